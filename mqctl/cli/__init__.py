@@ -1,0 +1,1 @@
+"""What every command shares: catalog, options, emit, exit codes."""

@@ -1,0 +1,83 @@
+"""Names that RocketMQ reserves, and the rules by which it derives one from another.
+
+Source: `TopicValidator` and `MixAll` of 4.9.8, `TopicValidator` of 5.3.3.
+"""
+
+from __future__ import annotations
+
+SCHEDULE_TOPIC = "SCHEDULE_TOPIC_XXXX"
+HALF_TOPIC = "RMQ_SYS_TRANS_HALF_TOPIC"
+OP_TOPIC = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
+DISCARD_TOPIC = "TRANS_CHECK_MAX_TIME_TOPIC"
+TRANSACTION_GROUP = "CID_RMQ_SYS_TRANS"
+OFFSET_MOVED_TOPIC = "OFFSET_MOVED_EVENT"
+AUTO_CREATE_TOPIC = "TBW102"
+TIMER_TOPIC = "rmq_sys_wheel_timer"
+
+RETRY_PREFIX = "%RETRY%"
+DLQ_PREFIX = "%DLQ%"
+LMQ_PREFIX = "%LMQ%"
+SYSTEM_TOPIC_PREFIX = "rmq_sys_"
+SYSTEM_GROUP_PREFIX = "CID_RMQ_SYS_"
+REPLY_TOPIC_SUFFIX = "_REPLY_TOPIC"
+
+_SYSTEM_TOPICS = frozenset(
+    {
+        SCHEDULE_TOPIC,
+        HALF_TOPIC,
+        OP_TOPIC,
+        DISCARD_TOPIC,
+        OFFSET_MOVED_TOPIC,
+        AUTO_CREATE_TOPIC,
+        "BenchmarkTest",
+        "SELF_TEST_TOPIC",
+        "RMQ_SYS_TRACE_TOPIC",
+        "DefaultHeartBeatSyncerTopic",
+        "CHECKPOINT_TOPIC",
+    }
+)
+_SYSTEM_GROUPS = frozenset(
+    {
+        "DEFAULT_PRODUCER",
+        "DEFAULT_CONSUMER",
+        "TOOLS_CONSUMER",
+        "FILTERSRV_CONSUMER",
+        "__MONITOR_CONSUMER",
+        "CLIENT_INNER_PRODUCER",
+        "SELF_TEST_P_GROUP",
+        "SELF_TEST_C_GROUP",
+        "CID_ONS-HTTP-PROXY",
+        "CID_ONSAPI_PERMISSION",
+        "CID_ONSAPI_OWNER",
+        "CID_ONSAPI_PULL",
+        "CID_DefaultHeartBeatSyncerTopic",
+    }
+)
+
+
+def retry_topic(group: str) -> str:
+    """Returns the topic that holds the retries of consumer group `group`."""
+    return RETRY_PREFIX + group
+
+
+def dlq_topic(group: str) -> str:
+    """Returns the topic that holds the dead letters of consumer group `group`."""
+    return DLQ_PREFIX + group
+
+
+def group_of(topic: str) -> str | None:
+    """Returns the consumer group whose retry or dead-letter topic this is, or None."""
+    for prefix in (RETRY_PREFIX, DLQ_PREFIX):
+        if topic.startswith(prefix):
+            return topic[len(prefix) :]
+    return None
+
+
+def is_system_topic(topic: str) -> bool:
+    """Tells whether RocketMQ keeps `topic` for itself; retry and dead-letter topics belong to users."""
+    return topic in _SYSTEM_TOPICS or topic.startswith(SYSTEM_TOPIC_PREFIX) or topic.endswith(REPLY_TOPIC_SUFFIX)
+
+
+def is_system_group(group: str) -> bool:
+    """Tells whether `group` belongs to the broker or to tools rather than to an application."""
+    return group in _SYSTEM_GROUPS or group.startswith(SYSTEM_GROUP_PREFIX)

@@ -1,0 +1,1 @@
+"""The sans-IO wire: frames, codes, requests, bodies and the fastjson dialect."""

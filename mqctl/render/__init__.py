@@ -1,0 +1,1 @@
+"""Values to text: tables, JSON, YAML, CSV, and the message catalogue."""

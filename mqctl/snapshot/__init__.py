@@ -1,0 +1,1 @@
+"""Gatherers that produce a `ClusterSnapshot`, and its archive."""

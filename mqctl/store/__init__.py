@@ -1,0 +1,1 @@
+"""A broker's on-disk formats: layouts, numpy scanners, verification."""
