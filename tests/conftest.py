@@ -1,0 +1,53 @@
+"""Fixtures shared by the whole suite: recorded stores, and the command line as a user runs it."""
+
+from __future__ import annotations
+
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+GOLDEN = Path(__file__).parent / "golden"
+FULL_GOLDEN = Path(__file__).resolve().parents[2] / "shared" / "golden"
+
+
+def extract_store(name: str, target: Path) -> Path:
+    """Unpacks the recorded store `name` into `target` and returns the store's root directory."""
+    target.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(GOLDEN / "stores" / f"{name}.tar.gz") as archive:
+        archive.extractall(target, filter="data")
+    (root,) = target.iterdir()
+    return root
+
+
+@pytest.fixture(scope="session")
+def golden_store(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Gives the directory of a recorded store, unpacked once per worker. Tests must not change it."""
+    base = tmp_path_factory.mktemp("stores")
+    unpacked: dict[str, Path] = {}
+
+    def find(name: str) -> Path:
+        if name not in unpacked:
+            unpacked[name] = extract_store(name, base / name)
+        return unpacked[name]
+
+    return find
+
+
+@pytest.fixture
+def store_copy(tmp_path: Path) -> Callable[[str], Path]:
+    """Gives a private copy of a recorded store that the test may damage."""
+
+    def copy(name: str) -> Path:
+        return extract_store(name, tmp_path / "copy-of" / name)
+
+    return copy
+
+
+@pytest.fixture(scope="session")
+def full_golden() -> Path:
+    """Gives the directory with all recordings; tests that need it say so when it is absent."""
+    if not FULL_GOLDEN.is_dir():
+        pytest.skip(f"the full recordings are not beside this checkout ({FULL_GOLDEN.name} missing)")
+    return FULL_GOLDEN
