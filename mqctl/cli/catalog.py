@@ -1,0 +1,56 @@
+"""Every command of mqctl, as plain data: no import of a command's module is needed to list or complete it.
+
+The static Tab, the root help and the generated reference read this table; `mqctl.main` imports a command's module only
+when it runs. Keep it free of imports that cost time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One command.
+
+    Attributes:
+        path: words after `mqctl`, for instance `("group", "lag")`.
+        summary: one line for listings.
+        impact: `reads`, `changes` or `destroys`: what the command may do to a cluster or its files.
+    """
+
+    path: Path
+    summary: str
+    impact: str = "reads"
+
+    @property
+    def module(self) -> str:
+        """Name of the module below `mqctl.commands` that holds the command."""
+        return ".".join(part.replace("-", "_") for part in self.path)
+
+
+GROUPS: dict[str, str] = {
+    "delay": "Delay levels: what waits, what is late, what delayOffset.json says.",
+    "group": "Consumer groups: lag, members, configuration.",
+    "report": "Offline analysis of store directories with Spark.",
+    "rules": "The diagnosis rules behind `doctor`.",
+    "snapshot": "Save what is known of a cluster and look at it later.",
+    "store": "A broker's store directory, read without a broker.",
+}
+
+ENTRIES: tuple[Entry, ...] = (Entry(("completion",), "Print the completion script of a shell."),)
+
+BY_PATH: dict[Path, Entry] = {entry.path: entry for entry in ENTRIES}
+
+
+def children(path: Path) -> dict[str, str]:
+    """Returns the words that may follow `path`, each with its summary, in alphabetical order."""
+    depth = len(path)
+    found: dict[str, str] = {}
+    for entry in ENTRIES:
+        if entry.path[:depth] == path and len(entry.path) > depth:
+            word = entry.path[depth]
+            found[word] = entry.summary if len(entry.path) == depth + 1 else GROUPS[word]
+    return dict(sorted(found.items()))

@@ -1,0 +1,36 @@
+"""The static Tab: words and options from the generated catalog, without typer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mqctl.cli.catalog import BY_PATH, children
+
+
+def answer(words: Sequence[str]) -> str:
+    """Returns the completions for the command line `words`, one `word<TAB>description` a line.
+
+    Args:
+        words: what stands after `mqctl`, the last one being the word under the cursor (maybe empty).
+    """
+    *before, current = words or [""]
+    return "".join(f"{word}\t{summary}\n" for word, summary in candidates(before, current) if word.startswith(current))
+
+
+def candidates(before: Sequence[str], current: str) -> list[tuple[str, str]]:
+    """Returns the words that may stand after `before`, each with a short description."""
+    path: tuple[str, ...] = ()
+    for word in before:
+        if (*path, word) in BY_PATH or word in children(path):
+            path = (*path, word)
+    if path not in BY_PATH:
+        known = list(children(path).items())
+        return [*known, ("--help", "Show help.")] if current.startswith("-") else known
+    from mqctl.cli.catalog_options import OPTIONS
+
+    options = OPTIONS[" ".join(path)]
+    if before and before[-1] in options and options[before[-1]].choices:
+        return [(choice, "") for choice in options[before[-1]].choices]
+    if not current.startswith("-"):
+        return [(choice, "") for name, option in options.items() if name[0] != "-" for choice in option.choices]
+    return [(name, option.summary) for name, option in options.items() if name[0] == "-" and name not in before]

@@ -1,0 +1,49 @@
+"""Hands a command's document to the asked format. stdout is data."""
+
+from __future__ import annotations
+
+import os
+import sys
+from enum import StrEnum
+
+from mqctl.render.document import Document
+
+
+class Output(StrEnum):
+    """The formats of `-o`."""
+
+    TABLE = "table"
+    WIDE = "wide"
+    JSON = "json"
+    NDJSON = "ndjson"
+    YAML = "yaml"
+    CSV = "csv"
+
+
+def emit(document: Document, output: Output) -> None:
+    """Writes `document` to stdout."""
+    stream = sys.stdout
+    if output in (Output.TABLE, Output.WIDE):
+        from mqctl.render import text
+
+        write = text.write_styled if wants_style() else text.write_plain
+        write(document, stream, wide=output is Output.WIDE)
+        return
+    from mqctl.render import machine
+
+    {
+        Output.JSON: machine.write_json,
+        Output.NDJSON: machine.write_ndjson,
+        Output.YAML: machine.write_yaml,
+        Output.CSV: machine.write_csv,
+    }[output](document, stream)
+
+
+def wants_style() -> bool:
+    """Tells whether stdout is a terminal that may be styled (NO_COLOR, TERM=dumb and `--no-color` are obeyed)."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def tell(line: str) -> None:
+    """Writes one line of talk to stderr."""
+    sys.stderr.write(f"{line}\n")

@@ -1,0 +1,90 @@
+"""The only place where a command's outcome becomes a process exit."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import typer
+
+from mqctl.errors import ExitCode, MqctlError
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    code: ExitCode
+    problem: str
+    reason: str = ""
+    remedy: str = ""
+
+
+def run_guarded(arguments: Sequence[str]) -> int:
+    """Runs the command line and returns the exit code; every failure is told on stderr, never as a traceback.
+
+    `MQCTL_DEBUG=1` lets an unexpected exception through for whoever wants to mend it.
+    """
+    try:
+        return _run(arguments)
+    except BrokenPipeError:
+        # The reader went away (`| head`): point stdout at nothing so that the interpreter's last flush stays silent.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.OK
+    except (KeyboardInterrupt, typer.Abort):
+        failure = _Failure(ExitCode.INTERRUPTED, "interrupted")
+    except MqctlError as error:
+        failure = _Failure(error.exit_code, error.problem, error.reason, error.remedy)
+    except typer.TyperException as error:
+        failure = _Failure(ExitCode.USAGE, error.format_message().rstrip("."), remedy=_usage_remedy(error))
+    except OSError as error:
+        what = f"could not use {error.filename}" if error.filename else "could not read or write"
+        failure = _Failure(ExitCode.IO, what, error.strerror or str(error))
+    except Exception as error:
+        if os.environ.get("MQCTL_DEBUG"):
+            raise
+        problem = f"mqctl has a bug: {type(error).__name__}: {error}"
+        failure = _Failure(ExitCode.BUG, problem, remedy="run it again with MQCTL_DEBUG=1 and report what it prints")
+    _tell(failure, as_json=_asks_for_json(arguments))
+    return failure.code
+
+
+def _run(arguments: Sequence[str]) -> int:
+    from mqctl.main import group
+
+    result = group(()).main(args=list(arguments), prog_name="mqctl", standalone_mode=False)
+    sys.stdout.flush()
+    return int(result) if isinstance(result, int) else ExitCode.OK
+
+
+def _tell(failure: _Failure, *, as_json: bool) -> None:
+    if as_json:
+        import msgspec
+
+        body = {
+            "schema": "error/1",
+            "exit_code": int(failure.code),
+            "problem": failure.problem,
+            "reason": failure.reason,
+            "remedy": failure.remedy,
+        }
+        sys.stderr.write(msgspec.json.encode(body).decode() + "\n")
+        return
+    told = f"{failure.problem}: {failure.reason}" if failure.reason else failure.problem
+    sys.stderr.write(f"mqctl: {told}\n")
+    if failure.remedy:
+        sys.stderr.write(f"  next: {failure.remedy}\n")
+
+
+def _asks_for_json(arguments: Sequence[str]) -> bool:
+    """Reads the output format before parsing, because the parse itself may be what fails."""
+    for word, following in zip(arguments, [*arguments[1:], ""], strict=True):
+        asked = following if word in ("-o", "--output") else word.removeprefix("--output=").removeprefix("-o")
+        if asked in ("json", "ndjson") and word.startswith("-"):
+            return True
+    return False
+
+
+def _usage_remedy(error: typer.TyperException) -> str:
+    context = getattr(error, "ctx", None)
+    return f"{context.command_path} --help" if context is not None else "mqctl --help"

@@ -1,0 +1,85 @@
+"""Times as people type them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from mqctl.errors import UsageError
+
+_UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+_SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|s|min|m|h|d)")
+_FORMS = "ISO (2026-11-21T10:00), epoch milliseconds, now, -2h, yesterday 10:00"
+
+
+@dataclass(frozen=True, slots=True)
+class Instant:
+    """A parsed time.
+
+    Attributes:
+        epoch_ms: milliseconds since the epoch.
+        text: the instant as ISO text with its zone, to be echoed to the user.
+    """
+
+    epoch_ms: int
+    text: str
+
+
+def parse_instant(text: str, now: datetime) -> Instant:
+    """Parses a time given on the command line.
+
+    Args:
+        text: ISO, epoch milliseconds, `now`, a relative time such as `-2h30m`, or words such as `yesterday 10:00`.
+        now: the current time with its zone; times without a zone are taken in that zone.
+
+    Raises:
+        UsageError: when `text` is none of these.
+    """
+    when = _parse(text.strip(), now)
+    if when is None:
+        raise UsageError(f"cannot read the time {text!r}", remedy=f"use one of: {_FORMS}")
+    if when.tzinfo is None:
+        when = when.replace(tzinfo=now.tzinfo)
+    return Instant(round(when.timestamp() * 1000), when.isoformat(sep=" ", timespec="milliseconds"))
+
+
+def parse_span_ms(text: str) -> int:
+    """Parses a duration such as `90s`, `1h30m` or `500ms` into milliseconds.
+
+    Raises:
+        UsageError: when `text` is no duration.
+    """
+    total = _span_ms(text.strip())
+    if total is None:
+        raise UsageError(f"cannot read the duration {text!r}", remedy="use for instance 90s, 15m, 1h30m, 2d")
+    return total
+
+
+def _span_ms(text: str) -> int | None:
+    parts = _SPAN.findall(text)
+    if not parts or "".join(number + unit for number, unit in parts) != text:
+        return None
+    return round(sum(float(number) * _UNITS[unit] for number, unit in parts))
+
+
+def _parse(text: str, now: datetime) -> datetime | None:
+    if text == "now":
+        return now
+    if text[:1] in "+-" and (span := _span_ms(text[1:])) is not None:
+        delta = timedelta(milliseconds=span)
+        return now - delta if text[0] == "-" else now + delta
+    try:
+        if text.isdigit() and len(text) >= 11:
+            return datetime.fromtimestamp(int(text) / 1000, now.tzinfo)
+        return datetime.fromisoformat(text)
+    except (ValueError, OverflowError, OSError):
+        return _parse_words(text, now)
+
+
+def _parse_words(text: str, now: datetime) -> datetime | None:
+    import dateparser
+
+    settings = {"RELATIVE_BASE": now.replace(tzinfo=None), "RETURN_AS_TIMEZONE_AWARE": False}
+    found: datetime | None = dateparser.parse(text, languages=["en", "zh"], settings=settings)
+    return found

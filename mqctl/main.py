@@ -1,0 +1,85 @@
+"""The command tree, built from the catalog; a command's module is imported when the command is asked for."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from mqctl.cli import catalog
+
+_CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+_ROOT_HELP = "Operations and diagnostics for Apache RocketMQ."
+_ROOT_EPILOG = "Judging commands end with 0 fine, 1 warning, 2 critical, 3 unknown. `mqctl COMMAND -h` shows examples."
+
+
+class ExampleCommand(TyperCommand):
+    """A command whose help begins with examples."""
+
+    examples: tuple[str, ...] = ()
+    impact: str = "reads"
+
+    def format_help_text(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Examples"):
+            for line in self.examples:
+                formatter.write(f"  {line}\n")
+        super().format_help_text(ctx, formatter)
+
+
+class CatalogGroup(TyperGroup):
+    """A group whose members come from the catalog, imported one by one as they are asked for."""
+
+    def __init__(self, *, path: catalog.Path, **settings: Any) -> None:
+        super().__init__(name=path[-1] if path else "mqctl", **settings)
+        self.path = path
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(catalog.children(self.path))
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        path = (*self.path, cmd_name)
+        if path in catalog.BY_PATH:
+            return load(path)
+        if cmd_name in catalog.children(self.path):
+            return group(path)
+        return None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        # typer suggests from `commands`; only the names are needed for that.
+        self.commands = dict.fromkeys(self.list_commands(ctx), typer.core.TyperCommand(name="listed"))
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(catalog.children(self.path).items()))
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, args or ["--help"])
+
+
+def group(path: catalog.Path) -> CatalogGroup:
+    """Builds the group at `path` (the root for the empty path)."""
+    help_text = catalog.GROUPS[path[0]] if path else _ROOT_HELP
+    return CatalogGroup(
+        path=path,
+        help=help_text,
+        epilog=None if path else _ROOT_EPILOG,
+        rich_markup_mode=None,
+        context_settings=_CONTEXT,
+    )
+
+
+def load(path: catalog.Path) -> TyperCommand:
+    """Imports the module of the command at `path` and builds it from its `command` function and `EXAMPLES`."""
+    entry = catalog.BY_PATH[path]
+    module = importlib.import_module(f"mqctl.commands.{entry.module}")
+    holder = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    holder.command(name=path[-1], cls=ExampleCommand, context_settings=_CONTEXT)(module.command)
+    built = typer.main.get_command(holder)
+    if not isinstance(built, ExampleCommand):
+        raise TypeError(f"{entry.module} did not build a single command")
+    built.examples = module.EXAMPLES
+    built.impact = entry.impact
+    return built

@@ -1,0 +1,75 @@
+"""What a command hands to `emit`: one value for machines, and the tables that show it to people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """How a cell is written for people; machines always get the raw value."""
+
+    TEXT = "text"
+    COUNT = "count"
+    BYTES = "bytes"
+    DURATION_MS = "duration_ms"
+    TIME_MS = "time_ms"
+    SHARE = "share"
+    SEVERITY = "severity"
+    FLAG = "flag"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a table.
+
+    Attributes:
+        key: attribute of the row, and the column's name in CSV.
+        title: heading for people.
+        kind: how the cell is written.
+        wide: shown only with `-o wide`.
+        none: what stands for None: `?` where the value is unknown, `-` where there is none.
+    """
+
+    key: str
+    title: str
+    kind: Kind = Kind.TEXT
+    wide: bool = False
+    none: str = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows for people (and CSV): each row is a value with one attribute per column."""
+
+    columns: Sequence[Column]
+    rows: Sequence[object]
+    title: str = ""
+    empty: str = "nothing to show"
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraphs:
+    """Running text between tables; each line stands as it is."""
+
+    lines: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """The result of a command.
+
+    Attributes:
+        schema: name and version of the machine form, for instance `group.lag/1`.
+        value: the machine form: a dataclass of plain values.
+        records: the rows that `ndjson` writes one a line and `csv` as lines.
+        blocks: what people see, in order.
+        csv_columns: the columns of the CSV form; those of the first table when not given.
+    """
+
+    schema: str
+    value: object
+    records: Sequence[object] = ()
+    blocks: Sequence[Table | Paragraphs] = ()
+    csv_columns: Sequence[Column] = field(default=())

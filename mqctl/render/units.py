@@ -1,0 +1,56 @@
+"""Numbers as people read them: counts, bytes, durations and instants."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, tzinfo
+
+_DURATION_STEPS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
+_BYTE_STEPS = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
+
+
+def count(value: int) -> str:
+    """Returns `value` with thousands separators."""
+    return f"{value:,}"
+
+
+def size(value_bytes: int) -> str:
+    """Returns a size in the largest binary unit that leaves at least 1, with three significant digits."""
+    for step, unit in _BYTE_STEPS:
+        if abs(value_bytes) >= step:
+            number = value_bytes / step
+            return f"{number:.0f} {unit}" if number >= 100 else f"{number:.3g} {unit}"
+    return f"{value_bytes} B"
+
+
+def duration(value_ms: int) -> str:
+    """Returns a duration in its two largest units: `2 h 5 min`, `12 s`, `340 ms`; negative ones keep their sign."""
+    if value_ms < 0:
+        return f"-{duration(-value_ms)}"
+    if value_ms < 1_000:
+        return f"{value_ms} ms"
+    for position, (step, unit) in enumerate(_DURATION_STEPS):
+        if value_ms >= step:
+            whole, rest = divmod(value_ms, step)
+            if position + 1 < len(_DURATION_STEPS):
+                smaller, smaller_unit = _DURATION_STEPS[position + 1]
+                if rest >= smaller:
+                    return f"{whole} {unit} {rest // smaller} {smaller_unit}"
+            return f"{whole} {unit}"
+    return f"{value_ms} ms"
+
+
+def instant(value_ms: int, zone: tzinfo | None = None) -> str:
+    """Returns an epoch instant as ISO text with seconds and zone offset; local time unless `zone` says otherwise.
+
+    A value beyond what the calendar holds is shown as it is, in milliseconds.
+    """
+    try:
+        when = datetime.fromtimestamp(value_ms / 1000, UTC)
+        return when.astimezone(zone).isoformat(sep=" ", timespec="seconds")
+    except (OverflowError, ValueError, OSError):
+        return f"{value_ms} ms"
+
+
+def share(value: float) -> str:
+    """Returns a fraction as a percentage with at most one decimal."""
+    return f"{value:.1%}" if value < 0.1 else f"{value:.0%}"
