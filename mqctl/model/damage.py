@@ -1,0 +1,96 @@
+"""What can be wrong with the bytes of a store, as values.
+
+The sentences live in the message catalogue; a `Damage` carries the place and the numbers that fill them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class DamageGrade(StrEnum):
+    """How a deviation is to be taken.
+
+    DAMAGE: bytes contradict the format or each other; a broker would truncate, refuse to start or serve wrong data.
+    EXPECTED: what a running, killed or cleaning broker normally leaves; its own recovery mends it.
+    ODD: legal but unusual; worth knowing when something else is wrong.
+    """
+
+    DAMAGE = "damage"
+    EXPECTED = "expected"
+    ODD = "odd"
+
+
+class DamageCode(StrEnum):
+    """Kinds of deviation, by the file that shows them."""
+
+    # Commit log.
+    COMMIT_LOG_GAP = "commit_log_gap"
+    WRONG_FILE_SIZE = "wrong_file_size"
+    ZERO_LENGTH_FILE = "zero_length_file"
+    TORN_RECORD = "torn_record"
+    BAD_MAGIC = "bad_magic"
+    BAD_CRC = "bad_crc"
+    BAD_TEXT = "bad_text"
+    PHYSICAL_OFFSET_MISMATCH = "physical_offset_mismatch"
+    LENGTH_MISMATCH = "length_mismatch"
+    BLANK_LENGTH_MISMATCH = "blank_length_mismatch"
+    FOREIGN_RECORD = "foreign_record"
+    HOLE = "hole"
+    UNCONFIRMED_TAIL = "unconfirmed_tail"
+    STORE_TIME_STEP_BACK = "store_time_step_back"
+    # Consume queue.
+    QUEUE_GAP = "queue_gap"
+    QUEUE_TORN_ENTRY = "queue_torn_entry"
+    QUEUE_ENTRY_DANGLING = "queue_entry_dangling"
+    QUEUE_ENTRY_MISMATCH = "queue_entry_mismatch"
+    QUEUE_TAG_MISMATCH = "queue_tag_mismatch"
+    QUEUE_OFFSET_MISMATCH = "queue_offset_mismatch"
+    QUEUE_BEHIND_LOG = "queue_behind_log"
+    QUEUE_MISSING_RECORD = "queue_missing_record"
+    QUEUE_STALE_ENTRIES = "queue_stale_entries"
+    # Consume queue extension.
+    EXT_UNRESOLVED = "ext_unresolved"
+    EXT_TAG_MISMATCH = "ext_tag_mismatch"
+    # Index files.
+    INDEX_HEADER = "index_header"
+    INDEX_ENTRY_DANGLING = "index_entry_dangling"
+    INDEX_CHAIN = "index_chain"
+    INDEX_HASH_MISMATCH = "index_hash_mismatch"
+    INDEX_BEHIND_LOG = "index_behind_log"
+    # The rest.
+    CHECKPOINT_UNREADABLE = "checkpoint_unreadable"
+    CHECKPOINT_ZERO = "checkpoint_zero"
+    CONFIG_UNPARSABLE = "config_unparsable"
+    CONFIG_ON_BACKUP = "config_on_backup"
+    CONFIG_MISSING = "config_missing"
+    UNREADABLE_FILE = "unreadable_file"
+    MISSING_PART = "missing_part"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Damage:
+    """One deviation, or a run of alike ones side by side.
+
+    Attributes:
+        file: path relative to the store's root, with `/` between the parts.
+        offset: byte position in `file` of the first deviation.
+        physical_offset: commit log position concerned, where there is one.
+        length_bytes: bytes concerned, where they form a range.
+        count: number of records, entries or files that deviate in the same way; `offset` is the first's.
+        topic, queue_id: the queue concerned.
+        params: what else the sentence needs, such as `expected` and `found`.
+    """
+
+    code: DamageCode
+    grade: DamageGrade
+    file: str
+    offset: int | None = None
+    physical_offset: int | None = None
+    length_bytes: int | None = None
+    count: int = 1
+    topic: str | None = None
+    queue_id: int | None = None
+    params: Mapping[str, int | str] = field(default_factory=dict)
