@@ -19,8 +19,9 @@ def run() -> int:
         sys.stdout.write(answer(arguments[1:]))
         return 0
     from mqctl.cli.exit import run_guarded
+    from mqctl.main import main
 
-    return run_guarded(arguments)
+    return run_guarded(arguments, main)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
 from typing import Any
 
 import typer
@@ -57,6 +58,16 @@ class CatalogGroup(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         return super().parse_args(ctx, args or ["--help"])
+
+
+def main(arguments: Sequence[str]) -> object:
+    """Parses and runs a command line; returns what the command returned."""
+    root = group(())
+    try:
+        with root.make_context("mqctl", list(arguments)) as context:
+            return root.invoke(context)
+    except typer.Exit as stop:  # help was asked for and shown
+        return stop.exit_code
 
 
 def group(path: catalog.Path) -> CatalogGroup:

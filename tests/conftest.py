@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 import tarfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 GOLDEN = Path(__file__).parent / "golden"
-FULL_GOLDEN = Path(__file__).resolve().parents[2] / "shared" / "golden"
+REPOSITORY = Path(__file__).resolve().parents[1]
+FULL_GOLDEN = REPOSITORY.parent / "shared" / "golden"
 
 
 def extract_store(name: str, target: Path) -> Path:
@@ -51,3 +58,39 @@ def full_golden() -> Path:
     if not FULL_GOLDEN.is_dir():
         pytest.skip(f"the full recordings are not beside this checkout ({FULL_GOLDEN.name} missing)")
     return FULL_GOLDEN
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run of the command line left behind."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.stdout)
+
+
+@pytest.fixture(scope="session")
+def mqctl(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Outcome]:
+    """Runs `python -m mqctl` as a user would, in an empty home and away from the checkout."""
+    home = tmp_path_factory.mktemp("home")
+
+    def run(*words: object, env: Mapping[str, str] | None = None) -> Outcome:
+        command = [sys.executable, "-m", "mqctl", *map(str, words)]
+        settings = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(home),
+            "PYTHONPATH": str(REPOSITORY),
+            "TZ": "UTC",
+            "LC_ALL": "C.UTF-8",
+            **(env or {}),
+        }
+        done = subprocess.run(
+            command, capture_output=True, text=True, encoding="utf-8", env=settings, cwd=home, timeout=240, check=False
+        )
+        return Outcome(done.returncode, done.stdout, done.stderr)
+
+    return run

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import typer
@@ -20,13 +20,16 @@ class _Failure:
     remedy: str = ""
 
 
-def run_guarded(arguments: Sequence[str]) -> int:
-    """Runs the command line and returns the exit code; every failure is told on stderr, never as a traceback.
+def run_guarded(arguments: Sequence[str], run: Callable[[Sequence[str]], object]) -> int:
+    """Calls `run` with the command line and returns the exit code; a failure is told on stderr, never as a traceback.
 
+    `run` returns the exit code of a judging command, anything else means success.
     `MQCTL_DEBUG=1` lets an unexpected exception through for whoever wants to mend it.
     """
     try:
-        return _run(arguments)
+        result = run(arguments)
+        sys.stdout.flush()
+        return int(result) if isinstance(result, int) else ExitCode.OK
     except BrokenPipeError:
         # The reader went away (`| head`): point stdout at nothing so that the interpreter's last flush stays silent.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -47,14 +50,6 @@ def run_guarded(arguments: Sequence[str]) -> int:
         failure = _Failure(ExitCode.BUG, problem, remedy="run it again with MQCTL_DEBUG=1 and report what it prints")
     _tell(failure, as_json=_asks_for_json(arguments))
     return failure.code
-
-
-def _run(arguments: Sequence[str]) -> int:
-    from mqctl.main import group
-
-    result = group(()).main(args=list(arguments), prog_name="mqctl", standalone_mode=False)
-    sys.stdout.flush()
-    return int(result) if isinstance(result, int) else ExitCode.OK
 
 
 def _tell(failure: _Failure, *, as_json: bool) -> None:

@@ -74,7 +74,8 @@ def _parse(text: str, now: datetime) -> datetime | None:
             return datetime.fromtimestamp(int(text) / 1000, now.tzinfo)
         return datetime.fromisoformat(text)
     except (ValueError, OverflowError, OSError):
-        return _parse_words(text, now)
+        # Digits that are no date must not be guessed at: dateparser would swap month and day.
+        return _parse_words(text, now) if any(char.isalpha() for char in text) else None
 
 
 def _parse_words(text: str, now: datetime) -> datetime | None:

@@ -1,0 +1,83 @@
+"""The face that every command shares: help, usage errors, exit codes, completion."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from mqctl import __version__
+from mqctl.cli import catalog
+from tests.conftest import REPOSITORY, Outcome
+
+Run = Callable[..., Outcome]
+
+
+def test_version(mqctl: Run) -> None:
+    assert mqctl("--version").stdout == f"mqctl {__version__}\n"
+
+
+def test_no_arguments_shows_the_commands(mqctl: Run) -> None:
+    outcome = mqctl()
+    assert outcome.exit_code == 0
+    for word in catalog.children(()):
+        assert f"\n  {word} " in outcome.stdout
+
+
+@pytest.mark.parametrize("entry", catalog.ENTRIES, ids=lambda entry: " ".join(entry.path))
+def test_help_begins_with_examples(mqctl: Run, entry: catalog.Entry) -> None:
+    outcome = mqctl(*entry.path, "--help")
+    assert outcome.exit_code == 0
+    usage, _, rest = outcome.stdout.partition("\n\n")
+    assert usage.startswith(f"Usage: mqctl {' '.join(entry.path)}")
+    assert rest.startswith(f"Examples:\n  mqctl {' '.join(entry.path)}")
+
+
+@pytest.mark.parametrize(
+    ("words", "problem", "remedy"),
+    [
+        (["completio"], "No such command 'completio'. Did you mean 'completion'?", "mqctl --help"),
+        (["completion", "--nonsense"], "No such option: --nonsense", "mqctl completion --help"),
+        (["completion"], "Missing argument", "mqctl completion --help"),
+    ],
+)
+def test_usage_errors_end_with_64_and_say_what_next(mqctl: Run, words: list[str], problem: str, remedy: str) -> None:
+    outcome = mqctl(*words)
+    assert (outcome.exit_code, outcome.stdout) == (64, "")
+    assert problem in outcome.stderr
+    assert f"next: {remedy}" in outcome.stderr
+
+
+@pytest.mark.parametrize("flag", [["-o", "json"], ["--output", "json"], ["--output=json"], ["-ojson"]])
+def test_errors_are_one_json_object_in_json_mode(mqctl: Run, flag: list[str]) -> None:
+    outcome = mqctl("nonsense", *flag)
+    assert outcome.exit_code == 64
+    told = json.loads(outcome.stderr)
+    assert (told["schema"], told["exit_code"]) == ("error/1", 64)
+    assert "nonsense" in told["problem"]
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    command = f"{sys.executable} -m mqctl --help | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=REPOSITORY, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_static_completion_knows_commands_and_choices(mqctl: Run) -> None:
+    words = [line.split("\t")[0] for line in mqctl("__complete", "").stdout.splitlines()]
+    assert words == list(catalog.children(()))
+    assert mqctl("__complete", "completion", "z").stdout == "zsh\t\n"
+
+
+def test_bash_completes_with_the_printed_script(mqctl: Run) -> None:
+    probe = f"""
+{mqctl("completion", "bash").stdout}
+mqctl() {{ {sys.executable} -m mqctl "$@"; }}
+COMP_WORDS=(mqctl comp); COMP_CWORD=1; _mqctl
+printf '%s\\n' "${{COMPREPLY[@]}}"
+"""
+    done = subprocess.run(["bash", "-c", probe], capture_output=True, text=True, cwd=REPOSITORY, check=True)
+    assert done.stdout.split() == ["completion"]
