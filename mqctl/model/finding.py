@@ -1,0 +1,114 @@
+"""What a rule says about a snapshot: numbers and names only; sentences live in `mqctl.render.messages`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+Value = str | int | float | bool | None
+
+
+class Severity(StrEnum):
+    """How bad it is: fatal means loss or standstill."""
+
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+    FATAL = "fatal"
+
+    @property
+    def rank(self) -> int:
+        """Position from mild (0) to grave (3)."""
+        return _RANKS[self]
+
+    @property
+    def exit_code(self) -> int:
+        """What a judging command ends with when this is its worst finding: 0, 1 or 2."""
+        return _EXIT_CODES[self]
+
+
+_RANKS = {Severity.INFO: 0, Severity.WARNING: 1, Severity.ERROR: 2, Severity.FATAL: 3}
+_EXIT_CODES = {Severity.INFO: 0, Severity.WARNING: 1, Severity.ERROR: 2, Severity.FATAL: 2}
+
+
+class Confidence(StrEnum):
+    """How far the evidence carries the verdict."""
+
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+
+class SubjectKind(StrEnum):
+    """What a finding is about."""
+
+    CLUSTER = "cluster"
+    BROKER = "broker"
+    STORE = "store"
+    FILE = "file"
+    TOPIC = "topic"
+    QUEUE = "queue"
+    GROUP = "group"
+    DELAY_LEVEL = "delay-level"
+    PRODUCER_GROUP = "producer-group"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """The thing a finding is about; only the names that identify it are set."""
+
+    kind: SubjectKind
+    broker: str | None = None
+    topic: str | None = None
+    queue_id: int | None = None
+    group: str | None = None
+    level: int | None = None
+    file: str | None = None
+
+    def __str__(self) -> str:
+        topic = self.topic if self.queue_id is None else f"{self.topic or ''}/{self.queue_id}"
+        level = None if self.level is None else f"level {self.level}"
+        names = [name for name in (self.broker, self.group, topic, level, self.file) if name]
+        return " ".join(names) if names else self.kind.value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """One number that carries a verdict.
+
+    The name tells the unit: `_time_ms` is an instant (epoch milliseconds), any other `_ms` a duration, `_bytes` a
+    size, `_count` a count, `_share` a fraction of 1, `_offset` a queue or physical offset.
+    """
+
+    name: str
+    value: Value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One verdict of one rule.
+
+    Attributes:
+        variant: names the sentence of the catalogue when a rule has more than one.
+        params: names that the sentences need (topic, group, file), beyond those of the subject.
+        playbook: slug of the runbook that helps, or None.
+    """
+
+    code: str
+    severity: Severity
+    subject: Subject
+    params: Mapping[str, Value] = field(default_factory=dict)
+    evidence: tuple[Evidence, ...] = ()
+    confidence: Confidence = Confidence.HIGH
+    playbook: str | None = None
+    variant: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotJudged:
+    """A rule that could not decide about a subject, and why. Silence would read as health."""
+
+    code: str
+    subject: Subject
+    reason: str

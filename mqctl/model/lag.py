@@ -1,0 +1,170 @@
+"""How far consumer groups are behind, computed from a snapshot.
+
+The rules are those of `recovery` section 6.5: lag is broker offset minus consumer offset; the time lag is the age of
+the next message to consume; a queue without a committed offset is never-committed, which is not an offset of 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from mqctl.model.names import is_system_group, is_system_topic
+from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot, ConsumerOffsetState, QueueState
+
+
+class LagState(StrEnum):
+    """How an offset lies in its queue."""
+
+    CAUGHT_UP = "caught-up"
+    BEHIND = "behind"
+    BELOW_MIN = "below-min"
+    BEYOND_MAX = "beyond-max"
+    NEVER_COMMITTED = "never-committed"
+    NO_QUEUE = "no-queue"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueLag:
+    """One consumer group in one queue.
+
+    Attributes:
+        broker_name: None when the source does not tell it.
+        broker_offset: one past the last message; None when the queue does not exist.
+        consumer_offset: next message to consume; None when the group never committed one.
+        lag_count: messages not consumed: broker offset minus consumer offset. Negative beyond the end; None when
+            never committed or without a queue.
+        lost_count: messages below the queue's minimum that the group can no longer consume.
+        lag_ms: age of the next message to consume, 0 when caught up, None when unknown.
+        next_store_time_ms: store time of that message.
+    """
+
+    group: str
+    topic: str
+    broker_name: str | None
+    queue_id: int
+    min_offset: int | None
+    broker_offset: int | None
+    consumer_offset: int | None
+    lag_count: int | None
+    lost_count: int
+    lag_ms: int | None
+    next_store_time_ms: int | None
+    state: LagState
+
+
+def queue_lags(snapshot: ClusterSnapshot, *, system: bool = False) -> list[QueueLag]:
+    """Returns the lag of every group in every queue of the topics it has offsets for, sorted by group, topic, queue.
+
+    Args:
+        system: include RocketMQ's own groups and topics.
+    """
+    now_ms = snapshot.origin.observed_at_ms
+    rows = [row for broker in snapshot.brokers for row in _broker_lags(broker, now_ms, system=system)]
+    return sorted(rows, key=lambda row: (row.group, row.topic, row.broker_name or "", row.queue_id))
+
+
+def _broker_lags(broker: BrokerSnapshot, now_ms: int, *, system: bool) -> Iterable[QueueLag]:
+    queues_of: dict[str, list[QueueState]] = {}
+    for held in broker.queues:
+        queues_of.setdefault(held.topic, []).append(held)
+    offsets: dict[tuple[str, str], dict[int, ConsumerOffsetState]] = {}
+    for offset in broker.consumer_offsets:
+        offsets.setdefault((offset.group, offset.topic), {})[offset.queue_id] = offset
+    for (group, topic), committed in offsets.items():
+        if not system and (is_system_group(group) or is_system_topic(topic)):
+            continue
+        by_id = {queue.queue_id: queue for queue in queues_of.get(topic, [])}
+        for queue_id in by_id.keys() | committed.keys():
+            state = committed.get(queue_id)
+            queue = by_id.get(queue_id)
+            if queue is None and state is not None and state.offset == 0:
+                continue  # a queue that never held a message: offset 0 of 0
+            yield _lag(broker.name, (group, topic, queue_id), state, queue, now_ms)
+
+
+def _lag(
+    broker_name: str | None,
+    where: tuple[str, str, int],
+    committed: ConsumerOffsetState | None,
+    queue: QueueState | None,
+    now_ms: int,
+) -> QueueLag:
+    group, topic, queue_id = where
+    offset = committed.offset if committed else None
+    lag = queue.max_offset - offset if queue and offset is not None else None
+    next_time = committed.next_store_time_ms if committed else None
+    if lag == 0:
+        age: int | None = 0
+    else:
+        age = max(0, now_ms - next_time) if next_time is not None else None
+    return QueueLag(
+        group=group,
+        topic=topic,
+        broker_name=broker_name,
+        queue_id=queue_id,
+        min_offset=queue.min_offset if queue else None,
+        broker_offset=queue.max_offset if queue else None,
+        consumer_offset=offset,
+        lag_count=lag,
+        lost_count=max(0, queue.min_offset - offset) if queue and offset is not None else 0,
+        lag_ms=age,
+        next_store_time_ms=next_time,
+        state=_state(offset, queue),
+    )
+
+
+def _state(offset: int | None, queue: QueueState | None) -> LagState:
+    if queue is None:
+        return LagState.NO_QUEUE
+    if offset is None:
+        return LagState.NEVER_COMMITTED
+    if offset > queue.max_offset:
+        return LagState.BEYOND_MAX
+    if offset == queue.max_offset:
+        return LagState.CAUGHT_UP
+    return LagState.BELOW_MIN if offset < queue.min_offset else LagState.BEHIND
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupLag:
+    """One consumer group in one topic, all queues together.
+
+    Attributes:
+        lag_count: sum over the queues with an offset; None when none has one.
+        lag_ms: the largest age among the queues; None when unknown for a queue that is behind.
+    """
+
+    group: str
+    topic: str
+    queue_count: int
+    never_committed_count: int
+    lag_count: int | None
+    lost_count: int
+    lag_ms: int | None
+
+
+def group_lags(rows: Iterable[QueueLag]) -> list[GroupLag]:
+    """Sums queue lags by group and topic, the largest time lag first."""
+    parts: dict[tuple[str, str], list[QueueLag]] = {}
+    for row in rows:
+        parts.setdefault((row.group, row.topic), []).append(row)
+    summed = [_sum(group, topic, members) for (group, topic), members in parts.items()]
+    return sorted(summed, key=lambda lag: (-(lag.lag_ms or 0), -(lag.lag_count or 0), lag.group, lag.topic))
+
+
+def _sum(group: str, topic: str, members: list[QueueLag]) -> GroupLag:
+    counts = [member.lag_count for member in members if member.lag_count is not None]
+    waiting = [member.lag_ms for member in members if member.lag_count]
+    ages = [age for age in waiting if age is not None]
+    unknown = len(ages) < len(waiting)
+    return GroupLag(
+        group=group,
+        topic=topic,
+        queue_count=len(members),
+        never_committed_count=sum(member.state is LagState.NEVER_COMMITTED for member in members),
+        lag_count=sum(counts) if counts else None,
+        lost_count=sum(member.lost_count for member in members),
+        lag_ms=None if unknown or not counts else max(ages, default=0),
+    )

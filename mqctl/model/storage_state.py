@@ -1,0 +1,139 @@
+"""The health of a store directory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from mqctl.model.damage import Damage
+
+
+class FileSource(StrEnum):
+    """Which file a configuration was read from, as the broker itself would choose."""
+
+    MAIN = "main"
+    BACKUP = "backup"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigFileState:
+    """One configuration file.
+
+    Attributes:
+        name: file name, `topics.json` for instance.
+        source: which of `<name>` and `<name>.bak` counts; NONE means that the broker would start empty.
+        main_problem: why the main file was not used; None when it was.
+        mtime_ms: modification time of the file that counts.
+    """
+
+    name: str
+    source: FileSource
+    main_problem: str | None = None
+    mtime_ms: int | None = None
+
+
+class CheckpointStatus(StrEnum):
+    """What the checkpoint file is worth."""
+
+    OK = "ok"
+    ZERO = "zero"
+    MISSING = "missing"
+    UNREADABLE = "unreadable"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointState:
+    """Store times up to which commit log, consume queues and index were flushed."""
+
+    status: CheckpointStatus
+    physic_time_ms: int | None = None
+    logics_time_ms: int | None = None
+    index_time_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitLogState:
+    """The commit log.
+
+    Attributes:
+        min_offset: physical offset of the first file.
+        max_offset: end of the last accepted record.
+        file_count: files, a pre-created empty one included.
+        newest_store_time_ms: of the last accepted record.
+    """
+
+    min_offset: int
+    max_offset: int
+    file_count: int
+    oldest_store_time_ms: int | None = None
+    newest_store_time_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnconfirmedTail:
+    """A last record that nothing else vouches for (acceptance rule 11 of offline reading)."""
+
+    physical_offset: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueBehind:
+    """A consume queue that lacks entries for messages of the commit log.
+
+    Attributes:
+        max_offset: end of the consume queue.
+        log_max_offset: end according to the commit log.
+    """
+
+    topic: str
+    queue_id: int
+    max_offset: int
+    log_max_offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClockState:
+    """Clocks as the messages show them.
+
+    Attributes:
+        sampled_count: messages looked at.
+        born_ahead_count: messages born later than stored by more than the tolerance (10 s).
+        max_born_ahead_ms: the largest such lead, None without messages.
+        step_back_count: messages stored earlier than their predecessor in the commit log.
+        max_step_back_ms: the largest such step.
+    """
+
+    sampled_count: int
+    born_ahead_count: int = 0
+    max_born_ahead_ms: int | None = None
+    step_back_count: int = 0
+    max_step_back_ms: int | None = None
+    first_step_back_offset: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageState:
+    """What the files say about the store itself.
+
+    Attributes:
+        has_abort: the `abort` marker is there: the broker runs, or it did not stop cleanly.
+        commit_log, checkpoint, clocks: None when not read.
+        verified: whether the whole store was verified; `damages`, `behind` and `tail` are complete only then.
+        dispatched_offset: end of the last record that any consume queue knows.
+        disk_used_share: used share of the file system the directory lies on now; of the copy, if it is one.
+        config_files: every configuration file that was looked for.
+    """
+
+    has_abort: bool
+    commit_log: CommitLogState | None = None
+    checkpoint: CheckpointState | None = None
+    clocks: ClockState | None = None
+    config_files: tuple[ConfigFileState, ...] = ()
+    verified: bool = False
+    damages: tuple[Damage, ...] = ()
+    behind: tuple[QueueBehind, ...] = ()
+    tail: UnconfirmedTail | None = None
+    dispatched_offset: int | None = None
+    disk_used_share: float | None = None

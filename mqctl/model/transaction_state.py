@@ -1,0 +1,73 @@
+"""Half messages, op messages and what became of the transactions (RocketMQ 4.3 and later)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingTransaction:
+    """A transaction that neither was ended nor discarded; its newest half message stands for all copies.
+
+    Attributes:
+        half_offset, physical_offset: of the newest copy of the half message.
+        check_count: TRANSACTION_CHECK_TIMES of that copy, 0 when it has none.
+    """
+
+    unique_key: str | None
+    topic: str | None
+    producer_group: str | None
+    half_offset: int
+    physical_offset: int
+    born_time_ms: int
+    store_time_ms: int
+    check_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscardedTransaction:
+    """A transaction that the broker gave up on, from TRANS_CHECK_MAX_TIME_TOPIC."""
+
+    unique_key: str | None
+    topic: str | None
+    producer_group: str | None
+    discarded_time_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommittedTransaction:
+    """A committed transaction with something odd about it."""
+
+    unique_key: str | None
+    topic: str | None
+    producer_group: str | None
+    half_offset: int
+    commit_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionState:
+    """The transaction topics of one broker.
+
+    Attributes:
+        half_progress, op_progress: next offsets of the check loop (H and P); None when never recorded.
+        half_min_offset, half_max_offset, op_min_offset, op_max_offset: queue bounds.
+        pending: transactions from H on that nobody ended (algorithm A of the reference).
+        discarded: given up on after too many checks.
+        lost_ops: committed, but no op message says so: will be checked again (after a crash of 5.x).
+        double_commits: more than one committed message.
+        committed_count, rolled_back_count: history that is still readable.
+    """
+
+    half_min_offset: int
+    half_max_offset: int
+    op_min_offset: int
+    op_max_offset: int
+    half_progress: int | None = None
+    op_progress: int | None = None
+    pending: tuple[PendingTransaction, ...] = ()
+    discarded: tuple[DiscardedTransaction, ...] = ()
+    lost_ops: tuple[CommittedTransaction, ...] = ()
+    double_commits: tuple[CommittedTransaction, ...] = ()
+    committed_count: int = 0
+    rolled_back_count: int = 0

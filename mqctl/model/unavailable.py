@@ -1,0 +1,38 @@
+"""What could not be learnt, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Part(StrEnum):
+    """Parts of a snapshot that rules ask for."""
+
+    TOPICS = "topics"
+    GROUPS = "subscription-groups"
+    CONSUMER_OFFSETS = "consumer-offsets"
+    QUEUES = "queues"
+    STORE_TIMES = "store-times"
+    OFFSET_JUMPS = "offset-jumps"
+    DELAY = "delay"
+    DELAY_QUEUES = "delay-queues"
+    TRANSACTIONS = "transactions"
+    STORAGE = "storage"
+    VERIFICATION = "verification"
+    CLOCKS = "clocks"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unavailable:
+    """A part that could not be read or asked: never a zero, never silence.
+
+    Attributes:
+        part: what is missing.
+        reason: why, in one sentence without a final full stop.
+        scope: the topic, queue or file it is limited to; None when the whole part is missing.
+    """
+
+    part: Part
+    reason: str
+    scope: str | None = None

@@ -1,0 +1,83 @@
+"""Snapshots as files: one gzip-compressed JSON document with a schema id, typed on the way back in."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import tempfile
+import zlib
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+
+from mqctl.errors import BadInputError, NotFoundError, StorageError
+from mqctl.model.snapshot import ClusterSnapshot
+
+SCHEMA = "snapshot/1"
+_LIMIT_BYTES = 4 << 30
+
+
+class _Archive(msgspec.Struct, forbid_unknown_fields=True):
+    schema: str
+    snapshot: msgspec.Raw
+
+
+def save(snapshot: ClusterSnapshot, file: Path, *, force: bool = False) -> None:
+    """Writes `snapshot` to `file`, whole or not at all.
+
+    Args:
+        force: replace an existing file.
+
+    Raises:
+        StorageError: the file exists and `force` is not set, or the operating system refuses.
+    """
+    problem = f"could not write the snapshot {file}"
+    if file.exists() and not force:
+        raise StorageError(problem, reason="the file exists", remedy="name another file or add --force")
+    document = {"schema": SCHEMA, "snapshot": msgspec.to_builtins(snapshot)}
+    packed = gzip.compress(msgspec.json.encode(document), compresslevel=6, mtime=0)
+    try:
+        descriptor, temporary = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
+    except OSError as error:
+        raise StorageError(problem, reason=error.strerror or str(error), remedy="name a writable place") from error
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(packed)
+            stream.flush()
+            os.fsync(stream.fileno())
+        Path(temporary).replace(file)
+    except OSError as error:
+        Path(temporary).unlink(missing_ok=True)
+        raise StorageError(
+            problem, reason=error.strerror or str(error), remedy="free space or name another place"
+        ) from error
+
+
+def load(file: Path) -> ClusterSnapshot:
+    """Reads a snapshot written by `save`; its origin says which file it came from.
+
+    Raises:
+        NotFoundError: there is no such file.
+        BadInputError: the file is cut, damaged, of another kind or of a newer schema.
+    """
+    problem = f"could not read the snapshot {file}"
+    try:
+        with gzip.open(file) as stream:
+            text = stream.read(_LIMIT_BYTES)
+    except FileNotFoundError:
+        raise NotFoundError(f"there is no snapshot {file}", remedy="mqctl snapshot save --store DIR FILE") from None
+    except IsADirectoryError:
+        raise BadInputError(problem, reason="it is a directory", remedy="a store directory goes with --store") from None
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        reason = "the file is cut or damaged" if not isinstance(error, gzip.BadGzipFile) else "it is no snapshot file"
+        raise BadInputError(problem, reason=reason, remedy="save the snapshot again") from error
+    try:
+        archive = msgspec.json.decode(text, type=_Archive)
+        if archive.schema != SCHEMA:
+            remedy = "use the mqctl that wrote it, or save it again with this one"
+            raise BadInputError(problem, reason=f"its schema is {archive.schema}, not {SCHEMA}", remedy=remedy)
+        snapshot = msgspec.json.decode(archive.snapshot, type=ClusterSnapshot)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise BadInputError(problem, reason=str(error), remedy="save the snapshot again") from error
+    return replace(snapshot, origin=replace(snapshot.origin, archive=str(file)))

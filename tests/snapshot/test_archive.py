@@ -1,0 +1,88 @@
+"""Snapshots survive the file, and files that are no snapshots are named as such."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from mqctl.errors import BadInputError, NotFoundError, StorageError
+from mqctl.model.config import TopicConfig
+from mqctl.model.damage import Damage, DamageCode, DamageGrade
+from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot, ObservedFrom, Origin, OriginKind, QueueState
+from mqctl.model.storage_state import StorageState
+from mqctl.model.unavailable import Part, Unavailable
+from mqctl.snapshot.archive import load, save
+
+DAMAGE = Damage(code=DamageCode.BAD_CRC, grade=DamageGrade.DAMAGE, file="commitlog/0", offset=7, params={"expected": 1})
+SNAPSHOT = ClusterSnapshot(
+    origin=Origin(kind=OriginKind.STORE, location="/s", observed_at_ms=1 << 41, observed_from=ObservedFrom.STORE_TIME),
+    brokers=(
+        BrokerSnapshot(
+            name="broker-a",
+            topics=(TopicConfig(name="订单", attributes={"message.type": "FIFO"}),),
+            queues=(QueueState(topic="订单", queue_id=3, min_offset=0, max_offset=(1 << 62)),),
+            storage=StorageState(has_abort=True, damages=(DAMAGE,)),
+        ),
+    ),
+    unavailable=(Unavailable(part=Part.DELAY, reason="not there"),),
+)
+
+
+def test_a_saved_snapshot_loads_as_it_was(tmp_path: Path) -> None:
+    file = tmp_path / "s.snap"
+    save(SNAPSHOT, file)
+    loaded = load(file)
+    assert loaded.brokers == SNAPSHOT.brokers
+    assert loaded.unavailable == SNAPSHOT.unavailable
+    assert loaded.origin.archive == str(file)
+    assert [path.name for path in tmp_path.iterdir()] == ["s.snap"]
+
+
+def test_an_existing_file_is_kept_unless_forced(tmp_path: Path) -> None:
+    file = tmp_path / "s.snap"
+    file.write_text("precious")
+    with pytest.raises(StorageError, match="exists"):
+        save(SNAPSHOT, file)
+    assert file.read_text() == "precious"
+    save(SNAPSHOT, file, force=True)
+    assert load(file).brokers == SNAPSHOT.brokers
+
+
+def test_every_cut_of_the_file_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "s.snap"
+    save(SNAPSHOT, file)
+    whole = file.read_bytes()
+    for length in range(len(whole)):
+        file.write_bytes(whole[:length])
+        with pytest.raises(BadInputError):
+            load(file)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (b"{}", "schema"),
+        (b'{"schema":"snapshot/99","snapshot":{}}', "snapshot/99"),
+        (b'{"schema":"snapshot/1","snapshot":{"origin":3}}', "origin"),
+        (b"\xff\xfe", "malformed"),
+    ],
+)
+def test_foreign_content_is_refused_with_the_reason(tmp_path: Path, text: bytes, reason: str) -> None:
+    file = tmp_path / "s.snap"
+    file.write_bytes(gzip.compress(text))
+    with pytest.raises(BadInputError, match=reason):
+        load(file)
+
+
+def test_missing_and_plain_files(tmp_path: Path) -> None:
+    with pytest.raises(NotFoundError):
+        load(tmp_path / "none.snap")
+    plain = tmp_path / "plain.json"
+    plain.write_text(json.dumps({"schema": "snapshot/1"}))
+    with pytest.raises(BadInputError, match="no snapshot"):
+        load(plain)
+    with pytest.raises(BadInputError, match="directory"):
+        load(tmp_path)
