@@ -16,6 +16,7 @@ import site
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -297,7 +298,7 @@ def _stop(session: SparkSession) -> None:
     if gateway is None:
         return
     # A JVM that has died takes the connection with it: there is nothing left to tell it then.
-    with suppress(Py4JError, OSError):
+    with suppress(Py4JError, OSError), warnings.catch_warnings(action="ignore"):
         session.stop()
     with suppress(Py4JError, OSError):
         gateway.shutdown()
