@@ -1,0 +1,63 @@
+"""The checkpoint file: until when everything was on disk.
+
+Source: `StoreCheckpoint` of 4.9.8 and 5.3.3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mqctl.errors import BadInputError
+from mqctl.store.layouts import CHECKPOINT
+
+_RECOVERY_MARGIN_MS = 3_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """Times in epoch milliseconds; zero means never written.
+
+    Attributes:
+        physical_time_ms: store time of the last flushed commit log data.
+        queue_time_ms: store time of the last dispatched message; flushed with the consume queues.
+        index_time_ms: end time of the last full index file.
+        master_flushed_offset, confirm_physical_offset: 5.x; zero in 4.9.
+    """
+
+    physical_time_ms: int
+    queue_time_ms: int
+    index_time_ms: int
+    master_flushed_offset: int = 0
+    confirm_physical_offset: int = 0
+
+    @property
+    def recovery_time_ms(self) -> int:
+        """Store time up to which recovery after a crash trusts both the log and the queues."""
+        return max(0, min(self.physical_time_ms, self.queue_time_ms) - _RECOVERY_MARGIN_MS)
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether nothing was ever flushed: a broker killed soon after its first start leaves this."""
+        return not (self.physical_time_ms or self.queue_time_ms or self.index_time_ms)
+
+
+def parse_checkpoint(data: bytes) -> Checkpoint:
+    """Reads the first 40 bytes of a checkpoint file.
+
+    Raises:
+        BadInputError: the file is shorter than that.
+    """
+    if len(data) < CHECKPOINT.size:
+        raise BadInputError(
+            "read the checkpoint file",
+            reason=f"{len(data)} bytes are too few, {CHECKPOINT.size} hold the times",
+            remedy="copy the store again",
+        )
+    physical, queue, index, master, confirm = CHECKPOINT.unpack_from(data)
+    return Checkpoint(
+        physical_time_ms=physical,
+        queue_time_ms=queue,
+        index_time_ms=index,
+        master_flushed_offset=master,
+        confirm_physical_offset=confirm,
+    )

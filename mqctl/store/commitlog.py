@@ -1,0 +1,207 @@
+"""The commit log: one sequence of records over files of one size, perhaps in several directories.
+
+Sources: `CommitLog`, `MappedFileQueue`, `MultiPathMappedFileQueue` of 4.9.8.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from mqctl.errors import NotFoundError
+from mqctl.model.message import Message
+from mqctl.store.kernel import Headers, Int64s, Stop, Tail, accepted, headers
+from mqctl.store.layouts import BLANK_BYTES, MAGIC_V1, MAGIC_V2, SIZE_AND_MAGIC
+from mqctl.store.mapped_files import MappedFile, mapped_files, nominal_size
+from mqctl.store.records import RecordError, decode_record
+from mqctl.store.walk import Walk, find_record, record_limit, scan, walk
+
+
+@dataclass(frozen=True, slots=True)
+class LogEnd:
+    """Where the log ends: `offset` is behind the last accepted record, `file` and `tail` say why there."""
+
+    offset: int
+    file: MappedFile | None
+    tail: Tail | None
+
+
+@dataclass(frozen=True, slots=True)
+class FileGap:
+    """Bytes that no file covers, between two files of one queue."""
+
+    start: int
+    end: int
+    before: MappedFile
+    after: MappedFile
+
+
+def gaps(files: Sequence[MappedFile], size: int | None) -> list[FileGap]:
+    """Finds where a file of size `size` does not reach its neighbour."""
+    return [
+        FileGap(left.start + size, right.start, left, right)
+        for left, right in itertools.pairwise(files)
+        if size and left.start + size < right.start
+    ]
+
+
+@dataclass(frozen=True)
+class CommitLog:
+    """The commit log of a store.
+
+    Attributes:
+        directories: where its files are; with several, files are merged by name as the broker does.
+    """
+
+    directories: tuple[Path, ...]
+
+    @cached_property
+    def files(self) -> tuple[MappedFile, ...]:
+        """All files by start offset, zero-length ones included."""
+        found = itertools.chain.from_iterable(mapped_files(directory) for directory in self.directories)
+        return tuple(sorted(found, key=lambda file: file.start))
+
+    @cached_property
+    def file_size_bytes(self) -> int | None:
+        """The size files were created with, judged from the files; None when there are none."""
+        return nominal_size(self.files)
+
+    @property
+    def gaps(self) -> list[FileGap]:
+        return gaps(self.files, self.file_size_bytes)
+
+    @property
+    def min_offset(self) -> int:
+        """Physical offset of the first byte kept; 0 for an empty log."""
+        return self.files[0].start if self.files else 0
+
+    @cached_property
+    def end(self) -> LogEnd:
+        """The end of the log, found by walking the last file that holds a record."""
+        return self.find_end()
+
+    @property
+    def max_offset(self) -> int:
+        """Physical offset behind the last accepted record."""
+        return self.end.offset
+
+    def find_end(self, hint: int | None = None) -> LogEnd:
+        """Finds the end of the log; `hint` is a physical offset at which a record is believed to start.
+
+        A hint in the last used file (from the consume queues) spares walking that file from its start; one that does
+        not hold a record is ignored.
+        """
+        for file in reversed(self.files):
+            if not _used(file):
+                continue
+            start = self._hinted(file, hint)
+            found = self.walk(file, start)
+            end = found.tail.position if found.tail.stop is not Stop.BLANK else len(file.buffer)
+            return LogEnd(file.start + end, file, found.tail)
+        first = self.files[0] if self.files else None
+        return LogEnd(self.min_offset, first, None)
+
+    def _hinted(self, file: MappedFile, hint: int | None) -> int:
+        if hint is None or not file.start <= hint < file.end:
+            return 0
+        position = hint - file.start
+        found = find_record(file.buffer, file.buffer.data, file.start, position, position + 1)
+        return 0 if found is None else position
+
+    def file_of(self, physical_offset: int) -> MappedFile | None:
+        """Returns the file that covers `physical_offset`, or None."""
+        starts = self._starts
+        number = int(np.searchsorted(starts, physical_offset, side="right")) - 1
+        if number < 0 or physical_offset >= self.files[number].end:
+            return None
+        return self.files[number]
+
+    @cached_property
+    def _starts(self) -> Int64s:
+        return np.array([file.start for file in self.files], dtype=np.int64)
+
+    def walk(self, file: MappedFile, start: int = 0) -> Walk:
+        """Positions in `file` of the accepted records from byte `start` on, and what ended the walk."""
+        return walk(file.buffer, file.start, start, capacity=self.file_size_bytes)
+
+    def scan(self, file: MappedFile, start: int = 0) -> Iterator[tuple[Headers | None, Tail | None]]:
+        """Walks as `walk` does, yielding header columns chunk by chunk and the tail at last."""
+        return scan(file.buffer, file.start, start, capacity=self.file_size_bytes)
+
+    def resync(self, file: MappedFile, position: int) -> int | None:
+        """Finds the next record behind a damaged spot, by magic and physical offset; None when none follows.
+
+        The broker never does this (it cuts the log there); a forensic reader may.
+        """
+        limit = record_limit(file.buffer, self.file_size_bytes)
+        return find_record(file.buffer, file.buffer.data, file.start, position + 1, limit)
+
+    def headers(self, physical_offsets: Int64s) -> list[tuple[MappedFile, Headers]]:
+        """Reads the headers of records at `physical_offsets` (ascending int64), grouped by file.
+
+        Offsets that no file covers, or that leave no room for a header, are left out.
+        """
+        found = []
+        for file in self.files:
+            low, high = np.searchsorted(physical_offsets, [file.start, file.end])
+            positions = physical_offsets[low:high] - file.start
+            positions = positions[positions <= len(file.buffer) - 88]
+            if len(positions):
+                found.append((file, headers(file.buffer, positions)))
+        return found
+
+    def store_times(self, physical_offsets: Int64s) -> Int64s:
+        """Returns the store times (epoch ms) of the records at `physical_offsets` (int64, any order).
+
+        -1 stands where no acceptable record starts.
+        """
+        times = np.full(len(physical_offsets), -1, dtype=np.int64)
+        order = np.argsort(physical_offsets, kind="stable")
+        ascending = physical_offsets[order]
+        for file, found in self.headers(ascending):
+            good = accepted(found, file.start, record_limit(file.buffer, self.file_size_bytes))
+            at = found.position[good] + file.start
+            low, high = np.searchsorted(ascending, at), np.searchsorted(ascending, at, side="right")
+            times[order[low]] = found.store_time_ms[good]
+            # The same offset asked for twice.
+            for row in np.flatnonzero(high - low > 1):
+                times[order[low[row] : high[row]]] = found.store_time_ms[good][row]
+        return times
+
+    def record_at(self, physical_offset: int) -> Message:
+        """Decodes the record at `physical_offset`.
+
+        Raises:
+            NotFoundError: no file covers the offset, or no record starts there.
+            RecordError: what starts there is torn.
+        """
+        file = self.file_of(physical_offset)
+        problem = f"read the record at physical offset {physical_offset}"
+        if file is None:
+            raise NotFoundError(
+                problem, reason=f"the commit log holds {self.min_offset} to {self.files[-1].end if self.files else 0}"
+            )
+        position = physical_offset - file.start
+        magic = 0
+        if len(file.buffer) - position >= BLANK_BYTES:
+            _, magic = SIZE_AND_MAGIC.unpack_from(file.buffer.data, position)
+        if magic not in (MAGIC_V1, MAGIC_V2):
+            raise NotFoundError(problem, reason=f"no record starts at byte {position} of {file.path.name}")
+        message = decode_record(file.buffer.data, position)
+        if message.physical_offset != physical_offset:
+            raise RecordError(
+                problem,
+                reason=f"the record there says that it belongs at {message.physical_offset}",
+                remedy="run `mqctl store verify`: the file may be another broker's",
+            )
+        return message
+
+
+def _used(file: MappedFile) -> bool:
+    """Whether anything was written to the file: a file made ahead of need starts with zeros."""
+    return bool(file.buffer[:BLANK_BYTES].any())

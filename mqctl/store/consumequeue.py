@@ -1,0 +1,145 @@
+"""Consume queues: the 20-byte entries by which a queue finds its messages in the commit log.
+
+Source: `ConsumeQueue` of 4.9.8; the file variant of 5.3.3 is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mqctl.store.layouts import FILLER_SIZE, QUEUE_ENTRY, QUEUE_ENTRY_BYTES, QUEUE_ENTRY_NATIVE, QUEUE_ENTRY_STRUCT
+from mqctl.store.mapped_files import Buffer, MappedFile, mapped_files, nominal_size
+
+Entries: TypeAlias = NDArray[Any]
+"""Structured array with the native fields `physical_offset` (i8), `size` (i4) and `tags_code` (i8)."""
+
+
+def is_filler(entries: Entries) -> NDArray[np.bool_]:
+    """Marks the entries that only fill a first file which does not start at a file boundary; they are no messages."""
+    mask: NDArray[np.bool_] = (entries["size"] == FILLER_SIZE) & (entries["physical_offset"] == 0)
+    return mask
+
+
+def written_entries(buffer: Buffer) -> int:
+    """Counts the entries written from the start of a file, by bisection.
+
+    An entry counts while its size is above zero and its physical offset not below (the broker's own test). Files are
+    written from the front and padded with zeros, so a few probes suffice; `written_entries_linear` is the slow truth.
+    """
+    low, high = 0, len(buffer) // QUEUE_ENTRY_BYTES
+    view = buffer.data
+    while low < high:
+        middle = (low + high) // 2
+        if _written(view, middle):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def _written(view: memoryview, number: int) -> bool:
+    physical_offset, size, _ = QUEUE_ENTRY_STRUCT.unpack_from(view, number * QUEUE_ENTRY_BYTES)
+    return bool(size > 0 and physical_offset >= 0)
+
+
+def written_entries_linear(buffer: Buffer) -> int:
+    """Counts the entries up to the first that is not valid by looking at each: what the broker's recovery does."""
+    raw = raw_entries(buffer)
+    bad = (raw["size"] <= 0) | (raw["physical_offset"] < 0)
+    return int(np.argmax(bad)) if bad.any() else len(raw)
+
+
+def raw_entries(buffer: Buffer) -> Entries:
+    """Views the whole entries of a file as big-endian structures; a torn last entry is left out."""
+    count = len(buffer) // QUEUE_ENTRY_BYTES
+    return buffer[: count * QUEUE_ENTRY_BYTES].view(QUEUE_ENTRY)
+
+
+@dataclass(frozen=True)
+class ConsumeQueue:
+    """The consume queue of one (topic, queue id).
+
+    Attributes:
+        directory: where its files are; it may not exist, the queue is empty then.
+    """
+
+    directory: Path
+    topic: str
+    queue_id: int
+
+    @cached_property
+    def files(self) -> tuple[MappedFile, ...]:
+        """Its files by start offset, zero-length ones included."""
+        return mapped_files(self.directory)
+
+    @cached_property
+    def file_size_bytes(self) -> int | None:
+        """Size that this queue's files have, judged from the files; None when there is none."""
+        return nominal_size(self.files)
+
+    @property
+    def min_file_offset(self) -> int:
+        """Logical offset at which the first file starts, whatever it holds."""
+        return self.files[0].start // QUEUE_ENTRY_BYTES if self.files else 0
+
+    @cached_property
+    def max_offset(self) -> int:
+        """Logical offset of the next message: the entries written, stale ones and fillers included.
+
+        A queue whose files hold nothing has the offset of its first file.
+        """
+        for file in reversed(self.files):
+            written = written_entries(file.buffer)
+            if written:
+                return file.start // QUEUE_ENTRY_BYTES + written
+        return self.min_file_offset
+
+    def entries(self, low: int | None = None, high: int | None = None) -> Entries:
+        """Copies the entries with logical offsets in [low, high), cut to what is written.
+
+        Entry `i` of the result has logical offset `max(low, min_file_offset) + i` as long as no file is missing in
+        between; `runs` gives the pieces of a queue with holes.
+        """
+        pieces = [piece for _, piece in self.runs(low, high)]
+        return np.concatenate(pieces) if pieces else np.empty(0, dtype=QUEUE_ENTRY_NATIVE)
+
+    def runs(self, low: int | None = None, high: int | None = None) -> Iterator[tuple[int, Entries]]:
+        """Yields (logical offset of the first, native entries) file by file within [low, high)."""
+        low = self.min_file_offset if low is None else low
+        high = self.max_offset if high is None else min(high, self.max_offset)
+        for file in self.files:
+            first = file.start // QUEUE_ENTRY_BYTES
+            count = file.size_bytes // QUEUE_ENTRY_BYTES
+            begin, end = max(low, first), min(high, first + count)
+            if begin < end:
+                raw = raw_entries(file.buffer)[begin - first : end - first]
+                yield begin, raw.astype(QUEUE_ENTRY_NATIVE)
+
+    def min_offset(self, commit_log_min: int) -> int:
+        """Returns the first logical offset whose record the commit log still has; `max_offset` when it has none.
+
+        Entries below the commit log's start stay in the first file after retention; fillers are passed over. Brokers of
+        4.9 keep an old minimum when every entry has expired, 5.x answers the maximum as this does.
+        """
+        for first, entries in self.runs():
+            if not len(entries) or int(entries["physical_offset"][-1]) < commit_log_min:
+                continue
+            live = (entries["physical_offset"] >= commit_log_min) & ~is_filler(entries)
+            if live.any():
+                return first + int(np.argmax(live))
+        return self.max_offset
+
+    def file_at(self, logical_offset: int) -> tuple[MappedFile, int] | None:
+        """Returns the file holding the entry of `logical_offset` and its byte position there, or None."""
+        position = logical_offset * QUEUE_ENTRY_BYTES
+        for file in self.files:
+            if file.start <= position < file.end:
+                return file, position - file.start
+        return None

@@ -1,0 +1,175 @@
+"""A store directory: which parts it has, and a reader for each.
+
+Missing parts are values, not errors: stores are often copied in part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from mqctl.errors import BadInputError, NotFoundError
+from mqctl.store.checkpoint import Checkpoint, parse_checkpoint
+from mqctl.store.commitlog import CommitLog
+from mqctl.store.config_files import ConfigFile, read_config
+from mqctl.store.consumequeue import ConsumeQueue
+from mqctl.store.mapped_files import mapped_files, read_file, refusal
+
+_PARTS = ("commitlog", "consumequeue", "config", "checkpoint", "index", "batchconsumequeue")
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A part of the store that is there but cannot be read offline, and why."""
+
+    part: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class StoreDirectory:
+    """A broker's store, opened read-only."""
+
+    path: Path
+    commit_log_paths: tuple[Path, ...] = field(default=())
+
+    @classmethod
+    def open(cls, path: Path, *, commit_log_paths: Sequence[Path] = ()) -> StoreDirectory:
+        """Recognises a store at `path`.
+
+        Args:
+            commit_log_paths: the directories of `storePathCommitLog` and `readOnlyCommitLogStorePaths`, when the
+                commit log is not (only) in `commitlog`.
+
+        Raises:
+            NotFoundError: `path`, or one of `commit_log_paths`, does not exist.
+            BadInputError: it is no store, or one that keeps its commit log in DLedger's format.
+        """
+        for wanted in (path, *commit_log_paths):
+            if not wanted.exists():
+                raise NotFoundError(
+                    f"open the store {wanted}", reason="no such directory", remedy="give the broker's storePathRootDir"
+                )
+        present = [part for part in _PARTS if (path / part).exists()]
+        raft = _raft_directory(path)
+        if raft is not None and not mapped_files(path / "commitlog"):
+            raise BadInputError(
+                f"open the store {path}",
+                reason=f"its commit log is in DLedger's (Raft) format, in {raft.name}",
+                remedy="ask the running broker instead (`--namesrv`); DLedger logs are not read offline",
+            )
+        if not path.is_dir() or not present:
+            raise BadInputError(
+                f"open the store {path}",
+                reason=f"none of {', '.join(_PARTS)} is in it",
+                remedy="give the broker's storePathRootDir (by default ~/store)",
+            )
+        return cls(path, tuple(commit_log_paths))
+
+    @cached_property
+    def commit_log(self) -> CommitLog:
+        own = self.path / "commitlog"
+        extra = [path for path in self.commit_log_paths if path.resolve() != own.resolve()]
+        return CommitLog((own, *extra))
+
+    @cached_property
+    def consume_queue_kind(self) -> str:
+        """`file`, or `rocksdb` when they live in a RocksDB (5.x `storeType=defaultRocksDB`)."""
+        return "rocksdb" if is_rocksdb(self.path / "consumequeue") else "file"
+
+    @property
+    def unreadable(self) -> list[Unreadable]:
+        """Parts that exist in a format which is not read offline."""
+        found = []
+        if self.consume_queue_kind == "rocksdb":
+            found.append(Unreadable("consumequeue", "the consume queues are in a RocksDB database"))
+        for part in sorted(_children(self.path / "config")):
+            if part.name in _ROCKSDB_CONFIGS and is_rocksdb(part):
+                found.append(Unreadable(f"config/{part.name}", "kept in a RocksDB database"))
+        return found
+
+    def queue_ids(self) -> list[tuple[str, int]]:
+        """Lists (topic, queue id) of every consume queue directory, sorted; empty for a RocksDB consume queue."""
+        return [] if self.consume_queue_kind == "rocksdb" else _queues(self.path / "consumequeue")
+
+    def consume_queue(self, topic: str, queue_id: int) -> ConsumeQueue:
+        """Returns the reader of one consume queue; a queue without a directory is empty."""
+        return ConsumeQueue(self.path / "consumequeue" / topic / str(queue_id), topic, queue_id)
+
+    def batch_queue_ids(self) -> list[tuple[str, int]]:
+        """Lists (topic, queue id) of 5.x batch consume queues, sorted."""
+        return _queues(self.path / "batchconsumequeue")
+
+    def checkpoint(self) -> Checkpoint | None:
+        """Reads the checkpoint; None when there is no such file.
+
+        Raises:
+            BadInputError: it is too short to hold the times.
+        """
+        path = self.path / "checkpoint"
+        return parse_checkpoint(read_file(path)) if path.exists() else None
+
+    def abort(self) -> bool:
+        """Whether the broker runs, or died. `abort.bak`, which 5.x leaves behind, means nothing."""
+        return (self.path / "abort").exists()
+
+    def abort_pid(self) -> int | None:
+        """Process id that a 5.x broker wrote into `abort`; None in 4.9."""
+        path = self.path / "abort"
+        text = read_file(path).strip() if path.exists() else b""
+        return int(text) if text.isdigit() else None
+
+    def config(self, name: str) -> ConfigFile:
+        """Reads `config/<name>` as the broker would, backup included; a missing one is a value, too."""
+        return read_config(self.path / "config", name)
+
+    def index_paths(self) -> list[Path]:
+        """Index files, oldest first (their names are creation times)."""
+        return sorted(path for path in _children(self.path / "index") if path.name.isdigit())
+
+    def log_end_hint(self) -> int | None:
+        """The highest physical offset that any consume queue points to; None when there is no entry."""
+        best = None
+        for topic, queue_id in self.queue_ids():
+            queue = self.consume_queue(topic, queue_id)
+            last = queue.entries(queue.max_offset - 1)
+            if len(last) and (best is None or int(last["physical_offset"][-1]) > best):
+                best = int(last["physical_offset"][-1])
+        return best
+
+
+_ROCKSDB_CONFIGS = ("topics", "subscriptionGroups", "consumerOffsets", "rdb")
+
+
+def is_rocksdb(directory: Path) -> bool:
+    """Whether a RocksDB database lives here."""
+    return (directory / "CURRENT").is_file() and any(directory.glob("MANIFEST-*"))
+
+
+def _children(directory: Path) -> Iterator[Path]:
+    try:
+        yield from directory.iterdir()
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        raise refusal(directory, error) from error
+
+
+def _queues(root: Path) -> list[tuple[str, int]]:
+    return sorted(
+        (topic.name, int(queue.name))
+        for topic in _children(root)
+        if topic.is_dir()
+        for queue in _children(topic)
+        if queue.name.isascii() and queue.name.isdigit() and queue.is_dir()
+    )
+
+
+def _raft_directory(path: Path) -> Path | None:
+    """Finds DLedger's directory: `data` and `index` side by side in `dledger-<id>` or `<group>-<id>`."""
+    for child in sorted(_children(path)):
+        if child.is_dir() and (child / "data").is_dir() and (child / "index").is_dir():
+            return child
+    return None

@@ -1,0 +1,134 @@
+"""Looking at store files without ever being able to change them.
+
+Files are opened `O_RDONLY` and mapped with `ACCESS_READ`; nothing is created and no lock is taken.
+"""
+
+from __future__ import annotations
+
+import itertools
+import mmap
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mqctl.errors import NotFoundError, PermissionDeniedError, StorageError
+from mqctl.store.layouts import FILE_NAME_DIGITS
+
+Buffer: TypeAlias = NDArray[np.uint8]
+
+_EMPTY: Buffer = np.empty(0, dtype=np.uint8)
+
+
+def map_file(path: Path) -> Buffer:
+    """Maps `path` read-only and returns its bytes; a file of length zero gives an empty array.
+
+    Raises:
+        NotFoundError: the file is gone (retention may delete it under a reader).
+        PermissionDeniedError: the operating system refuses to open it.
+        StorageError: any other refusal.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                raise StorageError(f"read {path}", reason="it is no regular file")
+            if status.st_size == 0:
+                return _EMPTY
+            mapping = mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise refusal(path, error) from error
+    return np.frombuffer(mapping, dtype=np.uint8)
+
+
+def read_file(path: Path) -> bytes:
+    """Reads the whole of a small file; raises as `map_file` does."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise refusal(path, error) from error
+
+
+def refusal(path: Path, error: OSError) -> NotFoundError | PermissionDeniedError | StorageError:
+    """Translates what the operating system said about `path`."""
+    problem = f"read {path}"
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
+        return NotFoundError(problem, reason="no such file", remedy="copy the store again and name its root directory")
+    if isinstance(error, PermissionError):
+        return PermissionDeniedError(
+            problem, reason="permission denied", remedy="run as the broker's user, or copy the store with read rights"
+        )
+    return StorageError(problem, reason=error.strerror or str(error), remedy="check the disk and copy the store again")
+
+
+@dataclass(frozen=True)
+class MappedFile:
+    """One file of a queue of mapped files, named by the byte offset at which it starts.
+
+    Attributes:
+        start: byte offset in the queue of the file's first byte, from its name.
+        size_bytes: length on disk.
+    """
+
+    path: Path
+    start: int
+    size_bytes: int
+
+    @cached_property
+    def buffer(self) -> Buffer:
+        """The file's bytes, mapped on first use; raises as `map_file` does."""
+        return map_file(self.path)
+
+    @property
+    def end(self) -> int:
+        return self.start + self.size_bytes
+
+
+def mapped_files(directory: Path) -> tuple[MappedFile, ...]:
+    """Lists the files of a queue of mapped files by start offset; other names are passed over.
+
+    A directory that does not exist holds no files.
+
+    Raises:
+        PermissionDeniedError, StorageError: it cannot be listed.
+    """
+    found = [
+        MappedFile(path, int(path.name), size)
+        for path, size in _files(directory)
+        if len(path.name) == FILE_NAME_DIGITS and path.name.isascii() and path.name.isdigit()
+    ]
+    return tuple(sorted(found, key=lambda file: file.start))
+
+
+def _files(directory: Path) -> Iterator[tuple[Path, int]]:
+    try:
+        with os.scandir(directory) as entries:
+            for entry in entries:
+                if entry.is_file():
+                    yield Path(entry.path), entry.stat().st_size
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        raise refusal(directory, error) from error
+
+
+def nominal_size(files: tuple[MappedFile, ...]) -> int | None:
+    """Returns the size that files of this queue are created with, judged from the files themselves, or None.
+
+    Distances between neighbours tell it best; a single file can only tell its own size.
+    """
+    sizes = [file.size_bytes for file in files if file.size_bytes]
+    if not sizes:
+        return None
+    steps = [right.start - left.start for left, right in itertools.pairwise(files)]
+    votes = sizes + [step for step in steps if step in sizes]
+    return max(set(votes), key=lambda size: (votes.count(size), size))
