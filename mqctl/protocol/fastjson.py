@@ -1,304 +1,320 @@
-"""The JSON dialect of RocketMQ's bodies and configuration files, read tolerantly.
+"""The JSON dialect of fastjson, in which RocketMQ writes header, bodies and configuration files.
 
-fastjson (1.2.69 in 4.9.8, 1.2.83 in 5.3.3) writes integer map keys bare, object map keys as nested objects, and
-repeated objects as `{"$ref": path}`; hand-edited files add single quotes, unquoted names, comments and trailing
-commas. `loads` accepts all of it; strict JSON takes the fast way through the standard library.
+Beyond plain JSON it has bare integer keys (`{0:10}`), whole objects as keys (`{{"queueId":0,...}:5}`) and `$ref`;
+hand-edited files also bring single quotes, unquoted names, comments and trailing commas. `loads` reads all of it,
+`dumps` writes the bytes that fastjson 1.2.69 (RocketMQ 4.9.8) and 1.2.83 (5.3.3) write.
+
+Values are those of the stdlib's `json`, with three differences: bare integer keys are ints, object keys are
+`ObjectKey`, NaN reads as 0.0 (as Java does). A tuple is written like a Java set or array: on one line even in the
+pretty form.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable, Mapping
+from math import isfinite
 
-Json: TypeAlias = "bool | int | float | str | list[Json] | dict[Key, Json] | None"
+from mqctl.errors import BadInputError
 
-_MAX_DEPTH = 200
-_SPACE = re.compile(r"(?:[ \t\r\n\f\b]+|/\*.*?\*/|//[^\n]*)*", re.DOTALL)
-_NUMBER = re.compile(r"-?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?[LlSsBbFfDd]?")
-_WORD = re.compile(r"[A-Za-z_$][\w$.\-@%]*")
-_PLAIN = {'"': re.compile(r'[^"\\]*'), "'": re.compile(r"[^'\\]*")}
-_BARE_KEY = re.compile(r'("(?:[^"\\]|\\.)*")|([{,]\s*)(-?\d+)(?=\s*:)')
-_ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "0": "\0"}
-_WORDS = {"true": True, "false": False, "null": None, "NaN": 0.0, "undefined": None}
-_INTEGER = re.compile(r"-?\d+")
+MAX_DEPTH = 256
+_MARK = "\x01"
+_REF = "$ref"
+_BARE_INT_KEY = re.compile(r"([{,]\s*)(-?\d+)(\s*:)")
+_QUEUE_KEY = re.compile(r'\{"brokerName":"([^"\\]*)","queueId":(\d+),"topic":"([^"\\]*)"\}:')
 
 
-class FastjsonError(ValueError):
-    """Text that even fastjson would not read.
+class FastjsonError(BadInputError, ValueError):
+    """Text that is not in the dialect.
 
     Attributes:
-        position: index of the first character that does not fit.
-        line, column: the same place, counted from 1.
+        position: index of the offending character; `line` and `column` are counted from 1.
     """
 
-    def __init__(self, reason: str, text: str, position: int) -> None:
-        self.reason = reason
+    def __init__(
+        self, problem: str, *, reason: str = "", remedy: str = "", position: int = 0, line: int = 1, column: int = 1
+    ) -> None:
+        super().__init__(problem, reason=reason, remedy=remedy)
         self.position = position
-        self.line = text.count("\n", 0, position) + 1
-        self.column = position - text.rfind("\n", 0, position)
-        super().__init__(f"{reason} at line {self.line} column {self.column}")
+        self.line = line
+        self.column = column
+
+    @classmethod
+    def at(cls, text: str, position: int, reason: str) -> FastjsonError:
+        line = text.count("\n", 0, position) + 1
+        column = position - text.rfind("\n", 0, position)
+        problem = f"JSON text cannot be read at line {line}, column {column}"
+        return cls(problem, reason=reason, position=position, line=line, column=column)
 
 
-class ObjectKey(Mapping[str, object]):
-    """An object in key position, such as a message queue; hashable, equal to another with the same fields."""
+class ObjectKey:
+    """An object used as the key of a map; hashable and equal to any object key with the same properties."""
 
-    __slots__ = ("_fields",)
+    __slots__ = ("_hash", "items")
 
-    def __init__(self, fields: Mapping[Any, object]) -> None:
-        self._fields = {str(name): value for name, value in fields.items()}
+    items: tuple[tuple[str, object], ...]
+    """Name and value pairs, sorted by name (the order in which fastjson writes them)."""
+
+    def __init__(self, properties: Mapping[str, object]) -> None:
+        self.items = tuple(sorted((str(name), _frozen(value)) for name, value in properties.items()))
+        self._hash = hash(self.items)
+
+    def get(self, name: str, default: object = None) -> object:
+        """Returns the property `name`, or `default`."""
+        for key, value in self.items:
+            if key == name:
+                return value
+        return default
 
     def __getitem__(self, name: str) -> object:
-        return self._fields[name]
+        for key, value in self.items:
+            if key == name:
+                return value
+        raise KeyError(name)
 
-    def __iter__(self) -> Any:
-        return iter(self._fields)
-
-    def __len__(self) -> int:
-        return len(self._fields)
-
-    def __hash__(self) -> int:
-        return hash(frozenset((name, str(value)) for name, value in self._fields.items()))
+    def java_text(self) -> str:
+        """Returns what `toString` of RocketMQ's MessageQueue gives; `$ref` paths name map keys by it."""
+        topic, broker_name, queue_id = self.get("topic"), self.get("brokerName"), self.get("queueId")
+        return f"MessageQueue [topic={topic}, brokerName={broker_name}, queueId={queue_id}]"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ObjectKey) and self._fields == other._fields
+        return isinstance(other, ObjectKey) and self.items == other.items
+
+    def __hash__(self) -> int:
+        return self._hash
 
     def __repr__(self) -> str:
-        return f"ObjectKey({self._fields!r})"
+        return f"ObjectKey({dict(self.items)!r})"
 
 
-Key: TypeAlias = "str | int | ObjectKey"
+def queue_key(topic: str, broker_name: str, queue_id: int) -> ObjectKey:
+    """Returns the key under which RocketMQ's tables hold the values of one message queue."""
+    key = ObjectKey.__new__(ObjectKey)
+    key.items = (("brokerName", broker_name), ("queueId", queue_id), ("topic", topic))
+    key._hash = hash(key.items)
+    return key
 
 
-def loads(text: str | bytes) -> Json:
-    """Reads one document.
-
-    Bare integer keys become int, quoted ones stay str, object keys become `ObjectKey`. References are resolved.
-
-    Raises:
-        FastjsonError: the text is no document of the dialect; bytes that are no UTF-8 likewise.
-    """
-    if isinstance(text, bytes):
-        try:
-            text = text.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise FastjsonError(f"byte 0x{text[error.start]:02x} is no UTF-8", "", error.start) from error
-    try:
-        value: Json = json.loads(text)
-    except (ValueError, RecursionError):
-        value = _loads_bare_keys(text)
-    return _resolve_references(value) if "$ref" in text else value
-
-
-def _loads_bare_keys(text: str) -> Json:
-    """Tries the commonest deviation, bare integer keys, with one substitution outside strings."""
-    marked = _BARE_KEY.sub(lambda match: match[1] or f'{match[2]}"\\u0000{match[3]}"', text)
-    try:
-        return json.loads(marked, object_pairs_hook=_unmark)  # type: ignore[no-any-return]
-    except (ValueError, RecursionError):
-        return _Reader(text).document()
-
-
-def _unmark(pairs: list[tuple[str, Json]]) -> Json:
-    return {
-        int(name[1:]) if name[:1] == "\0" and _INTEGER.fullmatch(name[1:]) else name: value for name, value in pairs
-    }
-
-
-class _Reader:
-    """The tolerant reader: one pass, one position."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._at = 0
-
-    def document(self) -> Json:
-        value = self._value(0)
-        self._skip()
-        if self._at < len(self._text):
-            raise self._error("text after the end of the document")
-        return value
-
-    def _error(self, reason: str) -> FastjsonError:
-        return FastjsonError(reason, self._text, min(self._at, len(self._text)))
-
-    def _skip(self) -> str:
-        """Passes white space and comments; returns the next character, empty at the end."""
-        found = _SPACE.match(self._text, self._at)
-        if found:
-            self._at = found.end()
-        return self._text[self._at : self._at + 1]
-
-    def _value(self, depth: int) -> Json:
-        if depth > _MAX_DEPTH:
-            raise self._error(f"nested deeper than {_MAX_DEPTH}")
-        char = self._skip()
-        if char == "{":
-            return self._object(depth)
-        if char == "[":
-            return self._array(depth)
-        if char in ('"', "'"):
-            return self._string(char)
-        number = _NUMBER.match(self._text, self._at)
-        if number:
-            self._at = number.end()
-            return _number(number.group())
-        word = _WORD.match(self._text, self._at)
-        if word and word.group() in _WORDS:
-            self._at = word.end()
-            return _WORDS[word.group()]
-        raise self._error("a value is missing" if char else "the text ends before the document does")
-
-    def _array(self, depth: int) -> list[Json]:
-        self._at += 1
-        items: list[Json] = []
-        while True:
-            char = self._skip()
-            if char == "]":
-                self._at += 1
-                return items
-            if char == ",":
-                self._at += 1
-                continue
-            items.append(self._value(depth + 1))
-            self._after_member("]")
-
-    def _object(self, depth: int) -> dict[Key, Json]:
-        self._at += 1
-        members: dict[Key, Json] = {}
-        while True:
-            char = self._skip()
-            if char == "}":
-                self._at += 1
-                return members
-            if char == ",":
-                self._at += 1
-                continue
-            key = self._key(char, depth)
-            if self._skip() != ":":
-                raise self._error("a colon is missing after a name")
-            self._at += 1
-            members[key] = self._value(depth + 1)
-            self._after_member("}")
-
-    def _after_member(self, closing: str) -> None:
-        char = self._skip()
-        if char not in (",", closing) or not char:
-            raise self._error(f"a comma or {closing} is missing" if char else "the text ends before the document does")
-
-    def _key(self, char: str, depth: int) -> Key:
-        if char in ('"', "'"):
-            return self._string(char)
-        if char == "{":
-            if depth >= _MAX_DEPTH:
-                raise self._error(f"nested deeper than {_MAX_DEPTH}")
-            return ObjectKey(self._object(depth + 1))
-        for pattern in (_INTEGER, _WORD):
-            found = pattern.match(self._text, self._at)
-            if found:
-                self._at = found.end()
-                return int(found.group()) if pattern is _INTEGER else found.group()
-        raise self._error("a name is missing" if char else "the text ends before the document does")
-
-    def _string(self, quote: str) -> str:
-        self._at += 1
-        parts: list[str] = []
-        while True:
-            plain = _PLAIN[quote].match(self._text, self._at)
-            if plain:
-                parts.append(plain.group())
-                self._at = plain.end()
-            if self._at >= len(self._text):
-                raise self._error("a string does not end")
-            if self._text[self._at] == quote:
-                self._at += 1
-                return _join_surrogates("".join(parts))
-            parts.append(self._escape())
-
-    def _escape(self) -> str:
-        code = self._text[self._at + 1 : self._at + 2]
-        width = {"u": 4, "x": 2}.get(code)
-        if width is None:
-            self._at += 2
-            return _ESCAPES.get(code, code)
-        digits = self._text[self._at + 2 : self._at + 2 + width]
-        try:
-            char = chr(int(digits, 16))
-        except ValueError:
-            raise self._error(f"\\{code}{digits} is no character") from None
-        self._at += 2 + width
-        return char
-
-
-def _join_surrogates(text: str) -> str:
-    """Joins `\\uD83D\\uDE00` pairs as Java does; lone ones stay."""
-    if not any("\ud800" <= char <= "\udfff" for char in text):
-        return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass" if _lone(text) else "strict")
-
-
-def _lone(text: str) -> bool:
-    try:
-        text.encode("utf-16", "surrogatepass").decode("utf-16")
-    except UnicodeDecodeError:
-        return True
-    return False
-
-
-def _number(text: str) -> int | float:
-    bare = text.rstrip("LlSsBbFfDd")
-    return int(bare) if _INTEGER.fullmatch(bare) else float(bare)
-
-
-# Greatest common part of the reference forms that fastjson writes: `$`, `..`, `@`, and paths of names and indices.
-_STEP = re.compile(r"\.((?:\\.|[^.\[\\])+)|\[(\d+)\]")
-
-
-def _resolve_references(root: Json) -> Json:
-    """Replaces `{"$ref": path}` objects by what they name; an unknown path becomes None, as fastjson does."""
-
-    def visit(value: Json, parents: tuple[Json, ...]) -> Json:
-        if isinstance(value, list):
-            for position, item in enumerate(value):
-                value[position] = visit(item, (*parents, value))
-        elif isinstance(value, dict):
-            path = value.get("$ref")
-            if len(value) == 1 and isinstance(path, str):
-                return _follow(path, root, parents)
-            for key, item in value.items():
-                value[key] = visit(item, (*parents, value))
-        return value
-
-    return visit(root, ())
-
-
-def _follow(path: str, root: Json, parents: tuple[Json, ...]) -> Json:
-    if path == "$":
-        return root
-    if path == "@":
-        return parents[-1] if parents else root
-    if path == "..":
-        return parents[-2] if len(parents) > 1 else root
-    value: Json = root
-    for step in _STEP.finditer(path.removeprefix("$")):
-        if step[2] is not None:
-            index = int(step[2])
-            value = value[index] if isinstance(value, list) and index < len(value) else None
-        else:
-            value = _member(value, re.sub(r"\\(.)", r"\1", step[1]))
+def _frozen(value: object) -> object:
+    if isinstance(value, dict):
+        return ObjectKey(value)
+    if isinstance(value, list):
+        return tuple(_frozen(item) for item in value)
     return value
 
 
-def _member(value: Json, name: str) -> Json:
-    """Finds the member `name`; an object key is named by its Java text, `MessageQueue [topic=T, brokerName=b, ...]`."""
-    if not isinstance(value, dict):
-        return None
-    for key, item in value.items():
-        if key == name or str(key) == name or (isinstance(key, ObjectKey) and _java_text(key) == name):
-            return item
-    return None
+# Reading
 
 
-def _java_text(key: ObjectKey) -> str:
-    return f"MessageQueue [topic={key.get('topic')}, brokerName={key.get('brokerName')}, queueId={key.get('queueId')}]"
+def _constant(name: str) -> float:
+    if name == "NaN":
+        return 0.0
+    raise ValueError(f"{name} is no number of the dialect")
+
+
+def _restore_keys(value: dict[str, object]) -> object:
+    """Turns the marked names that `_standardised` made back into ints and object keys."""
+    if _MARK not in "".join(value):
+        return value
+    restored: dict[object, object] = {}
+    for name, item in value.items():
+        if name[:1] != _MARK:
+            restored[name] = item
+        elif name.count(_MARK) == 1:
+            restored[int(name[1:])] = item
+        else:
+            _, broker_name, queue_id, topic = name.split(_MARK)
+            restored[queue_key(topic, broker_name, int(queue_id))] = item
+    return restored
+
+
+_PLAIN = json.JSONDecoder(strict=False, parse_constant=_constant)
+_MARKED = json.JSONDecoder(strict=False, parse_constant=_constant, object_hook=_restore_keys)
+
+
+def _standardised(text: str) -> str:
+    """Quotes bare integer keys and message queue keys behind a mark, so that the C decoder can read them.
+
+    Never wrong, whatever strings hold: a match that begins inside a string puts a quote there, which ends the string,
+    with the mark behind it outside of any string, and then the decoder refuses the text (and the tolerant reader
+    takes over).
+    """
+    text = _QUEUE_KEY.sub(rf'"{_MARK}\1{_MARK}\2{_MARK}\3":', text)
+    return _BARE_INT_KEY.sub(rf'\1"{_MARK}\2"\3', text)
+
+
+def loads(text: str | bytes | bytearray | memoryview) -> object:
+    """Reads one document; no text, or white space only, is None.
+
+    Bytes are UTF-8; malformed sequences become U+FFFD, as in Java.
+
+    Raises:
+        FastjsonError: the text is not in the dialect, or nested deeper than `MAX_DEPTH`.
+    """
+    if not isinstance(text, str):
+        text = str(text, "utf-8", "replace")
+    try:
+        value = _read(text)
+        if _REF in text:
+            from mqctl.protocol.fastjson_reader import resolve_references
+
+            value = resolve_references(value)
+    except RecursionError:
+        raise FastjsonError("JSON text cannot be read", reason="it is nested too deeply") from None
+    return value
+
+
+def _read(text: str) -> object:
+    try:
+        return _PLAIN.decode(text)
+    except ValueError:
+        pass
+    if _MARK not in text and "\\u0001" not in text:
+        try:
+            return _MARKED.decode(_standardised(text))
+        except ValueError:
+            pass
+    from mqctl.protocol.fastjson_reader import TolerantReader
+
+    return TolerantReader(text).read()
+
+
+# Writing
+
+_SPECIAL = re.compile('[\x00-\x1f"\\\\\x7f\u2028\u2029]')
+_NOT_PLAIN_ASCII = re.compile("[^ !#-\\[\\]-~]")
+_SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r", "\b": "\\b", "\f": "\\f", '"': '\\"', "\\": "\\\\"}
+
+
+def _escape(match: re.Match[str]) -> str:
+    char = match[0]
+    short = _SHORT.get(char)
+    if short is not None:
+        return short
+    point = ord(char)
+    if point > 0xFFFF:
+        point -= 0x10000
+        return f"\\u{0xD800 + (point >> 10):04X}\\u{0xDC00 + (point & 0x3FF):04X}"
+    return f"\\u{point:04X}"
+
+
+def quoted(text: str) -> str:
+    """Returns `text` as a JSON string, escaped as fastjson does by default."""
+    return f'"{_SPECIAL.sub(_escape, text)}"' if _SPECIAL.search(text) else f'"{text}"'
+
+
+def _quoted_ascii(text: str) -> str:
+    return f'"{_NOT_PLAIN_ASCII.sub(_escape, text)}"'
+
+
+def java_double(value: float) -> str:
+    """Returns `Double.toString(value)`; not-a-number and infinity are `null`, as fastjson writes them."""
+    if not isfinite(value):
+        return "null"
+    text = repr(value)
+    if 1e-3 <= abs(value) < 1e7 or value == 0:
+        return text
+    sign, text = ("-", text[1:]) if text[0] == "-" else ("", text)
+    mantissa, _, exponent = text.partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    digits = whole + fraction
+    leading = len(digits) - len(digits.lstrip("0"))
+    power = int(exponent or 0) + len(whole) - 1 - leading
+    digits = digits.strip("0") or "0"
+    return f"{sign}{digits[0]}.{digits[1:] or '0'}E{power}"
+
+
+def dumps(value: object, *, pretty: bool = False, browser_compatible: bool = False) -> str:
+    """Writes `value` as fastjson does; maps keep their order, None in a map is left out.
+
+    Args:
+        pretty: the form of configuration files: tabs, maps with integer or object keys on one line.
+        browser_compatible: the standard JSON of route answers (`acceptStandardJsonOnly`): quoted integer keys, sorted
+            maps, ASCII only.
+
+    Raises:
+        FastjsonError: a value of a type that JSON has no form for, or nested too deeply.
+    """
+    writer = _Writer(pretty=pretty, browser_compatible=browser_compatible)
+    try:
+        writer.write(value, 0)
+    except RecursionError:
+        raise FastjsonError("The value cannot be written as JSON", reason="it is nested too deeply") from None
+    return "".join(writer.out)
+
+
+def dump_bytes(value: object, *, pretty: bool = False, browser_compatible: bool = False) -> bytes:
+    """Writes `value` like `dumps`, as UTF-8; lone surrogates become `?`, as in Java."""
+    return dumps(value, pretty=pretty, browser_compatible=browser_compatible).encode("utf-8", "replace")
+
+
+class _Writer:
+    def __init__(self, *, pretty: bool, browser_compatible: bool) -> None:
+        self.out: list[str] = []
+        self.pretty = pretty
+        self.browser_compatible = browser_compatible
+        self.quote: Callable[[str], str] = _quoted_ascii if browser_compatible else quoted
+
+    def write(self, value: object, indent: int) -> None:
+        if isinstance(value, str):
+            self.out.append(self.quote(value))
+        elif value is None or isinstance(value, bool):
+            self.out.append("null" if value is None else "true" if value else "false")
+        elif isinstance(value, int):
+            self.out.append(str(int(value)))
+        elif isinstance(value, float):
+            self.out.append(java_double(value))
+        elif isinstance(value, dict):
+            self._write_map(value.items(), indent)
+        elif isinstance(value, list | tuple):
+            self._write_list(value, indent)
+        elif isinstance(value, ObjectKey):
+            self._write_map(value.items, indent)
+        else:
+            raise FastjsonError(
+                "The value cannot be written as JSON", reason=f"{type(value).__name__} has no JSON form"
+            )
+
+    def _write_map(self, pairs: Iterable[tuple[object, object]], indent: int) -> None:
+        out, quote = self.out, self.quote
+        shown = [pair for pair in pairs if pair[1] is not None]
+        if self.browser_compatible:
+            shown.sort(key=_by_key)
+        if not shown:
+            out.append("{}")
+            return
+        line = "\n" + "\t" * (indent + 1) if self.pretty else ""
+        before = "{"
+        for key, item in shown:
+            if isinstance(key, str):
+                out.append(f"{before}{line}{quote(key)}:")
+            elif isinstance(key, int):
+                out.append(f'{before}"{key}":' if self.browser_compatible else f"{before}{key}:")
+            else:
+                out.append(before)
+                self.write(key, indent + 1)
+                out.append(":")
+            before = ","
+            self.write(item, indent + 1)
+        out.append("\n" + "\t" * indent + "}" if self.pretty else "}")
+
+    def _write_list(self, items: list[object] | tuple[object, ...], indent: int) -> None:
+        out = self.out
+        multi_line = self.pretty and isinstance(items, list) and items
+        line = "\n" + "\t" * (indent + 1) if multi_line else ""
+        before = "["
+        for item in items:
+            out.append(before + line)
+            before = ","
+            self.write(item, indent + 1)
+        if before == "[":
+            out.append("[")
+        out.append("\n" + "\t" * indent + "]" if multi_line else "]")
+
+
+def _by_key(pair: tuple[object, object]) -> tuple[bool, int, str]:
+    key = pair[0]
+    if isinstance(key, int):
+        return False, key, ""
+    return True, 0, key if isinstance(key, str) else repr(key)
