@@ -11,10 +11,13 @@ from functools import cached_property
 from pathlib import Path
 
 from mqctl.errors import BadInputError, NotFoundError
+from mqctl.store.batchqueue import BatchConsumeQueue
 from mqctl.store.checkpoint import Checkpoint, parse_checkpoint
 from mqctl.store.commitlog import CommitLog
 from mqctl.store.config_files import ConfigFile, read_config
 from mqctl.store.consumequeue import ConsumeQueue
+from mqctl.store.consumequeue_ext import ConsumeQueueExt
+from mqctl.store.index_file import IndexFile
 from mqctl.store.mapped_files import mapped_files, read_file, refusal
 
 _PARTS = ("commitlog", "consumequeue", "config", "checkpoint", "index", "batchconsumequeue")
@@ -98,6 +101,14 @@ class StoreDirectory:
         """Returns the reader of one consume queue; a queue without a directory is empty."""
         return ConsumeQueue(self.path / "consumequeue" / topic / str(queue_id), topic, queue_id)
 
+    def consume_queue_ext(self, topic: str, queue_id: int) -> ConsumeQueueExt:
+        """Returns the reader of a queue's extension; without `enableConsumeQueueExt` there are no files."""
+        return ConsumeQueueExt(self.path / "consumequeue_ext" / topic / str(queue_id))
+
+    def batch_consume_queue(self, topic: str, queue_id: int) -> BatchConsumeQueue:
+        """Returns the reader of one 5.x batch consume queue."""
+        return BatchConsumeQueue(self.path / "batchconsumequeue" / topic / str(queue_id), topic, queue_id)
+
     def batch_queue_ids(self) -> list[tuple[str, int]]:
         """Lists (topic, queue id) of 5.x batch consume queues, sorted."""
         return _queues(self.path / "batchconsumequeue")
@@ -125,9 +136,10 @@ class StoreDirectory:
         """Reads `config/<name>` as the broker would, backup included; a missing one is a value, too."""
         return read_config(self.path / "config", name)
 
-    def index_paths(self) -> list[Path]:
+    def index_files(self) -> list[IndexFile]:
         """Index files, oldest first (their names are creation times)."""
-        return sorted(path for path in _children(self.path / "index") if path.name.isdigit())
+        paths = sorted(path for path in _children(self.path / "index") if path.name.isdigit())
+        return [IndexFile(path) for path in paths]
 
     def log_end_hint(self) -> int | None:
         """The highest physical offset that any consume queue points to; None when there is no entry."""

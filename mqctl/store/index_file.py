@@ -1,7 +1,6 @@
-"""Index files: message keys to physical offsets, through a hash table on disk.
+"""Index files: from (topic, key) to the records that may bear it.
 
-Source: `IndexFile`, `IndexHeader` of 4.9.8 and 5.3.3. Keys of equal hash are not told apart here: whoever asks compares KEYS and
-UNIQ_KEY of the records.
+Source: `IndexFile`, `IndexHeader`, `IndexService` of 4.9.8.
 """
 
 from __future__ import annotations
@@ -14,23 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mqctl.errors import BadInputError
 from mqctl.model.java_hash import java_string_hash
 from mqctl.store import layouts as lay
+from mqctl.store.kernel import Int64s
 from mqctl.store.mapped_files import Buffer, map_file
-
-_SLOT_BYTES = 4
-_MAX_HOPS = 1 << 20
-
-
-def key_hash(topic: str, key: str) -> int:
-    """Returns the hash under which `key` of `topic` is filed: never negative, 0 for Java's smallest int."""
-    value = java_string_hash(f"{topic}#{key}")
-    return 0 if value == -(1 << 31) else abs(value)
 
 
 @dataclass(frozen=True, slots=True)
 class IndexHeader:
-    """Times in epoch ms, physical offsets in bytes; `entry_count` counts from 1 (entry 0 is never used)."""
+    """Header counters; `entry_count` is one above the number of entries, for entry 0 is never used."""
 
     begin_time_ms: int
     end_time_ms: int
@@ -40,25 +32,31 @@ class IndexHeader:
     entry_count: int
 
 
+def key_hash(topic: str, key: str) -> int:
+    """Hash under which `key` of `topic` is indexed: the absolute Java hash of `topic#key`, 0 where that overflows."""
+    value = abs(java_string_hash(f"{topic}#{key}"))
+    return 0 if value == 1 << 31 else value
+
+
+def slot_count(size_bytes: int) -> int | None:
+    """Guesses the number of slots from the file's size by RocketMQ's usual shapes (four entries a slot), or None.
+
+    The default is 5,000,000 slots and 20,000,000 entries; configured sizes are not recorded in the file.
+    """
+    slots, rest = divmod(size_bytes - lay.INDEX_HEADER_BYTES, 4 + 4 * lay.INDEX_ENTRY_BYTES)
+    return slots if rest == 0 and slots > 0 else None
+
+
 @dataclass(frozen=True)
 class IndexFile:
     """One index file.
 
     Attributes:
-        slot_count, entry_capacity: size of its two tables. Files do not say; `geometry` finds what fits.
+        slots: hash slots; None takes `slot_count`'s guess, which `guess_slots` corrects from the entries themselves.
     """
 
     path: Path
-    slot_count: int
-    entry_capacity: int
-
-    @classmethod
-    def open(cls, path: Path, size_bytes: int | None = None) -> IndexFile | None:
-        """Recognises an index file by its size and, where several geometries fit, by its content; None when none fits."""
-        buffer = map_file(path)
-        size = len(buffer) if size_bytes is None else size_bytes
-        geometry = _geometry(buffer, size)
-        return None if geometry is None else cls(path, *geometry)
+    slots: int | None = None
 
     @cached_property
     def buffer(self) -> Buffer:
@@ -66,82 +64,85 @@ class IndexFile:
 
     @cached_property
     def header(self) -> IndexHeader:
-        """The header; counters may be older than the entries after a crash."""
+        """The header.
+
+        Raises:
+            BadInputError: the file is too short to have one.
+        """
+        if len(self.buffer) < lay.INDEX_HEADER_BYTES:
+            raise BadInputError(
+                f"read the index file {self.path.name}",
+                reason=f"{len(self.buffer)} bytes are too few for its header of {lay.INDEX_HEADER_BYTES}",
+                remedy="ignore it: the broker rebuilds index files",
+            )
         return IndexHeader(*lay.INDEX_HEADER.unpack_from(self.buffer.data))
 
-    @property
-    def _entries_at(self) -> int:
-        return lay.INDEX_HEADER_BYTES + _SLOT_BYTES * self.slot_count
-
     @cached_property
-    def entries(self) -> NDArray[Any]:
-        """The entries in use, entry 0 included, as a structured big-endian view (`layouts.INDEX_ENTRY`)."""
-        count = min(max(1, self.header.entry_count), self.entry_capacity)
-        raw = self.buffer[self._entries_at : self._entries_at + count * lay.INDEX_ENTRY_BYTES]
+    def slot_table_size(self) -> int:
+        """Number of slots, given or found: the shape under which entry 1 is not blank and its slot leads to it."""
+        if self.slots is not None:
+            return self.slots
+        guess = slot_count(len(self.buffer))
+        if guess is not None and self._fits(guess):
+            return guess
+        total = len(self.buffer) - lay.INDEX_HEADER_BYTES
+        tried = [total // (4 + lay.INDEX_ENTRY_BYTES * ratio) for ratio in (1, 2, 3, 5, 8, 10, 20, 40, 50, 100)]
+        return next((slots for slots in tried if slots > 0 and self._fits(slots)), guess or 0)
+
+    def _fits(self, slots: int) -> bool:
+        """Whether following the slots of a few entries leads to an entry of the same slot."""
+        if self.header.entry_count <= 1:
+            return True
+        table = self._slot_view(slots)
+        used = np.flatnonzero(table)
+        entries = self._entry_view(slots)
+        if not len(used) or int(table[used].max()) >= min(len(entries), self.header.entry_count):
+            return False
+        heads = entries[table[used]]
+        return bool((heads["key_hash"] % slots == used).all())
+
+    def _slot_view(self, slots: int) -> NDArray[np.int32]:
+        raw = self.buffer[lay.INDEX_HEADER_BYTES : lay.INDEX_HEADER_BYTES + 4 * slots]
+        return raw[: len(raw) // 4 * 4].view(">i4").astype(np.int32)
+
+    def _entry_view(self, slots: int) -> NDArray[Any]:
+        raw = self.buffer[lay.INDEX_HEADER_BYTES + 4 * slots :]
         return raw[: len(raw) // lay.INDEX_ENTRY_BYTES * lay.INDEX_ENTRY_BYTES].view(lay.INDEX_ENTRY)
 
-    def slot(self, number: int) -> int:
-        """Returns the newest entry number of a slot, 0 when none."""
-        at = lay.INDEX_HEADER_BYTES + _SLOT_BYTES * number
-        return int.from_bytes(self.buffer[at : at + _SLOT_BYTES].tobytes(), "big", signed=True)
+    @property
+    def slot_values(self) -> NDArray[np.int32]:
+        """Newest entry number of every slot, 0 for none."""
+        return self._slot_view(self.slot_table_size)
 
-    def lookup(self, topic: str, key: str, limit: int = 64) -> list[int]:
-        """Returns physical offsets filed under the key's hash, the newest first, at most `limit`.
+    @property
+    def entries(self) -> NDArray[Any]:
+        """Entries 1 to `entry_count - 1` as native structures (row 0 is entry 1)."""
+        raw = self._entry_view(self.slot_table_size)[1 : max(1, self.header.entry_count)]
+        return raw.astype(lay.INDEX_ENTRY.newbyteorder("="))
 
-        The chain ends at 0, at an entry that points to itself or forward, or beyond the entries in use.
+    def lookup(self, topic: str, key: str, begin_ms: int = 0, end_ms: int = 1 << 62) -> Int64s:
+        """Returns physical offsets (int64, newest first) of records that may bear `key`.
+
+        Different keys with one hash are not told apart: compare the record's KEYS and UNIQ_KEY. Times are stored in
+        whole seconds, so the range is applied by them, as the broker does.
         """
+        entries = self._entry_view(self.slot_table_size)
         wanted = key_hash(topic, key)
-        number = self.slot(wanted % self.slot_count)
+        limit = min(len(entries), self.header.entry_count)
+        if not self.slot_table_size or limit <= 1:
+            return np.empty(0, dtype=np.int64)
+        at = lay.INDEX_HEADER_BYTES + 4 * (wanted % self.slot_table_size)
+        number = int.from_bytes(bytes(self.buffer[at : at + 4]), "big", signed=True)
         found: list[int] = []
-        for _ in range(_MAX_HOPS):
-            if not 0 < number < len(self.entries) or len(found) >= limit:
+        while 0 < number < limit:
+            entry = entries[number]
+            time_ms = self.header.begin_time_ms + int(entry["time_diff_s"]) * 1000
+            if int(entry["time_diff_s"]) < 0 or time_ms + 1000 <= begin_ms:
                 break
-            entry = self.entries[number]
-            if int(entry["key_hash"]) == wanted:
+            if int(entry["key_hash"]) == wanted and time_ms <= end_ms:
                 found.append(int(entry["physical_offset"]))
             previous = int(entry["previous"])
             if previous >= number:
-                break
+                break  # chains only lead to older entries; anything else is damage
             number = previous
-        return found
-
-
-def _geometry(buffer: Buffer, size: int) -> tuple[int, int] | None:
-    """Finds slot and entry counts that fit the size; several can, so the chains decide: each entry hangs in its slot."""
-    if size == lay.INDEX_FILE_BYTES:
-        return lay.INDEX_SLOTS, lay.INDEX_ENTRIES
-    body = size - lay.INDEX_HEADER_BYTES
-    if body <= 0 or len(buffer) < lay.INDEX_HEADER_BYTES:
-        return None
-    header = IndexHeader(*lay.INDEX_HEADER.unpack_from(buffer.data))
-    for slots in _plausible_slots(body):
-        entries = (body - _SLOT_BYTES * slots) // lay.INDEX_ENTRY_BYTES
-        if _fits(buffer, header, slots, entries):
-            return slots, entries
-    return None
-
-
-def _plausible_slots(body: int) -> list[int]:
-    """Slot counts whose rest divides into entries; four entries a slot, the default ratio, first, then round numbers."""
-    first = body // (_SLOT_BYTES + 4 * lay.INDEX_ENTRY_BYTES)
-    step = lay.INDEX_ENTRY_BYTES // _SLOT_BYTES
-    every = range(body // _SLOT_BYTES % step, body // _SLOT_BYTES, step)
-    round_first = sorted((slots for slots in every if slots), key=lambda slots: -len(str(slots)) + len(str(slots).rstrip("0")))
-    return [slots for slots in [first, *round_first[:4096]] if slots > 0 and (body - _SLOT_BYTES * slots) % 20 == 0]
-
-
-def _fits(buffer: Buffer, header: IndexHeader, slots: int, capacity: int) -> bool:
-    last = header.entry_count - 1
-    if last < 1:
-        return True
-    if last >= capacity:
-        return False
-    at = lay.INDEX_HEADER_BYTES + _SLOT_BYTES * slots + last * lay.INDEX_ENTRY_BYTES
-    entry = buffer[at : at + lay.INDEX_ENTRY_BYTES]
-    if len(entry) < lay.INDEX_ENTRY_BYTES:
-        return False
-    wanted = int(entry.view(lay.INDEX_ENTRY)["key_hash"][0])
-    slot_at = lay.INDEX_HEADER_BYTES + _SLOT_BYTES * (wanted % slots) if wanted >= 0 else -1
-    if slot_at < 0:
-        return False
-    return int(np.frombuffer(buffer[slot_at : slot_at + _SLOT_BYTES].tobytes(), ">i4")[0]) == last
+        return np.array(found, dtype=np.int64)

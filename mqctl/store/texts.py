@@ -1,0 +1,195 @@
+"""Variable fields of many records at once: spans of named properties, and small alphabets such as topics and tags.
+
+Nothing here loops per message in Python, except where text itself is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mqctl.store.kernel import CHUNK_RECORDS, Headers, Int32s, Int64s, unaligned
+from mqctl.store.layouts import NAME_VALUE_SEPARATOR, PROPERTY_SEPARATOR
+from mqctl.store.mapped_files import Buffer
+
+_WORD = 8
+_SMALLEST_ROW = 32
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """Byte ranges in a buffer: `start` (int64, -1 where there is none) and `size` (int32, 0 there)."""
+
+    start: Int64s
+    size: Int32s
+
+    @property
+    def present(self) -> NDArray[np.bool_]:
+        mask: NDArray[np.bool_] = self.start >= 0
+        return mask
+
+    def texts(self, buffer: Buffer) -> list[str | None]:
+        """Decodes every span (a Python loop: for rows that will be shown)."""
+        view = buffer.data
+        pairs = zip(self.start.tolist(), self.size.tolist(), strict=True)
+        return [
+            bytes(view[start : start + size]).decode("utf-8", "replace") if start >= 0 else None
+            for start, size in pairs
+        ]
+
+
+def property_spans(buffer: Buffer, found: Headers, names: Sequence[str]) -> dict[str, Spans]:
+    """Finds the values of the properties `names` of every record, by the rules of `parse_properties`.
+
+    Returns for every name one span a record. Records whose properties could not be located have none.
+    """
+    keys = [name.encode() for name in names]
+    spans = {key: Spans(np.full(len(found), -1, np.int64), np.zeros(len(found), np.int32)) for key in keys}
+    for begin in range(0, len(found), CHUNK_RECORDS):
+        rows = slice(begin, begin + CHUNK_RECORDS)
+        starts, sizes = found.properties_start[rows], found.properties_size[rows]
+        width = _SMALLEST_ROW
+        floor = 0
+        largest = int(sizes.max(initial=0))
+        while floor < largest:
+            members = np.flatnonzero((sizes > floor) & (sizes <= width))
+            if len(members):
+                _search(buffer, starts[members], sizes[members], width, rows=begin + members, spans=spans)
+            floor, width = width, width * 2
+    return dict(zip(names, spans.values(), strict=True))
+
+
+def _search(
+    buffer: Buffer, starts: Int64s, sizes: Int32s, width: int, *, rows: Int64s, spans: dict[bytes, Spans]
+) -> None:
+    """Searches properties of at most `width` bytes; each becomes a row of a compact matrix behind a separator."""
+    stride = width + _WORD
+    matrix = np.empty((len(rows), stride), dtype=np.uint8)
+    matrix[:, :_WORD] = PROPERTY_SEPARATOR
+    inside = starts + width <= len(buffer)
+    if inside.all():
+        window = np.ndarray((len(buffer) - width + 1,), dtype=f"V{width}", buffer=buffer, strides=(1,))
+        matrix[:, _WORD:] = window.take(starts).view(np.uint8).reshape(-1, width)
+    else:
+        matrix[:, _WORD:] = buffer.take(starts[:, None] + np.arange(width), mode="clip")
+    flat = matrix.reshape(-1)
+    marks = np.flatnonzero(flat <= PROPERTY_SEPARATOR)
+    row, column = np.divmod(marks, stride)
+    kind = flat[marks]
+    column -= _WORD
+    real = (column >= 0) & (column < sizes[row]) & (kind >= NAME_VALUE_SEPARATOR)
+    marks, row, column, kind = marks[real], row[real], column[real], kind[real]
+    parts = np.flatnonzero(kind == NAME_VALUE_SEPARATOR)
+    before = unaligned(flat, "<u8").take(marks[parts] - _WORD)
+    ends = _value_ends(row, column, kind, sizes)
+    for key, span in spans.items():
+        hits = parts[_named(flat, marks[parts], before, key)]
+        value = column[hits] + 1
+        length = ends[hits] - value
+        hits, value, length = hits[length > 0], value[length > 0], length[length > 0]
+        # Rows ascend, so of duplicates the later one is assigned last.
+        span.start[rows[row[hits]]] = starts[row[hits]] + value
+        span.size[rows[row[hits]]] = length
+
+
+def _named(flat: Buffer, marks: Int64s, before: NDArray[np.uint64], key: bytes) -> NDArray[np.bool_]:
+    """Marks the 0x01s that are preceded by a separator and the whole of `key`."""
+    pattern = bytes([PROPERTY_SEPARATOR]) + key
+    last = pattern[-_WORD:]
+    shift = np.uint64(8 * (_WORD - len(last)))
+    good: NDArray[np.bool_] = (before >> shift) == np.uint64(int.from_bytes(last, "little"))
+    for at in range(_WORD, len(pattern)):
+        rows = np.flatnonzero(good)
+        good[rows] = flat.take(marks[rows] - at - 1, mode="clip") == pattern[-at - 1]
+    return good
+
+
+def _value_ends(row: Int64s, column: Int64s, kind: NDArray[np.uint8], sizes: Int32s) -> Int64s:
+    """For every mark, the column where the item it lies in ends: at the next 0x02 of the row, or the row's end."""
+    ends = sizes[row].astype(np.int64)
+    if len(row) < 2:
+        return ends
+    same = row[1:] == row[:-1]
+    plain = same & (kind[1:] == PROPERTY_SEPARATOR)
+    ends[:-1][plain] = column[1:][plain]
+    # A value that holds a 0x01 of its own: look further, last mark first.
+    odd = np.flatnonzero(same & (kind[1:] == NAME_VALUE_SEPARATOR))
+    for at in odd[::-1]:
+        ends[at] = ends[at + 1]
+    return ends
+
+
+@dataclass(frozen=True, slots=True)
+class Alphabet:
+    """Texts by number: `codes` (int32, one a row, -1 for no text) index `names`."""
+
+    codes: Int32s
+    names: tuple[str, ...]
+
+
+def factorize(buffer: Buffer, start: Int64s, size: Int32s) -> Alphabet:
+    """Numbers the distinct byte strings in spans (start int64, size int32; start or size below 0 means none).
+
+    Meant for few distinct values (topics, tags). Names come in order of first appearance.
+    """
+    present = np.flatnonzero((start >= 0) & (size >= 0) & (start + size <= len(buffer)))
+    codes = np.full(len(start), -1, dtype=np.int32)
+    if not len(present):
+        return Alphabet(codes, ())
+    words = _words(buffer, start[present], size[present])
+    digest = size[present].astype(np.uint64)
+    for word in words:
+        digest = (digest ^ word) * _MIX
+        digest ^= digest >> np.uint64(29)
+    known, first, inverse = _distinct(digest)
+    order = np.argsort(first, kind="stable")
+    rank = np.empty(len(known), dtype=np.int32)
+    rank[order] = np.arange(len(known))
+    codes[present] = rank[inverse]
+    view = buffer.data
+    names = []
+    for row in present[first[order]]:
+        begin = int(start[row])
+        names.append(bytes(view[begin : begin + int(size[row])]).decode("utf-8", "replace"))
+    return Alphabet(codes, tuple(names))
+
+
+def _distinct(digest: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], Int64s, Int64s]:
+    """`np.unique` with first rows and inverse, by looking up what a sample already shows before sorting the rest."""
+    known = np.unique(digest[:: max(1, len(digest) // 512)])
+    at = np.minimum(np.searchsorted(known, digest), len(known) - 1)
+    missing = known[at] != digest
+    if missing.any():
+        known = np.union1d(known, digest[missing])
+        at = np.searchsorted(known, digest)
+    first = np.full(len(known), len(digest), dtype=np.int64)
+    np.minimum.at(first, at[::-1], np.arange(len(digest) - 1, -1, -1))
+    return known, first, at.astype(np.int64)
+
+
+def _words(buffer: Buffer, start: Int64s, size: Int32s) -> list[NDArray[np.uint64]]:
+    """Reads spans as little-endian words, zero behind their end; bytes beyond the buffer count as zero."""
+    if len(buffer) < _WORD:
+        buffer = np.concatenate([buffer, np.zeros(_WORD, np.uint8)])
+    loads = unaligned(buffer, "<u8")
+    words = []
+    for at in range(0, max(_WORD, int(size.max(initial=0))), _WORD):
+        left = np.clip(size.astype(np.int64) - at, 0, _WORD)
+        position = start + at
+        over = np.clip(position - (len(buffer) - _WORD), 0, _WORD)
+        word = loads.take(np.minimum(position, len(buffer) - _WORD)) >> np.minimum(over * 8, 63).astype(np.uint64)
+        mask = _MASKS[left]
+        words.append(np.where(over >= _WORD, np.uint64(0), word & mask))
+    return words
+
+
+_MASKS = np.array([(1 << (8 * count)) - 1 for count in range(_WORD + 1)], dtype=np.uint64)
+
+
+def topic_codes(buffer: Buffer, found: Headers) -> Alphabet:
+    """Numbers the topics of records."""
+    return factorize(buffer, found.topic_start, found.topic_size)

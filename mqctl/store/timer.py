@@ -1,0 +1,102 @@
+"""Timer files of 5.x: the wheel's slots, the timer log's records, and the timer checkpoint. Reading only.
+
+Source: `TimerWheel`, `Slot`, `TimerLog`, `TimerCheckpoint` of 5.3.3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mqctl.errors import BadInputError
+from mqctl.store import layouts as lay
+from mqctl.store.mapped_files import map_file, mapped_files, read_file
+
+ROLL = 0x2
+DELETE = 0x4
+_NO_POSITION = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimerCheck:
+    """`config/timercheck`: until where the wheel was turned and the timer topic read."""
+
+    last_read_time_ms: int
+    last_timer_log_flush_pos: int
+    last_timer_queue_offset: int
+    master_timer_queue_offset: int
+    state_version: int = 0
+    timestamp_ms: int = 0
+    counter: int = 0
+
+
+def read_timer_check(path: Path) -> TimerCheck | None:
+    """Reads the timer checkpoint; None when there is none.
+
+    Raises:
+        BadInputError: it is too short.
+    """
+    if not path.exists():
+        return None
+    data = read_file(path)
+    if len(data) < lay.TIMER_CHECK.size:
+        raise BadInputError(
+            "read config/timercheck", reason=f"{len(data)} bytes are too few for its {lay.TIMER_CHECK.size}"
+        )
+    read, flushed, offset, master, state, timestamp, counter = lay.TIMER_CHECK.unpack_from(data)
+    return TimerCheck(
+        last_read_time_ms=read,
+        last_timer_log_flush_pos=flushed,
+        last_timer_queue_offset=offset,
+        master_timer_queue_offset=master,
+        state_version=state,
+        timestamp_ms=timestamp,
+        counter=counter,
+    )
+
+
+def used_slots(path: Path) -> NDArray[Any]:
+    """Returns the slots of the wheel that were ever used, native, with the fields of `layouts.TIMER_SLOT`.
+
+    Times are in units of the broker's precision (`time_units * timerPrecisionMs` is epoch ms). An absent file has none.
+    """
+    native = lay.TIMER_SLOT.newbyteorder("=")
+    if not path.exists():
+        return np.empty(0, dtype=native)
+    data = map_file(path)
+    slots = data[: len(data) // lay.TIMER_SLOT.itemsize * lay.TIMER_SLOT.itemsize].view(lay.TIMER_SLOT)
+    return slots[np.flatnonzero(slots["time_units"] > 0)].astype(native)
+
+
+def timer_log(directory: Path) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Returns positions (int64) and records (native, fields of `layouts.TIMER_LOG_RECORD`) of the timer log.
+
+    Reading a file stops at the first unit that is not 52 bytes long: the filler at its end, or what is not written yet.
+    """
+    native = lay.TIMER_LOG_RECORD.newbyteorder("=")
+    positions, parts = [np.empty(0, np.int64)], [np.empty(0, dtype=native)]
+    for file in mapped_files(directory):
+        count = len(file.buffer) // lay.TIMER_LOG_RECORD_BYTES
+        raw = file.buffer[: count * lay.TIMER_LOG_RECORD_BYTES].view(lay.TIMER_LOG_RECORD)
+        bad = (raw["size"] != lay.TIMER_LOG_RECORD_BYTES) | (raw["magic"] < 0) | (raw["magic"] > 15)
+        written = int(np.argmax(bad)) if bad.any() else count
+        parts.append(raw[:written].astype(native))
+        positions.append(file.start + np.arange(written, dtype=np.int64) * lay.TIMER_LOG_RECORD_BYTES)
+    return np.concatenate(positions), np.concatenate(parts)
+
+
+def chain(slot_last_pos: int, positions: NDArray[np.int64], records: NDArray[Any]) -> list[int]:
+    """Rows of `records` that hang in one slot, newest first: from its last position through previous positions."""
+    rows: list[int] = []
+    position = slot_last_pos
+    while position != _NO_POSITION:
+        row = int(np.searchsorted(positions, position))
+        if row >= len(positions) or int(positions[row]) != position or (rows and row >= rows[-1]):
+            break
+        rows.append(row)
+        position = int(records["previous_pos"][row])
+    return rows
