@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from mqctl.store.kernel import Int64s, unaligned
+from mqctl.store.kernel import Int64s, gather
 from mqctl.store.layouts import EXT_ADDRESS_BASE, EXT_ADDRESS_LIMIT, EXT_UNIT_BYTES
 from mqctl.store.mapped_files import MappedFile, mapped_files
 
@@ -67,11 +67,11 @@ class ConsumeQueueExt:
             if not len(rows):
                 continue
             at = offsets[rows] - file.start
-            size = unaligned(file.buffer, ">i2").take(at).astype(np.int64)
-            bitmap = unaligned(file.buffer, ">i2").take(at + 18).astype(np.int32)
+            size = gather(file.buffer, ">i2", at).astype(np.int64)
+            bitmap = gather(file.buffer, ">i2", at + 18).astype(np.int32)
             whole = (size >= EXT_UNIT_BYTES) & (size == bitmap + EXT_UNIT_BYTES) & (at + size <= file.size_bytes)
             units.found[rows] = whole
             units.bitmap_bytes[rows] = np.where(whole, bitmap, 0)
-            units.tags_code[rows] = np.where(whole, unaligned(file.buffer, ">i8").take(at + 2), 0)
-            units.store_time_ms[rows] = np.where(whole, unaligned(file.buffer, ">i8").take(at + 10), 0)
+            units.tags_code[rows] = np.where(whole, gather(file.buffer, ">i8", at + 2), 0)
+            units.store_time_ms[rows] = np.where(whole, gather(file.buffer, ">i8", at + 10), 0)
         return units

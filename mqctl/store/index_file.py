@@ -101,6 +101,11 @@ class IndexFile:
         heads = entries[table[used]]
         return bool((heads["key_hash"] % slots == used).all())
 
+    @property
+    def entry_capacity(self) -> int:
+        """Entries that the file has room for, the unused entry 0 included."""
+        return len(self._entry_view(self.slot_table_size))
+
     def _slot_view(self, slots: int) -> NDArray[np.int32]:
         raw = self.buffer[lay.INDEX_HEADER_BYTES : lay.INDEX_HEADER_BYTES + 4 * slots]
         return raw[: len(raw) // 4 * 4].view(">i4").astype(np.int32)

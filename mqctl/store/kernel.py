@@ -104,6 +104,18 @@ def unaligned(buffer: Buffer, dtype: str) -> NDArray[Any]:
     return np.ndarray((count,), dtype=dtype, buffer=buffer if count else np.empty(width, np.uint8), strides=(1,))
 
 
+def gather(buffer: Buffer, dtype: str, at: Int64s) -> NDArray[Any]:
+    """Reads one value of type `dtype` (as on disk) at each byte position; positions outside are moved to the nearest.
+
+    Indexing it must be: `ndarray.take` would first copy the overlapping view, eight times the buffer.
+    """
+    view = unaligned(buffer, dtype)
+    if not len(view):
+        return np.zeros(len(at), dtype=dtype)
+    gathered: NDArray[Any] = view[np.clip(at, 0, len(view) - 1)]
+    return gathered
+
+
 def headers(buffer: Buffer, positions: Int64s) -> Headers:
     """Reads the header fields of the records at `positions` (int64, any order).
 
@@ -132,7 +144,7 @@ def _chunk_headers(buffer: Buffer, positions: Int64s) -> Headers:
         buffer=buffer if len(buffer) >= lay.HEADER_BYTES else np.empty(lay.HEADER_BYTES, np.uint8),
         strides=(1,),
     )
-    raw = window.take(positions).view(lay.RECORD_HEADER)
+    raw = window[positions].view(lay.RECORD_HEADER)
     columns = {name: raw[name].astype(raw[name].dtype.newbyteorder("=")) for name in _PLAIN_FIELDS}
     body_start = positions + lay.HEADER_BYTES
     sys_flag = columns["sys_flag"]
@@ -158,7 +170,7 @@ def _read_v6(buffer: Buffer, positions: Int64s, columns: dict[str, NDArray[Any]]
     both_shift = born_shift + 12 * ((sys_flag[rows] >> 5) & 1)
     for name, dtype, offset, after_store_host in _AFTER_BORN_HOST:
         at = positions[rows] + offset + (both_shift if after_store_host else born_shift)
-        columns[name][rows] = unaligned(buffer, dtype).take(at, mode="clip")
+        columns[name][rows] = gather(buffer, dtype, at)
     body_start[rows] += both_shift
 
 
@@ -176,7 +188,7 @@ def _spans(buffer: Buffer, columns: dict[str, NDArray[Any]], body_start: Int64s)
         topic_start += wide
     properties_at = topic_start + topic_size
     bad |= properties_at > last - 1
-    properties_size = unaligned(buffer, ">i2").take(properties_at, mode="clip").astype(np.int32)
+    properties_size = gather(buffer, ">i2", properties_at).astype(np.int32)
     if bad.any():
         topic_size[bad] = -1
         properties_size[bad] = -1

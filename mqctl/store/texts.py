@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mqctl.store.kernel import CHUNK_RECORDS, Headers, Int32s, Int64s, unaligned
+from mqctl.store.kernel import CHUNK_RECORDS, Headers, Int32s, Int64s, gather
 from mqctl.store.layouts import NAME_VALUE_SEPARATOR, PROPERTY_SEPARATOR
 from mqctl.store.mapped_files import Buffer
 
@@ -73,7 +73,7 @@ def _search(
     inside = starts + width <= len(buffer)
     if inside.all():
         window = np.ndarray((len(buffer) - width + 1,), dtype=f"V{width}", buffer=buffer, strides=(1,))
-        matrix[:, _WORD:] = window.take(starts).view(np.uint8).reshape(-1, width)
+        matrix[:, _WORD:] = window[starts].view(np.uint8).reshape(-1, width)
     else:
         matrix[:, _WORD:] = buffer.take(starts[:, None] + np.arange(width), mode="clip")
     flat = matrix.reshape(-1)
@@ -84,7 +84,7 @@ def _search(
     real = (column >= 0) & (column < sizes[row]) & (kind >= NAME_VALUE_SEPARATOR)
     marks, row, column, kind = marks[real], row[real], column[real], kind[real]
     parts = np.flatnonzero(kind == NAME_VALUE_SEPARATOR)
-    before = unaligned(flat, "<u8").take(marks[parts] - _WORD)
+    before = gather(flat, "<u8", marks[parts] - _WORD)
     ends = _value_ends(row, column, kind, sizes)
     for key, span in spans.items():
         hits = parts[_named(flat, marks[parts], before, key)]
@@ -175,13 +175,12 @@ def _words(buffer: Buffer, start: Int64s, size: Int32s) -> list[NDArray[np.uint6
     """Reads spans as little-endian words, zero behind their end; bytes beyond the buffer count as zero."""
     if len(buffer) < _WORD:
         buffer = np.concatenate([buffer, np.zeros(_WORD, np.uint8)])
-    loads = unaligned(buffer, "<u8")
     words = []
     for at in range(0, max(_WORD, int(size.max(initial=0))), _WORD):
         left = np.clip(size.astype(np.int64) - at, 0, _WORD)
         position = start + at
         over = np.clip(position - (len(buffer) - _WORD), 0, _WORD)
-        word = loads.take(np.minimum(position, len(buffer) - _WORD)) >> np.minimum(over * 8, 63).astype(np.uint64)
+        word = gather(buffer, "<u8", position) >> np.minimum(over * 8, 63).astype(np.uint64)
         mask = _MASKS[left]
         words.append(np.where(over >= _WORD, np.uint64(0), word & mask))
     return words
@@ -193,3 +192,23 @@ _MASKS = np.array([(1 << (8 * count)) - 1 for count in range(_WORD + 1)], dtype=
 def topic_codes(buffer: Buffer, found: Headers) -> Alphabet:
     """Numbers the topics of records."""
     return factorize(buffer, found.topic_start, found.topic_size)
+
+
+LONGEST_HASHED = 256
+
+
+def java_hashes(buffer: Buffer, start: Int64s, size: Int32s, seed: Int32s) -> tuple[Int32s, NDArray[np.bool_]]:
+    """Continues Java's string hash from `seed` over ASCII spans.
+
+    Returns the hashes (int32) and a mask of the rows for which they hold: spans that are present, ASCII and at most
+    `LONGEST_HASHED` bytes long.
+    """
+    known = (start >= 0) & (size <= LONGEST_HASHED)
+    value = seed.astype(np.uint32)
+    rows = np.flatnonzero(known)
+    for at in range(int(size[rows].max(initial=0))):
+        rows = rows[size[rows] > at]
+        byte = buffer.take(start[rows] + at, mode="clip")
+        value[rows] = value[rows] * np.uint32(31) + byte
+        known[rows[byte >= 0x80]] = False
+    return value.astype(np.int32), known

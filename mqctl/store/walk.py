@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mqctl.store import layouts as lay
-from mqctl.store.kernel import Headers, Int64s, Stop, Tail, accepted, classify, header_chunks, unaligned
+from mqctl.store.kernel import Headers, Int64s, Stop, Tail, accepted, classify, gather, header_chunks
 from mqctl.store.mapped_files import Buffer
 
 WINDOW_BYTES = 32 << 20
@@ -132,15 +132,13 @@ def _hop(buffer: Buffer, starts: Int64s, bounds: Int64s, limit: int) -> tuple[In
 
     Only magic, size and room for a header decide here; the headers' full test follows on what was collected.
     """
-    heads = unaligned(buffer, ">u8")
     last = starts.copy()
     alive = np.arange(len(starts))
     cursor, bound = starts, bounds
     room = min(limit, len(buffer) - 4) - lay.HEADER_BYTES
     visited: list[Int64s] = []
     while len(alive):
-        head = heads.take(np.minimum(cursor, len(heads) - 1)) if len(heads) else np.zeros(len(cursor), np.uint64)
-        head = head.astype(np.uint64)
+        head = gather(buffer, ">u8", cursor).astype(np.uint64)
         size = (head >> np.uint64(32)).astype(np.int64)
         magic = head & _LOW
         ok = (magic == _V1) | (magic == _V2)
