@@ -1,0 +1,117 @@
+"""One pass over a store's cheap parts, shared by the gatherers: configuration, queue bounds, store times by offset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from mqctl.errors import MqctlError
+from mqctl.model.unavailable import Part, Unavailable
+from mqctl.store import config_files as configs
+from mqctl.store.config_files import ConfigFile, OffsetTable
+from mqctl.store.consumequeue import ConsumeQueue, Entries, is_filler
+from mqctl.store.consumequeue_ext import ConsumeQueueExt
+from mqctl.store.directory import StoreDirectory
+from mqctl.store.kernel import Headers, Int64s
+from mqctl.store.layouts import MAGIC_V1, MAGIC_V2
+
+
+@dataclass(frozen=True, slots=True)
+class QueueBounds:
+    """A consume queue with its readable range [min_offset, max_offset)."""
+
+    queue: ConsumeQueue
+    min_offset: int
+    max_offset: int
+
+
+@dataclass
+class Reading:
+    """A store being read. What cannot be read is noted in `gaps` and left out, never guessed."""
+
+    store: StoreDirectory
+    gaps: list[Unavailable] = field(default_factory=list)
+
+    def miss(self, part: Part, reason: str, scope: str | None = None) -> None:
+        """Notes that `part` (or the `scope` of it) could not be read."""
+        self.gaps.append(Unavailable(part=part, reason=reason, scope=scope))
+
+    def config(self, name: str) -> ConfigFile:
+        """Reads a configuration file as the broker would."""
+        return configs.read_config(self.store.path / "config", name)
+
+    @cached_property
+    def offset_table(self) -> OffsetTable:
+        """Committed consumer offsets."""
+        return configs.consumer_offsets(self.config(configs.CONSUMER_OFFSETS))
+
+    @cached_property
+    def bounds(self) -> dict[tuple[str, int], QueueBounds]:
+        """Every consume queue by (topic, queue id) with its bounds; empty when they are kept in a RocksDB."""
+        log_min = self.store.commit_log.min_offset
+        found: dict[tuple[str, int], QueueBounds] = {}
+        for topic, queue_id in self.store.queue_ids():
+            queue = self.store.consume_queue(topic, queue_id)
+            try:
+                found[(topic, queue_id)] = QueueBounds(queue, queue.min_offset(log_min), queue.max_offset)
+            except MqctlError as error:
+                self.miss(Part.QUEUES, error.reason or error.problem, scope=f"{topic} queue {queue_id}")
+        return found
+
+    def note_unreadable_formats(self) -> None:
+        """Notes the parts that live in a RocksDB."""
+        parts = {
+            "consumequeue": (Part.QUEUES, Part.DELAY_QUEUES, Part.TRANSACTIONS, Part.OFFSET_JUMPS),
+            "config/topics": (Part.TOPICS,),
+            "config/subscriptionGroups": (Part.GROUPS,),
+            "config/consumerOffsets": (Part.CONSUMER_OFFSETS,),
+        }
+        for unreadable in self.store.unreadable:
+            for part in parts.get(unreadable.part, ()):
+                self.miss(part, unreadable.reason)
+
+    def physical_offset(self, bounds: QueueBounds, offset: int) -> int | None:
+        """Returns the physical offset of the entry at queue offset `offset`, or None outside the readable range."""
+        if not bounds.min_offset <= offset < bounds.max_offset:
+            return None
+        entries = bounds.queue.entries(offset, offset + 1)
+        return int(entries["physical_offset"][0]) if len(entries) == 1 and not is_filler(entries)[0] else None
+
+    def entries(self, bounds: QueueBounds, low: int | None = None) -> tuple[Int64s, Entries]:
+        """Returns queue offsets and entries from `low` (default: the minimum) to the end, without fillers."""
+        first = max(bounds.min_offset, bounds.min_offset if low is None else low)
+        offsets, parts = [], []
+        for start, entries in bounds.queue.runs(first, bounds.max_offset):
+            keep = ~is_filler(entries)
+            offsets.append(np.arange(start, start + len(entries), dtype=np.int64)[keep])
+            parts.append(entries[keep])
+        if not parts:
+            return np.empty(0, dtype=np.int64), bounds.queue.entries(0, 0)
+        return np.concatenate(offsets), np.concatenate(parts)
+
+    def ext_tags(self, topic: str, queue_id: int, addresses: Int64s) -> Int64s:
+        """Returns the tags codes that extension `addresses` (int64) stand for; -1 where no unit stands there."""
+        directory = self.store.path / "consumequeue_ext" / topic / str(queue_id)
+        units = ConsumeQueueExt(directory).resolve(addresses)
+        tags: Int64s = np.where(units.found, units.tags_code, -1)
+        return tags
+
+    def store_times(self, physical_offsets: Iterable[int]) -> dict[int, int]:
+        """Returns the store time of every record that really starts at one of `physical_offsets`."""
+        wanted = np.unique(np.fromiter(physical_offsets, dtype=np.int64))
+        times: dict[int, int] = {}
+        for file, found in self.store.commit_log.headers(wanted[wanted >= 0]):
+            good = valid(found, file.start)
+            times.update(zip(found.physical_offset[good].tolist(), found.store_time_ms[good].tolist(), strict=True))
+        return times
+
+
+def valid(found: Headers, file_start: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Marks the headers of real records: a message's magic, and at home where they stand."""
+    mask: np.ndarray[tuple[int], np.dtype[np.bool_]] = ((found.magic == MAGIC_V1) | (found.magic == MAGIC_V2)) & (
+        found.physical_offset == found.position + file_start
+    )
+    return mask

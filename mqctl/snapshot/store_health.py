@@ -1,0 +1,70 @@
+"""The health of a store's own files."""
+
+from __future__ import annotations
+
+import os
+
+from mqctl.model.storage_state import (
+    CheckpointState,
+    CommitLogState,
+    ConfigFileState,
+    StorageState,
+)
+from mqctl.snapshot.log_pass import LogPass
+from mqctl.snapshot.reading import Reading
+
+
+def storage_state(
+    reading: Reading, *, files: list[ConfigFileState], checkpoint: CheckpointState, passed: LogPass | None
+) -> StorageState:
+    """Returns what the files say about themselves; damages and clocks only after the deep pass."""
+    store = reading.store
+    return StorageState(
+        has_abort=store.abort(),
+        commit_log=_commit_log(reading, passed),
+        checkpoint=checkpoint,
+        clocks=passed.clocks() if passed else None,
+        config_files=tuple(files),
+        dispatched_offset=_dispatched(reading),
+        disk_used_share=_disk_used_share(reading),
+    )
+
+
+def _commit_log(reading: Reading, passed: LogPass | None) -> CommitLogState | None:
+    log = reading.store.commit_log
+    if not log.files:
+        return None
+    end = log.find_end(reading.store.log_end_hint())
+    oldest = _oldest_store_time(reading)
+    return CommitLogState(
+        min_offset=log.min_offset,
+        max_offset=end.offset,
+        file_count=len(log.files),
+        oldest_store_time_ms=passed.oldest_store_time_ms if passed else oldest,
+        newest_store_time_ms=passed.newest_store_time_ms if passed else None,
+    )
+
+
+def _oldest_store_time(reading: Reading) -> int | None:
+    first = reading.store.commit_log.min_offset
+    return reading.store_times([first]).get(first)
+
+
+def _dispatched(reading: Reading) -> int | None:
+    """End of the last record that any consume queue knows."""
+    ends = []
+    for bounds in reading.bounds.values():
+        entries = bounds.queue.entries(bounds.max_offset - 1, bounds.max_offset)
+        if len(entries) and bounds.max_offset > bounds.min_offset:
+            ends.append(int(entries["physical_offset"][0]) + int(entries["size"][0]))
+    return max(ends, default=None)
+
+
+def _disk_used_share(reading: Reading) -> float | None:
+    """Used share of the file system, by RocketMQ's rule: used / (used + usable by others than root)."""
+    try:
+        status = os.statvfs(reading.store.path)
+    except OSError:
+        return None
+    used = status.f_blocks - status.f_bfree
+    return used / (used + status.f_bavail) if used + status.f_bavail else None
