@@ -61,11 +61,12 @@ def queue_lags(snapshot: ClusterSnapshot, *, system: bool = False) -> list[Queue
         system: include RocketMQ's own groups and topics.
     """
     now_ms = snapshot.origin.observed_at_ms
-    rows = [row for broker in snapshot.brokers for row in _broker_lags(broker, now_ms, system=system)]
+    rows = [row for broker in snapshot.brokers for row in broker_lags(broker, now_ms, system=system)]
     return sorted(rows, key=lambda row: (row.group, row.topic, row.broker_name or "", row.queue_id))
 
 
-def _broker_lags(broker: BrokerSnapshot, now_ms: int, *, system: bool) -> Iterable[QueueLag]:
+def broker_lags(broker: BrokerSnapshot, now_ms: int, *, system: bool = False) -> Iterable[QueueLag]:
+    """Yields the same for one broker, unsorted, as of `now_ms`."""
     queues_of: dict[str, list[QueueState]] = {}
     for held in broker.queues:
         queues_of.setdefault(held.topic, []).append(held)

@@ -1,0 +1,210 @@
+"""The registry of rules, and the judging of a snapshot by all of them.
+
+A rule is a pure function of one broker's snapshot. It yields verdicts; code, severity and playbook come from its
+registration. Missing evidence makes a rule `not judged`, never silent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import TypeAlias
+
+from mqctl.diagnosis.settings import Settings
+from mqctl.errors import UsageError
+from mqctl.model.finding import Confidence, Evidence, Finding, NotJudged, Severity, Subject, SubjectKind, Value
+from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
+from mqctl.model.unavailable import Part
+
+PLAYBOOKS = frozenset(
+    {
+        "backlog",
+        "unconsumed-queue",
+        "tag-loss",
+        "hot-key",
+        "stuck-consumer",
+        "skip-and-replay",
+        "subscription-change",
+        "scale-out",
+        "delay-late",
+        "transaction-pending",
+        "dead-letters",
+        "room-lost",
+        "expired-before-consumption",
+        "cluster-mixup",
+        "broker-down",
+        "damaged-store",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What a rule looks at: one broker at one moment.
+
+    Attributes:
+        now_ms: the moment all ages refer to.
+    """
+
+    broker: BrokerSnapshot
+    now_ms: int
+    settings: Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What a rule found: a finding without what the registration already tells. `severity` overrides the rule's own."""
+
+    subject: Subject
+    params: Mapping[str, Value] = field(default_factory=dict)
+    evidence: Mapping[str, Value] = field(default_factory=dict)
+    severity: Severity | None = None
+    confidence: Confidence = Confidence.HIGH
+    variant: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unknown:
+    """What a rule yields when it cannot decide about a subject."""
+
+    subject: Subject
+    reason: str
+
+
+Judge: TypeAlias = Callable[[Case], Iterable[Verdict | Unknown]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One registered rule.
+
+    Attributes:
+        code: stable; the first digit names the family.
+        severity: the worst it says.
+        source: where the reference catalogue describes it, such as `B3` or `D7`.
+        needs: parts of the snapshot without which it is not judged.
+    """
+
+    code: str
+    severity: Severity
+    source: str
+    needs: tuple[Part, ...]
+    playbook: str | None
+    judge: Judge
+
+
+RULES: dict[str, Rule] = {}
+
+
+def rule(
+    code: str, severity: Severity, *, source: str, needs: tuple[Part, ...] = (), playbook: str | None = None
+) -> Callable[[Judge], Judge]:
+    """Registers a rule.
+
+    Raises:
+        ValueError: the code is taken or the playbook is none of ours.
+    """
+    if code in RULES:
+        raise ValueError(f"rule {code} is registered twice")
+    if playbook is not None and playbook not in PLAYBOOKS:
+        raise ValueError(f"rule {code} names an unknown playbook {playbook}")
+
+    def register(judge: Judge) -> Judge:
+        RULES[code] = Rule(code=code, severity=severity, source=source, needs=needs, playbook=playbook, judge=judge)
+        return judge
+
+    return register
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnosis:
+    """All findings on a snapshot, worst first, and what could not be judged."""
+
+    findings: tuple[Finding, ...]
+    not_judged: tuple[NotJudged, ...]
+    rules_run: tuple[str, ...]
+
+    def exit_code(self, fail_on: Severity = Severity.WARNING) -> int:
+        """Returns 0 fine, 1 warning, 2 critical, or 3 when nothing was found but evidence is missing.
+
+        Args:
+            fail_on: milder findings do not count.
+        """
+        worst = max(
+            (item.severity.exit_code for item in self.findings if item.severity.rank >= fail_on.rank), default=0
+        )
+        return worst or (3 if self.not_judged else 0)
+
+    @property
+    def verdict(self) -> str:
+        """`ok`, `warning`, `critical` or `unknown`."""
+        return ("ok", "warning", "critical", "unknown")[self.exit_code()]
+
+
+def diagnose(
+    snapshot: ClusterSnapshot,
+    *,
+    only: tuple[str, ...] = (),
+    skip: tuple[str, ...] = (),
+    settings: Settings | None = None,
+) -> Diagnosis:
+    """Judges `snapshot` by every rule that is asked for.
+
+    Args:
+        only, skip: codes or patterns such as `MQ7*`; `only` empty means all.
+
+    Raises:
+        UsageError: a pattern matches no rule.
+    """
+    chosen = _chosen(only, skip)
+    findings: list[Finding] = []
+    gaps: list[NotJudged] = []
+    for broker in snapshot.brokers:
+        case = Case(broker, snapshot.origin.observed_at_ms, settings or Settings())
+        for entry in chosen:
+            for outcome in _judge(entry, case):
+                if isinstance(outcome, Finding):
+                    findings.append(outcome)
+                else:
+                    gaps.append(outcome)
+    findings.sort(key=lambda item: (-item.severity.rank, item.code))
+    return Diagnosis(findings=tuple(findings), not_judged=tuple(gaps), rules_run=tuple(entry.code for entry in chosen))
+
+
+def _chosen(only: tuple[str, ...], skip: tuple[str, ...]) -> list[Rule]:
+    for pattern in (*only, *skip):
+        if not any(fnmatchcase(code, pattern.upper()) for code in RULES):
+            raise UsageError(f"no rule matches {pattern}", remedy="mqctl rules list")
+    return [
+        entry
+        for code, entry in sorted(RULES.items())
+        if (not only or _matches(code, only)) and not _matches(code, skip)
+    ]
+
+
+def _matches(code: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(code, pattern.upper()) for pattern in patterns)
+
+
+def _judge(entry: Rule, case: Case) -> Iterator[Finding | NotJudged]:
+    for part in entry.needs:
+        gap = case.broker.lacks(part)
+        if gap is not None:
+            subject = Subject(kind=SubjectKind.BROKER, broker=case.broker.name)
+            yield NotJudged(code=entry.code, subject=subject, reason=f"{part}: {gap.reason}")
+            return
+    for outcome in entry.judge(case):
+        if isinstance(outcome, Unknown):
+            yield NotJudged(code=entry.code, subject=outcome.subject, reason=outcome.reason)
+            continue
+        yield Finding(
+            code=entry.code,
+            severity=outcome.severity or entry.severity,
+            subject=outcome.subject,
+            params=outcome.params,
+            evidence=tuple(Evidence(name=name, value=value) for name, value in outcome.evidence.items()),
+            confidence=outcome.confidence,
+            playbook=entry.playbook,
+            variant=outcome.variant,
+        )

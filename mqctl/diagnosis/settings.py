@@ -1,0 +1,33 @@
+"""Windows and guards of the rules; the defaults are those of the reference catalogue."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Thresholds of the rules.
+
+    Attributes:
+        lag_warning_ms, lag_error_ms: age of the next message to consume from which a group is behind.
+        lag_min_count: lags of fewer messages are no backlog, however old: a quiet topic is not a sick one.
+        expiry_margin_ms: a group this close to the oldest message that is left is about to lose messages.
+        hot_queue_factor: a queue with more than this many times the mean of its topic is hot.
+        hot_queue_min_count: smaller queues are noise.
+        hot_key_share: share of one key among a hot queue's messages that explains it.
+        clock_step_ms: smaller steps back of the broker's clock do not matter.
+        many_checks: check rounds after which a transaction is on its way to be discarded (at 15).
+        file_reserved_ms: retention when the broker's configuration is not known (72 h).
+    """
+
+    lag_warning_ms: int = 5 * 60_000
+    lag_error_ms: int = 60 * 60_000
+    lag_min_count: int = 1
+    expiry_margin_ms: int = 2 * 3_600_000
+    hot_queue_factor: float = 2.0
+    hot_queue_min_count: int = 400
+    hot_key_share: float = 0.5
+    clock_step_ms: int = 1_000
+    many_checks: int = 10
+    file_reserved_ms: int = 72 * 3_600_000

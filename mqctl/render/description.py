@@ -1,0 +1,118 @@
+"""A snapshot in one screen: where it comes from, its files, topics and groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from mqctl.model.config import perm_text
+from mqctl.model.names import group_of, is_system_topic
+from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
+from mqctl.model.storage_state import FileSource, StorageState
+from mqctl.render import units
+from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+
+TOPIC_COLUMNS = (
+    Column("topic", "topic"),
+    Column("kind", "kind"),
+    Column("perm", "perm"),
+    Column("read_queue_count", "read queues", Kind.COUNT, none="?"),
+    Column("write_queue_count", "write queues", Kind.COUNT, none="?"),
+    Column("message_count", "messages", Kind.COUNT),
+    Column("first_store_time_ms", "oldest", Kind.TIME_MS),
+    Column("last_store_time_ms", "newest", Kind.TIME_MS),
+)
+GAP_COLUMNS = (Column("part", "part"), Column("scope", "where"), Column("reason", "reason"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicRow:
+    """One topic: its settings and what its queues hold. Settings are None when topics.json does not know it."""
+
+    broker_name: str | None
+    topic: str
+    kind: str
+    perm: str | None
+    read_queue_count: int | None
+    write_queue_count: int | None
+    message_count: int
+    first_store_time_ms: int | None
+    last_store_time_ms: int | None
+
+
+def topic_rows(broker: BrokerSnapshot) -> list[TopicRow]:
+    """Returns a row for every topic with settings or messages, by name."""
+    configs = {config.name: config for config in broker.topics}
+    rows = []
+    for topic in sorted(configs.keys() | {queue.topic for queue in broker.queues}):
+        queues = [queue for queue in broker.queues if queue.topic == topic]
+        config = configs.get(topic)
+        first = [queue.first_store_time_ms for queue in queues if queue.first_store_time_ms is not None]
+        last = [queue.last_store_time_ms for queue in queues if queue.last_store_time_ms is not None]
+        rows.append(
+            TopicRow(
+                broker_name=broker.name,
+                topic=topic,
+                kind=_kind(topic),
+                perm=perm_text(config.perm) if config else None,
+                read_queue_count=config.read_queue_count if config else None,
+                write_queue_count=config.write_queue_count if config else None,
+                message_count=sum(queue.message_count for queue in queues),
+                first_store_time_ms=min(first, default=None),
+                last_store_time_ms=max(last, default=None),
+            )
+        )
+    return rows
+
+
+def _kind(topic: str) -> str:
+    if group_of(topic) is not None:
+        return "retry" if topic.startswith("%RETRY%") else "dead-letter"
+    return "system" if is_system_topic(topic) else "normal"
+
+
+def description_document(snapshot: ClusterSnapshot, *, schema: str) -> Document:
+    """Builds the document of `store describe` and `snapshot show`; its machine form is the snapshot itself."""
+    rows = [row for broker in snapshot.brokers for row in topic_rows(broker)]
+    gaps = [*snapshot.unavailable, *(gap for broker in snapshot.brokers for gap in broker.unavailable)]
+    lines = [line for broker in snapshot.brokers for line in broker_lines(broker)]
+    blocks: list[Table | Paragraphs] = [Paragraphs([*_origin_lines(snapshot), *lines]), Table(TOPIC_COLUMNS, rows)]
+    if gaps:
+        blocks.append(Table(GAP_COLUMNS, gaps, title="Not read"))
+    return Document(schema=schema, value=snapshot, records=rows, csv_columns=TOPIC_COLUMNS, blocks=blocks)
+
+
+def _origin_lines(snapshot: ClusterSnapshot) -> Iterable[str]:
+    origin = snapshot.origin
+    yield f"source           {origin.kind} {origin.location}"
+    yield f"as of            {units.instant(origin.observed_at_ms)} ({origin.observed_from})"
+    if origin.archive:
+        yield f"saved in         {origin.archive}"
+
+
+def broker_lines(broker: BrokerSnapshot) -> Iterable[str]:
+    """Yields what is worth knowing of a broker beside its topics, one fact a line."""
+    yield f"broker           {broker.name or 'name not known from the files'}"
+    if broker.storage is not None:
+        yield from _storage_lines(broker.storage)
+    offsets = {(offset.group, offset.topic) for offset in broker.consumer_offsets}
+    yield f"consumer groups  {len(broker.groups)} configured, {len({group for group, _ in offsets})} with offsets"
+    if broker.transactions is not None:
+        yield f"transactions     {units.count(len(broker.transactions.pending))} pending"
+
+
+def _storage_lines(storage: StorageState) -> Iterable[str]:
+    yield f"last stop        {'unclean (abort is there), or still running' if storage.has_abort else 'clean'}"
+    log = storage.commit_log
+    if log is not None:
+        span = f"{units.count(log.min_offset)} to {units.count(log.max_offset)}"
+        yield f"commit log       {log.file_count} files, offsets {span} ({units.size(log.max_offset - log.min_offset)})"
+        if log.oldest_store_time_ms is not None and log.newest_store_time_ms is not None:
+            oldest, newest = units.instant(log.oldest_store_time_ms), units.instant(log.newest_store_time_ms)
+            yield f"store times      {oldest} to {newest}"
+    if storage.checkpoint is not None:
+        yield f"checkpoint       {storage.checkpoint.status}"
+    for file in storage.config_files:
+        if file.source is not FileSource.MAIN:
+            used = "its backup is used" if file.source is FileSource.BACKUP else "the broker would start without it"
+            yield f"config           {file.name}: {file.main_problem}; {used}"

@@ -1,0 +1,125 @@
+"""Diagnoses as text: one block a finding, worst first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from mqctl.diagnosis import Diagnosis
+from mqctl.model.finding import Finding
+from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.render import units
+from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.render.messages import Lang, evidence_text, phrase, sentences
+
+FINDING_COLUMNS = (
+    Column("severity", "severity", Kind.SEVERITY),
+    Column("code", "code"),
+    Column("subject", "subject"),
+    Column("what", "what is wrong"),
+)
+_GAP_COLUMNS = (Column("code", "rule"), Column("subject", "about"), Column("reason", "why not"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindingRow:
+    """A finding with its sentences; codes, names and numbers do not depend on the language."""
+
+    code: str
+    severity: str
+    subject: str
+    confidence: str
+    playbook: str | None
+    what: str
+    effect: str
+    advice: str
+    next_command: str | None
+    names: dict[str, str | int | float | bool | None]
+    evidence: dict[str, str | int | float | bool | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GapRow:
+    """A rule that could not be judged."""
+
+    code: str
+    subject: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiagnosisReport:
+    """Machine form of `doctor` and the checks."""
+
+    source: str
+    observed_at_ms: int
+    verdict: str
+    findings: list[FindingRow]
+    not_judged: list[GapRow]
+    rules_run: list[str]
+
+
+def finding_row(finding: Finding, lang: Lang | None) -> FindingRow:
+    """Joins a finding with its sentences in `lang`."""
+    text = sentences(finding, lang)
+    return FindingRow(
+        code=finding.code,
+        severity=str(finding.severity),
+        subject=str(finding.subject),
+        confidence=str(finding.confidence),
+        playbook=finding.playbook,
+        what=text.what,
+        effect=text.effect,
+        advice=text.advice,
+        next_command=text.next_command,
+        names=dict(finding.params),
+        evidence={item.name: item.value for item in finding.evidence},
+    )
+
+
+def diagnosis_document(
+    snapshot: ClusterSnapshot, diagnosis: Diagnosis, *, lang: Lang | None, explain: bool, schema: str = "doctor/1"
+) -> Document:
+    """Builds the document of a diagnosis: a headline, the findings in words, what could not be judged."""
+    rows = [finding_row(finding, lang) for finding in diagnosis.findings]
+    gaps = [GapRow(code=gap.code, subject=str(gap.subject), reason=gap.reason) for gap in diagnosis.not_judged]
+    report = DiagnosisReport(
+        source=snapshot.origin.location,
+        observed_at_ms=snapshot.origin.observed_at_ms,
+        verdict=diagnosis.verdict,
+        findings=rows,
+        not_judged=gaps,
+        rules_run=list(diagnosis.rules_run),
+    )
+    blocks: list[Table | Paragraphs] = [Paragraphs(list(_headline(snapshot, report, lang)))]
+    blocks += [
+        _finding_block(row, finding, lang, explain) for row, finding in zip(rows, diagnosis.findings, strict=True)
+    ]
+    if gaps:
+        blocks.append(Table(_GAP_COLUMNS, gaps, title=phrase("not_judged", lang)))
+    return Document(schema=schema, value=report, records=rows, csv_columns=FINDING_COLUMNS, blocks=blocks)
+
+
+def _headline(snapshot: ClusterSnapshot, report: DiagnosisReport, lang: Lang | None) -> Iterable[str]:
+    origin = snapshot.origin
+    yield phrase("source", lang).format(source=origin.location, time=units.instant(origin.observed_at_ms))
+    yield phrase("summary", lang).format(
+        verdict=phrase(f"verdict_{report.verdict}", lang),
+        findings=len(report.findings),
+        rules=len(report.rules_run),
+        gaps=len(report.not_judged),
+    )
+
+
+def _finding_block(row: FindingRow, finding: Finding, lang: Lang | None, explain: bool) -> Paragraphs:  # noqa: FBT001
+    lines = [f"{row.severity.upper()}  {row.code}  {row.subject}", f"  {row.what}"]
+    lines.append(f"  {phrase('effect', lang)}: {row.effect}")
+    lines.append(f"  {phrase('advice', lang)}: {row.advice}")
+    if row.next_command:
+        lines.append(f"  {phrase('next', lang)}: {row.next_command}")
+    if explain:
+        lines.append(f"  {phrase('confidence', lang)}: {row.confidence}")
+        lines += [f"  {line}" for line in evidence_text(finding, lang)]
+        if row.playbook:
+            lines.append(f"  {phrase('playbook', lang)}: {row.playbook}")
+    return Paragraphs(lines)

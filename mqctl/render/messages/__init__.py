@@ -1,0 +1,127 @@
+"""The message catalogue: what findings mean, in English and Chinese.
+
+A language's module is imported when it is asked for. Templates are filled with a finding's names and numbers; numbers are
+written by the unit that their name ends in.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from mqctl.model.finding import Finding, Value
+from mqctl.render import units
+from mqctl.render.text import printable
+
+
+class Lang(StrEnum):
+    """Languages of the catalogue."""
+
+    EN = "en"
+    ZH = "zh"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Text:
+    """One rule in one language.
+
+    Attributes:
+        title: what the rule finds, for listings.
+        what: template of what is wrong, by variant; the empty variant is the usual one.
+        effect: template of what follows from it.
+        advice: template of what to do.
+        explain: what the rule looks at and why, for `mqctl rules explain`.
+        next_command: template of the next command to type, None when there is none. `{source}` stands for the option
+            that names the evidence. The same in all languages, so only English has it.
+    """
+
+    title: str
+    what: Mapping[str, str]
+    effect: str
+    advice: str
+    explain: str
+    next_command: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleText:
+    """The sentences of one finding."""
+
+    what: str
+    effect: str
+    advice: str
+    next_command: str | None
+
+
+def _texts(lang: Lang | None) -> Mapping[str, Text]:
+    found: Mapping[str, Text] = importlib.import_module(f"mqctl.render.messages.{lang or Lang.EN}").RULES
+    return found
+
+
+def phrase(key: str, lang: Lang | None) -> str:
+    """Returns a fixed phrase of the report around the findings."""
+    found: str = importlib.import_module(f"mqctl.render.messages.{lang or Lang.EN}").PHRASES[key]
+    return found
+
+
+def title(code: str, lang: Lang | None) -> str:
+    """Returns the title of a rule."""
+    return _texts(lang)[code].title
+
+
+def explain(code: str, lang: Lang | None) -> str:
+    """Returns the explanation of a rule: what it looks at, what it means, what helps."""
+    text = _texts(lang)[code]
+    return "\n".join([text.explain, "", f"{phrase('advice', lang)}: {_template_as_prose(text.advice)}"])
+
+
+def _template_as_prose(template: str) -> str:
+    """Shows a template's places in angle brackets: nobody has numbers for them yet."""
+    return template.replace("{", "<").replace("}", ">")
+
+
+def sentences(finding: Finding, lang: Lang | None, source: str = "--store DIR") -> RuleText:
+    """Returns the sentences of a finding.
+
+    Args:
+        source: the option that names the evidence, for the next command.
+    """
+    text = _texts(lang)[finding.code]
+    values = {**_values(finding, lang), "source": source}
+    command = _texts(Lang.EN)[finding.code].next_command
+    return RuleText(
+        what=text.what[finding.variant or ""].format_map(values),
+        effect=text.effect.format_map(values),
+        advice=text.advice.format_map(values),
+        next_command=command.format_map(values) if command else None,
+    )
+
+
+def evidence_text(finding: Finding, lang: Lang | None) -> list[str]:
+    """Returns a finding's numbers, one a line."""
+    return [f"{item.name} = {written(item.name, item.value, lang)}" for item in finding.evidence]
+
+
+def _values(finding: Finding, lang: Lang | None) -> dict[str, str]:
+    values = {name: written(name, value, lang) for name, value in finding.params.items()}
+    return values | {item.name: written(item.name, item.value, lang) for item in finding.evidence}
+
+
+def written(name: str, value: Value, lang: Lang | None) -> str:
+    """Writes a number by the unit its name ends in (see `Evidence`); None becomes the word for unknown."""
+    if value is None:
+        return phrase("unknown", lang)
+    if isinstance(value, int) and not isinstance(value, bool):
+        for suffix, write in (
+            ("_time_ms", units.instant),
+            ("_ms", units.duration),
+            ("_bytes", units.size),
+            ("_count", units.count),
+        ):
+            if name.endswith(suffix):
+                return write(value)
+    if isinstance(value, float) and name.endswith("_share"):
+        return units.share(value)
+    return printable(str(value))

@@ -1,0 +1,26 @@
+"""The catalogue in English."""
+
+from __future__ import annotations
+
+from mqctl.render.messages import Text
+from mqctl.render.messages.en_delay import RULES as DELAY_RULES
+from mqctl.render.messages.en_offsets import RULES as OFFSET_RULES
+from mqctl.render.messages.en_storage import RULES as STORAGE_RULES
+
+RULES: dict[str, Text] = {**STORAGE_RULES, **OFFSET_RULES, **DELAY_RULES}
+
+PHRASES = {
+    "source": "{source}, judged as of {time}",
+    "summary": "{verdict}: {findings} findings from {rules} rules, {gaps} not judged",
+    "verdict_ok": "OK",
+    "verdict_warning": "WARNING",
+    "verdict_critical": "CRITICAL",
+    "verdict_unknown": "UNKNOWN",
+    "effect": "effect",
+    "advice": "advice",
+    "next": "next",
+    "confidence": "confidence",
+    "playbook": "playbook",
+    "not_judged": "Not judged for want of evidence",
+    "unknown": "unknown",
+}

@@ -1,0 +1,146 @@
+"""MQ4 and the transactions of MQ7 in English."""
+
+from __future__ import annotations
+
+from mqctl.render.messages import Text
+
+RULES: dict[str, Text] = {
+    "MQ401": Text(
+        title="A consumer group is behind",
+        what={"": "Group {group} is {lag_ms} behind on {topic}: {lag_count} messages wait."},
+        effect="Messages are processed that late; the backlog grows until consumption outruns production.",
+        advice="Find out whether consumers are down, slow or stuck before adding instances.",
+        explain="The time lag is the age of the next message to consume, which is what users feel; counts alone mislead. From "
+        "5 min on it is a warning, from 1 h an error.",
+        next_command="mqctl group lag {source} -g {group}",
+    ),
+    "MQ402": Text(
+        title="Messages expired before they were consumed",
+        what={
+            "": "Group {group} stands below the minimum of {topic} in queues {queues}: {lost_count} messages are gone "
+            "unconsumed."
+        },
+        effect="The messages are lost to this group; its next pull jumps to the minimum.",
+        advice="Restore them from the source or a backup; extend retention and raise consumption.",
+        explain="Retention deletes commit log files whatever consumers have read. An offset below the queue's minimum counts "
+        "what was deleted unread.",
+        next_command="mqctl group lag {source} -g {group} -o wide",
+    ),
+    "MQ403": Text(
+        title="Messages are about to expire unconsumed",
+        what={"": "The next message of {group} on {topic} is {lag_ms} old; files are kept for {retention_ms}."},
+        effect="Retention deletes up to {lag_count} messages before the group reaches them.",
+        advice="Extend fileReservedTime now, then work off the backlog.",
+        explain="Compares the age of the next message to consume with the retention (72 h unless the broker's configuration "
+        "says otherwise) less a margin of 2 h.",
+        next_command="mqctl group lag {source} -g {group}",
+    ),
+    "MQ404": Text(
+        title="A consumer offset lies beyond the queue",
+        what={
+            "": "Group {group} stands {beyond_count} messages beyond the end of {topic} in queues {queues} "
+            "({consumer_offset} of {max_offset})."
+        },
+        effect="The queue lost its tail, was emptied or created anew. At the next pull the offset goes back to the end; what "
+        "was written below the old offset meanwhile may be skipped.",
+        advice="Find out what was lost, then reset the group by time.",
+        explain="Offsets are not cut when recovery cuts a queue. A pull beyond the end is answered with the end as the new "
+        "offset.",
+        next_command="mqctl group lag {source} -g {group} -o wide",
+    ),
+    "MQ405": Text(
+        title="Retries wait",
+        what={"": "{lag_count} retries of group {group} wait, the oldest for {lag_ms}."},
+        effect="The group fails on messages faster than it retries them, or it is gone.",
+        advice="Look at what the listener fails on.",
+        explain="Failed messages come back through %RETRY%GROUP after a growing delay; waiting ones count like any lag.",
+        next_command="mqctl store cat {source} -t {topic} -q 0",
+    ),
+    "MQ406": Text(
+        title="Dead letters",
+        what={"": "Group {group} has given up on {dead_letter_count} messages, the last at {newest_time_ms}."},
+        effect="These messages are not processed any more; they expire with the store.",
+        advice="Read them, mend the cause, and send them again before retention takes them.",
+        explain="A message that failed retryMaxTimes times goes to %DLQ%GROUP and stays there.",
+        next_command="mqctl store cat {source} -t {topic} -q 0",
+    ),
+    "MQ407": Text(
+        title="Dead letters that cannot be read",
+        what={"": "{topic} holds {dead_letter_count} dead letters but has no read permission (perm {perm})."},
+        effect="Consoles and consumers cannot fetch the dead letters.",
+        advice="Set perm 6 on the topic.",
+        explain="Brokers up to 4.9.1 create dead-letter topics write-only.",
+        next_command="mqctl store cat {source} -t {topic} -q 0",
+    ),
+    "MQ408": Text(
+        title="Consumption is disabled",
+        what={"": "Group {group} has consumeEnable=false: the broker refuses its pulls."},
+        effect="The group consumes nothing; {lag_count} messages wait.",
+        advice="Enable it unless somebody disabled it on purpose; the broker does it itself to groups that read too slowly "
+        "when disableConsumeIfConsumerReadSlowly is on.",
+        explain="consumeEnable is a setting of the group on each broker.",
+        next_command="mqctl group lag {source} -g {group}",
+    ),
+    "MQ409": Text(
+        title="The broker moved offsets by force",
+        what={"": "The broker corrected offsets of {group} on {topic} {jump_count} times, the last at {last_time_ms}."},
+        effect="{skipped_count} messages were jumped over; where the offset went back, messages came again.",
+        advice="Look for expired messages, an emptied queue or a wrong reset at these times.",
+        explain="A pull outside the queue is answered with a corrected offset, and the broker writes an event to "
+        "OFFSET_MOVED_EVENT. The events of test tools are left out.",
+        next_command="mqctl store cat {source} -t OFFSET_MOVED_EVENT -q 0",
+    ),
+    "MQ720": Text(
+        title="Transactions are pending",
+        what={
+            "": "{pending_count} transactions of producer group {group} ({topics}) are neither committed nor rolled back, "
+            "the oldest for {oldest_ms}, checked up to {most_checks_count} times."
+        },
+        effect="Their messages are invisible to consumers; after 15 checks they are discarded.",
+        advice="See whether a producer of the group is online and what its transaction listener answers.",
+        explain="Half messages from the check loop's position on that no op message names; copies of one transaction count "
+        "once. Younger than about a minute they are normal.",
+    ),
+    "MQ721": Text(
+        title="Transactions will soon be discarded",
+        what={
+            "": "{pending_count} transactions of producer group {group} ({topics}) were checked up to {most_checks_count} "
+            "times without an answer."
+        },
+        effect="At 15 checks the broker gives up on them and the business data may be inconsistent.",
+        advice="Bring a producer of the group online whose listener answers, now.",
+        explain="The broker asks any producer of the group once a round (60 s, 30 s from 5.1.1 on) and counts.",
+    ),
+    "MQ722": Text(
+        title="Transactions were discarded",
+        what={
+            "": "The broker gave up on {discarded_count} transactions of producer group {group} ({topics}), the last at "
+            "{last_time_ms}."
+        },
+        effect="Whatever the producer had committed in its database, consumers never get the message.",
+        advice="Compare with the producer's records and send the missing messages again.",
+        explain="After 15 unanswered checks, or beyond the retention, a half message is copied to TRANS_CHECK_MAX_TIME_TOPIC "
+        "and forgotten.",
+        next_command="mqctl store cat {source} -t TRANS_CHECK_MAX_TIME_TOPIC -q 0",
+    ),
+    "MQ723": Text(
+        title="Committed transactions without an op message",
+        what={
+            "": "{transaction_count} committed transactions of producer group {group} have no op message, the first at half "
+            "offset {first_half_offset}."
+        },
+        effect="The broker checks them again, and a second commit delivers the message a second time.",
+        advice="Make consumers idempotent; a crash of a 5.x broker loses up to 3 s of op messages.",
+        explain="A commit writes the message first and the op message that closes the half message afterwards.",
+    ),
+    "MQ724": Text(
+        title="Transactions committed more than once",
+        what={
+            "": "{transaction_count} transactions of producer group {group} were committed {extra_count} times too often "
+            "(unique key {key}, for instance)."
+        },
+        effect="Consumers got these messages as often.",
+        advice="Make consumers idempotent; look for producers that end a transaction twice.",
+        explain="Ending a transaction has no test for an earlier answer: each commit writes another message.",
+    ),
+}

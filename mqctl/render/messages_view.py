@@ -1,0 +1,174 @@
+"""Stored messages for people and machines; bodies as text, JSON or hex."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from mqctl.model.message import Message
+from mqctl.render import units
+from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.render.text import printable
+
+COLUMNS = (
+    Column("topic", "topic"),
+    Column("queue_id", "queue", Kind.COUNT),
+    Column("queue_offset", "offset", Kind.COUNT),
+    Column("physical_offset", "physical offset", Kind.COUNT),
+    Column("store_time_ms", "stored", Kind.TIME_MS),
+    Column("tags", "tags"),
+    Column("keys", "keys"),
+    Column("message_id", "id"),
+    Column("body_bytes", "body bytes", Kind.COUNT),
+    Column("body", "body"),
+)
+
+
+class BodyForm(StrEnum):
+    """Forms of `--body`."""
+
+    TEXT = "text"
+    JSON = "json"
+    HEX = "hex"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownMessage:
+    """A stored message.
+
+    Attributes:
+        message_id: offset message id.
+        body: the unpacked body in the asked form: text (bytes that are no UTF-8 as Base64, see `body_encoding`), a
+            JSON value, hex, or None.
+        body_bytes: length of the unpacked body.
+        body_problem: why the body could not be unpacked; `body` then shows the stored bytes as hex.
+    """
+
+    topic: str
+    queue_id: int
+    queue_offset: int
+    physical_offset: int
+    size_bytes: int
+    message_id: str
+    unique_key: str | None
+    tags: str | None
+    keys: str | None
+    flag: int
+    sys_flag: int
+    born_time_ms: int
+    born_host: str
+    store_time_ms: int
+    store_host: str
+    reconsume_times: int
+    prepared_transaction_offset: int
+    body_crc: int
+    properties: Mapping[str, str]
+    body_bytes: int
+    body_encoding: str
+    body: object
+    body_problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageList:
+    """Machine form of `store cat`."""
+
+    messages: Sequence[ShownMessage]
+
+
+@dataclass(frozen=True, slots=True)
+class UnpackedMessage:
+    """A message with its id and unpacked body, as the finder hands it over."""
+
+    message: Message
+    message_id: str
+    body: bytes
+    problem: str | None = None
+
+
+def shown(found: UnpackedMessage, form: BodyForm) -> ShownMessage:
+    """Returns the machine form of a message with its body in `form`."""
+    message = found.message
+    encoding, body = _body(found.body, BodyForm.HEX if found.problem else form)
+    return ShownMessage(
+        topic=message.topic,
+        queue_id=message.queue_id,
+        queue_offset=message.queue_offset,
+        physical_offset=message.physical_offset,
+        size_bytes=message.size_bytes,
+        message_id=found.message_id,
+        unique_key=message.unique_key,
+        tags=message.tags,
+        keys=message.properties.get("KEYS"),
+        flag=message.flag,
+        sys_flag=message.sys_flag,
+        born_time_ms=message.born_time_ms,
+        born_host=message.born_host,
+        store_time_ms=message.store_time_ms,
+        store_host=message.store_host,
+        reconsume_times=message.reconsume_times,
+        prepared_transaction_offset=message.prepared_transaction_offset,
+        body_crc=message.body_crc,
+        properties=dict(message.properties),
+        body_bytes=len(found.body),
+        body_encoding=encoding,
+        body=body,
+        body_problem=found.problem,
+    )
+
+
+def _body(body: bytes, form: BodyForm) -> tuple[str, object]:
+    if form is BodyForm.NONE:
+        return "none", None
+    if form is BodyForm.HEX:
+        return "hex", body.hex()
+    try:
+        text = body.decode("utf-8")
+        if form is BodyForm.JSON:
+            return "json", json.loads(text)
+    except UnicodeDecodeError:
+        return "base64", base64.b64encode(body).decode("ascii")
+    except ValueError:
+        return "text", text
+    return "text", text
+
+
+def message_document(found: Sequence[UnpackedMessage], form: BodyForm) -> Document:
+    """Builds the document of a list of messages: for people one block each, for machines one record each."""
+    rows = [shown(message, form) for message in found]
+    blocks: list[Table | Paragraphs] = [Paragraphs(_lines(row)) for row in rows]
+    return Document(
+        schema="store.cat/1",
+        value=MessageList(messages=rows),
+        records=rows,
+        csv_columns=COLUMNS,
+        blocks=blocks or [Paragraphs(["no messages"])],
+    )
+
+
+def _lines(row: ShownMessage) -> list[str]:
+    head = f"{row.topic} queue {row.queue_id} offset {row.queue_offset}"
+    lines = [
+        f"{printable(head)}  (physical offset {row.physical_offset}, {row.size_bytes} bytes)",
+        f"  id        {row.message_id}",
+        f"  stored    {units.instant(row.store_time_ms)} at {row.store_host}",
+        f"  born      {units.instant(row.born_time_ms)} at {row.born_host}",
+    ]
+    if row.reconsume_times:
+        lines.append(f"  retries   {row.reconsume_times}")
+    lines += [f"  {printable(name)} = {printable(value)}" for name, value in sorted(row.properties.items())]
+    if row.body_problem:
+        lines.append(f"  body      {row.body_problem}; stored bytes follow")
+    if row.body is not None:
+        lines += _body_lines(row)
+    return lines
+
+
+def _body_lines(row: ShownMessage) -> list[str]:
+    text = json.dumps(row.body, ensure_ascii=False, indent=2) if row.body_encoding == "json" else str(row.body)
+    note = "" if row.body_encoding in ("text", "json") else f", {row.body_encoding}"
+    return [f"  body      {row.body_bytes} bytes{note}", *(f"    {printable(line)}" for line in text.splitlines())]
