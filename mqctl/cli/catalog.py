@@ -34,13 +34,23 @@ class Entry:
 GROUPS: dict[str, str] = {
     "delay": "Delay levels: what waits, what is late, what delayOffset.json says.",
     "group": "Consumer groups: lag, members, configuration.",
-    "report": "Offline analysis of store directories with Spark.",
     "rules": "The diagnosis rules behind `doctor`.",
     "snapshot": "Save what is known of a cluster and look at it later.",
     "store": "A broker's store directory, read without a broker.",
 }
 
-ENTRIES: tuple[Entry, ...] = (Entry(("completion",), "Print the completion script of a shell."),)
+ENTRIES: tuple[Entry, ...] = (
+    Entry(("doctor",), "Diagnose a store directory or a saved snapshot, and say what to do."),
+    Entry(("delay", "check"), "Judge delayOffset.json against the schedule queues."),
+    Entry(("group", "lag"), "Show how far consumer groups are behind, by count and by time."),
+    Entry(("rules", "explain"), "Explain one rule: what it looks at, what it means, what helps."),
+    Entry(("rules", "list"), "List the rules with severity and playbook."),
+    Entry(("snapshot", "save"), "Gather a snapshot into one file."),
+    Entry(("snapshot", "show"), "Show what a snapshot holds."),
+    Entry(("store", "cat"), "Print stored messages by queue, physical offset, key or id."),
+    Entry(("store", "describe"), "Summarise a store directory: files, topics, groups, times."),
+    Entry(("completion",), "Print the completion script of a shell."),
+)
 
 BY_PATH: dict[Path, Entry] = {entry.path: entry for entry in ENTRIES}
 

@@ -13,6 +13,296 @@ class Option(NamedTuple):
 
 
 OPTIONS: dict[str, dict[str, Option]] = {
+    "doctor": {
+        "--store": Option("A broker's store directory (or a copy of one)."),
+        "--snapshot": Option("A saved snapshot instead of a store directory."),
+        "--only": Option("Only these rules."),
+        "--skip": Option("Leave these rules out."),
+        "--fail-on": Option(
+            "Milder findings are shown but do not change the exit code.",
+            (
+                "info",
+                "warning",
+                "error",
+                "fatal",
+            ),
+        ),
+        "--explain": Option("Show each finding's evidence in full."),
+        "--quick": Option("Skip the pass over the whole commit log."),
+        "--at": Option("Judge as of this time: ISO, epoch milliseconds, `now`, `-2h`, `yesterday 10:00`."),
+        "--levels": Option("The broker's messageDelayLevel, when it is not the default `1s 5s 10s ."),
+        "--broker-name": Option("Name of the broker the store belongs to."),
+        "--lang": Option(
+            "Language of sentences.",
+            (
+                "en",
+                "zh",
+            ),
+        ),
+        "-o": Option(
+            "Format of the answer on stdout.",
+            (
+                "table",
+                "wide",
+                "json",
+                "ndjson",
+                "yaml",
+                "csv",
+            ),
+        ),
+        "--output": Option(
+            "Format of the answer on stdout.",
+            (
+                "table",
+                "wide",
+                "json",
+                "ndjson",
+                "yaml",
+                "csv",
+            ),
+        ),
+        "--no-color": Option("No colours, whatever the terminal."),
+    },
+    "delay check": {
+        "--store": Option("A broker's store directory (or a copy of one)."),
+        "--snapshot": Option("A saved snapshot instead of a store directory."),
+        "--file": Option("A delayOffset.json by itself, without its queues."),
+        "--levels": Option("The broker's messageDelayLevel, when it is not the default `1s 5s 10s ."),
+        "--at": Option("Judge as of this time: ISO, epoch milliseconds, `now`, `-2h`, `yesterday 10:00`."),
+        "--lang": Option(
+            "Language of sentences.",
+            (
+                "en",
+                "zh",
+            ),
+        ),
+        "-o": Option(
+            "Format of the answer on stdout.",
+            (
+                "table",
+                "wide",
+                "json",
+                "ndjson",
+                "yaml",
+                "csv",
+            ),
+        ),
+        "--output": Option(
+            "Format of the answer on stdout.",
+            (
+                "table",
+                "wide",
+                "json",
+                "ndjson",
+                "yaml",
+                "csv",
+            ),
+        ),
+        "--no-color": Option("No colours, whatever the terminal."),
+    },
+    "group lag": {
+        "--store": Option("A broker's store directory (or a copy of one)."),
+        "-g": Option("Only this consumer group."),
+        "--group": Option("Only this consumer group."),
+        "-t": Option("Only this topic."),
+        "--topic": Option("Only this topic."),
+        "--at": Option("Judge as of this time: ISO, epoch milliseconds, `now`, `-2h`, `yesterday 10:00`."),
+        "--all": Option("System topics and groups too."),
+        "-o": Option(
+            "Format of the answer on stdout.",
+            (
+                "table",
+                "wide",
+                "json",
+                "ndjson",
+                "yaml",
+                "csv",
+            ),
+        ),
+        "--output": Option(
+            "Format of the answer on stdout.",
+            (
+                "table",
+                "wide",
+                "json",
+                "ndjson",
+                "yaml",
+                "csv",
+            ),
+        ),
+        "--no-color": Option("No colours, whatever the terminal."),
+    },
+    "rules explain": {
+        "code": Option("Code of the rule, MQ701 for instance."),
+        "--lang": Option(
+            "Language of sentences.",
+            (
+                "en",
+                "zh",
+            ),
+        ),
+        "-o": Option(
+            "Format of the answer on stdout.",
+            (
+                "table",
+                "wide",
+                "json",
+                "ndjson",
+                "yaml",
+                "csv",
+            ),
+        ),
+        "--output": Option(
+            "Format of the answer on stdout.",
+            (
+                "table",
+                "wide",
+                "json",
+                "ndjson",
+                "yaml",
+                "csv",
+            ),
+        ),
+        "--no-color": Option("No colours, whatever the terminal."),
+    },
+    "rules list": {
+        "--lang": Option(
+            "Language of sentences.",
+            (
+                "en",
+                "zh",
+            ),
+        ),
+        "-o": Option(
+            "Format of the answer on stdout.",
+            (
+                "table",
+                "wide",
+                "json",
+                "ndjson",
+                "yaml",
+                "csv",
+            ),
+        ),
+        "--output": Option(
+            "Format of the answer on stdout.",
+            (
+                "table",
+                "wide",
+                "json",
+                "ndjson",
+                "yaml",
+                "csv",
+            ),
+        ),
+        "--no-color": Option("No colours, whatever the terminal."),
+    },
+    "snapshot save": {
+        "file": Option("Where to write the snapshot (gzip-compressed JSON)."),
+        "--store": Option("A broker's store directory (or a copy of one)."),
+        "--force": Option("Replace FILE if it exists."),
+        "--quick": Option("Skip the pass over the whole commit log."),
+        "--at": Option("Judge as of this time: ISO, epoch milliseconds, `now`, `-2h`, `yesterday 10:00`."),
+        "--levels": Option("The broker's messageDelayLevel, when it is not the default `1s 5s 10s ."),
+        "--broker-name": Option("Name of the broker the store belongs to."),
+    },
+    "snapshot show": {
+        "file": Option("A file written by `mqctl snapshot save`."),
+        "-o": Option(
+            "Format of the answer on stdout.",
+            (
+                "table",
+                "wide",
+                "json",
+                "ndjson",
+                "yaml",
+                "csv",
+            ),
+        ),
+        "--output": Option(
+            "Format of the answer on stdout.",
+            (
+                "table",
+                "wide",
+                "json",
+                "ndjson",
+                "yaml",
+                "csv",
+            ),
+        ),
+        "--no-color": Option("No colours, whatever the terminal."),
+    },
+    "store cat": {
+        "--store": Option("A broker's store directory (or a copy of one)."),
+        "-t": Option("Topic of --queue or --key."),
+        "--topic": Option("Topic of --queue or --key."),
+        "-q": Option("Queue id within the topic."),
+        "--queue": Option("Queue id within the topic."),
+        "--offset": Option("Queue offset to start at."),
+        "--physical-offset": Option("Byte offset of one record in the commit log."),
+        "--key": Option("Message key or unique key, through the index files."),
+        "--id": Option("Offset message id (of a send result) or unique id."),
+        "--count": Option("How many messages at most."),
+        "--body": Option(
+            "How bodies are shown.",
+            (
+                "text",
+                "json",
+                "hex",
+                "none",
+            ),
+        ),
+        "-o": Option(
+            "Format of the answer on stdout.",
+            (
+                "table",
+                "wide",
+                "json",
+                "ndjson",
+                "yaml",
+                "csv",
+            ),
+        ),
+        "--output": Option(
+            "Format of the answer on stdout.",
+            (
+                "table",
+                "wide",
+                "json",
+                "ndjson",
+                "yaml",
+                "csv",
+            ),
+        ),
+        "--no-color": Option("No colours, whatever the terminal."),
+    },
+    "store describe": {
+        "--store": Option("A broker's store directory (or a copy of one)."),
+        "--broker-name": Option("Name of the broker the store belongs to."),
+        "-o": Option(
+            "Format of the answer on stdout.",
+            (
+                "table",
+                "wide",
+                "json",
+                "ndjson",
+                "yaml",
+                "csv",
+            ),
+        ),
+        "--output": Option(
+            "Format of the answer on stdout.",
+            (
+                "table",
+                "wide",
+                "json",
+                "ndjson",
+                "yaml",
+                "csv",
+            ),
+        ),
+        "--no-color": Option("No colours, whatever the terminal."),
+    },
     "completion": {
         "shell": Option(
             "The shell to print the script for.",

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from mqctl.cli.emit import Output
+from mqctl.cli.emit import Output, tell
+from mqctl.cli.times import parse_instant
+from mqctl.render.messages import Lang
 
 
 def _forget_colour(value: bool) -> bool:  # noqa: FBT001 - the signature is typer's
@@ -57,3 +60,22 @@ LevelsOption = Annotated[
 BrokerNameOption = Annotated[
     str | None, typer.Option("--broker-name", metavar="NAME", help="Name of the broker the store belongs to.")
 ]
+SnapshotOption = Annotated[
+    Path | None, typer.Option("--snapshot", metavar="FILE", help="A saved snapshot instead of a store directory.")
+]
+QuickOption = Annotated[
+    bool, typer.Option("--quick", help="Skip the pass over the whole commit log; what it would show is not judged.")
+]
+LangOption = Annotated[
+    Lang | None,
+    typer.Option("--lang", envvar="MQCTL_LANG", help="Language of sentences. Codes and JSON stay as they are."),
+]
+
+
+def at_ms(text: str | None, now: datetime) -> int | None:
+    """Parses the value of `--at` and echoes the instant to stderr; None when the option was not given."""
+    if text is None:
+        return None
+    moment = parse_instant(text, now)
+    tell(f"mqctl: judged as of {moment.text}")
+    return moment.epoch_ms

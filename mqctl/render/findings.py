@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mqctl.diagnosis import Diagnosis
 from mqctl.model.finding import Finding
-from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.model.snapshot import ClusterSnapshot, OriginKind
 from mqctl.render import units
 from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
 from mqctl.render.messages import Lang, evidence_text, phrase, sentences
@@ -59,9 +60,18 @@ class DiagnosisReport:
     rules_run: list[str]
 
 
-def finding_row(finding: Finding, lang: Lang | None) -> FindingRow:
-    """Joins a finding with its sentences in `lang`."""
-    text = sentences(finding, lang)
+def source_option(snapshot: ClusterSnapshot) -> str:
+    """Returns the option that names a snapshot's source, for commands to type next."""
+    origin = snapshot.origin
+    if origin.archive:
+        return f"--snapshot {shlex.quote(origin.archive)}"
+    option = "--file" if origin.kind is OriginKind.DELAY_FILE else "--store"
+    return f"{option} {shlex.quote(origin.location)}"
+
+
+def finding_row(finding: Finding, lang: Lang | None, source: str) -> FindingRow:
+    """Joins a finding with its sentences in `lang`; `source` is the option that names the evidence."""
+    text = sentences(finding, lang, source)
     return FindingRow(
         code=finding.code,
         severity=str(finding.severity),
@@ -81,7 +91,8 @@ def diagnosis_document(
     snapshot: ClusterSnapshot, diagnosis: Diagnosis, *, lang: Lang | None, explain: bool, schema: str = "doctor/1"
 ) -> Document:
     """Builds the document of a diagnosis: a headline, the findings in words, what could not be judged."""
-    rows = [finding_row(finding, lang) for finding in diagnosis.findings]
+    source = source_option(snapshot)
+    rows = [finding_row(finding, lang, source) for finding in diagnosis.findings]
     gaps = [GapRow(code=gap.code, subject=str(gap.subject), reason=gap.reason) for gap in diagnosis.not_judged]
     report = DiagnosisReport(
         source=snapshot.origin.location,

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from mqctl.model.message import Message
+from mqctl.model.stored_message import StoredMessage
 from mqctl.render import units
 from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
 from mqctl.render.text import printable
@@ -80,17 +80,7 @@ class MessageList:
     messages: Sequence[ShownMessage]
 
 
-@dataclass(frozen=True, slots=True)
-class UnpackedMessage:
-    """A message with its id and unpacked body, as the finder hands it over."""
-
-    message: Message
-    message_id: str
-    body: bytes
-    problem: str | None = None
-
-
-def shown(found: UnpackedMessage, form: BodyForm) -> ShownMessage:
+def shown(found: StoredMessage, form: BodyForm) -> ShownMessage:
     """Returns the machine form of a message with its body in `form`."""
     message = found.message
     encoding, body = _body(found.body, BodyForm.HEX if found.problem else form)
@@ -137,7 +127,7 @@ def _body(body: bytes, form: BodyForm) -> tuple[str, object]:
     return "text", text
 
 
-def message_document(found: Sequence[UnpackedMessage], form: BodyForm) -> Document:
+def message_document(found: Sequence[StoredMessage], form: BodyForm) -> Document:
     """Builds the document of a list of messages: for people one block each, for machines one record each."""
     rows = [shown(message, form) for message in found]
     blocks: list[Table | Paragraphs] = [Paragraphs(_lines(row)) for row in rows]

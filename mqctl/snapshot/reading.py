@@ -13,7 +13,6 @@ from mqctl.model.unavailable import Part, Unavailable
 from mqctl.store import config_files as configs
 from mqctl.store.config_files import ConfigFile, OffsetTable
 from mqctl.store.consumequeue import ConsumeQueue, Entries, is_filler
-from mqctl.store.consumequeue_ext import ConsumeQueueExt
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.kernel import Headers, Int64s
 from mqctl.store.layouts import MAGIC_V1, MAGIC_V2
@@ -94,8 +93,7 @@ class Reading:
 
     def ext_tags(self, topic: str, queue_id: int, addresses: Int64s) -> Int64s:
         """Returns the tags codes that extension `addresses` (int64) stand for; -1 where no unit stands there."""
-        directory = self.store.path / "consumequeue_ext" / topic / str(queue_id)
-        units = ConsumeQueueExt(directory).resolve(addresses)
+        units = self.store.consume_queue_ext(topic, queue_id).resolve(addresses)
         tags: Int64s = np.where(units.found, units.tags_code, -1)
         return tags
 

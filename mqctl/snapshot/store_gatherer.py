@@ -8,7 +8,7 @@ from pathlib import Path
 from mqctl.errors import MqctlError
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot, ObservedFrom, Origin, OriginKind
 from mqctl.model.storage_state import CheckpointState, CheckpointStatus, ConfigFileState, FileSource
-from mqctl.model.unavailable import Part
+from mqctl.model.unavailable import Part, Unavailable
 from mqctl.snapshot.log_pass import LogPass, log_pass
 from mqctl.snapshot.reading import Reading
 from mqctl.snapshot.store_delay import delay_file_state, delay_state
@@ -96,7 +96,8 @@ def gather_delay_file(path: Path, *, levels: str | None = None, at_ms: int | Non
     state = delay_file_state(path, levels=levels)
     moment = _moment(at_ms, [], None, [state.file])
     origin = Origin(kind=OriginKind.DELAY_FILE, location=str(path), observed_at_ms=moment[0], observed_from=moment[1])
-    return ClusterSnapshot(origin=origin, brokers=(BrokerSnapshot(delay=state),))
+    gap = Unavailable(part=Part.DELAY_QUEUES, reason="the file was read by itself, without its schedule queues")
+    return ClusterSnapshot(origin=origin, brokers=(BrokerSnapshot(delay=state, unavailable=(gap,)),))
 
 
 def _cluster(path: Path, moment: tuple[int, ObservedFrom], broker: BrokerSnapshot) -> ClusterSnapshot:

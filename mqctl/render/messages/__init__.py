@@ -1,7 +1,7 @@
 """The message catalogue: what findings mean, in English and Chinese.
 
-A language's module is imported when it is asked for. Templates are filled with a finding's names and numbers; numbers are
-written by the unit that their name ends in.
+A language's module is imported when it is asked for. Templates are filled with a finding's names and numbers; numbers
+are written by the unit that their name ends in.
 """
 
 from __future__ import annotations

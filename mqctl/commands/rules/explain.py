@@ -1,0 +1,54 @@
+"""`mqctl rules explain`: one rule in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.options import LangOption, NoColorOption, OutputOption
+from mqctl.diagnosis import RULES
+from mqctl.errors import NotFoundError
+from mqctl.render.document import Document, Paragraphs
+from mqctl.render.messages import explain, title
+
+EXAMPLES = ("mqctl rules explain MQ701", "mqctl rules explain MQ701 --lang zh")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleExplained:
+    """Machine form of `rules explain`."""
+
+    code: str
+    severity: str
+    playbook: str | None
+    source: str
+    needs: list[str]
+
+
+def command(
+    code: Annotated[str, typer.Argument(metavar="CODE", help="Code of the rule, MQ701 for instance.")],
+    lang: LangOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> None:
+    """Explain one rule: what it looks at, what it means, what helps."""
+    rule = RULES.get(code.upper())
+    if rule is None:
+        raise NotFoundError(f"no rule {code}", remedy="mqctl rules list")
+    lines = [f"{rule.code}  {title(rule.code, lang)}", "", *explain(rule.code, lang).splitlines(), ""]
+    lines.append(f"severity:  {rule.severity}")
+    lines.append(f"needs:     {', '.join(map(str, rule.needs)) or 'nothing beyond the snapshot'}")
+    lines.append(f"reference: {rule.source}")
+    if rule.playbook:
+        lines.append(f"playbook:  {rule.playbook}")
+    value = RuleExplained(
+        code=rule.code,
+        severity=str(rule.severity),
+        playbook=rule.playbook,
+        source=rule.source,
+        needs=[str(part) for part in rule.needs],
+    )
+    emit(Document(schema="rules.explain/1", value=value, records=[value], blocks=[Paragraphs(lines)]), output)

@@ -1,0 +1,60 @@
+"""`mqctl rules list`: every rule with severity and playbook."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.options import LangOption, NoColorOption, OutputOption
+from mqctl.diagnosis import RULES
+from mqctl.render.document import Column, Document, Kind, Table
+from mqctl.render.messages import title
+
+EXAMPLES = ("mqctl rules list", "mqctl rules list -o json", "mqctl rules explain MQ701")
+
+COLUMNS = (
+    Column("code", "code"),
+    Column("severity", "severity", Kind.SEVERITY),
+    Column("title", "what it finds"),
+    Column("playbook", "playbook"),
+    Column("source", "reference", wide=True),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleRow:
+    """One rule."""
+
+    code: str
+    severity: str
+    title: str
+    playbook: str | None
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleList:
+    """Machine form of `rules list`."""
+
+    rules: list[RuleRow]
+
+
+def command(
+    lang: LangOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> None:
+    """List the rules with severity and playbook."""
+    rows = [
+        RuleRow(
+            code=rule.code,
+            severity=str(rule.severity),
+            title=title(rule.code, lang),
+            playbook=rule.playbook,
+            source=rule.source,
+        )
+        for rule in RULES.values()
+    ]
+    emit(
+        Document(schema="rules.list/1", value=RuleList(rules=rows), records=rows, blocks=[Table(COLUMNS, rows)]), output
+    )

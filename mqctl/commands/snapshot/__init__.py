@@ -1,0 +1,1 @@
+"""Snapshots: save and show."""

@@ -1,0 +1,46 @@
+"""`mqctl snapshot save`: gather a snapshot into one file."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.emit import tell
+from mqctl.cli.options import AtOption, BrokerNameOption, LevelsOption, QuickOption, StoreOption
+from mqctl.cli.sources import read_snapshot
+from mqctl.render import units
+from mqctl.snapshot.archive import save
+
+EXAMPLES = (
+    "mqctl snapshot save --store /backup/store ticket-4711.snap",
+    "mqctl doctor --snapshot ticket-4711.snap",
+)
+
+
+def command(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to write the snapshot (gzip-compressed JSON).")],
+    store: StoreOption,
+    force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
+    quick: QuickOption = False,
+    at: AtOption = None,
+    levels: LevelsOption = None,
+    broker_name: BrokerNameOption = None,
+) -> None:
+    """Gather a snapshot into one file.
+
+    A snapshot holds names, offsets, times and counts; no message body. Every rule judges it like its source.
+    """
+    state = read_snapshot(
+        store=store,
+        snapshot=None,
+        at=at,
+        now=datetime.now().astimezone(),
+        levels=levels,
+        broker_name=broker_name,
+        quick=quick,
+    )
+    save(state, file, force=force)
+    tell(f"mqctl: wrote {file} ({units.size(file.stat().st_size)})")

@@ -1,0 +1,24 @@
+"""`mqctl snapshot show`: what a snapshot holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.options import NoColorOption, OutputOption
+from mqctl.render.description import description_document
+from mqctl.snapshot.archive import load
+
+EXAMPLES = ("mqctl snapshot show ticket-4711.snap", "mqctl snapshot show ticket-4711.snap -o json")
+
+
+def command(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file written by `mqctl snapshot save`.")],
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> None:
+    """Show what a snapshot holds: source, files, topics, groups, and what could not be read."""
+    emit(description_document(load(file), schema="snapshot.show/1"), output)

@@ -1,0 +1,27 @@
+"""`mqctl store describe`: a store directory in one screen."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.options import BrokerNameOption, NoColorOption, OutputOption, StoreOption
+from mqctl.cli.sources import read_snapshot
+from mqctl.render.description import description_document
+
+EXAMPLES = ("mqctl store describe --store /backup/store", "mqctl store describe --store /backup/store -o wide")
+
+
+def command(
+    store: StoreOption,
+    broker_name: BrokerNameOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> None:
+    """Summarise a store directory: files, checkpoint, topics, groups, times.
+
+    Reads the ends of files only; `mqctl store verify` reads everything.
+    """
+    now = datetime.now().astimezone()
+    state = read_snapshot(store=store, snapshot=None, now=now, broker_name=broker_name, quick=True)
+    emit(description_document(state, schema="store.describe/1"), output)

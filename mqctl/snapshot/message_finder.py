@@ -1,0 +1,157 @@
+"""Finding stored messages by queue, physical offset, key or id, without a broker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mqctl.errors import BadInputError, MqctlError, NotFoundError
+from mqctl.model.message import Message
+from mqctl.model.stored_message import StoredMessage
+from mqctl.store.consumequeue import is_filler
+from mqctl.store.directory import StoreDirectory
+from mqctl.store.records import decompress_body, offset_message_id, parse_offset_message_id
+
+_OFFSET_ID_LENGTHS = (32, 56)
+
+
+@dataclass
+class Found:
+    """Messages in the order asked for, and what could not be read, in words."""
+
+    messages: list[StoredMessage] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class MessageFinder:
+    """Reads single messages of one store."""
+
+    store: StoreDirectory
+
+    @classmethod
+    def open(cls, path: Path) -> MessageFinder:
+        """Opens a store; raises as `StoreDirectory.open` does."""
+        return cls(StoreDirectory.open(path))
+
+    def by_queue(self, topic: str, queue_id: int, offset: int | None, count: int) -> Found:
+        """Returns up to `count` messages of a queue from queue offset `offset` (default: the queue's minimum).
+
+        Raises:
+            NotFoundError: there is no such topic or queue, or the offset lies outside it.
+        """
+        self._check_queue(topic, queue_id)
+        queue = self.store.consume_queue(topic, queue_id)
+        low, high = queue.min_offset(self.store.commit_log.min_offset), queue.max_offset
+        start = low if offset is None else offset
+        if offset is not None and not low <= offset < high:
+            raise NotFoundError(
+                f"no message at offset {offset} of {topic} queue {queue_id}", reason=f"it holds offsets {low} to {high}"
+            )
+        found = Found()
+        for _, entries in queue.runs(start, min(high, start + count)):
+            self._read(found, entries["physical_offset"][~is_filler(entries)].tolist())
+        return found
+
+    def by_physical_offset(self, physical_offset: int) -> Found:
+        """Returns the message whose record starts at `physical_offset`.
+
+        Raises:
+            NotFoundError: no record starts there.
+            BadInputError: what starts there is torn.
+        """
+        found = Found()
+        found.messages.append(_unpacked(self.store.commit_log.record_at(physical_offset)))
+        return found
+
+    def by_key(self, topic: str, key: str, count: int) -> Found:
+        """Returns messages of `topic` with the key or unique key `key`, the newest first, through the index files.
+
+        Raises:
+            NotFoundError: the index names none.
+        """
+        found = Found()
+        for index in reversed(self.store.index_files()):
+            self._read(found, index.lookup(topic, key).tolist(), lambda message: _has_key(message, topic, key))
+            if len(found.messages) >= count:
+                break
+        del found.messages[count:]
+        if not found.messages and not found.unreadable:
+            raise NotFoundError(
+                f"no message of {topic} with key {key}",
+                reason="the index files name none",
+                remedy="check topic and key; the index may be younger than the message",
+            )
+        return found
+
+    def by_id(self, message_id: str, topic: str | None, count: int) -> Found:
+        """Returns the message of an offset message id, or the messages with a unique id.
+
+        A text of 32 or 56 hex digits can be either; an offset id counts when a record stands where it points.
+
+        Raises:
+            NotFoundError: nothing bears this id; a unique id needs its topic to be looked up.
+        """
+        if len(message_id) in _OFFSET_ID_LENGTHS:
+            try:
+                return self._by_offset_id(message_id)
+            except (NotFoundError, BadInputError):
+                if topic is None:
+                    raise
+        if topic is None:
+            raise NotFoundError(
+                f"no message with offset id {message_id}",
+                reason="an offset message id has 32 or 56 hex digits",
+                remedy="for a unique id name its topic too: -t TOPIC --id ID",
+            )
+        return self.by_key(topic, message_id, count)
+
+    def _by_offset_id(self, message_id: str) -> Found:
+        host, physical_offset = parse_offset_message_id(message_id)
+        found = self.by_physical_offset(physical_offset)
+        stored = found.messages[0].message.store_host
+        if stored != host:
+            raise NotFoundError(
+                f"no message with offset id {message_id}",
+                reason=f"the id names broker {host}, the record at {physical_offset} was stored by {stored}",
+                remedy="look in the store of that broker; a unique id needs its topic: -t TOPIC",
+            )
+        return found
+
+    def _check_queue(self, topic: str, queue_id: int) -> None:
+        known = self.store.queue_ids()
+        if (topic, queue_id) in known:
+            return
+        queues = [number for name, number in known if name == topic]
+        if queues:
+            listed = ", ".join(map(str, queues))
+            raise NotFoundError(f"topic {topic} has no queue {queue_id}", reason=f"its queues are {listed}")
+        raise NotFoundError(
+            f"there is no topic {topic} in {self.store.path}", remedy=f"mqctl store describe --store {self.store.path}"
+        )
+
+    def _read(
+        self, found: Found, physical_offsets: Iterable[int], wanted: Callable[[Message], bool] = lambda _: True
+    ) -> None:
+        for physical_offset in physical_offsets:
+            try:
+                message = self.store.commit_log.record_at(physical_offset)
+            except MqctlError as error:
+                found.unreadable.append(str(error))
+                continue
+            if wanted(message):
+                found.messages.append(_unpacked(message))
+
+
+def _has_key(message: Message, topic: str, key: str) -> bool:
+    """Different keys can have one hash, so the record itself decides."""
+    return message.topic == topic and (key in message.keys or key == message.unique_key)
+
+
+def _unpacked(message: Message) -> StoredMessage:
+    message_id = offset_message_id(message.store_host, message.physical_offset)
+    try:
+        return StoredMessage(message, message_id, decompress_body(message))
+    except BadInputError as error:
+        return StoredMessage(message, message_id, message.body, error.reason)
