@@ -15,7 +15,7 @@ from mqctl.diagnosis.settings import Settings
 from mqctl.errors import UsageError
 from mqctl.model.finding import Confidence, Evidence, Finding, NotJudged, Severity, Subject, SubjectKind, Value
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
-from mqctl.model.unavailable import Part
+from mqctl.model.unavailable import Part, Unavailable
 
 PLAYBOOKS = frozenset(
     {
@@ -160,6 +160,10 @@ def diagnose(
     chosen = _chosen(only, skip)
     findings: list[Finding] = []
     gaps: list[NotJudged] = []
+    for entry in chosen:
+        for gap in snapshot.unavailable:
+            if gap.part in entry.needs:
+                gaps.append(_gap(entry, [gap], broker=None))
     for broker in snapshot.brokers:
         case = Case(broker, snapshot.origin.observed_at_ms, settings or Settings())
         for entry in chosen:
@@ -191,9 +195,11 @@ def _judge(entry: Rule, case: Case) -> Iterator[Finding | NotJudged]:
     for part in entry.needs:
         gap = case.broker.lacks(part)
         if gap is not None:
-            subject = Subject(kind=SubjectKind.BROKER, broker=case.broker.name)
-            yield NotJudged(code=entry.code, subject=subject, reason=f"{part}: {gap.reason}")
+            yield _gap(entry, [gap], broker=case.broker.name)
             return
+    scoped = [gap for gap in case.broker.unavailable if gap.part in entry.needs]
+    if scoped:
+        yield _gap(entry, scoped, broker=case.broker.name)
     for outcome in entry.judge(case):
         if isinstance(outcome, Unknown):
             yield NotJudged(code=entry.code, subject=outcome.subject, reason=outcome.reason)
@@ -208,3 +214,12 @@ def _judge(entry: Rule, case: Case) -> Iterator[Finding | NotJudged]:
             playbook=entry.playbook,
             variant=outcome.variant,
         )
+
+
+def _gap(entry: Rule, gaps: list[Unavailable], *, broker: str | None) -> NotJudged:
+    """Names the first gap in full and counts the rest: ten thousand unreadable events are one gap to a reader."""
+    first = gaps[0]
+    where = f" ({first.scope})" if first.scope else ""
+    more = f", and {len(gaps) - 1} more" if len(gaps) > 1 else ""
+    subject = Subject(kind=SubjectKind.BROKER, broker=broker)
+    return NotJudged(code=entry.code, subject=subject, reason=f"{first.part}{where}: {first.reason}{more}")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from mqctl.diagnosis.registry import Case, Unknown, Verdict, rule
-from mqctl.model.damage import Damage, DamageGrade
+from mqctl.model.damage import Damage, DamageCode, DamageGrade
 from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
 from mqctl.model.storage_state import CheckpointStatus, FileSource
 from mqctl.model.unavailable import Part
@@ -14,6 +14,17 @@ from mqctl.model.unavailable import Part
 _STORE = (Part.STORAGE,)
 _VERIFIED = (Part.STORAGE, Part.VERIFICATION)
 _CRITICAL_FILES = frozenset({"consumerOffset.json", "topics.json", "subscriptionGroup.json", "delayOffset.json"})
+# What rules of their own name.
+_ELSEWHERE = frozenset(
+    {
+        DamageCode.CHECKPOINT_UNREADABLE,
+        DamageCode.CHECKPOINT_ZERO,
+        DamageCode.CONFIG_UNPARSABLE,
+        DamageCode.CONFIG_ON_BACKUP,
+        DamageCode.CONFIG_MISSING,
+        DamageCode.UNCONFIRMED_TAIL,
+    }
+)
 _OFFSET_FILES = frozenset({"consumerOffset.json", "delayOffset.json"})
 
 
@@ -65,7 +76,10 @@ def queue_behind_log(case: Case) -> Iterator[Verdict]:
 def damage(case: Case) -> Iterator[Verdict]:
     """Bytes that contradict the format or each other, by kind and file."""
     damages = case.broker.storage.damages if case.broker.storage else ()
-    real = sorted((item for item in damages if item.grade is DamageGrade.DAMAGE), key=_kind_and_file)
+    real = sorted(
+        (item for item in damages if item.grade is DamageGrade.DAMAGE and item.code not in _ELSEWHERE),
+        key=_kind_and_file,
+    )
     for (code, file), group in groupby(real, key=_kind_and_file):
         members = list(group)
         first = members[0]

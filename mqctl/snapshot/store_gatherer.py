@@ -17,6 +17,7 @@ from mqctl.snapshot.store_queues import offset_jumps, offset_states, queue_state
 from mqctl.snapshot.store_transactions import transaction_state
 from mqctl.store import config_files as configs
 from mqctl.store.directory import StoreDirectory
+from mqctl.store.verify import VerifyReport, verify
 
 Progress = Callable[[int, int], None]
 
@@ -48,6 +49,7 @@ def gather_store(
     files = config_states(reading)
     checkpoint = checkpoint_state(reading)
     passed = log_pass(reading, progress) if deep else None
+    report = _verified(reading, progress) if deep else None
     if passed is None:
         reading.miss(Part.VERIFICATION, "the commit log was not read through (--quick)")
         reading.miss(Part.CLOCKS, "the commit log was not read through (--quick)")
@@ -63,10 +65,18 @@ def gather_store(
         offset_jumps=offset_jumps(reading),
         delay=delay_state(reading, levels=levels, observed_at_ms=moment[0]),
         transactions=transaction_state(reading, passed.commits if passed else None),
-        storage=storage_state(reading, files=files, checkpoint=checkpoint, passed=passed),
+        storage=storage_state(reading, files=files, checkpoint=checkpoint, passed=passed, report=report),
         unavailable=tuple(reading.gaps),
     )
     return _cluster(path, moment, broker)
+
+
+def _verified(reading: Reading, progress: Progress | None) -> VerifyReport:
+    def tell(_part: str, done: int, total: int) -> None:
+        if progress:
+            progress(done, total)
+
+    return verify(reading.store, progress=tell)
 
 
 def gather_lag(path: Path, *, at_ms: int | None = None) -> ClusterSnapshot:

@@ -12,10 +12,16 @@ from mqctl.model.storage_state import (
 )
 from mqctl.snapshot.log_pass import LogPass
 from mqctl.snapshot.reading import Reading
+from mqctl.store.verify import VerifyReport
 
 
 def storage_state(
-    reading: Reading, *, files: list[ConfigFileState], checkpoint: CheckpointState, passed: LogPass | None
+    reading: Reading,
+    *,
+    files: list[ConfigFileState],
+    checkpoint: CheckpointState,
+    passed: LogPass | None,
+    report: VerifyReport | None,
 ) -> StorageState:
     """Returns what the files say about themselves; damages and clocks only after the deep pass."""
     store = reading.store
@@ -25,6 +31,10 @@ def storage_state(
         checkpoint=checkpoint,
         clocks=passed.clocks() if passed else None,
         config_files=tuple(files),
+        verified=report is not None,
+        damages=report.damages if report else (),
+        behind=report.behind if report else (),
+        tail=report.unconfirmed if report else None,
         dispatched_offset=_dispatched(reading),
         disk_used_share=_disk_used_share(reading),
     )
