@@ -1,0 +1,329 @@
+"""Frames of the remoting protocol: bytes in, commands out, and back; no sockets.
+
+A frame is `total length | type byte and header length | header | body`, big-endian. The header is JSON or the binary
+ROCKETMQ form, told apart frame by frame. Source: `RemotingCommand`, `RocketMQSerializable` and `NettyDecoder` of 4.9.8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from struct import Struct
+from struct import error as StructError
+
+from mqctl.errors import BadInputError
+from mqctl.protocol.codes import V4_9_8, Language
+from mqctl.protocol.fastjson import FastjsonError, dumps, loads, quoted
+
+MAX_FRAME_BYTES = 16 * 1024 * 1024
+FLAG_RESPONSE = 1
+FLAG_ONEWAY = 2
+
+_PREFIX = Struct(">iI")
+_BINARY = Struct(">hBhiii")
+_INT = Struct(">i")
+_SHORT = Struct(">h")
+_HEADER_MASK = 0xFFFFFF
+_LANGUAGES = {language.value: language for language in Language}
+_LANGUAGE_NAMES = {language.name: language for language in Language}
+
+
+class FrameError(BadInputError):
+    """Bytes that are no frame: the connection that brought them has to be closed, without an answer.
+
+    Attributes:
+        frames: the whole commands that the same bytes held before the bad one.
+    """
+
+    frames: tuple[RemotingCommand, ...] = ()
+
+
+class SerializeType(IntEnum):
+    """How a header is written."""
+
+    JSON = 0
+    ROCKETMQ = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemotingCommand:
+    """One frame, decoded: a request or a response.
+
+    Attributes:
+        code: request code, or response code when bit 0 of `flag` is set.
+        opaque: the requester's number of the call; a response repeats it.
+        version: version ordinal of the sender (`mqctl.protocol.codes.version_text`).
+        language: None for a language nobody knows.
+        ext_fields: the typed header as text; None when there is none at all.
+        body: empty when there is none.
+    """
+
+    code: int
+    opaque: int = 0
+    flag: int = 0
+    version: int = V4_9_8
+    language: Language | None = Language.PYTHON
+    remark: str | None = None
+    ext_fields: Mapping[str, str] | None = None
+    body: bytes = b""
+    serialize_type: SerializeType = SerializeType.JSON
+
+    @property
+    def is_response(self) -> bool:
+        return bool(self.flag & FLAG_RESPONSE)
+
+    @property
+    def is_oneway(self) -> bool:
+        return bool(self.flag & FLAG_ONEWAY)
+
+    def ext(self, name: str) -> str | None:
+        """Returns the ext field `name`, or None."""
+        return self.ext_fields.get(name) if self.ext_fields else None
+
+    def answer(
+        self,
+        code: int,
+        *,
+        remark: str | None = None,
+        ext_fields: Mapping[str, str] | None = None,
+        body: bytes = b"",
+        version: int = V4_9_8,
+        language: Language = Language.PYTHON,
+    ) -> RemotingCommand:
+        """Builds the response to this request: same opaque, same kind of header."""
+        return RemotingCommand(
+            code=code,
+            opaque=self.opaque,
+            flag=FLAG_RESPONSE,
+            version=version,
+            language=language,
+            remark=remark,
+            ext_fields=ext_fields,
+            body=body,
+            serialize_type=self.serialize_type,
+        )
+
+
+class FrameDecoder:
+    """Cuts a stream of bytes into commands.
+
+    Args:
+        max_frame_bytes: limit of one frame, its length field included.
+    """
+
+    def __init__(self, *, max_frame_bytes: int = MAX_FRAME_BYTES) -> None:
+        self._buffer = bytearray()
+        self._max_bytes = max_frame_bytes
+        self._wanted = 4
+        self._failure: FrameError | None = None
+
+    @property
+    def pending_bytes(self) -> int:
+        """Bytes of a frame that is not complete yet."""
+        return len(self._buffer)
+
+    def feed(self, data: bytes | bytearray | memoryview) -> list[RemotingCommand]:
+        """Takes the next bytes of the stream and returns the commands that are now complete.
+
+        Raises:
+            FrameError: the stream is broken here, for good; `frames` of the error holds what came before.
+        """
+        if self._failure is not None:
+            raise self._failure
+        buffer = self._buffer
+        buffer += data
+        if len(buffer) < self._wanted:
+            return []
+        commands: list[RemotingCommand] = []
+        start, size = 0, len(buffer)
+        try:
+            while size - start >= 4:
+                total = _INT.unpack_from(buffer, start)[0]
+                self._check_length(total)
+                end = start + 4 + total
+                if end > size:
+                    self._wanted = 4 + total
+                    break
+                self._wanted = 4
+                commands.append(decode(bytes(memoryview(buffer)[start:end])))
+                start = end
+        except FrameError as error:
+            error.frames = tuple(commands)
+            self._failure = error
+            buffer.clear()
+            raise
+        del buffer[:start]
+        return commands
+
+    def _check_length(self, total: int) -> None:
+        if total < 4:
+            raise FrameError("A frame cannot be read", reason=f"its length field says {total}")
+        if total + 4 > self._max_bytes:
+            raise FrameError(
+                "A frame cannot be read", reason=f"{total + 4} bytes are more than the limit of {self._max_bytes}"
+            )
+
+
+def decode(frame: bytes) -> RemotingCommand:
+    """Decodes one whole frame, length field included.
+
+    Raises:
+        FrameError: the bytes are no frame.
+    """
+    if len(frame) < 8:
+        raise FrameError("A frame cannot be read", reason=f"{len(frame)} bytes are too few")
+    total, mark = _PREFIX.unpack_from(frame)
+    kind, header_end = mark >> 24, 8 + (mark & _HEADER_MASK)
+    if total + 4 != len(frame) or header_end > len(frame):
+        raise FrameError(
+            "A frame cannot be read",
+            reason=f"lengths disagree: frame {total}, header {header_end - 8}, present {len(frame) - 4}",
+        )
+    header, body = frame[8:header_end], frame[header_end:]
+    if kind == SerializeType.JSON:
+        return _decode_json(header, body)
+    if kind == SerializeType.ROCKETMQ:
+        try:
+            return _decode_binary(header, body)
+        except StructError:
+            raise FrameError("A binary header cannot be read", reason="it ends too early") from None
+    raise FrameError("A frame cannot be read", reason=f"serialize type {kind} is unknown")
+
+
+def encode(command: RemotingCommand) -> bytes:
+    """Encodes `command` as one frame, length field included; header keys in Java's order.
+
+    Raises:
+        FrameError: it is longer than peers accept, or a value does not fit the binary header.
+    """
+    if command.serialize_type is SerializeType.ROCKETMQ:
+        try:
+            header = _encode_binary(command)
+        except StructError as error:
+            raise FrameError("A command does not fit the binary header", reason=str(error)) from None
+    else:
+        header = _encode_json(command)
+    total = 4 + len(header) + len(command.body)
+    if total + 4 > MAX_FRAME_BYTES:
+        raise FrameError("A frame is too long to send", reason=f"{total + 4} bytes, peers accept {MAX_FRAME_BYTES}")
+    return b"".join((_PREFIX.pack(total, command.serialize_type << 24 | len(header)), header, command.body))
+
+
+# JSON headers
+
+
+def _decode_json(header: bytes, body: bytes) -> RemotingCommand:
+    try:
+        fields = loads(header)
+    except FastjsonError as error:
+        raise FrameError("A header cannot be read", reason=str(error)) from None
+    if not isinstance(fields, dict):
+        raise FrameError("A header cannot be read", reason="it is no JSON object")
+    get = fields.get
+    language = get("language")
+    remark = get("remark")
+    return RemotingCommand(
+        code=_integer(get("code")),
+        opaque=_integer(get("opaque")),
+        flag=_integer(get("flag")),
+        version=_integer(get("version")),
+        language=_LANGUAGE_NAMES.get(language) if isinstance(language, str) else _LANGUAGES.get(_integer(language)),
+        remark=remark if remark is None or isinstance(remark, str) else _text(remark),
+        ext_fields=_ext_fields(get("extFields")),
+        body=body,
+    )
+
+
+def _integer(value: object) -> int:
+    if type(value) is not int:
+        try:
+            value = int(value or 0) if isinstance(value, str | float | None) else None
+        except (ValueError, OverflowError):
+            value = None
+    if not isinstance(value, int) or not -0x80000000 <= value <= 0x7FFFFFFF:
+        raise FrameError("A header cannot be read", reason="a field that must be an integer is none")
+    return value
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else dumps(value)
+
+
+def _ext_fields(value: object) -> dict[str, str] | None:
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        raise FrameError("A header cannot be read", reason="extFields is no JSON object")
+    for item in value.values():
+        if not isinstance(item, str):
+            return {_text(name): _text(item) for name, item in value.items() if item is not None}
+    return value
+
+
+def _encode_json(command: RemotingCommand) -> bytes:
+    parts = [f'{{"code":{command.code}']
+    if command.ext_fields is not None:
+        pairs = ",".join([f"{quoted(name)}:{quoted(value)}" for name, value in command.ext_fields.items()])
+        parts.append(f'"extFields":{{{pairs}}}')
+    parts.append(f'"flag":{command.flag}')
+    if command.language is not None:
+        parts.append(f'"language":"{command.language.name}"')
+    parts.append(f'"opaque":{command.opaque}')
+    if command.remark is not None:
+        parts.append(f'"remark":{quoted(command.remark)}')
+    parts.append(f'"serializeTypeCurrentRPC":"JSON","version":{command.version}}}')
+    return ",".join(parts).encode("utf-8", "replace")
+
+
+# Binary headers
+
+
+def _decode_binary(header: bytes, body: bytes) -> RemotingCommand:
+    code, language, version, opaque, flag, remark_bytes = _BINARY.unpack_from(header)
+    remark, position = _slice(header, _BINARY.size, remark_bytes)
+    ext_bytes = _INT.unpack_from(header, position)[0]
+    area, end = _slice(header, position + 4, ext_bytes)
+    if end != len(header):
+        raise FrameError("A binary header cannot be read", reason=f"{len(header) - end} bytes are left over")
+    return RemotingCommand(
+        code=code,
+        opaque=opaque,
+        flag=flag,
+        version=version,
+        language=_LANGUAGES.get(language),
+        remark=str(remark, "utf-8", "replace") if remark else None,
+        ext_fields=_binary_ext(area) if area else None,
+        body=body,
+        serialize_type=SerializeType.ROCKETMQ,
+    )
+
+
+def _slice(data: bytes, start: int, size: int) -> tuple[bytes, int]:
+    end = start + size
+    if size < 0 or end > len(data):
+        raise FrameError("A binary header cannot be read", reason=f"a length field says {size}")
+    return data[start:end], end
+
+
+def _binary_ext(area: bytes) -> dict[str, str]:
+    fields: dict[str, str] = {}
+    position = 0
+    while position < len(area):
+        name, position = _slice(area, position + 2, _SHORT.unpack_from(area, position)[0])
+        value, position = _slice(area, position + 4, _INT.unpack_from(area, position)[0])
+        if name and value:  # a length of 0 is Java's null
+            fields[str(name, "utf-8", "replace")] = str(value, "utf-8", "replace")
+    return fields
+
+
+def _encode_binary(command: RemotingCommand) -> bytes:
+    remark = command.remark.encode("utf-8", "replace") if command.remark else b""
+    pairs: list[bytes] = []
+    for name, value in (command.ext_fields or {}).items():
+        key, text = name.encode("utf-8", "replace"), value.encode("utf-8", "replace")
+        pairs += (_SHORT.pack(len(key)), key, _INT.pack(len(text)), text)
+    ext = b"".join(pairs)
+    language = Language.OTHER if command.language is None else command.language
+    start = _BINARY.pack(command.code, language, command.version, command.opaque, command.flag, len(remark))
+    return b"".join((start, remark, _INT.pack(len(ext)), ext))

@@ -1,0 +1,275 @@
+"""Requests that only 5.x knows (recorded from 5.3.3)."""
+
+from __future__ import annotations
+
+from mqctl.protocol.codes import RequestCode as Code
+from mqctl.protocol.header import ExtHeader, Int32, Int64, Request
+
+# Pop consumption
+
+
+class PopMessageReply(ExtHeader):
+    """What was popped, and until when it stays invisible."""
+
+    pop_time: Int64
+    invisible_time: Int64
+    revive_qid: Int32
+    rest_num: Int64
+    start_offset_info: str | None = None
+    msg_offset_info: str | None = None
+    order_count_info: str | None = None
+
+
+class PopMessage(Request, code=Code.POP_MESSAGE, reply=PopMessageReply, reply_body="messages", since="5.0.0"):
+    """Take messages and make them invisible for a while (`invisible_time`, `poll_time` in milliseconds)."""
+
+    consumer_group: str
+    topic: str
+    queue_id: Int32
+    max_msg_nums: Int32
+    invisible_time: Int64
+    poll_time: Int64
+    born_time: Int64
+    init_mode: Int32
+    exp_type: str | None = None
+    exp: str | None = None
+    order: bool | None = False
+    attempt_id: str | None = None
+
+
+class AckMessage(Request, code=Code.ACK_MESSAGE, since="5.0.0"):
+    """Acknowledge one popped message."""
+
+    consumer_group: str
+    topic: str
+    queue_id: Int32
+    extra_info: str
+    offset: Int64
+
+
+class BatchAckMessage(Request, code=Code.BATCH_ACK_MESSAGE, body="json", since="5.1.3"):
+    """Acknowledge many popped messages."""
+
+
+class ChangeInvisibleTimeReply(ExtHeader):
+    """The new receipt."""
+
+    pop_time: Int64
+    invisible_time: Int64
+    revive_qid: Int32
+
+
+class ChangeInvisibleTime(
+    Request, code=Code.CHANGE_MESSAGE_INVISIBLETIME, reply=ChangeInvisibleTimeReply, since="5.0.0"
+):
+    """Make a popped message visible at another time."""
+
+    consumer_group: str
+    topic: str
+    queue_id: Int32
+    extra_info: str
+    offset: Int64
+    invisible_time: Int64
+
+
+class PopRollback(Request, code=Code.POP_ROLLBACK, since="5.3.2"):
+    """Give back what the pop buffers hold."""
+
+
+class QueryAssignment(Request, code=Code.QUERY_ASSIGNMENT, body="json", reply_body="json", since="5.0.0"):
+    """Ask the broker which queues a client has."""
+
+
+class SetMessageRequestMode(Request, code=Code.SET_MESSAGE_REQUEST_MODE, body="json", since="5.0.0"):
+    """Choose pull or pop for a group on a topic."""
+
+
+class GetAllMessageRequestMode(Request, code=Code.GET_ALL_MESSAGE_REQUEST_MODE, reply_body="json", since="5.0.0"):
+    """Dump the choices of pull or pop."""
+
+
+# Topics and groups
+
+
+class CreateTopicList(Request, code=Code.UPDATE_AND_CREATE_TOPIC_LIST, body="json", since="5.3.0"):
+    """Create or change many topics."""
+
+
+class CreateSubscriptionGroupList(
+    Request, code=Code.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST, body="json", since="5.3.1"
+):
+    """Create or change many groups."""
+
+
+class QueryTopicsByConsumer(Request, code=Code.QUERY_TOPICS_BY_CONSUMER, reply_body="TopicList", since="5.0.0"):
+    """List the topics of a group."""
+
+    group: str
+
+
+class QuerySubscriptionByConsumer(Request, code=Code.QUERY_SUBSCRIPTION_BY_CONSUMER, reply_body="json", since="5.0.0"):
+    """Ask for a group's subscription of a topic."""
+
+    group: str
+    topic: str
+
+
+class GetTopicConfig(Request, code=Code.GET_TOPIC_CONFIG, reply_body="TopicConfig", since="5.0.0"):
+    """Ask for the settings of one topic."""
+
+    topic: str
+    lo: bool | None = None
+
+
+class GetSubscriptionGroupConfig(
+    Request, code=Code.GET_SUBSCRIPTIONGROUP_CONFIG, reply_body="SubscriptionGroupConfig", since="5.0.0"
+):
+    """Ask for the settings of one group."""
+
+    group: str
+
+
+class UpdateGroupForbidden(Request, code=Code.UPDATE_AND_GET_GROUP_FORBIDDEN, reply_body="json", since="5.0.0"):
+    """Ban or allow a group on a topic."""
+
+    group: str
+    topic: str
+    readable: bool | None = None
+
+
+class CreateStaticTopic(Request, code=Code.UPDATE_AND_CREATE_STATIC_TOPIC, body="json", since="5.0.0"):
+    """Create or change a topic with logical queues."""
+
+    topic: str
+    default_topic: str
+    read_queue_nums: Int32
+    write_queue_nums: Int32
+    perm: Int32
+    topic_filter_type: str
+    topic_sys_flag: Int32 | None = None
+    order: bool = False
+    force: bool | None = None
+
+
+# Store
+
+
+class GetTimerCheckPoint(Request, code=Code.GET_TIMER_CHECK_POINT, reply_body="raw", since="5.0.0"):
+    """Ask for the timer store's checkpoint."""
+
+
+class GetTimerMetrics(Request, code=Code.GET_TIMER_METRICS, reply_body="json", since="5.0.0"):
+    """Ask how many timer messages each topic has."""
+
+
+class CheckRocksdbCqWriteProgress(Request, code=Code.CHECK_ROCKSDB_CQ_WRITE_PROGRESS, reply_body="json", since="5.3.1"):
+    """Compare consume queues in files with those in RocksDB."""
+
+    topic: str
+    check_store_time: Int64 | None = None
+
+
+class ExportRocksdbConfigToJson(Request, code=Code.EXPORT_ROCKSDB_CONFIG_TO_JSON, since="5.3.2"):
+    """Write configuration kept in RocksDB to JSON files."""
+
+    config_type: str
+
+
+class GetBrokerHaStatus(Request, code=Code.GET_BROKER_HA_STATUS, reply_body="json", since="5.0.0"):
+    """Ask for the state of replication."""
+
+
+class GetBrokerEpochCache(Request, code=Code.GET_BROKER_EPOCH_CACHE, reply_body="json", since="5.0.0"):
+    """Ask for the epochs of a broker."""
+
+    broker_name: str | None = None
+
+
+class GetMetadataInfoReply(ExtHeader):
+    """Who leads the controllers."""
+
+    group: str | None = None
+    controller_leader_id: str | None = None
+    controller_leader_address: str | None = None
+    is_leader: bool | None = None
+    peers: str | None = None
+
+
+class GetMetadataInfo(Request, code=Code.CONTROLLER_GET_METADATA_INFO, reply=GetMetadataInfoReply, since="5.0.0"):
+    """Ask a controller who leads."""
+
+
+class UpdateColdDataFlowCtrConfig(
+    Request, code=Code.UPDATE_COLD_DATA_FLOW_CTR_CONFIG, body="properties", since="5.1.2"
+):
+    """Limit reads of cold data by group."""
+
+
+class GetColdDataFlowCtrInfo(Request, code=Code.GET_COLD_DATA_FLOW_CTR_INFO, reply_body="json", since="5.1.2"):
+    """Ask for the limits of cold reads."""
+
+
+# Users and ACL
+
+
+class CreateUser(Request, code=Code.AUTH_CREATE_USER, body="json", since="5.3.0"):
+    """Create a user; the password travels as plain text."""
+
+    username: str
+
+
+class UpdateUser(Request, code=Code.AUTH_UPDATE_USER, body="json", since="5.3.0"):
+    """Change a user; the password travels as plain text."""
+
+    username: str
+
+
+class DeleteUser(Request, code=Code.AUTH_DELETE_USER, since="5.3.0"):
+    """Delete a user."""
+
+    username: str
+
+
+class GetUser(Request, code=Code.AUTH_GET_USER, reply_body="json", since="5.3.0"):
+    """Ask for a user; the password comes back as plain text."""
+
+    username: str
+
+
+class ListUsers(Request, code=Code.AUTH_LIST_USER, reply_body="json", since="5.3.0"):
+    """List users."""
+
+    filter: str | None = None
+
+
+class CreateAcl(Request, code=Code.AUTH_CREATE_ACL, body="json", since="5.3.0"):
+    """Create the ACL of a subject."""
+
+    subject: str
+
+
+class UpdateAcl(Request, code=Code.AUTH_UPDATE_ACL, body="json", since="5.3.0"):
+    """Change the ACL of a subject."""
+
+    subject: str
+
+
+class DeleteAcl(Request, code=Code.AUTH_DELETE_ACL, since="5.3.0"):
+    """Delete the ACL of a subject, or one policy of it."""
+
+    subject: str
+    policy_type: str | None = None
+    resource: str | None = None
+
+
+class GetAcl(Request, code=Code.AUTH_GET_ACL, reply_body="json", since="5.3.0"):
+    """Ask for the ACL of a subject."""
+
+    subject: str
+
+
+class ListAcls(Request, code=Code.AUTH_LIST_ACL, reply_body="json", since="5.3.0"):
+    """List ACLs."""
+
+    subject_filter: str | None = None
+    resource_filter: str | None = None
