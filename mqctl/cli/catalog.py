@@ -49,6 +49,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(("snapshot", "show"), "Show what a snapshot holds."),
     Entry(("store", "cat"), "Print stored messages by queue, physical offset, key or id."),
     Entry(("store", "describe"), "Summarise a store directory: files, topics, groups, times."),
+    Entry(("store", "verify"), "Verify every record, queue entry and index entry of a store directory."),
     Entry(("completion",), "Print the completion script of a shell."),
 )
 

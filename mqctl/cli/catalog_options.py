@@ -303,6 +303,32 @@ OPTIONS: dict[str, dict[str, Option]] = {
         ),
         "--no-color": Option("No colours, whatever the terminal."),
     },
+    "store verify": {
+        "--store": Option("A broker's store directory (or a copy of one)."),
+        "-o": Option(
+            "Format of the answer on stdout.",
+            (
+                "table",
+                "wide",
+                "json",
+                "ndjson",
+                "yaml",
+                "csv",
+            ),
+        ),
+        "--output": Option(
+            "Format of the answer on stdout.",
+            (
+                "table",
+                "wide",
+                "json",
+                "ndjson",
+                "yaml",
+                "csv",
+            ),
+        ),
+        "--no-color": Option("No colours, whatever the terminal."),
+    },
     "completion": {
         "shell": Option(
             "The shell to print the script for.",

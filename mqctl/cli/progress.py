@@ -8,20 +8,20 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-Report = Callable[[int, int], None]
+Report = Callable[[str, int, int], None]
 _PATIENCE_S = 1.0
 
 
 @contextmanager
-def byte_progress(what: str) -> Iterator[Report | None]:
-    """Yields a function `(done_bytes, total_bytes)` that draws a bar on stderr once a second has passed.
+def step_progress() -> Iterator[Report | None]:
+    """Yields a function `(what, done, total)` that draws a bar on stderr once a second has passed.
 
     Yields None where nobody watches: stderr is no terminal, or TERM=dumb.
     """
     if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield None
         return
-    bar = _Bar(what)
+    bar = _Bar()
     try:
         yield bar.report
     finally:
@@ -31,35 +31,34 @@ def byte_progress(what: str) -> Iterator[Report | None]:
 class _Bar:
     """Imports rich only when the wait turns out to be long."""
 
-    def __init__(self, what: str) -> None:
-        self._what = what
+    def __init__(self) -> None:
         self._started = time.monotonic()
         self._draw: Report | None = None
         self._stop: Callable[[], None] | None = None
 
-    def report(self, done_bytes: int, total_bytes: int) -> None:
+    def report(self, what: str, done: int, total: int) -> None:
         if self._draw is None:
             if time.monotonic() - self._started < _PATIENCE_S:
                 return
             self._open()
         if self._draw is not None:
-            self._draw(done_bytes, total_bytes)
+            self._draw(what, done, total)
 
     def _open(self) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
         progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
-            DownloadColumn(binary_units=True),
+            TaskProgressColumn(),
             TimeRemainingColumn(),
             console=Console(stderr=True),
             transient=True,
         )
-        task = progress.add_task(self._what, total=None)
+        task = progress.add_task("", total=None)
         progress.start()
-        self._draw = lambda done, total: progress.update(task, completed=done, total=total)
+        self._draw = lambda what, done, total: progress.update(task, description=what, completed=done, total=total)
         self._stop = progress.stop
 
     def close(self) -> None:

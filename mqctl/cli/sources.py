@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 
 from mqctl.cli.options import at_ms
-from mqctl.cli.progress import byte_progress
+from mqctl.cli.progress import step_progress
 from mqctl.errors import UsageError
 from mqctl.model.snapshot import ClusterSnapshot
 
@@ -42,7 +42,7 @@ def read_snapshot(
     from mqctl.snapshot.store_gatherer import gather_store
 
     moment = at_ms(at, now)
-    with byte_progress(f"reading {store}") as progress:
+    with step_progress() as progress:
         return gather_store(
             store, at_ms=moment, levels=levels, broker_name=broker_name, deep=not quick, progress=progress
         )

@@ -9,7 +9,7 @@ from mqctl.errors import MqctlError
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot, ObservedFrom, Origin, OriginKind
 from mqctl.model.storage_state import CheckpointState, CheckpointStatus, ConfigFileState, FileSource
 from mqctl.model.unavailable import Part, Unavailable
-from mqctl.snapshot.log_pass import LogPass, log_pass
+from mqctl.snapshot.commit_marks import commit_marks
 from mqctl.snapshot.reading import Reading
 from mqctl.snapshot.store_delay import delay_file_state, delay_state
 from mqctl.snapshot.store_health import storage_state
@@ -19,7 +19,7 @@ from mqctl.store import config_files as configs
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.verify import VerifyReport, verify
 
-Progress = Callable[[int, int], None]
+Progress = Callable[[str, int, int], None]
 
 
 def gather_store(
@@ -38,7 +38,7 @@ def gather_store(
         levels: the broker's `messageDelayLevel` when it is not the default.
         broker_name: a store does not tell it.
         deep: also verify every record and entry, and look at every message's clocks and transaction bits.
-        progress: called with (bytes done, bytes in all) during the deep pass.
+        progress: called with the part at hand and how much of how much is done, during verification.
 
     Raises:
         NotFoundError: there is no such directory.
@@ -48,14 +48,13 @@ def gather_store(
     reading.note_unreadable_formats()
     files = config_states(reading)
     checkpoint = checkpoint_state(reading)
-    passed = log_pass(reading, progress) if deep else None
-    report = _verified(reading, progress) if deep else None
-    if passed is None:
+    report = verify(reading.store, progress=progress) if deep else None
+    if report is None:
         reading.miss(Part.VERIFICATION, "the commit log was not read through (--quick)")
         reading.miss(Part.CLOCKS, "the commit log was not read through (--quick)")
     queues = queue_states(reading, with_bytes=deep)
     newest = [queue.last_store_time_ms for queue in queues if queue.last_store_time_ms is not None]
-    moment = _moment(at_ms, [*newest, *_newest_in_log(passed)], checkpoint, files)
+    moment = _moment(at_ms, [*newest, *_newest_in_log(report)], checkpoint, files)
     broker = BrokerSnapshot(
         name=broker_name,
         topics=configs.topic_configs(reading.config(configs.TOPICS)),
@@ -64,19 +63,11 @@ def gather_store(
         consumer_offsets=offset_states(reading),
         offset_jumps=offset_jumps(reading),
         delay=delay_state(reading, levels=levels, observed_at_ms=moment[0]),
-        transactions=transaction_state(reading, passed.commits if passed else None),
-        storage=storage_state(reading, files=files, checkpoint=checkpoint, passed=passed, report=report),
+        transactions=transaction_state(reading, commit_marks(reading) if deep else None),
+        storage=storage_state(reading, files=files, checkpoint=checkpoint, report=report),
         unavailable=tuple(reading.gaps),
     )
     return _cluster(path, moment, broker)
-
-
-def _verified(reading: Reading, progress: Progress | None) -> VerifyReport:
-    def tell(_part: str, done: int, total: int) -> None:
-        if progress:
-            progress(done, total)
-
-    return verify(reading.store, progress=tell)
 
 
 def gather_lag(path: Path, *, at_ms: int | None = None) -> ClusterSnapshot:
@@ -115,8 +106,8 @@ def _cluster(path: Path, moment: tuple[int, ObservedFrom], broker: BrokerSnapsho
     return ClusterSnapshot(origin=origin, brokers=(broker,))
 
 
-def _newest_in_log(passed: LogPass | None) -> list[int]:
-    return [passed.newest_store_time_ms] if passed and passed.newest_store_time_ms is not None else []
+def _newest_in_log(report: VerifyReport | None) -> list[int]:
+    return [report.last_store_time_ms] if report and report.last_store_time_ms is not None else []
 
 
 def _moment(

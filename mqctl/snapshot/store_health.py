@@ -10,26 +10,20 @@ from mqctl.model.storage_state import (
     ConfigFileState,
     StorageState,
 )
-from mqctl.snapshot.log_pass import LogPass
 from mqctl.snapshot.reading import Reading
 from mqctl.store.verify import VerifyReport
 
 
 def storage_state(
-    reading: Reading,
-    *,
-    files: list[ConfigFileState],
-    checkpoint: CheckpointState,
-    passed: LogPass | None,
-    report: VerifyReport | None,
+    reading: Reading, *, files: list[ConfigFileState], checkpoint: CheckpointState, report: VerifyReport | None
 ) -> StorageState:
     """Returns what the files say about themselves; damages and clocks only after the deep pass."""
     store = reading.store
     return StorageState(
         has_abort=store.abort(),
-        commit_log=_commit_log(reading, passed),
+        commit_log=_commit_log(reading, report),
         checkpoint=checkpoint,
-        clocks=passed.clocks() if passed else None,
+        clocks=report.clocks if report else None,
         config_files=tuple(files),
         verified=report is not None,
         damages=report.damages if report else (),
@@ -40,18 +34,16 @@ def storage_state(
     )
 
 
-def _commit_log(reading: Reading, passed: LogPass | None) -> CommitLogState | None:
+def _commit_log(reading: Reading, report: VerifyReport | None) -> CommitLogState | None:
     log = reading.store.commit_log
     if not log.files:
         return None
-    end = log.find_end(reading.store.log_end_hint())
-    oldest = _oldest_store_time(reading)
     return CommitLogState(
         min_offset=log.min_offset,
-        max_offset=end.offset,
+        max_offset=report.max_offset if report else log.find_end(reading.store.log_end_hint()).offset,
         file_count=len(log.files),
-        oldest_store_time_ms=passed.oldest_store_time_ms if passed else oldest,
-        newest_store_time_ms=passed.newest_store_time_ms if passed else None,
+        oldest_store_time_ms=report.first_store_time_ms if report else _oldest_store_time(reading),
+        newest_store_time_ms=report.last_store_time_ms if report else None,
     )
 
 

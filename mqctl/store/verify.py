@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from mqctl.errors import BadInputError, MqctlError
 from mqctl.model.damage import Damage, DamageCode, DamageGrade
 from mqctl.model.storage_state import ClockState, FileSource, QueueBehind, UnconfirmedTail
+from mqctl.model.verification import VerificationSummary
 from mqctl.store.config_files import ALWAYS_THERE, CONSUMER_OFFSETS, GROUPS, TOPICS
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.verify_index import verify_index
@@ -52,6 +53,20 @@ class VerifyReport:
     behind: tuple[QueueBehind, ...]
     dispatched_offset: int | None
     clocks: ClockState
+
+    def summary(self) -> VerificationSummary:
+        """The figures without the deviations."""
+        return VerificationSummary(
+            record_count=self.record_count,
+            record_bytes=self.record_bytes,
+            queue_entry_count=self.queue_entries,
+            index_entry_count=self.index_entries,
+            topic_count=len(self.messages_per_topic),
+            min_offset=self.min_offset,
+            max_offset=self.max_offset,
+            first_store_time_ms=self.first_store_time_ms,
+            last_store_time_ms=self.last_store_time_ms,
+        )
 
     def graded(self, grade: DamageGrade) -> list[Damage]:
         """The deviations of one grade."""

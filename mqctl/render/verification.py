@@ -1,0 +1,119 @@
+"""A store's verification as text and data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mqctl.errors import ExitCode
+from mqctl.model.damage import Damage, DamageCode, DamageGrade
+from mqctl.model.verification import VerificationSummary
+from mqctl.render import units
+from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+
+COLUMNS = (
+    Column("grade", "grade"),
+    Column("code", "what"),
+    Column("file", "file"),
+    Column("offset", "byte", Kind.COUNT),
+    Column("physical_offset", "physical offset", Kind.COUNT),
+    Column("count", "count", Kind.COUNT),
+    Column("details", "details"),
+)
+_UNREAD_COLUMNS = (Column("part", "part"), Column("reason", "reason"))
+# What a kill leaves and the next start mends; other expected traces are normal in a healthy store.
+_CRASH_TRACES = frozenset({DamageCode.QUEUE_BEHIND_LOG, DamageCode.CHECKPOINT_ZERO, DamageCode.UNCONFIRMED_TAIL})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviationRow:
+    """One deviation, or a run of alike ones; `details` is for people, `params` for machines."""
+
+    grade: str
+    code: str
+    file: str
+    offset: int | None
+    physical_offset: int | None
+    length_bytes: int | None
+    count: int
+    topic: str | None
+    queue_id: int | None
+    params: dict[str, int | str]
+    details: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnreadPart:
+    """A part of the store in a format that is not read offline."""
+
+    part: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """Machine form of `store verify`."""
+
+    store: str
+    summary: VerificationSummary
+    deviations: list[DeviationRow]
+    not_read: list[UnreadPart]
+
+
+def verification_exit(damages: Sequence[Damage], unread: Sequence[UnreadPart]) -> ExitCode:
+    """Returns 2 for damage, 1 for the traces of a crash, 3 when a part could not be read, else 0."""
+    if any(damage.grade is DamageGrade.DAMAGE for damage in damages):
+        return ExitCode.CRITICAL
+    traces = (damage.code in _CRASH_TRACES and damage.grade is DamageGrade.EXPECTED for damage in damages)
+    if any(traces):
+        return ExitCode.WARNING
+    return ExitCode.UNKNOWN if unread else ExitCode.OK
+
+
+def verification_document(
+    store: str, summary: VerificationSummary, damages: Sequence[Damage], unread: Sequence[UnreadPart]
+) -> Document:
+    """Builds the document of `store verify`: figures first, then every deviation."""
+    order = list(DamageGrade)
+    rows = [_row(damage) for damage in sorted(damages, key=lambda damage: order.index(damage.grade))]
+    lines = [
+        f"records        {units.count(summary.record_count)} ({units.size(summary.record_bytes)}) in "
+        f"{units.count(summary.topic_count)} topics",
+        f"commit log     physical offsets {units.count(summary.min_offset)} to {units.count(summary.max_offset)}",
+        f"queue entries  {units.count(summary.queue_entry_count)}",
+        f"index entries  {units.count(summary.index_entry_count)}",
+    ]
+    if summary.first_store_time_ms is not None and summary.last_store_time_ms is not None:
+        span = f"{units.instant(summary.first_store_time_ms)} to {units.instant(summary.last_store_time_ms)}"
+        lines.append(f"store times    {span}")
+    healthy = "nothing wrong in what could be read" if unread else "everything is as it should be"
+    blocks: list[Table | Paragraphs] = [Paragraphs(lines), Table(COLUMNS, rows, empty=healthy)]
+    if unread:
+        blocks.append(Table(_UNREAD_COLUMNS, unread, title="Not read"))
+    return Document(
+        schema="store.verify/1",
+        value=Verification(store=store, summary=summary, deviations=rows, not_read=list(unread)),
+        records=rows,
+        csv_columns=COLUMNS,
+        blocks=blocks,
+    )
+
+
+def _row(damage: Damage) -> DeviationRow:
+    where = f"{damage.topic} queue {damage.queue_id}" if damage.queue_id is not None else damage.topic
+    facts = [f"{name} {value}" for name, value in damage.params.items()]
+    if damage.length_bytes is not None:
+        facts.append(f"{damage.length_bytes} bytes")
+    return DeviationRow(
+        grade=damage.grade.value,
+        code=damage.code.value,
+        file=damage.file,
+        offset=damage.offset,
+        physical_offset=damage.physical_offset,
+        length_bytes=damage.length_bytes,
+        count=damage.count,
+        topic=damage.topic,
+        queue_id=damage.queue_id,
+        params=dict(damage.params),
+        details=", ".join([*([where] if where else []), *facts]),
+    )
