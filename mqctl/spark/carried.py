@@ -1,0 +1,69 @@
+"""Carrying mqctl's errors from Spark's Python workers to the driver, where Spark hands over nothing but a text."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from mqctl import errors
+from mqctl.errors import MqctlError, StorageError
+
+_MARK = re.compile(r"mqctl-error:([A-Za-z0-9+/=]+):")
+
+
+class CarriedError(Exception):
+    """An `MqctlError` on its way through the JVM; its text ends in the error's parts."""
+
+    def __init__(self, error: MqctlError, host: str) -> None:
+        reason = f"{error.reason} (on {host})" if error.reason else f"on {host}"
+        parts = json.dumps([type(error).__name__, error.problem, reason, error.remedy])
+        super().__init__(f"{error} mqctl-error:{base64.b64encode(parts.encode()).decode()}:")
+
+
+@contextmanager
+def carrying() -> Iterator[None]:
+    """Makes errors of the block survive the way to the driver; they tell on which host they happened."""
+    import socket
+
+    try:
+        yield
+    except MqctlError as error:
+        raise CarriedError(error, socket.gethostname()) from error
+
+
+@contextmanager
+def delivered() -> Iterator[None]:
+    """Turns what Spark raises in the block back into the error that a worker had, or into a StorageError with its text.
+
+    Raises:
+        MqctlError: as the worker raised it, its reason naming the host.
+        StorageError: the job failed for another reason.
+    """
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (PySparkException, Py4JError) as failure:
+        raise delivered_error(str(failure)) from failure
+
+
+def delivered_error(text: str) -> MqctlError:
+    """Returns the error that `text`, Spark's account of a failure, carries."""
+    found = _MARK.search(text)
+    if found:
+        try:
+            name, problem, reason, remedy = json.loads(base64.b64decode(found.group(1)))
+        except (binascii.Error, ValueError):
+            pass  # Spark has cut the text
+        else:
+            kind: type[MqctlError] = getattr(errors, name, StorageError)
+            return kind(problem, reason=reason, remedy=remedy)
+    lines = [line for line in text.strip().splitlines() if line.strip()]
+    return StorageError(
+        "run the report on Spark", reason=" / ".join(lines[:1] + lines[-1:]), remedy="see the executors' logs"
+    )
