@@ -43,6 +43,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(("doctor",), "Diagnose a store directory or a saved snapshot, and say what to do."),
     Entry(("delay", "check"), "Judge delayOffset.json against the schedule queues."),
     Entry(("group", "lag"), "Show how far consumer groups are behind, by count and by time."),
+    Entry(("report", "backlog"), "What lies behind consumer groups: messages, bytes, age; on Spark."),
     Entry(("rules", "explain"), "Explain one rule: what it looks at, what it means, what helps."),
     Entry(("rules", "list"), "List the rules with severity and playbook."),
     Entry(("snapshot", "save"), "Gather a snapshot into one file."),

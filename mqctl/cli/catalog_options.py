@@ -132,6 +132,48 @@ OPTIONS: dict[str, dict[str, Option]] = {
         ),
         "--no-color": Option("No colours, whatever the terminal."),
     },
+    "report backlog": {
+        "--store": Option("A broker's store directory."),
+        "-g": Option("Only this consumer group."),
+        "--group": Option("Only this consumer group."),
+        "-t": Option("Only this topic."),
+        "--topic": Option("Only this topic."),
+        "--by": Option(
+            "What one row stands for.",
+            (
+                "group",
+                "topic",
+                "queue",
+                "tag",
+            ),
+        ),
+        "--all": Option("System topics and groups too."),
+        "--master": Option("Spark master."),
+        "--conf": Option("Spark setting."),
+        "-o": Option(
+            "Format of the answer on stdout.",
+            (
+                "table",
+                "wide",
+                "json",
+                "ndjson",
+                "yaml",
+                "csv",
+            ),
+        ),
+        "--output": Option(
+            "Format of the answer on stdout.",
+            (
+                "table",
+                "wide",
+                "json",
+                "ndjson",
+                "yaml",
+                "csv",
+            ),
+        ),
+        "--no-color": Option("No colours, whatever the terminal."),
+    },
     "rules explain": {
         "code": Option("Code of the rule, MQ701 for instance."),
         "--lang": Option(

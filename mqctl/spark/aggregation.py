@@ -1,4 +1,4 @@
-"""Backlog figures of a range of queue entries, computed in the worker with numpy and arrow: no Python per message.
+"""Backlog figures of a range of queue entries, computed in the worker with numpy: no Python per message.
 
 Each entry is followed into the commit log and believed only if the record there passes the structural test and has the
 entry's size. Tags come from the records' TAGS property: the hash in the entry is ambiguous, and stands for something
@@ -11,9 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from mqctl.spark.planning import QueueRange
 from mqctl.store.commitlog import CommitLog
@@ -21,7 +18,8 @@ from mqctl.store.consumequeue import Entries, is_filler
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.kernel import Headers, Int64s, accepted, headers
 from mqctl.store.layouts import HEADER_BYTES
-from mqctl.store.mapped_files import Buffer, MappedFile
+from mqctl.store.mapped_files import MappedFile
+from mqctl.store.texts import factorize, property_spans
 from mqctl.store.walk import record_limit
 
 CHUNK_ENTRIES = 1 << 16
@@ -114,9 +112,10 @@ def _count_chunk(log: CommitLog, segments: list[Segment], segment_of: Int64s, en
 def _add_records(segments: list[Segment], segment_of: Int64s, file: MappedFile, found: Headers) -> None:
     if not len(found):
         return
-    tags = property_values(file.buffer, found, "TAGS").dictionary_encode()
-    names: list[bytes | None] = [*tags.dictionary.to_pylist(), None]
-    codes = tags.indices.fill_null(len(names) - 1).to_numpy(zero_copy_only=False).astype(np.int64)
+    tags = property_spans(file.buffer, found, ["TAGS"])["TAGS"]
+    alphabet = factorize(file.buffer, tags.start, tags.size)
+    names = (*alphabet.names, None)
+    codes = np.where(alphabet.codes < 0, len(names) - 1, alphabet.codes)
     keys, inverse = np.unique(segment_of * len(names) + codes, return_inverse=True)
     counts = np.bincount(inverse)
     # Sums of sizes stay far below 2**53, so float64 weights are exact.
@@ -126,29 +125,6 @@ def _add_records(segments: list[Segment], segment_of: Int64s, file: MappedFile, 
     times = found.store_time_ms[order]
     oldest, newest = np.minimum.reduceat(times, begins), np.maximum.reduceat(times, begins)
     for row, key in enumerate(keys.tolist()):
-        name = names[key % len(names)]
         sums = Sums(int(counts[row]), int(sizes[row]), int(oldest[row]), int(newest[row]))
         by_tag = segments[key // len(names)].by_tag
-        by_tag.setdefault(None if name is None else name.decode("utf-8", "replace"), Sums()).add(sums)
-
-
-def property_values(buffer: Buffer, found: Headers, name: str) -> pa.LargeBinaryArray:
-    """Returns the value of property `name` of each record (binary), null where it is absent or empty.
-
-    Of a property that occurs twice the first counts (RocketMQ takes the last; its own clients write none twice).
-    """
-    texts = spans(buffer, found.properties_start, found.properties_size)
-    matches = pc.extract_regex(texts, pattern=rf"(?:^|\x02){name}\x01(?P<value>[^\x02]+)")
-    return pc.if_else(matches.is_valid(), matches.field(0), pa.scalar(None, pa.large_binary()))
-
-
-def spans(buffer: Buffer, starts: Int64s, sizes: NDArray[np.int32]) -> pa.LargeBinaryArray:
-    """Copies byte spans of `buffer` into one arrow array (large binary)."""
-    ends = np.cumsum(sizes, dtype=np.int64)
-    offsets = np.concatenate((np.zeros(1, dtype=np.int64), ends))
-    total = int(offsets[-1])
-    index = np.repeat(starts - offsets[:-1], sizes) + np.arange(total, dtype=np.int64)
-    data = buffer.take(index)
-    return pa.LargeBinaryArray.from_buffers(
-        pa.large_binary(), len(starts), [None, pa.py_buffer(offsets), pa.py_buffer(data)]
-    )
+        by_tag.setdefault(names[key % len(names)], Sums()).add(sums)

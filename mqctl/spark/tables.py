@@ -9,11 +9,12 @@ import numpy as np
 import pyarrow as pa
 
 from mqctl.model.lag import LagState, QueueLag
-from mqctl.spark.aggregation import Segment, behind, property_values, spans
+from mqctl.spark.aggregation import Segment, behind
 from mqctl.spark.planning import QueueRange, Wanted, cells, committed_offsets, open_store, queue_bounds, ranges, shares
 from mqctl.store.consumequeue import is_filler
 from mqctl.store.kernel import Headers
-from mqctl.store.mapped_files import MappedFile
+from mqctl.store.mapped_files import Buffer, MappedFile
+from mqctl.store.texts import Spans, property_spans
 
 _BATCH_ROWS = 32_000
 Work = object
@@ -252,12 +253,13 @@ def _read_messages(work: Work, names: Sequence[str]) -> Iterator[pa.RecordBatch]
 def _message_batches(
     path: str, file: MappedFile, found: Headers, wanted: Wanted, names: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
-    topics = _texts(spans(file.buffer, found.topic_start, found.topic_size))
+    topics = _texts(_binary(file.buffer, Spans(found.topic_start, found.topic_size)))
     if wanted.topics:
         mask = np.isin(np.array(topics.to_pylist(), dtype=object), list(wanted.topics))
         found, topics = found.take(mask), topics.filter(pa.array(mask))
     if not len(found):
         return
+    properties = property_spans(file.buffer, found, [name.upper() for name in names if name in ("tags", "keys")])
     columns = []
     for name in names:
         if name in _HEADER_COLUMNS:
@@ -267,10 +269,21 @@ def _message_batches(
         elif name == "topic":
             columns.append(topics)
         elif name == "body":
-            columns.append(spans(file.buffer, found.body_start, found.body_size).cast(pa.binary()))
+            columns.append(_binary(file.buffer, Spans(found.body_start, found.body_size)).cast(pa.binary()))
         else:
-            columns.append(_texts(property_values(file.buffer, found, name.upper())))
+            columns.append(_texts(_binary(file.buffer, properties[name.upper()])))
     yield pa.RecordBatch.from_arrays(columns, names=list(names))
+
+
+def _binary(buffer: Buffer, spans: Spans) -> pa.LargeBinaryArray:
+    """Copies byte spans into one arrow array; what has no span is null."""
+    starts = np.where(spans.present, spans.start, 0)
+    offsets = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(spans.size, dtype=np.int64)))
+    index = np.repeat(starts - offsets[:-1], spans.size) + np.arange(int(offsets[-1]), dtype=np.int64)
+    absent = None if spans.present.all() else pa.py_buffer(np.packbits(spans.present, bitorder="little"))
+    return pa.LargeBinaryArray.from_buffers(
+        pa.large_binary(), len(starts), [absent, pa.py_buffer(offsets), pa.py_buffer(buffer[index])]
+    )
 
 
 def _texts(values: pa.LargeBinaryArray) -> pa.StringArray:

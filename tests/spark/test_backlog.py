@@ -18,7 +18,7 @@ from mqctl.spark.planning import QueueRange, Wanted, ranges, shares
 from tests.spark.plain_backlog import Found, plain_backlog
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from mqctl.spark.reports.backlog import BacklogRow
 
@@ -93,9 +93,8 @@ def test_tag_figures_equal_the_slow_reference_over_two_stores(
                 truth.setdefault((group, topic, tag), []).extend(messages)
     rows = run(spark, Wanted(tuple(map(str, stores)), system=True), "tag")
     assert len(rows) == len(truth)
-    assert {
-        (row.group, row.topic, row.tag): (row.messages, row.bytes, row.oldest_ms, row.newest_ms) for row in rows
-    } == {where: figures(messages) for where, messages in truth.items()}
+    got = {(row.group, row.topic, row.tag): (row.messages, row.bytes, row.oldest_ms, row.newest_ms) for row in rows}
+    assert got == {where: figures(messages) for where, messages in truth.items()}
     assert {row.tag for row in rows} > {None, "TagA"}
 
 
@@ -125,9 +124,8 @@ def set_offsets(store: Path, offsets: dict[str, dict[int, int]]) -> None:
 
 def test_entries_that_lead_nowhere_are_counted_apart(store_copy: Callable[[str], Path], spark: SparkSession) -> None:
     store = store_copy("store-rolled-clean")
-    set_offsets(
-        store, {"TopicRoll@early": {0: 0, 1: 3}, "TopicRoll@late": {0: 10_000, 5: 4, 6: 0}, "TopicRoll@part": {1: 7}}
-    )
+    groups = {"early": {0: 0, 1: 3}, "late": {0: 10_000, 5: 4, 6: 0}, "part": {1: 7}}
+    set_offsets(store, {f"TopicRoll@{group}": offsets for group, offsets in groups.items()})
     logs = sorted((store / "commitlog").iterdir())
     logs[1].unlink()  # a hole in the middle: the queues still point into it
     with logs[2].open("r+b") as file:  # one record that lies about its size
@@ -194,10 +192,12 @@ def test_source_tables_hold_every_record_and_entry(golden_store: Callable[[str],
     store = golden_store("store-rolled-clean")
     opened = StoreDirectory.open(store)
     register(spark)
-    reader = spark.read.format("rocketmq")
-    messages = (
-        reader.options(table="messages").schema("physical_offset bigint, tags string, body_size int").load(str(store))
-    )
+
+    def table(name: str, schema: str | None = None) -> DataFrame:
+        reader = spark.read.format("rocketmq").options(table=name)
+        return (reader.schema(schema) if schema else reader).load(str(store))
+
+    messages = table("messages", "physical_offset bigint, tags string, body_size int")
     rows = {row["physical_offset"]: (row["tags"], row["body_size"]) for row in messages.collect()}
     decoded = {}
     for file in opened.commit_log.files:
@@ -205,7 +205,7 @@ def test_source_tables_hold_every_record_and_entry(golden_store: Callable[[str],
             message = opened.commit_log.record_at(file.start + position)
             decoded[message.physical_offset] = (message.properties.get("TAGS"), len(message.body))
     assert rows == decoded
-    queues = reader.options(table="consume_queue").load(str(store))
+    queues = table("consume_queue")
     found = {(row["topic"], row["queue_id"], row["queue_offset"]): row["physical_offset"] for row in queues.collect()}
     assert found == {
         (topic, queue_id, at): int(entry["physical_offset"])
@@ -214,7 +214,7 @@ def test_source_tables_hold_every_record_and_entry(golden_store: Callable[[str],
         for at, entry in enumerate(entries, first)
         if entry["size"] != 2_147_483_647
     }
-    offsets = reader.options(table="consumer_offsets").load(str(store))
+    offsets = table("consumer_offsets")
     assert {(row["group"], row["queue_id"]): row["consumer_offset"] for row in offsets.collect()} == {
         ("GC_roll", queue_id): offset
         for (_, group), queues_of in plain_offsets(store).items()

@@ -1,0 +1,1 @@
+"""`mqctl report`: offline analysis of store directories with Spark."""

@@ -1,0 +1,140 @@
+"""`mqctl report backlog`: what lies behind consumer groups, from store directories, on Spark."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mqctl.cli.emit import Output, emit, tell
+from mqctl.cli.options import AllOption, GroupOption, NoColorOption, OutputOption, TopicOption
+from mqctl.errors import ExitCode, NotFoundError, UsageError
+from mqctl.render.document import Column, Document, Kind, Table
+
+if TYPE_CHECKING:
+    from mqctl.spark.reports.backlog import BacklogRow
+
+EXAMPLES = (
+    "mqctl report backlog --store /backup/store",
+    "mqctl report backlog --store /backup/broker-a --store /backup/broker-b -g order-service --by tag",
+    "mqctl report backlog --store /data/store --master 'local[8]' --conf spark.driver.memory=4g -o csv",
+)
+
+
+class By(StrEnum):
+    """What one row stands for."""
+
+    GROUP = "group"
+    TOPIC = "topic"
+    QUEUE = "queue"
+    TAG = "tag"
+
+
+_WHERE = {
+    By.GROUP: (Column("group", "group"),),
+    By.TOPIC: (Column("group", "group"), Column("topic", "topic")),
+    By.QUEUE: (
+        Column("group", "group"),
+        Column("topic", "topic"),
+        Column("queue_id", "queue", Kind.COUNT),
+        Column("store", "store", wide=True),
+    ),
+    By.TAG: (Column("group", "group"), Column("topic", "topic"), Column("tag", "tag")),
+}
+_SUMS = (
+    Column("messages", "messages", Kind.COUNT),
+    Column("bytes", "bytes", Kind.BYTES),
+    Column("oldest_ms", "oldest stored", Kind.TIME_MS),
+    Column("newest_ms", "newest stored", Kind.TIME_MS),
+)
+_STATES = (
+    Column("lost_count", "lost", Kind.COUNT),
+    Column("dangling_count", "lead nowhere", Kind.COUNT),
+    Column("never_committed_count", "never committed", Kind.COUNT),
+    Column("lag_count", "lag", Kind.COUNT, wide=True, none="never committed"),
+    Column("beyond_max_count", "beyond max", Kind.COUNT, wide=True),
+    Column("no_queue_count", "no queue", Kind.COUNT, wide=True),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BacklogReport:
+    """Machine form of `report backlog`."""
+
+    stores: list[str]
+    by: str
+    rows: list[BacklogRow]
+
+
+def command(
+    store: Annotated[
+        list[Path], typer.Option("--store", metavar="DIR", help="A broker's store directory; may be repeated.")
+    ],
+    group: GroupOption = None,
+    topic: TopicOption = None,
+    by: Annotated[By, typer.Option("--by", help="What one row stands for.")] = By.TOPIC,
+    system: AllOption = False,
+    master: Annotated[str, typer.Option("--master", metavar="URL", help="Spark master.")] = "local[*]",
+    conf: Annotated[
+        list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="Spark setting; may be repeated.")
+    ] = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """Show what lies behind consumer groups: messages, bytes, oldest and newest store time.
+
+    Counts what the store still holds at or above each group's offset. `lost` expired before it was consumed; `lead
+    nowhere` are queue entries without a message in the commit log. Runs on Spark (pip install 'mqctl[spark]').
+    """
+    from mqctl.spark.planning import Wanted, open_store
+    from mqctl.spark.session import SessionSettings, open_session
+
+    settings = SessionSettings(
+        environ=os.environ, master=master, conf=tuple(map(_setting, conf or ())), cache_dir=_cache_dir()
+    )
+    paths = tuple(str(path.absolute()) for path in store) if settings.is_local else tuple(map(str, store))
+    wanted = Wanted(paths, tuple(group or ()), tuple(topic or ()), system=system)
+    if settings.is_local:  # the workers see what we see: no need to start a JVM to say that it is not there
+        for path in paths:
+            open_store(path)
+    if sys.stderr.isatty():
+        tell("mqctl: starting Spark")
+    with open_session(settings) as spark:
+        from mqctl.spark.reports.backlog import BacklogBy, backlog_rows, unread_batch_topics
+
+        rows = backlog_rows(spark, wanted, BacklogBy(by))
+        unread = unread_batch_topics(paths) if settings.is_local else []
+    if by is not By.TAG:  # a group without messages behind it has no tags
+        for name in set(group or ()) - {row.group for row in rows}:
+            raise NotFoundError(f"no consumer group {name} with offsets in {', '.join(paths)}")
+    columns = (*_WHERE[by], *_SUMS, *(() if by is By.TAG else _STATES))
+    emit(
+        Document(
+            schema="report.backlog/1",
+            value=BacklogReport(stores=list(paths), by=by.value, rows=rows),
+            records=rows,
+            blocks=[Table(columns, rows, empty="no consumer group has anything there")],
+        ),
+        output,
+    )
+    for name in unread:
+        tell(f"mqctl: {name} not read: its messages are in a batch consume queue")
+    return ExitCode.IO if unread else ExitCode.OK
+
+
+def _setting(text: str) -> tuple[str, str]:
+    key, found, value = text.partition("=")
+    if not found or not key.startswith("spark."):
+        raise UsageError(f"--conf {text} is no Spark setting", remedy="write --conf spark.some.key=value")
+    return key, value
+
+
+def _cache_dir() -> Path | None:
+    """Where class data archives live; None where there is no home for them."""
+    base = os.environ.get("XDG_CACHE_HOME") or (f"{os.environ['HOME']}/.cache" if os.environ.get("HOME") else None)
+    return Path(base) / "mqctl" / "spark" if base else None

