@@ -7,10 +7,15 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
+
+from docs.schemas import SCHEMAS
 from mqctl.cli import catalog
 from mqctl.cli.completion_scripts import FILE_NAMES, script
+from mqctl.diagnosis import RULES
 from mqctl.errors import ExitCode
 from mqctl.main import load
+from mqctl.render.messages import Lang, explain, title
 
 _EXIT_MEANINGS = {
     ExitCode.OK: "done; a judging command found nothing",
@@ -37,6 +42,8 @@ def files() -> dict[str, str]:
         "mqctl/cli/catalog_options.py": option_catalog(),
         "docs/commands.md": commands(),
         "docs/exit-codes.md": exit_codes(),
+        "docs/rules.md": rules(),
+        **{f"docs/schemas/{name.replace('/', '-')}.json": schema(name) for name in SCHEMAS},
         **{f"completions/{name}": script(shell) for shell, name in FILE_NAMES.items()},
     }
 
@@ -113,3 +120,30 @@ def exit_codes() -> str:
     return "\n".join(
         ["# Exit codes", "", "The same for every command.", "", "| code | meaning |", "|---|---|", *rows, ""]
     )
+
+
+def rules() -> str:
+    """Returns the rule reference: every rule with severity, reference, what it needs, and its explanation."""
+    parts = ["# Rules", "", "What `mqctl doctor` judges. `mqctl rules explain CODE` shows the same on a terminal.", ""]
+    parts += ["| code | severity | finds | playbook |", "|---|---|---|---|"]
+    for rule in RULES.values():
+        row = (
+            f"[{rule.code}](#{rule.code.lower()})",
+            str(rule.severity),
+            title(rule.code, Lang.EN),
+            rule.playbook or "-",
+        )
+        parts.append(f"| {' | '.join(row)} |")
+    for rule in RULES.values():
+        parts += ["", f"## {rule.code}", "", f"**{title(rule.code, Lang.EN)}**", "", explain(rule.code, Lang.EN), ""]
+        parts.append(
+            f"Severity {rule.severity}; reference {rule.source}; needs {', '.join(rule.needs) or 'nothing more'}."
+        )
+    return "\n".join([*parts, ""])
+
+
+def schema(name: str) -> str:
+    """Returns the JSON schema of a command's machine form."""
+    described = msgspec.json.schema(SCHEMAS[name])
+    document = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": name, **described}
+    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from mqctl.model.stored_message import StoredMessage
 from mqctl.render import units
@@ -69,7 +70,7 @@ class ShownMessage:
     properties: Mapping[str, str]
     body_bytes: int
     body_encoding: str
-    body: object
+    body: Any  # whatever JSON value the body holds
     body_problem: str | None = None
 
 
@@ -111,7 +112,7 @@ def shown(found: StoredMessage, form: BodyForm) -> ShownMessage:
     )
 
 
-def _body(body: bytes, form: BodyForm) -> tuple[str, object]:
+def _body(body: bytes, form: BodyForm) -> tuple[str, Any]:
     if form is BodyForm.NONE:
         return "none", None
     if form is BodyForm.HEX:

@@ -1,0 +1,230 @@
+"""Commands on the recorded stores, through the command line: answers, exit codes, and that nothing is written."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from docs.schemas import SCHEMAS
+from tests.conftest import Outcome
+
+Run = Callable[..., Outcome]
+Store = Callable[[str], Path]
+STORES = ["store-clean", "store-killed", "store-killed-recovered-clean", "store-rolled-clean", "store-5.3.3"]
+
+
+def codes(outcome: Outcome) -> set[str]:
+    return {finding["code"] for finding in outcome.json["findings"]}
+
+
+def fingerprint(root: Path) -> dict[str, tuple[str, int, int]]:
+    """Content, size and times of every file below `root`."""
+    return {
+        str(path.relative_to(root)): (
+            hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "",
+            path.stat().st_size,
+            path.stat().st_mtime_ns,
+        )
+        for path in sorted(root.rglob("*"))
+    }
+
+
+def test_the_killed_store_shows_its_state(mqctl: Run, golden_store: Store) -> None:
+    outcome = mqctl("doctor", "--store", golden_store("store-killed"), "-o", "json")
+    assert outcome.exit_code == 1
+    assert {"MQ101", "MQ102", "MQ103"} <= codes(outcome)
+    (behind,) = [finding for finding in outcome.json["findings"] if finding["code"] == "MQ103"]
+    assert (behind["subject"], behind["evidence"]["missing_count"]) == ("TopicKill/2", 1)
+    assert "MQ104" not in codes(outcome)
+
+
+def test_the_recovered_store_is_clean(mqctl: Run, golden_store: Store) -> None:
+    outcome = mqctl("doctor", "--store", golden_store("store-killed-recovered-clean"), "-o", "json")
+    assert outcome.exit_code == 0
+    assert not codes(outcome) & {"MQ101", "MQ102", "MQ103", "MQ104", "MQ105"}
+
+
+def test_a_healthy_store_is_silent(mqctl: Run, golden_store: Store) -> None:
+    outcome = mqctl("doctor", "--store", golden_store("store-rolled-clean"))
+    assert outcome.exit_code == 0
+    assert "OK: 0 findings" in outcome.stdout
+
+
+def test_a_store_in_rocksdb_is_unknown_not_empty(mqctl: Run, golden_store: Store) -> None:
+    store = golden_store("store-5.3.3-rocksdb-auth")
+    outcome = mqctl("doctor", "--store", store, "-o", "json")
+    assert outcome.exit_code == 3
+    assert any("RocksDB" in gap["reason"] for gap in outcome.json["not_judged"])
+    lag = mqctl("group", "lag", "--store", store)
+    assert (lag.exit_code, "RocksDB" in lag.stderr) == (74, True)
+    assert mqctl("store", "verify", "--store", store).exit_code == 3
+
+
+@pytest.mark.parametrize("name", [*STORES, "store-5.3.3-rocksdb-auth"])
+def test_no_command_changes_the_store(mqctl: Run, store_copy: Store, tmp_path: Path, name: str) -> None:
+    store = store_copy(name)
+    before = fingerprint(store)
+    for words in (
+        ["doctor"],
+        ["store", "describe"],
+        ["store", "verify"],
+        ["group", "lag", "--all"],
+        ["delay", "check"],
+        ["snapshot", "save", tmp_path / "s.snap"],
+        ["store", "cat", "-t", "TopicTest", "-q", "0"],
+    ):
+        assert mqctl(*words, "--store", store).exit_code in {0, 1, 2, 3, 66, 74}
+    assert fingerprint(store) == before
+
+
+@pytest.mark.parametrize("name", STORES)
+def test_a_saved_snapshot_gives_the_same_findings(mqctl: Run, golden_store: Store, tmp_path: Path, name: str) -> None:
+    store, file = golden_store(name), tmp_path / "s.snap"
+    live = mqctl("doctor", "--store", store, "-o", "json")
+    assert mqctl("snapshot", "save", "--store", store, file).exit_code == 0
+    saved = mqctl("doctor", "--snapshot", file, "-o", "json")
+    assert saved.exit_code == live.exit_code
+    without_command = [{**finding, "next_command": None} for finding in saved.json["findings"]]
+    assert without_command == [{**finding, "next_command": None} for finding in live.json["findings"]]
+    assert mqctl("snapshot", "save", "--store", store, file).exit_code == 74
+    assert mqctl("snapshot", "show", file).exit_code == 0
+
+
+def test_lag_by_count_and_time(mqctl: Run, golden_store: Store) -> None:
+    outcome = mqctl("group", "lag", "--store", golden_store("store-killed"), "-o", "json")
+    assert outcome.exit_code == 0
+    totals = {(row["group"], row["topic"]): row for row in outcome.json["groups"]}
+    assert totals[("GC_kill", "TopicKill")]["lag_count"] == 510
+    assert totals[("GC_killsql", "TopicKill")]["lag_count"] == 665
+    assert totals[("GC_kill", "TopicKill")]["lag_ms"] == 2864
+    later = mqctl("group", "lag", "--store", golden_store("store-killed"), "-o", "json", "--at", "1795218999243")
+    assert "2026-11-20 23:56:39" in later.stderr
+    ages = {(row["group"], row["queue_id"]): row["lag_ms"] for row in later.json["queues"]}
+    assert min(ages.values()) >= 597_000
+
+
+def test_unknown_names_end_with_66_and_offer_known_ones(mqctl: Run, golden_store: Store, tmp_path: Path) -> None:
+    store = golden_store("store-killed")
+    nobody = mqctl("group", "lag", "--store", store, "-g", "nobody")
+    assert (nobody.exit_code, "GC_kill" in nobody.stderr) == (66, True)
+    assert mqctl("store", "cat", "--store", store, "-t", "nothing", "-q", "0").exit_code == 66
+    assert mqctl("doctor", "--store", tmp_path / "absent").exit_code == 66
+    assert mqctl("doctor", "--snapshot", tmp_path / "absent.snap").exit_code == 66
+    assert mqctl("rules", "explain", "MQ999").exit_code == 66
+    empty = mqctl("doctor", "--store", tmp_path)
+    assert (empty.exit_code, "commitlog" in empty.stderr) == (65, True)
+
+
+def test_messages_are_found_by_every_name_they_have(mqctl: Run, golden_store: Store) -> None:
+    store = golden_store("store-clean")
+    (first,) = mqctl("store", "cat", "--store", store, "-t", "TopicTest", "-q", 0, "--count", 1, "-o", "json").json[
+        "messages"
+    ]
+    assert (first["topic"], first["queue_id"], first["queue_offset"]) == ("TopicTest", 0, 0)
+    assert (first["body"], first["body_encoding"]) == ("hello 3", "text")
+    by_place = mqctl("store", "cat", "--store", store, "--physical-offset", first["physical_offset"], "-o", "json")
+    by_id = mqctl("store", "cat", "--store", store, "--id", first["message_id"], "-o", "json")
+    by_key = mqctl("store", "cat", "--store", store, "-t", "TopicTest", "--key", first["unique_key"], "-o", "json")
+    by_unique = mqctl("store", "cat", "--store", store, "-t", "TopicTest", "--id", first["unique_key"], "-o", "json")
+    for outcome in (by_place, by_id, by_key, by_unique):
+        assert outcome.json["messages"] == [first]
+    as_hex = mqctl("store", "cat", "--store", store, "--id", first["message_id"], "--body", "hex", "-o", "json")
+    assert as_hex.json["messages"][0]["body"] == b"hello 3".hex()
+
+
+def test_a_compressed_body_is_unpacked(mqctl: Run, golden_store: Store) -> None:
+    outcome = mqctl("store", "cat", "--store", golden_store("store-clean"), "-t", "TopicBig", "-q", 0, "-o", "json")
+    (message,) = outcome.json["messages"]
+    assert message["sys_flag"] & 1
+    assert message["body_problem"] is None
+    assert message["body_bytes"] > message["size_bytes"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["store", "cat", "-t", "TopicTest"],
+        ["store", "cat", "-q", "0"],
+        ["store", "cat", "--physical-offset", "0", "--id", "x"],
+        ["doctor", "--only", "MQ9*"],
+        ["delay", "check", "--file", "x.json"],
+    ],
+)
+def test_contradicting_options_are_usage_errors(mqctl: Run, golden_store: Store, words: list[str]) -> None:
+    outcome = mqctl(*words, "--store", golden_store("store-clean"))
+    assert (outcome.exit_code, outcome.stdout) == (64, "")
+    assert "next:" in outcome.stderr
+
+
+def machine_form(mqctl: Run, golden_store: Store, tmp_path: Path, schema: str) -> Outcome:
+    """Runs the command whose machine form is `schema`."""
+    store, snapshot = golden_store("store-clean"), tmp_path / "s.snap"
+    words: dict[str, list[object]] = {
+        "delay.check/1": ["delay", "check", "--store", store],
+        "doctor/1": ["doctor", "--store", store],
+        "group.lag/1": ["group", "lag", "--store", store],
+        "rules.explain/1": ["rules", "explain", "MQ101"],
+        "rules.list/1": ["rules", "list"],
+        "snapshot.show/1": ["snapshot", "show", snapshot],
+        "store.cat/1": ["store", "cat", "--store", store, "-t", "TopicTest", "-q", "1"],
+        "store.describe/1": ["store", "describe", "--store", store],
+        "store.verify/1": ["store", "verify", "--store", store],
+    }
+    if schema == "snapshot.show/1":
+        mqctl("snapshot", "save", "--store", store, snapshot)
+    return mqctl(*words[schema], "-o", "json")
+
+
+@pytest.mark.parametrize("schema", sorted(SCHEMAS))
+def test_the_machine_form_is_the_documented_one(mqctl: Run, golden_store: Store, tmp_path: Path, schema: str) -> None:
+    document = machine_form(mqctl, golden_store, tmp_path, schema).json
+    assert document.pop("schema") == schema
+    value: object = msgspec.convert(document, SCHEMAS[schema])
+    assert json.loads(msgspec.json.encode(value)) == document
+
+
+@pytest.mark.parametrize("form", ["ndjson", "yaml", "csv", "wide"])
+def test_other_formats_hold_the_same_rows(mqctl: Run, golden_store: Store, form: str) -> None:
+    words = ["group", "lag", "--store", golden_store("store-clean")]
+    rows = mqctl(*words, "-o", "json").json["queues"]
+    text = mqctl(*words, "-o", form).stdout
+    if form == "ndjson":
+        assert [{k: v for k, v in json.loads(line).items() if k != "schema"} for line in text.splitlines()] == rows
+    elif form == "csv":
+        listed: list[dict[str, Any]] = list(csv.DictReader(io.StringIO(text)))
+        assert [row["consumer_offset"] for row in listed] == [
+            "" if row["consumer_offset"] is None else str(row["consumer_offset"]) for row in rows
+        ]
+    else:
+        assert "GC_order" in text
+
+
+def test_an_empty_answer_is_an_empty_list(mqctl: Run, golden_store: Store) -> None:
+    words = ["group", "lag", "--store", golden_store("store-clean"), "-t", "nothing-of-the-kind"]
+    outcome = mqctl(*words, "-o", "json")
+    assert (outcome.exit_code, outcome.json["groups"], outcome.json["queues"]) == (0, [], [])
+    assert mqctl(*words).stdout == "nothing to show\n"
+
+
+def test_a_delay_file_by_itself(mqctl: Run, golden_store: Store, tmp_path: Path) -> None:
+    recorded = golden_store("store-clean") / "config" / "delayOffset.json"
+    outcome = mqctl("delay", "check", "--file", recorded, "-o", "json")
+    assert outcome.exit_code == 3
+    assert {gap["reason"] for gap in outcome.json["diagnosis"]["not_judged"]} != set()
+    assert [row["recorded_offset"] for row in outcome.json["levels"][:4]] == [8, 4, 3, 3]
+    short = mqctl("delay", "check", "--file", recorded, "--levels", "1s 5s", "-o", "json")
+    assert short.exit_code == 1
+    assert {finding["subject"] for finding in short.json["diagnosis"]["findings"]} == {"level 3", "level 4"}
+    broken = tmp_path / "delayOffset.json"
+    broken.write_text('{"offsetTable":{1:8')
+    cut = mqctl("delay", "check", "--file", broken)
+    assert (cut.exit_code, "line 1" in cut.stderr) == (65, True)
+    assert mqctl("delay", "check", "--file", tmp_path / "none.json").exit_code == 66
