@@ -1,0 +1,130 @@
+"""Every rule is silent on a healthy broker, and names its own fault and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from mqctl.diagnosis import RULES, diagnose
+from mqctl.model.finding import Severity
+from mqctl.model.snapshot import BrokerSnapshot
+from tests.diagnosis.snapshots import (
+    DOUBLE_FAULTS,
+    FAULTS,
+    HEALTHY,
+    HOUR,
+    MINUTE,
+    STORAGE,
+    TRANSACTIONS,
+    Fault,
+    cluster,
+    delay_with,
+    offset,
+    pending,
+    queue,
+)
+
+# A rule that is listed to say that nothing can show what it is about.
+UNKNOWABLE = {"MQ715"}
+
+
+def test_a_healthy_broker_has_no_findings_and_no_gaps() -> None:
+    diagnosis = diagnose(cluster(HEALTHY))
+    assert diagnosis.findings == ()
+    assert diagnosis.not_judged == ()
+    assert diagnosis.verdict == "ok"
+    assert diagnosis.exit_code() == 0
+    assert set(diagnosis.rules_run) == set(RULES)
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.label)
+def test_a_fault_is_named_by_its_rule_alone(fault: Fault) -> None:
+    findings = diagnose(cluster(fault.broker)).findings
+    assert [(item.code, item.variant) for item in findings] == [(fault.code, fault.variant)]
+    rule = RULES[fault.code]
+    assert findings[0].playbook == rule.playbook
+    assert findings[0].evidence or findings[0].params
+
+
+@pytest.mark.parametrize(("fault", "companion"), DOUBLE_FAULTS, ids=lambda item: getattr(item, "label", ""))
+def test_a_fault_with_two_sides_is_named_by_both_rules(fault: Fault, companion: str) -> None:
+    assert {item.code for item in diagnose(cluster(fault.broker)).findings} == {fault.code, companion}
+
+
+def test_every_rule_is_proven_by_a_fault() -> None:
+    proven = {fault.code for fault in FAULTS} | {fault.code for fault, _ in DOUBLE_FAULTS}
+    assert proven == RULES.keys() - UNKNOWABLE
+
+
+def _severities(broker: BrokerSnapshot) -> dict[str, Severity]:
+    return {item.code: item.severity for item in diagnose(cluster(broker)).findings}
+
+
+@pytest.mark.parametrize(
+    ("age_ms", "severity"),
+    [
+        (5 * MINUTE - 1, None),
+        (5 * MINUTE, Severity.WARNING),
+        (HOUR - 1, Severity.WARNING),
+        (HOUR, Severity.ERROR),
+    ],
+)
+def test_backlog_turns_from_nothing_to_warning_to_error(age_ms: int, severity: Severity | None) -> None:
+    broker = replace(HEALTHY, consumer_offsets=(offset("G", "Pay", 0, 500, age_ms),))
+    assert _severities(broker).get("MQ401") == severity
+
+
+@pytest.mark.parametrize(("age_ms", "fires"), [(70 * HOUR - 1, False), (70 * HOUR, True)])
+def test_expiry_is_announced_two_hours_ahead(age_ms: int, fires: bool) -> None:
+    broker = replace(HEALTHY, consumer_offsets=(offset("G", "Pay", 0, 500, age_ms),))
+    assert ("MQ403" in _severities(broker)) == fires
+
+
+def test_the_loss_below_the_minimum_is_counted_over_all_queues() -> None:
+    broker = replace(HEALTHY, consumer_offsets=(offset("G", "Pay", 0, 40), offset("G", "Pay", 1, 95)))
+    (finding,) = [item for item in diagnose(cluster(broker)).findings if item.code == "MQ402"]
+    assert {item.name: item.value for item in finding.evidence}["lost_count"] == 65
+    assert finding.params["queues"] == "0, 1"
+
+
+def test_messages_with_an_unreadable_store_time_are_not_judged_by_time() -> None:
+    diagnosis = diagnose(cluster(replace(HEALTHY, consumer_offsets=(offset("G", "Pay", 0, 500),))), only=("MQ401",))
+    assert diagnosis.findings == ()
+    assert [gap.subject.group for gap in diagnosis.not_judged] == ["G"]
+    assert diagnosis.verdict == "unknown"
+
+
+@pytest.mark.parametrize(
+    "broker",
+    [
+        replace(HEALTHY, consumer_offsets=(offset("CID_RMQ_SYS_TRANS", "RMQ_SYS_TRANS_HALF_TOPIC", 0, 0, 90 * HOUR),)),
+        replace(HEALTHY, consumer_offsets=(offset("TOOLS_CONSUMER", "Pay", 0, 0, 90 * HOUR),)),
+        replace(HEALTHY, queues=(queue("SCHEDULE_TOPIC_XXXX", 0, 0, 90_000), queue("SCHEDULE_TOPIC_XXXX", 1, 0, 1))),
+    ],
+)
+def test_rocketmq_own_groups_and_topics_raise_no_alarm(broker: BrokerSnapshot) -> None:
+    assert _severities(broker) == {}
+
+
+def test_a_small_topic_is_never_hot() -> None:
+    queues = (queue("Pay", 0, 0, 399), *(queue("Pay", number, 0, 1) for number in range(1, 5)))
+    broker = replace(HEALTHY, topics=(), queues=queues, consumer_offsets=())
+    assert "MQ301" not in _severities(broker)
+
+
+def test_a_level_that_has_delivered_nothing_yet_needs_no_offset() -> None:
+    waiting = replace(delay_with().levels[1].queue or pytest.fail("no queue"), waiting_count=10, not_due_count=10)
+    assert _severities(replace(HEALTHY, delay=delay_with(waiting, None))) == {}
+
+
+def test_young_transactions_are_mentioned_but_no_warning() -> None:
+    broker = replace(HEALTHY, transactions=replace(TRANSACTIONS, pending=(pending(0, 20_000),)))
+    assert _severities(broker) == {"MQ720": Severity.INFO}
+    assert diagnose(cluster(broker)).exit_code() == 0
+
+
+def test_an_empty_store_needs_no_checkpoint() -> None:
+    assert STORAGE.commit_log is not None
+    storage = replace(STORAGE, commit_log=replace(STORAGE.commit_log, max_offset=0), checkpoint=None)
+    assert _severities(replace(HEALTHY, storage=storage)) == {}

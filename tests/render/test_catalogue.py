@@ -1,0 +1,106 @@
+"""The catalogue says something about every rule, in every language, with every number in its place."""
+
+from __future__ import annotations
+
+import re
+import string
+
+import pytest
+
+from mqctl.diagnosis import RULES, diagnose
+from mqctl.model.finding import Evidence, Finding, Severity, Subject, SubjectKind
+from mqctl.render.messages import Lang, _texts, evidence_text, explain, phrase, sentences, title, written
+from tests.diagnosis.snapshots import DOUBLE_FAULTS, FAULTS, Fault, cluster
+
+ALL_FAULTS = [*FAULTS, *(fault for fault, _ in DOUBLE_FAULTS)]
+LANGS = [Lang.EN]
+
+
+def _fields(template: str) -> set[str]:
+    return {name for _, name, _, _ in string.Formatter().parse(template) if name}
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_every_rule_has_a_text_and_every_text_a_rule(lang: Lang) -> None:
+    assert _texts(lang).keys() == RULES.keys()
+    for code in RULES:
+        assert title(code, lang)
+        assert len(explain(code, lang)) > len(title(code, lang))
+
+
+@pytest.mark.parametrize("lang", LANGS)
+@pytest.mark.parametrize("fault", ALL_FAULTS, ids=lambda fault: fault.label)
+def test_every_place_is_filled(fault: Fault, lang: Lang) -> None:
+    findings = [item for item in diagnose(cluster(fault.broker)).findings if item.code == fault.code]
+    for finding in findings:
+        text = sentences(finding, lang, "--store /s")
+        for sentence in (text.what, text.effect, text.advice, text.next_command or "x"):
+            assert sentence
+            assert not re.search(r"[{}]|None|\b\d{13}\b", sentence), sentence
+        assert len(evidence_text(finding, lang)) == len(finding.evidence)
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_every_sentence_of_the_catalogue_is_used(lang: Lang) -> None:
+    used = {
+        (item.code, item.variant or "") for fault in ALL_FAULTS for item in diagnose(cluster(fault.broker)).findings
+    }
+    written_down = {(code, variant) for code, text in _texts(lang).items() for variant in text.what}
+    assert written_down - used == {("MQ715", "")}
+
+
+def test_languages_fill_the_same_places() -> None:
+    for code, english in _texts(Lang.EN).items():
+        for lang in LANGS:
+            other = _texts(lang)[code]
+            assert other.what.keys() == english.what.keys()
+            for variant, template in english.what.items():
+                assert _fields(other.what[variant]) == _fields(template), (code, variant, lang)
+            for name in ("effect", "advice"):
+                assert _fields(getattr(other, name)) == _fields(getattr(english, name)), (code, name, lang)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [
+        ("lag_ms", 7_500_000, "2 h 5 min"),
+        ("size_bytes", 1 << 20, "1 MiB"),
+        ("lost_count", 1_234_567, "1,234,567"),
+        ("queue_share", 0.42, "42%"),
+        ("min_offset", 1_234_567, "1234567"),
+        ("level", 3, "3"),
+        ("lag_count", None, "unknown"),
+        ("enabled_count", True, "True"),
+    ],
+)
+def test_numbers_are_written_by_their_unit(name: str, value: int | float | bool | None, text: str) -> None:
+    assert written(name, value, Lang.EN) == text
+
+
+def test_instants_are_written_as_dates() -> None:
+    assert re.fullmatch(
+        r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[+-]\d\d:\d\d", written("last_time_ms", 1_795_218_000_000, None)
+    )
+
+
+def test_names_from_a_store_cannot_smuggle_control_characters() -> None:
+    finding = Finding(
+        code="MQ602",
+        severity=Severity.INFO,
+        subject=Subject(kind=SubjectKind.TOPIC, topic="t"),
+        params={"topic": "a\x1b[31mb\n{effect}"},
+        evidence=(Evidence(name="read_queue_count", value=2), Evidence(name="write_queue_count", value=1)),
+    )
+    what = sentences(finding, Lang.EN).what
+    assert "\x1b" not in what
+    assert "\n" not in what
+    assert "{effect}" in what
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_the_headline_has_its_words(lang: Lang) -> None:
+    assert phrase("source", lang).format(source="S", time="T").count("S") >= 1
+    summary = phrase("summary", lang).format(verdict="V", findings=1, rules=2, gaps=3)
+    assert all(part in summary for part in "V123")
+    for key in ("verdict_ok", "verdict_warning", "verdict_critical", "verdict_unknown", "effect", "advice", "next"):
+        assert phrase(key, lang)

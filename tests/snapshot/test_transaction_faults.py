@@ -1,0 +1,108 @@
+"""Transactions in every state of the reference, laid out in files and told apart."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mqctl.diagnosis import diagnose
+from mqctl.model.message import Message
+from mqctl.model.transaction_state import TransactionState
+from mqctl.snapshot.store_gatherer import gather_store
+from tests.store.builder import StoreBuilder, message
+
+HALF, OP, DISCARD = "RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_TRANS_OP_HALF_TOPIC", "TRANS_CHECK_MAX_TIME_TOPIC"
+START = 1_795_218_000_000
+
+
+def half(builder: StoreBuilder, key: str, **extra: str) -> Message:
+    properties = {"TRAN_MSG": "true", "REAL_TOPIC": "Pay", "REAL_QID": "0", "PGROUP": "PG", "UNIQ_KEY": key, **extra}
+    return builder.append(message(HALF, properties=properties, store_time_ms=START))
+
+
+def op(builder: StoreBuilder, text: str) -> None:
+    builder.append(message(OP, body=text.encode(), properties={"TAGS": "d"}, store_time_ms=START))
+
+
+def commit(builder: StoreBuilder, prepared: Message) -> None:
+    item = message("Pay", properties={"UNIQ_KEY": prepared.unique_key or ""}, store_time_ms=START)
+    builder.append(replace(item, sys_flag=0x8, prepared_transaction_offset=prepared.physical_offset))
+
+
+def judged(builder: StoreBuilder, root: Path, progress: int | None = 0) -> tuple[TransactionState, set[str]]:
+    builder.write(root)
+    offsets = "" if progress is None else f'"{HALF}@CID_RMQ_SYS_TRANS":{{0:{progress}}}'
+    (root / "config" / "consumerOffset.json").write_text(f'{{"offsetTable":{{{offsets}}}}}')
+    snapshot = gather_store(root, at_ms=START + 600_000)
+    state = snapshot.brokers[0].transactions
+    assert state is not None
+    return state, {item.code for item in diagnose(snapshot, only=("MQ72*",)).findings}
+
+
+@pytest.mark.parametrize("ops", [["0", "1"], ["0,1,"], ["1,", "0,"]], ids=["4.9", "5.1", "5.1 apart"])
+def test_ended_transactions_are_not_pending_in_either_op_format(tmp_path: Path, ops: list[str]) -> None:
+    builder = StoreBuilder()
+    committed = half(builder, "A")
+    half(builder, "B")
+    commit(builder, committed)
+    for text in ops:
+        op(builder, text)
+    state, codes = judged(builder, tmp_path)
+    assert (state.pending, state.committed_count, state.rolled_back_count) == ((), 1, 1)
+    assert codes == set()
+
+
+def test_copies_of_one_pending_transaction_count_once(tmp_path: Path) -> None:
+    builder = StoreBuilder()
+    half(builder, "A")
+    half(builder, "A", TRANSACTION_CHECK_TIMES="1")
+    half(builder, "A", TRANSACTION_CHECK_TIMES="11")
+    half(builder, "B")
+    state, codes = judged(builder, tmp_path)
+    assert {(item.unique_key, item.half_offset, item.check_count) for item in state.pending} == {
+        ("A", 2, 11),
+        ("B", 3, 0),
+    }
+    assert codes == {"MQ720", "MQ721"}
+
+
+def test_halves_below_the_progress_are_done_with(tmp_path: Path) -> None:
+    builder = StoreBuilder()
+    for key in "ABC":
+        half(builder, key)
+    assert {item.unique_key for item in judged(builder, tmp_path / "two", 2)[0].pending} == {"C"}
+    state, _ = judged(builder, tmp_path / "none", None)
+    assert state.half_progress is None
+    assert len(state.pending) == 3
+
+
+def test_an_answer_to_the_original_closes_the_copy(tmp_path: Path) -> None:
+    builder = StoreBuilder()
+    half(builder, "A")
+    half(builder, "A", TRAN_PREPARED_QUEUE_OFFSET="0")
+    op(builder, "0")
+    assert judged(builder, tmp_path)[0].pending == ()
+
+
+def test_a_commit_without_op_and_a_double_commit_are_told(tmp_path: Path) -> None:
+    builder = StoreBuilder()
+    lost, double = half(builder, "A"), half(builder, "B")
+    commit(builder, lost)
+    commit(builder, double)
+    commit(builder, double)
+    op(builder, "1")
+    state, codes = judged(builder, tmp_path, 2)
+    assert [item.unique_key for item in state.lost_ops] == ["A"]
+    assert [(item.unique_key, item.commit_count) for item in state.double_commits] == [("B", 2)]
+    assert codes == {"MQ723", "MQ724"}
+
+
+def test_discarded_transactions_keep_their_origin(tmp_path: Path) -> None:
+    builder = StoreBuilder()
+    half(builder, "A")
+    builder.append(message(DISCARD, properties={"UNIQ_KEY": "A", "REAL_TOPIC": "Pay", "PGROUP": "PG"}))
+    state, codes = judged(builder, tmp_path, 1)
+    assert [(item.unique_key, item.topic, item.producer_group) for item in state.discarded] == [("A", "Pay", "PG")]
+    assert "MQ722" in codes
