@@ -1,0 +1,66 @@
+"""Request signatures of the plain ACL (`AclUtils`, `AclClientRPCHook` of 4.9.8); 5.x signs the same content."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from mqctl.protocol.frame import RemotingCommand
+
+ACCESS_KEY = "AccessKey"
+SIGNATURE = "Signature"
+SECURITY_TOKEN = "SecurityToken"
+UNIQUE_KEY_QUERY = "_UNIQUE_KEY_QUERY"
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """An account's keys; the secret never shows in a representation."""
+
+    access_key: str
+    secret_key: str
+    security_token: str | None = None
+
+    def __repr__(self) -> str:
+        return f"Credentials(access_key={self.access_key!r})"
+
+
+def signed_content(ext_fields: Mapping[str, str], body: bytes) -> bytes:
+    """Returns what a signature covers: the values in order of their keys (as Java orders strings), then the body."""
+    names = sorted((name for name in ext_fields if name != SIGNATURE), key=lambda name: name.encode("utf-16-be"))
+    return "".join([ext_fields[name] for name in names]).encode("utf-8", "replace") + body
+
+
+def signature(content: bytes, secret_key: str) -> str:
+    """Returns the Base64 of the HMAC-SHA1 of `content`."""
+    import hmac
+    from binascii import b2a_base64
+
+    digest = hmac.digest(secret_key.encode(), content, "sha1")
+    return b2a_base64(digest, newline=False).decode()
+
+
+def sign(command: RemotingCommand, credentials: Credentials) -> RemotingCommand:
+    """Returns `command` with access key, token and signature in its ext fields."""
+    ext = dict(command.ext_fields or {})
+    ext[ACCESS_KEY] = credentials.access_key
+    if credentials.security_token:
+        ext[SECURITY_TOKEN] = credentials.security_token
+    ext[SIGNATURE] = signature(signed_content(ext, command.body), credentials.secret_key)
+    return replace(command, ext_fields=ext)
+
+
+def signature_matches(command: RemotingCommand, secret_key: str) -> bool:
+    """Tells whether the command's signature is right.
+
+    Clients up to 4.9.3 leave the unique key flag out of the content, later ones include it: both are accepted.
+    """
+    import hmac
+
+    ext = dict(command.ext_fields or {})
+    given = ext.get(SIGNATURE, "")
+    whole = signature(signed_content(ext, command.body), secret_key)
+    ext.pop(UNIQUE_KEY_QUERY, None)
+    older = signature(signed_content(ext, command.body), secret_key)
+    presented = given.encode()
+    return hmac.compare_digest(presented, whole.encode()) or hmac.compare_digest(presented, older.encode())

@@ -1,0 +1,151 @@
+"""Bodies about brokers, topics, groups and offsets. Times are epoch milliseconds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mqctl.model.config import DataVersion, SubscriptionGroupConfig, TopicConfig
+from mqctl.model.queue import MessageQueue
+from mqctl.protocol.body import EMPTY, Body
+from mqctl.protocol.declared import field
+
+
+class QueueData(Body):
+    """Queues of a topic on one broker."""
+
+    broker_name: str
+    perm: int = 6
+    read_queue_nums: int = 0
+    topic_sys_flag: int = 0
+    write_queue_nums: int = 0
+
+
+class BrokerData(Body):
+    """Addresses of one broker name by broker id (0 is the master)."""
+
+    broker_addrs: Mapping[int, str] = EMPTY
+    broker_name: str
+    cluster: str = ""
+    enable_acting_master: bool | None = field(default=None, since="5.0.0")
+    zone_name: str | None = field(default=None, since="5.0.0")
+
+
+class TopicRoute(Body):
+    """Where a topic lives."""
+
+    broker_datas: tuple[BrokerData, ...] = ()
+    filter_server_table: Mapping[str, tuple[str, ...]] = EMPTY
+    order_topic_conf: str | None = None
+    queue_datas: tuple[QueueData, ...] = ()
+    topic_queue_mapping_by_broker: Mapping[str, object] | None = field(default=None, since="5.0.0")
+
+
+class ClusterInfo(Body):
+    """All brokers by name, and the broker names of each cluster."""
+
+    broker_addr_table: Mapping[str, BrokerData] = EMPTY
+    cluster_addr_table: Mapping[str, tuple[str, ...]] = EMPTY
+
+
+class TopicConfigTable(Body):
+    """The topic table of a broker; the mapping fields are those of 5.x."""
+
+    data_version: DataVersion = field(default=DataVersion())
+    mapping_data_version: DataVersion | None = field(default=None, since="5.0.0")
+    topic_config_table: Mapping[str, TopicConfig] = EMPTY
+    topic_queue_mapping_detail_map: Mapping[str, object] | None = field(default=None, since="5.0.0")
+    topic_queue_mapping_info_map: Mapping[str, object] | None = field(default=None, since="5.0.0")
+
+
+class RegisterBrokerBody(Body):
+    """What a broker registers."""
+
+    filter_server_list: tuple[str, ...] = ()
+    topic_config_serialize_wrapper: TopicConfigTable = field(default=TopicConfigTable())
+
+
+class SubscriptionGroupTable(Body):
+    """The group table of a broker."""
+
+    data_version: DataVersion = field(default=DataVersion())
+    forbidden_table: Mapping[str, Mapping[str, int]] | None = field(default=None, since="5.0.0")
+    subscription_group_table: Mapping[str, SubscriptionGroupConfig] = EMPTY
+
+
+class TopicList(Body):
+    """Topic names; `broker_addr` is some broker, where the request gives one."""
+
+    broker_addr: str | None = None
+    topic_list: tuple[str, ...] = ()
+
+
+class GroupList(Body):
+    """Consumer group names."""
+
+    group_list: tuple[str, ...] = ()
+
+
+class KVTable(Body):
+    """Names and values: runtime information, order configuration, a namespace."""
+
+    table: Mapping[str, str] = EMPTY
+
+
+class ConsumerOffsetTable(Body):
+    """All committed offsets: `topic@group` -> queue id -> offset."""
+
+    data_version: DataVersion | None = field(default=None, since="5.0.0")
+    group_topic_map: Mapping[str, tuple[str, ...]] | None = field(default=None, since="5.3.0")
+    offset_table: Mapping[str, Mapping[int, int]] = EMPTY
+    pull_offset_table: Mapping[str, Mapping[int, int]] | None = field(default=None, since="5.0.0")
+    reset_offset_table: Mapping[str, Mapping[int, int]] | None = field(default=None, since="5.0.0")
+
+
+class DelayOffsetTable(Body):
+    """Delivered offsets by delay level."""
+
+    data_version: DataVersion | None = field(default=None, since="5.0.0")
+    offset_table: Mapping[int, int] = EMPTY
+
+
+class CorrectionOffsets(Body):
+    """Smallest offsets by queue id."""
+
+    correction_offsets: Mapping[int, int] = EMPTY
+
+
+class QueueOffsets(Body):
+    """Offsets by message queue, of a reset."""
+
+    offset_table: Mapping[MessageQueue, int] = EMPTY
+
+
+class QueueOffset(Body):
+    """One offset of the list form."""
+
+    broker_name: str
+    offset: int
+    queue_id: int
+    topic: str
+
+
+class QueueOffsetList(Body):
+    """The list form of a reset, for clients in C++."""
+
+    offset_table: tuple[QueueOffset, ...] = ()
+
+
+class ConsumerStatus(Body):
+    """Offsets in the memory of clients: of one client, or by client id."""
+
+    consumer_table: Mapping[str, Mapping[MessageQueue, int]] = EMPTY
+    message_queue_table: Mapping[MessageQueue, int] = EMPTY
+
+
+class OffsetMovedEvent(Body):
+    """Body of the messages in OFFSET_MOVED_EVENT."""
+
+    consumer_group: str
+    message_queue: MessageQueue
+    offset_new: int
+    offset_request: int

@@ -1,0 +1,185 @@
+"""Stored messages as they travel: the unit of pull, query and view answers.
+
+Source: `MessageDecoder` of 4.9.8 and 5.3.3 (the second layout has a two-byte topic length).
+"""
+
+from __future__ import annotations
+
+import zlib
+from struct import Struct
+from struct import error as StructError
+
+from mqctl.errors import BadInputError
+from mqctl.model.message import SYSFLAG_BORN_HOST_V6, SYSFLAG_STORE_HOST_V6, Message
+from mqctl.protocol.properties import MAX_PROPERTIES_LENGTH, format_properties, parse_properties
+
+MAGIC_V1 = 0xDAA320A7
+MAGIC_V2 = 0xDAA320AB
+_HEAD = Struct(">iIiiiqqiq")
+_HOST_V4 = Struct(">4si")
+_HOST_V6 = Struct(">16si")
+_TIME = Struct(">q")
+_TAIL = Struct(">iqi")
+_SHORT = Struct(">h")
+_LONGEST_TOPIC = {MAGIC_V1: 127, MAGIC_V2: 32_767}
+
+
+class RecordError(BadInputError):
+    """Bytes that are no stored message, or a message that fits no record."""
+
+
+def body_crc(body: bytes) -> int:
+    """Returns the CRC that a record carries for `body`: the sign bit is cleared."""
+    return zlib.crc32(body) & 0x7FFFFFFF
+
+
+def decode_messages(data: bytes | memoryview) -> list[Message]:
+    """Decodes the body of a pull, query or view answer: records one behind the other.
+
+    Raises:
+        RecordError: the bytes are no records.
+    """
+    view = memoryview(data)
+    messages: list[Message] = []
+    position = 0
+    while position < len(view):
+        message = decode_message(view, position)
+        messages.append(message)
+        position += message.size_bytes
+    return messages
+
+
+def decode_message(data: bytes | memoryview, position: int = 0) -> Message:
+    """Decodes the record at `position`.
+
+    Raises:
+        RecordError: the bytes are no record.
+    """
+    view = memoryview(data)
+    try:
+        return _decode(view, position)
+    except (StructError, IndexError):
+        raise RecordError("A message record cannot be read", reason="it ends before its parts do") from None
+
+
+def _decode(view: memoryview, start: int) -> Message:
+    size, magic, crc, queue_id, flag, queue_offset, physical_offset, sys_flag, born_time = _HEAD.unpack_from(
+        view, start
+    )
+    if magic not in _LONGEST_TOPIC:
+        raise RecordError("A message record cannot be read", reason=f"magic {magic:08X} is no message's")
+    at = start + _HEAD.size
+    born_host, at = _read_host(view, at, wide=bool(sys_flag & SYSFLAG_BORN_HOST_V6))
+    (store_time,) = _TIME.unpack_from(view, at)
+    store_host, at = _read_host(view, at + 8, wide=bool(sys_flag & SYSFLAG_STORE_HOST_V6))
+    reconsume_times, prepared_offset, body_size = _TAIL.unpack_from(view, at)
+    body, at = _part(view, at + _TAIL.size, body_size)
+    if magic == MAGIC_V2:
+        (topic_size,) = _SHORT.unpack_from(view, at)
+        topic, at = _part(view, at + 2, topic_size)
+    else:
+        topic, at = _part(view, at + 1, view[at])
+    (properties_size,) = _SHORT.unpack_from(view, at)
+    properties, at = _part(view, at + 2, properties_size)
+    if at - start != size:
+        raise RecordError("A message record cannot be read", reason=f"its size says {size}, its parts are {at - start}")
+    return Message(
+        topic=str(topic, "utf-8", "replace"),
+        queue_id=queue_id,
+        queue_offset=queue_offset,
+        physical_offset=physical_offset,
+        size_bytes=size,
+        flag=flag,
+        sys_flag=sys_flag,
+        born_time_ms=born_time,
+        born_host=born_host,
+        store_time_ms=store_time,
+        store_host=store_host,
+        reconsume_times=reconsume_times,
+        prepared_transaction_offset=prepared_offset,
+        body_crc=crc,
+        body=body,
+        properties=parse_properties(str(properties, "utf-8", "replace")),
+    )
+
+
+def _part(view: memoryview, start: int, size: int) -> tuple[bytes, int]:
+    end = start + size
+    if size < 0 or end > len(view):
+        raise RecordError("A message record cannot be read", reason=f"a length of {size} leaves it")
+    return bytes(view[start:end]), end
+
+
+def _read_host(view: memoryview, at: int, *, wide: bool) -> tuple[str, int]:
+    if wide:
+        from ipaddress import IPv6Address
+
+        address, port = _HOST_V6.unpack_from(view, at)
+        return f"[{IPv6Address(address)}]:{port}", at + _HOST_V6.size
+    (a, b, c, d), port = _HOST_V4.unpack_from(view, at)
+    return f"{a}.{b}.{c}.{d}:{port}", at + _HOST_V4.size
+
+
+def pack_host(host: str) -> bytes:
+    """Packs `ip:port` (8 bytes) or `[ip]:port` (20 bytes).
+
+    Raises:
+        RecordError: no address of that form.
+    """
+    address, _, port = host.rpartition(":")
+    try:
+        if address.startswith("["):
+            from ipaddress import IPv6Address
+
+            return _HOST_V6.pack(IPv6Address(address[1:-1]).packed, int(port))
+        return _HOST_V4.pack(bytes(int(part) for part in address.split(".")), int(port))
+    except (ValueError, StructError):
+        raise RecordError("A host cannot be written", reason=f"{host!r} is no ip:port") from None
+
+
+def encode_message(
+    message: Message, *, magic: int = MAGIC_V1, trailing_separator: bool = False, properties_text: str | None = None
+) -> bytes:
+    """Encodes one record; its size and the IPv6 bits of its system flag follow from the parts.
+
+    Args:
+        trailing_separator: end the properties with a separator, as 5.x stores them.
+        properties_text: the properties as they are to be written, instead of those of `message`.
+
+    Raises:
+        RecordError: topic or properties are too long, or a host is no address.
+    """
+    if properties_text is None:
+        properties_text = format_properties(message.properties, trailing_separator=trailing_separator)
+    topic, properties = message.topic.encode(), properties_text.encode()
+    if len(topic) > _LONGEST_TOPIC[magic] or len(properties) > MAX_PROPERTIES_LENGTH:
+        raise RecordError("A message cannot be written", reason="its topic or its properties are too long")
+    born, store = pack_host(message.born_host), pack_host(message.store_host)
+    sys_flag = message.sys_flag & ~(SYSFLAG_BORN_HOST_V6 | SYSFLAG_STORE_HOST_V6)
+    sys_flag |= SYSFLAG_BORN_HOST_V6 if len(born) > 8 else 0
+    sys_flag |= SYSFLAG_STORE_HOST_V6 if len(store) > 8 else 0
+    tail = b"".join(
+        (
+            born,
+            _TIME.pack(message.store_time_ms),
+            store,
+            _TAIL.pack(message.reconsume_times, message.prepared_transaction_offset, len(message.body)),
+            message.body,
+            _SHORT.pack(len(topic)) if magic == MAGIC_V2 else bytes((len(topic),)),
+            topic,
+            _SHORT.pack(len(properties)),
+            properties,
+        )
+    )
+    head = _HEAD.pack(
+        _HEAD.size + len(tail),
+        magic,
+        message.body_crc,
+        message.queue_id,
+        message.flag,
+        message.queue_offset,
+        message.physical_offset,
+        sys_flag,
+        message.born_time_ms,
+    )
+    return head + tail

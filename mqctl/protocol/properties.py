@@ -1,0 +1,61 @@
+"""Message properties as text, and `k=v` bodies of configuration requests.
+
+Source: `MessageDecoder.string2messageProperties` and `messageProperties2String` of 4.9.8 and 5.3.3, `MixAll`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+NAME_VALUE_SEPARATOR = "\x01"
+PROPERTY_SEPARATOR = "\x02"
+MAX_PROPERTIES_LENGTH = 32_767
+_CONTINUED = re.compile(r"(?<!\\)((?:\\\\)*)\\(?:\r\n|\r|\n)[ \t\f]*")
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
+_SHORT = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_PAIR = re.compile(r"((?:[^\\=: \t\f]|\\.)*)[ \t\f]*[=:]?[ \t\f]*(.*)", re.DOTALL)
+
+
+def parse_properties(text: str) -> dict[str, str]:
+    """Parses property text; a pair without name, value or separator is dropped, a later duplicate wins."""
+    properties: dict[str, str] = {}
+    for item in text.split(PROPERTY_SEPARATOR):
+        name, _, value = item.partition(NAME_VALUE_SEPARATOR)
+        if name and value:
+            properties[name] = value
+    return properties
+
+
+def format_properties(properties: Mapping[str, str], *, trailing_separator: bool = False) -> str:
+    """Writes property text. 5.x brokers store a separator behind the last pair, 4.9.8 does not."""
+    text = PROPERTY_SEPARATOR.join([f"{name}{NAME_VALUE_SEPARATOR}{value}" for name, value in properties.items()])
+    return text + PROPERTY_SEPARATOR if trailing_separator and text else text
+
+
+def parse_settings(body: bytes) -> dict[str, str]:
+    """Parses a `k=v` body or file as `java.util.Properties` does: comments, escapes, continued lines."""
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError:
+        text = body.decode("latin-1")
+    settings: dict[str, str] = {}
+    for line in _CONTINUED.sub(r"\1", text).splitlines():
+        stripped = line.lstrip(" \t\f")
+        match = _PAIR.fullmatch(stripped)
+        if stripped and stripped[0] not in "#!" and match:
+            settings[_unescaped(match[1])] = _unescaped(match[2])
+    return settings
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPE.sub(lambda match: _character(match[1]), text) if "\\" in text else text
+
+
+def _character(code: str) -> str:
+    return chr(int(code[1:], 16)) if len(code) > 1 else _SHORT.get(code, code)
+
+
+def format_settings(settings: Mapping[str, str]) -> bytes:
+    """Writes a `k=v` body as brokers do: one line each, nothing escaped."""
+    return "".join([f"{name}={value}\n" for name, value in settings.items()]).encode()
