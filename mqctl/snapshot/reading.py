@@ -99,9 +99,10 @@ class Reading:
 
     def store_times(self, physical_offsets: Iterable[int]) -> dict[int, int]:
         """Returns the store time of every record that really starts at one of `physical_offsets`."""
-        wanted = np.unique(np.fromiter(physical_offsets, dtype=np.int64))
+        # Not np.unique: it imports numpy.ma, 10 ms that a lag question cannot spare.
+        wanted = np.array(sorted({place for place in physical_offsets if place >= 0}), dtype=np.int64)
         times: dict[int, int] = {}
-        for file, found in self.store.commit_log.headers(wanted[wanted >= 0]):
+        for file, found in self.store.commit_log.headers(wanted):
             good = valid(found, file.start)
             times.update(zip(found.physical_offset[good].tolist(), found.store_time_ms[good].tolist(), strict=True))
         return times

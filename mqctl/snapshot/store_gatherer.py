@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from mqctl.errors import MqctlError
-from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot, ObservedFrom, Origin, OriginKind
-from mqctl.model.storage_state import CheckpointState, CheckpointStatus, ConfigFileState, FileSource
+from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot, Origin, OriginKind
 from mqctl.model.unavailable import Part, Unavailable
 from mqctl.snapshot.commit_marks import commit_marks
 from mqctl.snapshot.reading import Reading
 from mqctl.snapshot.store_delay import delay_file_state, delay_state
 from mqctl.snapshot.store_health import storage_state
+from mqctl.snapshot.store_moment import checkpoint_state, config_states, last_moment, store_cluster
 from mqctl.snapshot.store_queues import offset_jumps, offset_states, queue_states
 from mqctl.snapshot.store_transactions import transaction_state
 from mqctl.store import config_files as configs
@@ -54,7 +53,7 @@ def gather_store(
         reading.miss(Part.CLOCKS, "the commit log was not read through (--quick)")
     queues = queue_states(reading, with_bytes=deep)
     newest = [queue.last_store_time_ms for queue in queues if queue.last_store_time_ms is not None]
-    moment = _moment(at_ms, [*newest, *_newest_in_log(report)], checkpoint, files)
+    moment = last_moment(at_ms, [*newest, *_newest_in_log(report)], checkpoint, files)
     broker = BrokerSnapshot(
         name=broker_name,
         topics=configs.topic_configs(reading.config(configs.TOPICS)),
@@ -67,24 +66,7 @@ def gather_store(
         storage=storage_state(reading, files=files, checkpoint=checkpoint, report=report),
         unavailable=tuple(reading.gaps),
     )
-    return _cluster(path, moment, broker)
-
-
-def gather_lag(path: Path, *, at_ms: int | None = None) -> ClusterSnapshot:
-    """Reads only what lag needs: configuration, the ends of the consume queues, a few records; raises likewise."""
-    reading = Reading(StoreDirectory.open(path))
-    reading.note_unreadable_formats()
-    queues = queue_states(reading, with_bytes=False)
-    offsets = offset_states(reading)
-    newest = [queue.last_store_time_ms for queue in queues if queue.last_store_time_ms is not None]
-    moment = _moment(at_ms, newest, checkpoint_state(reading), config_states(reading))
-    wanted = {Part.QUEUES, Part.CONSUMER_OFFSETS}
-    broker = BrokerSnapshot(
-        queues=queues,
-        consumer_offsets=offsets,
-        unavailable=tuple(gap for gap in reading.gaps if gap.part in wanted),
-    )
-    return _cluster(path, moment, broker)
+    return store_cluster(path, moment, broker)
 
 
 def gather_delay_file(path: Path, *, levels: str | None = None, at_ms: int | None = None) -> ClusterSnapshot:
@@ -95,61 +77,11 @@ def gather_delay_file(path: Path, *, levels: str | None = None, at_ms: int | Non
         BadInputError: it is no JSON object of fastjson's dialect.
     """
     state = delay_file_state(path, levels=levels)
-    moment = _moment(at_ms, [], None, [state.file])
+    moment = last_moment(at_ms, [], None, [state.file])
     origin = Origin(kind=OriginKind.DELAY_FILE, location=str(path), observed_at_ms=moment[0], observed_from=moment[1])
     gap = Unavailable(part=Part.DELAY_QUEUES, reason="the file was read by itself, without its schedule queues")
     return ClusterSnapshot(origin=origin, brokers=(BrokerSnapshot(delay=state, unavailable=(gap,)),))
 
 
-def _cluster(path: Path, moment: tuple[int, ObservedFrom], broker: BrokerSnapshot) -> ClusterSnapshot:
-    origin = Origin(kind=OriginKind.STORE, location=str(path), observed_at_ms=moment[0], observed_from=moment[1])
-    return ClusterSnapshot(origin=origin, brokers=(broker,))
-
-
 def _newest_in_log(report: VerifyReport | None) -> list[int]:
     return [report.last_store_time_ms] if report and report.last_store_time_ms is not None else []
-
-
-def _moment(
-    at_ms: int | None, store_times: list[int], checkpoint: CheckpointState | None, files: list[ConfigFileState]
-) -> tuple[int, ObservedFrom]:
-    """The store's own last instant: the newest of store times, checkpoint and configuration files."""
-    if at_ms is not None:
-        return at_ms, ObservedFrom.GIVEN
-    flushed = [checkpoint.physic_time_ms, checkpoint.logics_time_ms] if checkpoint else []
-    candidates = [
-        *((time, ObservedFrom.STORE_TIME) for time in store_times),
-        *((time, ObservedFrom.CHECKPOINT) for time in flushed if time),
-        *((file.mtime_ms, ObservedFrom.CONFIG_MTIME) for file in files if file.mtime_ms is not None),
-    ]
-    return max(candidates, key=lambda pair: pair[0], default=(0, ObservedFrom.CONFIG_MTIME))
-
-
-def config_states(reading: Reading) -> list[ConfigFileState]:
-    """Returns which file of each configuration counts; those a RocksDB replaces are left out."""
-    replaced = {
-        "config/topics": configs.TOPICS,
-        "config/subscriptionGroups": configs.GROUPS,
-        "config/consumerOffsets": configs.CONSUMER_OFFSETS,
-    }
-    elsewhere = {replaced.get(part.part) for part in reading.store.unreadable}
-    names = [name for name in configs.ALWAYS_THERE if name not in elsewhere]
-    states = [reading.config(name).state for name in names]
-    light = reading.config(configs.LMQ_OFFSETS).state
-    return [*states, *([light] if light.source is not FileSource.NONE else [])]
-
-
-def checkpoint_state(reading: Reading) -> CheckpointState:
-    """Returns what the checkpoint file is worth."""
-    try:
-        found = reading.store.checkpoint()
-    except MqctlError:
-        return CheckpointState(status=CheckpointStatus.UNREADABLE)
-    if found is None:
-        return CheckpointState(status=CheckpointStatus.MISSING)
-    return CheckpointState(
-        status=CheckpointStatus.ZERO if found.is_zero else CheckpointStatus.OK,
-        physic_time_ms=found.physical_time_ms,
-        logics_time_ms=found.queue_time_ms,
-        index_time_ms=found.index_time_ms,
-    )

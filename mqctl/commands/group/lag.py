@@ -19,7 +19,7 @@ from mqctl.cli.options import (
 from mqctl.errors import ExitCode, NotFoundError
 from mqctl.model.lag import GroupLag, QueueLag, group_lags, queue_lags
 from mqctl.render.document import Column, Document, Kind, Table
-from mqctl.snapshot.store_gatherer import gather_lag
+from mqctl.snapshot.lag_gatherer import gather_lag
 
 EXAMPLES = (
     "mqctl group lag --store /backup/store",
