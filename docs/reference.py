@@ -15,7 +15,8 @@ from mqctl.cli.completion_scripts import FILE_NAMES, script
 from mqctl.diagnosis import RULES
 from mqctl.errors import ExitCode
 from mqctl.main import load
-from mqctl.render.messages import Lang, explain, title
+from mqctl.model.lang import Lang
+from mqctl.render.messages import explain, title
 
 _EXIT_MEANINGS = {
     ExitCode.OK: "done; a judging command found nothing",

@@ -11,7 +11,7 @@ import typer
 
 from mqctl.cli.emit import Output, tell
 from mqctl.cli.times import parse_instant
-from mqctl.render.messages import Lang
+from mqctl.model.lang import Lang
 
 
 def _forget_colour(value: bool) -> bool:  # noqa: FBT001 - the signature is typer's

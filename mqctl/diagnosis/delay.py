@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from mqctl.diagnosis.registry import Case, Unknown, Verdict, rule
+from mqctl.model.config_file import FileSource
 from mqctl.model.delay_state import DelayLevelState, DelayQueueState, DelayState, LevelTableSource
 from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind, Value
-from mqctl.model.storage_state import FileSource
 from mqctl.model.unavailable import Part
 
 _FILE = (Part.DELAY,)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from mqctl.diagnosis.registry import Case, Unknown, Verdict, rule
 from mqctl.model.config import PERM_READ
 from mqctl.model.finding import Severity, Subject, SubjectKind
-from mqctl.model.lag import GroupLag, LagState, QueueLag, broker_lags, group_lags
+from mqctl.model.lag import GroupLag, LagState, QueueLag, group_lags, queue_lags
 from mqctl.model.names import DLQ_PREFIX, RETRY_PREFIX, group_of, is_system_group
 from mqctl.model.unavailable import Part
 
@@ -23,13 +23,13 @@ def _names(row: QueueLag | GroupLag) -> dict[str, str]:
 
 
 def _totals(case: Case) -> list[GroupLag]:
-    return group_lags(broker_lags(case.broker, case.now_ms))
+    return group_lags(queue_lags(case.broker, case.now_ms))
 
 
 def _by_group(case: Case, state: LagState) -> Iterator[list[QueueLag]]:
     """Yields the queues in `state`, those of one group and topic together."""
     found: dict[tuple[str, str], list[QueueLag]] = {}
-    for row in broker_lags(case.broker, case.now_ms):
+    for row in queue_lags(case.broker, case.now_ms):
         if row.state is state:
             found.setdefault((row.group, row.topic), []).append(row)
     yield from found.values()

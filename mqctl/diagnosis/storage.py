@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from mqctl.diagnosis.registry import Case, Unknown, Verdict, rule
+from mqctl.model.config_file import FileSource
 from mqctl.model.damage import Damage, DamageCode, DamageGrade
 from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
-from mqctl.model.storage_state import CheckpointStatus, FileSource
+from mqctl.model.storage_state import CheckpointStatus
 from mqctl.model.unavailable import Part
 
 _STORE = (Part.STORAGE,)

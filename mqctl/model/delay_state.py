@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from mqctl.model.storage_state import ConfigFileState
+from mqctl.model.config_file import ConfigFileState
 
 
 class LevelTableSource(StrEnum):

@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Protocol
 
 from mqctl.model.names import is_system_group, is_system_topic
-from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot, ConsumerOffsetState, QueueState
+from mqctl.model.origin import Origin
+from mqctl.model.queue_state import ConsumerOffsetState, QueueState
+from mqctl.model.unavailable import Unavailable
 
 
 class LagState(StrEnum):
@@ -54,19 +57,39 @@ class QueueLag:
     state: LagState
 
 
-def queue_lags(snapshot: ClusterSnapshot, *, system: bool = False) -> list[QueueLag]:
+class HoldsOffsets(Protocol):
+    """What lag is computed from: a broker's snapshot, or the part of it that `group lag` gathers."""
+
+    @property
+    def name(self) -> str | None: ...
+    @property
+    def queues(self) -> tuple[QueueState, ...]: ...
+    @property
+    def consumer_offsets(self) -> tuple[ConsumerOffsetState, ...]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LagEvidence:
+    """One broker's queues and offsets, gathered for nothing but lag."""
+
+    origin: Origin
+    name: str | None = None
+    queues: tuple[QueueState, ...] = ()
+    consumer_offsets: tuple[ConsumerOffsetState, ...] = ()
+    unavailable: tuple[Unavailable, ...] = ()
+
+
+def queue_lags(broker: HoldsOffsets, now_ms: int, *, system: bool = False) -> list[QueueLag]:
     """Returns the lag of every group in every queue of the topics it has offsets for, sorted by group, topic, queue.
 
     Args:
+        now_ms: the moment all ages refer to.
         system: include RocketMQ's own groups and topics.
     """
-    now_ms = snapshot.origin.observed_at_ms
-    rows = [row for broker in snapshot.brokers for row in broker_lags(broker, now_ms, system=system)]
-    return sorted(rows, key=lambda row: (row.group, row.topic, row.broker_name or "", row.queue_id))
+    return sorted(_lags(broker, now_ms, system=system), key=lambda row: (row.group, row.topic, row.queue_id))
 
 
-def broker_lags(broker: BrokerSnapshot, now_ms: int, *, system: bool = False) -> Iterable[QueueLag]:
-    """Yields the same for one broker, unsorted, as of `now_ms`."""
+def _lags(broker: HoldsOffsets, now_ms: int, *, system: bool) -> Iterable[QueueLag]:
     queues_of: dict[str, list[QueueState]] = {}
     for held in broker.queues:
         queues_of.setdefault(held.topic, []).append(held)

@@ -5,32 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from mqctl.model.config_file import ConfigFileState
 from mqctl.model.damage import Damage
-
-
-class FileSource(StrEnum):
-    """Which file a configuration was read from, as the broker itself would choose."""
-
-    MAIN = "main"
-    BACKUP = "backup"
-    NONE = "none"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConfigFileState:
-    """One configuration file.
-
-    Attributes:
-        name: file name, `topics.json` for instance.
-        source: which of `<name>` and `<name>.bak` counts; NONE means that the broker would start empty.
-        main_problem: why the main file was not used; None when it was.
-        mtime_ms: modification time of the file that counts.
-    """
-
-    name: str
-    source: FileSource
-    main_problem: str | None = None
-    mtime_ms: int | None = None
 
 
 class CheckpointStatus(StrEnum):

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 from mqctl.diagnosis import Diagnosis
 from mqctl.model.delay_state import DelayLevelState
+from mqctl.model.lang import Lang
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render.document import Column, Document, Kind, Table
 from mqctl.render.findings import DiagnosisReport, diagnosis_document
-from mqctl.render.messages import Lang
 
 COLUMNS = (
     Column("level", "level", Kind.COUNT),

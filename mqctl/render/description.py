@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mqctl.model.config import perm_text
+from mqctl.model.config_file import FileSource
 from mqctl.model.names import group_of, is_system_topic
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
-from mqctl.model.storage_state import FileSource, StorageState
+from mqctl.model.storage_state import StorageState
 from mqctl.render import units
 from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
 

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 
 from mqctl.diagnosis import Diagnosis
 from mqctl.model.finding import Finding
-from mqctl.model.snapshot import ClusterSnapshot, OriginKind
+from mqctl.model.lang import Lang
+from mqctl.model.origin import OriginKind
+from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render import units
 from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
-from mqctl.render.messages import Lang, evidence_text, phrase, sentences
+from mqctl.render.messages import evidence_text, phrase, sentences
 
 FINDING_COLUMNS = (
     Column("severity", "severity", Kind.SEVERITY),

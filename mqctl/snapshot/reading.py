@@ -33,14 +33,17 @@ class Reading:
 
     store: StoreDirectory
     gaps: list[Unavailable] = field(default_factory=list)
+    _configs: dict[str, ConfigFile] = field(default_factory=dict)
 
     def miss(self, part: Part, reason: str, scope: str | None = None) -> None:
         """Notes that `part` (or the `scope` of it) could not be read."""
         self.gaps.append(Unavailable(part=part, reason=reason, scope=scope))
 
     def config(self, name: str) -> ConfigFile:
-        """Reads a configuration file as the broker would."""
-        return configs.read_config(self.store.path / "config", name)
+        """Reads a configuration file as the broker would, once."""
+        if name not in self._configs:
+            self._configs[name] = self.store.config(name)
+        return self._configs[name]
 
     @cached_property
     def offset_table(self) -> OffsetTable:

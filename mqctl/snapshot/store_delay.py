@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from mqctl.errors import BadInputError, MqctlError, NotFoundError
+from mqctl.model.config_file import FileSource
 from mqctl.model.delay_level import DelayLevelTable
 from mqctl.model.delay_state import (
     DelayLevelState,
@@ -20,7 +21,6 @@ from mqctl.model.delay_state import (
 )
 from mqctl.model.message import REAL_QID, REAL_TOPIC, Message
 from mqctl.model.names import SCHEDULE_TOPIC
-from mqctl.model.storage_state import FileSource
 from mqctl.model.unavailable import Part
 from mqctl.snapshot.reading import QueueBounds, Reading
 from mqctl.store import config_files as configs

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot, Origin, OriginKind
+from mqctl.errors import MqctlError
+from mqctl.model.config_file import ConfigFileState, FileSource
+from mqctl.model.origin import ObservedFrom, Origin, OriginKind
+from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
+from mqctl.model.storage_state import CheckpointState, CheckpointStatus
 from mqctl.model.unavailable import Part, Unavailable
 from mqctl.snapshot.commit_marks import commit_marks
 from mqctl.snapshot.reading import Reading
 from mqctl.snapshot.store_delay import delay_file_state, delay_state
 from mqctl.snapshot.store_health import storage_state
-from mqctl.snapshot.store_moment import checkpoint_state, config_states, last_moment, store_cluster
+from mqctl.snapshot.store_moment import mtime_ms, store_origin
 from mqctl.snapshot.store_queues import offset_jumps, offset_states, queue_states
 from mqctl.snapshot.store_transactions import transaction_state
 from mqctl.store import config_files as configs
@@ -53,7 +57,7 @@ def gather_store(
         reading.miss(Part.CLOCKS, "the commit log was not read through (--quick)")
     queues = queue_states(reading, with_bytes=deep)
     newest = [queue.last_store_time_ms for queue in queues if queue.last_store_time_ms is not None]
-    moment = last_moment(at_ms, [*newest, *_newest_in_log(report)], checkpoint, files)
+    origin = store_origin(reading, at_ms, [*newest, *_newest_in_log(report)])
     broker = BrokerSnapshot(
         name=broker_name,
         topics=configs.topic_configs(reading.config(configs.TOPICS)),
@@ -61,12 +65,12 @@ def gather_store(
         queues=queues,
         consumer_offsets=offset_states(reading),
         offset_jumps=offset_jumps(reading),
-        delay=delay_state(reading, levels=levels, observed_at_ms=moment[0]),
+        delay=delay_state(reading, levels=levels, observed_at_ms=origin.observed_at_ms),
         transactions=transaction_state(reading, commit_marks(reading) if deep else None),
         storage=storage_state(reading, files=files, checkpoint=checkpoint, report=report),
         unavailable=tuple(reading.gaps),
     )
-    return store_cluster(path, moment, broker)
+    return ClusterSnapshot(origin=origin, brokers=(broker,))
 
 
 def gather_delay_file(path: Path, *, levels: str | None = None, at_ms: int | None = None) -> ClusterSnapshot:
@@ -77,11 +81,45 @@ def gather_delay_file(path: Path, *, levels: str | None = None, at_ms: int | Non
         BadInputError: it is no JSON object of fastjson's dialect.
     """
     state = delay_file_state(path, levels=levels)
-    moment = last_moment(at_ms, [], None, [state.file])
-    origin = Origin(kind=OriginKind.DELAY_FILE, location=str(path), observed_at_ms=moment[0], observed_from=moment[1])
+    origin = Origin(
+        kind=OriginKind.DELAY_FILE,
+        location=str(path),
+        observed_at_ms=mtime_ms(path) if at_ms is None else at_ms,
+        observed_from=ObservedFrom.CONFIG_MTIME if at_ms is None else ObservedFrom.GIVEN,
+    )
     gap = Unavailable(part=Part.DELAY_QUEUES, reason="the file was read by itself, without its schedule queues")
     return ClusterSnapshot(origin=origin, brokers=(BrokerSnapshot(delay=state, unavailable=(gap,)),))
 
 
 def _newest_in_log(report: VerifyReport | None) -> list[int]:
     return [report.last_store_time_ms] if report and report.last_store_time_ms is not None else []
+
+
+def config_states(reading: Reading) -> list[ConfigFileState]:
+    """Returns which file of each configuration counts; those a RocksDB replaces are left out."""
+    replaced = {
+        "config/topics": configs.TOPICS,
+        "config/subscriptionGroups": configs.GROUPS,
+        "config/consumerOffsets": configs.CONSUMER_OFFSETS,
+    }
+    elsewhere = {replaced.get(part.part) for part in reading.store.unreadable}
+    names = [name for name in configs.ALWAYS_THERE if name not in elsewhere]
+    states = [reading.config(name).state for name in names]
+    light = reading.config(configs.LMQ_OFFSETS).state
+    return [*states, *([light] if light.source is not FileSource.NONE else [])]
+
+
+def checkpoint_state(reading: Reading) -> CheckpointState:
+    """Returns what the checkpoint file is worth."""
+    try:
+        found = reading.store.checkpoint()
+    except MqctlError:
+        return CheckpointState(status=CheckpointStatus.UNREADABLE)
+    if found is None:
+        return CheckpointState(status=CheckpointStatus.MISSING)
+    return CheckpointState(
+        status=CheckpointStatus.ZERO if found.is_zero else CheckpointStatus.OK,
+        physic_time_ms=found.physical_time_ms,
+        logics_time_ms=found.queue_time_ms,
+        index_time_ms=found.index_time_ms,
+    )

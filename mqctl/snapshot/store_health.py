@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import os
 
-from mqctl.model.storage_state import (
-    CheckpointState,
-    CommitLogState,
-    ConfigFileState,
-    StorageState,
-)
+from mqctl.model.config_file import ConfigFileState
+from mqctl.model.storage_state import CheckpointState, CommitLogState, StorageState
 from mqctl.snapshot.reading import Reading
 from mqctl.store.verify import VerifyReport
 

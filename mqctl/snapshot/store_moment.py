@@ -1,62 +1,46 @@
-"""The moment at which a store is judged, and the small files that help to tell it."""
+"""The moment at which a store is judged: its own last instant, unless somebody says otherwise."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from mqctl.errors import MqctlError
-from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot, ObservedFrom, Origin, OriginKind
-from mqctl.model.storage_state import CheckpointState, CheckpointStatus, ConfigFileState, FileSource
+from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.snapshot.reading import Reading
-from mqctl.store import config_files as configs
+from mqctl.store.config_files import ALWAYS_THERE
 
 
-def store_cluster(path: Path, moment: tuple[int, ObservedFrom], broker: BrokerSnapshot) -> ClusterSnapshot:
-    """Wraps one broker's state, as of `moment`, into a cluster."""
-    origin = Origin(kind=OriginKind.STORE, location=str(path), observed_at_ms=moment[0], observed_from=moment[1])
-    return ClusterSnapshot(origin=origin, brokers=(broker,))
+def store_origin(reading: Reading, at_ms: int | None, store_times: Iterable[int]) -> Origin:
+    """Returns the origin of a snapshot of a store.
+
+    Args:
+        at_ms: the moment given by the user, None for the store's own: the newest of `store_times`, of the checkpoint's
+            times and of the configuration files' modification times.
+    """
+    directory = reading.store.path
+    moment = (at_ms, ObservedFrom.GIVEN) if at_ms is not None else _last_instant(reading, directory, store_times)
+    return Origin(kind=OriginKind.STORE, location=str(directory), observed_at_ms=moment[0], observed_from=moment[1])
 
 
-def last_moment(
-    at_ms: int | None, store_times: list[int], checkpoint: CheckpointState | None, files: list[ConfigFileState]
-) -> tuple[int, ObservedFrom]:
-    """The store's own last instant: the newest of store times, checkpoint and configuration files."""
-    if at_ms is not None:
-        return at_ms, ObservedFrom.GIVEN
-    flushed = [checkpoint.physic_time_ms, checkpoint.logics_time_ms] if checkpoint else []
+def _last_instant(reading: Reading, directory: Path, store_times: Iterable[int]) -> tuple[int, ObservedFrom]:
+    files = (directory / "config" / name for name in ALWAYS_THERE)
     candidates = [
         *((time, ObservedFrom.STORE_TIME) for time in store_times),
-        *((time, ObservedFrom.CHECKPOINT) for time in flushed if time),
-        *((file.mtime_ms, ObservedFrom.CONFIG_MTIME) for file in files if file.mtime_ms is not None),
+        *((time, ObservedFrom.CHECKPOINT) for time in _flushed_times(reading)),
+        *((mtime_ms(file), ObservedFrom.CONFIG_MTIME) for file in files if file.exists()),
     ]
     return max(candidates, key=lambda pair: pair[0], default=(0, ObservedFrom.CONFIG_MTIME))
 
 
-def config_states(reading: Reading) -> list[ConfigFileState]:
-    """Returns which file of each configuration counts; those a RocksDB replaces are left out."""
-    replaced = {
-        "config/topics": configs.TOPICS,
-        "config/subscriptionGroups": configs.GROUPS,
-        "config/consumerOffsets": configs.CONSUMER_OFFSETS,
-    }
-    elsewhere = {replaced.get(part.part) for part in reading.store.unreadable}
-    names = [name for name in configs.ALWAYS_THERE if name not in elsewhere]
-    states = [reading.config(name).state for name in names]
-    light = reading.config(configs.LMQ_OFFSETS).state
-    return [*states, *([light] if light.source is not FileSource.NONE else [])]
-
-
-def checkpoint_state(reading: Reading) -> CheckpointState:
-    """Returns what the checkpoint file is worth."""
+def _flushed_times(reading: Reading) -> list[int]:
     try:
         found = reading.store.checkpoint()
     except MqctlError:
-        return CheckpointState(status=CheckpointStatus.UNREADABLE)
-    if found is None:
-        return CheckpointState(status=CheckpointStatus.MISSING)
-    return CheckpointState(
-        status=CheckpointStatus.ZERO if found.is_zero else CheckpointStatus.OK,
-        physic_time_ms=found.physical_time_ms,
-        logics_time_ms=found.queue_time_ms,
-        index_time_ms=found.index_time_ms,
-    )
+        return []  # the health of the checkpoint is told elsewhere
+    return [found.physical_time_ms, found.queue_time_ms] if found else []
+
+
+def mtime_ms(file: Path) -> int:
+    """Returns the modification time of `file` in epoch milliseconds."""
+    return file.stat().st_mtime_ns // 1_000_000

@@ -10,7 +10,8 @@ import numpy as np
 from mqctl.errors import MqctlError
 from mqctl.model.message import SHARDING_KEY
 from mqctl.model.names import OFFSET_MOVED_TOPIC
-from mqctl.model.snapshot import ConsumerOffsetState, HotKey, OffsetJump, QueueState
+from mqctl.model.queue_state import ConsumerOffsetState, HotKey, QueueState
+from mqctl.model.snapshot import OffsetJump
 from mqctl.model.unavailable import Part
 from mqctl.snapshot.reading import QueueBounds, Reading
 from mqctl.store.consumequeue import is_filler

@@ -11,16 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mqctl.errors import BadInputError
-from mqctl.model.lag import QueueLag, queue_lags
-from mqctl.model.snapshot import (
-    BrokerSnapshot,
-    ClusterSnapshot,
-    ConsumerOffsetState,
-    ObservedFrom,
-    Origin,
-    OriginKind,
-    QueueState,
-)
+from mqctl.model.lag import LagEvidence, QueueLag, queue_lags
+from mqctl.model.origin import ObservedFrom, Origin, OriginKind
+from mqctl.model.queue_state import ConsumerOffsetState, QueueState
 from mqctl.store.config_files import CONSUMER_OFFSETS, LMQ_OFFSETS, consumer_offsets, lmq_offsets, read_config
 from mqctl.store.directory import StoreDirectory
 
@@ -124,14 +117,16 @@ def cells(store: StoreDirectory, wanted: Wanted) -> list[QueueLag]:
         for each in committed_offsets(store)
         if (not wanted.groups or each.group in wanted.groups) and (not wanted.topics or each.topic in wanted.topics)
     ]
-    broker = BrokerSnapshot(
-        queues=tuple(queue_bounds(store, {each.topic for each in offsets})), consumer_offsets=tuple(offsets)
-    )
     # Ages are the report's business: it knows store times of all messages behind a group.
     origin = Origin(
         kind=OriginKind.STORE, location=str(store.path), observed_at_ms=0, observed_from=ObservedFrom.STORE_TIME
     )
-    return queue_lags(ClusterSnapshot(origin=origin, brokers=(broker,)), system=wanted.system)
+    evidence = LagEvidence(
+        origin=origin,
+        queues=tuple(queue_bounds(store, {each.topic for each in offsets})),
+        consumer_offsets=tuple(offsets),
+    )
+    return queue_lags(evidence, origin.observed_at_ms, system=wanted.system)
 
 
 def ranges(store_path: str, states: Sequence[QueueLag]) -> list[QueueRange]:

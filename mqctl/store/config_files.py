@@ -13,7 +13,7 @@ from typing import Any
 
 from mqctl.errors import NotFoundError
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
-from mqctl.model.storage_state import ConfigFileState, FileSource
+from mqctl.model.config_file import ConfigFileState, FileSource
 from mqctl.protocol.fastjson import FastjsonError, loads
 from mqctl.store.mapped_files import read_file
 

@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from mqctl.errors import BadInputError, MqctlError
+from mqctl.model.config_file import FileSource
 from mqctl.model.damage import Damage, DamageCode, DamageGrade
-from mqctl.model.storage_state import ClockState, FileSource, QueueBehind, UnconfirmedTail
+from mqctl.model.storage_state import ClockState, QueueBehind, UnconfirmedTail
 from mqctl.model.verification import VerificationSummary
 from mqctl.store.config_files import ALWAYS_THERE, CONSUMER_OFFSETS, GROUPS, TOPICS
 from mqctl.store.directory import StoreDirectory

@@ -11,7 +11,9 @@ import pytest
 from mqctl.errors import BadInputError, NotFoundError, StorageError
 from mqctl.model.config import TopicConfig
 from mqctl.model.damage import Damage, DamageCode, DamageGrade
-from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot, ObservedFrom, Origin, OriginKind, QueueState
+from mqctl.model.origin import ObservedFrom, Origin, OriginKind
+from mqctl.model.queue_state import QueueState
+from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.storage_state import StorageState
 from mqctl.model.unavailable import Part, Unavailable
 from mqctl.snapshot.archive import load, save

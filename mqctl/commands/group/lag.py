@@ -75,8 +75,9 @@ def command(
     The time lag is the age of the next message to consume. `lost` counts messages that expired before the group
     consumed them. The whole of a store is judged as of its own last instant unless --at says otherwise.
     """
-    snapshot = gather_lag(store, at_ms=at_ms(at, datetime.now().astimezone()))
-    rows = [row for row in queue_lags(snapshot, system=system) if not topic or row.topic in topic]
+    evidence = gather_lag(store, at_ms=at_ms(at, datetime.now().astimezone()))
+    moment_ms = evidence.origin.observed_at_ms
+    rows = [row for row in queue_lags(evidence, moment_ms, system=system) if not topic or row.topic in topic]
     known = {row.group for row in rows}
     for name in group or ():
         if name not in known:
@@ -86,17 +87,16 @@ def command(
     emit(
         Document(
             schema="group.lag/1",
-            value=LagReport(observed_at_ms=snapshot.origin.observed_at_ms, groups=groups, queues=rows),
+            value=LagReport(observed_at_ms=moment_ms, groups=groups, queues=rows),
             records=rows,
             csv_columns=QUEUE_COLUMNS,
             blocks=[Table(GROUP_COLUMNS, groups), *([Table(QUEUE_COLUMNS, rows)] if group else [])],
         ),
         output,
     )
-    gaps = [gap for broker in snapshot.brokers for gap in broker.unavailable]
-    for gap in gaps:
+    for gap in evidence.unavailable:
         tell(f"mqctl: {gap.part}{f' ({gap.scope})' if gap.scope else ''} not read: {gap.reason}")
-    return ExitCode.IO if gaps else ExitCode.OK
+    return ExitCode.IO if evidence.unavailable else ExitCode.OK
 
 
 def _known_names(known: set[str]) -> str:

@@ -9,18 +9,11 @@ from __future__ import annotations
 import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 
 from mqctl.model.finding import Finding, Value
+from mqctl.model.lang import Lang
 from mqctl.render import units
 from mqctl.render.text import printable
-
-
-class Lang(StrEnum):
-    """Languages of the catalogue."""
-
-    EN = "en"
-    ZH = "zh"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
