@@ -21,6 +21,8 @@ from mqctl.store.mapped_files import MappedFile, mapped_files, nominal_size
 from mqctl.store.records import RecordError, decode_record
 from mqctl.store.walk import Walk, find_record, record_limit, scan, walk
 
+_PAGE_BYTES = 4_096
+
 
 @dataclass(frozen=True, slots=True)
 class LogEnd:
@@ -70,6 +72,12 @@ class CommitLog:
     def file_size_bytes(self) -> int | None:
         """The size files were created with, judged from the files; None when there are none."""
         return nominal_size(self.files)
+
+    @property
+    def capacity(self) -> int | None:
+        """Size of a file that keeps its last eight bytes free; None when it looks like that of a cut copy."""
+        size = self.file_size_bytes
+        return size if size is not None and size % _PAGE_BYTES == 0 else None
 
     @property
     def gaps(self) -> list[FileGap]:
@@ -127,18 +135,18 @@ class CommitLog:
 
     def walk(self, file: MappedFile, start: int = 0) -> Walk:
         """Positions in `file` of the accepted records from byte `start` on, and what ended the walk."""
-        return walk(file.buffer, file.start, start, capacity=self.file_size_bytes)
+        return walk(file.buffer, file.start, start, capacity=self.capacity)
 
     def scan(self, file: MappedFile, start: int = 0) -> Iterator[tuple[Headers | None, Tail | None]]:
         """Walks as `walk` does, yielding header columns chunk by chunk and the tail at last."""
-        return scan(file.buffer, file.start, start, capacity=self.file_size_bytes)
+        return scan(file.buffer, file.start, start, capacity=self.capacity)
 
     def resync(self, file: MappedFile, position: int) -> int | None:
         """Finds the next record behind a damaged spot, by magic and physical offset; None when none follows.
 
         The broker never does this (it cuts the log there); a forensic reader may.
         """
-        limit = record_limit(file.buffer, self.file_size_bytes)
+        limit = record_limit(file.buffer, self.capacity)
         return find_record(file.buffer, file.buffer.data, file.start, position + 1, limit)
 
     def headers(self, physical_offsets: Int64s) -> list[tuple[MappedFile, Headers]]:
@@ -164,7 +172,7 @@ class CommitLog:
         order = np.argsort(physical_offsets, kind="stable")
         ascending = physical_offsets[order]
         for file, found in self.headers(ascending):
-            good = accepted(found, file.start, record_limit(file.buffer, self.file_size_bytes))
+            good = accepted(found, file.start, record_limit(file.buffer, self.capacity))
             at = found.position[good] + file.start
             low, high = np.searchsorted(ascending, at), np.searchsorted(ascending, at, side="right")
             times[order[low]] = found.store_time_ms[good]

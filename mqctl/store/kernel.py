@@ -22,7 +22,7 @@ Int32s: TypeAlias = NDArray[np.int32]
 Int64s: TypeAlias = NDArray[np.int64]
 Mask: TypeAlias = NDArray[np.bool_]
 
-CHUNK_RECORDS = 1 << 14
+CHUNK_RECORDS = 1 << 13
 """Records whose headers are gathered at once: the compact copies stay in the processor's cache."""
 
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mqctl.store.kernel import CHUNK_RECORDS, Headers, Int32s, Int64s, gather
+from mqctl.store.kernel import CHUNK_RECORDS, Headers, Int32s, Int64s, gather, unaligned
 from mqctl.store.layouts import NAME_VALUE_SEPARATOR, PROPERTY_SEPARATOR
 from mqctl.store.mapped_files import Buffer
 
 _WORD = 8
-_SMALLEST_ROW = 32
+_SMALLEST_ROW = 64
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -52,48 +52,46 @@ def property_spans(buffer: Buffer, found: Headers, names: Sequence[str]) -> dict
     for begin in range(0, len(found), CHUNK_RECORDS):
         rows = slice(begin, begin + CHUNK_RECORDS)
         starts, sizes = found.properties_start[rows], found.properties_size[rows]
-        width = _SMALLEST_ROW
+        stride = _SMALLEST_ROW
         floor = 0
         largest = int(sizes.max(initial=0))
         while floor < largest:
-            members = np.flatnonzero((sizes > floor) & (sizes <= width))
+            members = np.flatnonzero((sizes > floor) & (sizes <= stride - 2 * _WORD))
             if len(members):
-                _search(buffer, starts[members], sizes[members], width, rows=begin + members, spans=spans)
-            floor, width = width, width * 2
+                _search(buffer, starts[members], sizes[members], stride, rows=begin + members, spans=spans)
+            floor, stride = stride - 2 * _WORD, stride * 2
     return dict(zip(names, spans.values(), strict=True))
 
 
 def _search(
-    buffer: Buffer, starts: Int64s, sizes: Int32s, width: int, *, rows: Int64s, spans: dict[bytes, Spans]
+    buffer: Buffer, starts: Int64s, sizes: Int32s, stride: int, *, rows: Int64s, spans: dict[bytes, Spans]
 ) -> None:
-    """Searches properties of at most `width` bytes; each becomes a row of a compact matrix behind a separator."""
-    stride = width + _WORD
-    matrix = np.empty((len(rows), stride), dtype=np.uint8)
-    matrix[:, :_WORD] = PROPERTY_SEPARATOR
-    inside = starts + width <= len(buffer)
-    if inside.all():
-        window = np.ndarray((len(buffer) - width + 1,), dtype=f"V{width}", buffer=buffer, strides=(1,))
-        matrix[:, _WORD:] = window[starts].view(np.uint8).reshape(-1, width)
+    """Searches properties of at most `stride` - 16 bytes; each becomes a row of a matrix, behind separators.
+
+    `stride` is a power of two.
+    """
+    begins = starts - _WORD
+    if int(begins.max()) + stride <= len(buffer):
+        window = np.ndarray((len(buffer) - stride + 1,), dtype=f"V{stride}", buffer=buffer, strides=(1,))
+        matrix = window[begins].view(np.uint8).reshape(-1, stride)
     else:
-        matrix[:, _WORD:] = buffer.take(starts[:, None] + np.arange(width), mode="clip")
+        matrix = buffer.take(begins[:, None] + np.arange(stride), mode="clip")
+    matrix[:, :_WORD] = PROPERTY_SEPARATOR
     flat = matrix.reshape(-1)
-    marks = np.flatnonzero(flat <= PROPERTY_SEPARATOR)
-    row, column = np.divmod(marks, stride)
-    kind = flat[marks]
-    column -= _WORD
-    real = (column >= 0) & (column < sizes[row]) & (kind >= NAME_VALUE_SEPARATOR)
-    marks, row, column, kind = marks[real], row[real], column[real], kind[real]
-    parts = np.flatnonzero(kind == NAME_VALUE_SEPARATOR)
-    before = gather(flat, "<u8", marks[parts] - _WORD)
-    ends = _value_ends(row, column, kind, sizes)
+    flat[np.arange(len(rows)) * stride + _WORD + sizes] = PROPERTY_SEPARATOR
+    marks = np.flatnonzero(flat == NAME_VALUE_SEPARATOR)
+    marks = marks[marks >= _WORD]
+    before = gather(flat, "<u8", marks - _WORD)
     for key, span in spans.items():
-        hits = parts[_named(flat, marks[parts], before, key)]
-        value = column[hits] + 1
-        length = ends[hits] - value
-        hits, value, length = hits[length > 0], value[length > 0], length[length > 0]
+        hits = marks[_named(flat, marks, before, key)]
+        row = hits >> (stride.bit_length() - 1)
+        column = (hits & (stride - 1)) - _WORD
+        length = _value_sizes(flat, hits + 1)
+        good = np.flatnonzero((column < sizes[row]) & (length > 0))
+        row, value = row[good], column[good] + 1
         # Rows ascend, so of duplicates the later one is assigned last.
-        span.start[rows[row[hits]]] = starts[row[hits]] + value
-        span.size[rows[row[hits]]] = length
+        span.start[rows[row]] = starts[row] + value
+        span.size[rows[row]] = length[good]
 
 
 def _named(flat: Buffer, marks: Int64s, before: NDArray[np.uint64], key: bytes) -> NDArray[np.bool_]:
@@ -108,19 +106,27 @@ def _named(flat: Buffer, marks: Int64s, before: NDArray[np.uint64], key: bytes) 
     return good
 
 
-def _value_ends(row: Int64s, column: Int64s, kind: NDArray[np.uint8], sizes: Int32s) -> Int64s:
-    """For every mark, the column where the item it lies in ends: at the next 0x02 of the row, or the row's end."""
-    ends = sizes[row].astype(np.int64)
-    if len(row) < 2:
-        return ends
-    same = row[1:] == row[:-1]
-    plain = same & (kind[1:] == PROPERTY_SEPARATOR)
-    ends[:-1][plain] = column[1:][plain]
-    # A value that holds a 0x01 of its own: look further, last mark first.
-    odd = np.flatnonzero(same & (kind[1:] == NAME_VALUE_SEPARATOR))
-    for at in odd[::-1]:
-        ends[at] = ends[at + 1]
-    return ends
+def _value_sizes(flat: Buffer, start: Int64s) -> Int64s:
+    """Counts the bytes from each position to the next 0x02, eight at a time; there is one before the buffer ends."""
+    words = unaligned(flat, "<u8")
+    sizes = np.zeros(len(start), dtype=np.int64)
+    rows = np.arange(len(start))
+    while len(rows):
+        # The lowest zero byte of `word` is where the separator was; its highest bit survives.
+        word = words[start[rows] + sizes[rows]].astype(np.uint64) ^ _SEPARATORS
+        zero = (word - _LOW_BITS) & ~word & _HIGH_BITS
+        lowest = zero & (~zero + np.uint64(1))
+        # The exponent of a power of two tells the bit: 7 of byte 0, 15 of byte 1, ...
+        bit = (lowest.astype(np.float64).view(np.int64) >> 52) - 1023
+        hit = zero != 0
+        sizes[rows] += np.where(hit, bit >> 3, _WORD)
+        rows = rows[~hit]
+    return sizes
+
+
+_SEPARATORS = np.uint64(0x0202020202020202)
+_LOW_BITS = np.uint64(0x0101010101010101)
+_HIGH_BITS = np.uint64(0x8080808080808080)
 
 
 @dataclass(frozen=True, slots=True)

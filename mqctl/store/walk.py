@@ -14,11 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from mqctl.store import layouts as lay
-from mqctl.store.kernel import Headers, Int64s, Stop, Tail, accepted, classify, gather, header_chunks
+from mqctl.store.kernel import Headers, Int64s, Stop, Tail, accepted, classify, header_chunks, unaligned
 from mqctl.store.mapped_files import Buffer
 
-WINDOW_BYTES = 32 << 20
-LANE_BYTES = 32 << 10
+WINDOW_BYTES = 128 << 20
+LANE_BYTES = 128 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def scan(
 def _window(buffer: Buffer, file_start: int, cursor: int, limit: int) -> tuple[Int64s, int]:
     """Hops from `cursor` through one window; returns the positions visited and where the chain stands then."""
     end = min(cursor + WINDOW_BYTES, len(buffer))
-    starts = _split(buffer, file_start, cursor, end)
+    starts, end = _split(buffer, file_start, cursor, end)
     bounds = np.append(starts[1:], end)
     visited, last = _hop(buffer, starts, bounds, limit)
     # Pieces join where a lane ended exactly on the next lane's start.
@@ -90,17 +90,22 @@ def _window(buffer: Buffer, file_start: int, cursor: int, limit: int) -> tuple[I
     return cut, int(last[broken])
 
 
-def _split(buffer: Buffer, file_start: int, cursor: int, end: int) -> Int64s:
-    """Chooses record starts in (cursor, end) by which the window is cut, `cursor` first."""
+def _split(buffer: Buffer, file_start: int, cursor: int, end: int) -> tuple[Int64s, int]:
+    """Chooses record starts in (cursor, end) by which the window is cut, `cursor` first.
+
+    Returns them and the window's end, drawn in to where a whole lane shows no record: the unwritten rest of a file.
+    """
     starts = [cursor]
     view = buffer.data
     for goal in range(cursor + LANE_BYTES, end, LANE_BYTES):
         if goal <= starts[-1]:
             continue
         found = find_record(buffer, view, file_start, goal, min(goal + LANE_BYTES, end))
-        if found is not None:
-            starts.append(found)
-    return np.array(starts, dtype=np.int64)
+        if found is None:
+            end = min(goal + LANE_BYTES, end)
+            break
+        starts.append(found)
+    return np.array(starts, dtype=np.int64), end
 
 
 def find_record(buffer: Buffer, view: memoryview, file_start: int, begin: int, end: int) -> int | None:
@@ -108,7 +113,7 @@ def find_record(buffer: Buffer, view: memoryview, file_start: int, begin: int, e
 
     A record copied into a body is passed over, for its physical offset is another.
     """
-    block = 4 << 10
+    block = 512
     while begin < end:
         stop = min(begin + block, end)
         piece = bytes(view[begin + 4 : stop + 40])
@@ -133,31 +138,32 @@ def _hop(buffer: Buffer, starts: Int64s, bounds: Int64s, limit: int) -> tuple[In
     Only magic, size and room for a header decide here; the headers' full test follows on what was collected.
     """
     last = starts.copy()
-    alive = np.arange(len(starts))
-    cursor, bound = starts, bounds
-    room = min(limit, len(buffer) - 4) - lay.HEADER_BYTES
+    if len(buffer) < lay.HEADER_BYTES:
+        return np.empty(0, dtype=np.int64), last
+    heads = unaligned(buffer, ">i8")
+    bounds = np.minimum(bounds, min(limit, len(buffer)) - lay.HEADER_BYTES + 1)
+    alive = np.flatnonzero(starts < bounds)
+    cursor, bound = starts[alive], bounds[alive]
     visited: list[Int64s] = []
     while len(alive):
-        head = gather(buffer, ">u8", cursor).astype(np.uint64)
-        size = (head >> np.uint64(32)).astype(np.int64)
-        magic = head & _LOW
-        ok = (magic == _V1) | (magic == _V2)
-        ok &= (size >= lay.SMALLEST_RECORD_BYTES) & (cursor + size <= limit) & (cursor <= room)
-        if ok.all():
-            visited.append(cursor)
-            cursor = cursor + size
-        else:
-            last[alive] = cursor
-            alive, bound, cursor = alive[ok], bound[ok], cursor[ok]
-            visited.append(cursor)
-            cursor = cursor + size[ok]
+        head = heads[cursor].astype(np.int64)
+        size = head >> 32
+        following = cursor + size
+        ok = (head & _MAGIC_MASK) == _MAGIC_COMMON
+        ok &= size >= lay.SMALLEST_RECORD_BYTES
+        ok &= following <= limit
+        if not ok.all():
+            last[alive[~ok]] = cursor[~ok]
+            alive, bound, cursor, following = alive[ok], bound[ok], cursor[ok], following[ok]
+        visited.append(cursor)
+        cursor = following
         on = cursor < bound
         if not on.all():
-            last[alive] = cursor
+            last[alive[~on]] = cursor[~on]
             alive, bound, cursor = alive[on], bound[on], cursor[on]
-    return np.concatenate(visited), last
+    return (np.concatenate(visited) if visited else np.empty(0, dtype=np.int64)), last
 
 
-_LOW = np.uint64(0xFFFFFFFF)
-_V1 = np.uint64(lay.MAGIC_V1 & 0xFFFFFFFF)
-_V2 = np.uint64(lay.MAGIC_V2 & 0xFFFFFFFF)
+# What the two magics have in common; which of them it is, `accepted` looks at.
+_MAGIC_MASK = np.int64(0xFFFFFFF3)
+_MAGIC_COMMON = np.int64(lay.MAGIC_V1 & 0xFFFFFFF3)

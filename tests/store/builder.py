@@ -86,7 +86,7 @@ class StoreBuilder:
 
     commit_log_file_bytes: int = 1 << 16
     queue_file_entries: int = 100
-    index_slots: int = 16
+    index_slots: int = 1_024
     index_entries: int = 4_096
     log_start: int = 0
     log: bytearray = field(default_factory=bytearray)
