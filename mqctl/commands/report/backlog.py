@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -91,7 +92,7 @@ def command(
     Counts what the store still holds at or above each group's offset. `lost` expired before it was consumed; `lead
     nowhere` are queue entries without a message in the commit log. Runs on Spark (pip install 'mqctl[spark]').
     """
-    from mqctl.spark.planning import Wanted, open_store
+    from mqctl.spark.planning import Wanted, committed_offsets, open_store
     from mqctl.spark.session import SessionSettings, open_session
 
     settings = SessionSettings(
@@ -100,8 +101,8 @@ def command(
     paths = tuple(str(path.absolute()) for path in store) if settings.is_local else tuple(map(str, store))
     wanted = Wanted(paths, tuple(group or ()), tuple(topic or ()), system=system)
     if settings.is_local:  # the workers see what we see: no need to start a JVM to say that it is not there
-        for path in paths:
-            open_store(path)
+        known = {each.group for path in paths for each in committed_offsets(open_store(path))}
+        _require_groups(group or (), known, paths)
     if sys.stderr.isatty():
         tell("mqctl: starting Spark")
     with open_session(settings) as spark:
@@ -109,9 +110,8 @@ def command(
 
         rows = backlog_rows(spark, wanted, BacklogBy(by))
         unread = unread_batch_topics(paths) if settings.is_local else []
-    if by is not By.TAG:  # a group without messages behind it has no tags
-        for name in set(group or ()) - {row.group for row in rows}:
-            raise NotFoundError(f"no consumer group {name} with offsets in {', '.join(paths)}")
+    if not settings.is_local and by is not By.TAG:  # a group without messages behind it has no tags
+        _require_groups(group or (), {row.group for row in rows}, paths)
     columns = (*_WHERE[by], *_SUMS, *(() if by is By.TAG else _STATES))
     emit(
         Document(
@@ -125,6 +125,16 @@ def command(
     for name in unread:
         tell(f"mqctl: {name} not read: its messages are in a batch consume queue")
     return ExitCode.IO if unread else ExitCode.OK
+
+
+def _require_groups(wanted: Iterable[str], known: Set[str], paths: Sequence[str]) -> None:
+    shown = ", ".join(sorted(known)[:10])
+    for name in wanted:
+        if name not in known:
+            raise NotFoundError(
+                f"no consumer group {name} with offsets in {', '.join(paths)}",
+                remedy=f"groups with offsets: {shown}" if shown else "no group has offsets there",
+            )
 
 
 def _setting(text: str) -> tuple[str, str]:
