@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from mqctl.errors import BadInputError, ExitCode, MqctlError, NotFoundError
+from mqctl.model.config_file import FileSource
 from mqctl.model.damage import Damage, DamageCode, DamageGrade
-from mqctl.model.storage_state import FileSource
 from mqctl.store.consumequeue import written_entries, written_entries_linear
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.index_file import IndexFile

@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mqctl.model.config_file import FileSource
 from mqctl.model.damage import DamageCode, DamageGrade
-from mqctl.model.storage_state import FileSource, QueueBehind, UnconfirmedTail
+from mqctl.model.storage_state import QueueBehind, UnconfirmedTail
 from mqctl.store.config_files import consumer_offsets, delay_offsets, group_configs, topic_configs
 from mqctl.store.consumequeue import written_entries, written_entries_linear
 from mqctl.store.directory import StoreDirectory
