@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mqctl.errors import BadInputError
@@ -179,6 +179,7 @@ LONG = st.integers(-(2**63), 2**63 - 1)
 QUEUES = st.builds(MessageQueue, topic=NAMES, broker_name=NAMES, queue_id=st.integers(0, 2**31 - 1))
 
 
+@settings(deadline=None)
 @given(
     st.dictionaries(
         QUEUES,
@@ -192,6 +193,7 @@ def test_consume_stats_survive_the_wire(table: dict[MessageQueue, OffsetWrapper]
     assert ConsumeStats.from_bytes(stats.to_bytes()) == stats
 
 
+@settings(deadline=None)
 @given(st.sampled_from(sorted(BODIES)), st.binary(max_size=60) | st.text("{}[]:\"'0,$ref.").map(str.encode))
 def test_garbage_raises_only_declared_errors(name: str, data: bytes) -> None:
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mqctl.protocol.codes import Language
@@ -161,6 +161,7 @@ COMMANDS = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(COMMANDS, max_size=5), st.data())
 def test_commands_survive_any_fragmentation(commands: list[RemotingCommand], data: st.DataObject) -> None:
     stream = b"".join(encode(command) for command in commands)
@@ -173,6 +174,7 @@ def test_commands_survive_any_fragmentation(commands: list[RemotingCommand], dat
     assert decoder.pending_bytes == 0
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200), st.integers(0, 2), st.integers(0, 60))
 def test_garbage_raises_only_the_declared_error(data: bytes, kind: int, header_bytes: int) -> None:
     frame = struct.pack(">iI", 4 + len(data), kind << 24 | header_bytes) + data

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mqctl.model.message import Message
@@ -101,6 +101,7 @@ FIELDS: dict[str, Any] = {
 }  # fmt: skip
 
 
+@settings(deadline=None)
 @given(st.builds(Message, **FIELDS), st.sampled_from([MAGIC_V1, MAGIC_V2]), st.booleans())
 def test_records_round_trip(message: Message, magic: int, trailing: bool) -> None:
     data = encode_message(message, magic=magic, trailing_separator=trailing)
@@ -110,6 +111,7 @@ def test_records_round_trip(message: Message, magic: int, trailing: bool) -> Non
     assert decoded.size_bytes == len(data)
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=150))
 def test_garbage_is_no_record(data: bytes) -> None:
     for read in (decode_messages, decode_batch):

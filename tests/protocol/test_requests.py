@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mqctl.protocol.codes import (
@@ -124,6 +124,7 @@ def test_every_declaration_is_well_formed() -> None:
     assert len(lines) == len(REQUESTS)
 
 
+@settings(deadline=None)
 @given(st.integers(-(2**31), 2**31 - 1), st.sampled_from(SerializeType), st.text(max_size=20))
 def test_requests_survive_the_wire(queue_id: int, serialize_type: SerializeType, topic: str) -> None:
     topic = topic.encode("utf-8", "replace").decode() or "T"
