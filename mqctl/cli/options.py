@@ -10,7 +10,6 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.emit import Output, tell
-from mqctl.cli.times import parse_instant
 from mqctl.model.lang import Lang
 
 
@@ -76,6 +75,8 @@ def at_ms(text: str | None, now: datetime) -> int | None:
     """Parses the value of `--at` and echoes the instant to stderr; None when the option was not given."""
     if text is None:
         return None
+    from mqctl.cli.times import parse_instant
+
     moment = parse_instant(text, now)
     tell(f"mqctl: judged as of {moment.text}")
     return moment.epoch_ms

@@ -9,24 +9,12 @@ from dataclasses import dataclass
 
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.model.delay_state import DelayState
+from mqctl.model.offset_jump import OffsetJump
 from mqctl.model.origin import Origin
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState
 from mqctl.model.storage_state import StorageState
 from mqctl.model.transaction_state import TransactionState
 from mqctl.model.unavailable import Part, Unavailable
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OffsetJump:
-    """A forced offset change that the broker recorded in OFFSET_MOVED_EVENT (PULL_OFFSET_MOVED answers)."""
-
-    group: str
-    topic: str
-    queue_id: int
-    broker_name: str | None
-    requested_offset: int
-    corrected_offset: int
-    store_time_ms: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,8 +15,9 @@ from mqctl.snapshot.commit_marks import commit_marks
 from mqctl.snapshot.reading import Reading
 from mqctl.snapshot.store_delay import delay_file_state, delay_state
 from mqctl.snapshot.store_health import storage_state
+from mqctl.snapshot.store_jumps import offset_jumps
 from mqctl.snapshot.store_moment import mtime_ms, store_origin
-from mqctl.snapshot.store_queues import offset_jumps, offset_states, queue_states
+from mqctl.snapshot.store_queues import offset_states, queue_states
 from mqctl.snapshot.store_transactions import transaction_state
 from mqctl.store import config_files as configs
 from mqctl.store.directory import StoreDirectory

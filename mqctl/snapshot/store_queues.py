@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 
 import numpy as np
 
 from mqctl.errors import MqctlError
 from mqctl.model.message import SHARDING_KEY
-from mqctl.model.names import OFFSET_MOVED_TOPIC
 from mqctl.model.queue_state import ConsumerOffsetState, HotKey, QueueState
-from mqctl.model.snapshot import OffsetJump
-from mqctl.model.unavailable import Part
 from mqctl.snapshot.reading import QueueBounds, Reading
 from mqctl.store.consumequeue import is_filler
 
 _SAMPLE = 400
 _HOT_FACTOR = 2
-_MAX_JUMPS = 10_000
 
 
 def queue_states(reading: Reading, *, with_bytes: bool) -> tuple[QueueState, ...]:
@@ -118,37 +113,3 @@ def offset_states(reading: Reading) -> tuple[ConsumerOffsetState, ...]:
             )
         )
     return tuple(states)
-
-
-def offset_jumps(reading: Reading) -> tuple[OffsetJump, ...]:
-    """Returns the forced offset changes that the broker recorded in OFFSET_MOVED_EVENT, the newest last."""
-    jumps = []
-    for (topic, _), bounds in reading.bounds.items():
-        if topic != OFFSET_MOVED_TOPIC:
-            continue
-        _, entries = reading.entries(bounds, bounds.max_offset - _MAX_JUMPS)
-        for physical in entries["physical_offset"].tolist():
-            jump = _jump(reading, physical)
-            if jump is None:
-                reading.miss(Part.OFFSET_JUMPS, "the event cannot be read", scope=f"physical offset {physical}")
-            else:
-                jumps.append(jump)
-    return tuple(jumps)
-
-
-def _jump(reading: Reading, physical_offset: int) -> OffsetJump | None:
-    try:
-        message = reading.store.commit_log.record_at(physical_offset)
-        event = json.loads(message.body)
-        queue = event["messageQueue"]
-        return OffsetJump(
-            group=str(event["consumerGroup"]),
-            topic=str(queue["topic"]),
-            queue_id=int(queue["queueId"]),
-            broker_name=queue.get("brokerName"),
-            requested_offset=int(event["offsetRequest"]),
-            corrected_offset=int(event["offsetNew"]),
-            store_time_ms=message.store_time_ms,
-        )
-    except (MqctlError, ValueError, KeyError, TypeError):
-        return None

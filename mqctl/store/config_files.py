@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mqctl.errors import NotFoundError
-from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.model.config_file import ConfigFileState, FileSource
 from mqctl.protocol.fastjson import FastjsonError, loads
 from mqctl.store.mapped_files import read_file
+
+if TYPE_CHECKING:
+    from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 
 TOPICS = "topics.json"
 GROUPS = "subscriptionGroup.json"
@@ -88,6 +90,8 @@ def topic_configs(file: ConfigFile) -> tuple[TopicConfig, ...]:
 
 
 def _topic(name: str, item: Table) -> TopicConfig:
+    from mqctl.model.config import TopicConfig
+
     return TopicConfig(
         name=name,
         read_queue_count=_int(item.get("readQueueNums"), 16),
@@ -108,6 +112,8 @@ def group_configs(file: ConfigFile) -> tuple[SubscriptionGroupConfig, ...]:
 
 
 def _group(name: str, item: Table, forbidden: Table) -> SubscriptionGroupConfig:
+    from mqctl.model.config import SubscriptionGroupConfig
+
     policy = _object(item.get("groupRetryPolicy"))
     waits = _object(policy.get("customizedRetryPolicy")).get("next")
     subscriptions = item.get("subscriptionDataSet")

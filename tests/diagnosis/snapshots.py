@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
+from mqctl.model.config_file import ConfigFileState, FileSource
 from mqctl.model.damage import Damage, DamageCode, DamageGrade
 from mqctl.model.delay_level import DEFAULT_TABLE
 from mqctl.model.delay_state import (
@@ -15,24 +16,15 @@ from mqctl.model.delay_state import (
     HeadProblem,
     LevelTableSource,
 )
-from mqctl.model.snapshot import (
-    BrokerSnapshot,
-    ClusterSnapshot,
-    ConsumerOffsetState,
-    HotKey,
-    ObservedFrom,
-    OffsetJump,
-    Origin,
-    OriginKind,
-    QueueState,
-)
+from mqctl.model.offset_jump import OffsetJump
+from mqctl.model.origin import ObservedFrom, Origin, OriginKind
+from mqctl.model.queue_state import ConsumerOffsetState, HotKey, QueueState
+from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.storage_state import (
     CheckpointState,
     CheckpointStatus,
     ClockState,
     CommitLogState,
-    ConfigFileState,
-    FileSource,
     QueueBehind,
     StorageState,
     UnconfirmedTail,

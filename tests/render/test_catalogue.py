@@ -9,7 +9,8 @@ import pytest
 
 from mqctl.diagnosis import RULES, diagnose
 from mqctl.model.finding import Evidence, Finding, Severity, Subject, SubjectKind
-from mqctl.render.messages import Lang, _texts, evidence_text, explain, phrase, sentences, title, written
+from mqctl.model.lang import Lang
+from mqctl.render.messages import _texts, evidence_text, explain, phrase, sentences, title, written
 from tests.diagnosis.snapshots import DOUBLE_FAULTS, FAULTS, Fault, cluster
 
 ALL_FAULTS = [*FAULTS, *(fault for fault, _ in DOUBLE_FAULTS)]

@@ -9,17 +9,25 @@ import pytest
 
 from mqctl.diagnosis import Diagnosis, diagnose
 from mqctl.errors import BadInputError, NotFoundError
-from mqctl.model.lag import group_lags, queue_lags
-from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot, ObservedFrom, OriginKind
+from mqctl.model.lag import LagEvidence, QueueLag, group_lags, queue_lags
+from mqctl.model.origin import ObservedFrom, OriginKind
+from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.storage_state import CheckpointStatus
 from mqctl.model.unavailable import Part
 from mqctl.snapshot.archive import load, save
-from mqctl.snapshot.store_gatherer import gather_delay_file, gather_lag, gather_store
+from mqctl.snapshot.lag_gatherer import gather_lag
+from mqctl.snapshot.store_gatherer import gather_delay_file, gather_store
 
 Stores = Callable[[str], Path]
 CLEAN, KILLED, RECOVERED = "store-clean", "store-killed", "store-killed-recovered-clean"
 ROLLED, FIVE, ROCKS = "store-rolled-clean", "store-5.3.3", "store-5.3.3-rocksdb-auth"
 ALL = [CLEAN, KILLED, RECOVERED, ROLLED, FIVE, ROCKS]
+
+
+def lags(source: ClusterSnapshot | LagEvidence, *, system: bool = False) -> list[QueueLag]:
+    """The lag of every group in the only broker of a store."""
+    broker = source.brokers[0] if isinstance(source, ClusterSnapshot) else source
+    return queue_lags(broker, source.origin.observed_at_ms, system=system)
 
 
 def broker_of(snapshot: ClusterSnapshot) -> BrokerSnapshot:
@@ -57,7 +65,7 @@ def test_the_recovered_store_has_the_bounds_and_lags_that_mqadmin_printed(golden
     # mqadmin topicStatus after recovery, before the last 21 messages of the recording.
     assert [queues[("TopicKill", number)].min_offset for number in range(4)] == [0, 0, 0, 0]
     assert all(queues[("TopicKill", number)].max_offset >= bound for number, bound in enumerate((295, 295, 295, 293)))
-    rows = [row for row in queue_lags(snapshot) if row.group == "GC_kill" and row.topic == "TopicKill"]
+    rows = [row for row in lags(snapshot) if row.group == "GC_kill" and row.topic == "TopicKill"]
     assert [row.consumer_offset for row in rows] == [167, 167, 167, 163]
     delay = broker_of(snapshot).delay
     assert delay is not None
@@ -77,7 +85,7 @@ def test_the_recovered_store_lags_as_mqadmin_consumer_progress(golden_store: Sto
             recorded[int(queue_id)] = (int(end), int(offset), int(lag))
     rows = {
         row.queue_id: (row.broker_offset, row.consumer_offset, row.lag_count)
-        for row in queue_lags(gather_lag(golden_store(RECOVERED)))
+        for row in lags(gather_lag(golden_store(RECOVERED)))
         if (row.group, row.topic) == ("GC_kill", "TopicKill")
     }
     assert rows == recorded
@@ -90,7 +98,7 @@ def test_rolled_and_deleted_files_set_the_bounds(golden_store: Stores) -> None:
         (0, 1500),
         (0, 1500),
     ]
-    assert [row.lag_count for row in queue_lags(snapshot) if row.topic == "TopicRoll"] == [0, 0]
+    assert [row.lag_count for row in lags(snapshot) if row.topic == "TopicRoll"] == [0, 0]
     assert found(diagnose(snapshot)) == set()
 
 
@@ -112,7 +120,7 @@ def test_the_clean_store_shows_its_groups_true_state(golden_store: Stores) -> No
         ("MQ722", "GP_txn"),
     }
     assert diagnosis.exit_code() == 2
-    totals = {(total.group, total.topic): total.lag_count for total in group_lags(queue_lags(snapshot))}
+    totals = {(total.group, total.topic): total.lag_count for total in group_lags(lags(snapshot))}
     assert totals[("GC_lite", "TopicKeys")] == 8
     assert totals[("GC_incons", "TopicTest")] == 37
     assert totals[("GC_normal", "TopicTest")] == 0
@@ -170,10 +178,8 @@ def test_gathering_changes_nothing_in_the_store(name: str, store_copy: Stores) -
 @pytest.mark.parametrize("name", ALL)
 def test_the_short_way_to_lag_agrees_with_the_long_one(name: str, golden_store: Stores) -> None:
     long, short = gather_store(golden_store(name)), gather_lag(golden_store(name))
-    pick = [(row.group, row.topic, row.queue_id, row.lag_count, row.next_store_time_ms) for row in queue_lags(long)]
-    assert pick == [
-        (row.group, row.topic, row.queue_id, row.lag_count, row.next_store_time_ms) for row in queue_lags(short)
-    ]
+    pick = [(row.group, row.topic, row.queue_id, row.lag_count, row.next_store_time_ms) for row in lags(long)]
+    assert pick == [(row.group, row.topic, row.queue_id, row.lag_count, row.next_store_time_ms) for row in lags(short)]
 
 
 def test_a_quick_look_says_what_it_left_out(golden_store: Stores) -> None:
