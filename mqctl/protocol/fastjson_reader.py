@@ -10,9 +10,10 @@ import re
 
 from mqctl.protocol.fastjson import MAX_DEPTH, FastjsonError, ObjectKey
 
-_BLANK = re.compile(r"(?:\s+|/\*.*?\*/|//[^\n]*)*", re.DOTALL)
-_DOUBLE = re.compile(r'"((?:[^"\\]+|\\.)*)"', re.DOTALL)
-_SINGLE = re.compile(r"'((?:[^'\\]+|\\.)*)'", re.DOTALL)
+# Possessive repeats: with plain ones a string that never ends costs exponential time.
+_BLANK = re.compile(r"(?:\s++|/\*.*?\*/|//[^\n]*+)*+", re.DOTALL)
+_DOUBLE = re.compile(r'"((?:[^"\\]++|\\.)*+)"', re.DOTALL)
+_SINGLE = re.compile(r"'((?:[^'\\]++|\\.)*+)'", re.DOTALL)
 _NUMBER = re.compile(r"(-?(?:\d+(\.\d*)?|(\.)\d+)([eE][-+]?\d+)?)[LlSsBbFfDd]?")
 _NAME = re.compile(r"[^\W\d][\w$]*|\$[\w$]*")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mqctl.protocol.fastjson import FastjsonError, ObjectKey, dump_bytes, dumps, java_double, loads, queue_key
@@ -113,6 +113,12 @@ def test_errors_name_the_place(text: str, line: int, column: int) -> None:
     assert caught.value.reason
 
 
+@pytest.mark.parametrize("quote", ["'", '"'])
+def test_a_string_without_end_is_refused_at_once(quote: str) -> None:
+    with pytest.raises(FastjsonError, match="no end"):
+        loads("{a:" + quote + "0" * 100_000 + r"\n" * 1000)
+
+
 @pytest.mark.parametrize("text", ["[" * 100_000, "{a:" * 5000, "{0:" * 5000 + "1" + "}" * 5000])
 def test_depth_is_limited(text: str) -> None:
     with pytest.raises(FastjsonError):
@@ -185,11 +191,13 @@ def _without_nulls(value: object) -> object:
     return value
 
 
+@settings(deadline=None)
 @given(VALUES, st.booleans())
 def test_round_trip(value: object, pretty: bool) -> None:
     assert loads(dumps(value, pretty=pretty)) == _without_nulls(value)
 
 
+@settings(deadline=None)
 @given(st.text(st.sampled_from("{}[]:,\"'\\01ab \n$ref./*-eu"), max_size=40))
 def test_garbage_raises_only_the_declared_error(text: str) -> None:
     try:
