@@ -1,0 +1,30 @@
+"""Errors that cross the JVM as text."""
+
+from __future__ import annotations
+
+import pytest
+
+from mqctl.errors import BadInputError, NotFoundError, StorageError
+from mqctl.spark.carried import CarriedError, carrying, delivered_error
+
+
+def test_error_arrives_with_its_kind_parts_and_host() -> None:
+    with pytest.raises(CarriedError) as caught, carrying():
+        raise BadInputError("read the store", reason="it is » none", remedy="name another")
+    stack = f"org.apache.spark.SparkException: Job aborted\n  File x\nCarriedError: {caught.value}\n\n\tat java.lang"
+    error = delivered_error(stack)
+    assert type(error) is BadInputError
+    assert (error.problem, error.remedy) == ("read the store", "name another")
+    assert error.reason.startswith("it is » none (on ")
+
+
+def test_error_without_a_reason_tells_the_host() -> None:
+    error = delivered_error(str(CarriedError(NotFoundError("open it"), "worker-7")))
+    assert (type(error), error.reason) == (NotFoundError, "on worker-7")
+
+
+@pytest.mark.parametrize("text", ["Job aborted\n\n  Python worker died", "", "x mqctl-error:bm9uc2Vuc2U=: y"])
+def test_anything_else_is_a_storage_error_in_sparks_words(text: str) -> None:
+    error = delivered_error(text)
+    assert type(error) is StorageError
+    assert all(line.strip() in error.reason for line in text.splitlines())
