@@ -56,17 +56,8 @@ def option_catalog() -> str:
         "",
         "from __future__ import annotations",
         "",
-        "from typing import NamedTuple",
-        "",
-        "",
-        "class Option(NamedTuple):",
-        '    """One option: what it is for, and the values it takes where they are fixed."""',
-        "",
-        "    summary: str",
-        "    choices: tuple[str, ...] = ()",
-        "",
-        "",
-        "OPTIONS: dict[str, dict[str, Option]] = {",
+        "# Name of the option -> what it is for, and the values it takes where they are fixed.",
+        "OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {",
     ]
     for entry in catalog.ENTRIES:
         lines.append(f'    "{" ".join(entry.path)}": {{')
@@ -74,8 +65,7 @@ def option_catalog() -> str:
             summary = _first_sentence(parameter.help or "")
             choices = tuple(getattr(parameter.type, "choices", ()) or ())
             values = "".join(f"{_quote(str(getattr(choice, 'value', choice)))}, " for choice in choices)
-            tail = f", ({values})" if choices else ""
-            lines.extend(f"        {_quote(name)}: Option({_quote(summary)}{tail})," for name in names)
+            lines.extend(f"        {_quote(name)}: ({_quote(summary)}, ({values}))," for name in names)
         lines.append("    },")
     return _formatted("\n".join([*lines, "}", ""]))
 

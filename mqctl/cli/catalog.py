@@ -6,14 +6,11 @@ when it runs. Keep it free of imports that cost time.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 Path = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class Entry:
-    """One command.
+    """One command. A plain class: dataclasses would double the cost of a Tab.
 
     Attributes:
         path: words after `mqctl`, for instance `("group", "lag")`.
@@ -21,9 +18,12 @@ class Entry:
         impact: `reads`, `changes` or `destroys`: what the command may do to a cluster or its files.
     """
 
-    path: Path
-    summary: str
-    impact: str = "reads"
+    __slots__ = ("impact", "path", "summary")
+
+    def __init__(self, path: Path, summary: str, impact: str = "reads") -> None:
+        self.path = path
+        self.summary = summary
+        self.impact = impact
 
     @property
     def module(self) -> str:

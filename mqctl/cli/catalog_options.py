@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-
-class Option(NamedTuple):
-    """One option: what it is for, and the values it takes where they are fixed."""
-
-    summary: str
-    choices: tuple[str, ...] = ()
-
-
-OPTIONS: dict[str, dict[str, Option]] = {
+# Name of the option -> what it is for, and the values it takes where they are fixed.
+OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
     "doctor": {
-        "--store": Option("A broker's store directory (or a copy of one)."),
-        "--snapshot": Option("A saved snapshot instead of a store directory."),
-        "--only": Option("Only these rules."),
-        "--skip": Option("Leave these rules out."),
-        "--fail-on": Option(
+        "--store": ("A broker's store directory (or a copy of one).", ()),
+        "--snapshot": ("A saved snapshot instead of a store directory.", ()),
+        "--only": ("Only these rules.", ()),
+        "--skip": ("Leave these rules out.", ()),
+        "--fail-on": (
             "Milder findings are shown but do not change the exit code.",
             (
                 "info",
@@ -27,19 +18,19 @@ OPTIONS: dict[str, dict[str, Option]] = {
                 "fatal",
             ),
         ),
-        "--explain": Option("Show each finding's evidence in full."),
-        "--quick": Option("Skip the pass over the whole commit log."),
-        "--at": Option("Judge as of this time: ISO, epoch milliseconds, `now`, `-2h`, `yesterday 10:00`."),
-        "--levels": Option("The broker's messageDelayLevel, when it is not the default `1s 5s 10s ."),
-        "--broker-name": Option("Name of the broker the store belongs to."),
-        "--lang": Option(
+        "--explain": ("Show each finding's evidence in full.", ()),
+        "--quick": ("Skip the pass over the whole commit log.", ()),
+        "--at": ("Judge as of this time: ISO, epoch milliseconds, `now`, `-2h`, `yesterday 10:00`.", ()),
+        "--levels": ("The broker's messageDelayLevel, when it is not the default `1s 5s 10s .", ()),
+        "--broker-name": ("Name of the broker the store belongs to.", ()),
+        "--lang": (
             "Language of sentences.",
             (
                 "en",
                 "zh",
             ),
         ),
-        "-o": Option(
+        "-o": (
             "Format of the answer on stdout.",
             (
                 "table",
@@ -50,7 +41,7 @@ OPTIONS: dict[str, dict[str, Option]] = {
                 "csv",
             ),
         ),
-        "--output": Option(
+        "--output": (
             "Format of the answer on stdout.",
             (
                 "table",
@@ -61,22 +52,22 @@ OPTIONS: dict[str, dict[str, Option]] = {
                 "csv",
             ),
         ),
-        "--no-color": Option("No colours, whatever the terminal."),
+        "--no-color": ("No colours, whatever the terminal.", ()),
     },
     "delay check": {
-        "--store": Option("A broker's store directory (or a copy of one)."),
-        "--snapshot": Option("A saved snapshot instead of a store directory."),
-        "--file": Option("A delayOffset.json by itself, without its queues."),
-        "--levels": Option("The broker's messageDelayLevel, when it is not the default `1s 5s 10s ."),
-        "--at": Option("Judge as of this time: ISO, epoch milliseconds, `now`, `-2h`, `yesterday 10:00`."),
-        "--lang": Option(
+        "--store": ("A broker's store directory (or a copy of one).", ()),
+        "--snapshot": ("A saved snapshot instead of a store directory.", ()),
+        "--file": ("A delayOffset.json by itself, without its queues.", ()),
+        "--levels": ("The broker's messageDelayLevel, when it is not the default `1s 5s 10s .", ()),
+        "--at": ("Judge as of this time: ISO, epoch milliseconds, `now`, `-2h`, `yesterday 10:00`.", ()),
+        "--lang": (
             "Language of sentences.",
             (
                 "en",
                 "zh",
             ),
         ),
-        "-o": Option(
+        "-o": (
             "Format of the answer on stdout.",
             (
                 "table",
@@ -87,7 +78,7 @@ OPTIONS: dict[str, dict[str, Option]] = {
                 "csv",
             ),
         ),
-        "--output": Option(
+        "--output": (
             "Format of the answer on stdout.",
             (
                 "table",
@@ -98,17 +89,17 @@ OPTIONS: dict[str, dict[str, Option]] = {
                 "csv",
             ),
         ),
-        "--no-color": Option("No colours, whatever the terminal."),
+        "--no-color": ("No colours, whatever the terminal.", ()),
     },
     "group lag": {
-        "--store": Option("A broker's store directory (or a copy of one)."),
-        "-g": Option("Only this consumer group."),
-        "--group": Option("Only this consumer group."),
-        "-t": Option("Only this topic."),
-        "--topic": Option("Only this topic."),
-        "--at": Option("Judge as of this time: ISO, epoch milliseconds, `now`, `-2h`, `yesterday 10:00`."),
-        "--all": Option("System topics and groups too."),
-        "-o": Option(
+        "--store": ("A broker's store directory (or a copy of one).", ()),
+        "-g": ("Only this consumer group.", ()),
+        "--group": ("Only this consumer group.", ()),
+        "-t": ("Only this topic.", ()),
+        "--topic": ("Only this topic.", ()),
+        "--at": ("Judge as of this time: ISO, epoch milliseconds, `now`, `-2h`, `yesterday 10:00`.", ()),
+        "--all": ("System topics and groups too.", ()),
+        "-o": (
             "Format of the answer on stdout.",
             (
                 "table",
@@ -119,7 +110,7 @@ OPTIONS: dict[str, dict[str, Option]] = {
                 "csv",
             ),
         ),
-        "--output": Option(
+        "--output": (
             "Format of the answer on stdout.",
             (
                 "table",
@@ -130,15 +121,15 @@ OPTIONS: dict[str, dict[str, Option]] = {
                 "csv",
             ),
         ),
-        "--no-color": Option("No colours, whatever the terminal."),
+        "--no-color": ("No colours, whatever the terminal.", ()),
     },
     "report backlog": {
-        "--store": Option("A broker's store directory."),
-        "-g": Option("Only this consumer group."),
-        "--group": Option("Only this consumer group."),
-        "-t": Option("Only this topic."),
-        "--topic": Option("Only this topic."),
-        "--by": Option(
+        "--store": ("A broker's store directory.", ()),
+        "-g": ("Only this consumer group.", ()),
+        "--group": ("Only this consumer group.", ()),
+        "-t": ("Only this topic.", ()),
+        "--topic": ("Only this topic.", ()),
+        "--by": (
             "What one row stands for.",
             (
                 "group",
@@ -147,10 +138,10 @@ OPTIONS: dict[str, dict[str, Option]] = {
                 "tag",
             ),
         ),
-        "--all": Option("System topics and groups too."),
-        "--master": Option("Spark master."),
-        "--conf": Option("Spark setting."),
-        "-o": Option(
+        "--all": ("System topics and groups too.", ()),
+        "--master": ("Spark master.", ()),
+        "--conf": ("Spark setting.", ()),
+        "-o": (
             "Format of the answer on stdout.",
             (
                 "table",
@@ -161,7 +152,7 @@ OPTIONS: dict[str, dict[str, Option]] = {
                 "csv",
             ),
         ),
-        "--output": Option(
+        "--output": (
             "Format of the answer on stdout.",
             (
                 "table",
@@ -172,18 +163,18 @@ OPTIONS: dict[str, dict[str, Option]] = {
                 "csv",
             ),
         ),
-        "--no-color": Option("No colours, whatever the terminal."),
+        "--no-color": ("No colours, whatever the terminal.", ()),
     },
     "rules explain": {
-        "code": Option("Code of the rule, MQ701 for instance."),
-        "--lang": Option(
+        "code": ("Code of the rule, MQ701 for instance.", ()),
+        "--lang": (
             "Language of sentences.",
             (
                 "en",
                 "zh",
             ),
         ),
-        "-o": Option(
+        "-o": (
             "Format of the answer on stdout.",
             (
                 "table",
@@ -194,7 +185,7 @@ OPTIONS: dict[str, dict[str, Option]] = {
                 "csv",
             ),
         ),
-        "--output": Option(
+        "--output": (
             "Format of the answer on stdout.",
             (
                 "table",
@@ -205,17 +196,17 @@ OPTIONS: dict[str, dict[str, Option]] = {
                 "csv",
             ),
         ),
-        "--no-color": Option("No colours, whatever the terminal."),
+        "--no-color": ("No colours, whatever the terminal.", ()),
     },
     "rules list": {
-        "--lang": Option(
+        "--lang": (
             "Language of sentences.",
             (
                 "en",
                 "zh",
             ),
         ),
-        "-o": Option(
+        "-o": (
             "Format of the answer on stdout.",
             (
                 "table",
@@ -226,7 +217,7 @@ OPTIONS: dict[str, dict[str, Option]] = {
                 "csv",
             ),
         ),
-        "--output": Option(
+        "--output": (
             "Format of the answer on stdout.",
             (
                 "table",
@@ -237,20 +228,20 @@ OPTIONS: dict[str, dict[str, Option]] = {
                 "csv",
             ),
         ),
-        "--no-color": Option("No colours, whatever the terminal."),
+        "--no-color": ("No colours, whatever the terminal.", ()),
     },
     "snapshot save": {
-        "file": Option("Where to write the snapshot (gzip-compressed JSON)."),
-        "--store": Option("A broker's store directory (or a copy of one)."),
-        "--force": Option("Replace FILE if it exists."),
-        "--quick": Option("Skip the pass over the whole commit log."),
-        "--at": Option("Judge as of this time: ISO, epoch milliseconds, `now`, `-2h`, `yesterday 10:00`."),
-        "--levels": Option("The broker's messageDelayLevel, when it is not the default `1s 5s 10s ."),
-        "--broker-name": Option("Name of the broker the store belongs to."),
+        "file": ("Where to write the snapshot (gzip-compressed JSON).", ()),
+        "--store": ("A broker's store directory (or a copy of one).", ()),
+        "--force": ("Replace FILE if it exists.", ()),
+        "--quick": ("Skip the pass over the whole commit log.", ()),
+        "--at": ("Judge as of this time: ISO, epoch milliseconds, `now`, `-2h`, `yesterday 10:00`.", ()),
+        "--levels": ("The broker's messageDelayLevel, when it is not the default `1s 5s 10s .", ()),
+        "--broker-name": ("Name of the broker the store belongs to.", ()),
     },
     "snapshot show": {
-        "file": Option("A file written by `mqctl snapshot save`."),
-        "-o": Option(
+        "file": ("A file written by `mqctl snapshot save`.", ()),
+        "-o": (
             "Format of the answer on stdout.",
             (
                 "table",
@@ -261,7 +252,7 @@ OPTIONS: dict[str, dict[str, Option]] = {
                 "csv",
             ),
         ),
-        "--output": Option(
+        "--output": (
             "Format of the answer on stdout.",
             (
                 "table",
@@ -272,20 +263,20 @@ OPTIONS: dict[str, dict[str, Option]] = {
                 "csv",
             ),
         ),
-        "--no-color": Option("No colours, whatever the terminal."),
+        "--no-color": ("No colours, whatever the terminal.", ()),
     },
     "store cat": {
-        "--store": Option("A broker's store directory (or a copy of one)."),
-        "-t": Option("Topic of --queue or --key."),
-        "--topic": Option("Topic of --queue or --key."),
-        "-q": Option("Queue id within the topic."),
-        "--queue": Option("Queue id within the topic."),
-        "--offset": Option("Queue offset to start at."),
-        "--physical-offset": Option("Byte offset of one record in the commit log."),
-        "--key": Option("Message key or unique key, through the index files."),
-        "--id": Option("Offset message id (of a send result) or unique id."),
-        "--count": Option("How many messages at most."),
-        "--body": Option(
+        "--store": ("A broker's store directory (or a copy of one).", ()),
+        "-t": ("Topic of --queue or --key.", ()),
+        "--topic": ("Topic of --queue or --key.", ()),
+        "-q": ("Queue id within the topic.", ()),
+        "--queue": ("Queue id within the topic.", ()),
+        "--offset": ("Queue offset to start at.", ()),
+        "--physical-offset": ("Byte offset of one record in the commit log.", ()),
+        "--key": ("Message key or unique key, through the index files.", ()),
+        "--id": ("Offset message id (of a send result) or unique id.", ()),
+        "--count": ("How many messages at most.", ()),
+        "--body": (
             "How bodies are shown.",
             (
                 "text",
@@ -294,7 +285,7 @@ OPTIONS: dict[str, dict[str, Option]] = {
                 "none",
             ),
         ),
-        "-o": Option(
+        "-o": (
             "Format of the answer on stdout.",
             (
                 "table",
@@ -305,7 +296,7 @@ OPTIONS: dict[str, dict[str, Option]] = {
                 "csv",
             ),
         ),
-        "--output": Option(
+        "--output": (
             "Format of the answer on stdout.",
             (
                 "table",
@@ -316,12 +307,12 @@ OPTIONS: dict[str, dict[str, Option]] = {
                 "csv",
             ),
         ),
-        "--no-color": Option("No colours, whatever the terminal."),
+        "--no-color": ("No colours, whatever the terminal.", ()),
     },
     "store describe": {
-        "--store": Option("A broker's store directory (or a copy of one)."),
-        "--broker-name": Option("Name of the broker the store belongs to."),
-        "-o": Option(
+        "--store": ("A broker's store directory (or a copy of one).", ()),
+        "--broker-name": ("Name of the broker the store belongs to.", ()),
+        "-o": (
             "Format of the answer on stdout.",
             (
                 "table",
@@ -332,7 +323,7 @@ OPTIONS: dict[str, dict[str, Option]] = {
                 "csv",
             ),
         ),
-        "--output": Option(
+        "--output": (
             "Format of the answer on stdout.",
             (
                 "table",
@@ -343,11 +334,11 @@ OPTIONS: dict[str, dict[str, Option]] = {
                 "csv",
             ),
         ),
-        "--no-color": Option("No colours, whatever the terminal."),
+        "--no-color": ("No colours, whatever the terminal.", ()),
     },
     "store verify": {
-        "--store": Option("A broker's store directory (or a copy of one)."),
-        "-o": Option(
+        "--store": ("A broker's store directory (or a copy of one).", ()),
+        "-o": (
             "Format of the answer on stdout.",
             (
                 "table",
@@ -358,7 +349,7 @@ OPTIONS: dict[str, dict[str, Option]] = {
                 "csv",
             ),
         ),
-        "--output": Option(
+        "--output": (
             "Format of the answer on stdout.",
             (
                 "table",
@@ -369,10 +360,10 @@ OPTIONS: dict[str, dict[str, Option]] = {
                 "csv",
             ),
         ),
-        "--no-color": Option("No colours, whatever the terminal."),
+        "--no-color": ("No colours, whatever the terminal.", ()),
     },
     "completion": {
-        "shell": Option(
+        "shell": (
             "The shell to print the script for.",
             (
                 "bash",

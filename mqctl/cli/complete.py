@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from mqctl.cli.catalog import BY_PATH, children
 
 
-def answer(words: Sequence[str]) -> str:
+def answer(words: list[str]) -> str:
     """Returns the completions for the command line `words`, one `word<TAB>description` a line.
 
     Args:
@@ -17,7 +15,7 @@ def answer(words: Sequence[str]) -> str:
     return "".join(f"{word}\t{summary}\n" for word, summary in candidates(before, current) if word.startswith(current))
 
 
-def candidates(before: Sequence[str], current: str) -> list[tuple[str, str]]:
+def candidates(before: list[str], current: str) -> list[tuple[str, str]]:
     """Returns the words that may stand after `before`, each with a short description."""
     path: tuple[str, ...] = ()
     for word in before:
@@ -29,8 +27,8 @@ def candidates(before: Sequence[str], current: str) -> list[tuple[str, str]]:
     from mqctl.cli.catalog_options import OPTIONS
 
     options = OPTIONS[" ".join(path)]
-    if before and before[-1] in options and options[before[-1]].choices:
-        return [(choice, "") for choice in options[before[-1]].choices]
+    if before and before[-1] in options and options[before[-1]][1]:
+        return [(choice, "") for choice in options[before[-1]][1]]
     if not current.startswith("-"):
-        return [(choice, "") for name, option in options.items() if name[0] != "-" for choice in option.choices]
-    return [(name, option.summary) for name, option in options.items() if name[0] == "-" and name not in before]
+        return [(choice, "") for name, (_, choices) in options.items() if name[0] != "-" for choice in choices]
+    return [(name, summary) for name, (summary, _) in options.items() if name[0] == "-" and name not in before]

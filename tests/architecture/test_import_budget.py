@@ -1,0 +1,44 @@
+"""What must not be imported to answer fast. The figures behind the budget are in `benchmarks/startup.py`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import REPOSITORY
+
+_HEAVY = {"rich", "asyncio", "logging", "pyspark", "pandas", "pyarrow", "yaml", "dateparser", "psutil", "zoneinfo"}
+
+
+def imported(words: list[str]) -> set[str]:
+    """Runs a command line in a fresh interpreter and returns the top-level and mqctl modules it imported."""
+    probe = (
+        "import sys; from mqctl.__main__ import run; sys.argv = ['mqctl', *sys.argv[1:]]; code = run();"
+        "sys.stderr.write('\\n'.join(sys.modules)); sys.exit(code)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", probe, *words], cwd=REPOSITORY, capture_output=True, text=True, check=True
+    )
+    return set(done.stderr.splitlines())
+
+
+@pytest.mark.parametrize("words", [["--version"], ["__complete", "group", "lag", "--st"]])
+def test_the_version_and_a_static_tab_come_before_typer(words: list[str]) -> None:
+    modules = imported(words)
+    assert not modules & (_HEAVY | {"typer", "numpy", "msgspec", "enum"})
+
+
+def test_help_imports_no_command(golden_store: Callable[[str], Path]) -> None:
+    modules = imported(["--help"])
+    assert not modules & (_HEAVY | {"numpy"})
+    assert not any(name.startswith("mqctl.commands.") for name in modules)
+
+
+def test_a_store_command_imports_only_what_it_needs(golden_store: Callable[[str], Path]) -> None:
+    modules = imported(["group", "lag", "--store", str(golden_store("store-clean"))])
+    assert not modules & (_HEAVY | {"msgspec", "numpy.ma"})
+    assert not any(name.startswith(("mqctl.diagnosis", "mqctl.store.verify", "mqctl.spark")) for name in modules)
