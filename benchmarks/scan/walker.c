@@ -96,7 +96,7 @@ int main(int argc, char **argv) {
         fclose(file);
     }
     struct timespec before, after;
-    clock_gettime(CLOCK_MONOTONIC, &before);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
     for (int number = first; number < argc; number++) {
         const char *name = strrchr(argv[number], '/');
         uint64_t start = strtoull(name ? name + 1 : argv[number], NULL, 10);
@@ -115,7 +115,7 @@ int main(int argc, char **argv) {
         flush_chunk(keys);
         close(descriptor);
     }
-    clock_gettime(CLOCK_MONOTONIC, &after);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
     printf("%lld %.6f %llu %ld\n", (long long)records,

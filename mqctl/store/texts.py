@@ -80,8 +80,7 @@ def _search(
     flat = matrix.reshape(-1)
     flat[np.arange(len(rows)) * stride + _WORD + sizes] = PROPERTY_SEPARATOR
     marks = np.flatnonzero(flat == NAME_VALUE_SEPARATOR)
-    marks = marks[marks >= _WORD]
-    before = gather(flat, "<u8", marks - _WORD)
+    before = unaligned(flat, "<u8")[marks - _WORD].astype(np.uint64)
     for key, span in spans.items():
         hits = marks[_named(flat, marks, before, key)]
         row = hits >> (stride.bit_length() - 1)
@@ -109,19 +108,31 @@ def _named(flat: Buffer, marks: Int64s, before: NDArray[np.uint64], key: bytes) 
 def _value_sizes(flat: Buffer, start: Int64s) -> Int64s:
     """Counts the bytes from each position to the next 0x02, eight at a time; there is one before the buffer ends."""
     words = unaligned(flat, "<u8")
-    sizes = np.zeros(len(start), dtype=np.int64)
-    rows = np.arange(len(start))
+    sizes, hit = _word_sizes(words[start])
+    rows = np.flatnonzero(~hit)
+    at = _WORD
     while len(rows):
-        # The lowest zero byte of `word` is where the separator was; its highest bit survives.
-        word = words[start[rows] + sizes[rows]].astype(np.uint64) ^ _SEPARATORS
-        zero = (word - _LOW_BITS) & ~word & _HIGH_BITS
-        lowest = zero & (~zero + np.uint64(1))
-        # The exponent of a power of two tells the bit: 7 of byte 0, 15 of byte 1, ...
-        bit = (lowest.astype(np.float64).view(np.int64) >> 52) - 1023
-        hit = zero != 0
-        sizes[rows] += np.where(hit, bit >> 3, _WORD)
+        more, hit = _word_sizes(words[start[rows] + at])
+        sizes[rows] += more
         rows = rows[~hit]
+        at += _WORD
     return sizes
+
+
+def _word_sizes(words: NDArray[np.uint64]) -> tuple[Int64s, NDArray[np.bool_]]:
+    """For little-endian words: bytes before the first 0x02 (8 without), and whether there is one."""
+    # The separator becomes a zero byte; the lowest zero byte's highest bit survives.
+    word = words ^ _SEPARATORS
+    zero = word - _LOW_BITS
+    np.bitwise_not(word, out=word)
+    zero &= word
+    zero &= _HIGH_BITS
+    hit = zero != 0
+    zero &= np.negative(zero)
+    # The exponent of a power of two tells the bit: 7 of byte 0, 15 of byte 1, ...; 0 has a far smaller one.
+    sizes = (zero.astype(np.float64).view(np.int64) >> 55) - 128
+    sizes[~hit] = _WORD
+    return sizes, hit
 
 
 _SEPARATORS = np.uint64(0x0202020202020202)
