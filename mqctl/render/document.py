@@ -51,9 +51,14 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Paragraphs:
-    """Running text between tables; each line stands as it is."""
+    """Running text between tables; each line stands as it is.
+
+    Attributes:
+        severity: colours the first line on a terminal.
+    """
 
     lines: Sequence[str]
+    severity: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -135,4 +135,4 @@ def _finding_block(row: FindingRow, finding: Finding, lang: Lang | None, explain
         lines += [f"  {line}" for line in evidence_text(finding, lang)]
         if row.playbook:
             lines.append(f"  {phrase('playbook', lang)}: {row.playbook}")
-    return Paragraphs(lines)
+    return Paragraphs(lines, severity=row.severity)

@@ -94,8 +94,8 @@ def write_styled(document: Document, stream: TextIO, *, wide: bool) -> None:
         if position:
             console.print()
         if isinstance(block, Paragraphs):
-            for line in block.lines:
-                console.print(Text(line))
+            for number, line in enumerate(block.lines):
+                console.print(Text(line, style="" if number else _SEVERITY_STYLE.get(block.severity, "")))
             continue
         if block.title:
             console.print(Text(block.title, style="bold"))

@@ -7,6 +7,7 @@ are written by the unit that their name ends in.
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -72,7 +73,9 @@ def explain(code: str, lang: Lang | None) -> str:
 
 def _template_as_prose(template: str) -> str:
     """Shows a template's places in angle brackets: nobody has numbers for them yet."""
-    return template.replace("{", "<").replace("}", ">")
+    return re.sub(
+        r"\{(\w+)(?::([\w ]+))?\}", lambda place: f"<{place[1]}>{f' {_plural(place[2])}' if place[2] else ''}", template
+    )
 
 
 def sentences(finding: Finding, lang: Lang | None, source: str = "--store DIR") -> RuleText:
@@ -97,6 +100,26 @@ def evidence_text(finding: Finding, lang: Lang | None) -> list[str]:
     return [f"{item.name} = {written(item.name, item.value, lang)}" for item in finding.evidence]
 
 
+class _Counted(str):
+    """A written count that can bring its noun: `{lost_count:message}` gives `1 message` or `2 messages`."""
+
+    single: bool
+
+    def __new__(cls, text: str, *, single: bool) -> _Counted:
+        made = super().__new__(cls, text)
+        made.single = single
+        return made
+
+    def __format__(self, noun: str) -> str:
+        if not noun:
+            return str(self)
+        return f"{self} {noun}" if self.single else f"{self} {_plural(noun)}"
+
+
+def _plural(noun: str) -> str:
+    return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+
+
 def _values(finding: Finding, lang: Lang | None) -> dict[str, str]:
     values = {name: written(name, value, lang) for name, value in finding.params.items()}
     return values | {item.name: written(item.name, item.value, lang) for item in finding.evidence}
@@ -105,14 +128,11 @@ def _values(finding: Finding, lang: Lang | None) -> dict[str, str]:
 def written(name: str, value: Value, lang: Lang | None) -> str:
     """Writes a number by the unit its name ends in (see `Evidence`); None becomes the word for unknown."""
     if value is None:
-        return phrase("unknown", lang)
+        return _Counted(phrase("unknown", lang), single=False)
     if isinstance(value, int) and not isinstance(value, bool):
-        for suffix, write in (
-            ("_time_ms", units.instant),
-            ("_ms", units.duration),
-            ("_bytes", units.size),
-            ("_count", units.count),
-        ):
+        if name.endswith("_count"):
+            return _Counted(units.count(value), single=value == 1)
+        for suffix, write in (("_time_ms", units.instant), ("_ms", units.duration), ("_bytes", units.size)):
             if name.endswith(suffix):
                 return write(value)
     if isinstance(value, float) and name.endswith("_share"):

@@ -12,7 +12,7 @@ RULES: dict[str, Text] = {
         what={
             "": "Level {level} has recorded offset {recorded_offset}, {beyond_count} beyond the end of its queue ({max_offset})."
         },
-        effect="Brokers up to 4.9.1 never deliver the next {beyond_count} messages of the level; 4.9.2 and later correct it at "
+        effect="Brokers up to 4.9.1 never deliver the next {beyond_count:message} of the level; 4.9.2 and later correct it at "
         "start. Either way a tail of the store was lost.",
         advice="Find out what was lost (a cut commit log, a promoted slave) before repairing the file.",
         explain="delayOffset.json holds the next offset to deliver for each level; it cannot lie beyond the schedule queue "
@@ -22,7 +22,7 @@ RULES: dict[str, Text] = {
     "MQ702": Text(
         title="Delay offset below its queue (D2)",
         what={"": "Level {level} has recorded offset {recorded_offset}, below the minimum {min_offset} of its queue."},
-        effect="{lost_count} delayed messages expired without being delivered.",
+        effect="{lost_count:delayed message} expired without being delivered.",
         advice="Send them again from their source; keep delays well below the retention.",
         explain="Entries below the minimum lie in commit log files that retention deleted.",
         next_command=_CHECK,
@@ -30,7 +30,7 @@ RULES: dict[str, Text] = {
     "MQ703": Text(
         title="Delay level without a recorded offset (D3)",
         what={"": "Level {level} has no recorded offset although {delivered_count} of its messages were delivered."},
-        effect="The next start delivers all {again_count} messages of the level again.",
+        effect="The next start delivers all {again_count:message} of the level again.",
         advice="Add the level with offset {max_offset} (or the first message not yet delivered) to delayOffset.json and its "
         ".bak while the broker is stopped.",
         explain="A missing level starts at 0. A level that has not delivered anything yet has no entry by rights, so the "
@@ -40,7 +40,7 @@ RULES: dict[str, Text] = {
     "MQ704": Text(
         title="delayOffset.json is lost (D4)",
         what={"": "delayOffset.json is of no use ({problem}) and neither is its backup."},
-        effect="The next start delivers all {again_count} delayed messages that are still stored again; {due_count} of them "
+        effect="The next start delivers all {again_count:delayed message} that are still stored again; {due_count} of them "
         "were due before.",
         advice="Restore the file from a slave or a copy while the broker is stopped, or rebuild it from the queues.",
         explain="With neither file the broker starts every level at 0 and says nothing.",
@@ -49,7 +49,7 @@ RULES: dict[str, Text] = {
     "MQ705": Text(
         title="Delay level that the table does not have (D5)",
         what={
-            "waiting": "{waiting_count} messages wait on level {level}; the table ends at level {max_level}.",
+            "waiting": "{waiting_count:message} wait on level {level}; the table ends at level {max_level}.",
             "empty": "delayOffset.json knows level {level}; the table ends at level {max_level}.",
             "key": "delayOffset.json has the key {key}, which is no delay level.",
         },
@@ -62,7 +62,7 @@ RULES: dict[str, Text] = {
     "MQ706": Text(
         title="delayOffset.json is older than the last deliveries (D6)",
         what={
-            "": "{again_count} messages of level {level} behind the recorded offset {recorded_offset} were delivered already."
+            "": "{again_count:message} of level {level} behind the recorded offset {recorded_offset} were delivered already."
         },
         effect="The next start delivers them again.",
         advice="Set the level to {first_undelivered_offset} in delayOffset.json and its .bak while the broker is stopped, or "
@@ -73,7 +73,7 @@ RULES: dict[str, Text] = {
     ),
     "MQ707": Text(
         title="Delayed messages are overdue (D7)",
-        what={"": "{overdue_count} messages of level {level} are overdue, the oldest by {late_ms}."},
+        what={"": "{overdue_count:message} of level {level} are overdue, the oldest by {late_ms}."},
         effect="Delayed messages and retries of this level come that late, or not at all.",
         advice="See whether the broker was down at the time, cannot write, or is blocked by its first message.",
         explain="Due times stand in the schedule queue; overdue is what was due more than 2 s before the moment of "
@@ -88,7 +88,7 @@ RULES: dict[str, Text] = {
             "bad-real-queue-id": "The next message of level {level} names a queue that is no number.",
             "bad-topic-length": "The next message of level {level} names a topic longer than allowed.",
         },
-        effect="From 4.9.3 on the broker tries it every 100 ms for ever; {blocked_count} messages of the level wait behind it.",
+        effect="From 4.9.3 on the broker tries it every 100 ms for ever; {blocked_count:message} of the level wait behind it.",
         advice="Move the level's offset past it while the broker is stopped, and send that message by hand.",
         explain="Each level is strictly first in, first out; older brokers drop such a message.",
         next_command="mqctl store cat {source} --physical-offset {head_physical_offset}",
@@ -96,7 +96,7 @@ RULES: dict[str, Text] = {
     "MQ709": Text(
         title="Delayed messages without a record (D9)",
         what={
-            "": "{lost_count} waiting entries of level {level} point to no record, the first at offset {first_offset}."
+            "": "{lost_count:waiting entry} of level {level} point to no record, the first at offset {first_offset}."
         },
         effect="The broker passes over them in silence: these messages are lost.",
         advice="Send them again from their source; find out what cut the commit log.",
@@ -106,9 +106,9 @@ RULES: dict[str, Text] = {
     "MQ710": Text(
         title="The delay level table was changed (D10)",
         what={
-            "early": "{message_count} waiting messages of level {level} were given {indexed_delay_ms}; the table says "
+            "early": "{message_count:waiting message} of level {level} were given {indexed_delay_ms}; the table says "
             "{configured_delay_ms}.",
-            "late": "{message_count} waiting messages of level {level} were given {indexed_delay_ms}; the table says "
+            "late": "{message_count:waiting message} of level {level} were given {indexed_delay_ms}; the table says "
             "{configured_delay_ms}.",
         },
         effect="With a shorter delay configured, waiting messages come out at once; with a longer one they keep the old delay.",
@@ -137,7 +137,7 @@ RULES: dict[str, Text] = {
     "MQ713": Text(
         title="Due times jump (D13)",
         what={
-            "": "{descending_count} entries of level {level} are due before their predecessor, {beyond_horizon_count} further "
+            "": "{descending_count:entry} of level {level} are due before their predecessor, {beyond_horizon_count} further "
             "ahead than the delay allows."
         },
         effect="The broker's clock was set back: messages come early or in bursts.",
@@ -147,7 +147,7 @@ RULES: dict[str, Text] = {
     ),
     "MQ714": Text(
         title="Overdue while the disk is full (D14)",
-        what={"": "{overdue_count} delayed messages are overdue and the disk is {disk_used_share} full."},
+        what={"": "{overdue_count:delayed message} are overdue and the disk is {disk_used_share} full."},
         effect="A broker above 90 % refuses writes, deliveries among them: every level stands still.",
         advice="Free disk space; deliveries go on by themselves. On a copied store this is the copy's disk, not the broker's.",
         explain="A delivery is a write to the target topic.",

@@ -7,7 +7,7 @@ from mqctl.render.messages import Text
 RULES: dict[str, Text] = {
     "MQ401": Text(
         title="A consumer group is behind",
-        what={"": "Group {group} is {lag_ms} behind on {topic}: {lag_count} messages wait."},
+        what={"": "Group {group} is {lag_ms} behind on {topic}: {lag_count:message} waiting."},
         effect="Messages are processed that late; the backlog grows until consumption outruns production.",
         advice="Find out whether consumers are down, slow or stuck before adding instances.",
         explain="The time lag is the age of the next message to consume, which is what users feel; counts alone mislead. From "
@@ -17,7 +17,7 @@ RULES: dict[str, Text] = {
     "MQ402": Text(
         title="Messages expired before they were consumed",
         what={
-            "": "Group {group} stands below the minimum of {topic} in queues {queues}: {lost_count} messages are gone "
+            "": "Group {group} stands below the minimum of {topic} in queues {queues}: {lost_count:message} are gone "
             "unconsumed."
         },
         effect="The messages are lost to this group; its next pull jumps to the minimum.",
@@ -29,7 +29,7 @@ RULES: dict[str, Text] = {
     "MQ403": Text(
         title="Messages are about to expire unconsumed",
         what={"": "The next message of {group} on {topic} is {lag_ms} old; files are kept for {retention_ms}."},
-        effect="Retention deletes up to {lag_count} messages before the group reaches them.",
+        effect="Retention deletes up to {lag_count:message} before the group reaches them.",
         advice="Extend fileReservedTime now, then work off the backlog.",
         explain="Compares the age of the next message to consume with the retention (72 h unless the broker's configuration "
         "says otherwise) less a margin of 2 h.",
@@ -38,7 +38,7 @@ RULES: dict[str, Text] = {
     "MQ404": Text(
         title="A consumer offset lies beyond the queue",
         what={
-            "": "Group {group} stands {beyond_count} messages beyond the end of {topic} in queues {queues} "
+            "": "Group {group} stands {beyond_count:message} beyond the end of {topic} in queues {queues} "
             "({consumer_offset} of {max_offset})."
         },
         effect="The queue lost its tail, was emptied or created anew. At the next pull the offset goes back to the end; what "
@@ -50,7 +50,7 @@ RULES: dict[str, Text] = {
     ),
     "MQ405": Text(
         title="Retries wait",
-        what={"": "{lag_count} retries of group {group} wait, the oldest for {lag_ms}."},
+        what={"": "{lag_count:retry} of group {group} waiting, the oldest for {lag_ms}."},
         effect="The group fails on messages faster than it retries them, or it is gone.",
         advice="Look at what the listener fails on.",
         explain="Failed messages come back through %RETRY%GROUP after a growing delay; waiting ones count like any lag.",
@@ -58,7 +58,7 @@ RULES: dict[str, Text] = {
     ),
     "MQ406": Text(
         title="Dead letters",
-        what={"": "Group {group} has given up on {dead_letter_count} messages, the last at {newest_time_ms}."},
+        what={"": "Group {group} has given up on {dead_letter_count:message}, the last at {newest_time_ms}."},
         effect="These messages are not processed any more; they expire with the store.",
         advice="Read them, mend the cause, and send them again before retention takes them.",
         explain="A message that failed retryMaxTimes times goes to %DLQ%GROUP and stays there.",
@@ -66,7 +66,7 @@ RULES: dict[str, Text] = {
     ),
     "MQ407": Text(
         title="Dead letters that cannot be read",
-        what={"": "{topic} holds {dead_letter_count} dead letters but has no read permission (perm {perm})."},
+        what={"": "{topic} holds {dead_letter_count:dead letter} but has no read permission (perm {perm})."},
         effect="Consoles and consumers cannot fetch the dead letters.",
         advice="Set perm 6 on the topic.",
         explain="Brokers up to 4.9.1 create dead-letter topics write-only.",
@@ -75,7 +75,7 @@ RULES: dict[str, Text] = {
     "MQ408": Text(
         title="Consumption is disabled",
         what={"": "Group {group} has consumeEnable=false: the broker refuses its pulls."},
-        effect="The group consumes nothing; {lag_count} messages wait.",
+        effect="The group consumes nothing; {lag_count:message} waiting.",
         advice="Enable it unless somebody disabled it on purpose; the broker does it itself to groups that read too slowly "
         "when disableConsumeIfConsumerReadSlowly is on.",
         explain="consumeEnable is a setting of the group on each broker.",
@@ -83,8 +83,8 @@ RULES: dict[str, Text] = {
     ),
     "MQ409": Text(
         title="The broker moved offsets by force",
-        what={"": "The broker corrected offsets of {group} on {topic} {jump_count} times, the last at {last_time_ms}."},
-        effect="{skipped_count} messages were jumped over; where the offset went back, messages came again.",
+        what={"": "The broker corrected offsets of {group} on {topic} {jump_count:time}, the last at {last_time_ms}."},
+        effect="{skipped_count:message} were jumped over; where the offset went back, messages came again.",
         advice="Look for expired messages, an emptied queue or a wrong reset at these times.",
         explain="A pull outside the queue is answered with a corrected offset, and the broker writes an event to "
         "OFFSET_MOVED_EVENT. The events of test tools are left out.",
@@ -93,8 +93,8 @@ RULES: dict[str, Text] = {
     "MQ720": Text(
         title="Transactions are pending",
         what={
-            "": "{pending_count} transactions of producer group {group} ({topics}) are neither committed nor rolled back, "
-            "the oldest for {oldest_ms}, checked up to {most_checks_count} times."
+            "": "{pending_count:transaction} of producer group {group} ({topics}) are neither committed nor rolled back, "
+            "the oldest for {oldest_ms}, checked up to {most_checks_count:time}."
         },
         effect="Their messages are invisible to consumers; after 15 checks they are discarded.",
         advice="See whether a producer of the group is online and what its transaction listener answers.",
@@ -104,7 +104,7 @@ RULES: dict[str, Text] = {
     "MQ721": Text(
         title="Transactions will soon be discarded",
         what={
-            "": "{pending_count} transactions of producer group {group} ({topics}) were checked up to {most_checks_count} "
+            "": "{pending_count:transaction} of producer group {group} ({topics}) were checked up to {most_checks_count} "
             "times without an answer."
         },
         effect="At 15 checks the broker gives up on them and the business data may be inconsistent.",
@@ -114,7 +114,7 @@ RULES: dict[str, Text] = {
     "MQ722": Text(
         title="Transactions were discarded",
         what={
-            "": "The broker gave up on {discarded_count} transactions of producer group {group} ({topics}), the last at "
+            "": "The broker gave up on {discarded_count:transaction} of producer group {group} ({topics}), the last at "
             "{last_time_ms}."
         },
         effect="Whatever the producer had committed in its database, consumers never get the message.",
@@ -126,7 +126,7 @@ RULES: dict[str, Text] = {
     "MQ723": Text(
         title="Committed transactions without an op message",
         what={
-            "": "{transaction_count} committed transactions of producer group {group} have no op message, the first at half "
+            "": "{transaction_count:committed transaction} of producer group {group} have no op message, the first at half "
             "offset {first_half_offset}."
         },
         effect="The broker checks them again, and a second commit delivers the message a second time.",
@@ -136,7 +136,7 @@ RULES: dict[str, Text] = {
     "MQ724": Text(
         title="Transactions committed more than once",
         what={
-            "": "{transaction_count} transactions of producer group {group} were committed {extra_count} times too often "
+            "": "{transaction_count:transaction} of producer group {group} were committed {extra_count:time} too often "
             "(unique key {key}, for instance)."
         },
         effect="Consumers got these messages as often.",

@@ -34,7 +34,7 @@ RULES: dict[str, Text] = {
             "": "Queue {queue_id} of {topic} ends at offset {queue_max_offset}; the commit log holds its messages up to "
             "{log_max_offset}."
         },
-        effect="{missing_count} stored messages are not visible to consumers until the broker dispatches them again.",
+        effect="{missing_count:stored message} invisible to consumers until the broker dispatches them again.",
         advice="Start the broker: recovery writes the missing entries. If it already ran, its dispatch is stuck.",
         explain="The broker writes the commit log first and the consume queues a moment later. After a kill the last entries "
         "are missing; a clean stop leaves none behind.",
@@ -42,7 +42,7 @@ RULES: dict[str, Text] = {
     ),
     "MQ104": Text(
         title="The store is damaged",
-        what={"": "{deviation_count} places in {file} are damaged ({kind}), the first at byte {byte_offset}."},
+        what={"": "{deviation_count:place} in {file} are damaged ({kind}), the first at byte {byte_offset}."},
         effect="The broker would cut its commit log at a damaged record, refuse to start on a wrong file size, or serve wrong "
         "data from a damaged queue.",
         advice="Work on a copy. Rebuild consume queues and index by removing them; replay what a damaged commit log loses from "
@@ -74,9 +74,9 @@ RULES: dict[str, Text] = {
     "MQ107": Text(
         title="Clocks disagree",
         what={
-            "producer": "{born_ahead_count} of {message_count} messages were born up to {max_born_ahead_ms} after they were "
+            "producer": "{born_ahead_count} of {message_count:message} were born up to {max_born_ahead_ms} after they were "
             "stored.",
-            "broker": "The broker's clock went back {step_back_count} times, by up to {max_step_back_ms}.",
+            "broker": "The broker's clock went back {step_back_count:time}, by up to {max_step_back_ms}.",
         },
         effect="Delays, transaction checks, retention and resets by time go wrong by that much.",
         advice="Run NTP on producers and brokers, and let it slew rather than step.",
@@ -85,7 +85,7 @@ RULES: dict[str, Text] = {
     ),
     "MQ201": Text(
         title="Offsets of a group that has no settings",
-        what={"": "Group {group} has offsets on {topic_count} topics ({topics}) but no settings."},
+        what={"": "Group {group} has offsets on {topic_count:topic} ({topics}) but no settings."},
         effect="The group was deleted with its offsets kept, was cloned, or its settings were lost; it gets defaults when it "
         "comes back, if the broker creates groups by itself.",
         advice="Delete the offsets if the group is gone; create its settings if it is not.",
@@ -108,7 +108,7 @@ RULES: dict[str, Text] = {
     "MQ601": Text(
         title="Messages in queues that nobody can read",
         what={
-            "": "{topic} has {read_queue_count} read queues; queues {queues} beyond them hold {message_count} messages."
+            "": "{topic} has {read_queue_count:read queue}; queues {queues} beyond them hold {message_count:message}."
         },
         effect="No consumer can pull these messages; they expire unread.",
         advice="Raise readQueueNums to writeQueueNums until the queues are drained, then shrink in the right order: write "
@@ -119,7 +119,7 @@ RULES: dict[str, Text] = {
     ),
     "MQ602": Text(
         title="Read queues that get no messages",
-        what={"": "{topic} has {read_queue_count} read queues and only {write_queue_count} write queues."},
+        what={"": "{topic} has {read_queue_count:read queue} and only {write_queue_count:write queue}."},
         effect="The queues in between get nothing; the instances that own them idle.",
         advice="Normal while a topic shrinks; lower readQueueNums once they are empty.",
         explain="Producers write to queue ids below writeQueueNums, consumers own ids below readQueueNums.",
@@ -127,9 +127,9 @@ RULES: dict[str, Text] = {
     "MQ603": Text(
         title="A topic is closed for reading or writing",
         what={
-            "read": "{topic} cannot be read (perm {perm}); it holds {message_count} messages.",
+            "read": "{topic} cannot be read (perm {perm}); it holds {message_count:message}.",
             "write": "{topic} cannot be written (perm {perm}).",
-            "both": "{topic} can neither be read nor written (perm {perm}); it holds {message_count} messages.",
+            "both": "{topic} can neither be read nor written (perm {perm}); it holds {message_count:message}.",
         },
         effect="Consumers or producers of the topic get errors or no route.",
         advice="Set perm 6 unless somebody closed the topic on purpose.",
