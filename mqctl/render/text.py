@@ -86,6 +86,7 @@ def _align(parts: Sequence[str], widths: Sequence[int], columns: Sequence[Column
 def write_styled(document: Document, stream: TextIO, *, wide: bool) -> None:
     """Writes `document` to a terminal with rich: bold headings, coloured severities, columns that fold."""
     from rich.console import Console
+    from rich.padding import Padding
     from rich.table import Table as RichTable
     from rich.text import Text
 
@@ -95,7 +96,9 @@ def write_styled(document: Document, stream: TextIO, *, wide: bool) -> None:
             console.print()
         if isinstance(block, Paragraphs):
             for number, line in enumerate(block.lines):
-                console.print(Text(line, style="" if number else _SEVERITY_STYLE.get(block.severity, "")))
+                text = line.lstrip(" ")
+                style = "" if number else _SEVERITY_STYLE.get(block.severity, "")
+                console.print(Padding(Text(text, style=style), (0, 0, 0, len(line) - len(text))))
             continue
         if block.title:
             console.print(Text(block.title, style="bold"))
