@@ -153,14 +153,18 @@ def unreadable_dead_letters(case: Case) -> Iterator[Verdict]:
 @rule("MQ408", Severity.ERROR, source="B8", needs=(Part.GROUPS,), playbook="stuck-consumer")
 def consume_disabled(case: Case) -> Iterator[Verdict]:
     """A group that the broker lets consume nothing."""
-    for config in case.broker.groups:
-        if not config.consume_enable:
-            lags = [total.lag_count for total in _totals(case) if total.group == config.name]
-            yield Verdict(
-                subject=Subject(kind=SubjectKind.GROUP, broker=case.broker.name, group=config.name),
-                params={"group": config.name},
-                evidence={"lag_count": sum(lag for lag in lags if lag is not None) if lags else None},
-            )
+    disabled = [config.name for config in case.broker.groups if not config.consume_enable]
+    if not disabled:
+        return
+    lags: dict[str, list[int]] = {}
+    for total in _totals(case):
+        lags.setdefault(total.group, []).extend([] if total.lag_count is None else [total.lag_count])
+    for group in disabled:
+        yield Verdict(
+            subject=Subject(kind=SubjectKind.GROUP, broker=case.broker.name, group=group),
+            params={"group": group},
+            evidence={"lag_count": sum(lags[group]) if lags.get(group) else None},
+        )
 
 
 @rule("MQ409", Severity.WARNING, source="recovery 7", needs=(Part.OFFSET_JUMPS,), playbook="expired-before-consumption")

@@ -15,6 +15,13 @@ def _topic(case: Case, topic: str) -> Subject:
     return Subject(kind=SubjectKind.TOPIC, broker=case.broker.name, topic=topic)
 
 
+def _queues_by_topic(case: Case) -> dict[str, list[QueueState]]:
+    queues: dict[str, list[QueueState]] = {}
+    for queue in case.broker.queues:
+        queues.setdefault(queue.topic, []).append(queue)
+    return queues
+
+
 @rule("MQ201", Severity.INFO, source="S8", needs=(Part.GROUPS, Part.CONSUMER_OFFSETS), playbook="subscription-change")
 def unknown_group(case: Case) -> Iterator[Verdict]:
     """Offsets of a group that has no settings: deleted, or its settings were lost."""
@@ -65,11 +72,12 @@ def hot_queue(case: Case) -> Iterator[Verdict]:
 @rule("MQ601", Severity.FATAL, source="R1", needs=(Part.TOPICS, Part.QUEUES), playbook="unconsumed-queue")
 def unreachable_queues(case: Case) -> Iterator[Verdict]:
     """Messages in queues that the topic's read queue count leaves out: no consumer can pull them."""
+    queues = _queues_by_topic(case)
     for config in case.broker.topics:
         beyond = [
             queue
-            for queue in case.broker.queues
-            if queue.topic == config.name and queue.queue_id >= config.read_queue_count and queue.message_count
+            for queue in queues.get(config.name, ())
+            if queue.queue_id >= config.read_queue_count and queue.message_count
         ]
         if beyond and not is_system_topic(config.name):
             yield Verdict(
@@ -98,13 +106,14 @@ def idle_queues(case: Case) -> Iterator[Verdict]:
 @rule("MQ603", Severity.ERROR, source="R6", needs=(Part.TOPICS,))
 def closed_topic(case: Case) -> Iterator[Verdict]:
     """A topic that cannot be read or written."""
+    queues = _queues_by_topic(case)
     for config in case.broker.topics:
         if config.readable and config.writable:
             continue
         owner = group_of(config.name)
         if is_system_topic(config.name) or (owner is not None and config.name.startswith("%DLQ%")):
             continue
-        held = sum(queue.message_count for queue in case.broker.queues if queue.topic == config.name)
+        held = sum(queue.message_count for queue in queues.get(config.name, ()))
         variant = "both" if not config.readable and not config.writable else "write" if config.readable else "read"
         yield Verdict(
             subject=_topic(case, config.name),
