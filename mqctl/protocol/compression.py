@@ -10,6 +10,7 @@ from mqctl.model.message import SYSFLAG_COMPRESSED, SYSFLAG_COMPRESSION_MASK
 
 DEFAULT_LEVEL = 5
 _MAX_BYTES = 64 * 1024 * 1024
+_PIECE_BYTES = 4096
 
 
 class CompressionError(BadInputError):
@@ -89,15 +90,18 @@ def _unlz4(body: bytes, max_bytes: int) -> bytes:
 
 
 def _unzstd(body: bytes, max_bytes: int) -> bytes:
-    import io
-
     import zstandard
 
+    reader = zstandard.ZstdDecompressor().decompressobj()
+    data = bytearray()
     try:
-        with zstandard.ZstdDecompressor().stream_reader(io.BytesIO(body)) as reader:
-            data: bytes = reader.read(max_bytes + 1)
+        # Piece by piece: a small body can claim to be a huge one.
+        for start in range(0, len(body), _PIECE_BYTES):
+            data += reader.decompress(body[start : start + _PIECE_BYTES])
+            if len(data) > max_bytes:
+                raise _too_large(max_bytes)
+            if reader.eof:
+                return bytes(data)
     except zstandard.ZstdError as error:
         raise CompressionError("A body cannot be decompressed", reason=str(error)) from None
-    if len(data) > max_bytes:
-        raise _too_large(max_bytes)
-    return data
+    raise CompressionError("A body cannot be decompressed", reason="it is cut off")

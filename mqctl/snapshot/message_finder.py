@@ -9,9 +9,10 @@ from pathlib import Path
 from mqctl.errors import BadInputError, MqctlError, NotFoundError
 from mqctl.model.message import Message
 from mqctl.model.stored_message import StoredMessage
+from mqctl.protocol.compression import decompress
+from mqctl.protocol.message_id import OffsetId
 from mqctl.store.consumequeue import is_filler
 from mqctl.store.directory import StoreDirectory
-from mqctl.store.records import decompress_body, offset_message_id, parse_offset_message_id
 
 _OFFSET_ID_LENGTHS = (32, 56)
 
@@ -108,13 +109,13 @@ class MessageFinder:
         return self.by_key(topic, message_id, count)
 
     def _by_offset_id(self, message_id: str) -> Found:
-        host, physical_offset = parse_offset_message_id(message_id)
-        found = self.by_physical_offset(physical_offset)
+        wanted = OffsetId.parse(message_id)
+        found = self.by_physical_offset(wanted.physical_offset)
         stored = found.messages[0].message.store_host
-        if stored != host:
+        if stored != wanted.host:
             raise NotFoundError(
                 f"no message with offset id {message_id}",
-                reason=f"the id names broker {host}, the record at {physical_offset} was stored by {stored}",
+                reason=f"the id names broker {wanted.host}, what stands there was stored by {stored}",
                 remedy="look in the store of that broker; a unique id needs its topic: -t TOPIC",
             )
         return found
@@ -150,8 +151,8 @@ def _has_key(message: Message, topic: str, key: str) -> bool:
 
 
 def _unpacked(message: Message) -> StoredMessage:
-    message_id = offset_message_id(message.store_host, message.physical_offset)
+    message_id = str(OffsetId(message.store_host, message.physical_offset))
     try:
-        return StoredMessage(message, message_id, decompress_body(message))
+        return StoredMessage(message, message_id, decompress(message.body, message.sys_flag))
     except BadInputError as error:
         return StoredMessage(message, message_id, message.body, error.reason)

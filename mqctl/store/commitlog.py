@@ -15,10 +15,10 @@ import numpy as np
 
 from mqctl.errors import NotFoundError
 from mqctl.model.message import Message
+from mqctl.protocol.message_record import RecordError, decode_message
 from mqctl.store.kernel import Headers, Int64s, Stop, Tail, accepted, headers
 from mqctl.store.layouts import BLANK_BYTES, MAGIC_V1, MAGIC_V2, SIZE_AND_MAGIC
 from mqctl.store.mapped_files import MappedFile, mapped_files, nominal_size
-from mqctl.store.records import RecordError, decode_record
 from mqctl.store.walk import Walk, find_record, record_limit, scan, walk
 
 _PAGE_BYTES = 4_096
@@ -200,7 +200,10 @@ class CommitLog:
             _, magic = SIZE_AND_MAGIC.unpack_from(file.buffer.data, position)
         if magic not in (MAGIC_V1, MAGIC_V2):
             raise NotFoundError(problem, reason=f"no record starts at byte {position} of {file.path.name}")
-        message = decode_record(file.buffer.data, position)
+        try:
+            message = decode_message(file.buffer.data, position)
+        except RecordError as error:
+            raise RecordError(problem, reason=error.reason, remedy="run `mqctl store verify` on the store") from error
         if message.physical_offset != physical_offset:
             raise RecordError(
                 problem,

@@ -17,17 +17,13 @@ MAGIC_V1: Final = -626843481
 MAGIC_V2: Final = -626843477
 MAGIC_BLANK: Final = -875286124
 MAGIC_V1_BYTES: Final = b"\xda\xa3\x20\xa7"
-MAGIC_V2_BYTES: Final = b"\xda\xa3\x20\xab"
 COMMIT_LOG_FILE_BYTES: Final = 1 << 30
 BLANK_BYTES: Final = 8
 SMALLEST_RECORD_BYTES: Final = 92
 HEADER_BYTES: Final = 88
-FIXED_BYTES_V1: Final = 75  # without the two hosts; one more in V2
 CRC_MASK: Final = 0x7FFFFFFF
-MAX_PROPERTIES_BYTES: Final = 32_767
 
 SIZE_AND_MAGIC: Final = struct.Struct(">ii")
-RECORD_HEAD: Final = struct.Struct(">iiiiiqqiq")  # up to and with the born time: 48 bytes
 NAME_VALUE_SEPARATOR: Final = 0x01
 PROPERTY_SEPARATOR: Final = 0x02
 

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from mqctl.errors import BadInputError
 from mqctl.model.damage import Damage, DamageCode, DamageGrade
 from mqctl.model.java_hash import java_string_hash
+from mqctl.protocol.message_record import decode_message
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.index_file import IndexFile, key_hash
 from mqctl.store.kernel import Int64s, Mask, headers
-from mqctl.store.records import decode_record
 from mqctl.store.texts import java_hashes, property_spans
 from mqctl.store.verify_log import LogTable
 
@@ -135,7 +135,7 @@ def _strangers(table: LogTable, entries: NDArray[Any], rows: Int64s, at: Int64s)
     for number, (row, value) in enumerate(zip(at.tolist(), hashes, strict=True)):
         if row not in allowed:
             file = table.files[int(table.file_number[row])]
-            record = decode_record(file.buffer.data, int(table.position[row]))
+            record = decode_message(file.buffer.data, int(table.position[row]))
             keys = [*record.keys, *([record.unique_key] if record.unique_key else [])]
             allowed[row] = {key_hash(record.topic, key) for key in keys}
         strange[number] = value not in allowed[row]

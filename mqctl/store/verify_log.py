@@ -14,11 +14,11 @@ from mqctl.model.damage import Damage, DamageCode, DamageGrade
 from mqctl.model.java_hash import java_string_hash
 from mqctl.model.message import SYSFLAG_BORN_HOST_V6, SYSFLAG_STORE_HOST_V6
 from mqctl.model.storage_state import ClockState
+from mqctl.protocol.message_record import RecordError, decode_message
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.kernel import Headers, Int32s, Int64s, Stop, Tail, gather
 from mqctl.store.layouts import CRC_MASK
 from mqctl.store.mapped_files import MappedFile
-from mqctl.store.records import RecordError, decode_record
 from mqctl.store.texts import factorize, java_hashes, property_spans, topic_codes
 
 BORN_AHEAD_TOLERANCE_MS = 10_000
@@ -201,7 +201,7 @@ class _Collector:
                 continue
             row = int(first[number])
             file = table.files[int(table.file_number[row])]
-            record = decode_record(file.buffer.data, int(table.position[row]))
+            record = decode_message(file.buffer.data, int(table.position[row]))
             self.found.damages.append(
                 Damage(
                     code=DamageCode.FOREIGN_RECORD,
@@ -327,7 +327,7 @@ def _report_stop(
     params: dict[str, int | str] = {"size": tail.size, "magic": f"{tail.magic & 0xFFFFFFFF:08X}"}
     if tail.stop is Stop.FOREIGN:
         try:
-            record = decode_record(file.buffer.data, tail.position)
+            record = decode_message(file.buffer.data, tail.position)
         except RecordError:
             pass
         else:

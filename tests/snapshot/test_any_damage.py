@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from mqctl.diagnosis import diagnose
 from mqctl.errors import MqctlError
-from mqctl.render.messages import Lang, sentences
+from mqctl.model.lang import Lang
+from mqctl.render.messages import sentences
 from mqctl.snapshot.archive import load, save
 from mqctl.snapshot.lag_gatherer import gather_lag
 from mqctl.snapshot.store_gatherer import gather_store

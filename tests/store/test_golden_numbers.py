@@ -12,11 +12,13 @@ import pytest
 from mqctl.model.config_file import FileSource
 from mqctl.model.damage import DamageCode, DamageGrade
 from mqctl.model.storage_state import QueueBehind, UnconfirmedTail
+from mqctl.protocol.compression import decompress
+from mqctl.protocol.message_id import OffsetId
+from mqctl.protocol.message_record import decode_message
 from mqctl.store.config_files import consumer_offsets, delay_offsets, group_configs, topic_configs
 from mqctl.store.consumequeue import written_entries, written_entries_linear
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.kernel import headers
-from mqctl.store.records import decode_record, decompress_body, offset_message_id, parse_offset_message_id
 from mqctl.store.texts import property_spans, topic_codes
 from mqctl.store.timer import chain, read_timer_check, timer_log, used_slots
 from mqctl.store.verify import verify
@@ -96,7 +98,7 @@ def test_properties_topics_and_index_agree_with_the_decoder(golden_store: Find, 
     known = 0
     for file in opened.commit_log.files:
         rows = headers(file.buffer, opened.commit_log.walk(file).positions)
-        records = [decode_record(file.buffer.data, int(position)) for position in rows.position]
+        records = [decode_message(file.buffer.data, int(position)) for position in rows.position]
         spans = property_spans(file.buffer, rows, names)
         for key in names:
             assert spans[key].texts(file.buffer) == [record.properties.get(key) for record in records], key
@@ -205,9 +207,9 @@ def test_message_ids_lead_back_to_records(golden_store: Find) -> None:
     log = StoreDirectory.open(golden_store("store-clean")).commit_log
     for position in log.walk(log.files[0]).positions.tolist():
         record = log.record_at(position)
-        text = offset_message_id(record.store_host, record.physical_offset)
-        assert parse_offset_message_id(text) == (record.store_host, position)
-    assert offset_message_id("[2001:db8::1]:10911", 258) == "20010DB800000000000000000000000100002A9F0000000000000102"
+        text = str(OffsetId(record.store_host, record.physical_offset))
+        assert OffsetId.parse(text) == OffsetId(record.store_host, position)
+    assert str(OffsetId("[2001:db8::1]:10911", 258)) == "20010DB800000000000000000000000100002A9F0000000000000102"
 
 
 def test_compressed_bodies_open(golden_store: Find) -> None:
@@ -218,4 +220,4 @@ def test_compressed_bodies_open(golden_store: Find) -> None:
     for offset in packed:
         record = log.record_at(offset)
         assert record.sys_flag & 0x700 == 0x300
-        assert len(decompress_body(record)) > len(record.body)
+        assert len(decompress(record.body, record.sys_flag)) > len(record.body)

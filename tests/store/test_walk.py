@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mqctl.protocol.message_record import RecordError, decode_message
 from mqctl.store import walk as walking
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.kernel import Stop, headers
-from mqctl.store.records import RecordError, decode_record
 from mqctl.store.walk import walk
 from tests.store.builder import StoreBuilder, message, record_bytes
 from tests.store.reference_loop import loop
@@ -47,7 +47,7 @@ def test_headers_equal_the_decoded_records(golden_store: Callable[[str], Path], 
         positions = log.walk(file).positions
         columns = headers(file.buffer, positions)
         for row, position in enumerate(positions.tolist()):
-            record = decode_record(file.buffer.data, position)
+            record = decode_message(file.buffer.data, position)
             seen = (
                 columns.total_size[row], columns.body_crc[row], columns.queue_id[row], columns.queue_offset[row],
                 columns.physical_offset[row], columns.sys_flag[row], columns.born_time_ms[row],
@@ -103,7 +103,7 @@ def test_walk_equals_the_loop_on_made_stores(
     expected = loop(bytes(data), 1 << 20, len(data))
     assert found.positions.tolist() == expected
     for position in expected:
-        record = decode_record(buffer.data, position)
+        record = decode_message(buffer.data, position)
         assert record.physical_offset == (1 << 20) + position
 
 
@@ -159,4 +159,4 @@ def test_torn_bytes_are_refused_by_the_decoder() -> None:
     data = record_bytes(message(properties={"TAGS": "A"}))
     for length in range(len(data)):
         with pytest.raises(RecordError):
-            decode_record(memoryview(data)[:length])
+            decode_message(memoryview(data)[:length])
