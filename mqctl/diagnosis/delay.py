@@ -13,6 +13,7 @@ from mqctl.model.unavailable import Part
 _FILE = (Part.DELAY,)
 _QUEUES = (Part.DELAY, Part.DELAY_QUEUES)
 _MAX_USED_SHARE = 0.90
+_TOO_MANY = "too many overdue messages to look for their delivered copies"
 
 
 def _delay(case: Case) -> DelayState | None:
@@ -83,7 +84,7 @@ def _file_is_lost(delay: DelayState) -> bool:
 
 
 @rule("MQ703", Severity.ERROR, source="D3", needs=_QUEUES, playbook="delay-late")
-def level_missing(case: Case) -> Iterator[Verdict]:
+def level_missing(case: Case) -> Iterator[Verdict | Unknown]:
     """No offset is recorded for a level that has already delivered: the next start delivers everything again.
 
     A level whose first message is not due yet has no offset by rights.
@@ -92,7 +93,11 @@ def level_missing(case: Case) -> Iterator[Verdict]:
     if delay is None or _file_is_lost(delay):
         return
     for state, queue in _levels(case):
-        if state.recorded_offset is None and state.delay_ms is not None and queue.redelivered_count:
+        if state.recorded_offset is not None or state.delay_ms is None:
+            continue
+        if queue.redelivered_count is None and queue.overdue_count:
+            yield Unknown(subject=_subject(case, state.level), reason=_TOO_MANY)
+        elif queue.redelivered_count:
             evidence = {"again_count": queue.message_count, "delivered_count": queue.redelivered_count}
             yield _verdict(case, state, {**evidence, "min_offset": queue.min_offset, "max_offset": queue.max_offset})
 
@@ -139,9 +144,7 @@ def stale_file(case: Case) -> Iterator[Verdict | Unknown]:
         if state.recorded_offset is None:
             continue
         if queue.redelivered_count is None and queue.overdue_count:
-            yield Unknown(
-                subject=_subject(case, state.level), reason="too many overdue messages to look for their copies"
-            )
+            yield Unknown(subject=_subject(case, state.level), reason=_TOO_MANY)
         elif queue.redelivered_count:
             yield _verdict(
                 case,
@@ -170,7 +173,7 @@ def overdue(case: Case) -> Iterator[Verdict]:
                     "oldest_due_time_ms": oldest,
                     "waiting_count": queue.waiting_count,
                 },
-                confidence=Confidence.HIGH if queue.redelivered_count is not None else Confidence.MEDIUM,
+                confidence=Confidence.MEDIUM if queue.redelivered_count is None else case.age_confidence,
             )
 
 

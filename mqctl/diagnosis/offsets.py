@@ -55,6 +55,7 @@ def backlog(case: Case) -> Iterator[Verdict | Unknown]:
                 params=_names(total),
                 evidence={"lag_count": total.lag_count, "lag_ms": total.lag_ms, "queue_count": total.queue_count},
                 severity=Severity.ERROR if severe else Severity.WARNING,
+                confidence=case.age_confidence,
             )
 
 
@@ -88,21 +89,31 @@ def about_to_expire(case: Case) -> Iterator[Verdict]:
                 subject=_group(case, total.group, total.topic),
                 params=_names(total),
                 evidence={"lag_count": total.lag_count, "lag_ms": total.lag_ms, "retention_ms": reserved_ms},
+                confidence=case.age_confidence,
             )
 
 
 @rule("MQ404", Severity.ERROR, source="B4", needs=_OFFSETS, playbook="damaged-store")
 def beyond_max(case: Case) -> Iterator[Verdict]:
-    """Offsets beyond the queue's end: the queue lost its tail, was emptied or created anew."""
-    for rows in _by_group(case, LagState.BEYOND_MAX):
+    """Offsets beyond the queue's end: the queue lost its tail, was emptied or created anew.
+
+    A queue of a known topic without a directory is an empty one: that is what the broker makes of it.
+    """
+    known = {config.name for config in case.broker.topics}
+    found: dict[tuple[str, str], list[QueueLag]] = {}
+    for row in queue_lags(case.broker, case.now_ms):
+        gone = row.state is LagState.NO_QUEUE and row.topic in known
+        if gone or row.state is LagState.BEYOND_MAX:
+            found.setdefault((row.group, row.topic), []).append(row)
+    for rows in found.values():
         first = rows[0]
         yield Verdict(
             subject=_group(case, first.group, first.topic),
             params={**_names(first), "queues": _queue_list(rows)},
             evidence={
-                "beyond_count": sum(-(row.lag_count or 0) for row in rows),
+                "beyond_count": sum((row.consumer_offset or 0) - (row.broker_offset or 0) for row in rows),
                 "consumer_offset": first.consumer_offset,
-                "max_offset": first.broker_offset,
+                "max_offset": first.broker_offset or 0,
             },
         )
 

@@ -14,6 +14,7 @@ from typing import TypeAlias
 from mqctl.diagnosis.settings import Settings
 from mqctl.errors import UsageError
 from mqctl.model.finding import Confidence, Evidence, Finding, NotJudged, Severity, Subject, SubjectKind, Value
+from mqctl.model.origin import ObservedFrom, Origin
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.unavailable import Part, Unavailable
 
@@ -45,11 +46,14 @@ class Case:
 
     Attributes:
         now_ms: the moment all ages refer to.
+        age_confidence: how far ages can be trusted. A plain copy gives configuration files the time of copying, and
+            that may pass for the broker's last instant.
     """
 
     broker: BrokerSnapshot
     now_ms: int
     settings: Settings
+    age_confidence: Confidence = Confidence.HIGH
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +169,7 @@ def diagnose(
             if gap.part in entry.needs:
                 gaps.append(_gap(entry, [gap], broker=None))
     for broker in snapshot.brokers:
-        case = Case(broker, snapshot.origin.observed_at_ms, settings or Settings())
+        case = _case(broker, snapshot.origin, settings or Settings())
         for entry in chosen:
             for outcome in _judge(entry, case):
                 if isinstance(outcome, Finding):
@@ -174,6 +178,14 @@ def diagnose(
                     gaps.append(outcome)
     findings.sort(key=lambda item: (-item.severity.rank, item.code))
     return Diagnosis(findings=tuple(findings), not_judged=tuple(gaps), rules_run=tuple(entry.code for entry in chosen))
+
+
+def _case(broker: BrokerSnapshot, origin: Origin, settings: Settings) -> Case:
+    newest_ms = max((queue.last_store_time_ms or 0 for queue in broker.queues), default=0)
+    by_mtime = origin.observed_from is ObservedFrom.CONFIG_MTIME
+    sure = not by_mtime or origin.observed_at_ms - newest_ms <= settings.trusted_mtime_ms
+    confidence = Confidence.HIGH if sure else Confidence.MEDIUM
+    return Case(broker, origin.observed_at_ms, settings, confidence)
 
 
 def _chosen(only: tuple[str, ...], skip: tuple[str, ...]) -> list[Rule]:

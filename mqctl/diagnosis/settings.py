@@ -18,6 +18,8 @@ class Settings:
         hot_key_share: share of one key among a hot queue's messages that explains it.
         clock_step_ms: smaller steps back of the broker's clock do not matter.
         many_checks: check rounds after which a transaction is on its way to be discarded (at 15).
+        trusted_mtime_ms: a configuration file this much younger than the newest message may have been copied; ages that
+            rest on it are less certain.
         file_reserved_ms: retention when the broker's configuration is not known (72 h).
     """
 
@@ -30,4 +32,5 @@ class Settings:
     hot_key_share: float = 0.5
     clock_step_ms: int = 1_000
     many_checks: int = 10
+    trusted_mtime_ms: int = 60 * 60_000
     file_reserved_ms: int = 72 * 3_600_000

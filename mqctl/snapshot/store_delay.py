@@ -21,7 +21,6 @@ from mqctl.model.delay_state import (
 )
 from mqctl.model.message import REAL_QID, REAL_TOPIC, Message
 from mqctl.model.names import SCHEDULE_TOPIC
-from mqctl.model.unavailable import Part
 from mqctl.snapshot.reading import QueueBounds, Reading
 from mqctl.store import config_files as configs
 from mqctl.store.config_files import ConfigFile
@@ -179,9 +178,7 @@ class _LevelScan:
 
     def _delivered(self, physical: Int64s, due: Int64s) -> Mapping[int, int] | None:
         """Finds delivered copies of overdue entries: schedule record's physical offset -> store time of its copy."""
-        scope = f"level {self.level}"
         if len(physical) > _MAX_COPIES_SOUGHT:
-            self.reading.miss(Part.DELAY, f"{len(physical)} overdue messages are too many to look for copies", scope)
             return None
         wanted: dict[tuple[str, int], dict[str, tuple[int, int]]] = {}
         for place, due_ms in zip(physical.tolist(), due.tolist(), strict=True):

@@ -7,14 +7,17 @@ from dataclasses import replace
 import pytest
 
 from mqctl.diagnosis import RULES, diagnose
-from mqctl.model.finding import Severity
+from mqctl.model.finding import Confidence, Severity
+from mqctl.model.origin import ObservedFrom
 from mqctl.model.snapshot import BrokerSnapshot
 from tests.diagnosis.snapshots import (
     DOUBLE_FAULTS,
     FAULTS,
+    FIVE_SECONDS,
     HEALTHY,
     HOUR,
     MINUTE,
+    NOW,
     STORAGE,
     TRANSACTIONS,
     Fault,
@@ -100,11 +103,52 @@ def test_messages_with_an_unreadable_store_time_are_not_judged_by_time() -> None
     [
         replace(HEALTHY, consumer_offsets=(offset("CID_RMQ_SYS_TRANS", "RMQ_SYS_TRANS_HALF_TOPIC", 0, 0, 90 * HOUR),)),
         replace(HEALTHY, consumer_offsets=(offset("TOOLS_CONSUMER", "Pay", 0, 0, 90 * HOUR),)),
-        replace(HEALTHY, queues=(queue("SCHEDULE_TOPIC_XXXX", 0, 0, 90_000), queue("SCHEDULE_TOPIC_XXXX", 1, 0, 1))),
+        replace(
+            HEALTHY,
+            consumer_offsets=(),
+            queues=(queue("SCHEDULE_TOPIC_XXXX", 0, 0, 90_000), queue("SCHEDULE_TOPIC_XXXX", 1, 0, 1)),
+        ),
     ],
 )
 def test_rocketmq_own_groups_and_topics_raise_no_alarm(broker: BrokerSnapshot) -> None:
     assert _severities(broker) == {}
+
+
+def test_an_offset_on_a_queue_that_is_gone_lies_beyond_it() -> None:
+    broker = replace(HEALTHY, consumer_offsets=(offset("G", "Pay", 7, 55), offset("G", "Deleted", 0, 9)))
+    (finding,) = diagnose(cluster(broker), only=("MQ404",)).findings
+    assert (finding.subject.topic, finding.params["queues"]) == ("Pay", "7")
+    assert {item.name: item.value for item in finding.evidence} == {
+        "beyond_count": 55,
+        "consumer_offset": 55,
+        "max_offset": 0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("observed_from", "late_ms", "confidence"),
+    [
+        (ObservedFrom.CONFIG_MTIME, 2 * HOUR, Confidence.MEDIUM),
+        (ObservedFrom.CONFIG_MTIME, HOUR // 2, Confidence.HIGH),
+        (ObservedFrom.GIVEN, 2 * HOUR, Confidence.HIGH),
+    ],
+)
+def test_ages_by_a_file_time_that_may_be_a_copys_are_less_certain(
+    observed_from: ObservedFrom, late_ms: int, confidence: Confidence
+) -> None:
+    snapshot = cluster(replace(HEALTHY, consumer_offsets=(offset("G", "Pay", 0, 500, HOUR),)))
+    origin = replace(snapshot.origin, observed_from=observed_from, observed_at_ms=NOW + late_ms)
+    (finding,) = diagnose(replace(snapshot, origin=origin), only=("MQ401",)).findings
+    assert finding.confidence is confidence
+
+
+def test_too_many_late_messages_leave_two_questions_open() -> None:
+    many = replace(FIVE_SECONDS, overdue_count=9_000, redelivered_count=None, oldest_overdue_time_ms=NOW - MINUTE)
+    without = diagnose(cluster(replace(HEALTHY, delay=delay_with(many, None))))
+    assert [gap.code for gap in without.not_judged] == ["MQ703"]
+    recorded = diagnose(cluster(replace(HEALTHY, delay=delay_with(many, 7))))
+    assert [gap.code for gap in recorded.not_judged] == ["MQ706"]
+    assert [(item.code, item.confidence) for item in recorded.findings] == [("MQ707", Confidence.MEDIUM)]
 
 
 def test_a_small_topic_is_never_hot() -> None:
