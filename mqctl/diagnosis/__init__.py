@@ -4,8 +4,12 @@ Importing the package registers every rule.
 """
 
 from mqctl.diagnosis import delay, offsets, routes, storage, transactions
-from mqctl.diagnosis.registry import RULES, Diagnosis, Rule, diagnose
+from mqctl.diagnosis.registry import RULES as _REGISTERED
+from mqctl.diagnosis.registry import Diagnosis, Rule, diagnose
 from mqctl.diagnosis.settings import Settings
+
+RULES = dict(sorted(_REGISTERED.items()))
+"""Every rule by code, in order."""
 
 __all__ = [
     "RULES",
