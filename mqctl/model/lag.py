@@ -156,7 +156,8 @@ class GroupLag:
     """One consumer group in one topic, all queues together.
 
     Attributes:
-        lag_count: sum over the queues with an offset; None when none has one.
+        lag_count: sum over the queues with an offset; None when none has one. A queue that the group is beyond the end
+            of counts as 0: it must not hide what waits in the others.
         lag_ms: the largest age among the queues; None when unknown for a queue that is behind.
     """
 
@@ -179,8 +180,8 @@ def group_lags(rows: Iterable[QueueLag]) -> list[GroupLag]:
 
 
 def _sum(group: str, topic: str, members: list[QueueLag]) -> GroupLag:
-    counts = [member.lag_count for member in members if member.lag_count is not None]
-    waiting = [member.lag_ms for member in members if member.lag_count]
+    counts = [max(0, member.lag_count) for member in members if member.lag_count is not None]
+    waiting = [member.lag_ms for member in members if (member.lag_count or 0) > 0]
     ages = [age for age in waiting if age is not None]
     unknown = len(ages) < len(waiting)
     return GroupLag(
