@@ -10,11 +10,11 @@ import pytest
 from mqctl.diagnosis import RULES, diagnose
 from mqctl.model.finding import Evidence, Finding, Severity, Subject, SubjectKind
 from mqctl.model.lang import Lang
-from mqctl.render.messages import _texts, evidence_text, explain, phrase, sentences, title, written
+from mqctl.render.messages import _texts, en, evidence_text, explain, phrase, sentences, title, written, zh
 from tests.diagnosis.snapshots import DOUBLE_FAULTS, FAULTS, Fault, cluster
 
 ALL_FAULTS = [*FAULTS, *(fault for fault, _ in DOUBLE_FAULTS)]
-LANGS = [Lang.EN]
+LANGS = list(Lang)
 
 
 def _fields(template: str) -> set[str]:
@@ -59,6 +59,29 @@ def test_languages_fill_the_same_places() -> None:
                 assert _fields(other.what[variant]) == _fields(template), (code, variant, lang)
             for name in ("effect", "advice"):
                 assert _fields(getattr(other, name)) == _fields(getattr(english, name)), (code, name, lang)
+
+
+def test_chinese_is_chinese_and_punctuated_like_it() -> None:
+    for code, text in _texts(Lang.ZH).items():
+        assert text.next_command is None, code
+        for sentence in (text.title, *text.what.values(), text.effect, text.advice, text.explain):
+            assert re.search("[\u4e00-\u9fff]", sentence), (code, sentence)
+            assert not re.search("[\u4e00-\u9fff}][,;:()!?]|[,;()!?][\u4e00-\u9fff。]", sentence), (code, sentence)
+    assert _texts(Lang.ZH).keys() == _texts(Lang.EN).keys()
+
+
+def test_phrases_exist_in_both_languages_with_the_same_places() -> None:
+    assert zh.PHRASES.keys() == en.PHRASES.keys()
+    for key, english in en.PHRASES.items():
+        assert _fields(zh.PHRASES[key]) == _fields(english), key
+        assert zh.PHRASES[key] != english, key
+
+
+def test_the_next_command_does_not_depend_on_the_language() -> None:
+    (finding,) = diagnose(cluster(FAULTS[0].broker)).findings
+    english, chinese = (sentences(finding, lang, "--store /s") for lang in (Lang.EN, Lang.ZH))
+    assert chinese.next_command == english.next_command is not None
+    assert chinese.what != english.what
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,26 @@
+"""The catalogue in Chinese."""
+
+from __future__ import annotations
+
+from mqctl.render.messages import Text
+from mqctl.render.messages.zh_delay import RULES as DELAY_RULES
+from mqctl.render.messages.zh_offsets import RULES as OFFSET_RULES
+from mqctl.render.messages.zh_storage import RULES as STORAGE_RULES
+
+RULES: dict[str, Text] = {**STORAGE_RULES, **OFFSET_RULES, **DELAY_RULES}
+
+PHRASES = {
+    "source": "{source}，判断时刻 {time}",
+    "summary": "{verdict}：{rules} 条规则，发现 {findings} 个问题，{gaps} 项无法判断",
+    "verdict_ok": "正常",
+    "verdict_warning": "警告",
+    "verdict_critical": "严重",
+    "verdict_unknown": "未知",
+    "effect": "影响",
+    "advice": "建议",
+    "next": "下一步",
+    "confidence": "置信度",
+    "playbook": "处理手册",
+    "not_judged": "因缺少证据而无法判断",
+    "unknown": "未知",
+}
