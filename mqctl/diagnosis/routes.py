@@ -122,3 +122,25 @@ def closed_topic(case: Case) -> Iterator[Verdict]:
             variant=variant,
             severity=Severity.WARNING if variant == "write" else None,
         )
+
+
+@rule(
+    "MQ604", Severity.WARNING, source="S8", needs=(Part.TOPICS, Part.CONSUMER_OFFSETS), playbook="subscription-change"
+)
+def unknown_topic(case: Case) -> Iterator[Verdict]:
+    """Offsets on a topic that has no settings: deleted, or its settings were lost."""
+    known = {config.name for config in case.broker.topics}
+    groups: dict[str, set[str]] = {}
+    for offset in case.broker.consumer_offsets:
+        mine = is_system_topic(offset.topic) or is_system_group(offset.group) or group_of(offset.topic) is not None
+        if offset.topic not in known and not mine:
+            groups.setdefault(offset.topic, set()).add(offset.group)
+    held = _queues_by_topic(case)
+    for topic, names in sorted(groups.items()):
+        count = sum(queue.message_count for queue in held.get(topic, ()))
+        yield Verdict(
+            subject=_topic(case, topic),
+            params={"topic": topic, "groups": ", ".join(sorted(names))},
+            evidence={"group_count": len(names), "message_count": count},
+            severity=None if count else Severity.INFO,
+        )

@@ -248,6 +248,7 @@ def _topic_faults() -> list[Fault]:
         Fault("MQ409", replace(HEALTHY, offset_jumps=(jump,))),
         Fault("MQ601", replace(HEALTHY, topics=(TopicConfig(name="Pay", read_queue_count=1, write_queue_count=2),))),
         Fault("MQ602", replace(HEALTHY, topics=(TopicConfig(name="Pay", read_queue_count=2, write_queue_count=1),))),
+        Fault("MQ604", _offsets(offset("G", "Gone", 0, 12))),
         *(
             Fault(
                 "MQ603",
@@ -326,7 +327,7 @@ DOUBLE_FAULTS = [
             "MQ407",
             replace(
                 HEALTHY,
-                topics=(TopicConfig(name="%DLQ%G", perm=2),),
+                topics=(HEALTHY.topics[0], TopicConfig(name="%DLQ%G", perm=2)),
                 queues=(*HEALTHY.queues, queue("%DLQ%G", 0, 0, 3)),
             ),
         ),

@@ -172,3 +172,13 @@ def test_an_empty_store_needs_no_checkpoint() -> None:
     assert STORAGE.commit_log is not None
     storage = replace(STORAGE, commit_log=replace(STORAGE.commit_log, max_offset=0), checkpoint=None)
     assert _severities(replace(HEALTHY, storage=storage)) == {}
+
+
+def test_offsets_on_a_deleted_topic_matter_more_while_messages_are_left() -> None:
+    broker = replace(HEALTHY, consumer_offsets=(offset("G", "Gone", 0, 12), offset("G", "%RETRY%Old", 0, 3)))
+    (hint,) = diagnose(cluster(broker), only=("MQ604",)).findings
+    assert (hint.severity, hint.subject.topic) == (Severity.INFO, "Gone")
+    (warning,) = diagnose(
+        cluster(replace(broker, queues=(*HEALTHY.queues, queue("Gone", 0, 0, 40)))), only=("MQ604",)
+    ).findings
+    assert warning.severity is Severity.WARNING

@@ -40,6 +40,7 @@ NUMBERS: dict[str, dict[str, Value]] = {
     "MQ409": {"jump_count": 1, "skipped_count": 97, "last_time_ms": NOW - HOUR},
     "MQ601": {"message_count": 900, "read_queue_count": 1, "write_queue_count": 2},
     "MQ602": {"read_queue_count": 2, "write_queue_count": 1},
+    "MQ604": {"group_count": 1, "message_count": 0},
     "MQ603-read": {"perm": 2, "message_count": 1_800},
     "MQ603-write": {"perm": 4, "message_count": 1_800},
     "MQ603-both": {"perm": 0, "message_count": 1_800},

@@ -136,4 +136,16 @@ RULES: dict[str, Text] = {
         explain="perm is a sum of 4 (read) and 2 (write); a wiped write permission is held by name servers only and does not "
         "show here.",
     ),
+    "MQ604": Text(
+        title="Offsets on a topic that has no settings",
+        what={
+            "": "Groups have offsets on {topic} ({groups}), but the topic has no settings; {message_count} of its messages are stored."
+        },
+        effect="The topic was deleted with its offsets kept, or its settings were lost. Without settings the broker refuses its "
+        "consumers, and a topic created anew meets the old offsets.",
+        advice="Delete the offsets if the topic is gone; create its settings if it is not.",
+        explain="Offsets live in consumerOffset.json, settings in topics.json; deleting a topic keeps the offsets. Stored messages "
+        "make it a warning: somebody may still want them.",
+        next_command="mqctl store describe {source}",
+    ),
 }

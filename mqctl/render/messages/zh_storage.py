@@ -110,4 +110,13 @@ RULES: dict[str, Text] = {
         advice="如果不是有意关闭，请把 perm 设为 6。",
         explain="perm 是 4（读）与 2（写）之和；通过 name server 擦除的写权限只存在于 name server 内存中，这里看不到。",
     ),
+    "MQ604": Text(
+        title="没有配置的 topic 上留有消费位点",
+        what={
+            "": "消费组（{groups}）在 {topic} 上有消费位点，但该 topic 没有配置；其中仍存有 {message_count} 条消息。"
+        },
+        effect="topic 已被删除而位点保留，或配置丢失。没有配置时 broker 拒绝其消费者；重新创建的 topic 会沿用旧位点。",
+        advice="topic 确已不用则删除这些位点；仍在使用则重新创建其配置。",
+        explain="位点保存在 consumerOffset.json，配置保存在 topics.json；删除 topic 不会删除位点。仍存有消息时为警告，可能还有人需要它们。",
+    ),
 }
