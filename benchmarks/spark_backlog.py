@@ -97,7 +97,8 @@ def _write_queues(root: Path, count: int, per_file: int, size: int) -> None:
 
 def ours(spark: SparkSession, store: str) -> dict[tuple[str, str | None], int]:
     """The report as the command runs it."""
-    from mqctl.spark.reports.backlog import BacklogBy, backlog_rows
+    from mqctl.model.backlog import BacklogBy
+    from mqctl.spark.reports.backlog import backlog_rows
 
     return {(str(row.topic), row.tag): row.messages for row in backlog_rows(spark, Wanted((store,)), BacklogBy.TAG)}
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from mqctl.commands.group.lag import LagReport
 from mqctl.commands.rules.explain import RuleExplained
 from mqctl.commands.rules.list import RuleList
 from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.render.backlog import BacklogReport
 from mqctl.render.delay import DelayReport
 from mqctl.render.findings import DiagnosisReport
+from mqctl.render.lag import LagReport
 from mqctl.render.messages_view import MessageList
 from mqctl.render.verification import Verification
 
@@ -15,6 +16,7 @@ SCHEMAS: dict[str, type] = {
     "delay.check/1": DelayReport,
     "doctor/1": DiagnosisReport,
     "group.lag/1": LagReport,
+    "report.backlog/1": BacklogReport,
     "rules.explain/1": RuleExplained,
     "rules.list/1": RuleList,
     "snapshot.show/1": ClusterSnapshot,

@@ -13,79 +13,26 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from math import isfinite
 
-from mqctl.errors import BadInputError
+from mqctl.protocol.fastjson_values import FastjsonError, ObjectKey
 
-MAX_DEPTH = 256
+__all__ = [
+    "FastjsonError",
+    "ObjectKey",
+    "dump_bytes",
+    "dumps",
+    "java_double",
+    "loads",
+    "queue_key",
+    "quoted",
+]
+
 _MARK = "\x01"
 _REF = "$ref"
 _BARE_INT_KEY = re.compile(r"([{,]\s*)(-?\d+)(\s*:)")
 _QUEUE_KEY = re.compile(r'\{"brokerName":"([^"\\]*)","queueId":(\d+),"topic":"([^"\\]*)"\}:')
-
-
-class FastjsonError(BadInputError, ValueError):
-    """Text that is not in the dialect.
-
-    Attributes:
-        position: index of the offending character; `line` and `column` are counted from 1.
-    """
-
-    def __init__(
-        self, problem: str, *, reason: str = "", remedy: str = "", position: int = 0, line: int = 1, column: int = 1
-    ) -> None:
-        super().__init__(problem, reason=reason, remedy=remedy)
-        self.position = position
-        self.line = line
-        self.column = column
-
-    @classmethod
-    def at(cls, text: str, position: int, reason: str) -> FastjsonError:
-        line = text.count("\n", 0, position) + 1
-        column = position - text.rfind("\n", 0, position)
-        problem = f"JSON text cannot be read at line {line}, column {column}"
-        return cls(problem, reason=reason, position=position, line=line, column=column)
-
-
-class ObjectKey:
-    """An object used as the key of a map; hashable and equal to any object key with the same properties."""
-
-    __slots__ = ("_hash", "items")
-
-    items: tuple[tuple[str, object], ...]
-    """Name and value pairs, sorted by name (the order in which fastjson writes them)."""
-
-    def __init__(self, properties: Mapping[str, object]) -> None:
-        self.items = tuple(sorted((str(name), _frozen(value)) for name, value in properties.items()))
-        self._hash = hash(self.items)
-
-    def get(self, name: str, default: object = None) -> object:
-        """Returns the property `name`, or `default`."""
-        for key, value in self.items:
-            if key == name:
-                return value
-        return default
-
-    def __getitem__(self, name: str) -> object:
-        for key, value in self.items:
-            if key == name:
-                return value
-        raise KeyError(name)
-
-    def java_text(self) -> str:
-        """Returns what `toString` of RocketMQ's MessageQueue gives; `$ref` paths name map keys by it."""
-        topic, broker_name, queue_id = self.get("topic"), self.get("brokerName"), self.get("queueId")
-        return f"MessageQueue [topic={topic}, brokerName={broker_name}, queueId={queue_id}]"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ObjectKey) and self.items == other.items
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __repr__(self) -> str:
-        return f"ObjectKey({dict(self.items)!r})"
 
 
 def queue_key(topic: str, broker_name: str, queue_id: int) -> ObjectKey:
@@ -94,14 +41,6 @@ def queue_key(topic: str, broker_name: str, queue_id: int) -> ObjectKey:
     key.items = (("brokerName", broker_name), ("queueId", queue_id), ("topic", topic))
     key._hash = hash(key.items)
     return key
-
-
-def _frozen(value: object) -> object:
-    if isinstance(value, dict):
-        return ObjectKey(value)
-    if isinstance(value, list):
-        return tuple(_frozen(item) for item in value)
-    return value
 
 
 # Reading
@@ -150,7 +89,7 @@ def loads(text: str | bytes | bytearray | memoryview) -> object:
     Bytes are UTF-8; malformed sequences become U+FFFD, as in Java.
 
     Raises:
-        FastjsonError: the text is not in the dialect, or nested deeper than `MAX_DEPTH`.
+        FastjsonError: the text is not in the dialect, or nested deeper than `fastjson_values.MAX_DEPTH`.
     """
     if not isinstance(text, str):
         text = str(text, "utf-8", "replace")

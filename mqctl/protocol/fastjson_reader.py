@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from mqctl.protocol.fastjson import MAX_DEPTH, FastjsonError, ObjectKey
+from mqctl.protocol.fastjson_values import MAX_DEPTH, FastjsonError, ObjectKey
 
 # Possessive repeats: with plain ones a string that never ends costs exponential time.
 _BLANK = re.compile(r"(?:\s++|/\*.*?\*/|//[^\n]*+)*+", re.DOTALL)

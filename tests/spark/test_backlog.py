@@ -20,7 +20,7 @@ from tests.spark.plain_backlog import Found, plain_backlog
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from mqctl.spark.reports.backlog import BacklogRow
+    from mqctl.model.backlog import BacklogRow
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 STORES = ["store-clean", "store-killed", "store-killed-recovered-clean", "store-rolled-clean", "store-5.3.3"]
@@ -28,7 +28,8 @@ STORES = ["store-clean", "store-killed", "store-killed-recovered-clean", "store-
 
 def run(spark: SparkSession, wanted: Wanted, by: str) -> list[BacklogRow]:
     pytest.importorskip("pyspark", reason="the spark extra is not installed")
-    from mqctl.spark.reports.backlog import BacklogBy, backlog_rows
+    from mqctl.model.backlog import BacklogBy
+    from mqctl.spark.reports.backlog import backlog_rows
 
     return backlog_rows(spark, wanted, BacklogBy(by))
 

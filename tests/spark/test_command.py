@@ -7,8 +7,10 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from mqctl.render.backlog import BacklogReport
 from tests.conftest import REPOSITORY, Outcome
 from tests.spark.plain_backlog import plain_backlog
 
@@ -28,7 +30,8 @@ def test_json_figures_equal_group_lag_and_the_slow_reference(mqctl: Run, golden_
     outcome = mqctl("report", "backlog", *options, env=NO_HOME)
     assert (outcome.exit_code, outcome.stderr) == (0, "")
     document = json.loads(outcome.stdout)
-    assert document["schema"] == "report.backlog/1"
+    assert document.pop("schema") == "report.backlog/1"
+    assert json.loads(msgspec.json.encode(msgspec.convert(document, BacklogReport))) == document
     rows = {(row["group"], row["topic"], row["queue_id"]): row for row in document["rows"]}
     truth = plain_backlog(store)
     assert {where: row["lag_count"] for where, row in rows.items()} == {

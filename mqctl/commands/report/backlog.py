@@ -5,20 +5,16 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Sequence, Set
-from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from mqctl.cli.emit import Output, emit, tell
 from mqctl.cli.options import AllOption, GroupOption, NoColorOption, OutputOption, TopicOption
 from mqctl.errors import ExitCode, NotFoundError, UsageError
-from mqctl.render.document import Column, Document, Kind, Table
-
-if TYPE_CHECKING:
-    from mqctl.spark.reports.backlog import BacklogRow
+from mqctl.model.backlog import BacklogBy
+from mqctl.render.backlog import backlog_document
 
 EXAMPLES = (
     "mqctl report backlog --store /backup/store",
@@ -27,58 +23,13 @@ EXAMPLES = (
 )
 
 
-class By(StrEnum):
-    """What one row stands for."""
-
-    GROUP = "group"
-    TOPIC = "topic"
-    QUEUE = "queue"
-    TAG = "tag"
-
-
-_WHERE = {
-    By.GROUP: (Column("group", "group"),),
-    By.TOPIC: (Column("group", "group"), Column("topic", "topic")),
-    By.QUEUE: (
-        Column("group", "group"),
-        Column("topic", "topic"),
-        Column("queue_id", "queue", Kind.COUNT),
-        Column("store", "store", wide=True),
-    ),
-    By.TAG: (Column("group", "group"), Column("topic", "topic"), Column("tag", "tag")),
-}
-_SUMS = (
-    Column("messages", "messages", Kind.COUNT),
-    Column("bytes", "bytes", Kind.BYTES),
-    Column("oldest_ms", "oldest stored", Kind.TIME_MS),
-    Column("newest_ms", "newest stored", Kind.TIME_MS),
-)
-_STATES = (
-    Column("lost_count", "lost", Kind.COUNT),
-    Column("dangling_count", "lead nowhere", Kind.COUNT),
-    Column("never_committed_count", "never committed", Kind.COUNT),
-    Column("lag_count", "lag", Kind.COUNT, wide=True, none="never committed"),
-    Column("beyond_max_count", "beyond max", Kind.COUNT, wide=True),
-    Column("no_queue_count", "no queue", Kind.COUNT, wide=True),
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BacklogReport:
-    """Machine form of `report backlog`."""
-
-    stores: list[str]
-    by: str
-    rows: list[BacklogRow]
-
-
 def command(
     store: Annotated[
         list[Path], typer.Option("--store", metavar="DIR", help="A broker's store directory; may be repeated.")
     ],
     group: GroupOption = None,
     topic: TopicOption = None,
-    by: Annotated[By, typer.Option("--by", help="What one row stands for.")] = By.TOPIC,
+    by: Annotated[BacklogBy, typer.Option("--by", help="What one row stands for.")] = BacklogBy.TOPIC,
     system: AllOption = False,
     master: Annotated[str, typer.Option("--master", metavar="URL", help="Spark master.")] = "local[*]",
     conf: Annotated[
@@ -106,22 +57,13 @@ def command(
     if sys.stderr.isatty():
         tell("mqctl: starting Spark")
     with open_session(settings) as spark:
-        from mqctl.spark.reports.backlog import BacklogBy, backlog_rows, unread_batch_topics
+        from mqctl.spark.reports.backlog import backlog_rows, unread_batch_topics
 
-        rows = backlog_rows(spark, wanted, BacklogBy(by))
+        rows = backlog_rows(spark, wanted, by)
         unread = unread_batch_topics(paths) if settings.is_local else []
-    if not settings.is_local and by is not By.TAG:  # a group without messages behind it has no tags
+    if not settings.is_local and by is not BacklogBy.TAG:  # a group without messages behind it has no tags
         _require_groups(group or (), {row.group for row in rows}, paths)
-    columns = (*_WHERE[by], *_SUMS, *(() if by is By.TAG else _STATES))
-    emit(
-        Document(
-            schema="report.backlog/1",
-            value=BacklogReport(stores=list(paths), by=by.value, rows=rows),
-            records=rows,
-            blocks=[Table(columns, rows, empty="no consumer group has anything there")],
-        ),
-        output,
-    )
+    emit(backlog_document(paths, by, rows), output)
     for name in unread:
         tell(f"mqctl: {name} not read: its messages are in a batch consume queue")
     return ExitCode.IO if unread else ExitCode.OK

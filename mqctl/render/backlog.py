@@ -1,0 +1,55 @@
+"""The backlog report as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mqctl.model.backlog import BacklogBy, BacklogRow
+from mqctl.render.document import Column, Document, Kind, Table
+
+_WHERE = {
+    BacklogBy.GROUP: (Column("group", "group"),),
+    BacklogBy.TOPIC: (Column("group", "group"), Column("topic", "topic")),
+    BacklogBy.QUEUE: (
+        Column("group", "group"),
+        Column("topic", "topic"),
+        Column("queue_id", "queue", Kind.COUNT),
+        Column("store", "store", wide=True),
+    ),
+    BacklogBy.TAG: (Column("group", "group"), Column("topic", "topic"), Column("tag", "tag")),
+}
+_SUMS = (
+    Column("messages", "messages", Kind.COUNT),
+    Column("bytes", "bytes", Kind.BYTES),
+    Column("oldest_ms", "oldest stored", Kind.TIME_MS),
+    Column("newest_ms", "newest stored", Kind.TIME_MS),
+)
+_STATES = (
+    Column("lost_count", "lost", Kind.COUNT),
+    Column("dangling_count", "lead nowhere", Kind.COUNT),
+    Column("never_committed_count", "never committed", Kind.COUNT),
+    Column("lag_count", "lag", Kind.COUNT, wide=True, none="never committed"),
+    Column("beyond_max_count", "beyond max", Kind.COUNT, wide=True),
+    Column("no_queue_count", "no queue", Kind.COUNT, wide=True),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BacklogReport:
+    """Machine form of `report backlog`."""
+
+    stores: list[str]
+    by: str
+    rows: list[BacklogRow]
+
+
+def backlog_document(stores: Sequence[str], by: BacklogBy, rows: Sequence[BacklogRow]) -> Document:
+    """Builds the document of `report backlog`; per tag there are no queue states to show."""
+    columns = (*_WHERE[by], *_SUMS, *(() if by is BacklogBy.TAG else _STATES))
+    return Document(
+        schema="report.backlog/1",
+        value=BacklogReport(stores=list(stores), by=by.value, rows=list(rows)),
+        records=rows,
+        blocks=[Table(columns, rows, empty="no consumer group has anything there")],
+    )

@@ -1,0 +1,55 @@
+"""Lag as tables: by group and topic, and by queue."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mqctl.model.lag import GroupLag, QueueLag
+from mqctl.render.document import Column, Document, Kind, Table
+
+GROUP_COLUMNS = (
+    Column("group", "group"),
+    Column("topic", "topic"),
+    Column("queue_count", "queues", Kind.COUNT),
+    Column("lag_count", "lag", Kind.COUNT, none="never committed"),
+    Column("lag_ms", "time lag", Kind.DURATION_MS, none="?"),
+    Column("lost_count", "lost", Kind.COUNT),
+    Column("never_committed_count", "never committed", Kind.COUNT, wide=True),
+)
+QUEUE_COLUMNS = (
+    Column("group", "group"),
+    Column("topic", "topic"),
+    Column("broker_name", "broker", wide=True),
+    Column("queue_id", "queue", Kind.COUNT),
+    Column("min_offset", "min offset", Kind.COUNT, wide=True),
+    Column("broker_offset", "broker offset", Kind.COUNT),
+    Column("consumer_offset", "consumer offset", Kind.COUNT, none="none"),
+    Column("lag_count", "lag", Kind.COUNT, none="?"),
+    Column("lag_ms", "time lag", Kind.DURATION_MS, none="?"),
+    Column("lost_count", "lost", Kind.COUNT),
+    Column("next_store_time_ms", "next message stored", Kind.TIME_MS, wide=True),
+    Column("state", "state"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LagReport:
+    """Machine form of `group lag`."""
+
+    observed_at_ms: int
+    groups: list[GroupLag]
+    queues: list[QueueLag]
+
+
+def lag_document(
+    observed_at_ms: int, groups: Sequence[GroupLag], queues: Sequence[QueueLag], *, detail: bool
+) -> Document:
+    """Builds the document of `group lag`; `detail` shows people the queues too."""
+    return Document(
+        schema="group.lag/1",
+        value=LagReport(observed_at_ms=observed_at_ms, groups=list(groups), queues=list(queues)),
+        records=queues,
+        csv_columns=QUEUE_COLUMNS,
+        blocks=[Table(GROUP_COLUMNS, groups), *([Table(QUEUE_COLUMNS, queues)] if detail else [])],
+    )
