@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from mqctl.errors import MqctlError
+from mqctl.model.config_file import FileSource
 from mqctl.model.unavailable import Part, Unavailable
 from mqctl.store import config_files as configs
 from mqctl.store.config_files import ConfigFile, OffsetTable
@@ -47,8 +48,14 @@ class Reading:
 
     @cached_property
     def offset_table(self) -> OffsetTable:
-        """Committed consumer offsets."""
-        return configs.consumer_offsets(self.config(configs.CONSUMER_OFFSETS))
+        """Committed consumer offsets; a file that is of no use is noted, for nobody committed is another matter."""
+        file = self.config(configs.CONSUMER_OFFSETS)
+        in_rocksdb = any(part.part == "config/consumerOffsets" for part in self.store.unreadable)
+        if file.state.source is FileSource.NONE and not in_rocksdb:
+            self.miss(
+                Part.CONSUMER_OFFSETS, f"{file.state.name} and its backup are of no use: {file.state.main_problem}"
+            )
+        return configs.consumer_offsets(file)
 
     @cached_property
     def bounds(self) -> dict[tuple[str, int], QueueBounds]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mqctl.errors import BadInputError, MqctlError, NotFoundError
+from mqctl.errors import BadInputError, MqctlError, NotFoundError, UsageError
 from mqctl.model.config_file import FileSource
 from mqctl.model.delay_level import DelayLevelTable
 from mqctl.model.delay_state import (
@@ -42,7 +42,7 @@ def delay_state(reading: Reading, *, levels: str | None, observed_at_ms: int) ->
         levels: the broker's `messageDelayLevel`; None assumes the default.
         observed_at_ms: entries due before it (less a slack of 2 s) are overdue.
     """
-    table = DelayLevelTable.parse(levels) if levels else DelayLevelTable.parse()
+    table = _level_table(levels)
     file = reading.config(configs.DELAY_OFFSETS)
     recorded = configs.delay_offsets(file)
     queues = {key[1] + 1: bounds for key, bounds in reading.bounds.items() if key[0] == SCHEDULE_TOPIC}
@@ -78,7 +78,7 @@ def delay_file_state(path: Path, *, levels: str | None) -> DelayState:
     if file.state.source is FileSource.NONE:
         raise _unreadable(path, file)
     recorded = configs.delay_offsets(file)
-    table = DelayLevelTable.parse(levels) if levels else DelayLevelTable.parse()
+    table = _level_table(levels)
     return DelayState(
         levels=tuple(
             DelayLevelState(level=level, delay_ms=table.delay_ms(level), recorded_offset=recorded.offsets.get(level))
@@ -88,6 +88,20 @@ def delay_file_state(path: Path, *, levels: str | None) -> DelayState:
         file=file.state,
         rejected_keys=recorded.rejected,
     )
+
+
+def _level_table(levels: str | None) -> DelayLevelTable:
+    """Parses a given level table; a broker would not start on a bad one, so it can only be a slip of the user."""
+    if levels is None:
+        return DelayLevelTable.parse()
+    table = DelayLevelTable.parse(levels)
+    if table.bad_item is not None:
+        raise UsageError(
+            f"cannot read the delay levels {levels!r}",
+            reason=f"{table.bad_item!r} is no number followed by s, m, h or d",
+            remedy="give messageDelayLevel as the broker has it, for instance --levels '1s 5s 10s 30s 1m'",
+        )
+    return table
 
 
 def _unreadable(path: Path, file: ConfigFile) -> BadInputError:

@@ -230,3 +230,26 @@ def test_a_delay_file_by_itself(mqctl: Run, golden_store: Store, tmp_path: Path)
     cut = mqctl("delay", "check", "--file", broken)
     assert (cut.exit_code, "line 1" in cut.stderr) == (65, True)
     assert mqctl("delay", "check", "--file", tmp_path / "none.json").exit_code == 66
+
+
+def test_offsets_that_cannot_be_read_are_unknown_not_nothing(mqctl: Run, store_copy: Store) -> None:
+    store = store_copy("store-killed")
+    main, backup = store / "config" / "consumerOffset.json", store / "config" / "consumerOffset.json.bak"
+    main.write_bytes(main.read_bytes()[:100])
+    behind = mqctl("group", "lag", "--store", store, "-o", "json")
+    assert (behind.exit_code, {row["group"] for row in behind.json["groups"]}) == (0, {"GC_kill", "GC_killsql"})
+    backup.write_bytes(b"")
+    lost = mqctl("group", "lag", "--store", store)
+    assert lost.exit_code == 74
+    assert "consumer-offsets not read: consumerOffset.json and its backup are of no use" in lost.stderr
+    doctor = mqctl("doctor", "--store", store, "-o", "json")
+    assert doctor.exit_code == 2
+    assert "MQ106" in codes(doctor)
+    assert {"MQ401", "MQ402", "MQ404"} <= {gap["code"] for gap in doctor.json["not_judged"]}
+
+
+@pytest.mark.parametrize("levels", ["bad levels", "1s  5s", "5", "1s 5S", ""])
+def test_a_level_table_no_broker_would_take_is_a_usage_error(mqctl: Run, golden_store: Store, levels: str) -> None:
+    outcome = mqctl("delay", "check", "--store", golden_store("store-clean"), "--levels", levels)
+    assert (outcome.exit_code, outcome.stdout) == (64, "")
+    assert "messageDelayLevel" in outcome.stderr

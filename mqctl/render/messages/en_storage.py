@@ -42,7 +42,7 @@ RULES: dict[str, Text] = {
     ),
     "MQ104": Text(
         title="The store is damaged",
-        what={"": "{deviation_count:place} in {file} are damaged ({kind}), the first at byte {byte_offset}."},
+        what={"": "Damage ({kind}) in {deviation_count:place} of {file}, the first at byte {byte_offset}."},
         effect="The broker would cut its commit log at a damaged record, refuse to start on a wrong file size, or serve wrong "
         "data from a damaged queue.",
         advice="Work on a copy. Rebuild consume queues and index by removing them; replay what a damaged commit log loses from "
