@@ -48,7 +48,8 @@ class MessageFinder:
         start = low if offset is None else offset
         if offset is not None and not low <= offset < high:
             raise NotFoundError(
-                f"no message at offset {offset} of {topic} queue {queue_id}", reason=f"it holds offsets {low} to {high}"
+                f"no message at offset {offset} of {topic} queue {queue_id}",
+                reason=f"it holds offsets {low} to {high - 1}" if high > low else "it is empty",
             )
         found = Found()
         for _, entries in queue.runs(start, min(high, start + count)):

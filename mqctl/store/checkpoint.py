@@ -49,7 +49,7 @@ def parse_checkpoint(data: bytes) -> Checkpoint:
     """
     if len(data) < CHECKPOINT.size:
         raise BadInputError(
-            "read the checkpoint file",
+            "could not read the checkpoint file",
             reason=f"{len(data)} bytes are too few, {CHECKPOINT.size} hold the times",
             remedy="copy the store again",
         )

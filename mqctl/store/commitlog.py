@@ -189,7 +189,7 @@ class CommitLog:
             RecordError: what starts there is torn.
         """
         file = self.file_of(physical_offset)
-        problem = f"read the record at physical offset {physical_offset}"
+        problem = f"could not read the record at physical offset {physical_offset}"
         if file is None:
             raise NotFoundError(
                 problem, reason=f"the commit log holds {self.min_offset} to {self.files[-1].end if self.files else 0}"

@@ -53,19 +53,21 @@ class StoreDirectory:
         for wanted in (path, *commit_log_paths):
             if not wanted.exists():
                 raise NotFoundError(
-                    f"open the store {wanted}", reason="no such directory", remedy="give the broker's storePathRootDir"
+                    f"could not open the store {wanted}",
+                    reason="no such directory",
+                    remedy="give the broker's storePathRootDir",
                 )
         present = [part for part in _PARTS if (path / part).exists()]
         raft = _raft_directory(path)
         if raft is not None and not mapped_files(path / "commitlog"):
             raise BadInputError(
-                f"open the store {path}",
+                f"could not open the store {path}",
                 reason=f"its commit log is in DLedger's (Raft) format, in {raft.name}",
                 remedy="ask the running broker instead (`--namesrv`); DLedger logs are not read offline",
             )
         if not path.is_dir() or not present:
             raise BadInputError(
-                f"open the store {path}",
+                f"could not open the store {path}",
                 reason=f"none of {', '.join(_PARTS)} is in it",
                 remedy="give the broker's storePathRootDir (by default ~/store)",
             )

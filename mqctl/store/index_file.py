@@ -71,7 +71,7 @@ class IndexFile:
         """
         if len(self.buffer) < lay.INDEX_HEADER_BYTES:
             raise BadInputError(
-                f"read the index file {self.path.name}",
+                f"could not read the index file {self.path.name}",
                 reason=f"{len(self.buffer)} bytes are too few for its header of {lay.INDEX_HEADER_BYTES}",
                 remedy="ignore it: the broker rebuilds index files",
             )
@@ -96,7 +96,9 @@ class IndexFile:
         table = self._slot_view(slots)
         used = np.flatnonzero(table)
         entries = self._entry_view(slots)
-        if not len(used) or int(table[used].max()) >= min(len(entries), self.header.entry_count):
+        if not len(used):
+            return False
+        if int(table.min()) < 0 or int(table.max()) >= min(len(entries), self.header.entry_count):
             return False
         heads = entries[table[used]]
         return bool((heads["key_hash"] % slots == used).all())

@@ -39,7 +39,7 @@ def map_file(path: Path) -> Buffer:
         try:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
-                raise StorageError(f"read {path}", reason="it is no regular file")
+                raise StorageError(f"could not read {path}", reason="it is no regular file")
             if status.st_size == 0:
                 return _EMPTY
             mapping = mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
@@ -60,7 +60,7 @@ def read_file(path: Path) -> bytes:
 
 def refusal(path: Path, error: OSError) -> NotFoundError | PermissionDeniedError | StorageError:
     """Translates what the operating system said about `path`."""
-    problem = f"read {path}"
+    problem = f"could not read {path}"
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         return NotFoundError(problem, reason="no such file", remedy="copy the store again and name its root directory")
     if isinstance(error, PermissionError):

@@ -71,6 +71,10 @@ def _header_problem(index: IndexFile) -> str:
         return f"{header.entry_count} entries are more than the file holds"
     if header.begin_time_ms > header.end_time_ms or header.begin_physical_offset > header.end_physical_offset:
         return "it ends before it begins"
+    slots = index.slot_values
+    # After a kill slots may be newer than the counters, but none may lead out of the file.
+    if len(slots) and (int(slots.min()) < 0 or int(slots.max()) >= max(1, index.entry_capacity)):
+        return "a slot leads out of the file"
     return ""
 
 

@@ -253,3 +253,15 @@ def test_a_level_table_no_broker_would_take_is_a_usage_error(mqctl: Run, golden_
     outcome = mqctl("delay", "check", "--store", golden_store("store-clean"), "--levels", levels)
     assert (outcome.exit_code, outcome.stdout) == (64, "")
     assert "messageDelayLevel" in outcome.stderr
+
+
+def test_a_negative_slot_of_an_index_file_is_damage_not_a_crash(mqctl: Run, store_copy: Store) -> None:
+    store = store_copy("store-5.3.3")
+    (index,) = (store / "index").iterdir()
+    data = bytearray(index.read_bytes())
+    used = next(at for at in range(40, len(data), 4) if data[at : at + 4] != bytes(4))
+    data[used] |= 0x80
+    index.write_bytes(data)
+    outcome = mqctl("store", "verify", "--store", store, "-o", "json")
+    assert outcome.exit_code == 2
+    assert {row["file"] for row in outcome.json["deviations"] if row["grade"] == "damage"} == {f"index/{index.name}"}
