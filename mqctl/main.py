@@ -13,7 +13,10 @@ from mqctl.cli import catalog
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _ROOT_HELP = "Operations and diagnostics for Apache RocketMQ."
-_ROOT_EPILOG = "Judging commands end with 0 fine, 1 warning, 2 critical, 3 unknown. `mqctl COMMAND -h` shows examples."
+_ROOT_EPILOG = (
+    "Judging commands end with 0 fine, 1 warning, 2 critical, 3 unknown. `mqctl COMMAND -h` shows examples, "
+    "`mqctl --version` the version."
+)
 
 
 class ExampleCommand(TyperCommand):

@@ -33,10 +33,10 @@ class Entry:
 
 GROUPS: dict[str, str] = {
     "delay": "Delay levels: what waits, what is late, what delayOffset.json says.",
-    "group": "Consumer groups: lag, members, configuration.",
+    "group": "Consumer groups: how far they are behind.",
     "report": "Offline analysis of store directories with Spark.",
     "rules": "The diagnosis rules behind `doctor`.",
-    "snapshot": "Save what is known of a cluster and look at it later.",
+    "snapshot": "Save what a store shows and look at it later.",
     "store": "A broker's store directory, read without a broker.",
 }
 
