@@ -52,6 +52,8 @@ class SubjectKind(StrEnum):
     GROUP = "group"
     DELAY_LEVEL = "delay-level"
     PRODUCER_GROUP = "producer-group"
+    CLIENT = "client"
+    NAME_SERVER = "name-server"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,11 +67,12 @@ class Subject:
     group: str | None = None
     level: int | None = None
     file: str | None = None
+    client: str | None = None
 
     def __str__(self) -> str:
         topic = self.topic if self.queue_id is None else f"{self.topic or ''}/{self.queue_id}"
         level = None if self.level is None else f"level {self.level}"
-        names = [name for name in (self.broker, self.group, topic, level, self.file) if name]
+        names = [name for name in (self.broker, self.group, self.client, topic, level, self.file) if name]
         return " ".join(names) if names else self.kind.value
 
 

@@ -5,13 +5,16 @@ None means not known; it never means zero. Times are epoch milliseconds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.model.delay_state import DelayState
+from mqctl.model.member import GroupMembership, ProducerMembership, RunningInfo
 from mqctl.model.offset_jump import OffsetJump
 from mqctl.model.origin import Origin
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState
+from mqctl.model.route import NameServerView, TopicRoute
 from mqctl.model.storage_state import StorageState
 from mqctl.model.transaction_state import TransactionState
 from mqctl.model.unavailable import Part, Unavailable
@@ -26,6 +29,10 @@ class BrokerSnapshot:
     Attributes:
         name: broker name, None when the source does not tell it.
         file_reserved_ms: retention of commit log files, None when the broker's configuration is not known.
+        cluster, address, broker_id: of a live broker; `address` is the one that was asked.
+        version: text of a live broker's release, for instance `V4_9_8`.
+        memberships, producers: who is connected; only a live broker knows.
+        runtime, config: a live broker's own texts (requests 28 and 26).
     """
 
     name: str | None = None
@@ -38,6 +45,14 @@ class BrokerSnapshot:
     transactions: TransactionState | None = None
     storage: StorageState | None = None
     file_reserved_ms: int | None = None
+    cluster: str | None = None
+    address: str | None = None
+    broker_id: int | None = None
+    version: str | None = None
+    memberships: tuple[GroupMembership, ...] = ()
+    producers: tuple[ProducerMembership, ...] = ()
+    runtime: Mapping[str, str] = field(default_factory=dict)
+    config: Mapping[str, str] = field(default_factory=dict)
     unavailable: tuple[Unavailable, ...] = ()
 
     def lacks(self, part: Part) -> Unavailable | None:
@@ -51,8 +66,34 @@ class BrokerSnapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSnapshot:
-    """A cluster, or the part of it that one store directory shows."""
+    """A cluster, or the part of it that one store directory shows.
+
+    Attributes:
+        name_servers: what each of them answers; empty for a store directory.
+        running: what consumer instances say about themselves.
+        earlier: the same cluster some time before, for rules that need movement.
+    """
 
     origin: Origin
     brokers: tuple[BrokerSnapshot, ...] = ()
+    name_servers: tuple[NameServerView, ...] = ()
+    running: tuple[RunningInfo, ...] = ()
+    earlier: ClusterSnapshot | None = None
     unavailable: tuple[Unavailable, ...] = ()
+
+    def routes(self) -> dict[str, TopicRoute]:
+        """Returns the route of each topic; where name servers differ, the first that knows the topic speaks."""
+        known: dict[str, TopicRoute] = {}
+        for view in self.name_servers:
+            for route in view.routes:
+                known.setdefault(route.topic, route)
+        return known
+
+    def members_of(self, group: str) -> dict[str, GroupMembership]:
+        """Returns what each broker that knows `group` says of it, by broker name."""
+        return {
+            broker.name or "": membership
+            for broker in self.brokers
+            for membership in broker.memberships
+            if membership.group == group
+        }

@@ -21,6 +21,11 @@ class Part(StrEnum):
     STORAGE = "storage"
     VERIFICATION = "verification"
     CLOCKS = "clocks"
+    ROUTES = "routes"
+    MEMBERS = "members"
+    RUNNING_INFO = "running-info"
+    RUNTIME = "runtime"
+    CONFIG = "config"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,157 @@
+"""Consumers and producers of a group, as brokers see them and as they describe themselves.
+
+None means not known; it never means zero. Times are epoch milliseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from mqctl.model.queue import MessageQueue
+
+
+class MessageModel(StrEnum):
+    """Whether the instances of a group share the messages or each get them all."""
+
+    CLUSTERING = "CLUSTERING"
+    BROADCASTING = "BROADCASTING"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subscription:
+    """What one instance, or a broker for a whole group, wants of a topic.
+
+    Attributes:
+        expression: as given, `*` for everything.
+        expression_type: `TAG` or `SQL92`.
+        tags: tags of a TAG expression, sorted; empty means every message.
+        version_ms: time of the subscription; a broker keeps the highest it has heard.
+    """
+
+    topic: str
+    expression: str = "*"
+    expression_type: str = "TAG"
+    tags: tuple[str, ...] = ()
+    version_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """One connection of a group.
+
+    Attributes:
+        client_id: `ip@instanceName`, with a unit name where one is set. Not unique where it should be.
+        address: `ip:port` of the connection.
+        version: ordinal of the client's release.
+    """
+
+    client_id: str
+    address: str
+    language: str | None = None
+    version: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupMembership:
+    """A consumer group as one broker sees it.
+
+    Attributes:
+        client_ids: as request 38 answers: what rebalancing uses. Unsorted, duplicates kept.
+        members: connections, as request 203 answers.
+        subscriptions: what this broker filters by: the last heartbeat's.
+    """
+
+    group: str
+    client_ids: tuple[str, ...] = ()
+    members: tuple[Member, ...] = ()
+    consume_type: str | None = None
+    message_model: MessageModel | None = None
+    consume_from_where: str | None = None
+    subscriptions: tuple[Subscription, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProducerMembership:
+    """A producer group as one broker sees it."""
+
+    group: str
+    members: tuple[Member, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldQueue:
+    """A queue inside a consumer: what it pulled, what it holds, when it last moved.
+
+    Attributes:
+        commit_offset: as the consumer has it in memory.
+        cached_count, cached_mib: pulled and not yet consumed.
+        transaction_count: handed to an orderly listener and not yet committed.
+        dropped: the consumer gave the queue up.
+    """
+
+    queue: MessageQueue
+    commit_offset: int
+    cached_min_offset: int = 0
+    cached_max_offset: int = 0
+    cached_count: int = 0
+    cached_mib: int = 0
+    transaction_min_offset: int = 0
+    transaction_max_offset: int = 0
+    transaction_count: int = 0
+    locked: bool = False
+    try_unlock_count: int = 0
+    last_lock_time_ms: int = 0
+    last_pull_time_ms: int = 0
+    last_consume_time_ms: int = 0
+    dropped: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicRates:
+    """Rates of one topic inside a consumer: messages per second, times in milliseconds."""
+
+    topic: str
+    pull_rt_ms: float = 0.0
+    pull_tps: float = 0.0
+    consume_rt_ms: float = 0.0
+    consume_ok_tps: float = 0.0
+    consume_failed_tps: float = 0.0
+    consume_failed_count: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningInfo:
+    """What one consumer instance says about itself (request 307).
+
+    Attributes:
+        properties: settings by name, `PROP_...` ones included.
+        stacks: its threads as free text, where they were asked for.
+    """
+
+    group: str
+    client_id: str
+    subscriptions: tuple[Subscription, ...] = ()
+    queues: tuple[HeldQueue, ...] = ()
+    rates: tuple[TopicRates, ...] = ()
+    properties: Mapping[str, str] = field(default_factory=dict)
+    stacks: str | None = None
+
+    @property
+    def orderly(self) -> bool | None:
+        """Whether its listener is an orderly one; None when it does not say."""
+        text = self.properties.get("PROP_CONSUMEORDERLY")
+        return None if text is None else text.lower() == "true"
+
+    @property
+    def start_time_ms(self) -> int | None:
+        """When the consumer was started; None when it does not say."""
+        text = self.properties.get("PROP_CONSUMER_START_TIMESTAMP", "")
+        return int(text) if text.isdecimal() else None
+
+    @property
+    def thread_count(self) -> int | None:
+        """Core size of the consume thread pool; the pool never grows beyond it, its queue being unbounded."""
+        text = self.properties.get("PROP_THREADPOOL_CORE_SIZE", "")
+        return int(text) if text.isdecimal() else None

@@ -1,0 +1,83 @@
+"""Where topics live, as name servers tell it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from mqctl.model.config import PERM_READ
+from mqctl.model.queue import MessageQueue
+
+MASTER_ID = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerEndpoint:
+    """The addresses of one broker name.
+
+    Attributes:
+        addresses: `ip:port` by broker id; 0 is the master.
+    """
+
+    cluster: str
+    name: str
+    addresses: Mapping[int, str] = field(default_factory=dict)
+
+    @property
+    def master(self) -> str | None:
+        return self.addresses.get(MASTER_ID)
+
+    def any_address(self) -> str | None:
+        """Returns the master's address, else that of the lowest id, else None."""
+        return self.addresses[min(self.addresses)] if self.addresses else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RouteQueues:
+    """The queues of a topic on one broker."""
+
+    broker_name: str
+    read_queue_count: int
+    write_queue_count: int
+    perm: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicRoute:
+    """Where one topic lives.
+
+    Attributes:
+        endpoints: brokers of the route that have an address.
+        order_conf: `broker:n;broker:n` of an ordered topic, None without one.
+    """
+
+    topic: str
+    queues: tuple[RouteQueues, ...] = ()
+    endpoints: tuple[BrokerEndpoint, ...] = ()
+    order_conf: str | None = None
+
+    def readable_queues(self) -> tuple[MessageQueue, ...]:
+        """Returns the queues that consumers share out, sorted as they sort them."""
+        return tuple(
+            sorted(
+                MessageQueue(self.topic, item.broker_name, number)
+                for item in self.queues
+                if item.perm & PERM_READ
+                for number in range(item.read_queue_count)
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NameServerView:
+    """What one name server answers; several of them ought to agree.
+
+    Attributes:
+        address: `host:port`.
+        endpoints: all brokers it knows.
+        routes: by topic, for the topics that were asked.
+    """
+
+    address: str
+    endpoints: tuple[BrokerEndpoint, ...] = ()
+    routes: tuple[TopicRoute, ...] = ()
