@@ -3,7 +3,7 @@
 Importing the package registers every rule.
 """
 
-from mqctl.diagnosis import delay, offsets, routes, storage, transactions
+from mqctl.diagnosis import delay, offsets, routes, storage, subscriptions, transactions
 from mqctl.diagnosis.registry import RULES as _REGISTERED
 from mqctl.diagnosis.registry import Diagnosis, Rule, diagnose
 from mqctl.diagnosis.settings import Settings
@@ -21,5 +21,6 @@ __all__ = [
     "offsets",
     "routes",
     "storage",
+    "subscriptions",
     "transactions",
 ]

@@ -1,7 +1,8 @@
 """The registry of rules, and the judging of a snapshot by all of them.
 
-A rule is a pure function of one broker's snapshot. It yields verdicts; code, severity and playbook come from its
-registration. Missing evidence makes a rule `not judged`, never silent.
+A rule is a pure function of one broker's snapshot, or of the whole cluster's where brokers must be compared. It yields
+verdicts; code, severity and playbook come from its registration. Missing evidence makes a rule `not judged`, never
+silent; a rule about what the source can never show (the threads of consumers in a store directory) is not asked at all.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TypeAlias
 from mqctl.diagnosis.settings import Settings
 from mqctl.errors import UsageError
 from mqctl.model.finding import Confidence, Evidence, Finding, NotJudged, Severity, Subject, SubjectKind, Value
-from mqctl.model.origin import ObservedFrom, Origin
+from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.unavailable import Part, Unavailable
 
@@ -76,7 +77,24 @@ class Unknown:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class ClusterCase:
+    """What a rule about the whole cluster looks at.
+
+    Attributes:
+        now_ms: the moment all ages refer to.
+    """
+
+    snapshot: ClusterSnapshot
+    now_ms: int
+    settings: Settings
+
+
 Judge: TypeAlias = Callable[[Case], Iterable[Verdict | Unknown]]
+ClusterJudge: TypeAlias = Callable[[ClusterCase], Iterable[Verdict | Unknown]]
+
+_FILES_ONLY = frozenset({Part.STORAGE, Part.VERIFICATION, Part.CLOCKS, Part.OFFSET_JUMPS, Part.TRANSACTIONS})
+_LIVE_ONLY = frozenset({Part.ROUTES, Part.MEMBERS, Part.RUNNING_INFO, Part.RUNTIME, Part.CONFIG})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +106,8 @@ class Rule:
         severity: the worst it says.
         source: where the reference catalogue describes it, such as `B3` or `D7`.
         needs: parts of the snapshot without which it is not judged.
+        judge: for a rule that looks at one broker at a time.
+        cluster_judge: for a rule that looks at the cluster; one of the two is set.
     """
 
     code: str
@@ -95,7 +115,12 @@ class Rule:
     source: str
     needs: tuple[Part, ...]
     playbook: str | None
-    judge: Judge
+    judge: Judge | None = None
+    cluster_judge: ClusterJudge | None = None
+
+    def applies_to(self, kind: OriginKind) -> bool:
+        """Tells whether a source of this kind can show what the rule looks at."""
+        return _FILES_ONLY.isdisjoint(self.needs) if kind is OriginKind.LIVE else _LIVE_ONLY.isdisjoint(self.needs)
 
 
 RULES: dict[str, Rule] = {}
@@ -104,21 +129,46 @@ RULES: dict[str, Rule] = {}
 def rule(
     code: str, severity: Severity, *, source: str, needs: tuple[Part, ...] = (), playbook: str | None = None
 ) -> Callable[[Judge], Judge]:
-    """Registers a rule.
+    """Registers a rule that looks at one broker at a time.
 
     Raises:
         ValueError: the code is taken or the playbook is none of ours.
     """
-    if code in RULES:
-        raise ValueError(f"rule {code} is registered twice")
-    if playbook is not None and playbook not in PLAYBOOKS:
-        raise ValueError(f"rule {code} names an unknown playbook {playbook}")
+
+    _check(code, playbook)
 
     def register(judge: Judge) -> Judge:
         RULES[code] = Rule(code=code, severity=severity, source=source, needs=needs, playbook=playbook, judge=judge)
         return judge
 
     return register
+
+
+def cluster_rule(
+    code: str, severity: Severity, *, source: str, needs: tuple[Part, ...] = (), playbook: str | None = None
+) -> Callable[[ClusterJudge], ClusterJudge]:
+    """Registers a rule that looks at the whole cluster.
+
+    Raises:
+        ValueError: the code is taken or the playbook is none of ours.
+    """
+
+    _check(code, playbook)
+
+    def register(judge: ClusterJudge) -> ClusterJudge:
+        RULES[code] = Rule(
+            code=code, severity=severity, source=source, needs=needs, playbook=playbook, cluster_judge=judge
+        )
+        return judge
+
+    return register
+
+
+def _check(code: str, playbook: str | None) -> None:
+    if code in RULES:
+        raise ValueError(f"rule {code} is registered twice")
+    if playbook is not None and playbook not in PLAYBOOKS:
+        raise ValueError(f"rule {code} names an unknown playbook {playbook}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,21 +211,19 @@ def diagnose(
     Raises:
         UsageError: a pattern matches no rule.
     """
-    chosen = _chosen(only, skip)
-    findings: list[Finding] = []
-    gaps: list[NotJudged] = []
+    chosen = [entry for entry in _chosen(only, skip) if entry.applies_to(snapshot.origin.kind)]
+    used = settings or Settings()
+    outcomes: list[Finding | NotJudged] = []
     for entry in chosen:
-        for gap in snapshot.unavailable:
-            if gap.part in entry.needs:
-                gaps.append(_gap(entry, [gap], broker=None))
+        outcomes += [_gap(entry, [gap], broker=None) for gap in snapshot.unavailable if gap.part in entry.needs]
+        if entry.cluster_judge is not None:
+            outcomes += _judge_cluster(entry, ClusterCase(snapshot, snapshot.origin.observed_at_ms, used))
     for broker in snapshot.brokers:
-        case = _case(broker, snapshot.origin, settings or Settings())
+        case = _case(broker, snapshot.origin, used)
         for entry in chosen:
-            for outcome in _judge(entry, case):
-                if isinstance(outcome, Finding):
-                    findings.append(outcome)
-                else:
-                    gaps.append(outcome)
+            outcomes += _judge(entry, case)
+    findings = [item for item in outcomes if isinstance(item, Finding)]
+    gaps = [item for item in outcomes if isinstance(item, NotJudged)]
     findings.sort(key=lambda item: (-item.severity.rank, item.code))
     return Diagnosis(findings=tuple(findings), not_judged=tuple(gaps), rules_run=tuple(entry.code for entry in chosen))
 
@@ -204,6 +252,8 @@ def _matches(code: str, patterns: tuple[str, ...]) -> bool:
 
 
 def _judge(entry: Rule, case: Case) -> Iterator[Finding | NotJudged]:
+    if entry.judge is None:
+        return
     for part in entry.needs:
         gap = case.broker.lacks(part)
         if gap is not None:
@@ -212,7 +262,22 @@ def _judge(entry: Rule, case: Case) -> Iterator[Finding | NotJudged]:
     scoped = [gap for gap in case.broker.unavailable if gap.part in entry.needs]
     if scoped:
         yield _gap(entry, scoped, broker=case.broker.name)
-    for outcome in entry.judge(case):
+    yield from _outcomes(entry, entry.judge(case))
+
+
+def _judge_cluster(entry: Rule, case: ClusterCase) -> Iterator[Finding | NotJudged]:
+    """Judges what is there: a broker that could not be asked is named, and the others are compared all the same."""
+    if entry.cluster_judge is None:
+        return
+    for broker in case.snapshot.brokers:
+        missing = [gap for gap in broker.unavailable if gap.part in entry.needs]
+        if missing:
+            yield _gap(entry, missing, broker=broker.name)
+    yield from _outcomes(entry, entry.cluster_judge(case))
+
+
+def _outcomes(entry: Rule, found: Iterable[Verdict | Unknown]) -> Iterator[Finding | NotJudged]:
+    for outcome in found:
         if isinstance(outcome, Unknown):
             yield NotJudged(code=entry.code, subject=outcome.subject, reason=outcome.reason)
             continue

@@ -20,6 +20,12 @@ class Settings:
         many_checks: check rounds after which a transaction is on its way to be discarded (at 15).
         trusted_mtime_ms: a configuration file this much younger than the newest message may have been copied; ages that
             rest on it are less certain.
+        settle_ms: a group whose members started, came or went this recently is still settling.
+        blocked_ms: a consumer that holds messages and has finished none for this long is blocked.
+        pull_stopped_ms: a queue that its consumer has not pulled for this long is not consumed.
+        lock_expired_ms: an orderly consumer must renew its queue locks within this time.
+        time_scale: how much faster than real time the cluster under examination runs; client and broker times shrink
+            by it.
         file_reserved_ms: retention when the broker's configuration is not known (72 h).
     """
 
@@ -33,4 +39,13 @@ class Settings:
     clock_step_ms: int = 1_000
     many_checks: int = 10
     trusted_mtime_ms: int = 60 * 60_000
+    settle_ms: int = 120_000
+    blocked_ms: int = 60_000
+    pull_stopped_ms: int = 120_000
+    lock_expired_ms: int = 30_000
+    time_scale: float = 1.0
     file_reserved_ms: int = 72 * 3_600_000
+
+    def scaled(self, duration_ms: int) -> int:
+        """Returns a duration of real time as this cluster's clocks measure it."""
+        return round(duration_ms / self.time_scale)

@@ -23,6 +23,8 @@ FINDING_COLUMNS = (
 )
 _GAP_COLUMNS = (Column("code", "rule"), Column("subject", "about"), Column("reason", "why not"))
 
+_SOURCE_OPTIONS = {OriginKind.DELAY_FILE: "--file", OriginKind.STORE: "--store", OriginKind.LIVE: "--namesrv"}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingRow:
@@ -67,8 +69,7 @@ def source_option(snapshot: ClusterSnapshot) -> str:
     origin = snapshot.origin
     if origin.archive:
         return f"--snapshot {shlex.quote(origin.archive)}"
-    option = "--file" if origin.kind is OriginKind.DELAY_FILE else "--store"
-    return f"{option} {shlex.quote(origin.location)}"
+    return f"{_SOURCE_OPTIONS[origin.kind]} {shlex.quote(origin.location)}"
 
 
 def finding_row(finding: Finding, lang: Lang | None, source: str) -> FindingRow:

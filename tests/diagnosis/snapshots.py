@@ -35,14 +35,17 @@ from mqctl.model.transaction_state import (
     PendingTransaction,
     TransactionState,
 )
+from tests.diagnosis.group_faults import SCENES
 
 NOW = 1_795_218_000_000
 MINUTE, HOUR = 60_000, 3_600_000
 FILES = ("topics.json", "subscriptionGroup.json", "consumerOffset.json", "delayOffset.json", "consumerFilter.json")
 
 
-def cluster(broker: BrokerSnapshot) -> ClusterSnapshot:
-    """Wraps one broker, observed at `NOW`."""
+def cluster(broker: BrokerSnapshot | ClusterSnapshot) -> ClusterSnapshot:
+    """Wraps one broker of a store directory, observed at `NOW`; a cluster is what it is."""
+    if isinstance(broker, ClusterSnapshot):
+        return broker
     origin = Origin(kind=OriginKind.STORE, location="/store", observed_at_ms=NOW, observed_from=ObservedFrom.STORE_TIME)
     return ClusterSnapshot(origin=origin, brokers=(broker,))
 
@@ -154,7 +157,7 @@ class Fault:
     """One injected fault and the rule (and sentence) that must name it, alone."""
 
     code: str
-    broker: BrokerSnapshot
+    broker: BrokerSnapshot | ClusterSnapshot
     variant: str | None = None
 
     @property
@@ -317,7 +320,13 @@ def _transaction_faults() -> list[Fault]:
     ]
 
 
-FAULTS = [*_storage_faults(), *_topic_faults(), *_delay_faults(), *_transaction_faults()]
+FAULTS = [
+    *(Fault(code, scene) for code, scene in SCENES.items()),
+    *_storage_faults(),
+    *_topic_faults(),
+    *_delay_faults(),
+    *_transaction_faults(),
+]
 
 # Faults that another rule rightly names as well: its code is the second part.
 DOUBLE_FAULTS = [

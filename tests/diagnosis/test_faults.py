@@ -8,8 +8,9 @@ import pytest
 
 from mqctl.diagnosis import RULES, diagnose
 from mqctl.model.finding import Confidence, Severity
-from mqctl.model.origin import ObservedFrom
+from mqctl.model.origin import ObservedFrom, OriginKind
 from mqctl.model.snapshot import BrokerSnapshot
+from tests.diagnosis.live_snapshots import LIVE
 from tests.diagnosis.snapshots import (
     DOUBLE_FAULTS,
     FAULTS,
@@ -38,7 +39,15 @@ def test_a_healthy_broker_has_no_findings_and_no_gaps() -> None:
     assert diagnosis.not_judged == ()
     assert diagnosis.verdict == "ok"
     assert diagnosis.exit_code() == 0
-    assert set(diagnosis.rules_run) == set(RULES)
+    assert set(diagnosis.rules_run) == {code for code, entry in RULES.items() if entry.applies_to(OriginKind.STORE)}
+
+
+def test_a_healthy_live_cluster_has_no_findings_and_no_gaps() -> None:
+    diagnosis = diagnose(LIVE)
+    assert diagnosis.findings == ()
+    assert diagnosis.not_judged == ()
+    assert set(diagnosis.rules_run) == {code for code, entry in RULES.items() if entry.applies_to(OriginKind.LIVE)}
+    assert set(RULES) == {code for code, entry in RULES.items() if any(map(entry.applies_to, OriginKind))}
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.label)

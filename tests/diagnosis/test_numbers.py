@@ -8,6 +8,7 @@ import pytest
 
 from mqctl.diagnosis import diagnose
 from mqctl.model.finding import Value
+from tests.diagnosis.group_faults import NUMBERS as GROUP_NUMBERS
 from tests.diagnosis.snapshots import DOUBLE_FAULTS, FAULTS, HEALTHY, HOUR, MINUTE, NOW, Fault, cluster, offset
 
 ALL_FAULTS = [*FAULTS, *(fault for fault, _ in DOUBLE_FAULTS)]
@@ -15,6 +16,7 @@ COMMIT_LOG = {"commit_log_bytes": 90_000}
 HOT = {"message_count": 9_000, "mean_count": 2_925, "queue_share": 9_000 / 11_700}
 BLOCKED = {"blocked_count": 3, "head_physical_offset": 4_000, "head_due_time_ms": NOW + 2_000}
 NUMBERS: dict[str, dict[str, Value]] = {
+    **GROUP_NUMBERS,
     "MQ101": {"not_dispatched_bytes": 0},
     "MQ102-zero": {**COMMIT_LOG},
     "MQ102-missing": {**COMMIT_LOG},

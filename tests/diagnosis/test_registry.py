@@ -10,6 +10,7 @@ from mqctl.diagnosis import RULES, Settings, diagnose
 from mqctl.diagnosis.registry import Case, Verdict, rule
 from mqctl.errors import UsageError
 from mqctl.model.finding import Severity
+from mqctl.model.origin import OriginKind
 from mqctl.model.unavailable import Part, Unavailable
 from tests.diagnosis.snapshots import FAULTS, HEALTHY, HOUR, STORAGE, cluster, offset
 
@@ -19,7 +20,7 @@ def test_a_missing_part_makes_exactly_the_rules_that_need_it_not_judged() -> Non
         broker = replace(HEALTHY, unavailable=(Unavailable(part=part, reason="asleep"),))
         diagnosis = diagnose(cluster(broker))
         assert {gap.code for gap in diagnosis.not_judged} == {
-            code for code, entry in RULES.items() if part in entry.needs
+            code for code, entry in RULES.items() if part in entry.needs and entry.applies_to(OriginKind.STORE)
         }
         assert all("asleep" in gap.reason for gap in diagnosis.not_judged)
         assert diagnosis.exit_code() == (3 if diagnosis.not_judged else 0)
@@ -96,5 +97,5 @@ def test_codes_tell_their_family_and_severities_are_the_worst() -> None:
 
 def test_a_rule_looks_at_one_broker_and_its_moment() -> None:
     case = Case(HEALTHY, 7, Settings())
-    outcomes = [outcome for entry in RULES.values() for outcome in entry.judge(case)]
+    outcomes = [outcome for entry in RULES.values() if entry.judge for outcome in entry.judge(case)]
     assert not [outcome for outcome in outcomes if isinstance(outcome, Verdict) and outcome.subject.broker is None]

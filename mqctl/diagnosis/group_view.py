@@ -1,0 +1,112 @@
+"""One consumer group put together from what every broker and every instance says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from mqctl.diagnosis.settings import Settings
+from mqctl.model.finding import Subject, SubjectKind
+from mqctl.model.member import GroupMembership, Member, MessageModel, RunningInfo, Subscription
+from mqctl.model.names import group_of, is_system_group
+from mqctl.model.snapshot import ClusterSnapshot
+
+_SHOWN_CLIENTS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupView:
+    """A consumer group with members.
+
+    Attributes:
+        memberships: by broker name.
+        running: what each instance says of itself, by client id; instances that did not answer are missing.
+    """
+
+    group: str
+    memberships: Mapping[str, GroupMembership]
+    running: Mapping[str, RunningInfo]
+
+    @property
+    def subject(self) -> Subject:
+        return Subject(kind=SubjectKind.GROUP, group=self.group)
+
+    @property
+    def client_ids(self) -> tuple[str, ...]:
+        """Every client id that any broker knows, once each, sorted."""
+        return tuple(sorted({client for item in self.memberships.values() for client in item.client_ids}))
+
+    @property
+    def silent(self) -> tuple[str, ...]:
+        """Client ids whose instances did not tell what they do."""
+        return tuple(client for client in self.client_ids if client not in self.running)
+
+    @property
+    def broadcasting(self) -> bool:
+        return any(item.message_model is MessageModel.BROADCASTING for item in self.memberships.values())
+
+    def members(self) -> tuple[Member, ...]:
+        """Returns every connection that any broker knows, once per (client id, address)."""
+        known = {
+            (member.client_id, member.address): member for item in self.memberships.values() for member in item.members
+        }
+        return tuple(known[key] for key in sorted(known))
+
+    def settling(self, now_ms: int, settings: Settings) -> bool:
+        """Tells whether an instance started so recently that ownership may still be moving."""
+        newest = max((info.start_time_ms or 0 for info in self.running.values()), default=0)
+        return newest > 0 and now_ms - newest < settings.scaled(settings.settle_ms)
+
+    def subscription(self, client_id: str, topic: str) -> Subscription | None:
+        """Returns what one instance wants of `topic`, or None."""
+        info = self.running.get(client_id)
+        wanted = info.subscriptions if info else ()
+        return next((item for item in wanted if item.topic == topic), None)
+
+    def subscriptions(self, topic: str) -> dict[str, Subscription]:
+        """Returns what each instance that answered wants of it, by client id; those that want nothing are left out."""
+        found = ((client, self.subscription(client, topic)) for client in self.running)
+        return {client: wanted for client, wanted in found if wanted is not None}
+
+    def topics(self) -> tuple[str, ...]:
+        """Returns the topics that any instance or any broker's table names, retry topics left out, sorted."""
+        own = {item.topic for info in self.running.values() for item in info.subscriptions}
+        heard = {item.topic for membership in self.memberships.values() for item in membership.subscriptions}
+        return tuple(sorted(topic for topic in own | heard if group_of(topic) is None))
+
+    def effective(self, topic: str) -> Subscription | None:
+        """Returns what brokers filter `topic` by: the subscription with the highest version that any of them holds."""
+        held = [item for entry in self.memberships.values() for item in entry.subscriptions if item.topic == topic]
+        return max(held, key=lambda item: item.version_ms, default=None)
+
+
+def group_views(snapshot: ClusterSnapshot) -> list[GroupView]:
+    """Returns every group that has members, system groups left out, by name."""
+    memberships: dict[str, dict[str, GroupMembership]] = {}
+    for broker in snapshot.brokers:
+        for item in broker.memberships:
+            if not is_system_group(item.group):
+                memberships.setdefault(item.group, {})[broker.name or ""] = item
+    running: dict[str, dict[str, RunningInfo]] = {}
+    for info in snapshot.running:
+        running.setdefault(info.group, {})[info.client_id] = info
+    return [
+        GroupView(group=group, memberships=held, running=running.get(group, {}))
+        for group, held in sorted(memberships.items())
+    ]
+
+
+def named(clients: Iterable[str]) -> str:
+    """Writes client ids as a short list: three by name, the rest by number."""
+    known = sorted(clients)
+    shown = ", ".join(known[:_SHOWN_CLIENTS])
+    return shown if len(known) <= _SHOWN_CLIENTS else f"{shown} (+{len(known) - _SHOWN_CLIENTS})"
+
+
+def wanted_text(subscription: Subscription | None) -> str:
+    """Writes a subscription in its normal form: `a||b` and `b || a` read the same."""
+    if subscription is None:
+        return "-"
+    if subscription.expression_type != "TAG":
+        return f"{subscription.expression_type} {subscription.expression}"
+    return " || ".join(sorted(subscription.tags)) or "*"

@@ -1,0 +1,78 @@
+"""Faults of membership and subscription (MQ2), injected into the healthy live cluster."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mqctl.model.finding import Value
+from mqctl.model.member import MessageModel, Subscription
+from mqctl.model.queue_state import ConsumerOffsetState, QueueState
+from mqctl.model.snapshot import ClusterSnapshot
+from tests.diagnosis.live_snapshots import (
+    BROKERS,
+    LIVE,
+    NOW,
+    ONE,
+    TWO,
+    member,
+    saying,
+    subscribing,
+    with_members,
+    with_second,
+)
+
+
+def _tags(*tags: str) -> Subscription:
+    return Subscription(topic="Pay", expression="||".join(tags), tags=tags, version_ms=NOW - 1)
+
+
+def _abandoned() -> ClusterSnapshot:
+    """Both brokers hold offsets of `Old`, which nobody subscribes any more."""
+    queue = QueueState(topic="Old", queue_id=0, min_offset=0, max_offset=70)
+    offset = ConsumerOffsetState(group="G", topic="Old", queue_id=0, offset=50)
+    first, *others = LIVE.brokers
+    return replace(
+        LIVE,
+        brokers=(
+            replace(
+                first,
+                queues=(*first.queues, queue),
+                consumer_offsets=(*first.consumer_offsets, offset),
+                topics=(*first.topics, replace(first.topics[0], name="Old")),
+            ),
+            *others,
+        ),
+    )
+
+
+def _broadcasting() -> ClusterSnapshot:
+    snapshot = with_members(message_model=MessageModel.BROADCASTING)
+    running = tuple(saying(messageModel="BROADCASTING")(info) for info in snapshot.running)
+    return replace(snapshot, running=running)
+
+
+SCENES: dict[str, ClusterSnapshot] = {
+    "MQ202": with_second(subscribing(Subscription(topic="Refund"))),
+    "MQ203": with_second(subscribing(_tags("b"))),
+    "MQ204": with_second(subscribing(Subscription(topic="Pay", expression="a > 1", expression_type="SQL92"))),
+    "MQ205": with_members(client_ids=(ONE, TWO, TWO), members=(member(ONE, 1), member(TWO, 2), member(TWO, 3))),
+    "MQ206": with_members(only=BROKERS[1], client_ids=(ONE,), members=(member(ONE, 5_001),)),
+    "MQ207": _broadcasting(),
+    "MQ208": with_second(saying(messageModel="BROADCASTING")),
+    "MQ209": with_members(members=(member(ONE, 5_001), replace(member(TWO, 5_002), language="CPP"))),
+    "MQ210": with_second(saying(PROP_NAMESERVER_ADDR="192.0.2.77:9876;")),
+    "MQ211": _abandoned(),
+}
+
+NUMBERS: dict[str, dict[str, Value]] = {
+    "MQ202": {"member_count": 2, "differing_count": 1, "newest_subscription_time_ms": NOW - 3_600_000},
+    "MQ203": {"member_count": 2, "set_count": 2, "newest_subscription_time_ms": NOW - 1},
+    "MQ204": {"member_count": 2},
+    "MQ205": {"connection_count": 2, "member_count": 2},
+    "MQ206": {"member_count": 2, "broker_count": 1},
+    "MQ207": {"member_count": 2, "changing_count": 2},
+    "MQ208": {"member_count": 2},
+    "MQ209": {"member_count": 2, "language_count": 2},
+    "MQ210": {"member_count": 2, "set_count": 2},
+    "MQ211": {"lag_count": 20, "member_count": 2},
+}
