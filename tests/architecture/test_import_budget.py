@@ -42,3 +42,10 @@ def test_a_store_command_imports_only_what_it_needs(golden_store: Callable[[str]
     modules = imported(["group", "lag", "--store", str(golden_store("store-clean"))])
     assert not modules & (_HEAVY | {"msgspec", "numpy.ma"})
     assert not any(name.startswith(("mqctl.diagnosis", "mqctl.store.verify", "mqctl.spark")) for name in modules)
+
+
+def test_asking_a_cluster_costs_neither_asyncio_nor_logging() -> None:
+    probe = "import sys, mqctl.client.cluster, mqctl.client.broker; print('\\n'.join(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", probe], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    modules = set(done.stdout.splitlines())
+    assert not modules & (_HEAVY | {"numpy", "msgspec", "http.client", "concurrent.futures", "typer"})

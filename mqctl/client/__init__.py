@@ -1,0 +1,10 @@
+"""Talking to a cluster: connections, name servers, brokers, fan-out, producers and consumers.
+
+* `link`: `Links` keeps one connection and one reader thread per address; many requests are in flight on each.
+* `question`: a `Question` is a request together with how its answer reads; `nameserver`, `broker` and
+  `broker_messages` declare them, `Links.ask` puts one, `fan_out` many at once.
+* `cluster`: addresses of a whole cluster, and questions to all of them under one deadline.
+* `producer`, `push_consumer`, `lite_pull`: clients that behave as the Java ones do, on real threads.
+
+Nothing here imports asyncio or logging: a command that asks one question pays for sockets and a thread.
+"""

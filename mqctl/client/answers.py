@@ -1,0 +1,115 @@
+"""What an answer that is no success means to a command: one error for each exit code."""
+
+from __future__ import annotations
+
+from mqctl.errors import (
+    BadInputError,
+    DeadlineError,
+    MqctlError,
+    NotFoundError,
+    PermissionDeniedError,
+    RefusedError,
+    UnreachableError,
+)
+from mqctl.protocol.codes import ResponseCode, request_name, response_name
+from mqctl.protocol.frame import RemotingCommand
+
+_NOT_FOUND = {
+    ResponseCode.TOPIC_NOT_EXIST,
+    ResponseCode.QUERY_NOT_FOUND,
+    ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST,
+}
+_ACL_REMARK = "AclException"
+_NO_REMARK = {None, "", "not set any response code"}
+
+
+class AnswerError(MqctlError):
+    """The other side answered with a code that is no success.
+
+    Attributes:
+        code: response code.
+        remark: the other side's text.
+        address: who answered.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        reason: str = "",
+        remedy: str = "",
+        code: int = ResponseCode.SYSTEM_ERROR,
+        remark: str | None = None,
+        address: str = "",
+    ) -> None:
+        super().__init__(problem, reason=reason, remedy=remedy)
+        self.code = code
+        self.remark = remark
+        self.address = address
+
+
+class RefusedAnswerError(AnswerError, RefusedError):
+    """The broker said no."""
+
+
+class NotFoundAnswerError(AnswerError, NotFoundError):
+    """The broker knows no such topic, group or message."""
+
+
+class DeniedAnswerError(AnswerError, PermissionDeniedError):
+    """Access control or a permission is in the way."""
+
+
+class UnreadableAnswerError(BadInputError):
+    """An answer that does not have the shape its request asks for."""
+
+
+def refusal(request_code: int, address: str, answer: RemotingCommand) -> AnswerError:
+    """Makes the error that stands for `answer` to a request of code `request_code`."""
+    code, remark = answer.code, answer.remark
+    kind: type[AnswerError] = RefusedAnswerError
+    remedy = ""
+    if code == ResponseCode.NO_PERMISSION or _ACL_REMARK in (remark or ""):
+        kind = DeniedAnswerError
+        remedy = "check the access key, and the permissions of the topic, the group and the broker"
+    elif code in _NOT_FOUND:
+        kind = NotFoundAnswerError
+    elif code == ResponseCode.SYSTEM_BUSY:
+        remedy = "the broker is overloaded: try again later"
+    name = response_name(code, version=answer.version)
+    text = "" if remark in _NO_REMARK else f": {remark.strip()}" if remark else ""
+    return kind(
+        f"{request_name(request_code)} was refused by {address}",
+        reason=f"{name} ({code}){text}",
+        remedy=remedy,
+        code=code,
+        remark=remark,
+        address=address,
+    )
+
+
+def unreachable(request_code: int, address: str, reason: str) -> UnreachableError:
+    """Makes the error for a request that could not be delivered, or whose connection was lost."""
+    return UnreachableError(
+        f"{request_name(request_code)} could not be asked of {address}",
+        reason=reason,
+        remedy="check that something listens there and that this machine may connect to it",
+    )
+
+
+def timed_out(request_code: int, address: str, limit_ms: int) -> DeadlineError:
+    """Makes the error for a request without an answer in time."""
+    return DeadlineError(
+        f"{request_name(request_code)} was not answered by {address}",
+        reason=f"no answer within {limit_ms} ms",
+        remedy="the other side is overloaded or hangs; try a longer timeout, or look at its thread dump",
+    )
+
+
+def unreadable(request_code: int, address: str, error: MqctlError) -> UnreadableAnswerError:
+    """Makes the error for an answer that cannot be read."""
+    return UnreadableAnswerError(
+        f"The answer of {address} to {request_name(request_code)} cannot be read",
+        reason=error.reason or error.problem,
+        remedy="the other side may be another version, or no RocketMQ at all",
+    )

@@ -1,0 +1,42 @@
+"""One point in time by which a whole operation has to be over."""
+
+from __future__ import annotations
+
+from time import monotonic
+
+
+class Deadline:
+    """A moment on the monotonic clock, made from the milliseconds that remain.
+
+    Attributes:
+        limit_ms: the milliseconds it was made with, for messages.
+    """
+
+    __slots__ = ("_end", "limit_ms")
+
+    def __init__(self, limit_ms: int) -> None:
+        self.limit_ms = limit_ms
+        self._end = monotonic() + limit_ms / 1000
+
+    @property
+    def at(self) -> float:
+        """The moment in seconds of `time.monotonic`."""
+        return self._end
+
+    @property
+    def remaining_s(self) -> float:
+        """Seconds left, 0.0 when it has passed."""
+        left = self._end - monotonic()
+        return left if left > 0 else 0.0
+
+    @property
+    def remaining_ms(self) -> int:
+        return int(self.remaining_s * 1000)
+
+    @property
+    def expired(self) -> bool:
+        return monotonic() >= self._end
+
+    def within(self, limit_ms: int) -> Deadline:
+        """Returns the earlier of this deadline and one in `limit_ms` from now."""
+        return Deadline(min(limit_ms, self.remaining_ms))
