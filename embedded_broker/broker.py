@@ -1,0 +1,173 @@
+"""One broker: the concerns that its handlers work on, and its life from start to stop."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+
+from embedded_broker.clients import Clients, ConsumerGroup
+from embedded_broker.clock import Clock, Periodic
+from embedded_broker.control import Control
+from embedded_broker.dispatch import Dispatcher
+from embedded_broker.groups import GroupTable
+from embedded_broker.locks import QueueLocks
+from embedded_broker.offsets import ConsumerOffsets
+from embedded_broker.registration import Registration
+from embedded_broker.registry import BROKER, Handler, handlers_of
+from embedded_broker.release import Release
+from embedded_broker.server import Limits, Listener, PortError
+from embedded_broker.settings import BrokerSettings
+from embedded_broker.stats import Stats
+from embedded_broker.topics import TopicTable
+from mqctl.protocol.codes import RequestCode
+from mqctl.protocol.requests_client import NotifyConsumerIdsChanged
+
+log = logging.getLogger("embedded_broker")
+
+_FAST_PORT_DISTANCE = 2
+_PORT_ATTEMPTS = 20
+_FIRST_OFFSET_FLUSH_MS = 10_000
+
+
+class Broker:
+    """A broker with all it holds.
+
+    Attributes:
+        address: `ip:port` under which clients and name servers know it.
+        directory: its store root; `config/` and the message store live below.
+    """
+
+    def __init__(
+        self,
+        settings: BrokerSettings,
+        directory: Path,
+        *,
+        clock: Clock,
+        release: Release,
+        control: Control,
+        limits: Limits | None = None,
+    ) -> None:
+        self.settings = settings
+        self.directory = directory
+        self.clock = clock
+        self.release = release
+        self.control = control
+        self.address = ""
+        config = directory / "config"
+        self.topics = TopicTable(settings, release, clock, config)
+        self.groups = GroupTable(settings, release, clock, config)
+        self.offsets = ConsumerOffsets(clock, config)
+        self.clients = Clients(clock, self.notify_members)
+        self.locks = QueueLocks(clock)
+        self.stats = Stats(clock, settings.broker_cluster_name)
+        self.registration: Registration | None = None
+        handlers = handlers_of(BROKER)
+        self._main = self._listener(handlers, limits or Limits())
+        fast = {code: handler for code, handler in handlers.items() if code != RequestCode.PULL_MESSAGE}
+        self._fast = self._listener(fast, limits or Limits())
+        self._offset_flush: Periodic | None = None
+
+    def _listener(self, handlers: Mapping[int, Handler], limits: Limits) -> Listener:
+        service = Dispatcher(self, self.name, handlers, clock=self.clock, release=self.release, control=self.control)
+        return Listener(service, self.clock, limits)
+
+    @property
+    def name(self) -> str:
+        return self.settings.broker_name
+
+    @property
+    def cluster(self) -> str:
+        return self.settings.broker_cluster_name
+
+    @property
+    def broker_id(self) -> int:
+        return self.settings.broker_id
+
+    @property
+    def readable(self) -> bool:
+        return bool(self.settings.broker_permission & 4)
+
+    @property
+    def writable(self) -> bool:
+        return bool(self.settings.broker_permission & 2)
+
+    # Life
+
+    async def start(self, host: str = "127.0.0.1", port: int = 0) -> None:
+        """Recovers the store, listens, registers with the name servers. Raises PortError, StorageError."""
+        await self._listen(host, port)
+        self.settings.listen_port = self._main.port
+        self.address = f"{self.settings.broker_ip1}:{self._main.port}"
+        self._offset_flush = Periodic(
+            self.clock,
+            self.settings.flush_consumer_offset_interval,
+            self.offsets.file.write,
+            first_ms=_FIRST_OFFSET_FLUSH_MS,
+        )
+        self.registration = Registration(
+            self.settings,
+            self.release,
+            self.clock,
+            self.topics,
+            ha_address=f"{self.settings.broker_ip2}:{self._main.port + 1}",
+        )
+        await self.registration.start()
+
+    async def _listen(self, host: str, port: int) -> None:
+        """Listens on the main port and on the one two below it, where clients with a VIP channel send."""
+        for attempt in range(1, _PORT_ATTEMPTS + 1):
+            await self._main.open(host, port)
+            try:
+                await self._fast.open(host, self._main.port - _FAST_PORT_DISTANCE)
+            except PortError:
+                await self._main.close()
+                if port or attempt == _PORT_ATTEMPTS:
+                    raise
+            else:
+                return
+
+    async def stop(self) -> None:
+        """Stops as on a signal: unregisters, closes connections, persists everything."""
+        self._stop_timers()
+        if self.registration is not None:
+            await self.registration.stop()
+        await self._fast.close()
+        await self._main.close()
+        for file in (self.topics.file, self.groups.file, self.offsets.file):
+            file.mark()
+            file.write()
+
+    async def kill(self) -> None:
+        """Ends as on kill -9: nothing is said, flushed or persisted."""
+        self._stop_timers()
+        for file in (self.topics.file, self.groups.file, self.offsets.file):
+            file.forget()
+        if self.registration is not None:
+            await self.registration.stop(abort=True)
+        await self._fast.close(abort=True)
+        await self._main.close(abort=True)
+
+    def _stop_timers(self) -> None:
+        self.clients.stop()
+        self.stats.stop()
+        if self._offset_flush is not None:
+            self._offset_flush.cancel()
+
+    # Talking to clients
+
+    def notify_members(self, group: ConsumerGroup) -> None:
+        """Has the members of a consumer group rebalance (code 40)."""
+        config = self.groups.get(group.name)
+        wanted = config is None or config.notify_consumer_ids_changed_enable
+        if not wanted or not self.settings.notify_consumer_ids_changed_enable:
+            return
+        request = NotifyConsumerIdsChanged(consumer_group=group.name)
+        command = request.command(opaque=0, oneway=True, version=self.release.ordinal)
+        for connection in group.members:
+            connection.tell(command)
+
+    def register_again(self) -> None:
+        """Registers everything with the name servers now (a changed permission, a restarted name server)."""
+        if self.registration is not None:
+            self.registration.register()

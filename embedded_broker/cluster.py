@@ -1,0 +1,283 @@
+"""Several brokers and name servers on one event loop, to be stopped, killed and restarted one by one."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from embedded_broker.broker import Broker
+from embedded_broker.clock import Clock, SystemClock, VirtualClock
+from embedded_broker.control import Control
+from embedded_broker.nameserver import NameServer
+from embedded_broker.nsaddr import AddressService
+from embedded_broker.release import as_version
+from embedded_broker.server import Limits
+from embedded_broker.settings import BrokerSettings
+from mqctl.errors import NotFoundError, RefusedError, UsageError
+
+_MEMORY_DIRECTORY = Path("/dev/shm")
+_STEP_MS = 5_000
+_SETTLE_ROUNDS = 6
+_ROOM_SEPARATORS = ("-", "@")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterSpec:
+    """What a cluster is to be.
+
+    Attributes:
+        brokers: their names; with rooms, a name begins with its room and `-` or `@`. Empty: one for each room.
+        rooms: machine rooms; each has a name server and an HTTP address service of its own.
+        name_servers: how many name servers, for a cluster without rooms.
+        isolated_rooms: brokers register with the name server of their own room only, instead of with all.
+        data_dir: where stores live, one directory per broker; None for a throw-away directory in memory.
+        version: release to behave like.
+        time_scale: how much faster than the wall the cluster's clock runs.
+        virtual_time: the clock stands still and is advanced by hand.
+        settings: changes to every broker's settings, by RocketMQ's names.
+        namesrv_port, broker_port: fixed ports of the first name server and the first broker; further ones count up by
+            1 and by 10. 0 for any free port.
+    """
+
+    brokers: tuple[str, ...] = ()
+    rooms: tuple[str, ...] = ()
+    name_servers: int = 1
+    isolated_rooms: bool = False
+    cluster: str = "DefaultCluster"
+    data_dir: Path | None = None
+    version: str = "4.9.8"
+    time_scale: float = 1.0
+    virtual_time: bool = False
+    host: str = "127.0.0.1"
+    namesrv_port: int = 0
+    broker_port: int = 0
+    settings: Mapping[str, str] = field(default_factory=dict)
+    limits: Limits = field(default_factory=Limits)
+
+    def broker_names(self) -> tuple[str, ...]:
+        """Returns the names of all brokers."""
+        return self.brokers or tuple(f"{room}-broker-a" for room in self.rooms) or ("broker-a",)
+
+    def room_of(self, broker: str) -> str | None:
+        """Returns the room that a broker's name begins with, or None without rooms.
+
+        Raises:
+            UsageError: there are rooms, and the name begins with none of them.
+        """
+        for room in self.rooms:
+            if any(broker.startswith(room + separator) for separator in _ROOM_SEPARATORS):
+                return room
+        if self.rooms:
+            raise UsageError(
+                f"broker {broker} is in none of the rooms {', '.join(self.rooms)}",
+                remedy=f"begin its name with a room: {self.rooms[0]}-{broker}",
+            )
+        return None
+
+
+class Cluster:
+    """A running cluster; all methods are to be called on its loop.
+
+    Attributes:
+        brokers: the running brokers by name.
+        name_servers: the running name servers by name (`namesrv`, `namesrv-1`, or `namesrv-<room>`).
+        address_services: the HTTP address services by room.
+    """
+
+    def __init__(self, spec: ClusterSpec) -> None:
+        if not spec.brokers and not spec.rooms and spec.name_servers < 1:
+            raise UsageError("a cluster needs a name server")
+        names = spec.broker_names()
+        if len(set(names)) != len(names):
+            raise UsageError("two brokers have the same name", remedy="give each its own")
+        self.spec = spec
+        self.release = as_version(spec.version)
+        loop = asyncio.get_running_loop()
+        self.clock: Clock = VirtualClock() if spec.virtual_time else SystemClock(loop, scale=spec.time_scale)
+        self.control = Control(self.clock)
+        self.brokers: dict[str, Broker] = {}
+        self.name_servers: dict[str, NameServer] = {}
+        self.address_services: dict[str, AddressService] = {}
+        self._ports: dict[str, int] = {}
+        self._throw_away: Path | None = None
+        self._rooms = {name: spec.room_of(name) for name in names}
+        self._overrides: dict[str, dict[str, str]] = {}
+
+    @property
+    def data_dir(self) -> Path:
+        """The directory of all stores."""
+        if self.spec.data_dir is not None:
+            return self.spec.data_dir
+        if self._throw_away is None:
+            parent = _MEMORY_DIRECTORY if _MEMORY_DIRECTORY.is_dir() else None
+            self._throw_away = Path(tempfile.mkdtemp(prefix="embedded-broker-", dir=parent))
+        return self._throw_away
+
+    @property
+    def namesrv(self) -> str:
+        """Addresses of all name servers, `host:port;host:port`."""
+        return ";".join(
+            f"{self.spec.host}:{self._ports[name]}" for name in self.name_server_names() if name in self._ports
+        )
+
+    def name_server_names(self) -> tuple[str, ...]:
+        """Returns the names of all name servers, running or not."""
+        if self.spec.rooms:
+            return tuple(f"namesrv-{room}" for room in self.spec.rooms)
+        return ("namesrv", *[f"namesrv-{number}" for number in range(1, self.spec.name_servers)])
+
+    def namesrv_of_room(self, room: str) -> str:
+        """Returns the address of a room's name server."""
+        return f"{self.spec.host}:{self._ports[f'namesrv-{room}']}"
+
+    # Life
+
+    async def start(self) -> None:
+        """Starts everything: name servers, address services, brokers. Raises PortError, StorageError."""
+        for number, name in enumerate(self.name_server_names()):
+            await self.start_name_server(name, self.spec.namesrv_port and self.spec.namesrv_port + number)
+        for room in self.spec.rooms:
+            service = AddressService(self, room)
+            await service.start(self.spec.host)
+            self.address_services[room] = service
+        for number, name in enumerate(self.spec.broker_names()):
+            await self.start_broker(name, self.spec.broker_port and self.spec.broker_port + 10 * number)
+
+    async def stop(self) -> None:
+        """Stops everything; a throw-away directory is removed."""
+        for name in list(self.brokers):
+            await self.stop_broker(name)
+        for service in self.address_services.values():
+            await service.stop()
+        for name in list(self.name_servers):
+            await self.stop_name_server(name)
+        if self._throw_away is not None:
+            shutil.rmtree(self._throw_away, ignore_errors=True)
+
+    async def start_name_server(self, name: str, port: int = 0) -> None:
+        """Starts a name server, on the port that it had before; brokers register with it at once."""
+        if name not in self.name_server_names():
+            raise NotFoundError(f"no name server {name}", reason=f"there are {', '.join(self.name_server_names())}")
+        if name in self.name_servers:
+            raise RefusedError(f"name server {name} is running")
+        server = NameServer(
+            clock=self.clock,
+            release=self.release,
+            control=self.control,
+            limits=self.spec.limits,
+            directory=self.data_dir / name,
+            name=name,
+        )
+        await server.start(self.spec.host, self._ports.get(name, port))
+        self._ports[name] = int(server.settings["listenPort"])
+        self.name_servers[name] = server
+        for broker in self.brokers.values():
+            broker.register_again()
+
+    async def stop_name_server(self, name: str, *, kill: bool = False) -> None:
+        """Stops a name server."""
+        server = self.name_servers.pop(name, None)
+        if server is None:
+            raise NotFoundError(f"name server {name} is not running")
+        await server.stop(abort=kill)
+
+    async def start_broker(self, name: str, port: int = 0, *, settings: Mapping[str, str] | None = None) -> Broker:
+        """Starts a broker, on the port and with the settings that it had before.
+
+        Args:
+            settings: changes by RocketMQ's names, on top of those of the cluster.
+
+        Raises:
+            NotFoundError: the cluster has no such broker.
+            RefusedError: it is running.
+            PortError, StorageError: it cannot listen, or its store cannot be opened.
+        """
+        if name not in self._rooms:
+            raise NotFoundError(f"no broker {name}", reason=f"there are {', '.join(self._rooms)}")
+        if name in self.brokers:
+            raise RefusedError(f"broker {name} is running")
+        changes = self._overrides.setdefault(name, {})
+        changes.update(settings or {})
+        broker = Broker(
+            self._settings(name, changes),
+            self.data_dir / name,
+            clock=self.clock,
+            release=self.release,
+            control=self.control,
+            limits=self.spec.limits,
+        )
+        await broker.start(self.spec.host, self._ports.get(name, port))
+        self._ports[name] = broker.settings.listen_port
+        self.brokers[name] = broker
+        return broker
+
+    def _settings(self, name: str, changes: Mapping[str, str]) -> BrokerSettings:
+        room = self._rooms[name]
+        namesrv = self.namesrv_of_room(room) if room and self.spec.isolated_rooms else self.namesrv
+        settings = BrokerSettings(
+            broker_cluster_name=self.spec.cluster,
+            broker_name=name,
+            broker_ip1=self.spec.host,
+            broker_ip2=self.spec.host,
+            namesrv_addr=namesrv,
+        )
+        settings.update({**self.spec.settings, **changes})
+        return settings
+
+    def broker(self, name: str) -> Broker:
+        """Returns a running broker. Raises NotFoundError."""
+        broker = self.brokers.get(name)
+        if broker is None:
+            raise NotFoundError(f"broker {name} is not running", reason=f"running: {', '.join(self.brokers) or 'none'}")
+        return broker
+
+    async def stop_broker(self, name: str) -> None:
+        """Stops a broker as on a signal."""
+        broker = self.broker(name)
+        del self.brokers[name]
+        await broker.stop()
+
+    async def kill_broker(self, name: str) -> None:
+        """Ends a broker as on kill -9."""
+        broker = self.broker(name)
+        del self.brokers[name]
+        await broker.kill()
+
+    async def reset(self) -> None:
+        """Brings the cluster back to its first state: everything empty and running, faults gone, same ports."""
+        for name in list(self.brokers):
+            await self.kill_broker(name)
+        for name in list(self.name_servers):
+            await self.stop_name_server(name, kill=True)
+        for name in (*self._rooms, *self.name_server_names()):
+            shutil.rmtree(self.data_dir / name, ignore_errors=True)
+        self._overrides.clear()
+        self.control.clear()
+        self.control.record(on=False)
+        for service in self.address_services.values():
+            service.switch_back()
+        for name in self.name_server_names():
+            await self.start_name_server(name)
+        for name in self.spec.broker_names():
+            await self.start_broker(name)
+
+    # Time
+
+    async def advance(self, ms: int) -> None:
+        """Lets `ms` milliseconds pass on a virtual clock; brokers and name servers get to talk on the way.
+
+        Raises:
+            RefusedError: the cluster's clock is the machine's.
+        """
+        if not isinstance(self.clock, VirtualClock):
+            raise RefusedError("time cannot be advanced", remedy="start the cluster with virtual time")
+        while ms > 0:
+            step = min(ms, _STEP_MS)
+            self.clock.advance(step)
+            ms -= step
+            for _ in range(_SETTLE_ROUNDS):
+                await asyncio.sleep(0)

@@ -1,0 +1,51 @@
+"""Locks of message queues for orderly consumption (`RebalanceLockManager` of 4.9.8): in memory, per broker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from embedded_broker.clock import Clock
+from mqctl.model.queue import MessageQueue
+
+LOCK_LIVE_MS = 60_000
+
+
+@dataclass(slots=True)
+class _Lock:
+    client_id: str
+    renewed_ms: int
+
+
+class QueueLocks:
+    """Group -> message queue -> owner; the queue counts as it was sent, whether it exists or not."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._groups: dict[str, dict[MessageQueue, _Lock]] = {}
+
+    def lock(self, group: str, client_id: str, queues: Iterable[MessageQueue]) -> list[MessageQueue]:
+        """Locks or renews what is free, expired or the client's own; returns those queues."""
+        now_ms = self._clock.now_ms()
+        table = self._groups.setdefault(group, {})
+        granted = []
+        for queue in queues:
+            held = table.get(queue)
+            if held is None or held.client_id == client_id or now_ms - held.renewed_ms > LOCK_LIVE_MS:
+                table[queue] = _Lock(client_id, now_ms)
+                granted.append(queue)
+        return granted
+
+    def unlock(self, group: str, client_id: str, queues: Iterable[MessageQueue]) -> None:
+        """Releases the client's own locks; those of others stay."""
+        table = self._groups.get(group, {})
+        for queue in queues:
+            held = table.get(queue)
+            if held is not None and held.client_id == client_id:
+                del table[queue]
+
+    def held(self, group: str) -> dict[MessageQueue, str]:
+        """Returns the unexpired locks of a group with their owners."""
+        now_ms = self._clock.now_ms()
+        table = self._groups.get(group, {})
+        return {queue: lock.client_id for queue, lock in table.items() if now_ms - lock.renewed_ms <= LOCK_LIVE_MS}

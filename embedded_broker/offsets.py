@@ -1,0 +1,66 @@
+"""Committed consumer offsets of a broker, persisted every few seconds (`ConsumerOffsetManager` of 4.9.8)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from embedded_broker.clock import Clock
+from embedded_broker.persistence import ConfigFile
+from mqctl.store.config_files import CONSUMER_OFFSETS, consumer_offsets, read_config
+
+
+class ConsumerOffsets:
+    """Next queue offset to consume, by (topic, group) and queue id."""
+
+    def __init__(self, clock: Clock, directory: Path) -> None:
+        stored = consumer_offsets(read_config(directory, CONSUMER_OFFSETS))
+        self._table = {key: dict(queues) for key, queues in stored.offsets.items()}
+        self.file = ConfigFile(directory, CONSUMER_OFFSETS, clock, self._document, lambda: len(self._table))
+
+    def _document(self) -> object:
+        return {"offsetTable": self.by_topic_at_group()}
+
+    def by_topic_at_group(self) -> dict[str, dict[int, int]]:
+        """Returns the table in the form of the file and of code 43: `topic@group` -> queue id -> offset."""
+        return {f"{topic}@{group}": queues for (topic, group), queues in self._table.items()}
+
+    def commit(self, group: str, topic: str, queue_id: int, offset: int) -> None:
+        """Stores an offset, forward or backward."""
+        self._table.setdefault((topic, group), {})[queue_id] = offset
+        self.file.mark()
+
+    def query(self, group: str, topic: str, queue_id: int) -> int:
+        """Returns the stored offset, or -1."""
+        return self._table.get((topic, group), {}).get(queue_id, -1)
+
+    def queues(self, group: str, topic: str) -> Mapping[int, int]:
+        """Returns the stored offsets of a topic's queues."""
+        return self._table.get((topic, group), {})
+
+    def replace_queues(self, group: str, topic: str, offsets: Mapping[int, int]) -> None:
+        """Stores a whole map of queues (clone of a group)."""
+        self._table[(topic, group)] = dict(offsets)
+        self.file.mark()
+
+    def topics_of(self, group: str) -> list[str]:
+        """Returns the topics of which the group has offsets."""
+        return [topic for topic, owner in self._table if owner == group]
+
+    def groups_of(self, topic: str) -> list[str]:
+        """Returns the groups that have offsets of the topic."""
+        return [group for owned, group in self._table if owned == topic]
+
+    def forget_group(self, group: str) -> None:
+        """Deletes all offsets of a group."""
+        self._forget([key for key in self._table if key[1] == group])
+
+    def forget_topic(self, topic: str) -> None:
+        """Deletes all offsets of a topic."""
+        self._forget([key for key in self._table if key[0] == topic])
+
+    def _forget(self, keys: list[tuple[str, str]]) -> None:
+        for key in keys:
+            del self._table[key]
+        if keys:
+            self.file.mark()

@@ -1,0 +1,38 @@
+"""Which release the embedded broker behaves like, where the two version lines differ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mqctl.errors import ConfigurationError
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """One release.
+
+    Attributes:
+        ordinal: version number in frames.
+        five: whether it is of the 5.x line.
+    """
+
+    name: str
+    ordinal: int
+    five: bool
+
+
+RELEASES = {release.name: release for release in (Release("4.9.8", 409, five=False), Release("5.3.3", 479, five=True))}
+
+
+def as_version(name: str) -> Release:
+    """Returns the release `name`.
+
+    Raises:
+        ConfigurationError: the embedded broker does not know its behaviour.
+    """
+    release = RELEASES.get(name)
+    if release is None:
+        raise ConfigurationError(
+            f"cannot behave like RocketMQ {name}", reason=f"known are {', '.join(RELEASES)}", remedy="choose one"
+        )
+    return release

@@ -1,0 +1,295 @@
+"""Sockets: connections that speak the remoting protocol, and listeners that guard their limits.
+
+A connection carries requests and responses in both directions. Bytes that are no frame close it, as `NettyDecoder`
+does; everything else is the business of the service behind it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import count
+from typing import Protocol, cast
+
+from embedded_broker.clock import Clock, Handle, Periodic
+from mqctl.errors import MqctlError
+from mqctl.protocol.codes import ResponseCode
+from mqctl.protocol.frame import FLAG_ONEWAY, MAX_FRAME_BYTES, FrameError, RemotingCommand, decode, encode
+
+log = logging.getLogger("embedded_broker")
+
+OnAnswer = Callable[[RemotingCommand | None], None]
+_LISTEN_BACKLOG = 1024
+_WRITE_BUFFER_BYTES = 4 * 1024 * 1024
+_SWEEP_MS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a listener puts up with.
+
+    Attributes:
+        frame_bytes: longest frame, its length field included.
+        idle_ms: silence after which a connection is closed (RocketMQ: 120 s without reading and writing).
+        half_frame_ms: time that a frame may take from its first byte to its last.
+        connections: connections at one time; further ones are closed at once.
+    """
+
+    frame_bytes: int = MAX_FRAME_BYTES
+    idle_ms: int = 120_000
+    half_frame_ms: int = 30_000
+    connections: int = 20_000
+
+
+class Service(Protocol):
+    """What stands behind a connection."""
+
+    def dispatch(self, connection: Connection, command: RemotingCommand) -> None:
+        """Takes one request; answers through the connection, now or later."""
+
+
+class Connection(asyncio.Protocol):
+    """One TCP connection, ours or a peer's.
+
+    Attributes:
+        id: number of the connection, unique in the process.
+        peer: `ip:port` of the other side.
+        local: `ip:port` of this side.
+        active_ms: instant of the last byte read or written.
+    """
+
+    _ids = count(1)
+
+    def __init__(self, service: Service, clock: Clock, limits: Limits) -> None:
+        self.id = next(self._ids)
+        self.peer = self.local = ""
+        self.closed = False
+        self.active_ms = clock.now_ms()
+        self._clock = clock
+        self._service = service
+        self._limits = limits
+        self._transport: asyncio.Transport | None = None
+        self._pending = bytearray()
+        self._wanted = 4
+        self._frame_began_ms = 0
+        self._calls: dict[int, tuple[OnAnswer, Handle]] = {}
+        self._opaques = count(1)
+        self._close_listeners: list[Callable[[Connection], None]] = []
+
+    def on_close(self, listener: Callable[[Connection], None]) -> None:
+        """Has `listener` called once when the connection is gone."""
+        self._close_listeners.append(listener)
+
+    def send(self, command: RemotingCommand) -> None:
+        """Writes one frame; a closed connection swallows it."""
+        try:
+            self.write(encode(command))
+        except FrameError as error:
+            log.warning("%s: answer to the request %d not sent: %s", self.peer, command.opaque, error)
+            if command.is_response:
+                remark = f"the answer is too large: {error.reason}"
+                self.write(encode(command.answer(ResponseCode.SYSTEM_ERROR, remark=remark)))
+
+    def write(self, data: bytes) -> None:
+        """Writes bytes that are whole frames."""
+        if not self.closed and self._transport is not None:
+            self.active_ms = self._clock.now_ms()
+            self._transport.write(data)
+
+    def call(self, command: RemotingCommand, timeout_ms: int, on_answer: OnAnswer) -> None:
+        """Sends a request; `on_answer` gets the response, or None when it did not come in time."""
+        from dataclasses import replace
+
+        opaque = next(self._opaques) & 0x7FFFFFFF
+        timer = self._clock.call_later(timeout_ms, lambda: self._answered(opaque, None))
+        self._calls[opaque] = (on_answer, timer)
+        if self.closed:
+            self._answered(opaque, None)
+        else:
+            self.send(replace(command, opaque=opaque))
+
+    def tell(self, command: RemotingCommand) -> None:
+        """Sends a request that wants no response."""
+        from dataclasses import replace
+
+        self.send(replace(command, opaque=next(self._opaques) & 0x7FFFFFFF, flag=command.flag | FLAG_ONEWAY))
+
+    def close(self) -> None:
+        """Closes the connection once what was written has left."""
+        if self._transport is not None:
+            self._transport.close()
+
+    def abort(self) -> None:
+        """Closes the connection at once."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _answered(self, opaque: int, answer: RemotingCommand | None) -> None:
+        waiting = self._calls.pop(opaque, None)
+        if waiting is not None:
+            waiting[1].cancel()
+            waiting[0](answer)
+
+    def refuse(self, reason: str) -> None:
+        """Closes the connection because of what the peer did, with one line in the log."""
+        if not self.closed:
+            log.warning("%s: connection closed: %s", self.peer, reason)
+            self.close()
+
+    def overdue(self, now_ms: int) -> str | None:
+        """Returns why the connection has to be closed for its silence, or None."""
+        if self._pending and now_ms - self._frame_began_ms > self._limits.half_frame_ms:
+            return f"a frame of {self._wanted} bytes has not ended after {self._limits.half_frame_ms} ms"
+        if now_ms - self.active_ms > self._limits.idle_ms:
+            return f"nothing was said for {self._limits.idle_ms} ms"
+        return None
+
+    # asyncio.Protocol
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        self._transport.set_write_buffer_limits(high=_WRITE_BUFFER_BYTES)
+        self.peer = _address(transport.get_extra_info("peername"))
+        self.local = _address(transport.get_extra_info("sockname"))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.closed = True
+        self._pending.clear()
+        for opaque in list(self._calls):
+            self._answered(opaque, None)
+        listeners, self._close_listeners = self._close_listeners, []
+        for listener in listeners:
+            listener(self)
+
+    def pause_writing(self) -> None:
+        if self._transport is not None:
+            self._transport.pause_reading()  # a peer that does not read its answers may not ask for more
+
+    def resume_writing(self) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()
+
+    def data_received(self, data: bytes) -> None:
+        self.active_ms = self._clock.now_ms()
+        if self._pending:
+            self._pending += data
+            if len(self._pending) < self._wanted:
+                return
+            data = bytes(self._pending)
+            self._pending.clear()
+        try:
+            self._take(data)
+        except FrameError as error:
+            self.refuse(str(error))
+
+    def _take(self, data: bytes) -> None:
+        start, size = 0, len(data)
+        while size - start >= 4:
+            total = int.from_bytes(data[start : start + 4], "big", signed=True)
+            if total < 4 or total + 4 > self._limits.frame_bytes:
+                raise FrameError("A frame cannot be read", reason=f"its length field says {total}")
+            end = start + 4 + total
+            if end > size:
+                self._wanted = 4 + total
+                break
+            command = decode(data if end - start == size else data[start:end])
+            start = end
+            if command.flag & 1:
+                self._answered(command.opaque, command)
+            else:
+                self._service.dispatch(self, command)
+            if self._transport is None or self._transport.is_closing():
+                return
+        else:
+            self._wanted = 4
+        if start < size:
+            self._pending += data[start:]
+            self._frame_began_ms = self.active_ms
+
+
+def _address(name: object) -> str:
+    if isinstance(name, tuple) and len(name) >= 2:
+        return f"[{name[0]}]:{name[1]}" if ":" in name[0] else f"{name[0]}:{name[1]}"
+    return ""
+
+
+class PortError(MqctlError):
+    """A port that cannot be listened on."""
+
+
+class Listener:
+    """A listening socket with its connections."""
+
+    def __init__(self, service: Service, clock: Clock, limits: Limits) -> None:
+        self.connections: set[Connection] = set()
+        self.port = 0
+        self._service = service
+        self._clock = clock
+        self._limits = limits
+        self._server: asyncio.Server | None = None
+        self._sweep: Periodic | None = None
+        self._refused = 0
+
+    async def open(self, host: str, port: int) -> None:
+        """Starts to listen.
+
+        Args:
+            port: 0 for any free one; `self.port` tells which.
+
+        Raises:
+            PortError: the address is in use, or not ours.
+        """
+        loop = asyncio.get_running_loop()
+        try:
+            self._server = await loop.create_server(self._accept, host, port, backlog=_LISTEN_BACKLOG)
+        except OSError as error:
+            raise PortError(
+                f"could not listen on {host}:{port}", reason=error.strerror or str(error), remedy="choose another port"
+            ) from error
+        self.port = self._server.sockets[0].getsockname()[1]
+        self._sweep = Periodic(self._clock, _SWEEP_MS, self._close_silent, first_ms=_SWEEP_MS)
+
+    def _accept(self) -> Connection:
+        connection = _Accepted(self._service, self._clock, self._limits)
+        connection.listener = self
+        return connection
+
+    def admit(self, connection: Connection) -> None:
+        """Takes a new connection in, or closes it when there are too many."""
+        if len(self.connections) >= self._limits.connections:
+            if not self._refused:
+                log.warning("more than %d connections: further ones are closed", self._limits.connections)
+            self._refused += 1
+            connection.abort()
+            return
+        self._refused = 0
+        self.connections.add(connection)
+        connection.on_close(self.connections.discard)
+
+    def _close_silent(self) -> None:
+        now_ms = self._clock.now_ms()
+        for connection in list(self.connections):
+            reason = connection.overdue(now_ms)
+            if reason is not None:
+                connection.refuse(reason)
+
+    async def close(self, *, abort: bool = False) -> None:
+        """Stops to listen and closes all connections; with `abort` without sending what is still to be written."""
+        if self._sweep is not None:
+            self._sweep.cancel()
+        if self._server is not None:
+            self._server.close()
+        for connection in list(self.connections):
+            connection.abort() if abort else connection.close()
+        while self.connections:
+            await asyncio.sleep(0)
+
+
+class _Accepted(Connection):
+    listener: Listener
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self.listener.admit(self)

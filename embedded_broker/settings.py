@@ -1,0 +1,96 @@
+"""Properties of a broker: typed here, under RocketMQ's names on the wire (`BrokerConfig` and friends of 4.9.8)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+from mqctl.model.delay_level import DEFAULT_LEVELS
+from mqctl.protocol.declared import camel_case
+
+_WIRE_NAMES = {"broker_ip1": "brokerIP1", "broker_ip2": "brokerIP2"}
+
+
+@dataclass(slots=True, kw_only=True)
+class BrokerSettings:
+    """Settings of one broker; the wire name of each is its name in camel case.
+
+    Attributes:
+        broker_permission: bits 4 (read) and 2 (write).
+        start_accept_send_request_time_stamp: epoch milliseconds before which sends are refused.
+        reject_transaction_message: half messages are refused with code 16; they are not supported yet.
+    """
+
+    broker_cluster_name: str = "DefaultCluster"
+    broker_name: str = "broker-a"
+    broker_id: int = 0
+    broker_ip1: str = "127.0.0.1"
+    broker_ip2: str = "127.0.0.1"
+    listen_port: int = 0
+    namesrv_addr: str = ""
+    broker_permission: int = 6
+    region_id: str = "DefaultRegion"
+    trace_on: bool = True
+
+    auto_create_topic_enable: bool = True
+    auto_create_subscription_group: bool = True
+    default_topic_queue_nums: int = 8
+    cluster_topic_enable: bool = True
+    broker_topic_enable: bool = True
+    trace_topic_enable: bool = False
+    msg_trace_topic_name: str = "RMQ_SYS_TRACE_TOPIC"
+
+    max_message_size: int = 4 * 1024 * 1024
+    message_delay_level: str = DEFAULT_LEVELS
+    start_accept_send_request_time_stamp: int = 0
+    reject_transaction_message: bool = True
+    enable_property_filter: bool = False
+    store_reply_message_enable: bool = True
+
+    long_polling_enable: bool = True
+    short_polling_time_mills: int = 1_000
+    slave_read_enable: bool = False
+    notify_consumer_ids_changed_enable: bool = True
+
+    register_name_server_period: int = 30_000
+    register_broker_timeout_mills: int = 6_000
+    flush_consumer_offset_interval: int = 5_000
+
+    def properties(self) -> dict[str, str]:
+        """Returns all settings as text by wire name."""
+        return {_wire_name(item.name): _text(getattr(self, item.name)) for item in fields(self)}
+
+    def update(self, changes: Mapping[str, str]) -> set[str]:
+        """Takes changes by wire name; unknown names and values of the wrong type are ignored, as in Java.
+
+        Returns:
+            the wire names that were taken.
+        """
+        taken = set()
+        for item in fields(self):
+            wire = _wire_name(item.name)
+            if wire in changes:
+                value = _read(changes[wire], type(getattr(self, item.name)))
+                if value is not None:
+                    setattr(self, item.name, value)
+                    taken.add(wire)
+        return taken
+
+
+def _wire_name(name: str) -> str:
+    return _WIRE_NAMES.get(name) or camel_case(name)
+
+
+def _text(value: object) -> str:
+    return ("true" if value else "false") if isinstance(value, bool) else str(value)
+
+
+def _read(text: str, kind: type) -> object:
+    if kind is bool:
+        return text.strip().lower() == "true"
+    if kind is int:
+        try:
+            return int(text)
+        except ValueError:
+            return None
+    return text

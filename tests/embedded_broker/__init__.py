@@ -1,0 +1,1 @@
+"""The embedded broker over the wire."""
