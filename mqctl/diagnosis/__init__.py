@@ -3,7 +3,19 @@
 Importing the package registers every rule.
 """
 
-from mqctl.diagnosis import delay, offsets, routes, storage, subscriptions, transactions
+from mqctl.diagnosis import (
+    broker_health,
+    cluster_routes,
+    delay,
+    movement,
+    offsets,
+    order,
+    parallelism,
+    routes,
+    storage,
+    subscriptions,
+    transactions,
+)
 from mqctl.diagnosis.registry import RULES as _REGISTERED
 from mqctl.diagnosis.registry import Diagnosis, Rule, diagnose
 from mqctl.diagnosis.settings import Settings
@@ -16,9 +28,14 @@ __all__ = [
     "Diagnosis",
     "Rule",
     "Settings",
+    "broker_health",
+    "cluster_routes",
     "delay",
     "diagnose",
+    "movement",
     "offsets",
+    "order",
+    "parallelism",
     "routes",
     "storage",
     "subscriptions",

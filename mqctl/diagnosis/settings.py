@@ -24,6 +24,9 @@ class Settings:
         blocked_ms: a consumer that holds messages and has finished none for this long is blocked.
         pull_stopped_ms: a queue that its consumer has not pulled for this long is not consumed.
         lock_expired_ms: an orderly consumer must renew its queue locks within this time.
+        cache_limit_count, cache_limit_mib, span_limit_count: a consumer's pull thresholds for one queue.
+        dispatch_behind_bytes: what dispatching may be behind by without being called late.
+        failed_share: share of failed messages from which consumption counts as failing.
         time_scale: how much faster than real time the cluster under examination runs; client and broker times shrink
             by it.
         file_reserved_ms: retention when the broker's configuration is not known (72 h).
@@ -43,6 +46,11 @@ class Settings:
     blocked_ms: int = 60_000
     pull_stopped_ms: int = 120_000
     lock_expired_ms: int = 30_000
+    cache_limit_count: int = 1_000
+    cache_limit_mib: int = 100
+    span_limit_count: int = 2_000
+    dispatch_behind_bytes: int = 64 << 20
+    failed_share: float = 0.01
     time_scale: float = 1.0
     file_reserved_ms: int = 72 * 3_600_000
 

@@ -36,6 +36,8 @@ from mqctl.model.transaction_state import (
     TransactionState,
 )
 from tests.diagnosis.group_faults import SCENES
+from tests.diagnosis.live_faults import DOUBLE_SCENES
+from tests.diagnosis.live_faults import SCENES as LIVE_SCENES
 
 NOW = 1_795_218_000_000
 MINUTE, HOUR = 60_000, 3_600_000
@@ -322,6 +324,7 @@ def _transaction_faults() -> list[Fault]:
 
 FAULTS = [
     *(Fault(code, scene) for code, scene in SCENES.items()),
+    *(Fault(code, scene, variant) for code, variant, scene, _ in LIVE_SCENES),
     *_storage_faults(),
     *_topic_faults(),
     *_delay_faults(),
@@ -330,6 +333,7 @@ FAULTS = [
 
 # Faults that another rule rightly names as well: its code is the second part.
 DOUBLE_FAULTS = [
+    *((Fault(code, scene, variant), other) for (code, variant, scene, _), other in DOUBLE_SCENES),
     (Fault("MQ403", _offsets(offset("G", "Pay", 0, 500, 71 * HOUR))), "MQ401"),
     (
         Fault(

@@ -9,14 +9,17 @@ import pytest
 from mqctl.diagnosis import diagnose
 from mqctl.model.finding import Value
 from tests.diagnosis.group_faults import NUMBERS as GROUP_NUMBERS
+from tests.diagnosis.live_faults import DOUBLE_SCENES, SCENES
 from tests.diagnosis.snapshots import DOUBLE_FAULTS, FAULTS, HEALTHY, HOUR, MINUTE, NOW, Fault, cluster, offset
 
+LIVE_FAULTS = [*SCENES, *(scene for scene, _ in DOUBLE_SCENES)]
 ALL_FAULTS = [*FAULTS, *(fault for fault, _ in DOUBLE_FAULTS)]
 COMMIT_LOG = {"commit_log_bytes": 90_000}
 HOT = {"message_count": 9_000, "mean_count": 2_925, "queue_share": 9_000 / 11_700}
 BLOCKED = {"blocked_count": 3, "head_physical_offset": 4_000, "head_due_time_ms": NOW + 2_000}
 NUMBERS: dict[str, dict[str, Value]] = {
     **GROUP_NUMBERS,
+    **{Fault(code, scene, variant).label: numbers for code, variant, scene, numbers in LIVE_FAULTS},
     "MQ101": {"not_dispatched_bytes": 0},
     "MQ102-zero": {**COMMIT_LOG},
     "MQ102-missing": {**COMMIT_LOG},

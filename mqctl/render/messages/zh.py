@@ -5,10 +5,11 @@ from __future__ import annotations
 from mqctl.render.messages import Text
 from mqctl.render.messages.zh_delay import RULES as DELAY_RULES
 from mqctl.render.messages.zh_groups import RULES as GROUP_RULES
+from mqctl.render.messages.zh_live import RULES as LIVE_RULES
 from mqctl.render.messages.zh_offsets import RULES as OFFSET_RULES
 from mqctl.render.messages.zh_storage import RULES as STORAGE_RULES
 
-RULES: dict[str, Text] = {**STORAGE_RULES, **GROUP_RULES, **OFFSET_RULES, **DELAY_RULES}
+RULES: dict[str, Text] = {**STORAGE_RULES, **GROUP_RULES, **LIVE_RULES, **OFFSET_RULES, **DELAY_RULES}
 
 PHRASES = {
     "source": "{source}，判断时刻 {time}",

@@ -1,0 +1,167 @@
+"""MQ6 as far as name servers show it: routes that differ, brokers without a master, topics on some brokers only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mqctl.diagnosis.registry import ClusterCase, Verdict, cluster_rule
+from mqctl.model.config import PERM_WRITE, perm_text
+from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
+from mqctl.model.names import group_of, is_system_topic
+from mqctl.model.route import NameServerView, TopicRoute
+from mqctl.model.unavailable import Part
+
+_ROUTES = (Part.ROUTES,)
+
+
+def _user_routes(case: ClusterCase) -> Iterator[TopicRoute]:
+    """Yields the routes of application topics, by name. Retry and dead-letter topics live where they are needed."""
+    routes = case.snapshot.routes()
+    for topic in sorted(routes):
+        if not is_system_topic(topic) and group_of(topic) is None:
+            yield routes[topic]
+
+
+def _masters(case: ClusterCase) -> dict[str, set[str]]:
+    """Returns the names of brokers with a master, by cluster."""
+    masters: dict[str, set[str]] = {}
+    for view in case.snapshot.name_servers:
+        for endpoint in view.endpoints:
+            if endpoint.master is not None:
+                masters.setdefault(endpoint.cluster, set()).add(endpoint.name)
+    return masters
+
+
+@cluster_rule("MQ605", Severity.WARNING, source="R3", needs=(Part.ROUTES, Part.TOPICS))
+def wiped_write_permission(case: ClusterCase) -> Iterator[Verdict]:
+    """A broker whose topics name servers show as closed for writing although its own settings say otherwise."""
+    own = {(broker.name, config.name): config.perm for broker in case.snapshot.brokers for config in broker.topics}
+    for view in case.snapshot.name_servers:
+        wiped: dict[str, list[str]] = {}
+        for route in view.routes:
+            for queues in route.queues:
+                perm = own.get((queues.broker_name, route.topic), 0)
+                if perm & PERM_WRITE and not queues.perm & PERM_WRITE:
+                    wiped.setdefault(queues.broker_name, []).append(route.topic)
+        for broker, topics in sorted(wiped.items()):
+            yield Verdict(
+                subject=Subject(kind=SubjectKind.BROKER, broker=broker),
+                params={"broker": broker, "name_server": view.address, "topic": min(topics)},
+                evidence={"topic_count": len(topics)},
+            )
+
+
+@cluster_rule("MQ606", Severity.WARNING, source="R4", needs=_ROUTES, playbook="scale-out")
+def topic_on_some_brokers(case: ClusterCase) -> Iterator[Verdict]:
+    """A topic that only some of a cluster's masters serve: the others carry nothing of it."""
+    masters = _masters(case)
+    clusters = {name: cluster for cluster, names in masters.items() for name in names}
+    for route in _user_routes(case):
+        serving = {queues.broker_name for queues in route.queues}
+        for cluster in sorted({clusters[name] for name in serving if name in clusters}):
+            missing = sorted(masters[cluster] - serving)
+            if missing:
+                yield Verdict(
+                    subject=Subject(kind=SubjectKind.TOPIC, topic=route.topic),
+                    params={"topic": route.topic, "cluster": cluster, "brokers": ", ".join(missing)},
+                    evidence={"broker_count": len(masters[cluster]), "missing_count": len(missing)},
+                )
+
+
+@cluster_rule("MQ607", Severity.INFO, source="R5", needs=_ROUTES, playbook="scale-out")
+def uneven_queue_counts(case: ClusterCase) -> Iterator[Verdict]:
+    """A topic with different numbers of queues on its brokers: load follows the numbers."""
+    for route in _user_routes(case):
+        counts = {queues.broker_name: queues.write_queue_count for queues in route.queues}
+        if len(set(counts.values())) > 1:
+            listed = ", ".join(f"{name}: {count}" for name, count in sorted(counts.items()))
+            yield Verdict(
+                subject=Subject(kind=SubjectKind.TOPIC, topic=route.topic),
+                params={"topic": route.topic, "counts": listed},
+                evidence={"most_queue_count": max(counts.values()), "least_queue_count": min(counts.values())},
+            )
+
+
+@cluster_rule("MQ608", Severity.ERROR, source="R8", needs=_ROUTES, playbook="broker-down")
+def name_servers_differ(case: ClusterCase) -> Iterator[Verdict]:
+    """Name servers that give different routes for a topic; a second look tells a fault from a registration."""
+    now, before = _differing(case.snapshot.name_servers), None
+    if case.snapshot.earlier is not None:
+        before = _differing(case.snapshot.earlier.name_servers)
+        now = {topic: servers for topic, servers in now.items() if topic in before}
+    for topic, servers in sorted(now.items()):
+        yield Verdict(
+            subject=Subject(kind=SubjectKind.TOPIC, topic=topic),
+            params={"topic": topic, "name_servers": ", ".join(servers)},
+            evidence={"name_server_count": len(case.snapshot.name_servers)},
+            severity=Severity.WARNING if before is None else None,
+            confidence=Confidence.LOW if before is None else Confidence.HIGH,
+        )
+
+
+def _differing(views: tuple[NameServerView, ...]) -> dict[str, list[str]]:
+    """Returns the name servers that differ from the first, by topic."""
+    if len(views) < 2:
+        return {}
+    tables = [{route.topic: _shape(route) for route in view.routes} for view in views]
+    found: dict[str, list[str]] = {}
+    for topic in sorted({topic for table in tables for topic in table}):
+        first = tables[0].get(topic)
+        others = [view.address for view, table in zip(views, tables, strict=True) if table.get(topic) != first]
+        if others:
+            found[topic] = others
+    return found
+
+
+def _shape(route: TopicRoute) -> tuple[object, ...]:
+    queues = sorted(
+        (item.broker_name, item.read_queue_count, item.write_queue_count, item.perm) for item in route.queues
+    )
+    brokers = sorted((item.name, tuple(sorted(item.addresses.items()))) for item in route.endpoints)
+    return tuple(queues), tuple(brokers), route.order_conf
+
+
+@cluster_rule("MQ609", Severity.ERROR, source="R9", needs=_ROUTES, playbook="broker-down")
+def master_gone(case: ClusterCase) -> Iterator[Verdict]:
+    """A broker name with slaves only: no sends, no queue locks, and offsets that the next master overwrites."""
+    known: dict[str, set[int]] = {}
+    for view in case.snapshot.name_servers:
+        for endpoint in view.endpoints:
+            known.setdefault(endpoint.name, set()).update(endpoint.addresses)
+    for name, ids in sorted(known.items()):
+        if ids and 0 not in ids:
+            yield Verdict(
+                subject=Subject(kind=SubjectKind.BROKER, broker=name),
+                params={"broker": name},
+                evidence={"slave_count": len(ids)},
+            )
+
+
+@cluster_rule("MQ506", Severity.ERROR, source="O6", needs=(Part.ROUTES, Part.TOPICS), playbook="hot-key")
+def ordered_topic_shrunk(case: ClusterCase) -> Iterator[Verdict]:
+    """An ordered topic whose route lacks a broker that its settings know: keys are spread over fewer queues now."""
+    ordered: dict[str, set[str]] = {}
+    if case.snapshot.earlier is not None:
+        for topic, route in case.snapshot.earlier.routes().items():
+            ordered[topic] = {queues.broker_name for queues in route.queues}
+    declared = {config.name for broker in case.snapshot.brokers for config in broker.topics if config.order}
+    for route in _user_routes(case):
+        gone = sorted(ordered.get(route.topic, set()) - {queues.broker_name for queues in route.queues})
+        if route.topic in declared and route.order_conf is None and gone:
+            yield Verdict(
+                subject=Subject(kind=SubjectKind.TOPIC, topic=route.topic),
+                params={"topic": route.topic, "brokers": ", ".join(gone)},
+                evidence={"missing_count": len(gone)},
+            )
+
+
+@cluster_rule("MQ610", Severity.ERROR, source="R6", needs=(Part.CONFIG,), playbook="broker-down")
+def closed_broker(case: ClusterCase) -> Iterator[Verdict]:
+    """A broker whose own permission closes it for reading or writing."""
+    for broker in case.snapshot.brokers:
+        text = broker.config.get("brokerPermission", "")
+        if text.isdecimal() and int(text) & 6 != 6:
+            yield Verdict(
+                subject=Subject(kind=SubjectKind.BROKER, broker=broker.name),
+                params={"broker": broker.name, "perm": perm_text(int(text))},
+            )

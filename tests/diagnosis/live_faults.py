@@ -1,0 +1,292 @@
+"""Faults that only a live cluster shows (MQ1, MQ3, MQ4, MQ5, MQ6), injected into the healthy live cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from mqctl.model.finding import Value
+from mqctl.model.member import RunningInfo, Subscription, TopicRates
+from mqctl.model.queue_state import ConsumerOffsetState, QueueState
+from mqctl.model.route import TopicRoute
+from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
+from tests.diagnosis.live_snapshots import (
+    BROKERS,
+    LIVE,
+    MINUTE,
+    NOW,
+    held,
+    member,
+    running,
+    saying,
+    with_members,
+    with_second,
+)
+
+Scene = tuple[str, str | None, ClusterSnapshot, dict[str, Value]]
+
+
+def holding(**changes: object) -> Callable[[RunningInfo], RunningInfo]:
+    """Changes the first queue of an instance."""
+    return lambda info: replace(info, queues=(replace(info.queues[0], **changes), *info.queues[1:]))  # type: ignore[arg-type]
+
+
+def orderly(**changes: object) -> ClusterSnapshot:
+    """The second instance is an orderly one, both of whose queues are locked, and the first of them as told."""
+    locked = {"locked": True, "last_lock_time_ms": NOW - 1_000}
+    queues = (held(BROKERS[1], 0, **{**locked, **changes}), held(BROKERS[1], 1, **locked))
+    return with_second(lambda info: replace(saying(PROP_CONSUMEORDERLY="true")(info), queues=queues))
+
+
+def each_broker(change: Callable[[BrokerSnapshot], BrokerSnapshot], only: str | None = None) -> ClusterSnapshot:
+    changed = tuple(change(item) if only in (None, item.name) else item for item in LIVE.brokers)
+    return replace(LIVE, brokers=changed)
+
+
+def telling(**runtime: str) -> ClusterSnapshot:
+    """One broker's runtime information."""
+    return each_broker(lambda broker: replace(broker, runtime=runtime), BROKERS[0])
+
+
+def routing(change: Callable[[TopicRoute], TopicRoute], base: ClusterSnapshot = LIVE) -> ClusterSnapshot:
+    """Changes the route of Pay."""
+    (view,) = base.name_servers
+    routes = tuple(change(route) if route.topic == "Pay" else route for route in view.routes)
+    return replace(base, name_servers=(replace(view, routes=routes),))
+
+
+def after(snapshot: ClusterSnapshot, earlier: ClusterSnapshot, window_ms: int = 2 * MINUTE) -> ClusterSnapshot:
+    origin = replace(earlier.origin, observed_at_ms=NOW - window_ms)
+    return replace(snapshot, earlier=replace(earlier, origin=origin))
+
+
+def _at(offset: int, end: int) -> ClusterSnapshot:
+    """Queue 0 of the first broker ends at `end`, and the group stands at `offset`."""
+
+    def change(broker: BrokerSnapshot) -> BrokerSnapshot:
+        queues = (QueueState(topic="Pay", queue_id=0, min_offset=0, max_offset=end), *broker.queues[1:])
+        offsets = (ConsumerOffsetState(group="G", topic="Pay", queue_id=0, offset=offset), *broker.consumer_offsets[1:])
+        return replace(broker, queues=queues, consumer_offsets=offsets)
+
+    return each_broker(change, BROKERS[0])
+
+
+def _members(count: int, queue_count: int) -> ClusterSnapshot:
+    """`count` members that share `queue_count` queues of one broker in turn."""
+    clients = [f"192.0.2.{number}@{number}#1" for number in range(1, count + 1)]
+    snapshot = with_members(
+        client_ids=tuple(clients), members=tuple(member(client, 6_000 + n) for n, client in enumerate(clients))
+    )
+    instances = tuple(
+        replace(
+            running(client, BROKERS[0]),
+            queues=tuple(held(BROKERS[0], number) for number in range(n, queue_count, count)),
+        )
+        for n, client in enumerate(clients)
+    )
+    (view,) = snapshot.name_servers
+    pay = replace(view.routes[0], queues=(replace(view.routes[0].queues[0], read_queue_count=queue_count),))
+    only = replace(view, endpoints=view.endpoints[:1], routes=(replace(pay, endpoints=pay.endpoints[:1]),))
+    return replace(snapshot, running=instances, name_servers=(only,), brokers=snapshot.brokers[:1])
+
+
+def _failing(info: RunningInfo) -> RunningInfo:
+    return replace(info, rates=(TopicRates(topic="Pay", consume_ok_tps=90.0, consume_failed_tps=10.0),))
+
+
+def _dead(count: int) -> ClusterSnapshot:
+    queue = QueueState(topic="%DLQ%G", queue_id=0, min_offset=0, max_offset=count)
+    return each_broker(lambda broker: replace(broker, queues=(*broker.queues, queue)), BROKERS[0])
+
+
+def _slave(behind: int) -> ClusterSnapshot:
+    first = replace(LIVE.brokers[0], runtime={"commitLogMaxOffset": str(10**9)})
+    slave = BrokerSnapshot(name=BROKERS[0], broker_id=1, runtime={"commitLogMaxOffset": str(10**9 - behind)})
+    return replace(LIVE, brokers=(first, slave, *LIVE.brokers[1:]))
+
+
+def _ordered(base: ClusterSnapshot) -> ClusterSnapshot:
+    def change(broker: BrokerSnapshot) -> BrokerSnapshot:
+        return replace(broker, topics=tuple(replace(item, order=item.name == "Pay") for item in broker.topics))
+
+    return replace(base, brokers=tuple(map(change, base.brokers)))
+
+
+def _all_orderly(base: ClusterSnapshot) -> ClusterSnapshot:
+    """Every instance orderly and in possession of its locks."""
+
+    def change(info: RunningInfo) -> RunningInfo:
+        queues = tuple(replace(item, locked=True, last_lock_time_ms=NOW) for item in info.queues)
+        return replace(saying(PROP_CONSUMEORDERLY="true")(info), queues=queues)
+
+    return replace(base, running=tuple(map(change, base.running)))
+
+
+def _without_second(route: TopicRoute) -> TopicRoute:
+    return replace(route, queues=route.queues[:1])
+
+
+def _wiped(route: TopicRoute) -> TopicRoute:
+    return replace(route, queues=(replace(route.queues[0], perm=4), *route.queues[1:]))
+
+
+def _wider(route: TopicRoute) -> TopicRoute:
+    return replace(route, queues=(replace(route.queues[0], write_queue_count=9), *route.queues[1:]))
+
+
+def _two_name_servers(other: ClusterSnapshot) -> ClusterSnapshot:
+    second = replace(other.name_servers[0], address="192.0.2.17:9876")
+    return replace(LIVE, name_servers=(*LIVE.name_servers, second))
+
+
+def _masterless() -> ClusterSnapshot:
+    (view,) = LIVE.name_servers
+    first, second = view.endpoints
+    endpoints = (first, replace(second, addresses={1: "192.0.2.8:10922"}))
+    return replace(LIVE, name_servers=(replace(view, endpoints=endpoints),))
+
+
+def _poison() -> ClusterSnapshot:
+    now = orderly(cached_count=5)
+    second = replace(now.running[1], rates=(TopicRates(topic="Pay", consume_ok_tps=999.0, consume_failed_tps=1.0),))
+    return after(replace(now, running=(now.running[0], second)), now)
+
+
+_FORGOTTEN = with_second(
+    lambda info: replace(info, subscriptions=(Subscription(topic="Other"), info.subscriptions[1]), queues=())
+)
+
+SCENES: list[Scene] = [
+    ("MQ110", "early", telling(commitLogDiskRatio="0.80"), {"disk_used_share": 0.80}),
+    ("MQ110", "forced", telling(commitLogDiskRatio="0.5", consumeQueueDiskRatio="0.86"), {"disk_used_share": 0.86}),
+    ("MQ110", "refused", telling(commitLogDiskRatio="0.97"), {"disk_used_share": 0.97}),
+    ("MQ111", None, telling(pageCacheLockTimeMills="1500"), {"lock_ms": 1_500}),
+    (
+        "MQ112",
+        "send",
+        telling(sendThreadPoolQueueHeadWaitTimeMills="250", sendThreadPoolQueueSize="40"),
+        {"wait_ms": 250, "waiting_count": 40},
+    ),
+    ("MQ112", "pull", telling(pullThreadPoolQueueHeadWaitTimeMills="4500"), {"wait_ms": 4_500}),
+    ("MQ112", "query", telling(queryThreadPoolQueueHeadWaitTimeMills="16000"), {"wait_ms": 16_000}),
+    ("MQ113", None, telling(dispatchBehindBytes=str(100 << 20)), {"behind_bytes": 100 << 20}),
+    ("MQ114", None, telling(putLatency99="80"), {"append_ms": 80}),
+    (
+        "MQ115",
+        None,
+        each_broker(
+            lambda broker: replace(
+                broker,
+                runtime={"remainTransientStoreBufferNumbs": "0"},
+                config={"transientStorePoolEnable": "true"},
+            ),
+            BROKERS[0],
+        ),
+        {"buffer_count": 0},
+    ),
+    ("MQ116", None, _slave(300 << 20), {"behind_bytes": 300 << 20}),
+    ("MQ302", None, _members(3, 2), {"member_count": 3, "queue_count": 2, "idle_count": 1}),
+    ("MQ303", None, _members(2, 3), {"member_count": 2, "queue_count": 3, "doubled_count": 1}),
+    (
+        "MQ307",
+        None,
+        with_second(holding(cached_count=7, cached_min_offset=300, last_consume_time_ms=NOW - 3 * MINUTE)),
+        {"cached_count": 7, "idle_ms": 3 * MINUTE, "first_offset": 300},
+    ),
+    ("MQ308", None, with_second(holding(last_pull_time_ms=NOW - 3 * MINUTE)), {"idle_ms": 3 * MINUTE}),
+    (
+        "MQ306",
+        "count",
+        with_second(holding(cached_count=1_001, cached_max_offset=1_001)),
+        {"cached_count": 1_001},
+    ),
+    ("MQ306", "size", with_second(holding(cached_count=9, cached_mib=120)), {"cached_bytes": 120 << 20}),
+    (
+        "MQ306",
+        "span",
+        with_second(holding(cached_count=2, cached_min_offset=10, cached_max_offset=2_500)),
+        {"span_count": 2_490},
+    ),
+    (
+        "MQ309",
+        None,
+        with_second(lambda info: replace(info, queues=info.queues[:1])),
+        {"orphan_count": 1, "queue_count": 4, "waiting_count": 0},
+    ),
+    (
+        "MQ310",
+        None,
+        with_second(lambda info: replace(info, queues=(*info.queues, held(BROKERS[0], 1)))),
+        {"double_count": 1},
+    ),
+    (
+        "MQ410",
+        None,
+        after(_at(600, 1_000), _at(600, 900)),
+        {"consumer_offset": 600, "lag_count": 400, "arrived_count": 100, "window_ms": 2 * MINUTE},
+    ),
+    (
+        "MQ411",
+        None,
+        after(_at(600, 1_000), _at(700, 1_000)),
+        {"consumer_offset": 600, "earlier_offset": 700, "repeated_count": 100},
+    ),
+    ("MQ412", None, with_second(_failing), {"failed_share": 0.1}),
+    ("MQ501", None, orderly(locked=False), {"queue_count": 1}),
+    (
+        "MQ502",
+        None,
+        orderly(transaction_count=1, last_consume_time_ms=NOW - 2 * MINUTE),
+        {"queue_count": 1, "idle_ms": 2 * MINUTE},
+    ),
+    ("MQ503", None, _poison(), {"queue_offset": 990, "cached_count": 5}),
+    ("MQ504", None, orderly(last_lock_time_ms=NOW - MINUTE), {"queue_count": 1, "idle_ms": MINUTE}),
+    ("MQ505", None, _ordered(LIVE), {"member_count": 2, "concurrent_count": 2}),
+    ("MQ605", None, routing(_wiped), {"topic_count": 1}),
+    ("MQ607", None, routing(_wider), {"most_queue_count": 9, "least_queue_count": 2}),
+    ("MQ608", None, _two_name_servers(routing(lambda route: replace(route, order_conf="broker-a:2"))), {}),
+    ("MQ609", None, _masterless(), {"slave_count": 1}),
+    (
+        "MQ610",
+        None,
+        each_broker(lambda broker: replace(broker, config={"brokerPermission": "4"}), BROKERS[0]),
+        {},
+    ),
+]
+
+# Faults that another rule rightly names as well: its code is the last part.
+DOUBLE_SCENES: list[tuple[Scene, str]] = [
+    (
+        (
+            "MQ309",
+            "topic",
+            _FORGOTTEN,
+            {"orphan_count": 2, "queue_count": 4, "waiting_count": 0},
+        ),
+        "MQ202",
+    ),
+    (
+        (
+            "MQ304",
+            None,
+            with_second(
+                lambda info: saying(consumeThreadMax="64")(holding(cached_count=1_000)(info)),
+            ),
+            {"thread_min_count": 20, "thread_max_count": 64, "cached_count": 1_000},
+        ),
+        "MQ306",
+    ),
+    (("MQ305", None, orderly(cached_count=1_000), {"thread_count": 20, "queue_count": 2}), "MQ306"),
+    (("MQ413", None, after(_dead(9), _dead(5)), {"new_count": 4, "window_ms": 2 * MINUTE}), "MQ406"),
+    (
+        (
+            "MQ506",
+            None,
+            after(_ordered(routing(_without_second, _all_orderly(LIVE))), _ordered(_all_orderly(LIVE))),
+            {"missing_count": 1},
+        ),
+        "MQ606",
+    ),
+]
+# The loss of a broker without an order to lose.
+SCENES.append(("MQ606", None, routing(_without_second), {"broker_count": 2, "missing_count": 1}))
