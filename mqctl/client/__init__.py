@@ -1,6 +1,6 @@
 """Talking to a cluster: connections, name servers, brokers, fan-out, producers and consumers.
 
-* `link`: `Links` keeps one connection and one reader thread per address; many requests are in flight on each.
+* `link`, `links`: one connection and one reader thread per address; many requests are in flight on each.
 * `question`: a `Question` is a request together with how its answer reads; `nameserver`, `broker` and
   `broker_messages` declare them, `Links.ask` puts one, `fan_out` many at once.
 * `cluster`: addresses of a whole cluster, and questions to all of them under one deadline.

@@ -10,7 +10,8 @@ from typing import Self, TypeVar
 from mqctl.client.addresses import AddressService, name_server_source
 from mqctl.client.deadline import Deadline
 from mqctl.client.fan_out import CALL_TIMEOUT_MS, IN_FLIGHT, Ask, Outcome, fan_out
-from mqctl.client.link import Links, LinkSettings
+from mqctl.client.link import LinkSettings
+from mqctl.client.links import Links
 from mqctl.client.nameserver import NameServers
 from mqctl.client.question import Question
 from mqctl.errors import NotFoundError

@@ -10,7 +10,8 @@ from typing import Generic, TypeVar
 
 from mqctl.client.answers import timed_out
 from mqctl.client.deadline import Deadline
-from mqctl.client.link import Call, Links
+from mqctl.client.link import Call
+from mqctl.client.links import Links
 from mqctl.client.question import Question
 from mqctl.errors import DeadlineError, MqctlError, UnreachableError
 from mqctl.model.unavailable import Part, Unavailable

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 from mqctl.client.addresses import AddressService
 from mqctl.client.deadline import Deadline
 from mqctl.client.fan_out import CALL_TIMEOUT_MS, Ask, Outcome, fan_out
-from mqctl.client.link import Links
+from mqctl.client.links import Links
 from mqctl.client.question import Question, body_of, header_of, nothing
 from mqctl.errors import DeadlineError, MqctlError, UnreachableError
 from mqctl.protocol import requests_namesrv as ns

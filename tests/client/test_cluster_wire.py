@@ -16,7 +16,7 @@ from mqctl.client.broker import max_offset, runtime_info
 from mqctl.client.cluster import BrokerAddress, Cluster
 from mqctl.client.deadline import Deadline
 from mqctl.client.fan_out import Ask, fan_out
-from mqctl.client.link import Links
+from mqctl.client.links import Links
 from mqctl.client.nameserver import NameServers, route
 from mqctl.errors import ConfigurationError, DeadlineError, NotFoundError, UnreachableError, UsageError
 from mqctl.model.unavailable import Part

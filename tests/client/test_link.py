@@ -17,7 +17,8 @@ from mqctl.client.answers import (
 from mqctl.client.broker import max_offset, runtime_info
 from mqctl.client.broker_messages import messages_by_key
 from mqctl.client.deadline import Deadline
-from mqctl.client.link import Call, Link, Links, LinkSettings, split_address
+from mqctl.client.link import Call, Link, LinkSettings, split_address
+from mqctl.client.links import Links
 from mqctl.client.nameserver import route
 from mqctl.errors import DeadlineError, ExitCode, UnreachableError, UsageError
 from mqctl.protocol.acl import Credentials, signature_matches

@@ -8,7 +8,7 @@ import pytest
 
 from mqctl.client import broker, broker_changes, broker_messages, nameserver
 from mqctl.client.deadline import Deadline
-from mqctl.client.link import Links
+from mqctl.client.links import Links
 from mqctl.client.question import Question
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.protocol.codes import ResponseCode

@@ -1,0 +1,247 @@
+"""What every producer and consumer stands on: connections, routes, heartbeats, timers and the brokers' callbacks.
+
+Source: `MQClientInstance` and `ClientRemotingProcessor` of 4.9.8. Since 4.9.0 each producer and consumer has one of its
+own, and so has each of ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from queue import SimpleQueue
+from threading import Event, Thread, current_thread
+from typing import Protocol
+
+from mqctl.client.addresses import AddressService, name_server_source
+from mqctl.client.answers import AnswerError
+from mqctl.client.clock import ClientClock
+from mqctl.client.deadline import Deadline
+from mqctl.client.identity import DEFAULT_INSTANCE, UniqueIds, client_id
+from mqctl.client.link import Link, LinkSettings
+from mqctl.client.links import Links
+from mqctl.client.nameserver import NameServers
+from mqctl.client.question import Question, nothing
+from mqctl.client.routes import RouteTable
+from mqctl.client.timers import Timers, Trouble, Troubles, listener_error
+from mqctl.errors import DeadlineError, MqctlError, UnreachableError
+from mqctl.protocol.bodies_client import ConsumerData, HeartbeatData, ProducerData
+from mqctl.protocol.codes import ResponseCode
+from mqctl.protocol.frame import RemotingCommand
+from mqctl.protocol.requests_client import Heartbeat, UnregisterClient
+
+INNER_PRODUCER_GROUP = "CLIENT_INNER_PRODUCER"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientSettings:
+    """Settings common to producers and consumers; the periods are Java's, in milliseconds of the client's clock.
+
+    Attributes:
+        name_servers: `host:port;host:port`, the URL of an HTTP address service, or what `name_server_source` returns.
+        room: machine room, the prefix of the client id.
+        instance_name: `DEFAULT` becomes `pid#nanoseconds`.
+        api_timeout_ms: limit of one administrative call; real milliseconds, like all time-outs of the network.
+        time_scale: how much faster than real time the client's clock runs.
+        on_trouble: told what failed in the background (a heartbeat, a pull, a commit) and will be tried again.
+    """
+
+    name_servers: str | tuple[str, ...] | AddressService
+    room: str | None = None
+    instance_name: str = DEFAULT_INSTANCE
+    unit_name: str | None = None
+    client_ip: str | None = None
+    links: LinkSettings = field(default_factory=LinkSettings)
+    api_timeout_ms: int = 3_000
+    route_period_ms: int = 30_000
+    heartbeat_period_ms: int = 30_000
+    address_service_period_ms: int = 120_000
+    persist_period_ms: int = 5_000
+    sweep_period_ms: int = 1_000
+    time_scale: float = 1.0
+    on_trouble: Callable[[Trouble], None] | None = None
+
+
+class Member(Protocol):
+    """What an instance needs of the consumer that stands on it."""
+
+    @property
+    def group(self) -> str: ...
+
+    def consumer_data(self) -> ConsumerData:
+        """Its part of a heartbeat."""
+
+    def topics(self) -> tuple[str, ...]:
+        """The topics it subscribes to, the retry topic included."""
+
+    def persist(self) -> None:
+        """Commits its offsets."""
+
+    def answer(self, link: Link, request: RemotingCommand) -> RemotingCommand | None:
+        """Answers a callback of a broker; None when there is nothing to say."""
+
+
+class ClientInstance:
+    """One client of a cluster. `start` begins to talk, `shutdown` leaves without a trace.
+
+    Attributes:
+        client_id: as the brokers know it.
+        broker_versions: version ordinals by address, from the answers to heartbeats.
+    """
+
+    def __init__(self, settings: ClientSettings, *, producer_groups: tuple[str, ...] = ()) -> None:
+        self.settings = settings
+        self.clock = ClientClock(settings.time_scale)
+        self.client_id = client_id(
+            ip=settings.client_ip, instance=settings.instance_name, unit=settings.unit_name, room=settings.room
+        )
+        self.unique_ids = UniqueIds(self.clock, ip=settings.client_ip)
+        self.troubles = Troubles(self.clock, settings.on_trouble)
+        self.links = Links(settings.links, on_request=self._on_request)
+        source = settings.name_servers
+        self.name_servers = NameServers(
+            self.links,
+            name_server_source(source) if isinstance(source, str) else source,
+            call_timeout_ms=settings.api_timeout_ms,
+        )
+        self.routes = RouteTable(self.name_servers)
+        self.producer_groups = (*producer_groups, INNER_PRODUCER_GROUP)
+        self.publish_topics: set[str] = set()
+        self.member: Member | None = None
+        self.broker_versions: dict[str, int] = {}
+        self.timers: Timers
+        self._callbacks: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._worker = Thread(target=self._work, name="NettyClientPublicExecutor_1", daemon=True)
+        self._greeted: set[str] = set()
+        self._heartbeat_due = Event()
+        self.on_route_change: Callable[[str], None] | None = None
+
+    # Life
+
+    def start(self) -> None:
+        """Starts the threads and timers."""
+        settings = self.settings
+        self.timers = Timers(self.clock, self.troubles, thread_name="MQClientFactoryScheduledThread")
+        self._worker.start()
+        every = self.timers.every
+        every(10, settings.route_period_ms, "refresh routes", self.refresh_routes)
+        every(1_000, settings.heartbeat_period_ms, "send heartbeats", self.heartbeat)
+        every(settings.sweep_period_ms, settings.sweep_period_ms, "sweep calls", self.links.sweep)
+        if isinstance(self.name_servers.source, AddressService):
+            period_ms = settings.address_service_period_ms
+            every(10_000, period_ms, "ask the address service", self._refresh_addresses)
+        if self.member is not None:
+            every(10_000, settings.persist_period_ms, "commit offsets", self.member.persist)
+
+    def shutdown(self) -> None:
+        """Unregisters from all brokers, closes the connections and ends the threads."""
+        self.timers.close()
+        self._unregister()
+        self.links.close()
+        self._callbacks.put(None)
+        if self._worker is not current_thread():
+            self._worker.join()
+
+    def in_background(self, task: Callable[[], None]) -> None:
+        """Runs `task` on the thread for callbacks."""
+        self._callbacks.put(task)
+
+    def _work(self) -> None:
+        while (task := self._callbacks.get()) is not None:
+            try:
+                task()
+            except MqctlError as error:
+                self.troubles.add("answer a broker", error)
+            except Exception as error:  # noqa: BLE001 - callbacks may raise anything, and the thread has to outlive them
+                self.troubles.add("call back", listener_error(error))
+
+    # Routes and heartbeats
+
+    def refresh_routes(self) -> None:
+        """Asks for the routes of all topics in use."""
+        topics = set(self.publish_topics)
+        if self.member is not None:
+            topics.update(self.member.topics())
+        for topic in sorted(topics):
+            try:
+                self.refresh_route(topic)
+            except MqctlError as error:
+                self.troubles.add(f"refresh the route of {topic}", error)
+
+    def refresh_route(self, topic: str) -> bool:
+        """Asks for one route and tells whether it changed; brokers that are new get a heartbeat at once."""
+        changed = self.routes.refresh(topic)
+        if changed:
+            self.after_route_change(topic)
+        return changed
+
+    def after_route_change(self, topic: str) -> None:
+        """Greets new brokers and lets the consumer know."""
+        known = set(self.routes.addresses())
+        if known - self._greeted and not self._heartbeat_due.is_set():
+            self._heartbeat_due.set()
+            self.timers.after(0, "send heartbeats", self.heartbeat)
+        for address in self._greeted - known:
+            self._greeted.discard(address)
+            self.links.drop(address)
+        if self.on_route_change is not None:
+            self.on_route_change(topic)
+
+    def heartbeat(self) -> None:
+        """Tells every known broker who we are; only the masters when there is no consumer."""
+        self._heartbeat_due.clear()
+        body = self.heartbeat_data().to_bytes()
+        for address in self.routes.addresses(masters_only=self.member is None):
+            self._greeted.add(address)
+            try:
+                deadline = Deadline(self.settings.api_timeout_ms)
+                answer = self.links.get(address).call(Heartbeat(), body=body, deadline=deadline)
+                Question(Heartbeat(), nothing).value(answer, address)
+                self.broker_versions[address] = answer.version
+            except (UnreachableError, DeadlineError, AnswerError) as error:
+                self.troubles.add(f"send a heartbeat to {address}", error)
+
+    def heartbeat_soon(self) -> None:
+        """Has a heartbeat sent from the timers' thread, unless one is due anyway."""
+        if not self._heartbeat_due.is_set():
+            self._heartbeat_due.set()
+            self.timers.after(0, "send heartbeats", self.heartbeat)
+
+    def heartbeat_data(self) -> HeartbeatData:
+        """Returns what a heartbeat says."""
+        return HeartbeatData(
+            client_id=self.client_id,
+            consumer_data_set=() if self.member is None else (self.member.consumer_data(),),
+            producer_data_set=tuple(ProducerData(group_name=group) for group in self.producer_groups),
+        )
+
+    def _refresh_addresses(self) -> None:
+        if self.name_servers.refresh():
+            self.refresh_routes()
+
+    def _unregister(self) -> None:
+        consumers = () if self.member is None else (self.member.group,)
+        requests = [UnregisterClient(client_id=self.client_id, consumer_group=group) for group in consumers]
+        requests += [UnregisterClient(client_id=self.client_id, producer_group=group) for group in self.producer_groups]
+        limit = Deadline(self.settings.api_timeout_ms)
+        for address in {link.address for link in self.links.open_links()} & set(self.routes.addresses()):
+            try:
+                for request in requests:
+                    self.links.get(address).call(request, deadline=limit)
+            except (UnreachableError, DeadlineError) as error:
+                self.troubles.add(f"unregister from {address}", error)
+
+    # Callbacks
+
+    def _on_request(self, link: Link, request: RemotingCommand) -> None:
+        member = self.member
+        if member is not None:
+            self._callbacks.put(lambda: self._answer(member, link, request))
+
+    def _answer(self, member: Member, link: Link, request: RemotingCommand) -> None:
+        try:
+            answer = member.answer(link, request)
+        except MqctlError as error:
+            self.troubles.add(f"answer request {request.code} of {link.address}", error)
+            answer = request.answer(ResponseCode.SYSTEM_ERROR, remark=str(error))
+        if answer is not None and not request.is_oneway:
+            link.reply(answer)

@@ -1,0 +1,161 @@
+"""The routes a client knows: queues to publish to, queues to subscribe to, addresses of brokers.
+
+Source: `MQClientInstance.topicRouteData2TopicPublishInfo`, `topicRouteData2TopicSubscribeInfo`,
+`findBrokerAddressInSubscribe` of 4.9.8.
+"""
+
+from __future__ import annotations
+
+from threading import Lock
+
+from mqctl.client.answers import AnswerError
+from mqctl.client.cluster import MASTER_ID
+from mqctl.client.deadline import Deadline
+from mqctl.client.nameserver import NameServers
+from mqctl.model.config import PERM_READ, PERM_WRITE
+from mqctl.model.names import AUTO_CREATE_TOPIC
+from mqctl.model.queue import MessageQueue
+from mqctl.protocol.bodies_cluster import TopicRoute
+from mqctl.protocol.codes import ResponseCode
+from mqctl.protocol.declared import replaced
+
+DEFAULT_TOPIC_QUEUES = 4
+
+
+def publish_queues(topic: str, route: TopicRoute) -> tuple[MessageQueue, ...]:
+    """Returns the queues that a producer uses: those of the order configuration, or of every writable master."""
+    if route.order_topic_conf:
+        ordered: list[MessageQueue] = []
+        for item in route.order_topic_conf.split(";"):
+            name, _, count = item.partition(":")
+            if count.isdigit():
+                ordered += [MessageQueue(topic, name, queue_id) for queue_id in range(int(count))]
+        return tuple(ordered)
+    masters = {data.broker_name for data in route.broker_datas if MASTER_ID in data.broker_addrs}
+    return tuple(
+        MessageQueue(topic, data.broker_name, queue_id)
+        for data in sorted(route.queue_datas, key=lambda item: item.broker_name)
+        if data.perm & PERM_WRITE and data.broker_name in masters
+        for queue_id in range(data.write_queue_nums)
+    )
+
+
+def subscribe_queues(topic: str, route: TopicRoute) -> tuple[MessageQueue, ...]:
+    """Returns the queues that consumers share: every readable one."""
+    return tuple(
+        MessageQueue(topic, data.broker_name, queue_id)
+        for data in route.queue_datas
+        if data.perm & PERM_READ
+        for queue_id in range(data.read_queue_nums)
+    )
+
+
+def _comparable(route: TopicRoute) -> tuple[object, ...]:
+    queues = sorted(repr(data) for data in route.queue_datas)
+    brokers = sorted(
+        (data.broker_name, data.cluster, tuple(sorted(data.broker_addrs.items()))) for data in route.broker_datas
+    )
+    return (queues, brokers, route.order_topic_conf)
+
+
+class RouteTable:
+    """Routes by topic, shared by the threads of one client."""
+
+    def __init__(self, name_servers: NameServers) -> None:
+        self._name_servers = name_servers
+        self._lock = Lock()
+        self._routes: dict[str, TopicRoute] = {}
+        self._templates: set[str] = set()
+        self._publish: dict[str, tuple[MessageQueue, ...]] = {}
+        self._addresses: dict[str, dict[int, str]] = {}
+
+    def refresh(self, topic: str, deadline: Deadline | None = None) -> bool:
+        """Asks where `topic` lives and tells whether that changed. A topic that lives nowhere keeps its old route.
+
+        Raises:
+            UnreachableError, DeadlineError: no name server answered.
+            AnswerError: one refused for another reason.
+        """
+        try:
+            route = self._name_servers.route(topic, deadline)
+        except AnswerError as error:
+            if error.code == ResponseCode.TOPIC_NOT_EXIST:
+                return False
+            raise
+        return self._store(topic, route, template=False)
+
+    def refresh_from_template(self, topic: str, *, queues: int, deadline: Deadline | None = None) -> bool:
+        """Takes the brokers that create topics by themselves as the route of a topic that lives nowhere yet.
+
+        Args:
+            queues: queues per broker that the producer wishes for.
+
+        Raises:
+            NotFoundError: no broker creates topics by itself.
+        """
+        route = self._name_servers.route(AUTO_CREATE_TOPIC, deadline)
+        datas = []
+        for data in route.queue_datas:
+            count = min(queues, data.read_queue_nums)
+            datas.append(replaced(data, read_queue_nums=count, write_queue_nums=count))
+        return self._store(topic, replaced(route, queue_datas=tuple(datas)), template=True)
+
+    def _store(self, topic: str, route: TopicRoute, *, template: bool) -> bool:
+        with self._lock:
+            known = self._routes.get(topic)
+            if known is not None and _comparable(known) == _comparable(route):
+                if not template:
+                    self._templates.discard(topic)
+                return False
+            self._routes[topic] = route
+            self._publish[topic] = publish_queues(topic, route)
+            (self._templates.add if template else self._templates.discard)(topic)
+            addresses: dict[str, dict[int, str]] = {}
+            for other in self._routes.values():
+                for data in other.broker_datas:
+                    addresses.setdefault(data.broker_name, {}).update(data.broker_addrs)
+            for data in route.broker_datas:  # the newest word about a broker wins
+                addresses[data.broker_name] = dict(data.broker_addrs)
+            self._addresses = addresses
+        return True
+
+    def route(self, topic: str) -> TopicRoute | None:
+        """Returns the known route."""
+        return self._routes.get(topic)
+
+    def to_publish(self, topic: str) -> tuple[MessageQueue, ...]:
+        """Returns the known queues to send to."""
+        return self._publish.get(topic, ())
+
+    def to_subscribe(self, topic: str) -> tuple[MessageQueue, ...]:
+        """Returns the known queues to read from; none for a topic that does not exist yet."""
+        route = self._routes.get(topic)
+        return () if route is None or topic in self._templates else subscribe_queues(topic, route)
+
+    def master(self, broker_name: str) -> str | None:
+        """Returns the address of a broker's master."""
+        return self._addresses.get(broker_name, {}).get(MASTER_ID)
+
+    def readable(self, broker_name: str, broker_id: int) -> tuple[str, bool] | None:
+        """Returns the address to read from and whether it is a slave's: that id's, the next one's, or any."""
+        known = self._addresses.get(broker_name)
+        if not known:
+            return None
+        for candidate in (broker_id, broker_id + 1) if broker_id != MASTER_ID else (broker_id,):
+            if candidate in known:
+                return known[candidate], candidate != MASTER_ID
+        found = min(known)
+        return known[found], found != MASTER_ID
+
+    def addresses(self, *, masters_only: bool = False) -> tuple[str, ...]:
+        """Returns the addresses of all known brokers."""
+        return tuple(
+            address
+            for known in self._addresses.values()
+            for broker_id, address in known.items()
+            if broker_id == MASTER_ID or not masters_only
+        )
+
+    def topics(self) -> tuple[str, ...]:
+        """Returns the topics with a known route."""
+        return tuple(self._routes)
