@@ -27,7 +27,8 @@ import psutil
 
 from mqctl.spark.planning import QueueRange, Wanted, cells, open_store, ranges
 from mqctl.spark.session import SessionSettings, open_session
-from mqctl.store.layouts import MAGIC_BLANK, MAGIC_V1, QUEUE_ENTRY, RECORD_HEADER
+from mqctl.store.dtypes import QUEUE_ENTRY, RECORD_HEADER
+from mqctl.store.layouts import MAGIC_BLANK, MAGIC_V1
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mqctl.store.layouts import BATCH_ENTRY, BATCH_ENTRY_BYTES
+from mqctl.store.dtypes import BATCH_ENTRY
+from mqctl.store.layouts import BATCH_ENTRY_BYTES
 from mqctl.store.mapped_files import Buffer, MappedFile, mapped_files
 
 

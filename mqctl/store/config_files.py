@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from mqctl.errors import NotFoundError
 from mqctl.model.config_file import ConfigFileState, FileSource
 from mqctl.protocol.fastjson import FastjsonError, loads
-from mqctl.store.mapped_files import read_file
+from mqctl.store.plain_files import read_file
 
 if TYPE_CHECKING:
     from mqctl.model.config import SubscriptionGroupConfig, TopicConfig

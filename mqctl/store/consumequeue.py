@@ -14,7 +14,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from mqctl.store.layouts import FILLER_SIZE, QUEUE_ENTRY, QUEUE_ENTRY_BYTES, QUEUE_ENTRY_NATIVE, QUEUE_ENTRY_STRUCT
+from mqctl.store.dtypes import QUEUE_ENTRY, QUEUE_ENTRY_NATIVE
+from mqctl.store.layouts import FILLER_SIZE, QUEUE_ENTRY_BYTES, QUEUE_ENTRY_STRUCT
 from mqctl.store.mapped_files import Buffer, MappedFile, mapped_files, nominal_size
 
 Entries: TypeAlias = NDArray[Any]

@@ -18,7 +18,8 @@ from mqctl.store.config_files import ConfigFile, read_config
 from mqctl.store.consumequeue import ConsumeQueue
 from mqctl.store.consumequeue_ext import ConsumeQueueExt
 from mqctl.store.index_file import IndexFile
-from mqctl.store.mapped_files import mapped_files, read_file, refusal
+from mqctl.store.mapped_files import mapped_files
+from mqctl.store.plain_files import read_file, refusal
 
 _PARTS = ("commitlog", "consumequeue", "config", "checkpoint", "index", "batchconsumequeue")
 

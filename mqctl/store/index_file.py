@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from mqctl.errors import BadInputError
 from mqctl.model.java_hash import java_string_hash
+from mqctl.store import dtypes
 from mqctl.store import layouts as lay
 from mqctl.store.kernel import Int64s
 from mqctl.store.mapped_files import Buffer, map_file
@@ -114,7 +115,7 @@ class IndexFile:
 
     def _entry_view(self, slots: int) -> NDArray[Any]:
         raw = self.buffer[lay.INDEX_HEADER_BYTES + 4 * slots :]
-        return raw[: len(raw) // lay.INDEX_ENTRY_BYTES * lay.INDEX_ENTRY_BYTES].view(lay.INDEX_ENTRY)
+        return raw[: len(raw) // lay.INDEX_ENTRY_BYTES * lay.INDEX_ENTRY_BYTES].view(dtypes.INDEX_ENTRY)
 
     @property
     def slot_values(self) -> NDArray[np.int32]:
@@ -125,7 +126,7 @@ class IndexFile:
     def entries(self) -> NDArray[Any]:
         """Entries 1 to `entry_count - 1` as native structures (row 0 is entry 1)."""
         raw = self._entry_view(self.slot_table_size)[1 : max(1, self.header.entry_count)]
-        return raw.astype(lay.INDEX_ENTRY.newbyteorder("="))
+        return raw.astype(dtypes.INDEX_ENTRY.newbyteorder("="))
 
     def lookup(self, topic: str, key: str, begin_ms: int = 0, end_ms: int = 1 << 62) -> Int64s:
         """Returns physical offsets (int64, newest first) of records that may bear `key`.

@@ -15,6 +15,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from mqctl.store import dtypes
 from mqctl.store import layouts as lay
 from mqctl.store.mapped_files import Buffer
 
@@ -144,7 +145,7 @@ def _chunk_headers(buffer: Buffer, positions: Int64s) -> Headers:
         buffer=buffer if len(buffer) >= lay.HEADER_BYTES else np.empty(lay.HEADER_BYTES, np.uint8),
         strides=(1,),
     )
-    raw = window[positions].view(lay.RECORD_HEADER)
+    raw = window[positions].view(dtypes.RECORD_HEADER)
     columns = {name: raw[name].astype(raw[name].dtype.newbyteorder("=")) for name in _PLAIN_FIELDS}
     body_start = positions + lay.HEADER_BYTES
     sys_flag = columns["sys_flag"]
@@ -153,7 +154,7 @@ def _chunk_headers(buffer: Buffer, positions: Int64s) -> Headers:
     return Headers(position=positions, body_start=body_start, **columns, **_spans(buffer, columns, body_start))
 
 
-_PLAIN_FIELDS = tuple(name for name in lay.RECORD_HEADER.names or () if not name.endswith("_host"))
+_PLAIN_FIELDS = tuple(name for name in dtypes.RECORD_HEADER.names or () if not name.endswith("_host"))
 _AFTER_BORN_HOST = (
     ("store_time_ms", ">i8", 56, False),
     ("reconsume_times", ">i4", 72, True),

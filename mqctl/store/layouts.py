@@ -1,16 +1,14 @@
-"""Byte layouts of a broker's files: magics, sizes, `struct` formats and numpy types.
+"""Byte layouts of a broker's files: magics, sizes, `struct` formats.
 
 Everything on disk is big-endian. Sources: `MessageDecoder`, `CommitLog`, `ConsumeQueue`, `ConsumeQueueExt`,
 `IndexHeader`, `IndexFile`, `StoreCheckpoint` of 4.9.8; `BatchConsumeQueue`, `TimerLog`, `TimerWheel` and
-`TimerCheckpoint` of 5.3.3.
+`TimerCheckpoint` of 5.3.3. The numpy types of the same layouts are in `dtypes`: a broker starts without numpy.
 """
 
 from __future__ import annotations
 
 import struct
 from typing import Final
-
-import numpy as np
 
 # Commit log.
 MAGIC_V1: Final = -626843481
@@ -27,47 +25,12 @@ SIZE_AND_MAGIC: Final = struct.Struct(">ii")
 NAME_VALUE_SEPARATOR: Final = 0x01
 PROPERTY_SEPARATOR: Final = 0x02
 
-RECORD_HEADER: Final = np.dtype(
-    [
-        ("total_size", ">i4"),
-        ("magic", ">i4"),
-        ("body_crc", ">i4"),
-        ("queue_id", ">i4"),
-        ("flag", ">i4"),
-        ("queue_offset", ">i8"),
-        ("physical_offset", ">i8"),
-        ("sys_flag", ">i4"),
-        ("born_time_ms", ">i8"),
-        ("born_host", "V8"),
-        ("store_time_ms", ">i8"),
-        ("store_host", "V8"),
-        ("reconsume_times", ">i4"),
-        ("prepared_offset", ">i8"),
-        ("body_size", ">i4"),
-    ]
-)
-"""The fixed part of a record whose two hosts are IPv4."""
-
 # Consume queue.
-QUEUE_ENTRY: Final = np.dtype([("physical_offset", ">i8"), ("size", ">i4"), ("tags_code", ">i8")])
-QUEUE_ENTRY_NATIVE: Final = np.dtype([("physical_offset", "=i8"), ("size", "=i4"), ("tags_code", "=i8")])
 QUEUE_ENTRY_BYTES: Final = 20
 QUEUE_ENTRY_STRUCT: Final = struct.Struct(">qiq")
 QUEUE_FILE_BYTES: Final = 6_000_000
 FILLER_SIZE: Final = 2_147_483_647
 
-BATCH_ENTRY: Final = np.dtype(
-    [
-        ("physical_offset", ">i8"),
-        ("size", ">i4"),
-        ("tags_code", ">i8"),
-        ("store_time_ms", ">i8"),
-        ("base_offset", ">i8"),
-        ("batch_size", ">i2"),
-        ("compacted_offset", ">i4"),
-        ("reserved", ">i4"),
-    ]
-)
 BATCH_ENTRY_BYTES: Final = 46
 BATCH_FILE_BYTES: Final = 13_800_000
 
@@ -84,31 +47,12 @@ INDEX_HEADER: Final = struct.Struct(">qqqqii")
 INDEX_HEADER_BYTES: Final = 40
 INDEX_SLOTS: Final = 5_000_000
 INDEX_ENTRIES: Final = 20_000_000
-INDEX_ENTRY: Final = np.dtype(
-    [("key_hash", ">i4"), ("physical_offset", ">i8"), ("time_diff_s", ">i4"), ("previous", ">i4")]
-)
 INDEX_ENTRY_BYTES: Final = 20
 INDEX_FILE_BYTES: Final = INDEX_HEADER_BYTES + 4 * INDEX_SLOTS + INDEX_ENTRY_BYTES * INDEX_ENTRIES
 
 # Checkpoint and timer files.
 CHECKPOINT: Final = struct.Struct(">qqqqq")
 CHECKPOINT_BYTES: Final = 4_096
-TIMER_SLOT: Final = np.dtype(
-    [("time_units", ">i8"), ("first_pos", ">i8"), ("last_pos", ">i8"), ("num", ">i4"), ("magic", ">i4")]
-)
-TIMER_LOG_RECORD: Final = np.dtype(
-    [
-        ("size", ">i4"),
-        ("previous_pos", ">i8"),
-        ("magic", ">i4"),
-        ("write_time_ms", ">i8"),
-        ("delayed_ms", ">i4"),
-        ("physical_offset", ">i8"),
-        ("record_size", ">i4"),
-        ("topic_hash", ">i4"),
-        ("reserved", ">i8"),
-    ]
-)
 TIMER_LOG_RECORD_BYTES: Final = 52
 TIMER_CHECK: Final = struct.Struct(">qqqqqqq")
 

@@ -18,8 +18,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from mqctl.errors import NotFoundError, PermissionDeniedError, StorageError
+from mqctl.errors import StorageError
 from mqctl.store.layouts import FILE_NAME_DIGITS
+from mqctl.store.plain_files import refusal
 
 Buffer: TypeAlias = NDArray[np.uint8]
 
@@ -48,26 +49,6 @@ def map_file(path: Path) -> Buffer:
     except OSError as error:
         raise refusal(path, error) from error
     return np.frombuffer(mapping, dtype=np.uint8)
-
-
-def read_file(path: Path) -> bytes:
-    """Reads the whole of a small file; raises as `map_file` does."""
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise refusal(path, error) from error
-
-
-def refusal(path: Path, error: OSError) -> NotFoundError | PermissionDeniedError | StorageError:
-    """Translates what the operating system said about `path`."""
-    problem = f"could not read {path}"
-    if isinstance(error, FileNotFoundError | NotADirectoryError):
-        return NotFoundError(problem, reason="no such file", remedy="copy the store again and name its root directory")
-    if isinstance(error, PermissionError):
-        return PermissionDeniedError(
-            problem, reason="permission denied", remedy="run as the broker's user, or copy the store with read rights"
-        )
-    return StorageError(problem, reason=error.strerror or str(error), remedy="check the disk and copy the store again")
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mqctl.errors import BadInputError
+from mqctl.store import dtypes
 from mqctl.store import layouts as lay
-from mqctl.store.mapped_files import map_file, mapped_files, read_file
+from mqctl.store.mapped_files import map_file, mapped_files
+from mqctl.store.plain_files import read_file
 
 ROLL = 0x2
 DELETE = 0x4
@@ -60,28 +62,28 @@ def read_timer_check(path: Path) -> TimerCheck | None:
 
 
 def used_slots(path: Path) -> NDArray[Any]:
-    """Returns the slots of the wheel that were ever used, native, with the fields of `layouts.TIMER_SLOT`.
+    """Returns the slots of the wheel that were ever used, native, with the fields of `dtypes.TIMER_SLOT`.
 
     Times are in units of the broker's precision (`time_units * timerPrecisionMs` is epoch ms). An absent file has none.
     """
-    native = lay.TIMER_SLOT.newbyteorder("=")
+    native = dtypes.TIMER_SLOT.newbyteorder("=")
     if not path.exists():
         return np.empty(0, dtype=native)
     data = map_file(path)
-    slots = data[: len(data) // lay.TIMER_SLOT.itemsize * lay.TIMER_SLOT.itemsize].view(lay.TIMER_SLOT)
+    slots = data[: len(data) // dtypes.TIMER_SLOT.itemsize * dtypes.TIMER_SLOT.itemsize].view(dtypes.TIMER_SLOT)
     return slots[np.flatnonzero(slots["time_units"] > 0)].astype(native)
 
 
 def timer_log(directory: Path) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Returns positions (int64) and records (native, fields of `layouts.TIMER_LOG_RECORD`) of the timer log.
+    """Returns positions (int64) and records (native, fields of `dtypes.TIMER_LOG_RECORD`) of the timer log.
 
     Reading a file stops at the first unit that is not 52 bytes long: the filler at its end, or what is not written yet.
     """
-    native = lay.TIMER_LOG_RECORD.newbyteorder("=")
+    native = dtypes.TIMER_LOG_RECORD.newbyteorder("=")
     positions, parts = [np.empty(0, np.int64)], [np.empty(0, dtype=native)]
     for file in mapped_files(directory):
         count = len(file.buffer) // lay.TIMER_LOG_RECORD_BYTES
-        raw = file.buffer[: count * lay.TIMER_LOG_RECORD_BYTES].view(lay.TIMER_LOG_RECORD)
+        raw = file.buffer[: count * lay.TIMER_LOG_RECORD_BYTES].view(dtypes.TIMER_LOG_RECORD)
         bad = (raw["size"] != lay.TIMER_LOG_RECORD_BYTES) | (raw["magic"] < 0) | (raw["magic"] > 15)
         written = int(np.argmax(bad)) if bad.any() else count
         parts.append(raw[:written].astype(native))
