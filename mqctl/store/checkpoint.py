@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mqctl.errors import BadInputError
-from mqctl.store.layouts import CHECKPOINT
+from mqctl.store.layouts import CHECKPOINT, CHECKPOINT_BYTES
 
 _RECOVERY_MARGIN_MS = 3_000
 
@@ -61,3 +61,14 @@ def parse_checkpoint(data: bytes) -> Checkpoint:
         master_flushed_offset=master,
         confirm_physical_offset=confirm,
     )
+
+
+def format_checkpoint(checkpoint: Checkpoint) -> bytes:
+    """Writes a whole checkpoint file."""
+    return CHECKPOINT.pack(
+        checkpoint.physical_time_ms,
+        checkpoint.queue_time_ms,
+        checkpoint.index_time_ms,
+        checkpoint.master_flushed_offset,
+        checkpoint.confirm_physical_offset,
+    ).ljust(CHECKPOINT_BYTES, b"\0")

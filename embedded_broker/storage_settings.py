@@ -1,0 +1,44 @@
+"""Settings of the message store, under RocketMQ's names in snake case (`MessageStoreConfig` of 4.9.8)."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from mqctl.store.layouts import COMMIT_LOG_FILE_BYTES, INDEX_ENTRIES, INDEX_SLOTS, QUEUE_FILE_BYTES
+
+ASYNC_FLUSH = "ASYNC_FLUSH"
+SYNC_FLUSH = "SYNC_FLUSH"
+_MEMORY_RATIO_PERCENT = 40
+
+
+def _in_memory_bytes() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * _MEMORY_RATIO_PERCENT // 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreSettings:
+    """How a store is laid out and kept.
+
+    Attributes:
+        mapped_file_size_commit_log, mapped_file_size_consume_queue: bytes; a real broker that is to open the same
+            directory needs the same sizes.
+        max_hash_slot_num, max_index_num: shape of an index file.
+        flush_disk_type: SYNC_FLUSH makes data durable before it is acknowledged.
+        flush_interval_commit_log, flush_interval_consume_queue: milliseconds between flushes that nobody waits for.
+        in_memory_bytes: how far behind the log's end a pull may read before it counts as reading from disk
+            (`accessMessageInMemoryMaxRatio`, 40 percent of the machine's memory).
+        long_topics: whether topics above 127 bytes are stored in the layout of 5.x.
+    """
+
+    mapped_file_size_commit_log: int = COMMIT_LOG_FILE_BYTES
+    mapped_file_size_consume_queue: int = QUEUE_FILE_BYTES
+    max_hash_slot_num: int = INDEX_SLOTS
+    max_index_num: int = INDEX_ENTRIES
+    message_index_enable: bool = True
+    max_message_size: int = 4 * 1024 * 1024
+    flush_disk_type: str = ASYNC_FLUSH
+    flush_interval_commit_log: int = 500
+    flush_interval_consume_queue: int = 1_000
+    in_memory_bytes: int = _in_memory_bytes()
+    long_topics: bool = False

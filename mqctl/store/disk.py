@@ -1,0 +1,222 @@
+"""The file layer under the appenders: plain positioned reads and writes, few open files, a full disk as an error.
+
+Nothing is mapped for writing, so that a disk that fills up is an error of one call and never a signal. The number of
+open files is bounded: a store of 100,000 queues has more files than a process may open.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections import OrderedDict
+from pathlib import Path
+
+from mqctl.errors import StorageError
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+OPEN_FILES = 256
+_CLEAR_BYTES = 1 << 20
+
+
+class DiskFullError(StorageError):
+    """There is no room for what was to be written; nothing was acknowledged, and a later try may succeed."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"could not write {path}", reason="no space left on the disk", remedy="free space; the broker then goes on"
+        )
+
+
+class Disk:
+    """Opens, reads, writes and syncs the files of one store.
+
+    Attributes:
+        free_bytes: room that is left, for tests and fault injection; None is whatever the real disk has. A write
+            beyond it ends short and raises DiskFullError, as the operating system does it.
+    """
+
+    __slots__ = ("_capacity", "_files", "_unsynced", "free_bytes")
+
+    def __init__(self, *, open_files: int = OPEN_FILES) -> None:
+        self.free_bytes: int | None = None
+        self._capacity = open_files
+        self._files: OrderedDict[str, int] = OrderedDict()
+        self._unsynced: set[str] = set()
+
+    def create(self, path: str, size_bytes: int) -> None:
+        """Makes sure that `path` exists with `size_bytes`, sparse; directories above it are made.
+
+        Raises:
+            DiskFullError, StorageError: the operating system refuses.
+        """
+        if self.free_bytes is not None and self.free_bytes <= 0:
+            raise DiskFullError(path)
+        try:
+            try:
+                descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            except FileNotFoundError:
+                Path(path).parent.mkdir(parents=True, exist_ok=True)
+                descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            try:
+                if os.fstat(descriptor).st_size != size_bytes:
+                    os.ftruncate(descriptor, size_bytes)
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise _failure(path, error) from error
+
+    def descriptor(self, path: str) -> int:
+        """Returns an open descriptor for an existing file, closing the one that was not used for longest.
+
+        Raises:
+            StorageError: the operating system refuses.
+        """
+        files = self._files
+        found = files.get(path)
+        if found is not None:
+            files.move_to_end(path)
+            return found
+        try:
+            opened = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        except OSError as error:
+            raise _failure(path, error) from error
+        files[path] = opened
+        if len(files) > self._capacity:
+            _, oldest = files.popitem(last=False)
+            os.close(oldest)
+        return opened
+
+    def write(self, path: str, data: bytes | bytearray, position: int) -> None:
+        """Writes all of `data` at `position` of an existing file.
+
+        Raises:
+            DiskFullError: there is no room; part of `data` may have been written.
+            StorageError: the operating system refuses otherwise.
+        """
+        descriptor = self.descriptor(path)
+        self._unsynced.add(path)
+        if self.free_bytes is not None:
+            self._write_within(path, descriptor, data, position)
+            return
+        try:
+            written = os.pwrite(descriptor, data, position)
+            while written < len(data):
+                written += os.pwrite(descriptor, data[written:], position + written)
+        except OSError as error:
+            raise _failure(path, error) from error
+
+    def _write_within(self, path: str, descriptor: int, data: bytes | bytearray, position: int) -> None:
+        room = self.free_bytes or 0
+        piece = data[:room]
+        os.pwrite(descriptor, piece, position)
+        self.free_bytes = room - len(piece)
+        if len(piece) < len(data):
+            raise DiskFullError(path)
+
+    def overwrite(self, path: str, data: bytes, position: int) -> None:
+        """Writes where blocks are there already, which a full disk does not prevent.
+
+        Raises:
+            StorageError: the operating system refuses.
+        """
+        room, self.free_bytes = self.free_bytes, None
+        try:
+            self.write(path, data, position)
+        finally:
+            self.free_bytes = room
+
+    def clear_from(self, path: str, position: int) -> int:
+        """Overwrites with zeros whatever is written behind `position`; holes stay holes. Returns how much it was.
+
+        Raises:
+            StorageError: the operating system refuses.
+        """
+        descriptor = self.descriptor(path)
+        end = os.fstat(descriptor).st_size
+        cleared = 0
+        while position < end:
+            try:
+                position = os.lseek(descriptor, position, os.SEEK_DATA)
+            except OSError as error:
+                if error.errno == errno.ENXIO:  # only a hole is left
+                    break
+                raise _failure(path, error) from error
+            data = self.read(path, min(_CLEAR_BYTES, end - position), position).rstrip(b"\0")
+            if data:
+                self.overwrite(path, bytes(len(data)), position)
+                cleared += len(data)
+            position += _CLEAR_BYTES
+        return cleared
+
+    def read(self, path: str, size: int, position: int) -> bytes:
+        """Reads up to `size` bytes from `position`.
+
+        Raises:
+            StorageError: the operating system refuses.
+        """
+        descriptor = self.descriptor(path)
+        try:
+            data = os.pread(descriptor, size, position)
+            while len(data) < size:
+                more = os.pread(descriptor, size - len(data), position + len(data))
+                if not more:
+                    break
+                data += more
+        except OSError as error:
+            raise _failure(path, error) from error
+        return data
+
+    def sync(self, path: str | None = None) -> None:
+        """Makes what was written durable: of one file, or of all.
+
+        Raises:
+            DiskFullError, StorageError: the operating system could not.
+        """
+        wanted = [path] if path is not None else list(self._unsynced)
+        for name in wanted:
+            if name not in self._unsynced:
+                continue
+            if Path(name).exists():
+                try:
+                    os.fdatasync(self.descriptor(name))
+                except OSError as error:
+                    raise _failure(name, error) from error
+            self._unsynced.discard(name)
+
+    def forget(self, path: str) -> None:
+        """Closes `path` if it is open, before it is deleted."""
+        descriptor = self._files.pop(path, None)
+        self._unsynced.discard(path)
+        if descriptor is not None:
+            os.close(descriptor)
+
+    def delete(self, path: str) -> None:
+        """Deletes a file; one that is gone already is no error.
+
+        Raises:
+            StorageError: the operating system refuses.
+        """
+        self.forget(path)
+        try:
+            Path(path).unlink()
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise _failure(path, error) from error
+
+    def close(self) -> None:
+        """Closes every file without syncing."""
+        for descriptor in self._files.values():
+            os.close(descriptor)
+        self._files.clear()
+        self._unsynced.clear()
+
+
+def _failure(path: str, error: OSError) -> StorageError:
+    if error.errno in _FULL:
+        return DiskFullError(path)
+    return StorageError(
+        f"could not use {path}",
+        reason=error.strerror or str(error),
+        remedy="check that the disk is healthy and the store belongs to the broker's user",
+    )

@@ -1,0 +1,54 @@
+"""What a broker's dispatcher makes of a record: its tags code in the consume queue, its keys in the index.
+
+Source: `CommitLog.checkMessageAndReturnSize`, `DefaultMessageStore.doDispatch`, `IndexService.buildIndex` of 4.9.8.
+"""
+
+from __future__ import annotations
+
+from mqctl.model.delay_level import DelayLevelTable
+from mqctl.model.java_hash import java_string_hash
+from mqctl.model.message import (
+    DELAY,
+    KEYS,
+    SYSFLAG_PREPARED,
+    SYSFLAG_ROLLBACK,
+    SYSFLAG_TRANSACTION_MASK,
+    TAGS,
+    UNIQ_KEY,
+)
+from mqctl.model.names import SCHEDULE_TOPIC
+from mqctl.protocol.properties import parse_properties
+
+_UNKNOWN_LEVEL_MS = 1_000
+
+
+def is_consumable(sys_flag: int) -> bool:
+    """Whether a record enters its consume queue: prepared and rolled-back ones do not."""
+    return sys_flag & SYSFLAG_TRANSACTION_MASK not in (SYSFLAG_PREPARED, SYSFLAG_ROLLBACK)
+
+
+def tags_code(topic: str, properties: str, store_ms: int, levels: DelayLevelTable) -> int:
+    """Returns the tags code of a record: the hash of its tag, or the due time of a message that waits for delivery."""
+    parsed = parse_properties(properties)
+    if topic == SCHEDULE_TOPIC:
+        level = _number(parsed.get(DELAY))
+        if level > 0:
+            delay_ms = levels.delay_ms(min(level, levels.max_level))
+            return store_ms + (_UNKNOWN_LEVEL_MS if delay_ms is None else delay_ms)
+    tags = parsed.get(TAGS)
+    return java_string_hash(tags) if tags else 0
+
+
+def index_keys(properties: str) -> list[str]:
+    """Returns the keys under which a record is indexed, UNIQ_KEY first."""
+    parsed = parse_properties(properties)
+    unique = parsed.get(UNIQ_KEY)
+    keys = [key for key in parsed.get(KEYS, "").split(" ") if key]
+    return [unique, *keys] if unique else keys
+
+
+def _number(text: str | None) -> int:
+    try:
+        return int(text or 0)
+    except ValueError:
+        return 0

@@ -1,0 +1,142 @@
+"""Appending to a commit log: files of one size, closed by a filler, created sparse as they are needed.
+
+Source: `CommitLog`, `MappedFileQueue` and `MappedFile` of 4.9.8. The broker writes through a mapping; here it is
+`pwrite`, so that a full disk is an error.
+"""
+
+from __future__ import annotations
+
+import os
+
+from mqctl.store.disk import Disk, DiskFullError
+from mqctl.store.layouts import BLANK_BYTES, COMMIT_LOG_FILE_BYTES, FILE_NAME_DIGITS
+from mqctl.store.record_writer import MessageRefused, blank
+
+
+def file_starts(directory: str) -> list[int]:
+    """Lists the start offsets of the files in `directory`, ascending; a missing directory has none."""
+    try:
+        with os.scandir(directory) as entries:
+            names = [entry.name for entry in entries]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return sorted(int(name) for name in names if len(name) == FILE_NAME_DIGITS and name.isascii() and name.isdigit())
+
+
+class CommitLogWriter:
+    """The commit log of a running broker.
+
+    Attributes:
+        position: physical offset behind the last record.
+        starts: start offsets of its files, ascending.
+    """
+
+    __slots__ = ("_disk", "_limit", "_path", "_start", "directory", "file_bytes", "position", "starts")
+
+    def __init__(self, directory: str, disk: Disk, *, file_bytes: int = COMMIT_LOG_FILE_BYTES) -> None:
+        self.directory = directory
+        self.file_bytes = file_bytes
+        self.starts = file_starts(directory)
+        self.position = self.starts[-1] + file_bytes if self.starts else 0
+        self._disk = disk
+        self._start = self._limit = -1
+        self._path = ""
+
+    @property
+    def min_offset(self) -> int:
+        """Physical offset of the first byte kept."""
+        return self.starts[0] if self.starts else 0
+
+    def path(self, physical_offset: int) -> str:
+        """Names the file that covers `physical_offset`, whether it exists or not."""
+        return f"{self.directory}/{physical_offset - physical_offset % self.file_bytes:020d}"
+
+    def place(self, size_bytes: int) -> int:
+        """Makes room for `size_bytes` in one file, closing the current file if need be, and returns where.
+
+        Raises:
+            MessageRefused: no file of this log can hold as much.
+            DiskFullError, StorageError: the next file cannot be made, or the filler cannot be written.
+        """
+        position = self.position
+        if position + size_bytes <= self._limit and position >= self._start:
+            return position
+        if size_bytes + BLANK_BYTES > self.file_bytes:
+            raise MessageRefused(
+                f"could not store {size_bytes} bytes in one piece", reason=f"a log file has {self.file_bytes} bytes"
+            )
+        start = position - position % self.file_bytes
+        left = start + self.file_bytes - position
+        if position == start or size_bytes + BLANK_BYTES <= left:
+            self._enter(start)
+            return position
+        self._enter(start + self.file_bytes)
+        self._disk.write(self.path(position), blank(left), position - start)
+        self.position = start + self.file_bytes
+        return self.position
+
+    def _enter(self, start: int) -> None:
+        path = f"{self.directory}/{start:020d}"
+        if not self.starts or self.starts[-1] < start:
+            self._disk.create(path, self.file_bytes)
+            self.starts.append(start)
+        self._start, self._limit, self._path = start, start + self.file_bytes - BLANK_BYTES, path
+
+    def write(self, record: bytes, physical_offset: int) -> None:
+        """Writes `record` where `place` said.
+
+        A write that fails halfway is wiped out, so that no half record stays behind the end of the log.
+
+        Raises:
+            DiskFullError, StorageError: nothing was appended.
+        """
+        try:
+            self._disk.write(self._path, record, physical_offset - self._start)
+        except DiskFullError:
+            self._wipe(physical_offset, len(record))
+            raise
+        self.position = physical_offset + len(record)
+
+    def _wipe(self, physical_offset: int, size_bytes: int) -> None:
+        """Overwrites with zeros what a short write left; the blocks it reached are there already."""
+        at = physical_offset - self._start
+        written = self._disk.read(self._path, size_bytes, at).rstrip(b"\0")
+        if written:
+            self._disk.overwrite(self._path, bytes(len(written)), at)
+
+    def read(self, physical_offset: int, size_bytes: int) -> bytes:
+        """Reads up to `size_bytes` that lie in one file; nothing when no file covers the offset.
+
+        Raises:
+            StorageError: the operating system refuses.
+        """
+        if not self.starts or not self.starts[0] <= physical_offset < self.starts[-1] + self.file_bytes:
+            return b""
+        at = physical_offset % self.file_bytes
+        return self._disk.read(self.path(physical_offset), min(size_bytes, self.file_bytes - at), at)
+
+    def truncate(self, physical_offset: int) -> int:
+        """Ends the log at `physical_offset`: later files go, and what is behind it in its file becomes zeros.
+
+        Returns:
+            the number of bytes that were written there, counted up to the last that was not zero.
+
+        Raises:
+            StorageError: a file cannot be deleted or written.
+        """
+        dropped = 0
+        for start in [start for start in self.starts if start >= physical_offset and start > self.min_offset]:
+            path = f"{self.directory}/{start:020d}"
+            dropped += self._disk.clear_from(path, 0)
+            self._disk.delete(path)
+            self.starts.remove(start)
+        if self.starts and self.starts[0] <= physical_offset < self.starts[-1] + self.file_bytes:
+            dropped += self._disk.clear_from(self.path(physical_offset), physical_offset % self.file_bytes)
+        self.position = physical_offset
+        self._start = self._limit = -1
+        return dropped
+
+    def drop_first(self) -> int:
+        """Deletes the oldest file and returns the new minimum offset."""
+        self._disk.delete(f"{self.directory}/{self.starts.pop(0):020d}")
+        return self.min_offset

@@ -1,0 +1,236 @@
+"""Records as the broker writes them to its commit log, and what its dispatcher reads back from them.
+
+Source: `MessageExtEncoder` and `CommitLog.checkMessageAndReturnSize` of 4.9.8; the second layout is that of 5.3.3.
+"""
+
+from __future__ import annotations
+
+import zlib
+from struct import Struct
+from typing import NamedTuple
+
+from mqctl.errors import RefusedError
+from mqctl.model.message import SYSFLAG_BORN_HOST_V6, SYSFLAG_STORE_HOST_V6
+from mqctl.protocol.message_record import pack_host
+from mqctl.protocol.properties import MAX_PROPERTIES_LENGTH
+from mqctl.store.layouts import BLANK_BYTES, CRC_MASK, MAGIC_BLANK, MAGIC_V1, MAGIC_V2, SIZE_AND_MAGIC
+
+V4_HEAD = Struct(">iiiiiqqiq8sq8siqi")
+"""The fixed part of a record whose two hosts are IPv4."""
+_HEAD = Struct(">iiiiiqqiq")
+_TIME = Struct(">q")
+_TAIL = Struct(">iqi")
+_SHORT = Struct(">h")
+_LONGEST_SHORT_TOPIC = 127
+_HOSTS_KEPT = 4_096
+_TOPICS_KEPT = 4_096
+
+
+class MessageRefused(RefusedError):
+    """A message that fits no record: its topic, properties or body are too long."""
+
+
+class Draft(NamedTuple):
+    """A message on its way into the log: everything but its offsets and its store time, already in bytes."""
+
+    size_bytes: int
+    magic: int
+    crc: int
+    queue_id: int
+    flag: int
+    sys_flag: int
+    born_ms: int
+    born_host: bytes
+    store_host: bytes
+    reconsume_times: int
+    prepared_offset: int
+    body: bytes
+    tail: bytes
+
+
+class RecordWriter:
+    """Encodes records; remembers hosts and topics, which repeat.
+
+    Args:
+        long_topics: whether topics above 127 bytes are written in the second layout (5.x) or refused (4.9).
+    """
+
+    __slots__ = ("_hosts", "_long_topics", "_topics")
+
+    def __init__(self, *, long_topics: bool = False) -> None:
+        self._long_topics = long_topics
+        self._hosts: dict[str, bytes] = {}
+        self._topics: dict[str, tuple[int, bytes]] = {}
+
+    def host(self, text: str) -> bytes:
+        """Packs `ip:port`; raises RecordError for anything else."""
+        packed = self._hosts.get(text)
+        if packed is None:
+            packed = pack_host(text)
+            if len(self._hosts) >= _HOSTS_KEPT:
+                self._hosts.clear()
+            self._hosts[text] = packed
+        return packed
+
+    def topic(self, name: str) -> tuple[int, bytes]:
+        """Returns magic and length-prefixed bytes of a topic.
+
+        Raises:
+            MessageRefused: the name is too long for the layout.
+        """
+        found = self._topics.get(name)
+        if found is None:
+            data = name.encode()
+            if len(data) <= _LONGEST_SHORT_TOPIC:
+                found = (MAGIC_V1, bytes((len(data),)) + data)
+            elif self._long_topics and len(data) <= 255:
+                found = (MAGIC_V2, _SHORT.pack(len(data)) + data)
+            else:
+                raise MessageRefused(f"could not store a message of topic {name}", reason="the topic name is too long")
+            if len(self._topics) >= _TOPICS_KEPT:
+                self._topics.clear()
+            self._topics[name] = found
+        return found
+
+    def draft(
+        self,
+        topic: str,
+        queue_id: int,
+        *,
+        body: bytes,
+        properties: str,
+        flag: int,
+        sys_flag: int,
+        born_ms: int,
+        born_host: str,
+        store_host: str,
+        reconsume_times: int,
+        prepared_offset: int,
+    ) -> Draft:
+        """Prepares a record.
+
+        Raises:
+            MessageRefused: topic or properties are too long.
+            RecordError: a host is no address.
+        """
+        magic, topic_bytes = self.topic(topic)
+        text = properties.encode()
+        if len(text) > MAX_PROPERTIES_LENGTH:
+            raise MessageRefused(
+                f"could not store a message of topic {topic}",
+                reason=f"its properties take {len(text)} bytes, at most {MAX_PROPERTIES_LENGTH} fit",
+            )
+        born = self.host(born_host)
+        store = self.host(store_host)
+        sys_flag &= ~(SYSFLAG_BORN_HOST_V6 | SYSFLAG_STORE_HOST_V6)
+        if len(born) > 8:
+            sys_flag |= SYSFLAG_BORN_HOST_V6
+        if len(store) > 8:
+            sys_flag |= SYSFLAG_STORE_HOST_V6
+        tail = topic_bytes + _SHORT.pack(len(text)) + text
+        size = 72 + len(born) + len(store) + len(body) + len(tail)
+        return Draft(
+            size, magic, zlib.crc32(body) & CRC_MASK, queue_id, flag, sys_flag, born_ms, born, store,
+            reconsume_times, prepared_offset, body, tail,
+        )  # fmt: skip
+
+
+def properties_of(tail: bytes) -> str:
+    """Returns the property text of a draft of a topic of at most 127 bytes."""
+    return str(tail[1 + tail[0] + _SHORT.size :], "utf-8")
+
+
+def finish(draft: Draft, queue_offset: int, physical_offset: int, store_ms: int) -> bytes:
+    """Returns the record of `draft` at its place."""
+    (size, magic, crc, queue_id, flag, sys_flag, born_ms, born, store, reconsume_times, prepared, body, tail) = draft
+    if len(born) == 8 and len(store) == 8:
+        head = V4_HEAD.pack(
+            size, magic, crc, queue_id, flag, queue_offset, physical_offset, sys_flag, born_ms, born, store_ms, store,
+            reconsume_times, prepared, len(body),
+        )  # fmt: skip
+        return b"".join((head, body, tail))
+    head = _HEAD.pack(size, magic, crc, queue_id, flag, queue_offset, physical_offset, sys_flag, born_ms)
+    middle = _TAIL.pack(reconsume_times, prepared, len(body))
+    return b"".join((head, born, _TIME.pack(store_ms), store, middle, body, tail))
+
+
+class StoredRecord(NamedTuple):
+    """What the dispatcher takes from a record: where it goes and how it is found."""
+
+    size_bytes: int
+    queue_id: int
+    queue_offset: int
+    physical_offset: int
+    sys_flag: int
+    store_ms: int
+    prepared_offset: int
+    topic: str
+    properties: str
+
+
+def read_record(data: bytes | memoryview, at: int, limit: int, *, check_crc: bool) -> StoredRecord | None:
+    """Reads the record at `at`; None when what starts there is none (recovery ends the log there).
+
+    Tests magic, lengths and, with `check_crc`, the body's checksum as `CommitLog.checkMessageAndReturnSize` does.
+
+    Args:
+        limit: the position that no record may pass.
+    """
+    if limit - at < V4_HEAD.size:
+        return None
+    size, magic, crc, queue_id, _flag, queue_offset, physical_offset, sys_flag, _born = _HEAD.unpack_from(data, at)
+    if magic not in (MAGIC_V1, MAGIC_V2) or size < V4_HEAD.size or at + size > limit:
+        return None
+    store_at = at + _HEAD.size + (20 if sys_flag & SYSFLAG_BORN_HOST_V6 else 8)
+    tail_at = store_at + 8 + (20 if sys_flag & SYSFLAG_STORE_HOST_V6 else 8)
+    if tail_at + _TAIL.size > at + size:
+        return None
+    _reconsumed, prepared, body_size = _TAIL.unpack_from(data, tail_at)
+    body_at = tail_at + _TAIL.size
+    texts = _texts(data, body_at, body_size, at + size, wide=magic == MAGIC_V2)
+    if texts is None:
+        return None
+    if check_crc and body_size and zlib.crc32(data[body_at : body_at + body_size]) & CRC_MASK != crc:
+        return None
+    (store_ms,) = _TIME.unpack_from(data, store_at)
+    return StoredRecord(size, queue_id, queue_offset, physical_offset, sys_flag, store_ms, prepared, *texts)
+
+
+def _texts(data: bytes | memoryview, body_at: int, body_size: int, end: int, *, wide: bool) -> tuple[str, str] | None:
+    """Returns topic and properties, or None when the lengths do not add up to the record's end."""
+    at = body_at + body_size
+    if body_size < 0 or at + 4 > end:
+        return None
+    topic_at = at + (2 if wide else 1)
+    topic_size = _SHORT.unpack_from(data, at)[0] if wide else data[at]
+    properties_at = topic_at + topic_size + 2
+    if topic_size < 0 or properties_at > end:
+        return None
+    (properties_size,) = _SHORT.unpack_from(data, properties_at - 2)
+    if properties_size < 0 or properties_at + properties_size != end:
+        return None
+    return (
+        str(data[topic_at : topic_at + topic_size], "utf-8", "replace"),
+        str(data[properties_at:end], "utf-8", "replace"),
+    )
+
+
+def store_time_of(record: bytes | memoryview) -> int | None:
+    """Returns the store time in the first bytes of a record (88 are enough), or None when they are none."""
+    if len(record) < V4_HEAD.size:
+        return None
+    head = _HEAD.unpack_from(record)
+    if head[1] not in (MAGIC_V1, MAGIC_V2):
+        return None
+    wide = head[7] & SYSFLAG_BORN_HOST_V6
+    return int(_TIME.unpack_from(record, _HEAD.size + (20 if wide else 8))[0])
+
+
+def blank(left: int) -> bytes:
+    """Returns the filler that closes a file with `left` bytes left."""
+    return SIZE_AND_MAGIC.pack(left, MAGIC_BLANK)
+
+
+def is_blank(data: bytes | memoryview, at: int) -> bool:
+    """Whether the filler that closes a file stands at `at`."""
+    return len(data) - at >= BLANK_BYTES and SIZE_AND_MAGIC.unpack_from(data, at)[1] == MAGIC_BLANK

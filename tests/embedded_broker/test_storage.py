@@ -1,0 +1,86 @@
+"""The message store of the embedded broker, through its own face and through the readers of `mqctl.store`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from embedded_broker.clock import VirtualClock
+from embedded_broker.storage import Appended, DiskFullError, ReadStatus, Storage
+from embedded_broker.storage_settings import StoreSettings
+from mqctl.protocol.message_record import decode_message, decode_messages
+from mqctl.store.directory import StoreDirectory
+from mqctl.store.verify import verify
+
+NOW_MS = 1_795_218_000_000
+SMALL = StoreSettings(mapped_file_size_commit_log=16_384, mapped_file_size_consume_queue=2_000)
+
+
+def opened(root: Path, clock: VirtualClock | None = None, settings: StoreSettings = SMALL) -> Storage:
+    storage = Storage(root, settings, clock or VirtualClock(NOW_MS))
+    storage.open()
+    return storage
+
+
+def put(storage: Storage, body: bytes = b"hello", topic: str = "TopicTest", queue_id: int = 0) -> Appended:
+    return storage.append(
+        topic,
+        queue_id,
+        body=body,
+        properties="TAGS\x01TagA\x02KEYS\x01k1",
+        born_host="192.0.2.2:40001",
+        store_host="127.0.0.1:10911",
+        born_ms=NOW_MS - 3,
+        tags_code=2_598_919,
+    )
+
+
+def test_what_was_appended_is_read_and_verifies(tmp_path: Path) -> None:
+    storage = opened(tmp_path)
+    done = [put(storage, body=b"%d" % number * 50, queue_id=number % 3) for number in range(300)]
+    read = storage.read("TopicTest", 1, 3, max_count=10)
+    assert read.status is ReadStatus.FOUND
+    messages = decode_messages(b"".join(read.data))
+    assert [message.queue_offset for message in messages] == list(range(3, 13))
+    assert messages[0].body == b"10" * 50
+    assert (read.next_offset, read.min_offset, read.max_offset, read.count) == (13, 0, 100, 10)
+    assert decode_message(storage.message_at(done[7].physical_offset) or b"").body == b"7" * 50
+    storage.close()
+    report = verify(StoreDirectory.open(tmp_path))
+    assert report.record_count == 300
+    assert report.queue_entries == 300
+    assert not (tmp_path / "abort").exists()
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_store_opens_again_with_all_its_messages(tmp_path: Path, *, clean: bool) -> None:
+    storage = opened(tmp_path)
+    for number in range(300):
+        put(storage, body=b"x" * number, queue_id=number % 2)
+    end = storage.log.position
+    if clean:
+        storage.close()
+    else:
+        storage.abandon()
+    again = Storage(tmp_path, SMALL, VirtualClock(NOW_MS))
+    recovery = again.open()
+    assert recovery.clean is clean
+    assert recovery.log_end == end
+    assert again.max_offset("TopicTest", 0) == again.max_offset("TopicTest", 1) == 150
+    assert put(again).queue_offset == 150
+    again.close()
+
+
+def test_a_full_disk_is_an_error_and_then_over(tmp_path: Path) -> None:
+    storage = opened(tmp_path)
+    put(storage)
+    storage.disk.free_bytes = 100
+    with pytest.raises(DiskFullError):
+        put(storage, body=b"y" * 1_000)
+    storage.disk.free_bytes = None
+    assert put(storage).queue_offset == 1
+    storage.close()
+    report = verify(StoreDirectory.open(tmp_path))
+    assert report.record_count == 2
+    assert not [damage for damage in report.damages if damage.file.startswith("commitlog")]
