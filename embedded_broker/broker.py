@@ -13,14 +13,18 @@ from embedded_broker.dispatch import Dispatcher
 from embedded_broker.groups import GroupTable
 from embedded_broker.locks import QueueLocks
 from embedded_broker.offsets import ConsumerOffsets
+from embedded_broker.pull_holds import PullHolds
 from embedded_broker.registration import Registration
 from embedded_broker.registry import BROKER, Handler, handlers_of
-from embedded_broker.release import Release
+from embedded_broker.release import FURTHER_READING, Release
 from embedded_broker.server import Limits, Listener, PortError
 from embedded_broker.settings import BrokerSettings
 from embedded_broker.stats import Stats
+from embedded_broker.storage import Storage
 from embedded_broker.topics import TopicTable
+from mqctl.model.delay_level import DelayLevelTable
 from mqctl.protocol.codes import RequestCode
+from mqctl.protocol.message_record import pack_host
 from mqctl.protocol.requests_client import NotifyConsumerIdsChanged
 
 log = logging.getLogger("embedded_broker")
@@ -61,6 +65,12 @@ class Broker:
         self.clients = Clients(clock, self.notify_members)
         self.locks = QueueLocks(clock)
         self.stats = Stats(clock, settings.broker_cluster_name)
+        self.max_delay_level = DelayLevelTable.parse(settings.message_delay_level).max_level
+        self.storage = Storage(directory, settings.store_settings(long_topics=release.five), clock)
+        self.pull_holds = PullHolds(clock, self.storage.max_offset)
+        self.storage.on_dispatch(self.pull_holds.arrived)
+        self.send_ext = {"MSG_REGION": settings.region_id, "TRACE_ON": "true" if settings.trace_on else "false"}
+        self._offset_id_host = ""
         self.registration: Registration | None = None
         handlers = handlers_of(BROKER)
         self._main = self._listener(handlers, limits or Limits())
@@ -85,6 +95,15 @@ class Broker:
         return self.settings.broker_id
 
     @property
+    def further_reading(self) -> str:
+        """What remarks of this release end with."""
+        return FURTHER_READING[self.release.five]
+
+    def offset_id(self, physical_offset: int) -> str:
+        """Returns the id of a stored message: store host and physical offset in hexadecimal."""
+        return f"{self._offset_id_host}{physical_offset:016X}"
+
+    @property
     def readable(self) -> bool:
         return bool(self.settings.broker_permission & 4)
 
@@ -96,9 +115,11 @@ class Broker:
 
     async def start(self, host: str = "127.0.0.1", port: int = 0) -> None:
         """Recovers the store, listens, registers with the name servers. Raises PortError, StorageError."""
+        self.storage.open()
         await self._listen(host, port)
         self.settings.listen_port = self._main.port
         self.address = f"{self.settings.broker_ip1}:{self._main.port}"
+        self._offset_id_host = pack_host(self.address).hex().upper()
         self._offset_flush = Periodic(
             self.clock,
             self.settings.flush_consumer_offset_interval,
@@ -137,6 +158,7 @@ class Broker:
         for file in (self.topics.file, self.groups.file, self.offsets.file):
             file.mark()
             file.write()
+        self.storage.close()
 
     async def kill(self) -> None:
         """Ends as on kill -9: nothing is said, flushed or persisted."""
@@ -147,10 +169,12 @@ class Broker:
             await self.registration.stop(abort=True)
         await self._fast.close(abort=True)
         await self._main.close(abort=True)
+        self.storage.abandon()
 
     def _stop_timers(self) -> None:
         self.clients.stop()
         self.stats.stop()
+        self.pull_holds.stop()
         if self._offset_flush is not None:
             self._offset_flush.cancel()
 

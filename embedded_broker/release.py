@@ -36,3 +36,10 @@ def as_version(name: str) -> Release:
             f"cannot behave like RocketMQ {name}", reason=f"known are {', '.join(RELEASES)}", remedy="choose one"
         )
     return release
+
+
+FURTHER_READING = {
+    False: "\nSee http://rocketmq.apache.org/docs/faq/ for further details.",
+    True: "\nSee https://rocketmq.apache.org/docs/bestPractice/06FAQ for further details.",
+}
+"""What remarks about missing topics and groups end with, by version line."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
+from embedded_broker.storage_settings import StoreSettings
 from mqctl.model.delay_level import DEFAULT_LEVELS
 from mqctl.protocol.declared import camel_case
 
@@ -55,6 +56,18 @@ class BrokerSettings:
     register_name_server_period: int = 30_000
     register_broker_timeout_mills: int = 6_000
     flush_consumer_offset_interval: int = 5_000
+
+    flush_disk_type: str = "ASYNC_FLUSH"
+    mapped_file_size_commit_log: int = 1024 * 1024 * 1024
+
+    def store_settings(self, *, long_topics: bool) -> StoreSettings:
+        """Returns the part that the store needs."""
+        return StoreSettings(
+            mapped_file_size_commit_log=self.mapped_file_size_commit_log,
+            flush_disk_type=self.flush_disk_type,
+            max_message_size=self.max_message_size,
+            long_topics=long_topics,
+        )
 
     def properties(self) -> dict[str, str]:
         """Returns all settings as text by wire name."""

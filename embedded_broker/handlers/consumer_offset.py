@@ -1,4 +1,4 @@
-"""Commit an offset: 15."""
+"""Committed offsets of a group: 14 reads one, 15 stores one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,33 @@ from embedded_broker.broker import Broker
 from embedded_broker.registry import Call, handles
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.frame import RemotingCommand
-from mqctl.protocol.requests_client import UpdateConsumerOffset
+from mqctl.protocol.requests_client import OffsetReply, QueryConsumerOffset, UpdateConsumerOffset
+
+
+@handles(QueryConsumerOffset)
+def query_consumer_offset(broker: Broker, request: QueryConsumerOffset, call: Call) -> RemotingCommand:
+    offset = broker.offsets.query(request.consumer_group, request.topic, request.queue_id)
+    if offset < 0 and _starts_at_zero(broker, request):
+        offset = 0
+    if offset < 0:
+        return call.answer(
+            ResponseCode.QUERY_NOT_FOUND, remark="Not found, V3_0_6_SNAPSHOT maybe this group consumer boot first"
+        )
+    return call.answer(reply=OffsetReply(offset=offset))
+
+
+def _starts_at_zero(broker: Broker, request: QueryConsumerOffset) -> bool:
+    """A young queue is consumed from its start, whatever the consumer says: nothing of it has left memory yet."""
+    storage = broker.storage
+    if storage.min_offset(request.topic, request.queue_id) > 0:
+        return False
+    empty = storage.max_offset(request.topic, request.queue_id) == 0
+    if broker.release.five and (request.set_zero_if_not_found is False or empty):
+        return False
+    if empty:
+        return True
+    entries = storage.entries(request.topic, request.queue_id, 0, 1)
+    return bool(entries) and storage.log.position - entries[0][0] <= storage.settings.in_memory_bytes
 
 
 @handles(UpdateConsumerOffset)

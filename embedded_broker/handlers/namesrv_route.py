@@ -5,6 +5,7 @@ from __future__ import annotations
 from embedded_broker.kv_config import ORDER_TOPICS
 from embedded_broker.nameserver import NameServer
 from embedded_broker.registry import NAMESRV, Call, handles
+from embedded_broker.release import FURTHER_READING
 from mqctl.protocol.bodies_cluster import TopicRoute
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.declared import replaced
@@ -17,10 +18,6 @@ from mqctl.protocol.requests_namesrv import (
 )
 
 _STANDARD_JSON_SINCE = 401
-_FURTHER = {
-    False: "\nSee http://rocketmq.apache.org/docs/faq/ for further details.",
-    True: "\nSee https://rocketmq.apache.org/docs/bestPractice/06FAQ for further details.",
-}
 
 
 @handles(GetRouteInfo, role=NAMESRV, fast=True)
@@ -29,7 +26,7 @@ def get_route_info(server: NameServer, ext: dict[str, str], call: Call) -> Remot
     topic = ext.get("topic", "null")  # a request without topic is answered like one for the topic `null`
     route = server.routes.route(topic, acting_master=False if five else None)
     if route is None:
-        remark = f"No topic route info in name server for the topic: {topic}{_FURTHER[five]}"
+        remark = f"No topic route info in name server for the topic: {topic}{FURTHER_READING[five]}"
         return call.answer(ResponseCode.TOPIC_NOT_EXIST, remark=remark)
     if server.settings["orderMessageEnable"] == "true":
         order = server.kv_config.get(ORDER_TOPICS, topic)

@@ -1,0 +1,73 @@
+"""`python -m embedded_broker`: a cluster in the foreground, until a signal ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import signal
+import sys
+
+from embedded_broker.cluster import Cluster
+from embedded_broker.control_socket import ControlSocket
+from embedded_broker.options import Options, parse
+from mqctl.errors import ExitCode, MqctlError
+
+
+async def _serve(options: Options) -> None:
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopped.set)
+    cluster = Cluster(options.spec)
+    control = ControlSocket(cluster) if options.control else None
+    try:
+        await cluster.start()
+        if control is not None:
+            await control.start()
+        print(json.dumps(ready(cluster, control)), flush=True)  # noqa: T201 -- the one line this process is to print
+        await stopped.wait()
+    finally:
+        if control is not None:
+            await control.stop()
+        await cluster.stop()
+
+
+def ready(cluster: Cluster, control: ControlSocket | None) -> dict[str, object]:
+    """Returns what the ready line says: who listens where."""
+    spec = cluster.spec
+    return {
+        "schema": "embedded_broker.ready/1",
+        "pid": os.getpid(),
+        "version": spec.version,
+        "cluster": spec.cluster,
+        "namesrv": cluster.namesrv,
+        "name_servers": [{"name": name, "address": server.address} for name, server in cluster.name_servers.items()],
+        "brokers": [
+            {"name": name, "address": broker.address, "room": spec.room_of(name), "store": str(broker.directory)}
+            for name, broker in cluster.brokers.items()
+        ],
+        "nsaddr": {room: service.url for room, service in cluster.address_services.items()},
+        "time_scale": spec.time_scale,
+        "virtual_time": spec.virtual_time,
+        "control": {"address": control.address, "token": control.token} if control is not None else None,
+    }
+
+
+def main(words: list[str]) -> int:
+    """Runs the process and returns its exit code."""
+    try:
+        options = parse(words)
+        logging.basicConfig(level=options.log_level, format="%(asctime)s %(levelname)s %(message)s")
+        asyncio.run(_serve(options))
+    except MqctlError as error:
+        sys.stderr.write(f"embedded_broker: {error}\n")
+        if error.remedy:
+            sys.stderr.write(f"  try: {error.remedy}\n")
+        return int(error.exit_code)
+    return int(ExitCode.OK)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

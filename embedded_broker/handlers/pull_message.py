@@ -1,0 +1,162 @@
+"""Fetch messages of one queue, perhaps after waiting for them: 11."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from embedded_broker.broker import Broker
+from embedded_broker.offset_moved import note_offset_moved
+from embedded_broker.pull_holds import Held
+from embedded_broker.put import Refusal
+from embedded_broker.registry import Call, handles
+from embedded_broker.sends import missing_group_remark, missing_topic_remark
+from embedded_broker.storage import Read, ReadStatus
+from embedded_broker.subscriptions import TAG, SubscriptionError, parse_tags, wanted_codes
+from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
+from mqctl.protocol.bodies_client import SubscriptionData
+from mqctl.protocol.codes import ResponseCode
+from mqctl.protocol.frame import RemotingCommand
+from mqctl.protocol.requests_client import PullMessage, PullMessageReply
+
+_COMMIT, _SUSPEND, _SUBSCRIPTION = 1, 2, 4
+_BROADCASTING = "BROADCASTING"
+_FOUND_BYTES = 256 * 1024
+_CODES = {
+    ReadStatus.FOUND: ResponseCode.SUCCESS,
+    ReadStatus.NO_MATCHED_MESSAGE: ResponseCode.PULL_RETRY_IMMEDIATELY,
+    ReadStatus.MESSAGE_WAS_REMOVING: ResponseCode.PULL_RETRY_IMMEDIATELY,
+    ReadStatus.OFFSET_FOUND_NULL: ResponseCode.PULL_NOT_FOUND,
+    ReadStatus.OFFSET_OVERFLOW_ONE: ResponseCode.PULL_NOT_FOUND,
+    ReadStatus.OFFSET_OVERFLOW_BADLY: ResponseCode.PULL_OFFSET_MOVED,
+    ReadStatus.OFFSET_TOO_SMALL: ResponseCode.PULL_OFFSET_MOVED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Pull:
+    request: PullMessage
+    call: Call
+    topic: TopicConfig
+    group: SubscriptionGroupConfig
+    wants: Callable[[int], bool] | None
+
+
+@handles(PullMessage, support="partial: SQL92 subscriptions are refused as with enablePropertyFilter=false")
+def pull_message(broker: Broker, request: PullMessage, call: Call) -> RemotingCommand | None:
+    try:
+        pull = _checked(broker, request, call)
+    except Refusal as refusal:
+        return call.answer(refusal.code, remark=refusal.remark)
+    if request.sys_flag & _COMMIT:
+        broker.offsets.commit(request.consumer_group, request.topic, request.queue_id, request.commit_offset)
+    read = _read(broker, pull)
+    code = _code(read, request)
+    if code == ResponseCode.PULL_NOT_FOUND and request.sys_flag & _SUSPEND:
+        _hold(broker, pull)
+        return None
+    return _answer(broker, pull, read, code)
+
+
+def _checked(broker: Broker, request: PullMessage, call: Call) -> _Pull:
+    if not broker.readable:
+        ip = broker.settings.broker_ip1
+        raise Refusal(ResponseCode.NO_PERMISSION, f"the broker[{ip}] pulling message is forbidden")
+    group = broker.groups.find(request.consumer_group)
+    if group is None:
+        remark = missing_group_remark(broker, request.consumer_group)
+        raise Refusal(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark)
+    if not group.consume_enable:
+        raise Refusal(ResponseCode.NO_PERMISSION, f"subscription group no permission, {group.name}")
+    topic = broker.topics.get(request.topic)
+    if topic is None:
+        raise Refusal(ResponseCode.TOPIC_NOT_EXIST, missing_topic_remark(broker, request.topic))
+    if not topic.readable:
+        raise Refusal(ResponseCode.NO_PERMISSION, f"the topic[{topic.name}] pulling message is forbidden")
+    if not 0 <= request.queue_id < topic.read_queue_count:
+        code = ResponseCode.INVALID_PARAMETER if broker.release.five else ResponseCode.SYSTEM_ERROR
+        raise Refusal(
+            code,
+            f"queueId[{request.queue_id}] is illegal, topic:[{topic.name}] "
+            f"topicConfig.readQueueNums:[{topic.read_queue_count}] consumer:[/{call.connection.peer}]",
+        )
+    subscription = _subscription(broker, request, group)
+    kind = subscription.expression_type or TAG
+    if kind != TAG and not broker.settings.enable_property_filter:
+        raise Refusal(ResponseCode.SYSTEM_ERROR, f"The broker does not support consumer to filter message by {kind}")
+    return _Pull(request, call, topic, group, wanted_codes(subscription))
+
+
+def _subscription(broker: Broker, request: PullMessage, group: SubscriptionGroupConfig) -> SubscriptionData:
+    if request.sys_flag & _SUBSCRIPTION:
+        if (request.expression_type or TAG) != TAG:
+            return SubscriptionData(topic=request.topic, expression_type=str(request.expression_type))
+        try:
+            return parse_tags(request.topic, request.subscription)
+        except SubscriptionError as error:
+            raise Refusal(ResponseCode.SUBSCRIPTION_PARSE_FAILED, str(error)) from error
+    missing = f"the consumer's subscription not exist{broker.further_reading}"
+    online = broker.clients.consumers.get(request.consumer_group)
+    if online is None:
+        raise Refusal(ResponseCode.SUBSCRIPTION_NOT_EXIST, missing)
+    if not group.consume_broadcast_enable and online.message_model == _BROADCASTING:
+        raise Refusal(ResponseCode.NO_PERMISSION, f"the consumer group[{group.name}] can not consume by broadcast way")
+    subscription = online.subscriptions.get(request.topic)
+    if subscription is None:
+        raise Refusal(ResponseCode.SUBSCRIPTION_NOT_EXIST, missing)
+    if subscription.sub_version < request.sub_version:
+        raise Refusal(ResponseCode.SUBSCRIPTION_NOT_LATEST, "the consumer's subscription not latest")
+    return subscription
+
+
+def _read(broker: Broker, pull: _Pull) -> Read:
+    request = pull.request
+    return broker.storage.read(
+        request.topic,
+        request.queue_id,
+        request.queue_offset,
+        max_count=request.max_msg_nums,
+        max_bytes=request.max_msg_bytes or _FOUND_BYTES,
+        wants=pull.wants,
+    )
+
+
+def _code(read: Read, request: PullMessage) -> ResponseCode:
+    if read.status is ReadStatus.NO_MESSAGE_IN_QUEUE:
+        return ResponseCode.PULL_NOT_FOUND if request.queue_offset == 0 else ResponseCode.PULL_OFFSET_MOVED
+    return _CODES[read.status]
+
+
+def _hold(broker: Broker, pull: _Pull) -> None:
+    request, settings = pull.request, broker.settings
+
+    def again() -> None:
+        read = _read(broker, pull)
+        pull.call.respond(_answer(broker, pull, read, _code(read, request)))
+
+    held = Held((request.topic, request.queue_id), request.queue_offset, pull.wants, pull.call.connection, again)
+    timeout_ms = request.suspend_timeout_millis if settings.long_polling_enable else settings.short_polling_time_mills
+    broker.pull_holds.hold(held, timeout_ms)
+
+
+def _answer(broker: Broker, pull: _Pull, read: Read, code: ResponseCode) -> RemotingCommand:
+    request = pull.request
+    five = broker.release.five
+    suggested = 0
+    if broker.settings.slave_read_enable:
+        suggested = pull.group.which_broker_when_consume_slowly if read.on_disk else pull.group.broker_id
+    reply = PullMessageReply(
+        suggest_which_broker_id=suggested,
+        next_begin_offset=read.next_offset,
+        min_offset=read.min_offset,
+        max_offset=read.max_offset,
+        topic_sys_flag=pull.topic.sys_flag if five else None,
+        group_sys_flag=pull.group.group_sys_flag if five else None,
+    )
+    if code == ResponseCode.SUCCESS:
+        body = b"".join(read.data)
+        broker.stats.count_get(request.topic, request.consumer_group, read.count, len(body))
+        return pull.call.answer(code, remark=read.status.value, reply=reply, body=body)
+    if code == ResponseCode.PULL_OFFSET_MOVED:
+        note_offset_moved(broker, request, read.next_offset)
+    return pull.call.answer(code, remark=read.status.value, reply=reply)

@@ -1,0 +1,43 @@
+"""Ends of a queue, and offsets by time: 29, 30, 31, 32."""
+
+from __future__ import annotations
+
+from embedded_broker.broker import Broker
+from embedded_broker.registry import Call, handles
+from embedded_broker.storage import Boundary
+from mqctl.protocol.frame import RemotingCommand
+from mqctl.protocol.requests_client import (
+    GetEarliestMsgStoretime,
+    GetMaxOffset,
+    GetMinOffset,
+    OffsetReply,
+    SearchOffset,
+    StoretimeReply,
+)
+
+
+@handles(SearchOffset)
+def search_offset(broker: Broker, request: SearchOffset, call: Call) -> RemotingCommand:
+    boundary = Boundary.NEAREST
+    if broker.release.five:
+        boundary = Boundary.UPPER if (request.boundary_type or "").lower() == "upper" else Boundary.LOWER
+    offset = broker.storage.offset_by_time(request.topic, request.queue_id, request.timestamp, boundary)
+    return call.answer(reply=OffsetReply(offset=offset))
+
+
+@handles(GetMaxOffset)
+def get_max_offset(broker: Broker, request: GetMaxOffset, call: Call) -> RemotingCommand:
+    return call.answer(reply=OffsetReply(offset=broker.storage.max_offset(request.topic, request.queue_id)))
+
+
+@handles(GetMinOffset)
+def get_min_offset(broker: Broker, request: GetMinOffset, call: Call) -> RemotingCommand:
+    return call.answer(reply=OffsetReply(offset=broker.storage.min_offset(request.topic, request.queue_id)))
+
+
+@handles(GetEarliestMsgStoretime)
+def get_earliest_store_time(broker: Broker, request: GetEarliestMsgStoretime, call: Call) -> RemotingCommand:
+    storage = broker.storage
+    first = storage.min_offset(request.topic, request.queue_id)
+    store_ms = storage.store_time(request.topic, request.queue_id, first)
+    return call.answer(reply=StoretimeReply(timestamp=-1 if store_ms is None else store_ms))

@@ -1,0 +1,120 @@
+"""Store a message: 10 and 310; a batch, whichever the code, when the header says so (320)."""
+
+from __future__ import annotations
+
+from embedded_broker.broker import Broker
+from embedded_broker.put import Incoming, Refusal, property_of, put, put_batch, stored_properties, with_properties
+from embedded_broker.registry import Call, handles
+from embedded_broker.sends import check_message, checked_topic, chosen_queue, is_exhausted
+from mqctl.errors import StorageError
+from mqctl.model.names import RETRY_PREFIX, dlq_topic
+from mqctl.protocol.codes import ResponseCode
+from mqctl.protocol.frame import RemotingCommand
+from mqctl.protocol.message_batch import decode_batch
+from mqctl.protocol.message_record import RecordError
+from mqctl.protocol.requests_client import SendBatchMessage, SendMessage, SendMessageReply, SendMessageV2
+from mqctl.store.disk import DiskFullError
+from mqctl.store.record_writer import MessageRefused
+
+_SUPPORT = "partial: half messages are refused as with rejectTransactionMessage, 5.x timers as without a timer wheel"
+
+
+@handles(SendMessage, SendMessageV2, SendBatchMessage, support=_SUPPORT)
+def send_message(broker: Broker, request: SendMessage, call: Call) -> RemotingCommand:
+    try:
+        reply = _batch(broker, request, call) if request.batch else _single(broker, request, call)
+    except Refusal as refusal:
+        return _refused(broker, call, refusal.code, refusal.remark)
+    except MessageRefused as error:
+        return _refused(broker, call, ResponseCode.MESSAGE_ILLEGAL, f"the message is illegal: {error}")
+    except DiskFullError as error:
+        broker.stats.put_failed += 1
+        return _refused(broker, call, ResponseCode.SERVICE_NOT_AVAILABLE, f"service not available now: {error}")
+    except StorageError as error:
+        broker.stats.put_failed += 1
+        return _refused(broker, call, ResponseCode.SYSTEM_ERROR, str(error))
+    return call.answer(reply=reply)
+
+
+def _refused(broker: Broker, call: Call, code: ResponseCode, remark: str) -> RemotingCommand:
+    return call.answer(code, remark=remark, reply=broker.send_ext)
+
+
+def _single(broker: Broker, request: SendMessage, call: Call) -> SendMessageReply:
+    peer = call.connection.peer
+    topic = checked_topic(broker, request, peer)
+    queue_id = chosen_queue(request.queue_id, topic)
+    properties = request.properties or ""
+    check_message(broker, call.command.body, properties)
+    properties = stored_properties(properties, broker.cluster)
+    name = request.topic
+    if name.startswith(RETRY_PREFIX):
+        group = name[len(RETRY_PREFIX) :]
+        if is_exhausted(broker, request, group, call.command.version):
+            name = dlq_topic(group)
+            broker.topics.create_with(name, 1)
+            queue_id = 0
+            properties = with_properties(properties, {"DELAY": "0"})
+    appended = put(
+        broker,
+        Incoming(
+            topic=name,
+            queue_id=queue_id,
+            body=call.command.body,
+            properties=properties,
+            sys_flag=request.sys_flag,
+            flag=request.flag,
+            born_ms=request.born_timestamp,
+            born_host=peer,
+            reconsume_times=request.reconsume_times or 0,
+        ),
+    )
+    return _reply(broker, broker.offset_id(appended.physical_offset), queue_id, appended.queue_offset)
+
+
+def _batch(broker: Broker, request: SendMessage, call: Call) -> SendMessageReply:
+    peer = call.connection.peer
+    topic = checked_topic(broker, request, peer)
+    queue_id = chosen_queue(request.queue_id, topic)
+    properties = request.properties or ""
+    check_message(broker, call.command.body, properties)
+    if request.topic.startswith(RETRY_PREFIX):
+        raise Refusal(ResponseCode.MESSAGE_ILLEGAL, "a batch for a retry topic is not taken")
+    try:
+        elements = decode_batch(call.command.body)
+    except RecordError as error:
+        raise Refusal(ResponseCode.SYSTEM_ERROR, str(error)) from error
+    if not elements:
+        raise Refusal(ResponseCode.MESSAGE_ILLEGAL, "the batch has no message")
+    if any((property_of(element.properties_text, "DELAY") or "0") != "0" for element in elements):
+        raise Refusal(ResponseCode.MESSAGE_ILLEGAL, "a batch with delay levels is not taken")
+    common = with_properties(properties, {"CLUSTER": broker.cluster})
+    appended = put_batch(
+        broker,
+        [
+            Incoming(
+                topic=request.topic,
+                queue_id=queue_id,
+                body=element.body,
+                properties=f"{element.properties_text}\x02{common}" if element.properties_text else common,
+                sys_flag=request.sys_flag,
+                flag=element.flag,
+                born_ms=request.born_timestamp,
+                born_host=peer,
+                reconsume_times=request.reconsume_times or 0,
+            )
+            for element in elements
+        ],
+    )
+    ids = ",".join([broker.offset_id(one.physical_offset) for one in appended])
+    return _reply(broker, ids, queue_id, appended[0].queue_offset)
+
+
+def _reply(broker: Broker, msg_id: str, queue_id: int, queue_offset: int) -> SendMessageReply:
+    return SendMessageReply(
+        msg_id=msg_id,
+        queue_id=queue_id,
+        queue_offset=queue_offset,
+        region=broker.settings.region_id,
+        trace_on=broker.settings.trace_on,
+    )

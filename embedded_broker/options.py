@@ -1,0 +1,87 @@
+"""The command line of `python -m embedded_broker`."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+
+from embedded_broker.cluster import ClusterSpec
+from embedded_broker.embedded import broker_names
+from embedded_broker.release import RELEASES
+from mqctl.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the process was asked for.
+
+    Attributes:
+        control: whether the control socket is opened.
+        log_level: name of a level of `logging`.
+    """
+
+    spec: ClusterSpec
+    control: bool
+    log_level: str
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m embedded_broker",
+        description="A RocketMQ cluster in one process, in the foreground. Prints one JSON line when it is ready.",
+    )
+    add = parser.add_argument
+    add("--brokers", default="", metavar="N|NAMES", help="how many brokers, or their names, comma-separated")
+    add("--rooms", default="", metavar="NAMES", help="machine rooms, comma-separated; broker names begin with one")
+    add("--isolated-rooms", action="store_true", help="brokers register in their own room only")
+    add("--name-servers", type=int, default=1, metavar="N", help="name servers, without rooms (default 1)")
+    add("--cluster", default="DefaultCluster", metavar="NAME", help="cluster name (default %(default)s)")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--data-dir", type=Path, metavar="DIR", help="keep the stores here")
+    where.add_argument("--memory", action="store_true", help="throw-away stores in memory (the default)")
+    add("--host", default="127.0.0.1", help="address to listen on (default %(default)s)")
+    add("--namesrv-port", type=int, default=0, metavar="PORT", help="port of the first name server (default: any)")
+    add("--broker-port", type=int, default=0, metavar="PORT", help="port of the first broker (default: any)")
+    add("--as-version", default="4.9.8", choices=list(RELEASES), help="release to behave like (default %(default)s)")
+    add("--time-scale", type=float, default=1.0, metavar="X", help="let the cluster's clock run X times as fast")
+    add("--virtual-time", action="store_true", help="let time stand still; advance it over the control socket")
+    add("--set", action="append", default=[], metavar="NAME=VALUE", help="a property of every broker; repeatable")
+    add("--control", action="store_true", help="open the control socket (loopback) and announce it in the ready line")
+    add("--log-level", default="WARNING", choices=["DEBUG", "INFO", "WARNING", "ERROR"], help="default %(default)s")
+    return parser
+
+
+def parse(words: list[str]) -> Options:
+    """Reads the command line; argparse ends the process with 2 on words that it does not know.
+
+    Raises:
+        UsageError: the words contradict each other.
+    """
+    given = _parser().parse_args(words)
+    settings: dict[str, str] = {}
+    for item in given.set:
+        name, equals, value = item.partition("=")
+        if not equals or not name:
+            raise UsageError(f"--set {item} cannot be read", remedy="write --set name=value")
+        settings[name] = value
+    spec = ClusterSpec(
+        brokers=broker_names(int(given.brokers)) if given.brokers.isdigit() else _names(given.brokers),
+        rooms=_names(given.rooms),
+        name_servers=given.name_servers,
+        isolated_rooms=given.isolated_rooms,
+        cluster=given.cluster,
+        data_dir=given.data_dir,
+        version=given.as_version,
+        time_scale=given.time_scale,
+        virtual_time=given.virtual_time,
+        host=given.host,
+        namesrv_port=given.namesrv_port,
+        broker_port=given.broker_port,
+        settings=settings,
+    )
+    return Options(spec, control=given.control, log_level=given.log_level)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())

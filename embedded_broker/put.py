@@ -1,0 +1,160 @@
+"""Messages on their way into the store: the one path that every stored message takes.
+
+What the broker changes on the way (`SendMessageProcessor`, `CommitLog.asyncPutMessage` of 4.9.8): the cluster's name is
+added to the properties, WAIT is dropped, a delay level sends the message through the schedule topic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from mqctl.model.java_hash import java_string_hash
+from mqctl.model.names import SCHEDULE_TOPIC
+from mqctl.protocol.codes import ResponseCode
+from mqctl.protocol.properties import NAME_VALUE_SEPARATOR as NV
+from mqctl.protocol.properties import PROPERTY_SEPARATOR as SEP
+
+if TYPE_CHECKING:
+    from embedded_broker.broker import Broker
+    from embedded_broker.storage import Appended
+
+_TAGS, _WAIT, _CLUSTER, _DELAY = f"TAGS{NV}", f"WAIT{NV}", f"CLUSTER{NV}", f"DELAY{NV}"
+_TRANSACTION_BITS = 0xC
+_COMMITTED = 0x8
+
+
+@dataclass(slots=True, kw_only=True)
+class Incoming:
+    """A message as its sender gave it; `properties` is text without separator at the end."""
+
+    topic: str
+    queue_id: int
+    body: bytes
+    properties: str
+    sys_flag: int = 0
+    flag: int = 0
+    born_ms: int
+    born_host: str
+    reconsume_times: int = 0
+
+
+class Refusal(Exception):
+    """A message that the broker does not take.
+
+    Attributes:
+        code: response code.
+        remark: response text.
+    """
+
+    def __init__(self, code: ResponseCode, remark: str) -> None:
+        super().__init__(remark)
+        self.code = code
+        self.remark = remark
+
+
+@lru_cache(maxsize=4096)
+def tags_code(tags: str) -> int:
+    """Returns the code under which a message's tags stand in the consume queue."""
+    return java_string_hash(tags)
+
+
+def property_of(properties: str, name: str) -> str | None:
+    """Returns one property of property text, without parsing the rest."""
+    wanted = name + NV
+    for item in properties.split(SEP):
+        if item.startswith(wanted):
+            return item[len(wanted) :]
+    return None
+
+
+def put(broker: Broker, message: Incoming) -> Appended:
+    """Stores a message, through the schedule topic if it has a delay level.
+
+    Raises:
+        DiskFullError, MessageRefused, StorageError: nothing was stored.
+    """
+    topic, queue_id, properties = message.topic, message.queue_id, message.properties
+    if _DELAY in properties and message.sys_flag & _TRANSACTION_BITS in (0, _COMMITTED):
+        level = _level(properties)
+        if level > 0:
+            level = min(level, broker.max_delay_level)
+            properties = with_properties(
+                properties, {"DELAY": str(level), "REAL_TOPIC": topic, "REAL_QID": str(queue_id)}
+            )
+            topic, queue_id = SCHEDULE_TOPIC, level - 1
+    appended = broker.storage.append(
+        topic,
+        queue_id,
+        body=message.body,
+        properties=properties,
+        tags_code=_tags_code(properties),
+        sys_flag=message.sys_flag,
+        flag=message.flag,
+        born_ms=message.born_ms,
+        born_host=message.born_host,
+        store_host=broker.address,
+        reconsume_times=message.reconsume_times,
+    )
+    broker.stats.count_put(topic, 1, appended.size_bytes)
+    return appended
+
+
+def put_batch(broker: Broker, messages: Sequence[Incoming]) -> list[Appended]:
+    """Stores messages of one topic and queue, all or none.
+
+    Raises:
+        DiskFullError, MessageRefused, StorageError: nothing was stored.
+    """
+    first = messages[0]
+    storage = broker.storage
+    drafts = [
+        storage.draft(
+            message.topic,
+            message.queue_id,
+            body=message.body,
+            properties=message.properties,
+            sys_flag=message.sys_flag,
+            flag=message.flag,
+            born_ms=message.born_ms,
+            born_host=message.born_host,
+            store_host=broker.address,
+            reconsume_times=message.reconsume_times,
+        )
+        for message in messages
+    ]
+    codes = [_tags_code(message.properties) for message in messages]
+    appended = storage.append_drafts(first.topic, first.queue_id, drafts, codes)
+    broker.stats.count_put(first.topic, len(appended), sum([one.size_bytes for one in appended]))
+    return appended
+
+
+def _tags_code(properties: str) -> int:
+    return tags_code(property_of(properties, "TAGS") or "") if _TAGS in properties else 0
+
+
+def _level(properties: str) -> int:
+    try:
+        return int(property_of(properties, "DELAY") or "0")
+    except ValueError:
+        return 0
+
+
+def with_properties(properties: str, changes: dict[str, str]) -> str:
+    """Returns property text with some properties set."""
+    kept = [item for item in properties.split(SEP) if item and item.partition(NV)[0] not in changes]
+    return SEP.join([*kept, *[f"{name}{NV}{value}" for name, value in changes.items()]])
+
+
+def stored_properties(properties: str, cluster: str) -> str:
+    """Returns the properties of a normal send as they are stored: WAIT dropped, the cluster's name added."""
+    own = _CLUSTER + cluster
+    if not properties:
+        return own
+    if _WAIT in properties or _CLUSTER in properties or properties[-1] == SEP:
+        kept = [item for item in properties.split(SEP) if item and not item.startswith((_WAIT, _CLUSTER))]
+        kept.append(own)
+        return SEP.join(kept)
+    return f"{properties}{SEP}{own}"

@@ -1,0 +1,158 @@
+"""The checks of a send, in the order of `AbstractSendMessageProcessor.msgCheck` of 4.9.8."""
+
+from __future__ import annotations
+
+import random
+import re
+from typing import TYPE_CHECKING
+
+from embedded_broker.put import Refusal, property_of
+from embedded_broker.topics import unit_flags
+from mqctl.model import names
+from mqctl.model.config import TopicConfig
+from mqctl.protocol.codes import ResponseCode
+from mqctl.protocol.properties import MAX_PROPERTIES_LENGTH
+
+if TYPE_CHECKING:
+    from embedded_broker.broker import Broker
+    from mqctl.protocol.requests_client import SendMessage
+
+_NAME = re.compile(r"[%|a-zA-Z0-9_-]+\Z")
+LONGEST_TOPIC = 127
+_FORBIDDEN = frozenset(
+    {
+        names.SCHEDULE_TOPIC,
+        names.HALF_TOPIC,
+        names.OP_TOPIC,
+        names.DISCARD_TOPIC,
+        names.OFFSET_MOVED_TOPIC,
+        "SELF_TEST_TOPIC",
+    }
+)
+MAX_RECONSUME_SINCE = 121
+"""Version ordinal (3.4.9) from which a request's own limit of deliveries counts."""
+
+_TIMER_PROPERTIES = ("TIMER_DELAY_SEC", "TIMER_DELAY_MS", "TIMER_DELIVER_MS")
+
+
+def topic_problem(topic: str) -> str | None:
+    """Returns why `topic` is no name for a topic (`TopicValidator`), or None."""
+    if not topic.strip():
+        return "The specified topic is blank."
+    if not _NAME.match(topic):
+        return "The specified topic contains illegal characters, allowing only ^[%|a-zA-Z0-9_-]+$"
+    if len(topic) > LONGEST_TOPIC:
+        return f"The specified topic is longer than topic max length {LONGEST_TOPIC}."
+    return None
+
+
+def missing_topic_remark(broker: Broker, topic: str) -> str:
+    """Returns the remark of code 17, with the link of the release."""
+    return f"topic[{topic}] not exist, apply first please! {broker.further_reading}"
+
+
+def checked_topic(broker: Broker, request: SendMessage, peer: str) -> TopicConfig:
+    """Returns the topic of a send, created if the rules say so.
+
+    Raises:
+        Refusal: the send is not taken.
+    """
+    topic = request.topic
+    start_ms = broker.settings.start_accept_send_request_time_stamp
+    if broker.clock.now_ms() < start_ms:
+        raise Refusal(ResponseCode.SYSTEM_ERROR, f"broker unable to service, until {start_ms}")
+    known = broker.topics.get(topic)
+    if not broker.writable and known is not None and known.order:
+        raise Refusal(
+            ResponseCode.NO_PERMISSION, f"the broker[{broker.settings.broker_ip1}] sending message is forbidden"
+        )
+    if known is None:
+        _check_name(broker, topic)
+        known = _created(broker, request, peer)
+    elif topic in _FORBIDDEN:
+        raise Refusal(ResponseCode.NO_PERMISSION, f"Sending message to topic[{topic}] is forbidden.")
+    if request.queue_id >= max(known.read_queue_count, known.write_queue_count):
+        code = ResponseCode.INVALID_PARAMETER if broker.release.five else ResponseCode.SYSTEM_ERROR
+        raise Refusal(
+            code,
+            f"request queueId[{request.queue_id}] is illegal, topicConfig: {topic} read {known.read_queue_count} "
+            f"write {known.write_queue_count} Producer: {peer}",
+        )
+    return known
+
+
+def _check_name(broker: Broker, topic: str) -> None:
+    problem = topic_problem(topic)
+    if problem is not None:
+        code = ResponseCode.INVALID_PARAMETER if broker.release.five else ResponseCode.SYSTEM_ERROR
+        raise Refusal(code, problem)
+    if topic in _FORBIDDEN:
+        raise Refusal(ResponseCode.NO_PERMISSION, f"Sending message to topic[{topic}] is forbidden.")
+
+
+def _created(broker: Broker, request: SendMessage, peer: str) -> TopicConfig:
+    topic = request.topic
+    retry = topic.startswith(names.RETRY_PREFIX)
+    flags = unit_flags(unit=bool(request.unit_mode), retry=retry)
+    created = broker.topics.create_from_template(topic, request.default_topic, request.default_topic_queue_nums, flags)
+    if created is None and retry:
+        created = broker.topics.create_with(topic, 1, sys_flag=flags)
+    if created is None:
+        raise Refusal(ResponseCode.TOPIC_NOT_EXIST, missing_topic_remark(broker, topic))
+    return created
+
+
+def chosen_queue(wanted: int, topic: TopicConfig) -> int:
+    """Returns the queue of a send; a negative wish leaves it to the broker."""
+    return wanted if wanted >= 0 else random.randrange(max(1, topic.write_queue_count))
+
+
+def check_message(broker: Broker, body: bytes, properties: str) -> None:
+    """Checks what the message itself says.
+
+    Raises:
+        Refusal: it is too long, or asks for what is switched off.
+    """
+    limit = broker.settings.max_message_size
+    if len(body) > limit:
+        raise Refusal(
+            ResponseCode.MESSAGE_ILLEGAL,
+            f"the message is illegal, its body has {len(body)} bytes, the limit is {limit}",
+        )
+    if len(properties) > MAX_PROPERTIES_LENGTH:
+        raise Refusal(
+            ResponseCode.MESSAGE_ILLEGAL,
+            f"the message is illegal, its properties have {len(properties)} characters, "
+            f"the limit is {MAX_PROPERTIES_LENGTH}",
+        )
+    if "TRAN_MSG" in properties and (property_of(properties, "TRAN_MSG") or "").lower() == "true":
+        raise Refusal(
+            ResponseCode.NO_PERMISSION,
+            f"the broker[{broker.settings.broker_ip1}] sending transaction message is forbidden",
+        )
+    if broker.release.five and "TIMER_DEL" in properties and property_of(properties, "DELAY") in (None, "0"):
+        for name in _TIMER_PROPERTIES:
+            if property_of(properties, name) is not None:
+                raise Refusal(
+                    ResponseCode.SYSTEM_ERROR, "accurate timer message is not enabled, timerWheelEnable is false"
+                )
+
+
+def is_exhausted(broker: Broker, request: SendMessage, group: str, version: int) -> bool:
+    """Tells whether a send to a retry topic has to go to the dead letters.
+
+    Raises:
+        Refusal: the group is unknown.
+    """
+    config = broker.groups.find(group)
+    if config is None:
+        raise Refusal(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, missing_group_remark(broker, group))
+    most = config.retry_max_times
+    if version >= MAX_RECONSUME_SINCE and request.max_reconsume_times is not None:
+        most = request.max_reconsume_times
+    return (request.reconsume_times or 0) >= most
+
+
+def missing_group_remark(broker: Broker, group: str) -> str:
+    """Returns the remark of code 26."""
+    return f"subscription group [{group}] does not exist, {broker.further_reading}"
