@@ -1,0 +1,132 @@
+"""Brokers of a live cluster: settings, runtime information, topics, groups, producers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from mqctl.client import broker as ask
+from mqctl.client.cluster import BrokerAddress
+from mqctl.client.question import Question
+from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
+from mqctl.model.member import Member, ProducerMembership
+from mqctl.model.names import group_of, is_system_group, is_system_topic
+from mqctl.model.unavailable import Part, Unavailable
+from mqctl.protocol.bodies_client import ProducerTable
+from mqctl.snapshot.live_asking import Answers, Asking, Scope, refused_with
+
+T = TypeVar("T")
+# A broker that does not know request 328 (before 4.9.4) answers 3.
+_NOT_SUPPORTED = frozenset({3})
+
+
+@dataclass(kw_only=True)
+class LiveBroker:
+    """What one broker process told, piece by piece.
+
+    Attributes:
+        offsets: committed offsets by (group, topic, queue id).
+    """
+
+    address: BrokerAddress
+    runtime: dict[str, str] = field(default_factory=dict)
+    config: dict[str, str] = field(default_factory=dict)
+    topics: dict[str, TopicConfig] = field(default_factory=dict)
+    groups: dict[str, SubscriptionGroupConfig] = field(default_factory=dict)
+    offsets: dict[tuple[str, str, int], int] = field(default_factory=dict)
+    producers: tuple[ProducerMembership, ...] = ()
+    gaps: list[Unavailable] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return self.address.broker_name
+
+    def user_topics(self, scope: Scope) -> list[str]:
+        """Returns the topics of applications that are asked for, retry and dead-letter topics among them."""
+        return [name for name in self.topics if not is_system_topic(name) and _wanted(name, scope)]
+
+
+def _wanted(topic: str, scope: Scope) -> bool:
+    owner = group_of(topic)
+    return scope.has_topic(topic) if owner is None else scope.has_group(owner)
+
+
+def gather_brokers(asking: Asking, addresses: tuple[BrokerAddress, ...], scope: Scope) -> list[LiveBroker]:
+    """Asks every broker process for itself, and masters for their tables as well."""
+    brokers = [LiveBroker(address=address) for address in addresses if scope.has_broker(address.broker_name)]
+    masters = [broker for broker in brokers if broker.address.is_master]
+    for broker, table in _each(asking, brokers, ask.runtime_info(), Part.RUNTIME):
+        broker.runtime = dict(table.table)
+    for broker, settings in _each(asking, brokers, ask.broker_settings(), Part.CONFIG):
+        broker.config = settings
+    for broker, topics in _each(asking, masters, ask.topic_configs(), Part.TOPICS):
+        broker.topics = topics
+    for broker, groups in _each(asking, masters, ask.group_configs(), Part.GROUPS):
+        broker.groups = {name: config for name, config in groups.items() if scope.has_group(name)}
+    for broker, offsets in _each(asking, masters, ask.all_consumer_offsets(), Part.CONSUMER_OFFSETS):
+        broker.offsets = {
+            (group, topic, queue_id): offset
+            for key, queues in offsets.offset_table.items()
+            for topic, group in [_pair(key)]
+            if scope.has_group(group) and _wanted(topic, scope)
+            for queue_id, offset in queues.items()
+        }
+    _producers(asking, masters)
+    return brokers
+
+
+def _pair(key: str) -> tuple[str, str]:
+    topic, _, group = key.partition("@")
+    return topic, group
+
+
+def _each(asking: Asking, brokers: list[LiveBroker], question: Question[T], part: Part) -> list[tuple[LiveBroker, T]]:
+    """Puts one question to each broker; one that does not answer gets a gap."""
+    reachable = [broker for broker in brokers if not _lost(broker)]
+    answers = asking.put((number, broker.address.address, question) for number, broker in enumerate(reachable))
+    _note(reachable, answers, part)
+    for broker in brokers:
+        if broker not in reachable:
+            broker.gaps.append(Unavailable(part=part, reason=broker.gaps[0].reason))
+    return [(broker, answers.values[number]) for number, broker in enumerate(reachable) if number in answers.values]
+
+
+def _lost(broker: LiveBroker) -> bool:
+    """A broker that could not tell about itself is not asked again: one time-out is enough."""
+    return any(gap.part is Part.RUNTIME for gap in broker.gaps)
+
+
+def _note(brokers: list[LiveBroker], answers: Answers[int, T], part: Part) -> None:
+    for number, broker in enumerate(brokers):
+        if number in answers.errors:
+            broker.gaps.append(Unavailable(part=part, reason=str(answers.errors[number])))
+
+
+def _producers(asking: Asking, masters: list[LiveBroker]) -> None:
+    reachable = [broker for broker in masters if not _lost(broker)]
+    answers = asking.put((number, item.address.address, ask.all_producers()) for number, item in enumerate(reachable))
+    for number, broker in enumerate(reachable):
+        error = answers.errors.get(number)
+        if error is None:
+            broker.producers = tuple(_producer_groups(answers.values[number]))
+        elif not refused_with(error, _NOT_SUPPORTED):
+            broker.gaps.append(Unavailable(part=Part.MEMBERS, reason=str(error), scope="producers"))
+
+
+def _producer_groups(table: ProducerTable) -> list[ProducerMembership]:
+    return [
+        ProducerMembership(
+            group=group,
+            members=tuple(
+                Member(
+                    client_id=item.client_id,
+                    address=item.remote_ip.lstrip("/"),
+                    language=item.language,
+                    version=item.version,
+                )
+                for item in clients
+            ),
+        )
+        for group, clients in sorted(table.data.items())
+        if not is_system_group(group)
+    ]

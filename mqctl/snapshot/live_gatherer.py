@@ -1,0 +1,178 @@
+"""A live cluster as a snapshot: all that rules ask for, under one deadline; what nobody answers becomes a gap."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mqctl.client.cluster import BrokerAddress, Cluster, broker_addresses
+from mqctl.client.deadline import Deadline
+from mqctl.client.nameserver import cluster_info, route
+from mqctl.errors import UnreachableError
+from mqctl.model.member import GroupMembership
+from mqctl.model.names import is_system_topic
+from mqctl.model.origin import ObservedFrom, Origin, OriginKind
+from mqctl.model.queue_state import ConsumerOffsetState, QueueState
+from mqctl.model.route import BrokerEndpoint, NameServerView, RouteQueues, TopicRoute
+from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
+from mqctl.model.unavailable import Part, Unavailable
+from mqctl.protocol import bodies_cluster as wire
+from mqctl.snapshot.live_asking import Asking, Scope, refused_with
+from mqctl.snapshot.live_brokers import LiveBroker, gather_brokers
+from mqctl.snapshot.live_members import gather_memberships, gather_running
+from mqctl.snapshot.live_queues import gather_offsets, gather_queues
+
+_NO_ROUTE = frozenset({17})
+_HOUR_MS = 3_600_000
+Progress = Callable[[str], None]
+
+
+def gather_live(
+    cluster: Cluster,
+    deadline: Deadline,
+    *,
+    now_ms: int,
+    scope: Scope | None = None,
+    with_stacks: bool = False,
+    progress: Progress | None = None,
+) -> ClusterSnapshot:
+    """Gathers a snapshot of a live cluster.
+
+    Args:
+        now_ms: epoch milliseconds of this moment; all ages refer to it.
+        scope: groups, topics and brokers to look at; everything by default.
+        with_stacks: ask consumers for their threads as well.
+        progress: told what is being asked.
+
+    Raises:
+        UnreachableError, DeadlineError: no name server answered.
+    """
+    say = progress or (lambda step: None)
+    wanted = scope or Scope()
+    asking = Asking(cluster, deadline)
+    say("name servers")
+    servers, addresses, gaps = _name_servers(asking)
+    say("brokers")
+    brokers = gather_brokers(asking, addresses, wanted)
+    say("routes")
+    views, route_gaps = _routes(asking, servers, _topics(brokers, wanted))
+    say("queues")
+    queues = gather_queues(asking, brokers, wanted)
+    offsets = gather_offsets(asking, brokers, queues, now_ms)
+    say("consumers")
+    memberships = gather_memberships(asking, brokers, wanted)
+    running, running_gaps = gather_running(asking, brokers, memberships, with_stacks=with_stacks)
+    location = ";".join(cluster.name_servers.addresses())
+    return ClusterSnapshot(
+        origin=Origin(kind=OriginKind.LIVE, location=location, observed_at_ms=now_ms, observed_from=ObservedFrom.CLOCK),
+        brokers=tuple(
+            _snapshot(broker, queues.get(number, ()), offsets.get(number, ()), memberships.get(number, ()))
+            for number, broker in enumerate(brokers)
+        ),
+        name_servers=views,
+        running=running,
+        unavailable=(*gaps, *route_gaps, *running_gaps),
+    )
+
+
+def _name_servers(
+    asking: Asking,
+) -> tuple[dict[str, tuple[BrokerEndpoint, ...]], tuple[BrokerAddress, ...], list[Unavailable]]:
+    """Asks every name server for its brokers; the union of what they know is the cluster."""
+    addresses = asking.cluster.name_servers.addresses(asking.deadline)
+    answers = asking.put((address, address, cluster_info()) for address in addresses)
+    if not answers.values:
+        first = next(iter(answers.errors.values()))
+        if len(addresses) == 1:
+            raise first
+        reasons = "; ".join(str(error) for error in answers.errors.values())
+        raise UnreachableError(f"none of {len(addresses)} name servers answered", reason=reasons, remedy=first.remedy)
+    known = sorted({broker for info in answers.values.values() for broker in broker_addresses(info)})
+    servers = {address: _endpoints(answers.values[address]) for address in addresses if address in answers.values}
+    return (
+        servers,
+        tuple(known),
+        answers.gaps(Part.ROUTES, {address: f"name server {address}" for address in addresses}),
+    )
+
+
+def _endpoints(info: wire.ClusterInfo) -> tuple[BrokerEndpoint, ...]:
+    return tuple(_endpoint(data) for _, data in sorted(info.broker_addr_table.items()))
+
+
+def _endpoint(data: wire.BrokerData) -> BrokerEndpoint:
+    return BrokerEndpoint(
+        cluster=data.cluster, name=data.broker_name, addresses=dict(sorted(data.broker_addrs.items()))
+    )
+
+
+def _topics(brokers: list[LiveBroker], scope: Scope) -> list[str]:
+    return sorted({topic for broker in brokers for topic in broker.user_topics(scope) if not is_system_topic(topic)})
+
+
+def _routes(
+    asking: Asking, servers: dict[str, tuple[BrokerEndpoint, ...]], topics: list[str]
+) -> tuple[tuple[NameServerView, ...], list[Unavailable]]:
+    """Asks every name server for every route: they do not talk to each other, and may differ."""
+    keys = [(address, topic) for address in servers for topic in topics]
+    answers = asking.put((key, key[0], route(key[1])) for key in keys)
+    views = tuple(
+        NameServerView(
+            address=address,
+            endpoints=endpoints,
+            routes=tuple(
+                _route(topic, answers.values[address, topic]) for topic in topics if (address, topic) in answers.values
+            ),
+        )
+        for address, endpoints in servers.items()
+    )
+    gaps = [
+        Unavailable(part=Part.ROUTES, reason=str(error), scope=f"{topic} at {address}")
+        for (address, topic), error in answers.errors.items()
+        if not refused_with(error, _NO_ROUTE)
+    ]
+    return views, gaps
+
+
+def _route(topic: str, data: wire.TopicRoute) -> TopicRoute:
+    return TopicRoute(
+        topic=topic,
+        queues=tuple(
+            RouteQueues(
+                broker_name=item.broker_name,
+                read_queue_count=item.read_queue_nums,
+                write_queue_count=item.write_queue_nums,
+                perm=item.perm,
+            )
+            for item in sorted(data.queue_datas, key=lambda item: item.broker_name)
+        ),
+        endpoints=tuple(_endpoint(item) for item in sorted(data.broker_datas, key=lambda item: item.broker_name)),
+        order_conf=data.order_topic_conf or None,
+    )
+
+
+def _snapshot(
+    broker: LiveBroker,
+    queues: tuple[QueueState, ...],
+    offsets: tuple[ConsumerOffsetState, ...],
+    memberships: tuple[GroupMembership, ...],
+) -> BrokerSnapshot:
+    reserved = broker.config.get("fileReservedTime", "")
+    lost = [gap for gap in broker.gaps if gap.part is Part.RUNTIME]
+    whole = (Part.QUEUES, Part.STORE_TIMES, Part.MEMBERS) if lost and broker.address.is_master else ()
+    return BrokerSnapshot(
+        name=broker.name,
+        topics=tuple(config for _, config in sorted(broker.topics.items())),
+        groups=tuple(config for _, config in sorted(broker.groups.items())),
+        queues=queues,
+        consumer_offsets=offsets,
+        file_reserved_ms=int(reserved) * _HOUR_MS if reserved.isdecimal() else None,
+        cluster=broker.address.cluster,
+        address=broker.address.address,
+        broker_id=broker.address.broker_id,
+        version=broker.runtime.get("brokerVersionDesc"),
+        memberships=memberships,
+        producers=broker.producers,
+        runtime=broker.runtime,
+        config=broker.config,
+        unavailable=(*broker.gaps, *(Unavailable(part=part, reason=lost[0].reason) for part in whole)),
+    )
