@@ -1,0 +1,158 @@
+"""From where a group stands and where it should stand to one change a queue, and the way that a cluster offers to do it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from mqctl.errors import NotFoundError, RefusedError, UsageError
+from mqctl.model.plan import Method, OffsetChange
+from mqctl.model.queue import MessageQueue
+from mqctl.plan.targets import ShiftBy, Target, ToCurrent, ToEarliest, ToGiven, ToLatest, ToOffset, ToTime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueuePosition:
+    """Where a group stands in one queue.
+
+    Attributes:
+        committed: None when the group never committed an offset there.
+    """
+
+    queue: MessageQueue
+    min_offset: int
+    max_offset: int
+    committed: int | None = None
+
+
+def plan_changes(
+    positions: Iterable[QueuePosition],
+    target: Target,
+    *,
+    found: Mapping[MessageQueue, int] | None = None,
+    clamp: bool = False,
+) -> tuple[OffsetChange, ...]:
+    """Computes the new offset of each queue.
+
+    Args:
+        found: for `ToTime`, the offset of the first message at or after the instant, the end where there is none.
+        clamp: bring offsets outside a queue to its nearest bound instead of refusing them.
+
+    Raises:
+        UsageError: an offset lies outside a queue and `clamp` is not set.
+        NotFoundError: a given queue is none of the topic's, or there is no queue at all.
+    """
+    known = tuple(sorted(positions, key=lambda position: position.queue))
+    if not known:
+        raise NotFoundError("there is no queue to change", remedy="check the topic, and --queue and --broker")
+    if isinstance(target, ToGiven):
+        unknown = sorted(set(target.offsets) - {position.queue for position in known})
+        if unknown:
+            first = unknown[0]
+            raise NotFoundError(
+                f"{target.text} names queue {first.queue_id} of {first.topic} on {first.broker_name}",
+                reason="there is no such queue among those chosen",
+                remedy="leave it out, or choose its topic and broker",
+            )
+    return tuple(_change(position, target, found or {}, clamp=clamp) for position in known if _chosen(position, target))
+
+
+def _chosen(position: QueuePosition, target: Target) -> bool:
+    return not isinstance(target, ToGiven) or position.queue in target.offsets
+
+
+def _change(position: QueuePosition, target: Target, found: Mapping[MessageQueue, int], *, clamp: bool) -> OffsetChange:
+    wanted, note = _wanted(position, target, found)
+    low, high = position.min_offset, position.max_offset
+    if not low <= wanted <= high:
+        if not clamp:
+            raise UsageError(
+                f"offset {wanted} lies outside queue {position.queue.queue_id} of {position.queue.topic} on "
+                f"{position.queue.broker_name}",
+                reason=f"it holds offsets {low} to {high}",
+                remedy="choose an offset inside, other queues, or --clamp for the nearest one",
+            )
+        wanted, note = min(max(wanted, low), high), f"{wanted} lies outside, nearest bound"
+    return OffsetChange(
+        queue=position.queue, min_offset=low, max_offset=high, old=position.committed, new=wanted, note=note
+    )
+
+
+def _wanted(position: QueuePosition, target: Target, found: Mapping[MessageQueue, int]) -> tuple[int, str | None]:
+    """Returns the offset that a target means for one queue, and a remark where that is not obvious."""
+    low, high = position.min_offset, position.max_offset
+    match target:
+        case ToTime():
+            return _at_time(found[position.queue], low, high)
+        case ToEarliest():
+            return low, None
+        case ToLatest():
+            return high, None
+        case ToOffset(offset):
+            return offset, None
+        case ToGiven(offsets, _):
+            return offsets[position.queue], None
+        case ToCurrent() | ShiftBy():
+            return _from_committed(position, target)
+
+
+def _at_time(offset: int, low: int, high: int) -> tuple[int, str | None]:
+    if low == high:
+        return high, "the queue is empty"
+    if offset <= low:
+        return low, "no message is older"
+    return (high, "no message is younger") if offset >= high else (offset, None)
+
+
+def _from_committed(position: QueuePosition, target: ToCurrent | ShiftBy) -> tuple[int, str | None]:
+    low, high = position.min_offset, position.max_offset
+    if isinstance(target, ShiftBy):
+        if position.committed is None:
+            return low + target.count, "never committed, counted from the minimum"
+        return position.committed + target.count, None
+    if position.committed is None:
+        return low, "never committed, the minimum"
+    inside = min(max(position.committed, low), high)
+    return inside, None if inside == position.committed else "the committed offset lies outside, nearest bound"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """What decides how offsets can be changed.
+
+    Attributes:
+        online: whether any broker knows a member of the group.
+        server_side: whether every broker changes offsets itself (5.x with useServerSideResetOffset).
+        whole_topics: whether the wish covers all queues of each topic on each broker it touches.
+    """
+
+    group: str
+    online: bool
+    server_side: bool
+    whole_topics: bool
+
+
+def choose_method(situation: Situation, target: Target) -> Method:
+    """Returns the way to change offsets that this state offers.
+
+    Brokers of 4.9, and of 5.x without server-side reset, leave offsets of a group with members to the members: they can
+    only be told a time, for all queues of a topic. Source: `AdminBrokerProcessor.resetOffset` and `Broker2Client` of
+    4.9.8 and 5.3.3.
+
+    Raises:
+        RefusedError: no way fits.
+    """
+    if not situation.online:
+        return Method.COMMIT
+    if situation.server_side:
+        return Method.SERVER
+    by_time = isinstance(target, ToTime | ToEarliest | ToLatest)
+    if by_time and situation.whole_topics:
+        return Method.CALLBACK
+    limit = "by exact offset" if not by_time else "for some queues only"
+    raise RefusedError(
+        f"cannot change offsets of group {situation.group} {limit}",
+        reason="it has members, and they would overwrite what is committed behind their backs",
+        remedy="stop all members and run it again; or reset all queues by --to-time, --to-earliest or --to-latest; "
+        "or let a new group start there (mqctl offset clone)",
+    )
