@@ -1,0 +1,1 @@
+"""Which consumer gets which queue: RocketMQ's strategies, every instance's own view, what-if simulation. All pure."""

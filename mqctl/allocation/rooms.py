@@ -1,0 +1,92 @@
+"""Machine rooms: how a name tells its room, and which queues a producer that stays in its room uses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from mqctl.errors import UsageError
+from mqctl.model.config import PERM_WRITE
+from mqctl.model.queue import MessageQueue
+from mqctl.model.route import TopicRoute
+
+RoomOf = Callable[[str], str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class RoomRule:
+    """How the names of brokers and clients tell their room; None or an empty text means they do not.
+
+    Attributes:
+        text: the rule as it was written.
+    """
+
+    text: str
+    broker_room: RoomOf
+    client_room: RoomOf
+
+
+def room_rule(text: str, mapping: Mapping[str, str] | None = None) -> RoomRule:
+    """Reads a rule.
+
+    Args:
+        text: `prefix:-` (what comes before the first `-`), `prefix:@`, `regex:PATTERN` (its first group, else the whole
+            match), or `map`.
+        mapping: for `map`, names (of brokers, and of clients or their addresses) to rooms.
+
+    Raises:
+        UsageError: it is none of these, or the pattern is no regular expression.
+    """
+    kind, _, argument = text.partition(":")
+    if kind == "prefix" and argument:
+        return RoomRule(text, _prefix(argument), _prefix(argument))
+    if kind == "regex" and argument:
+        return RoomRule(text, _matching(argument), _matching(argument))
+    if kind == "map" and mapping is not None:
+        return RoomRule(text, mapping.get, _client_in(mapping))
+    raise UsageError(f"cannot read the room rule {text!r}", remedy="use prefix:-, prefix:@, regex:PATTERN or map:FILE")
+
+
+def _prefix(separator: str) -> RoomOf:
+    def room(name: str) -> str | None:
+        before, found, _ = name.partition(separator)
+        return before if found else None
+
+    return room
+
+
+def _matching(pattern: str) -> RoomOf:
+    try:
+        compiled = re.compile(pattern)
+    except re.error as error:
+        raise UsageError(f"cannot read the room rule regex:{pattern}", reason=str(error)) from error
+
+    def room(name: str) -> str | None:
+        match = compiled.search(name)
+        return None if match is None else match[1] if compiled.groups else match[0]
+
+    return room
+
+
+def _client_in(mapping: Mapping[str, str]) -> RoomOf:
+    """A client is found by its whole id, or by the address before its first `@`."""
+    return lambda client: mapping.get(client) or mapping.get(client.partition("@")[0])
+
+
+def writable_queues(route: TopicRoute) -> list[MessageQueue]:
+    """Returns the queues that producers send to: those of brokers with a master and write permission."""
+    masters = {endpoint.name for endpoint in route.endpoints if endpoint.master is not None}
+    return [
+        MessageQueue(route.topic, item.broker_name, number)
+        for item in sorted(route.queues, key=lambda item: item.broker_name)
+        if item.perm & PERM_WRITE and item.broker_name in masters
+        for number in range(item.write_queue_count)
+    ]
+
+
+def selectable_queues(queues: Iterable[MessageQueue], room: str, rule: RoomRule) -> list[MessageQueue]:
+    """Returns the queues that a producer in `room` chooses from: its own room's, or all of them when it has none."""
+    listed = list(queues)
+    own = [queue for queue in listed if rule.broker_room(queue.broker_name) == room]
+    return own or listed
