@@ -1,5 +1,6 @@
-"""The six allocation strategies, with the formulas of `org.apache.rocketmq.client.consumer.rebalance` of 4.9.8 (those of
-5.3.3 are the same).
+"""The six allocation strategies, with the formulas of `org.apache.rocketmq.client.consumer.rebalance` of 4.9.8.
+
+Those of 5.3.3 are the same.
 
 A strategy computes the queues of one client. It takes queues and clients as they are given: whoever calls sorts them,
 see `views.sorted_clients`.

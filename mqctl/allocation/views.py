@@ -87,7 +87,8 @@ def ownership(views: Sequence[View]) -> Ownership:
 
     Instances with equal views are computed together, so that ten thousand queues and a thousand clients take a moment.
     """
-    everything = sorted_queues({queue for view in views for queue in view.queues})
+    seen = {id(view.queues): view.queues for view in views}
+    everything = sorted_queues({queue for listed in seen.values() for queue in listed})
     intended: dict[MessageQueue, list[str]] = {queue: [] for queue in everything}
     owners: dict[MessageQueue, list[str]] = {queue: [] for queue in everything}
     failures: dict[str, str] = {}
@@ -107,14 +108,18 @@ def ownership(views: Sequence[View]) -> Ownership:
 
 
 def _taken(views: Sequence[View]) -> Iterable[tuple[View, Sequence[MessageQueue] | AllocationError]]:
-    tables: dict[tuple[int, tuple[str, ...], int], _Table] = {}
-    sequences: dict[int, tuple[str, ...]] = {}
+    tables: dict[tuple[int, int, int], _Table] = {}
+    lists: dict[tuple[str, ...], int] = {}
+    numbers: dict[int, int] = {}
     for view in views:
-        clients = sequences.setdefault(id(view.clients), tuple(view.clients))
-        key = (id(view.strategy), clients, id(view.queues))
+        number = numbers.get(id(view.clients))
+        if number is None:
+            # Equal lists of different instances are one list; hashing a list is what costs.
+            number = numbers[id(view.clients)] = lists.setdefault(tuple(view.clients), len(lists))
+        key = (id(view.strategy), number, id(view.queues))
         table = tables.get(key)
         if table is None:
-            table = tables[key] = _Table(view.strategy, view.queues, clients)
+            table = tables[key] = _Table(view.strategy, view.queues, view.clients)
         yield view, table.of(view.client_id)
 
 

@@ -1,4 +1,4 @@
-"""From where a group stands and where it should stand to one change a queue, and the way that a cluster offers to do it."""
+"""From where a group stands and where it should to one change a queue, and to the way that a cluster offers."""
 
 from __future__ import annotations
 
