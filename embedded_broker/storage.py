@@ -10,15 +10,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from embedded_broker.clock import Clock, Periodic
+from embedded_broker.clock import Clock
+from embedded_broker.flushing import Defer, Flusher, at_once
 from embedded_broker.storage_reader import Boundary, Read, ReadStatus, StoreReader
-from embedded_broker.storage_settings import SYNC_FLUSH, StoreSettings
+from embedded_broker.storage_settings import StoreSettings
 from mqctl.model.delay_level import DEFAULT_TABLE, DelayLevelTable
 from mqctl.model.names import SCHEDULE_TOPIC
-from mqctl.store.checkpoint import Checkpoint, format_checkpoint, parse_checkpoint
+from mqctl.store.checkpoint import parse_checkpoint
 from mqctl.store.disk import Disk, DiskFullError
 from mqctl.store.dispatch_rules import is_consumable, tags_code
-from mqctl.store.layouts import CHECKPOINT_BYTES
 from mqctl.store.log_writer import CommitLogWriter
 from mqctl.store.plain_files import read_file
 from mqctl.store.queue_writer import ConsumeQueues, QueueWriter
@@ -74,15 +74,23 @@ class Storage:
     Args:
         clock: gives store times and drives flushing.
         levels: the delay level table, which gives due times to messages that wait.
+        defer: puts off what a flush that others may share waits for; an event loop's `call_soon`.
 
     Attributes:
         disk: the file layer; `disk.free_bytes` injects a full disk.
         log, queues: what is on disk.
         read, message_at, entries, min_offset, max_offset, store_time, offset_by_time: those of `StoreReader`.
+        when_durable: that of `Flusher`.
     """
 
     def __init__(
-        self, directory: Path, settings: StoreSettings, clock: Clock, *, levels: DelayLevelTable = DEFAULT_TABLE
+        self,
+        directory: Path,
+        settings: StoreSettings,
+        clock: Clock,
+        *,
+        levels: DelayLevelTable = DEFAULT_TABLE,
+        defer: Defer = at_once,
     ) -> None:
         self.directory = directory
         self.settings = settings
@@ -94,14 +102,15 @@ class Storage:
         self.queues = ConsumeQueues(
             f"{directory}/consumequeue", self.disk, file_bytes=settings.mapped_file_size_consume_queue
         )
+        self.flusher = Flusher(str(directory), (self.disk, self.log, self.queues), settings, clock, defer)
+        self.when_durable = self.flusher.when_durable
         self.reader = StoreReader(self.log, self.queues, settings)
         self.min_offset, self.max_offset = self.reader.min_offset, self.reader.max_offset
         self.read, self.message_at, self.entries = self.reader.read, self.reader.message_at, self.reader.entries
         self.store_time, self.offset_by_time = self.reader.store_time, self.reader.offset_by_time
         self._listeners: list[Callable[[Dispatched], object]] = []
+        self._topic_listeners: dict[str, Callable[[Dispatched], object]] = {}
         self._pending_entries = 0
-        self._last_store_ms = 0
-        self._timer: Periodic | None = None
 
     # Life
 
@@ -109,59 +118,38 @@ class Storage:
         """Recovers what is on disk, reports it, and begins to flush. Raises StorageError."""
         (self.directory / "commitlog").mkdir(parents=True, exist_ok=True)
         checkpoint, abort = self.directory / "checkpoint", self.directory / "abort"
+        times = parse_checkpoint(read_file(checkpoint)) if checkpoint.exists() else None
         self.queues.load()
         recovery = recover(
             self.log,
             self.queues,
-            checkpoint=parse_checkpoint(read_file(checkpoint)) if checkpoint.exists() else None,
+            checkpoint=times,
             clean=not abort.exists(),
             dispatch=self._dispatch_again,
         )
         self.queues.write_out()
         abort.touch()
-        period_ms = self.settings.flush_interval_commit_log
-        self._timer = Periodic(self.clock, period_ms, self.flush, first_ms=period_ms)
+        self.flusher.start(times)
         return recovery
 
     def flush(self) -> None:
         """Makes everything appended so far durable. Raises DiskFullError, StorageError."""
-        self.queues.write_out()
-        self._pending_entries = 0
-        self.disk.sync()
-        times = Checkpoint(physical_time_ms=self._last_store_ms, queue_time_ms=self._last_store_ms, index_time_ms=0)
-        path = f"{self.directory}/checkpoint"
-        self.disk.create(path, CHECKPOINT_BYTES)
-        self.disk.write(path, format_checkpoint(times), 0)
-
-    def when_durable(self, callback: Callable[[], object]) -> None:
-        """Calls `callback` when everything appended so far may be acknowledged: at once, or after the disk has it.
-
-        Raises:
-            DiskFullError, StorageError: with SYNC_FLUSH, the disk refused.
-        """
-        if self.settings.flush_disk_type == SYNC_FLUSH:
-            self.disk.sync()
-        callback()
+        self.flusher.flush()
 
     def close(self) -> None:
         """Ends cleanly. Raises DiskFullError, StorageError."""
-        self._stop()
-        self.flush()
-        self.disk.sync()
+        self.flusher.stop()
+        self.flusher.flush()
         self.disk.close()
         (self.directory / "abort").unlink(missing_ok=True)
 
     def abandon(self) -> None:
         """Ends as kill -9 would: nothing is written any more."""
-        self._stop()
+        self.flusher.stop()
         self.disk.close()
 
-    def _stop(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-
     def _dispatch_again(self, record: StoredRecord) -> bool:
-        self._last_store_ms = max(self._last_store_ms, record.store_ms)
+        self.flusher.last_store_ms = max(self.flusher.last_store_ms, record.store_ms)
         if not is_consumable(record.sys_flag):
             return False
         queue = self.queues.queue(record.topic, record.queue_id)
@@ -170,9 +158,15 @@ class Storage:
             self.queues.write_out()
         return self.queues.put(queue, record.physical_offset, record.size_bytes, code, record.queue_offset)
 
-    def on_dispatch(self, listener: Callable[[Dispatched], object]) -> None:
-        """Has `listener` called for every queue entry that becomes readable."""
-        self._listeners.append(listener)
+    def on_dispatch(self, listener: Callable[[Dispatched], object], *, topic: str | None = None) -> None:
+        """Has `listener` called for every queue entry that becomes readable, of one topic or of all.
+
+        It is called while the message is being appended, so it had better be quick.
+        """
+        if topic is None:
+            self._listeners.append(listener)
+        else:
+            self._topic_listeners[topic] = listener
 
     # Appending
 
@@ -285,7 +279,7 @@ class Storage:
             done.append(Appended(physical, offset if in_queue else 0, draft.size_bytes, store_ms))
             physical += draft.size_bytes
             offset += in_queue
-        self._last_store_ms = store_ms
+        self.flusher.last_store_ms = store_ms
         if topic == SCHEDULE_TOPIC:
             tags_codes = [tags_code(topic, properties_of(draft.tail), store_ms, self.levels) for draft in drafts]
         self.log.write(parts[0] if len(parts) == 1 else b"".join(parts), begin)
@@ -298,7 +292,10 @@ class Storage:
         physical_offset, queue_offset, size, store_ms = appended
         self.queues.put(queue, physical_offset, size, code, queue_offset)
         self._pending_entries += 1
-        if self._listeners:
+        own = self._topic_listeners.get(queue.topic)
+        if self._listeners or own is not None:
             entry = Dispatched(queue.topic, queue.queue_id, queue_offset, code, store_ms, physical_offset, size)
             for listener in self._listeners:
                 listener(entry)
+            if own is not None:
+                own(entry)

@@ -25,7 +25,9 @@ class StoreSettings:
             directory needs the same sizes.
         max_hash_slot_num, max_index_num: shape of an index file.
         flush_disk_type: SYNC_FLUSH makes data durable before it is acknowledged.
-        flush_interval_commit_log, flush_interval_consume_queue: milliseconds between flushes that nobody waits for.
+        flush_interval_commit_log: milliseconds between flushes of the log that nobody waits for.
+        flush_consume_queue_thorough_interval: milliseconds between flushes of everything; they also write the
+            checkpoint.
         in_memory_bytes: how far behind the log's end a pull may read before it counts as reading from disk
             (`accessMessageInMemoryMaxRatio`, 40 percent of the machine's memory).
         long_topics: whether topics above 127 bytes are stored in the layout of 5.x.
@@ -39,6 +41,6 @@ class StoreSettings:
     max_message_size: int = 4 * 1024 * 1024
     flush_disk_type: str = ASYNC_FLUSH
     flush_interval_commit_log: int = 500
-    flush_interval_consume_queue: int = 1_000
+    flush_consume_queue_thorough_interval: int = 60_000
     in_memory_bytes: int = _in_memory_bytes()
     long_topics: bool = False

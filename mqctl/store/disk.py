@@ -33,15 +33,16 @@ class Disk:
     Attributes:
         free_bytes: room that is left, for tests and fault injection; None is whatever the real disk has. A write
             beyond it ends short and raises DiskFullError, as the operating system does it.
+        unsynced: files that were written since they were synced.
     """
 
-    __slots__ = ("_capacity", "_files", "_unsynced", "free_bytes")
+    __slots__ = ("_capacity", "_files", "free_bytes", "unsynced")
 
     def __init__(self, *, open_files: int = OPEN_FILES) -> None:
         self.free_bytes: int | None = None
         self._capacity = open_files
         self._files: OrderedDict[str, int] = OrderedDict()
-        self._unsynced: set[str] = set()
+        self.unsynced: set[str] = set()
 
     def create(self, path: str, size_bytes: int) -> None:
         """Makes sure that `path` exists with `size_bytes`, sparse; directories above it are made.
@@ -94,7 +95,7 @@ class Disk:
             StorageError: the operating system refuses otherwise.
         """
         descriptor = self.descriptor(path)
-        self._unsynced.add(path)
+        self.unsynced.add(path)
         if self.free_bytes is not None:
             self._write_within(path, descriptor, data, position)
             return
@@ -166,27 +167,29 @@ class Disk:
             raise _failure(path, error) from error
         return data
 
-    def sync(self, path: str | None = None) -> None:
-        """Makes what was written durable: of one file, or of all.
+    def take_unsynced(self, directory: str = "") -> list[str]:
+        """Returns the files below `directory` that were written since they were synced, for the caller to sync."""
+        taken = [path for path in list(self.unsynced) if path.startswith(directory)]
+        self.unsynced.difference_update(taken)
+        return taken
+
+    def sync(self, directory: str = "") -> None:
+        """Makes durable what was written to the files below `directory`.
 
         Raises:
-            DiskFullError, StorageError: the operating system could not.
+            DiskFullError, StorageError: the operating system could not; the files still count as not synced.
         """
-        wanted = [path] if path is not None else list(self._unsynced)
-        for name in wanted:
-            if name not in self._unsynced:
-                continue
-            if Path(name).exists():
-                try:
-                    os.fdatasync(self.descriptor(name))
-                except OSError as error:
-                    raise _failure(name, error) from error
-            self._unsynced.discard(name)
+        for path in [path for path in list(self.unsynced) if path.startswith(directory)]:
+            try:
+                os.fdatasync(self.descriptor(path))
+            except OSError as error:
+                raise _failure(path, error) from error
+            self.unsynced.discard(path)
 
     def forget(self, path: str) -> None:
         """Closes `path` if it is open, before it is deleted."""
         descriptor = self._files.pop(path, None)
-        self._unsynced.discard(path)
+        self.unsynced.discard(path)
         if descriptor is not None:
             os.close(descriptor)
 
@@ -209,7 +212,7 @@ class Disk:
         for descriptor in self._files.values():
             os.close(descriptor)
         self._files.clear()
-        self._unsynced.clear()
+        self.unsynced.clear()
 
 
 def _failure(path: str, error: OSError) -> StorageError:

@@ -215,6 +215,12 @@ def _texts(data: bytes | memoryview, body_at: int, body_size: int, end: int, *, 
     )
 
 
+def text_of_properties(record: bytes) -> str:
+    """Returns the property text of a whole record exactly as it is stored, or nothing when that is no record."""
+    found = read_record(record, 0, len(record), check_crc=False)
+    return found.properties if found is not None else ""
+
+
 def store_time_of(record: bytes | memoryview) -> int | None:
     """Returns the store time in the first bytes of a record (88 are enough), or None when they are none."""
     if len(record) < V4_HEAD.size:

@@ -1,0 +1,183 @@
+"""Bringing a store to the disk: by interval in the background, or before a message is acknowledged.
+
+What is written is in the operating system's cache at once and survives the death of the process; flushing is about
+the machine. Source: `FlushRealTimeService`, `GroupCommitService`, `FlushConsumeQueueService` of 4.9.8.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable
+
+from embedded_broker.clock import Clock, Periodic
+from embedded_broker.storage_settings import SYNC_FLUSH, StoreSettings
+from mqctl.errors import StorageError
+from mqctl.store.checkpoint import Checkpoint, format_checkpoint
+from mqctl.store.disk import Disk
+from mqctl.store.log_writer import CommitLogWriter
+from mqctl.store.queue_writer import ConsumeQueues
+
+log = logging.getLogger("embedded_broker")
+
+Durable = Callable[[StorageError | None], object]
+"""Told that what was appended is on disk, or why it is not."""
+Defer = Callable[[Callable[[], object]], object]
+"""Has a function called a little later, when what is going on now is done (an event loop's `call_soon`)."""
+
+
+def at_once(function: Callable[[], object]) -> object:
+    """The `Defer` of those who have no event loop."""
+    return function()
+
+
+class Flusher:
+    """Flushes one store.
+
+    Attributes:
+        checkpoint: the times that the next write of the checkpoint file will hold.
+        last_store_ms: store time of the newest record.
+    """
+
+    def __init__(
+        self,
+        directory: str,
+        parts: tuple[Disk, CommitLogWriter, ConsumeQueues],
+        settings: StoreSettings,
+        clock: Clock,
+        defer: Defer,
+    ) -> None:
+        self.last_store_ms = 0
+        self.checkpoint = Checkpoint(physical_time_ms=0, queue_time_ms=0, index_time_ms=0)
+        self._path = f"{directory}/checkpoint"
+        self._disk, self._log, self._queues = parts
+        self._settings = settings
+        self._clock = clock
+        self._defer = defer
+        self._waiting: list[Durable] = []
+        self._timer: Periodic | None = None
+        self._thread: threading.Thread | None = None
+        self._thorough_due_ms = 0
+        self._troubled = False
+
+    def start(self, checkpoint: Checkpoint | None) -> None:
+        """Begins to flush by interval."""
+        if checkpoint is not None:
+            self.checkpoint = checkpoint
+            self.last_store_ms = max(self.last_store_ms, checkpoint.physical_time_ms)
+        self._thorough_due_ms = self._clock.now_ms() + self._settings.flush_consume_queue_thorough_interval
+        period_ms = self._settings.flush_interval_commit_log
+        self._timer = Periodic(self._clock, period_ms, self._tick, first_ms=period_ms)
+
+    def stop(self) -> None:
+        """Ends flushing by interval; a flush under way is waited for."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._thread is not None:
+            self._thread.join()
+
+    # By interval
+
+    def _tick(self) -> None:
+        try:
+            self._queues.write_out()
+        except StorageError as error:
+            self._trouble(error)
+            return
+        if self._thread is not None and self._thread.is_alive():
+            return
+        thorough = self._clock.now_ms() >= self._thorough_due_ms
+        paths = self._disk.take_unsynced("" if thorough else self._log.directory)
+        if not paths and not thorough:
+            return
+        times = None
+        if thorough:
+            self._thorough_due_ms = self._clock.now_ms() + self._settings.flush_consume_queue_thorough_interval
+            times = self._times()
+        self._troubled = False
+        self._thread = threading.Thread(target=self._sync_paths, args=(paths, times), name="FlushStore", daemon=True)
+        self._thread.start()
+
+    def _times(self) -> Checkpoint:
+        return Checkpoint(
+            physical_time_ms=self.last_store_ms,
+            queue_time_ms=self.last_store_ms,
+            index_time_ms=self.checkpoint.index_time_ms,
+        )
+
+    def _sync_paths(self, paths: list[str], times: Checkpoint | None) -> None:
+        """Runs in a thread of its own, for syncing may take long. It opens the files itself: `Disk` is the loop's."""
+        for path in paths:
+            try:
+                sync_file(path)
+            except OSError as error:
+                self._disk.unsynced.add(path)
+                times = None
+                log.error("could not flush %s: %s", path, error.strerror)
+        if times is not None:
+            try:
+                self._write_checkpoint(times)
+            except StorageError as error:
+                log.error("%s", error)
+
+    def _trouble(self, error: StorageError) -> None:
+        if not self._troubled:
+            self._troubled = True
+            log.error("%s", error)
+
+    # On demand
+
+    def when_durable(self, told: Durable) -> None:
+        """Calls `told` when what was appended so far may be acknowledged.
+
+        With ASYNC_FLUSH that is now. With SYNC_FLUSH, all who wait when the deferred flush runs share one: the more
+        come in meanwhile, the fewer flushes a message.
+        """
+        if self._settings.flush_disk_type != SYNC_FLUSH:
+            told(None)
+            return
+        self._waiting.append(told)
+        if len(self._waiting) == 1:
+            self._defer(self._commit)
+
+    def _commit(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        outcome: StorageError | None = None
+        try:
+            self._disk.sync(self._log.directory)
+        except StorageError as error:
+            outcome = error
+            log.error("could not flush the commit log: %s", error)
+        for told in waiting:
+            told(outcome)
+
+    def flush(self) -> None:
+        """Writes out and syncs everything, and the checkpoint with it. Raises DiskFullError, StorageError."""
+        self._queues.write_out()
+        self._disk.sync()
+        self._write_checkpoint(self._times())
+
+    def _write_checkpoint(self, times: Checkpoint) -> None:
+        self.checkpoint = times
+        try:
+            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            try:
+                os.pwrite(descriptor, format_checkpoint(times), 0)
+                os.fdatasync(descriptor)
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise StorageError(f"could not write {self._path}", reason=error.strerror or str(error)) from error
+
+
+def sync_file(path: str) -> None:
+    """Makes one file durable; one that was deleted meanwhile is no error. Raises OSError."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return
+    try:
+        os.fdatasync(descriptor)
+    finally:
+        os.close(descriptor)
