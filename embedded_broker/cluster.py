@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,9 +16,9 @@ from embedded_broker.nsaddr import AddressService
 from embedded_broker.release import as_version
 from embedded_broker.server import Limits
 from embedded_broker.settings import BrokerSettings
-from mqctl.errors import NotFoundError, RefusedError, UsageError
+from embedded_broker.throw_away import make_throw_away_directory
+from mqctl.errors import NotFoundError, RefusedError, StorageError, UsageError
 
-_MEMORY_DIRECTORY = Path("/dev/shm")
 _STEP_MS = 5_000
 _SETTLE_ROUNDS = 6
 _ROOM_SEPARATORS = ("-", "@")
@@ -113,8 +112,7 @@ class Cluster:
         if self.spec.data_dir is not None:
             return self.spec.data_dir
         if self._throw_away is None:
-            parent = _MEMORY_DIRECTORY if _MEMORY_DIRECTORY.is_dir() else None
-            self._throw_away = Path(tempfile.mkdtemp(prefix="embedded-broker-", dir=parent))
+            self._throw_away = make_throw_away_directory()
         return self._throw_away
 
     @property
@@ -130,6 +128,13 @@ class Cluster:
             return tuple(f"namesrv-{room}" for room in self.spec.rooms)
         return ("namesrv", *[f"namesrv-{number}" for number in range(1, self.spec.name_servers)])
 
+    def address_service(self, room: str) -> AddressService:
+        """Returns the address service of a room. Raises NotFoundError."""
+        service = self.address_services.get(room)
+        if service is None:
+            raise NotFoundError(f"no room {room}", reason=f"there are {', '.join(self.address_services) or 'none'}")
+        return service
+
     def namesrv_of_room(self, room: str) -> str:
         """Returns the address of a room's name server."""
         return f"{self.spec.host}:{self._ports[f'namesrv-{room}']}"
@@ -138,6 +143,14 @@ class Cluster:
 
     async def start(self) -> None:
         """Starts everything: name servers, address services, brokers. Raises PortError, StorageError."""
+        try:
+            self.data_dir.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StorageError(
+                f"could not make {self.data_dir}",
+                reason=error.strerror or str(error),
+                remedy="choose another data directory",
+            ) from error
         for number, name in enumerate(self.name_server_names()):
             await self.start_name_server(name, self.spec.namesrv_port and self.spec.namesrv_port + number)
         for room in self.spec.rooms:

@@ -126,10 +126,7 @@ class ControlSocket:
         return self._cluster.clock.now_ms()
 
     async def _switch_room(self, words: Words) -> None:
-        room = _text(words, "room")
-        service = self._cluster.address_services.get(room)
-        if service is None:
-            raise UsageError(f"no room {room}")
+        service = self._cluster.address_service(_text(words, "room"))
         if words.get("to") is None:
             service.switch_back()
         else:

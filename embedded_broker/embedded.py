@@ -13,7 +13,7 @@ from embedded_broker.broker import Broker
 from embedded_broker.cluster import Cluster, ClusterSpec
 from embedded_broker.control import Action, Fault, LoggedRequest
 from embedded_broker.server import Limits
-from mqctl.errors import RefusedError
+from mqctl.errors import NotFoundError, RefusedError
 
 T = TypeVar("T")
 _CALL_SECONDS = 60
@@ -145,18 +145,22 @@ class EmbeddedCluster:
         return {name: EmbeddedBroker(name, self) for name in self.spec.broker_names()}
 
     def broker(self, name: str | None = None) -> EmbeddedBroker:
-        """Returns a broker by name; the first one without a name."""
-        return self.brokers[name or self.spec.broker_names()[0]]
+        """Returns a broker by name; the first one without a name. Raises NotFoundError."""
+        brokers = self.brokers
+        wanted = name or next(iter(brokers))
+        if wanted not in brokers:
+            raise NotFoundError(f"no broker {wanted}", reason=f"there are {', '.join(brokers)}")
+        return brokers[wanted]
 
     def nsaddr_url(self, room: str) -> str:
         """Returns the URL at which clients of a room ask for their name servers."""
-        return self._running().address_services[room].url
+        return self._running().address_service(room).url
 
     def switch_room(self, room: str, *, to: str | None) -> None:
         """Has the address service of `room` answer with another room's name server, or (None) its own again."""
 
         def switch(cluster: Cluster) -> None:
-            service = cluster.address_services[room]
+            service = cluster.address_service(room)
             service.switch_back() if to is None else service.switch_to(to)
 
         self.on_loop(switch)
@@ -275,6 +279,22 @@ class EmbeddedBroker:
     def start(self, *, settings: Mapping[str, str] | None = None) -> None:
         """Starts the broker again, on its port and its store; changed settings stay for later starts."""
         self.cluster._await(self.cluster._running().start_broker(self.name, settings=settings))
+
+    def fill_disk(self) -> None:
+        """Has every further write fail as on a full disk; a restart ends that, as `free_disk` does."""
+
+        def fill(broker: Broker) -> None:
+            broker.storage.disk.free_bytes = 0
+
+        self.on_loop(fill)
+
+    def free_disk(self) -> None:
+        """Undoes `fill_disk`."""
+
+        def free(broker: Broker) -> None:
+            broker.storage.disk.free_bytes = None
+
+        self.on_loop(free)
 
     def restart(self) -> None:
         """Stops and starts the broker."""

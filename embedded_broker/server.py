@@ -14,7 +14,7 @@ from itertools import count
 from typing import Protocol, cast
 
 from embedded_broker.clock import Clock, Handle, Periodic
-from mqctl.errors import MqctlError
+from mqctl.errors import ExitCode, MqctlError
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.frame import FLAG_ONEWAY, MAX_FRAME_BYTES, FrameError, RemotingCommand, decode, encode
 
@@ -217,6 +217,8 @@ def _address(name: object) -> str:
 
 class PortError(MqctlError):
     """A port that cannot be listened on."""
+
+    exit_code = ExitCode.IO
 
 
 class Listener:

@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+
+from embedded_broker import Drop, EmbeddedBroker, EmbeddedCluster
+from mqctl.errors import MqctlError, NotFoundError, RefusedError, UsageError
+from mqctl.protocol.bodies_cluster import ClusterInfo, TopicRoute
+from mqctl.protocol.codes import ResponseCode
+from mqctl.protocol.requests_namesrv import GetBrokerClusterInfo, GetRouteInfo
+from tests.embedded_broker.messages import pull, send
+from tests.embedded_broker.wire import Peer
+
+
+def names_at(namesrv: str) -> set[str]:
+    with Peer(namesrv) as peer:
+        return set(ClusterInfo.from_bytes(peer.call(GetBrokerClusterInfo()).body).broker_addr_table)
+
+
+def test_two_rooms_share_a_cluster_and_have_a_name_server_each() -> None:
+    with EmbeddedCluster(rooms=("HT", "CP")) as cluster:
+        first, second = cluster.namesrv.split(";")
+        assert names_at(first) == names_at(second) == {"HT-broker-a", "CP-broker-a"}
+        for room, address in (("HT", first), ("CP", second)):
+            with urlopen(cluster.nsaddr_url(room), timeout=10) as answer:
+                assert answer.read().decode().strip() == address
+
+
+def test_rooms_can_be_clusters_of_their_own() -> None:
+    with EmbeddedCluster(rooms=("HT", "CP"), brokers=("HT-a", "CP@b"), isolated_rooms=True) as cluster:
+        first, second = cluster.namesrv.split(";")
+        assert (names_at(first), names_at(second)) == ({"HT-a"}, {"CP@b"})
+
+
+def asked(cluster: EmbeddedCluster, room: str) -> str:
+    with urlopen(cluster.nsaddr_url(room) + "-unit?nofix=1", timeout=10) as answer:
+        return str(answer.read().decode().strip())
+
+
+def test_a_room_is_switched_by_hand_and_by_health() -> None:
+    with EmbeddedCluster(rooms=("HT", "CP")) as cluster:
+        ht, cp = cluster.namesrv.split(";")
+        cluster.switch_room("HT", to="CP")
+        assert (asked(cluster, "HT"), asked(cluster, "CP")) == (cp, cp)
+        cluster.switch_room("HT", to=None)
+        assert asked(cluster, "HT") == ht
+        cluster.broker("HT-broker-a").kill()
+        assert asked(cluster, "HT") == ht
+        cluster.switch_by_health()
+        assert asked(cluster, "HT") == cp
+        cluster.broker("HT-broker-a").start()
+        assert asked(cluster, "HT") == ht
+        with pytest.raises(UsageError):
+            cluster.switch_room("HT", to="XX")
+
+
+def test_one_broker_of_two_fails_and_returns() -> None:
+    with EmbeddedCluster(brokers=2) as cluster, Peer(cluster.namesrv) as namesrv:
+        for name in ("broker-a", "broker-b"):
+            with Peer(cluster.broker(name).address) as peer:
+                assert peer.call(send("T"), name.encode()).code == 0
+        route = TopicRoute.from_bytes(namesrv.call(GetRouteInfo(topic="T")).body)
+        assert {data.broker_name for data in route.queue_datas} == {"broker-a", "broker-b"}
+        cluster.broker("broker-b").kill()
+        route = TopicRoute.from_bytes(namesrv.call(GetRouteInfo(topic="T")).body)
+        assert [data.broker_name for data in route.queue_datas] == ["broker-a"]
+        assert not cluster.broker("broker-b").running
+        cluster.broker("broker-b").start()
+        with Peer(cluster.broker("broker-b").address) as peer:
+            assert peer.call(pull("T", 0)).code == 0
+
+
+def test_two_name_servers_one_lost() -> None:
+    with EmbeddedCluster(name_servers=2) as cluster:
+        first, second = cluster.namesrv.split(";")
+        cluster.stop_name_server("namesrv", kill=True)
+        with pytest.raises(OSError, match="refused"):
+            Peer(first)
+        with Peer(cluster.broker().address) as broker, Peer(second) as namesrv:
+            assert broker.call(send("T"), b"x").code == 0
+            assert namesrv.call(GetRouteInfo(topic="T")).code == 0
+        cluster.start_name_server("namesrv")
+        assert names_at(first) == {"broker-a"}
+
+
+def test_a_silent_broker_expires_and_a_lively_one_does_not() -> None:
+    with EmbeddedCluster(virtual_time=True) as cluster, Peer(cluster.namesrv) as namesrv:
+        for _ in range(6):
+            cluster.advance(100_000)
+            assert namesrv.call(GetRouteInfo(topic="TBW102")).code == 0
+        cluster.fault(103, Drop())
+        cluster.advance(80_000)
+        assert namesrv.call(GetRouteInfo(topic="TBW102")).code == 0
+        cluster.advance(60_000)
+        assert namesrv.call(GetRouteInfo(topic="TBW102")).code == ResponseCode.TOPIC_NOT_EXIST
+
+
+def test_a_store_outlives_its_cluster(tmp_path: Path) -> None:
+    with EmbeddedCluster(data_dir=tmp_path) as cluster, Peer(cluster.broker().address) as peer:
+        assert peer.call(send("T", queue_id=3), b"kept").code == 0
+    assert (tmp_path / "broker-a" / "config" / "topics.json").exists()
+    with EmbeddedCluster(data_dir=tmp_path) as cluster, Peer(cluster.broker().address) as peer:
+        assert peer.call(pull("T", 0, queue_id=3)).code == 0
+        assert peer.call(send("T", queue_id=3, default_topic="none"), b"more").ext("queueOffset") == "1"
+
+
+def test_a_throw_away_store_is_thrown_away() -> None:
+    with EmbeddedBroker() as broker:
+        store = broker.store
+        assert store.is_dir()
+    assert not store.exists()
+
+
+def test_reset_empties_everything_and_keeps_addresses() -> None:
+    with EmbeddedCluster() as cluster:
+        addresses = cluster.namesrv, cluster.broker().address
+        with Peer(cluster.broker().address) as peer:
+            peer.call(send("T"), b"x")
+        cluster.reset()
+        assert (cluster.namesrv, cluster.broker().address) == addresses
+        with Peer(cluster.broker().address) as peer:
+            assert peer.call(pull("T", 0)).code == ResponseCode.TOPIC_NOT_EXIST
+
+
+@pytest.mark.parametrize(
+    ("make", "error"),
+    [
+        (lambda: EmbeddedCluster(version="3.0.0").start(), MqctlError),
+        (lambda: EmbeddedCluster(rooms=("HT",), brokers=("broker-a",)).start(), UsageError),
+        (lambda: EmbeddedCluster(brokers=("a", "a")).start(), UsageError),
+        (lambda: EmbeddedCluster(name_servers=0).start(), UsageError),
+        (lambda: EmbeddedCluster().namesrv, RefusedError),
+        (lambda: EmbeddedCluster().advance(1), RefusedError),
+    ],
+)
+def test_what_cannot_be(make: object, error: type[MqctlError]) -> None:
+    assert callable(make)
+    with pytest.raises(error):
+        make()
+
+
+def test_what_is_not_running_cannot_be_stopped(cluster: EmbeddedCluster) -> None:
+    with pytest.raises(NotFoundError):
+        cluster.broker("none").stop()
+    with pytest.raises(RefusedError):
+        cluster.broker().start()
+    with pytest.raises(RefusedError):
+        cluster.advance(1)
