@@ -1,0 +1,191 @@
+"""SQL92 expressions: the oddities of the reference, each as a broker shows them."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mqctl.filter.sql import EvaluationError, SqlSyntaxError, compile_sql
+
+THROWS = "throws"
+A5 = {"a": "5"}
+
+
+def outcome(expression: str, properties: dict[str, str]) -> bool | str | None:
+    try:
+        return compile_sql(expression).evaluate(properties)
+    except EvaluationError:
+        return THROWS
+
+
+@pytest.mark.parametrize(
+    ("expression", "properties", "expected"),
+    [
+        # three values
+        ("a = 5 AND b = 6", {"a": "4"}, False),
+        ("b = 6 AND a = 5", A5, None),
+        ("b = 6 AND a = 4", A5, False),
+        ("a = 5 OR b = 6", A5, True),
+        ("b = 6 OR a = 5", A5, True),
+        ("b = 6 OR a = 4", A5, None),
+        ("a = 5 OR a = 'x' OR c > 1", A5, True),
+        ("NOT (b = 6)", A5, None),
+        ("a = b", {"b": "5"}, None),
+        ("a = b", A5, False),
+        ("x = y", {}, True),
+        ("x <> 'k'", {}, None),
+        ("a <> b", A5, True),
+        ("b IS NULL", A5, True),
+        ("b IS NOT NULL", A5, False),
+        ("a > b", A5, None),
+        ("b IN ('1')", A5, None),
+        ("b NOT IN ('1')", A5, None),
+        ("a", A5, False),
+        ("a", {}, None),
+        ("NOT a", A5, True),
+        ("NOT a", {}, None),
+        # conversions
+        ("a = 5", {"a": "5.5"}, THROWS),
+        ("a <> 5", {"a": "abc"}, THROWS),
+        ("a = 5", {"a": "3000000000"}, THROWS),
+        ("a = 5", {"a": " 5"}, THROWS),
+        ("a = 3000000000", {"a": "3000000000"}, True),
+        ("a > 5L", {"a": "6"}, True),
+        ("a = 5.0", A5, True),
+        ("a = 5.0", {"a": "5e0"}, True),
+        ("a = 5.", {"a": " 5.00 "}, True),
+        ("a = TRUE", {"a": "TruE"}, True),
+        ("a = FALSE", {"a": "anything"}, True),
+        ("TRUE = a", {"a": "true"}, THROWS),
+        ("a = '5'", A5, True),
+        ("a = b", {"a": "x", "b": "x"}, True),
+        ("a > b", {"a": "10", "b": "9"}, True),
+        ("a > b", {"a": "10", "b": "x"}, THROWS),
+        ("5 = a", A5, True),
+        ("6 > a", A5, True),
+        ("a BETWEEN 1 AND 5", A5, True),
+        ("a NOT BETWEEN 1 AND 4", A5, True),
+        ("a NOT BETWEEN 9 AND 1", A5, True),
+        ("a BETWEEN -1 AND -5", A5, False),
+        ("a IN ('1', '5')", A5, True),
+        ("a NOT IN ('1', '5')", A5, False),
+        ("a > -1", A5, True),
+        ("a = +5", A5, True),
+        ("- a = 5", A5, None),
+        ("a = 5 = TRUE", A5, True),
+        ("1 = 1", {}, True),
+        ("TRUE", {}, True),
+        ("a = 'it''s'", {"a": "it's"}, True),
+        # precedence
+        ("NOT a = 5", A5, THROWS),
+        ("a = 4 AND b = 1 OR a = 5", A5, True),
+        ("a = 5 AND (b = 1 OR a = 5)", A5, True),
+        # what follows is ignored
+        ("a = 5 garbage", A5, True),
+        ("a = 5 )", A5, True),
+        ("a LIKE 'x%'", {"a": "x1"}, False),
+        ("a + 1 > 2", A5, False),
+        ("a = 007", {"a": "0"}, True),
+        # comments and letters
+        ("a /* one */ = -- two\n 5", A5, True),
+        ("a between 1 and 9 Or FALSE", A5, True),
+        ("A = 5", A5, None),
+        # 5.1.3 and later
+        ("a CONTAINS 'bc'", {"a": "abcd"}, True),
+        ("a STARTSWITH 'ab'", {"a": "abcd"}, True),
+        ("a ENDSWITH 'cd'", {"a": "abcd"}, True),
+        ("a NOT CONTAINS 'x'", {"a": "abcd"}, True),
+        ("a CONTAINS ''", {"a": "abcd"}, False),
+        ("a NOT CONTAINS 'x'", {}, False),
+    ],
+)
+def test_evaluation(expression: str, properties: dict[str, str], expected: bool | str | None) -> None:
+    assert outcome(expression, properties) == expected
+    assert compile_sql(expression).matches(properties) is (expected is True)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "",
+        "5",
+        "'x'",
+        "NULL",
+        "a = 0.0",
+        "a = 9223372036854775808",
+        "a > 'x'",
+        "a BETWEEN 'a' AND 'b'",
+        "a = NULL",
+        "a <> NULL",
+        "a BETWEEN 5 AND 1",
+        "a > 5 > 3",
+        "a > TRUE",
+        "a IN (1)",
+        "a IN ()",
+        "5 IN ('5')",
+        "a NOT 5",
+        "a = ",
+        "(a = 5",
+        "a != 5",
+        "a == 5",
+        "a = 5 && b = 6",
+        "a IS 5",
+        "NOT 5",
+        "a = 'open",
+        "a CONTAINS b",
+        "(" * 500 + "a",
+    ],
+)
+def test_what_a_broker_refuses(expression: str) -> None:
+    with pytest.raises(SqlSyntaxError) as refused:
+        compile_sql(expression)
+    assert 0 <= refused.value.position <= len(expression)
+    assert "character" in refused.value.reason
+
+
+def test_what_follows_is_told() -> None:
+    assert compile_sql("a LIKE 'x%'").ignored == "LIKE 'x%'"
+    assert compile_sql("a = 5 -- fine\n").ignored == ""
+
+
+def test_before_5_1_3_the_new_words_are_names() -> None:
+    assert compile_sql("contains = 5", five=False).matches({"contains": "5"})
+    with pytest.raises(SqlSyntaxError):
+        compile_sql("contains = 5")
+
+
+_WORDS = [
+    "a",
+    "b",
+    "5",
+    "5.5",
+    "'x'",
+    "NOT",
+    "AND",
+    "OR",
+    "=",
+    "<>",
+    ">",
+    "<=",
+    "(",
+    ")",
+    "IN",
+    "BETWEEN",
+    "IS",
+    "NULL",
+]
+
+
+@given(st.lists(st.sampled_from([*_WORDS, "TRUE", ",", "-", "+", "CONTAINS", "'", "--", "/*"]), max_size=12))
+def test_any_words_compile_or_are_refused_and_evaluate_or_throw(words: list[str]) -> None:
+    with contextlib.suppress(SqlSyntaxError, EvaluationError):
+        assert compile_sql(" ".join(words)).evaluate({"a": "5"}) in (True, False, None)
+
+
+@given(st.text(max_size=40))
+def test_any_text_compiles_or_is_refused(text: str) -> None:
+    with contextlib.suppress(SqlSyntaxError):
+        compile_sql(text).matches({"a": "5"})
