@@ -12,12 +12,13 @@ import threading
 from collections.abc import Callable
 
 from embedded_broker.clock import Clock, Periodic
+from embedded_broker.dispatching import RecordDispatcher
 from embedded_broker.storage_settings import SYNC_FLUSH, StoreSettings
 from mqctl.errors import StorageError
 from mqctl.store.checkpoint import Checkpoint, format_checkpoint
 from mqctl.store.disk import Disk
+from mqctl.store.index_writer import IndexFiles
 from mqctl.store.log_writer import CommitLogWriter
-from mqctl.store.queue_writer import ConsumeQueues
 
 log = logging.getLogger("embedded_broker")
 
@@ -33,25 +34,18 @@ def at_once(function: Callable[[], object]) -> object:
 
 
 class Flusher:
-    """Flushes one store.
-
-    Attributes:
-        checkpoint: the times that the next write of the checkpoint file will hold.
-        last_store_ms: store time of the newest record.
-    """
+    """Flushes one store."""
 
     def __init__(
         self,
         directory: str,
-        parts: tuple[Disk, CommitLogWriter, ConsumeQueues],
+        parts: tuple[Disk, CommitLogWriter, RecordDispatcher, IndexFiles],
         settings: StoreSettings,
         clock: Clock,
         defer: Defer,
     ) -> None:
-        self.last_store_ms = 0
-        self.checkpoint = Checkpoint(physical_time_ms=0, queue_time_ms=0, index_time_ms=0)
         self._path = f"{directory}/checkpoint"
-        self._disk, self._log, self._queues = parts
+        self._disk, self._log, self._dispatcher, self._index = parts
         self._settings = settings
         self._clock = clock
         self._defer = defer
@@ -64,8 +58,8 @@ class Flusher:
     def start(self, checkpoint: Checkpoint | None) -> None:
         """Begins to flush by interval."""
         if checkpoint is not None:
-            self.checkpoint = checkpoint
-            self.last_store_ms = max(self.last_store_ms, checkpoint.physical_time_ms)
+            self._index.full_ms = max(self._index.full_ms, checkpoint.index_time_ms)
+            self._dispatcher.newest_ms = max(self._dispatcher.newest_ms, checkpoint.physical_time_ms)
         self._thorough_due_ms = self._clock.now_ms() + self._settings.flush_consume_queue_thorough_interval
         period_ms = self._settings.flush_interval_commit_log
         self._timer = Periodic(self._clock, period_ms, self._tick, first_ms=period_ms)
@@ -81,7 +75,7 @@ class Flusher:
 
     def _tick(self) -> None:
         try:
-            self._queues.write_out()
+            self._dispatcher.write_out()
         except StorageError as error:
             self._trouble(error)
             return
@@ -101,9 +95,9 @@ class Flusher:
 
     def _times(self) -> Checkpoint:
         return Checkpoint(
-            physical_time_ms=self.last_store_ms,
-            queue_time_ms=self.last_store_ms,
-            index_time_ms=self.checkpoint.index_time_ms,
+            physical_time_ms=self._dispatcher.newest_ms,
+            queue_time_ms=self._dispatcher.newest_ms,
+            index_time_ms=self._index.full_ms,
         )
 
     def _sync_paths(self, paths: list[str], times: Checkpoint | None) -> None:
@@ -154,12 +148,11 @@ class Flusher:
 
     def flush(self) -> None:
         """Writes out and syncs everything, and the checkpoint with it. Raises DiskFullError, StorageError."""
-        self._queues.write_out()
+        self._dispatcher.write_out()
         self._disk.sync()
         self._write_checkpoint(self._times())
 
     def _write_checkpoint(self, times: Checkpoint) -> None:
-        self.checkpoint = times
         try:
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
             try:

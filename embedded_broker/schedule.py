@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from embedded_broker.clock import Clock, Handle, Periodic
+from embedded_broker.dispatching import Dispatched
 from embedded_broker.persistence import ConfigFile
 from embedded_broker.release import Release
-from embedded_broker.storage import Dispatched, MessageRefused, Storage
+from embedded_broker.storage import MessageRefused, Storage
 from mqctl.errors import MqctlError, StorageError
 from mqctl.model.config_file import ConfigFileState
 from mqctl.model.delay_level import DelayLevelTable

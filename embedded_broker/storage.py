@@ -6,11 +6,13 @@ of the last moment. Source of the rules: `DefaultMessageStore`, `CommitLog`, `Co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from embedded_broker.clock import Clock
+from embedded_broker.dispatching import Dispatched, RecordDispatcher
 from embedded_broker.flushing import Defer, Flusher, at_once
 from embedded_broker.storage_reader import Boundary, Read, ReadStatus, StoreReader
 from embedded_broker.storage_settings import StoreSettings
@@ -19,16 +21,15 @@ from mqctl.model.names import SCHEDULE_TOPIC
 from mqctl.store.checkpoint import parse_checkpoint
 from mqctl.store.disk import Disk, DiskFullError
 from mqctl.store.dispatch_rules import is_consumable, tags_code
+from mqctl.store.index_writer import IndexFiles
 from mqctl.store.log_writer import CommitLogWriter
 from mqctl.store.plain_files import read_file
-from mqctl.store.queue_writer import ConsumeQueues, QueueWriter
+from mqctl.store.queue_writer import ConsumeQueues
 from mqctl.store.record_writer import (
     Draft,
     MessageRefused,
     RecordWriter,
-    StoredRecord,
     finish,
-    properties_of,
 )
 from mqctl.store.recovery import Recovery, recover
 
@@ -38,13 +39,12 @@ __all__ = [
     "DiskFullError",
     "Dispatched",
     "Draft",
+    "KeyMatches",
     "MessageRefused",
     "Read",
     "ReadStatus",
     "Storage",
 ]
-
-_PENDING_ENTRIES = 4_096
 
 
 class Appended(NamedTuple):
@@ -56,16 +56,13 @@ class Appended(NamedTuple):
     store_ms: int
 
 
-class Dispatched(NamedTuple):
-    """A queue entry that can be read now."""
+@dataclass(frozen=True, slots=True)
+class KeyMatches:
+    """Records that may bear a key (keys of equal hash are not told apart), and how far the index reaches."""
 
-    topic: str
-    queue_id: int
-    queue_offset: int
-    tags_code: int
-    store_ms: int
-    physical_offset: int
-    size_bytes: int
+    records: list[bytes]
+    index_ms: int
+    index_physical_offset: int
 
 
 class Storage:
@@ -73,14 +70,15 @@ class Storage:
 
     Args:
         clock: gives store times and drives flushing.
-        levels: the delay level table, which gives due times to messages that wait.
+        levels: the delay level table.
         defer: puts off what a flush that others may share waits for; an event loop's `call_soon`.
 
     Attributes:
         disk: the file layer; `disk.free_bytes` injects a full disk.
         log, queues: what is on disk.
         read, message_at, entries, min_offset, max_offset, store_time, offset_by_time: those of `StoreReader`.
-        when_durable: that of `Flusher`.
+        on_dispatch: that of `RecordDispatcher`.
+        flush, when_durable: those of `Flusher`.
     """
 
     def __init__(
@@ -95,22 +93,27 @@ class Storage:
         self.directory = directory
         self.settings = settings
         self.clock = clock
-        self.levels = levels
         self.disk = Disk()
         self.records = RecordWriter(long_topics=settings.long_topics)
         self.log = CommitLogWriter(f"{directory}/commitlog", self.disk, file_bytes=settings.mapped_file_size_commit_log)
         self.queues = ConsumeQueues(
             f"{directory}/consumequeue", self.disk, file_bytes=settings.mapped_file_size_consume_queue
         )
-        self.flusher = Flusher(str(directory), (self.disk, self.log, self.queues), settings, clock, defer)
-        self.when_durable = self.flusher.when_durable
+        self.index = IndexFiles(
+            f"{directory}/index", self.disk, slots=settings.max_hash_slot_num, entries=settings.max_index_num
+        )
+        self.dispatcher = RecordDispatcher(
+            self.queues, self.index if settings.message_index_enable else None, clock, levels
+        )
+        self.on_dispatch = self.dispatcher.on_dispatch
+        self.flusher = Flusher(
+            str(directory), (self.disk, self.log, self.dispatcher, self.index), settings, clock, defer
+        )
+        self.flush, self.when_durable = self.flusher.flush, self.flusher.when_durable
         self.reader = StoreReader(self.log, self.queues, settings)
         self.min_offset, self.max_offset = self.reader.min_offset, self.reader.max_offset
         self.read, self.message_at, self.entries = self.reader.read, self.reader.message_at, self.reader.entries
         self.store_time, self.offset_by_time = self.reader.store_time, self.reader.offset_by_time
-        self._listeners: list[Callable[[Dispatched], object]] = []
-        self._topic_listeners: dict[str, Callable[[Dispatched], object]] = {}
-        self._pending_entries = 0
 
     # Life
 
@@ -120,21 +123,15 @@ class Storage:
         checkpoint, abort = self.directory / "checkpoint", self.directory / "abort"
         times = parse_checkpoint(read_file(checkpoint)) if checkpoint.exists() else None
         self.queues.load()
+        trusted_ms = None if not abort.exists() else times.index_time_ms if times is not None else 0
+        self.index.load(trusted_ms=trusted_ms)
         recovery = recover(
-            self.log,
-            self.queues,
-            checkpoint=times,
-            clean=not abort.exists(),
-            dispatch=self._dispatch_again,
+            self.log, self.queues, checkpoint=times, clean=not abort.exists(), dispatch=self.dispatcher.again
         )
-        self.queues.write_out()
+        self.dispatcher.write_out()
         abort.touch()
         self.flusher.start(times)
         return recovery
-
-    def flush(self) -> None:
-        """Makes everything appended so far durable. Raises DiskFullError, StorageError."""
-        self.flusher.flush()
 
     def close(self) -> None:
         """Ends cleanly. Raises DiskFullError, StorageError."""
@@ -147,26 +144,6 @@ class Storage:
         """Ends as kill -9 would: nothing is written any more."""
         self.flusher.stop()
         self.disk.close()
-
-    def _dispatch_again(self, record: StoredRecord) -> bool:
-        self.flusher.last_store_ms = max(self.flusher.last_store_ms, record.store_ms)
-        if not is_consumable(record.sys_flag):
-            return False
-        queue = self.queues.queue(record.topic, record.queue_id)
-        code = tags_code(record.topic, record.properties, record.store_ms, self.levels)
-        if len(self.queues.dirty) > _PENDING_ENTRIES:
-            self.queues.write_out()
-        return self.queues.put(queue, record.physical_offset, record.size_bytes, code, record.queue_offset)
-
-    def on_dispatch(self, listener: Callable[[Dispatched], object], *, topic: str | None = None) -> None:
-        """Has `listener` called for every queue entry that becomes readable, of one topic or of all.
-
-        It is called while the message is being appended, so it had better be quick.
-        """
-        if topic is None:
-            self._listeners.append(listener)
-        else:
-            self._topic_listeners[topic] = listener
 
     # Appending
 
@@ -264,38 +241,34 @@ class Storage:
         Raises:
             DiskFullError, MessageRefused, StorageError: as `append`; nothing was stored.
         """
-        if self._pending_entries >= _PENDING_ENTRIES:
-            self.queues.write_out()
-            self._pending_entries = 0
+        self.dispatcher.make_room()
         queue = self.queues.queue(topic, queue_id)
         store_ms = self.clock.now_ms()
+        if topic == SCHEDULE_TOPIC:
+            levels = self.dispatcher.levels
+            tags_codes = [tags_code(topic, draft.properties, store_ms, levels) for draft in drafts]
         begin = physical = self.log.place(sum([draft.size_bytes for draft in drafts]))
         offset = queue.max_offset
         parts: list[bytes] = []
-        done: list[Appended] = []
-        for draft in drafts:
+        done: list[Dispatched] = []
+        for draft, code in zip(drafts, tags_codes, strict=True):
+            size = draft.size_bytes
             in_queue = is_consumable(draft.sys_flag)
-            parts.append(finish(draft, offset if in_queue else 0, physical, store_ms))
-            done.append(Appended(physical, offset if in_queue else 0, draft.size_bytes, store_ms))
-            physical += draft.size_bytes
+            own_offset = offset if in_queue else 0
+            parts.append(finish(draft, own_offset, physical, store_ms))
+            done.append(Dispatched(topic, queue_id, own_offset, code, store_ms, physical, size))
+            physical += size
             offset += in_queue
-        self.flusher.last_store_ms = store_ms
-        if topic == SCHEDULE_TOPIC:
-            tags_codes = [tags_code(topic, properties_of(draft.tail), store_ms, self.levels) for draft in drafts]
         self.log.write(parts[0] if len(parts) == 1 else b"".join(parts), begin)
-        for draft, appended, code in zip(drafts, done, tags_codes, strict=True):
-            if is_consumable(draft.sys_flag):
-                self._dispatch(queue, appended, code)
-        return done
+        for draft, entry in zip(drafts, done, strict=True):
+            self.dispatcher.new(queue, entry, draft.properties, draft.sys_flag)
+        return [Appended(entry.physical_offset, entry.queue_offset, entry.size_bytes, store_ms) for entry in done]
 
-    def _dispatch(self, queue: QueueWriter, appended: Appended, code: int) -> None:
-        physical_offset, queue_offset, size, store_ms = appended
-        self.queues.put(queue, physical_offset, size, code, queue_offset)
-        self._pending_entries += 1
-        own = self._topic_listeners.get(queue.topic)
-        if self._listeners or own is not None:
-            entry = Dispatched(queue.topic, queue.queue_id, queue_offset, code, store_ms, physical_offset, size)
-            for listener in self._listeners:
-                listener(entry)
-            if own is not None:
-                own(entry)
+    # Finding
+
+    def find_by_key(self, topic: str, key: str, begin_ms: int, end_ms: int, limit: int) -> KeyMatches:
+        """Finds records by KEYS or UNIQ_KEY within a span of store times, oldest first. Raises StorageError."""
+        self.dispatcher.write_out()
+        found = [self.message_at(offset) for offset in self.index.find(topic, key, begin_ms, end_ms, limit)]
+        last = self.index.last
+        return KeyMatches([record for record in found if record is not None], last.end_ms, last.end_physical)

@@ -17,9 +17,11 @@ from mqctl.model.message import (
     UNIQ_KEY,
 )
 from mqctl.model.names import SCHEDULE_TOPIC
-from mqctl.protocol.properties import parse_properties
+from mqctl.protocol.properties import NAME_VALUE_SEPARATOR, PROPERTY_SEPARATOR, parse_properties
 
 _UNKNOWN_LEVEL_MS = 1_000
+_KEYS = KEYS + NAME_VALUE_SEPARATOR
+_UNIQ_KEY = UNIQ_KEY + NAME_VALUE_SEPARATOR
 
 
 def is_consumable(sys_flag: int) -> bool:
@@ -41,10 +43,14 @@ def tags_code(topic: str, properties: str, store_ms: int, levels: DelayLevelTabl
 
 def index_keys(properties: str) -> list[str]:
     """Returns the keys under which a record is indexed, UNIQ_KEY first."""
-    parsed = parse_properties(properties)
-    unique = parsed.get(UNIQ_KEY)
-    keys = [key for key in parsed.get(KEYS, "").split(" ") if key]
-    return [unique, *keys] if unique else keys
+    unique = keys = ""
+    for item in properties.split(PROPERTY_SEPARATOR):
+        if item.startswith(_KEYS):
+            keys = item[len(_KEYS) :] or keys
+        elif item.startswith(_UNIQ_KEY):
+            unique = item[len(_UNIQ_KEY) :] or unique
+    found = [key for key in keys.split(" ") if key]
+    return [unique, *found] if unique else found
 
 
 def _number(text: str | None) -> int:

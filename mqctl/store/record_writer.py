@@ -46,6 +46,7 @@ class Draft(NamedTuple):
     prepared_offset: int
     body: bytes
     tail: bytes
+    properties: str
 
 
 class RecordWriter:
@@ -131,18 +132,13 @@ class RecordWriter:
         size = 72 + len(born) + len(store) + len(body) + len(tail)
         return Draft(
             size, magic, zlib.crc32(body) & CRC_MASK, queue_id, flag, sys_flag, born_ms, born, store,
-            reconsume_times, prepared_offset, body, tail,
+            reconsume_times, prepared_offset, body, tail, properties,
         )  # fmt: skip
-
-
-def properties_of(tail: bytes) -> str:
-    """Returns the property text of a draft of a topic of at most 127 bytes."""
-    return str(tail[1 + tail[0] + _SHORT.size :], "utf-8")
 
 
 def finish(draft: Draft, queue_offset: int, physical_offset: int, store_ms: int) -> bytes:
     """Returns the record of `draft` at its place."""
-    (size, magic, crc, queue_id, flag, sys_flag, born_ms, born, store, reconsume_times, prepared, body, tail) = draft
+    (size, magic, crc, queue_id, flag, sys_flag, born_ms, born, store, reconsume_times, prepared, body, tail, _) = draft
     if len(born) == 8 and len(store) == 8:
         head = V4_HEAD.pack(
             size, magic, crc, queue_id, flag, queue_offset, physical_offset, sys_flag, born_ms, born, store_ms, store,

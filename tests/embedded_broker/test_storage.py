@@ -14,7 +14,12 @@ from mqctl.store.directory import StoreDirectory
 from mqctl.store.verify import verify
 
 NOW_MS = 1_795_218_000_000
-SMALL = StoreSettings(mapped_file_size_commit_log=16_384, mapped_file_size_consume_queue=2_000)
+SMALL = StoreSettings(
+    mapped_file_size_commit_log=16_384,
+    mapped_file_size_consume_queue=2_000,
+    max_hash_slot_num=50,
+    max_index_num=200,
+)
 
 
 def opened(root: Path, clock: VirtualClock | None = None, settings: StoreSettings = SMALL) -> Storage:
@@ -23,12 +28,14 @@ def opened(root: Path, clock: VirtualClock | None = None, settings: StoreSetting
     return storage
 
 
-def put(storage: Storage, body: bytes = b"hello", topic: str = "TopicTest", queue_id: int = 0) -> Appended:
+def put(
+    storage: Storage, body: bytes = b"hello", topic: str = "TopicTest", queue_id: int = 0, key: str = "k1"
+) -> Appended:
     return storage.append(
         topic,
         queue_id,
         body=body,
-        properties="TAGS\x01TagA\x02KEYS\x01k1",
+        properties=f"TAGS\x01TagA\x02KEYS\x01{key}",
         born_host="192.0.2.2:40001",
         store_host="127.0.0.1:10911",
         born_ms=NOW_MS - 3,
@@ -84,3 +91,32 @@ def test_a_full_disk_is_an_error_and_then_over(tmp_path: Path) -> None:
     report = verify(StoreDirectory.open(tmp_path))
     assert report.record_count == 2
     assert not [damage for damage in report.damages if damage.file.startswith("commitlog")]
+
+
+def test_messages_are_found_by_key_over_many_index_files(tmp_path: Path) -> None:
+    clock = VirtualClock(NOW_MS)
+    storage = opened(tmp_path, clock)
+    placed = []
+    for number in range(500):
+        clock.advance(100)
+        placed.append(put(storage, body=b"%d" % number, key=f"a{number % 7} b{number}"))
+    far_ms = 1 << 62
+    (record,) = storage.find_by_key("TopicTest", "b123", 0, far_ms, 64).records
+    assert decode_message(record).body == b"123"
+    newest = [decode_message(record).body for record in storage.find_by_key("TopicTest", "a3", 0, far_ms, 3).records]
+    assert newest == [b"479", b"486", b"493"]
+    early = storage.find_by_key("TopicTest", "a0", 0, NOW_MS + 2_000, 64)
+    assert [decode_message(record).body for record in early.records] == [b"0", b"7", b"14"]
+    assert early.index_physical_offset == placed[-1].physical_offset
+    assert early.index_ms == placed[-1].store_ms
+    assert storage.find_by_key("TopicTest", "absent", 0, far_ms, 64).records == []
+    storage.close()
+    store = StoreDirectory.open(tmp_path)
+    assert len(store.index_files()) == 6
+    for file in store.index_files():
+        assert file.slot_table_size == 50
+    offsets = [int(offset) for file in store.index_files() for offset in file.lookup("TopicTest", "a5")]
+    assert sorted(offsets) == [one.physical_offset for one in placed[5::7]]
+    report = verify(store)
+    assert [damage for damage in report.damages if damage.file != "config"] == []
+    assert report.index_entries == 1_000

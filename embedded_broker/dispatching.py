@@ -1,0 +1,122 @@
+"""From stored records to what finds them: queue entries, index entries, and those who wait for new messages.
+
+A real broker's dispatcher follows its commit log a millisecond behind. Here a record is in its queue as soon as it is
+stored, but the entries reach their files a moment later, many at once; what a kill takes away, recovery dispatches
+again. Source: `DefaultMessageStore.doDispatch` and its dispatchers, 4.9.8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from embedded_broker.clock import Clock
+from mqctl.model.delay_level import DelayLevelTable
+from mqctl.model.message import SYSFLAG_ROLLBACK, SYSFLAG_TRANSACTION_MASK
+from mqctl.store.dispatch_rules import index_keys, is_consumable, tags_code
+from mqctl.store.index_writer import IndexFiles, Keyed
+from mqctl.store.queue_writer import ConsumeQueues, QueueWriter
+from mqctl.store.record_writer import StoredRecord
+
+_MOST_PENDING = 1_024
+
+
+class Dispatched(NamedTuple):
+    """A queue entry that can be read now."""
+
+    topic: str
+    queue_id: int
+    queue_offset: int
+    tags_code: int
+    store_ms: int
+    physical_offset: int
+    size_bytes: int
+
+
+Listener = Callable[[Dispatched], object]
+
+
+class RecordDispatcher:
+    """Puts records into their consume queues and the index.
+
+    Attributes:
+        levels: the delay level table, which gives due times to messages that wait.
+        newest_ms: store time of the newest record seen.
+    """
+
+    def __init__(
+        self,
+        queues: ConsumeQueues,
+        index: IndexFiles | None,
+        clock: Clock,
+        levels: DelayLevelTable,
+    ) -> None:
+        self.levels = levels
+        self.newest_ms = 0
+        self._queues = queues
+        self._index = index
+        self._clock = clock
+        self._to_index: list[tuple[str, str, int, int]] = []
+        self._pending = 0
+        self._listeners: list[Listener] = []
+        self._topic_listeners: dict[str, Listener] = {}
+
+    def on_dispatch(self, listener: Listener, *, topic: str | None = None) -> None:
+        """Has `listener` called for every queue entry that becomes readable, of all topics or of one.
+
+        It is called while the message is being appended, so it had better be quick. One topic has one listener.
+        """
+        if topic is None:
+            self._listeners.append(listener)
+        else:
+            self._topic_listeners[topic] = listener
+
+    def new(self, queue: QueueWriter, entry: Dispatched, properties: str, sys_flag: int) -> None:
+        """Takes a record that was just appended."""
+        self.newest_ms = entry.store_ms
+        self._pending += 1
+        if self._index is not None and sys_flag & SYSFLAG_TRANSACTION_MASK != SYSFLAG_ROLLBACK:
+            self._to_index.append((entry.topic, properties, entry.physical_offset, entry.store_ms))
+        if not is_consumable(sys_flag):
+            return
+        self._queues.put(queue, entry.physical_offset, entry.size_bytes, entry.tags_code, entry.queue_offset)
+        for listener in self._listeners:
+            listener(entry)
+        if self._topic_listeners:
+            own = self._topic_listeners.get(entry.topic)
+            if own is not None:
+                own(entry)
+
+    def again(self, record: StoredRecord) -> bool:
+        """Takes a record that recovery found; tells whether it was new to its queue. Raises StorageError."""
+        self.newest_ms = max(self.newest_ms, record.store_ms)
+        self.make_room()
+        self._pending += 1
+        if self._index is not None and record.sys_flag & SYSFLAG_TRANSACTION_MASK != SYSFLAG_ROLLBACK:
+            self._to_index.append((record.topic, record.properties, record.physical_offset, record.store_ms))
+        if not is_consumable(record.sys_flag):
+            return False
+        queue = self._queues.queue(record.topic, record.queue_id)
+        code = tags_code(record.topic, record.properties, record.store_ms, self.levels)
+        return self._queues.put(queue, record.physical_offset, record.size_bytes, code, record.queue_offset)
+
+    def make_room(self) -> None:
+        """Writes pending entries out when there are many. Raises DiskFullError, StorageError."""
+        if self._pending >= _MOST_PENDING:
+            self.write_out()
+
+    def write_out(self) -> None:
+        """Writes pending entries to their files; those that cannot be written stay pending.
+
+        Raises:
+            DiskFullError, StorageError: the operating system refuses.
+        """
+        self._queues.write_out()
+        if self._to_index and self._index is not None:
+            keyed = [
+                Keyed(topic, index_keys(properties), physical_offset, store_ms)
+                for topic, properties, physical_offset, store_ms in self._to_index
+            ]
+            self._index.put(keyed, self._clock.now_ms())
+            self._to_index.clear()
+        self._pending = 0

@@ -1,0 +1,252 @@
+"""Writing and asking index files: hash chains from a key to the records that bear it.
+
+Entries of many messages are written together: first the entries, then the header, then the slots that lead to them, so
+that a reader never follows a slot to an entry that is not there. Source: `IndexService`, `IndexFile`, `IndexHeader` of
+4.9.8.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from struct import Struct
+from typing import NamedTuple
+
+from mqctl.model.java_hash import java_string_hash
+from mqctl.store.disk import Disk
+from mqctl.store.layouts import (
+    INDEX_ENTRIES,
+    INDEX_ENTRY_BYTES,
+    INDEX_HEADER,
+    INDEX_HEADER_BYTES,
+    INDEX_SLOTS,
+)
+
+_ENTRY = Struct(">iqii")
+_SLOT = Struct(">i")
+_SLOT_BYTES = 4
+_INT_MAX = (1 << 31) - 1
+_NAME_DIGITS = 17
+
+
+class Keyed(NamedTuple):
+    """A record that is to be found by some keys."""
+
+    topic: str
+    keys: list[str]
+    physical_offset: int
+    store_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """Counters of an index file, as in its first 40 bytes; `count` is one above the number of entries."""
+
+    begin_ms: int = 0
+    end_ms: int = 0
+    begin_physical: int = 0
+    end_physical: int = 0
+    used_slots: int = 0
+    count: int = 1
+
+    def pack(self) -> bytes:
+        return INDEX_HEADER.pack(
+            self.begin_ms, self.end_ms, self.begin_physical, self.end_physical, self.used_slots, self.count
+        )
+
+
+class IndexFiles:
+    """The index of one store.
+
+    Attributes:
+        files: headers by path, oldest file first.
+        full_ms: end time of the newest full file; it goes into the checkpoint.
+    """
+
+    def __init__(self, directory: str, disk: Disk, *, slots: int = INDEX_SLOTS, entries: int = INDEX_ENTRIES) -> None:
+        self.files: dict[str, Header] = {}
+        self.full_ms = 0
+        self._directory = directory
+        self._disk = disk
+        self._slots = slots
+        self._entries = entries
+
+    @property
+    def last(self) -> Header:
+        """Header of the newest file."""
+        return next(reversed(self.files.values()), Header())
+
+    def load(self, *, trusted_ms: int | None) -> None:
+        """Finds the files; those that end after `trusted_ms` (the checkpoint's index time, after a crash) go.
+
+        Raises:
+            StorageError: a file cannot be read or deleted.
+        """
+        for name in _names(self._directory):
+            path = f"{self._directory}/{name}"
+            data = self._disk.read(path, INDEX_HEADER_BYTES, 0)
+            if len(data) < INDEX_HEADER_BYTES:
+                self._disk.delete(path)
+                continue
+            header = Header(*INDEX_HEADER.unpack(data))
+            if trusted_ms is not None and header.end_ms > trusted_ms:
+                self._disk.delete(path)
+            else:
+                self.files[path] = header if header.count > 0 else replace(header, count=1)
+
+    def put(self, records: Iterable[Keyed], now_ms: int) -> None:
+        """Indexes records in the order of the log; what is indexed already is passed over.
+
+        Args:
+            now_ms: names the file that may have to be created.
+
+        Raises:
+            DiskFullError, StorageError: the records at hand were not indexed; the same call may be repeated.
+        """
+        pending = [
+            (key_hash(record.topic, key), record.physical_offset, record.store_ms)
+            for record in records
+            if record.physical_offset >= self.last.end_physical
+            for key in record.keys
+        ]
+        while pending:
+            path, header = self._writable(now_ms)
+            done = self._append(path, header, pending)
+            del pending[:done]
+
+    def _writable(self, now_ms: int) -> tuple[str, Header]:
+        if self.files:
+            path, header = next(reversed(self.files.items()))
+            if header.count < self._entries:
+                return path, header
+            now_ms = max(now_ms, _created_ms(path) + 1)
+        else:
+            header = Header()
+        stamp = datetime.fromtimestamp(now_ms // 1_000)  # noqa: DTZ006 - names are in the broker's local time
+        path = f"{self._directory}/{stamp:%Y%m%d%H%M%S}{now_ms % 1_000:03d}"
+        size = INDEX_HEADER_BYTES + _SLOT_BYTES * self._slots + INDEX_ENTRY_BYTES * self._entries
+        self._disk.create(path, size)
+        fresh = Header(header.end_ms, header.end_ms, header.end_physical, header.end_physical)
+        self.files[path] = fresh
+        return path, fresh
+
+    def _append(self, path: str, header: Header, pending: list[tuple[int, int, int]]) -> int:
+        """Writes as many entries as the file takes and returns their number."""
+        batch = pending[: self._entries - header.count]
+        begin_ms = header.begin_ms
+        slots: dict[int, int] = {}
+        used = header.used_slots
+        rows: list[bytes] = []
+        for number, (code, physical_offset, store_ms) in enumerate(batch, start=header.count):
+            slot = code % self._slots
+            previous = slots.get(slot)
+            if previous is None:
+                previous = self._slot(path, slot, header.count)
+            used += previous == 0
+            seconds = min(max(0, (store_ms - begin_ms) // 1_000), _INT_MAX) if begin_ms > 0 else 0
+            rows.append(_ENTRY.pack(code, physical_offset, seconds, previous))
+            slots[slot] = number
+            if number == 1:
+                begin_ms = store_ms
+        _, last_physical, last_ms = batch[-1]
+        first = header.count == 1
+        fresh = Header(
+            batch[0][2] if first else header.begin_ms,
+            last_ms,
+            batch[0][1] if first else header.begin_physical,
+            last_physical,
+            used,
+            header.count + len(batch),
+        )
+        self._disk.write(path, b"".join(rows), self._entry_at(header.count))
+        self._disk.write(path, fresh.pack(), 0)
+        for slot, number in slots.items():
+            self._disk.write(path, _SLOT.pack(number), INDEX_HEADER_BYTES + _SLOT_BYTES * slot)
+        self.files[path] = fresh
+        if fresh.count >= self._entries:
+            self._disk.sync(path)
+            self.full_ms = fresh.end_ms
+        return len(batch)
+
+    def _slot(self, path: str, slot: int, count: int) -> int:
+        """Reads the newest entry of a slot; entries of an attempt that failed halfway are passed over."""
+        (number,) = _SLOT.unpack(self._disk.read(path, _SLOT_BYTES, INDEX_HEADER_BYTES + _SLOT_BYTES * slot))
+        while number >= count:
+            number = self._entry(path, number)[3]
+        return max(0, int(number))
+
+    def _entry_at(self, number: int) -> int:
+        return INDEX_HEADER_BYTES + _SLOT_BYTES * self._slots + INDEX_ENTRY_BYTES * number
+
+    def _entry(self, path: str, number: int) -> tuple[int, int, int, int]:
+        return _ENTRY.unpack(self._disk.read(path, INDEX_ENTRY_BYTES, self._entry_at(number)))
+
+    def find(self, topic: str, key: str, begin_ms: int, end_ms: int, limit: int) -> list[int]:
+        """Returns up to `limit` physical offsets of records that may bear `key`, ascending.
+
+        Newest files are asked first. Keys of equal hash are not told apart.
+
+        Raises:
+            StorageError: a file cannot be read.
+        """
+        code = key_hash(topic, key)
+        found: list[int] = []
+        for path, header in reversed(self.files.items()):
+            if header.count > 1 and header.begin_ms <= end_ms and header.end_ms >= begin_ms:
+                for physical_offset in self._chain(path, header, code, begin_ms, end_ms):
+                    if len(found) >= limit:
+                        break
+                    found.append(physical_offset)
+            if header.begin_ms < begin_ms or len(found) >= limit:
+                break
+        return sorted(set(found))
+
+    def _chain(self, path: str, header: Header, code: int, begin_ms: int, end_ms: int) -> Iterator[int]:
+        number = self._slot(path, code % self._slots, header.count)
+        while number > 0:
+            entry_code, physical_offset, seconds, previous = self._entry(path, number)
+            stored_ms = header.begin_ms + seconds * 1_000
+            if seconds < 0:
+                return
+            if entry_code == code and begin_ms <= stored_ms <= end_ms:
+                yield physical_offset
+            if previous >= number or stored_ms < begin_ms:
+                return
+            number = previous
+
+    def drop_before(self, log_min: int) -> int:
+        """Deletes files whose records the log has no more, never the last one; returns how many.
+
+        Raises:
+            StorageError: a file cannot be deleted.
+        """
+        dropped = 0
+        for path, header in list(self.files.items())[:-1]:
+            if header.end_physical >= log_min:
+                break
+            self._disk.delete(path)
+            del self.files[path]
+            dropped += 1
+        return dropped
+
+
+def key_hash(topic: str, key: str) -> int:
+    """Hash under which `key` of `topic` is indexed: the absolute Java hash of `topic#key`, 0 where that overflows."""
+    value = abs(java_string_hash(f"{topic}#{key}"))
+    return 0 if value == 1 << 31 else value
+
+
+def _names(directory: str) -> list[str]:
+    try:
+        with os.scandir(directory) as entries:
+            return sorted(entry.name for entry in entries if len(entry.name) == _NAME_DIGITS and entry.name.isdigit())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _created_ms(path: str) -> int:
+    name = path[-_NAME_DIGITS:]
+    moment = datetime.strptime(name[:-3], "%Y%m%d%H%M%S")  # noqa: DTZ007 - names are in the broker's local time
+    return int(moment.timestamp()) * 1_000 + int(name[-3:])
