@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +18,7 @@ from embedded_broker.pull_holds import PullHolds
 from embedded_broker.registration import Registration
 from embedded_broker.registry import BROKER, Handler, handlers_of
 from embedded_broker.release import FURTHER_READING, Release
+from embedded_broker.schedule import DelaySchedule
 from embedded_broker.server import Limits, Listener, PortError
 from embedded_broker.settings import BrokerSettings
 from embedded_broker.stats import Stats
@@ -65,8 +67,16 @@ class Broker:
         self.clients = Clients(clock, self.notify_members)
         self.locks = QueueLocks(clock)
         self.stats = Stats(clock, settings.broker_cluster_name)
-        self.max_delay_level = DelayLevelTable.parse(settings.message_delay_level).max_level
-        self.storage = Storage(directory, settings.store_settings(long_topics=release.five), clock)
+        levels = DelayLevelTable.parse(settings.message_delay_level)
+        self.max_delay_level = levels.max_level
+        self.storage = Storage(
+            directory,
+            settings.store_settings(long_topics=release.five),
+            clock,
+            levels=levels,
+            defer=asyncio.get_running_loop().call_soon,
+        )
+        self.schedule = DelaySchedule(self.storage, levels, clock, release, config)
         self.pull_holds = PullHolds(clock, self.storage.max_offset)
         self.storage.on_dispatch(self.pull_holds.arrived)
         self.send_ext = {"MSG_REGION": settings.region_id, "TRACE_ON": "true" if settings.trace_on else "false"}
@@ -116,6 +126,7 @@ class Broker:
     async def start(self, host: str = "127.0.0.1", port: int = 0) -> None:
         """Recovers the store, listens, registers with the name servers. Raises PortError, StorageError."""
         self.storage.open()
+        self.schedule.load()
         await self._listen(host, port)
         self.settings.listen_port = self._main.port
         self.address = f"{self.settings.broker_ip1}:{self._main.port}"
@@ -133,6 +144,7 @@ class Broker:
             self.topics,
             ha_address=f"{self.settings.broker_ip2}:{self._main.port + 1}",
         )
+        self.schedule.start()
         await self.registration.start()
 
     async def _listen(self, host: str, port: int) -> None:
@@ -158,6 +170,7 @@ class Broker:
         for file in (self.topics.file, self.groups.file, self.offsets.file):
             file.mark()
             file.write()
+        self.schedule.stop()
         self.storage.close()
 
     async def kill(self) -> None:
@@ -169,6 +182,7 @@ class Broker:
             await self.registration.stop(abort=True)
         await self._fast.close(abort=True)
         await self._main.close(abort=True)
+        self.schedule.abandon()
         self.storage.abandon()
 
     def _stop_timers(self) -> None:

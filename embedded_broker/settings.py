@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
-from embedded_broker.storage_settings import StoreSettings
+from embedded_broker.storage_settings import ASYNC_FLUSH, StoreSettings
 from mqctl.model.delay_level import DEFAULT_LEVELS
 from mqctl.protocol.declared import camel_case
 
+_STORE = StoreSettings()
 _WIRE_NAMES = {"broker_ip1": "brokerIP1", "broker_ip2": "brokerIP2"}
 
 
@@ -57,17 +58,20 @@ class BrokerSettings:
     register_broker_timeout_mills: int = 6_000
     flush_consumer_offset_interval: int = 5_000
 
-    flush_disk_type: str = "ASYNC_FLUSH"
-    mapped_file_size_commit_log: int = 1024 * 1024 * 1024
+    flush_disk_type: str = ASYNC_FLUSH
+    mapped_file_size_commit_log: int = _STORE.mapped_file_size_commit_log
+    mapped_file_size_consume_queue: int = _STORE.mapped_file_size_consume_queue
+    flush_interval_commit_log: int = _STORE.flush_interval_commit_log
+    flush_consume_queue_thorough_interval: int = _STORE.flush_consume_queue_thorough_interval
+    message_index_enable: bool = True
+    max_hash_slot_num: int = _STORE.max_hash_slot_num
+    max_index_num: int = _STORE.max_index_num
 
     def store_settings(self, *, long_topics: bool) -> StoreSettings:
         """Returns the part that the store needs."""
-        return StoreSettings(
-            mapped_file_size_commit_log=self.mapped_file_size_commit_log,
-            flush_disk_type=self.flush_disk_type,
-            max_message_size=self.max_message_size,
-            long_topics=long_topics,
-        )
+        own = {item.name for item in fields(self)}
+        shared = {item.name: getattr(self, item.name) for item in fields(StoreSettings) if item.name in own}
+        return StoreSettings(**shared, long_topics=long_topics)
 
     def properties(self) -> dict[str, str]:
         """Returns all settings as text by wire name."""

@@ -6,6 +6,7 @@ from embedded_broker.broker import Broker
 from embedded_broker.put import Incoming, Refusal, property_of, put, put_batch, stored_properties, with_properties
 from embedded_broker.registry import Call, handles
 from embedded_broker.sends import check_message, checked_topic, chosen_queue, is_exhausted
+from embedded_broker.storage_settings import SYNC_FLUSH
 from mqctl.errors import StorageError
 from mqctl.model.names import RETRY_PREFIX, dlq_topic
 from mqctl.protocol.codes import ResponseCode
@@ -20,7 +21,7 @@ _SUPPORT = "partial: half messages are refused as with rejectTransactionMessage,
 
 
 @handles(SendMessage, SendMessageV2, SendBatchMessage, support=_SUPPORT)
-def send_message(broker: Broker, request: SendMessage, call: Call) -> RemotingCommand:
+def send_message(broker: Broker, request: SendMessage, call: Call) -> RemotingCommand | None:
     try:
         reply = _batch(broker, request, call) if request.batch else _single(broker, request, call)
     except Refusal as refusal:
@@ -33,7 +34,15 @@ def send_message(broker: Broker, request: SendMessage, call: Call) -> RemotingCo
     except StorageError as error:
         broker.stats.put_failed += 1
         return _refused(broker, call, ResponseCode.SYSTEM_ERROR, str(error))
-    return call.answer(reply=reply)
+    answer = call.answer(reply=reply)
+    if broker.settings.flush_disk_type != SYNC_FLUSH or property_of(request.properties or "", "WAIT") == "false":
+        return answer
+    broker.storage.when_durable(lambda failure: call.respond(answer if failure is None else _unflushed(call, reply)))
+    return None
+
+
+def _unflushed(call: Call, reply: SendMessageReply) -> RemotingCommand:
+    return call.answer(ResponseCode.FLUSH_DISK_TIMEOUT, reply=reply)
 
 
 def _refused(broker: Broker, call: Call, code: ResponseCode, remark: str) -> RemotingCommand:

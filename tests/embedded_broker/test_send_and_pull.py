@@ -10,6 +10,7 @@ from mqctl.protocol.message_batch import BatchElement, encode_batch
 from mqctl.protocol.message_id import OffsetId
 from mqctl.protocol.message_record import decode_messages
 from mqctl.protocol.requests_client import (
+    ConsumerSendMsgBack,
     GetEarliestMsgStoretime,
     GetMaxOffset,
     GetMinOffset,
@@ -199,3 +200,39 @@ def test_ends_and_times_of_a_queue(broker: Peer) -> None:
     far = SearchOffset(topic="T", queue_id=0, timestamp=first.store_time_ms + 86_400_000)
     assert broker.call(far).ext("offset") == "2"
     assert broker.call(SearchOffset(topic="T", queue_id=0, timestamp=0)).ext("offset") == "0"
+
+
+def test_a_delayed_message_arrives_when_it_is_due() -> None:
+    with EmbeddedCluster(virtual_time=True) as cluster, Peer(cluster.broker().address) as peer:
+        answer = peer.call(send("T", queue_id=1, properties={"DELAY": "5"}), b"late")
+        assert (answer.ext("queueId"), answer.ext("queueOffset")) == ("1", "0")
+        waiting = peer.post(pull("T", 0, queue_id=1, wait_ms=120_000))
+        peer.call(GetMaxOffset(topic="T", queue_id=1))
+        cluster.advance(59_000)
+        assert peer.call(GetMaxOffset(topic="T", queue_id=1)).ext("offset") == "0"
+        cluster.advance(2_000)
+        (message,) = decode_messages(peer.answer_to(waiting).body)
+        assert message.body == b"late"
+        assert message.properties["REAL_TOPIC"] == "T"
+
+
+def test_a_retry_comes_back_after_its_level() -> None:
+    with EmbeddedCluster(virtual_time=True) as cluster, Peer(cluster.broker().address) as peer:
+        peer.call(send("T", properties={"TAGS": "A"}), b"x")
+        (message,) = decode_messages(peer.call(pull("T", 0)).body)
+        back = ConsumerSendMsgBack(offset=message.physical_offset, group="GC", delay_level=0)
+        assert peer.call(back).code == 0
+        cluster.advance(12_000)
+        (retry,) = decode_messages(peer.call(pull("%RETRY%GC", 0)).body)
+        assert (retry.body, retry.reconsume_times, retry.properties["RETRY_TOPIC"]) == (b"x", 1, "T")
+
+
+def test_with_sync_flush_the_answer_waits_for_the_disk() -> None:
+    with EmbeddedCluster(settings={"flushDiskType": "SYNC_FLUSH"}) as cluster:
+        with Peer(cluster.broker().address) as peer:
+            posted = [peer.post(send("T"), b"x") for _ in range(20)]
+            assert [peer.answer_to(opaque).ext("queueOffset") for opaque in posted] == [str(n) for n in range(20)]
+        cluster.broker().kill()
+        cluster.broker().start()
+        with Peer(cluster.broker().address) as peer:
+            assert peer.call(GetMaxOffset(topic="T", queue_id=0)).ext("offset") == "20"
