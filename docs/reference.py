@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from docs.schemas import SCHEMAS
+from docs.support import support
 from mqctl.cli import catalog
 from mqctl.cli.completion_scripts import FILE_NAMES, script
 from mqctl.diagnosis import RULES
@@ -44,6 +45,7 @@ def files() -> dict[str, str]:
         "docs/commands.md": commands(),
         "docs/exit-codes.md": exit_codes(),
         "docs/rules.md": rules(),
+        "embedded_broker/SUPPORT.md": support(),
         **{f"docs/schemas/{name.replace('/', '-')}.json": schema(name) for name in SCHEMAS},
         **{f"completions/{name}": script(shell) for shell, name in FILE_NAMES.items()},
     }

@@ -16,7 +16,7 @@ from embedded_broker.locks import QueueLocks
 from embedded_broker.offsets import ConsumerOffsets
 from embedded_broker.pull_holds import PullHolds
 from embedded_broker.registration import Registration
-from embedded_broker.registry import BROKER, Handler, handlers_of
+from embedded_broker.registry import BROKER, Handler, handlers_of, sends
 from embedded_broker.release import FURTHER_READING, Release
 from embedded_broker.schedule import DelaySchedule
 from embedded_broker.server import Limits, Listener, PortError
@@ -34,6 +34,8 @@ log = logging.getLogger("embedded_broker")
 _FAST_PORT_DISTANCE = 2
 _PORT_ATTEMPTS = 20
 _FIRST_OFFSET_FLUSH_MS = 10_000
+
+sends(NotifyConsumerIdsChanged)
 
 
 class Broker:
@@ -82,7 +84,7 @@ class Broker:
         self.send_ext = {"MSG_REGION": settings.region_id, "TRACE_ON": "true" if settings.trace_on else "false"}
         self._offset_id_host = ""
         self.registration: Registration | None = None
-        handlers = handlers_of(BROKER)
+        handlers = handlers_of(BROKER, release)
         self._main = self._listener(handlers, limits or Limits())
         fast = {code: handler for code, handler in handlers.items() if code != RequestCode.PULL_MESSAGE}
         self._fast = self._listener(fast, limits or Limits())

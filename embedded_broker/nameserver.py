@@ -58,7 +58,7 @@ class NameServer:
         service = Dispatcher(
             self,
             name,
-            handlers_of(NAMESRV),
+            handlers_of(NAMESRV, release),
             clock=clock,
             release=release,
             control=control,

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from embedded_broker.broker import Broker
     from embedded_broker.storage import Appended
 
-_TAGS, _WAIT, _CLUSTER, _DELAY = f"TAGS{NV}", f"WAIT{NV}", f"CLUSTER{NV}", f"DELAY{NV}"
+WAIT = "WAIT"
+_TAGS, _WAIT, _CLUSTER, _DELAY = f"TAGS{NV}", f"{WAIT}{NV}", f"CLUSTER{NV}", f"DELAY{NV}"
 _TRANSACTION_BITS = 0xC
 _COMMITTED = 0x8
 
@@ -146,6 +147,12 @@ def with_properties(properties: str, changes: dict[str, str]) -> str:
     """Returns property text with some properties set."""
     kept = [item for item in properties.split(SEP) if item and item.partition(NV)[0] not in changes]
     return SEP.join([*kept, *[f"{name}{NV}{value}" for name, value in changes.items()]])
+
+
+def without_property(properties: str, name: str) -> str:
+    """Returns property text without one property."""
+    start = name + NV
+    return SEP.join([item for item in properties.split(SEP) if item and not item.startswith(start)])
 
 
 def stored_properties(properties: str, cluster: str) -> str:

@@ -13,6 +13,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any, TypeVar
 
+from embedded_broker.release import Release
 from embedded_broker.server import Connection
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.frame import RemotingCommand
@@ -78,6 +79,7 @@ class Handler:
     fast: bool
 
 
+_GONE_IN_FIVE = frozenset({50, 51, 52, 53, 54})
 _HANDLERS: dict[str, dict[int, Handler]] = {BROKER: {}, NAMESRV: {}}
 
 
@@ -108,9 +110,34 @@ def handles(
     return register
 
 
-def handlers_of(role: str) -> Mapping[int, Handler]:
-    """Returns the handlers of `broker` or `namesrv` by request code; imports all of them at its first call."""
+def handlers_of(role: str, release: Release | None = None) -> Mapping[int, Handler]:
+    """Returns the handlers of `broker` or `namesrv` by request code; imports all of them at its first call.
+
+    Args:
+        release: leaves out the codes that this release does not have.
+    """
     package = import_module("embedded_broker.handlers")
     for module in iter_modules(package.__path__):
         import_module(f"embedded_broker.handlers.{module.name}")
-    return _HANDLERS[role]
+    table = _HANDLERS[role]
+    if release is None:
+        return table
+    return {code: handler for code, handler in table.items() if _is_in(release, code, handler.request.since)}
+
+
+def _is_in(release: Release, code: int, since: str) -> bool:
+    return code not in _GONE_IN_FIVE if release.five else not since.startswith("5.")
+
+
+_CALLBACKS: set[int] = set()
+
+
+def sends(*requests: type[Request]) -> None:
+    """Declares that the broker itself sends these requests to clients; the list of what is supported tells."""
+    _CALLBACKS.update(request.code for request in requests)
+
+
+def callbacks() -> frozenset[int]:
+    """Returns the codes of the requests that the broker sends to clients."""
+    handlers_of(BROKER)
+    return frozenset(_CALLBACKS)

@@ -124,9 +124,7 @@ def query_data_version(server: NameServer, request: QueryDataVersion, call: Call
 
 
 @handles(BrokerHeartbeat, role=NAMESRV)
-def broker_heartbeat(server: NameServer, request: BrokerHeartbeat, call: Call) -> RemotingCommand | None:
-    if not server.release.five:
-        return None  # a 4.x name server has no such code, and says nothing
+def broker_heartbeat(server: NameServer, request: BrokerHeartbeat, call: Call) -> RemotingCommand:
     live = server.routes.live.get(request.broker_addr)
     if live is not None:
         live.seen_ms = server.clock.now_ms()

@@ -49,8 +49,6 @@ def delete_topic(server: NameServer, request: DeleteTopicFromNamesrv, call: Call
 
 
 @handles(RegisterTopic, role=NAMESRV)
-def register_topic(server: NameServer, request: RegisterTopic, call: Call) -> RemotingCommand | None:
-    if not server.release.five:
-        return None  # a 4.x name server has no such code, and says nothing
+def register_topic(server: NameServer, request: RegisterTopic, call: Call) -> RemotingCommand:
     server.routes.put_queues(request.topic, TopicRoute.from_bytes(call.command.body).queue_datas)
     return call.answer()

@@ -7,12 +7,16 @@ from mqctl.model.queue import MessageQueue
 from mqctl.protocol.bodies_client import ClientConfigCheck, ConsumerIds, LockedQueues, LockRequest, SubscriptionData
 from mqctl.protocol.bodies_cluster import TopicRoute
 from mqctl.protocol.codes import RequestCode, ResponseCode
+from mqctl.protocol.frame import encode
 from mqctl.protocol.message_record import decode_messages
 from mqctl.protocol.requests_client import (
     CheckClientConfig,
     ConsumerSendMsgBack,
+    EndTransaction,
     GetConsumerListByGroup,
     LockBatchMq,
+    SendMessageV2,
+    SendReplyMessageV2,
     UnlockBatchMq,
     UnregisterClient,
     UpdateConsumerOffset,
@@ -151,3 +155,31 @@ def test_five_looks_before_it_commits() -> None:
         assert peer.call(missing).code == ResponseCode.TOPIC_NOT_EXIST
         wrong = UpdateConsumerOffset(consumer_group="GC", topic="T", queue_id=9, commit_offset=1)
         assert peer.call(wrong).code == ResponseCode.INVALID_PARAMETER
+
+
+def reply_to(client_id: str) -> SendReplyMessageV2:
+    values = {item.name: getattr(send("DefaultCluster_REPLY_TOPIC"), item.name) for item in SendMessageV2.fields()}
+    values["properties"] = f"REPLY_TO_CLIENT\x01{client_id}\x02CORRELATION_ID\x01c1\x02WAIT\x01true"
+    return SendReplyMessageV2(**values)
+
+
+def test_a_reply_is_handed_to_the_client_that_asked(cluster: EmbeddedCluster, broker: Peer) -> None:
+    heartbeat(broker, "asker")
+    with Peer(cluster.broker().address) as replier:
+        posted = replier.post(reply_to("asker"), b"answer")
+        pushed = broker.asked(RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT)
+        assert (pushed.body, pushed.ext("bornHost"), pushed.is_oneway) == (b"answer", replier.local, False)
+        assert "CORRELATION_ID\x01c1" in (pushed.ext("properties") or "")
+        broker.socket.sendall(encode(pushed.answer(0)))
+        assert replier.answer_to(posted).code == 0
+        (stored,) = decode_messages(replier.call(pull("DefaultCluster_REPLY_TOPIC", 0)).body)
+        assert stored.properties == {"REPLY_TO_CLIENT": "asker", "CORRELATION_ID": "c1"}
+        missing = replier.call(reply_to("nobody"), b"answer")
+        assert (missing.code, missing.remark) == (1, "push reply message fail, channel of <nobody> not found.")
+
+
+def test_there_is_no_transaction_to_end(broker: Peer) -> None:
+    end = EndTransaction(
+        producer_group="GP", tran_state_table_offset=0, commit_log_offset=0, commit_or_rollback=8, msg_id="x"
+    )
+    assert broker.call(end).code == ResponseCode.SYSTEM_ERROR

@@ -21,6 +21,7 @@ class Peer:
     def __init__(self, address: str, *, serialize_type: SerializeType = SerializeType.JSON, version: int = 409) -> None:
         host, _, port = address.rpartition(":")
         self.socket = socket.create_connection((host, int(port)), timeout=_SECONDS)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.local = "{}:{}".format(*self.socket.getsockname())
         self.serialize_type = serialize_type
         self.version = version

@@ -1,0 +1,101 @@
+"""The answer to a request message: 324 and 325; the broker hands it to the client that asked (326)."""
+
+from __future__ import annotations
+
+from embedded_broker.broker import Broker
+from embedded_broker.put import WAIT, Incoming, Refusal, property_of, put, with_properties, without_property
+from embedded_broker.registry import Call, handles, sends
+from embedded_broker.sends import check_message, checked_topic, chosen_queue
+from mqctl.errors import MqctlError
+from mqctl.protocol.codes import ResponseCode
+from mqctl.protocol.frame import RemotingCommand
+from mqctl.protocol.requests_client import (
+    ReplyMessage,
+    SendMessage,
+    SendMessageReply,
+    SendReplyMessage,
+    SendReplyMessageV2,
+)
+
+_PUSH_TIMEOUT_MS = 10_000
+
+sends(ReplyMessage)
+
+
+@handles(SendReplyMessage, SendReplyMessageV2)
+def send_reply(broker: Broker, request: SendMessage, call: Call) -> RemotingCommand | None:
+    properties = without_property(request.properties or "", WAIT)
+    try:
+        topic = checked_topic(broker, request, call.connection.peer)
+        check_message(broker, call.command.body, properties)
+        queue_id = chosen_queue(request.queue_id, topic)
+        client_id = property_of(properties, "REPLY_TO_CLIENT")
+        if not client_id:
+            raise Refusal(ResponseCode.SYSTEM_ERROR, "reply message properties[REPLY_TO_CLIENT] is null")
+        asker = broker.clients.producer(client_id)
+    except Refusal as refusal:
+        return call.answer(refusal.code, remark=refusal.remark, reply=broker.send_ext)
+    message = Incoming(
+        topic=request.topic,
+        queue_id=queue_id,
+        body=call.command.body,
+        properties=properties,
+        sys_flag=request.sys_flag,
+        flag=request.flag,
+        born_ms=request.born_timestamp,
+        born_host=call.connection.peer,
+        reconsume_times=request.reconsume_times or 0,
+    )
+    if asker is None:
+        return _finish(broker, call, message, f"push reply message fail, channel of <{client_id}> not found.")
+
+    def pushed(answer: RemotingCommand | None) -> None:
+        failed = answer is None or answer.code != ResponseCode.SUCCESS
+        failure = f"push reply message to <{client_id}> fail." if failed else None
+        call.respond(_finish(broker, call, message, failure))
+
+    push = _push(broker, request, message)
+    asker.connection.call(push, _PUSH_TIMEOUT_MS, pushed)
+    return None
+
+
+def _push(broker: Broker, request: SendMessage, message: Incoming) -> RemotingCommand:
+    now_ms = broker.clock.now_ms()
+    header = ReplyMessage(
+        producer_group=request.producer_group,
+        topic=request.topic,
+        default_topic=request.default_topic,
+        default_topic_queue_nums=request.default_topic_queue_nums,
+        queue_id=message.queue_id,
+        sys_flag=request.sys_flag,
+        born_timestamp=request.born_timestamp,
+        flag=request.flag,
+        properties=with_properties(message.properties, {"PUSH_REPLY_TIME": str(now_ms)}),
+        reconsume_times=request.reconsume_times,
+        unit_mode=request.unit_mode,
+        born_host=message.born_host,
+        store_host=broker.address,
+        store_timestamp=now_ms,
+    )
+    return header.command(opaque=0, body=message.body, version=broker.release.ordinal)
+
+
+def _finish(broker: Broker, call: Call, message: Incoming, failure: str | None) -> RemotingCommand:
+    """Stores the reply, where the broker does that, and answers its sender."""
+    msg_id, queue_offset = "0", 0
+    if broker.settings.store_reply_message_enable:
+        try:
+            appended = put(broker, message)
+        except MqctlError as error:
+            failure = failure or f"reply message not stored: {error}"
+        else:
+            msg_id, queue_offset = broker.offset_id(appended.physical_offset), appended.queue_offset
+    where = SendMessageReply(
+        msg_id=msg_id,
+        queue_id=message.queue_id,
+        queue_offset=queue_offset,
+        region=broker.settings.region_id,
+        trace_on=broker.settings.trace_on,
+    )
+    code = ResponseCode.SUCCESS if failure is None else ResponseCode.SYSTEM_ERROR
+    return call.answer(code, remark=failure, reply=where)
