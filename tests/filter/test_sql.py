@@ -137,6 +137,9 @@ def test_evaluation(expression: str, properties: dict[str, str], expected: bool 
         "a = 'open",
         "a CONTAINS b",
         "(" * 500 + "a",
+        "NOT " * 500 + "a",
+        "a" + " = a" * 500,
+        "a" + " IS NULL" * 500,
     ],
 )
 def test_what_a_broker_refuses(expression: str) -> None:
@@ -149,6 +152,10 @@ def test_what_a_broker_refuses(expression: str) -> None:
 def test_what_follows_is_told() -> None:
     assert compile_sql("a LIKE 'x%'").ignored == "LIKE 'x%'"
     assert compile_sql("a = 5 -- fine\n").ignored == ""
+
+
+def test_long_chains_of_conditions_are_fine() -> None:
+    assert compile_sql(" OR ".join(f"a = '{number}'" for number in range(5_000))).matches({"a": "4999"})
 
 
 def test_before_5_1_3_the_new_words_are_names() -> None:
