@@ -104,13 +104,18 @@ class _Parser:
     def _or(self) -> Node:
         terms = [self._and()]
         while self.tokens.take_if("OR"):
-            terms = [*map(self._boolean, terms), self._boolean(self._and())]
+            terms[-1] = self._boolean(terms[-1])
+            terms.append(self._boolean(self._and()))
         return Or(tuple(terms)) if len(terms) > 1 else terms[0]
 
     def _and(self) -> Node:
+        links = self._links
         terms = [self._equality()]
         while self.tokens.take_if("AND"):
-            terms = [*map(self._boolean, terms), self._boolean(self._equality())]
+            self._links = links
+            terms[-1] = self._boolean(terms[-1])
+            terms.append(self._boolean(self._equality()))
+        self._links = links
         return And(tuple(terms)) if len(terms) > 1 else terms[0]
 
     def _equality(self) -> Node:
