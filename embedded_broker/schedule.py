@@ -7,7 +7,6 @@ The due time of an entry is its tags code, so a level is served from its consume
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from pathlib import Path
 
 from embedded_broker.clock import Clock, Handle, Periodic
@@ -19,7 +18,7 @@ from mqctl.errors import MqctlError, StorageError
 from mqctl.model.config_file import ConfigFileState
 from mqctl.model.delay_level import DelayLevelTable
 from mqctl.model.java_hash import java_string_hash
-from mqctl.model.message import DELAY, REAL_QID, REAL_TOPIC, Message
+from mqctl.model.message import REAL_QID, REAL_TOPIC, Message
 from mqctl.model.names import HALF_TOPIC, SCHEDULE_TOPIC
 from mqctl.protocol.message_record import RecordError, decode_message
 from mqctl.store.config_files import DELAY_OFFSETS, delay_offsets, read_config
@@ -36,21 +35,6 @@ _STEPS_PER_VERSION = 200
 
 class UndeliverableError(MqctlError):
     """A waiting message that names no queue to go to; its level stands still, as in 4.9.3 and later."""
-
-
-def divert(
-    topic: str, queue_id: int, properties: Mapping[str, str], levels: DelayLevelTable
-) -> tuple[str, int, dict[str, str]]:
-    """Returns topic, queue id and properties under which a delayed message is stored.
-
-    A level above the table's last counts as the last.
-
-    Args:
-        properties: with DELAY above 0.
-    """
-    level = min(int(properties[DELAY]), levels.max_level)
-    changed = {**properties, DELAY: str(level), REAL_TOPIC: topic, REAL_QID: str(queue_id)}
-    return SCHEDULE_TOPIC, level - 1, changed
 
 
 class _Level:

@@ -18,10 +18,11 @@ from embedded_broker.storage_reader import Boundary, Read, ReadStatus, StoreRead
 from embedded_broker.storage_settings import StoreSettings
 from mqctl.model.delay_level import DEFAULT_TABLE, DelayLevelTable
 from mqctl.model.names import SCHEDULE_TOPIC
-from mqctl.store.checkpoint import parse_checkpoint
+from mqctl.store.checkpoint import Checkpoint, parse_checkpoint
 from mqctl.store.disk import Disk, DiskFullError
 from mqctl.store.dispatch_rules import is_consumable, tags_code
 from mqctl.store.index_writer import IndexFiles
+from mqctl.store.layouts import CHECKPOINT
 from mqctl.store.log_writer import CommitLogWriter
 from mqctl.store.plain_files import read_file
 from mqctl.store.queue_writer import ConsumeQueues
@@ -118,10 +119,16 @@ class Storage:
     # Life
 
     def open(self) -> Recovery:
-        """Recovers what is on disk, reports it, and begins to flush. Raises StorageError."""
+        """Recovers what is on disk, reports it, and begins to flush.
+
+        Raises:
+            ConfigurationError: the files have other sizes than the settings say.
+            StorageError: the operating system refuses.
+        """
         (self.directory / "commitlog").mkdir(parents=True, exist_ok=True)
         checkpoint, abort = self.directory / "checkpoint", self.directory / "abort"
-        times = parse_checkpoint(read_file(checkpoint)) if checkpoint.exists() else None
+        times = _times_in(checkpoint)
+        self.log.check()
         self.queues.load()
         trusted_ms = None if not abort.exists() else times.index_time_ms if times is not None else 0
         self.index.load(trusted_ms=trusted_ms)
@@ -272,3 +279,9 @@ class Storage:
         found = [self.message_at(offset) for offset in self.index.find(topic, key, begin_ms, end_ms, limit)]
         last = self.index.last
         return KeyMatches([record for record in found if record is not None], last.end_ms, last.end_physical)
+
+
+def _times_in(path: Path) -> Checkpoint | None:
+    """Reads the checkpoint; one that its broker did not get to write counts as none."""
+    data = read_file(path) if path.exists() else b""
+    return parse_checkpoint(data) if len(data) >= CHECKPOINT.size else None

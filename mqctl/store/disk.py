@@ -11,7 +11,7 @@ import os
 from collections import OrderedDict
 from pathlib import Path
 
-from mqctl.errors import StorageError
+from mqctl.errors import ConfigurationError, StorageError
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 OPEN_FILES = 256
@@ -65,6 +65,31 @@ class Disk:
                 os.close(descriptor)
         except OSError as error:
             raise _failure(path, error) from error
+
+    def check_size(self, path: str, size_bytes: int, setting: str) -> None:
+        """Makes sure that an existing file has the configured size.
+
+        An empty one was about to be made when the broker died; it gets its size.
+
+        Args:
+            setting: what configures the size, for the error.
+
+        Raises:
+            ConfigurationError: the file was written under another setting; a real broker does not start then, either.
+            DiskFullError, StorageError: the operating system refuses.
+        """
+        try:
+            found = os.fstat(self.descriptor(path)).st_size
+        except OSError as error:
+            raise _failure(path, error) from error
+        if found == 0:
+            self.create(path, size_bytes)
+        elif found != size_bytes:
+            raise ConfigurationError(
+                f"could not open {path}",
+                reason=f"it has {found} bytes, {setting} says {size_bytes}",
+                remedy=f"start with the {setting} that the store was written with",
+            )
 
     def descriptor(self, path: str) -> int:
         """Returns an open descriptor for an existing file, closing the one that was not used for longest.

@@ -74,6 +74,10 @@ class IndexFiles:
         self._entries = entries
 
     @property
+    def _file_bytes(self) -> int:
+        return self._entry_at(self._entries)
+
+    @property
     def last(self) -> Header:
         """Header of the newest file."""
         return next(reversed(self.files.values()), Header())
@@ -86,11 +90,8 @@ class IndexFiles:
         """
         for name in _names(self._directory):
             path = f"{self._directory}/{name}"
-            data = self._disk.read(path, INDEX_HEADER_BYTES, 0)
-            if len(data) < INDEX_HEADER_BYTES:
-                self._disk.delete(path)
-                continue
-            header = Header(*INDEX_HEADER.unpack(data))
+            self._disk.check_size(path, self._file_bytes, "maxHashSlotNum and maxIndexNum")
+            header = Header(*INDEX_HEADER.unpack(self._disk.read(path, INDEX_HEADER_BYTES, 0)))
             if trusted_ms is not None and header.end_ms > trusted_ms:
                 self._disk.delete(path)
             else:
@@ -126,8 +127,7 @@ class IndexFiles:
             header = Header()
         stamp = datetime.fromtimestamp(now_ms // 1_000)  # noqa: DTZ006 - names are in the broker's local time
         path = f"{self._directory}/{stamp:%Y%m%d%H%M%S}{now_ms % 1_000:03d}"
-        size = INDEX_HEADER_BYTES + _SLOT_BYTES * self._slots + INDEX_ENTRY_BYTES * self._entries
-        self._disk.create(path, size)
+        self._disk.create(path, self._file_bytes)
         fresh = Header(header.end_ms, header.end_ms, header.end_physical, header.end_physical)
         self.files[path] = fresh
         return path, fresh

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 
+from mqctl.errors import StorageError
 from mqctl.store.disk import Disk, DiskFullError
 from mqctl.store.layouts import BLANK_BYTES, COMMIT_LOG_FILE_BYTES, FILE_NAME_DIGITS
 from mqctl.store.record_writer import MessageRefused, blank
@@ -41,6 +42,23 @@ class CommitLogWriter:
         self._disk = disk
         self._start = self._limit = -1
         self._path = ""
+
+    def check(self) -> None:
+        """Makes sure that the files have the configured size and follow one another.
+
+        Raises:
+            ConfigurationError: they have another size.
+            StorageError: one is missing between others, or the operating system refuses.
+        """
+        for start in self.starts:
+            self._disk.check_size(self.path(start), self.file_bytes, "mappedFileSizeCommitLog")
+        for expected, start in zip(range(self.min_offset, self.position, self.file_bytes), self.starts, strict=False):
+            if start != expected:
+                raise StorageError(
+                    f"could not open the commit log {self.directory}",
+                    reason=f"the file that starts at {expected} is missing",
+                    remedy="run `mqctl store verify` on the store",
+                )
 
     @property
     def min_offset(self) -> int:

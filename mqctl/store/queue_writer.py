@@ -175,6 +175,8 @@ class ConsumeQueues:
         if not starts:
             return
         queue.first_file = starts[0]
+        for start in starts[-_RECOVERED_FILES:]:
+            self._disk.check_size(self.path(queue, start), self.file_bytes, "mappedFileSizeConsumeQueue")
         end = starts[max(0, len(starts) - _RECOVERED_FILES)]
         for start in starts[-_RECOVERED_FILES:]:
             if start != end:

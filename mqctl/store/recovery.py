@@ -52,6 +52,8 @@ class Recovery:
 class RecordScan:
     """Reads records from a physical offset on until something is none.
 
+    Beyond the broker's own tests, a record must name the offset it stands at, and a topic that can name a directory.
+
     Attributes:
         position: behind the last record (or filler) accepted.
     """
@@ -71,7 +73,7 @@ class RecordScan:
             if len(data) - at < SIZE_AND_MAGIC.size or base + len(data) > file_end or not self._whole(data, at):
                 data, base, at = self._window(file_end), self.position, 0
             record = read_record(data, at, len(data), check_crc=self._check_crc)
-            if record is not None:
+            if record is not None and record.physical_offset == self.position and is_name(record.topic):
                 self.position += record.size_bytes
                 yield record
             elif is_blank(data, at):
@@ -94,6 +96,11 @@ class RecordScan:
             if magic in (MAGIC_V1, MAGIC_V2) and len(data) < size <= file_end - self.position:
                 return self._log.read(self.position, size)
         return data
+
+
+def is_name(topic: str) -> bool:
+    """Whether a topic read from a file can name a directory."""
+    return bool(topic) and "/" not in topic and "\0" not in topic and topic not in (".", "..")
 
 
 def recover(

@@ -9,7 +9,7 @@ import pytest
 
 from embedded_broker.clock import VirtualClock
 from embedded_broker.release import as_version
-from embedded_broker.schedule import DelaySchedule, divert
+from embedded_broker.schedule import DelaySchedule
 from embedded_broker.storage import Storage
 from embedded_broker.storage_settings import StoreSettings
 from mqctl.model.delay_level import DEFAULT_TABLE, DelayLevelTable
@@ -42,9 +42,12 @@ class Running:
         self.schedule.start()
 
     def send(self, level: int, topic: str = "TopicDelay", queue_id: int = 1, body: bytes = b"later") -> None:
-        properties = {"TAGS": "TagD", "WAIT": "true", "DELAY": str(level)}
-        topic, queue_id, properties = divert(topic, queue_id, properties, self.levels)
-        self.put(topic, queue_id, format_properties(properties), body)
+        """Puts a message where the broker puts one with property DELAY."""
+        level = min(level, self.levels.max_level)
+        properties = {
+            "TAGS": "TagD", "WAIT": "true", "DELAY": str(level), "REAL_TOPIC": topic, "REAL_QID": str(queue_id),
+        }  # fmt: skip
+        self.put(SCHEDULE_TOPIC, level - 1, format_properties(properties), body)
 
     def put(self, topic: str, queue_id: int, properties: str, body: bytes = b"later") -> None:
         self.storage.append(

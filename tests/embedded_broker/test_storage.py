@@ -43,6 +43,12 @@ def put(
     )
 
 
+def put_numbered(storage: Storage, number: int) -> Appended:
+    """Appends message `number`; its body says so, its size and queue follow from it."""
+    body = b"%d " % number * (number % 23 + 1)
+    return put(storage, body, queue_id=number % 3, key=f"k{number}")
+
+
 def test_what_was_appended_is_read_and_verifies(tmp_path: Path) -> None:
     storage = opened(tmp_path)
     done = [put(storage, body=b"%d" % number * 50, queue_id=number % 3) for number in range(300)]

@@ -1,0 +1,263 @@
+"""What a start makes of a store that was killed, torn, or written by a real broker."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from embedded_broker.clock import VirtualClock
+from embedded_broker.storage import Appended, Storage
+from embedded_broker.storage_settings import ASYNC_FLUSH, SYNC_FLUSH, StoreSettings
+from mqctl.model.damage import DamageGrade
+from mqctl.protocol.message_record import decode_message
+from mqctl.store.directory import StoreDirectory
+from mqctl.store.verify import verify
+from tests.conftest import REPOSITORY, Outcome
+from tests.embedded_broker.test_storage import NOW_MS, SMALL, opened, put_numbered
+from tests.store.builder import StoreBuilder, message
+
+QUEUES = 3
+BODY_AT = 88
+
+
+def shape_of(store: StoreDirectory) -> StoreSettings:
+    """Settings under which the store at hand was written."""
+    index = store.index_files()[0]
+    queue = next(store.consume_queue(*name) for name in store.queue_ids())
+    assert store.commit_log.file_size_bytes is not None
+    assert queue.file_size_bytes is not None
+    return StoreSettings(
+        mapped_file_size_commit_log=store.commit_log.file_size_bytes,
+        mapped_file_size_consume_queue=queue.file_size_bytes,
+        max_hash_slot_num=index.slot_table_size,
+        max_index_num=index.entry_capacity,
+    )
+
+
+def bodies(storage: Storage) -> list[int]:
+    """The numbers of all messages that can be read, which `put_numbered` wrote."""
+    found = []
+    for queue_id in range(QUEUES):
+        offset = storage.min_offset("TopicTest", queue_id)
+        while offset < storage.max_offset("TopicTest", queue_id):
+            entries = storage.entries("TopicTest", queue_id, offset, 1_000)
+            for number, (physical_offset, size, _) in enumerate(entries):
+                record = storage.message_at(physical_offset)
+                assert record is not None
+                assert len(record) == size
+                decoded = decode_message(record)
+                assert (decoded.queue_id, decoded.queue_offset) == (queue_id, offset + number)
+                found.append(int(decoded.body.split(b" ")[0]))
+            offset += len(entries)
+    return sorted(found)
+
+
+def sound(root: Path) -> bool:
+    report = verify(StoreDirectory.open(root))
+    bad = [damage for damage in report.damages if damage.grade is DamageGrade.DAMAGE]
+    assert bad == []
+    return True
+
+
+# Stores of a real broker
+
+
+def test_a_killed_store_recovers_as_the_real_broker_recovered_it(
+    store_copy: Callable[[str], Path], golden_store: Callable[[str], Path]
+) -> None:
+    root = store_copy("store-killed")
+    real = StoreDirectory.open(golden_store("store-killed-recovered-clean"))
+    storage = Storage(root, shape_of(StoreDirectory.open(root)), VirtualClock(NOW_MS))
+    recovery = storage.open()
+    assert (recovery.clean, recovery.dispatched_count, recovery.log_end) == (False, 1, 231_215)
+    storage.close()
+    ours = StoreDirectory.open(root)
+    assert ours.commit_log.max_offset == 231_215
+    for name in ours.queue_ids():
+        entries, expected = ours.consume_queue(*name).entries(), real.consume_queue(*name).entries()
+        for column in ("physical_offset", "size"):
+            assert np.array_equal(entries[column], expected[column][: len(entries)])
+    assert sum(len(ours.consume_queue(*name).entries()) for name in ours.queue_ids()) == 1_207
+    (index,), (expected_index,) = ours.index_files(), real.index_files()
+    assert np.array_equal(index.entries, expected_index.entries[: len(index.entries)])
+    assert index.header.begin_time_ms == expected_index.header.begin_time_ms
+    assert not ours.abort()
+
+
+@pytest.mark.parametrize("name", ["store-clean", "store-rolled-clean"])
+def test_opening_a_clean_store_changes_no_message(store_copy: Callable[[str], Path], name: str) -> None:
+    root = store_copy(name)
+
+    def contents() -> dict[str, str]:
+        parts = [root / part for part in ("commitlog", "consumequeue", "index")]
+        files = [path for part in parts for path in sorted(part.rglob("*")) if path.is_file()]
+        return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+    before = contents()
+    storage = Storage(root, shape_of(StoreDirectory.open(root)), VirtualClock(NOW_MS))
+    recovery = storage.open()
+    assert recovery.clean
+    assert (recovery.dispatched_count, recovery.cut_bytes, recovery.cut_queue_count) == (0, 0, 0)
+    storage.close()
+    assert contents() == before
+
+
+def test_the_bytes_are_those_of_the_reference_builder(tmp_path: Path) -> None:
+    builder = StoreBuilder(commit_log_file_bytes=16_384, queue_file_entries=100, index_slots=50, index_entries=1_000)
+    clock = VirtualClock(NOW_MS)
+    shape = replace(SMALL, max_index_num=1_000)
+    storage = opened(tmp_path / "ours", clock, shape)
+    for number in range(250):
+        item = message(
+            "TopicA" if number % 5 else "%RETRY%group",
+            number % 2,
+            b"%d " % number * (number % 40),
+            {"TAGS": "TagA", "KEYS": f"k{number}", "UNIQ_KEY": f"{number:032X}"} if number % 3 else {},
+            store_time_ms=NOW_MS + number * 10,
+            born_host="[2001:db8::1]:40001" if number % 7 == 0 else "192.0.2.2:40001",
+        )
+        stored = builder.append(item)
+        text = "\x02".join(f"{name}\x01{value}" for name, value in item.properties.items())
+        appended = storage.append(
+            item.topic,
+            item.queue_id,
+            body=item.body,
+            properties=text,
+            born_host=item.born_host,
+            store_host=item.store_host,
+            born_ms=item.born_time_ms,
+            tags_code=2_598_919 if item.properties else 0,
+        )
+        assert (appended.physical_offset, appended.queue_offset) == (stored.physical_offset, stored.queue_offset)
+        clock.advance(10)
+    storage.close()
+    builder.write(tmp_path / "reference")
+    for part in ("commitlog", "consumequeue"):
+        ours = sorted((tmp_path / "ours" / part).rglob("*"))
+        reference = sorted((tmp_path / "reference" / part).rglob("*"))
+        assert [path.relative_to(tmp_path / "ours") for path in ours] == [
+            path.relative_to(tmp_path / "reference") for path in reference
+        ]
+        for path, twin in zip(ours, reference, strict=True):
+            assert path.is_dir() or path.read_bytes() == twin.read_bytes(), path
+    (index,), (twin,) = (tmp_path / "ours" / "index").iterdir(), (tmp_path / "reference" / "index").iterdir()
+    assert index.read_bytes() == twin.read_bytes()
+
+
+# Torn tails
+
+
+def _covered(records: list[Appended], position: int) -> int:
+    """Draws `position` back to where damage shows: topic and properties have no checksum, nor have the other fields."""
+    for number, record in enumerate(records):
+        if record.physical_offset <= position < record.physical_offset + record.size_bytes:
+            body_start = record.physical_offset + BODY_AT
+            body_size = len(b"%d " % number * (number % 23 + 1))
+            if position < body_start:
+                return record.physical_offset + 4
+            return min(position, body_start + body_size - 1)
+    return position
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    count=st.integers(1, 120),
+    flushed=st.integers(0, 120),
+    back=st.integers(1, 1_500),
+    junk=st.sampled_from(["zeros", "garbage", "flip"]),
+)
+def test_a_torn_tail_is_cut_and_the_rest_kept(count: int, flushed: int, back: int, junk: str) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name)
+        clock = VirtualClock(NOW_MS)
+        storage = opened(root, clock)
+        ends = []
+        for number in range(count):
+            if number == flushed:
+                storage.flush()
+            ends.append(put_numbered(storage, number))
+            clock.advance(2_000)
+        storage.dispatcher.write_out()
+        storage.abandon()
+        end = storage.log.position
+        file_start = ends[-1].physical_offset - ends[-1].physical_offset % SMALL.mapped_file_size_commit_log
+        cut = _covered(ends, max(file_start, end - back))
+        path = Path(storage.log.path(cut))
+        with path.open("r+b") as file:
+            file.seek(cut % SMALL.mapped_file_size_commit_log)
+            if junk == "flip":
+                old = file.read(1)
+                file.seek(-1, os.SEEK_CUR)
+                file.write(bytes((old[0] ^ 0x55,)))
+            else:
+                pattern = b"\0\0\0\0" if junk == "zeros" else b"\xda\xa3\x20\xa7"
+                file.write(pattern * ((end - cut) // 4 + 1))
+        again = Storage(root, SMALL, VirtualClock(clock.now_ms()))
+        recovery = again.open()
+        kept = bodies(again)
+        whole = [number for number, one in enumerate(ends) if one.physical_offset + one.size_bytes <= cut]
+        assert kept == whole
+        assert recovery.log_end == again.log.position
+        more = put_numbered(again, len(kept))
+        assert bodies(again) == [*kept, len(kept)]
+        assert more.physical_offset >= recovery.log_end
+        again.close()
+        assert sound(root)
+
+
+# Kills
+
+
+@pytest.mark.parametrize("flush_disk_type", [SYNC_FLUSH, ASYNC_FLUSH])
+def test_nothing_acknowledged_is_lost_to_kills_under_traffic(tmp_path: Path, flush_disk_type: str) -> None:
+    acknowledged = 0
+    for wanted in (1, 40, 200, 75, 500):
+        command = [sys.executable, "-m", "tests.embedded_broker.append_until_killed", str(tmp_path), flush_disk_type]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=REPOSITORY) as process:
+            assert process.stdout is not None
+            started_with = int(process.stdout.readline())
+            assert started_with >= acknowledged
+            for _ in range(wanted):
+                acknowledged = int(process.stdout.readline()) + 1
+            process.send_signal(signal.SIGKILL)
+            rest = process.stdout.read().split()
+            acknowledged = int(rest[-1]) + 1 if rest else acknowledged
+    storage = Storage(tmp_path, SMALL, VirtualClock(NOW_MS))
+    recovery = storage.open()
+    assert not recovery.clean
+    found = bodies(storage)
+    assert found == list(range(len(found)))
+    assert len(found) >= acknowledged
+    storage.close()
+    assert sound(tmp_path)
+
+
+def test_the_command_line_finds_nothing_wrong(tmp_path: Path, mqctl: Callable[..., Outcome]) -> None:
+    root = tmp_path / "store"
+    clock = VirtualClock(NOW_MS)
+    storage = opened(root, clock)
+    for number in range(400):
+        put_numbered(storage, number)
+        clock.advance(25)
+    storage.close()
+    (root / "config").mkdir()
+    for name in ("topics", "subscriptionGroup", "consumerOffset", "delayOffset", "consumerFilter"):
+        (root / "config" / f"{name}.json").write_text("{}")
+    outcome = mqctl("store", "verify", "--store", root, "-o", "json")
+    assert (outcome.exit_code, outcome.stderr) == (0, "")
+    assert outcome.json["summary"]["record_count"] == 400
+    outcome = mqctl("doctor", "--store", root, "-o", "json")
+    assert [finding["code"] for finding in outcome.json["findings"]] == []
+    assert outcome.exit_code == 0
