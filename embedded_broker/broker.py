@@ -147,7 +147,7 @@ class Broker:
             ha_address=f"{self.settings.broker_ip2}:{self._main.port + 1}",
         )
         self.schedule.start()
-        await self.registration.start()
+        await self.registration.register_and_wait()
 
     async def _listen(self, host: str, port: int) -> None:
         """Listens on the main port and on the one two below it, where clients with a VIP channel send."""

@@ -189,7 +189,8 @@ class Cluster:
         self._ports[name] = int(server.settings["listenPort"])
         self.name_servers[name] = server
         for broker in self.brokers.values():
-            broker.register_again()
+            if broker.registration is not None:
+                await broker.registration.register_and_wait()
 
     async def stop_name_server(self, name: str, *, kill: bool = False) -> None:
         """Stops a name server."""

@@ -90,7 +90,7 @@ def put(broker: Broker, message: Incoming) -> Appended:
         topic,
         queue_id,
         body=message.body,
-        properties=properties,
+        properties=_as_stored(broker, properties),
         tags_code=_tags_code(properties),
         sys_flag=message.sys_flag,
         flag=message.flag,
@@ -116,7 +116,7 @@ def put_batch(broker: Broker, messages: Sequence[Incoming]) -> list[Appended]:
             message.topic,
             message.queue_id,
             body=message.body,
-            properties=message.properties,
+            properties=_as_stored(broker, message.properties),
             sys_flag=message.sys_flag,
             flag=message.flag,
             born_ms=message.born_ms,
@@ -130,6 +130,10 @@ def put_batch(broker: Broker, messages: Sequence[Incoming]) -> list[Appended]:
     appended = storage.append_drafts(first.topic, first.queue_id, drafts, codes)
     broker.stats.count_put(first.topic, len(appended), sum([one.size_bytes for one in appended]))
     return appended
+
+
+def _as_stored(broker: Broker, properties: str) -> str:
+    return properties + SEP if broker.release.five and properties else properties  # 5.x ends the text, 4.9 does not
 
 
 def _tags_code(properties: str) -> int:
@@ -147,6 +151,11 @@ def with_properties(properties: str, changes: dict[str, str]) -> str:
     """Returns property text with some properties set."""
     kept = [item for item in properties.split(SEP) if item and item.partition(NV)[0] not in changes]
     return SEP.join([*kept, *[f"{name}{NV}{value}" for name, value in changes.items()]])
+
+
+def joined_properties(first: str, second: str) -> str:
+    """Returns two property texts as one; where both have a name, readers take the second's value."""
+    return SEP.join([text for text in (first.rstrip(SEP), second) if text])
 
 
 def without_property(properties: str, name: str) -> str:

@@ -64,8 +64,8 @@ class Registration:
         known = {server.address: server for server in self._servers}
         self._servers = [known.get(address) or Outbound(address, self._clock) for address in wanted]
 
-    async def start(self) -> None:
-        """Registers for the first time and waits for the answers."""
+    async def register_and_wait(self) -> None:
+        """Registers the whole topic table with all name servers and waits for their answers, or their silence."""
         loop = asyncio.get_running_loop()
         answered: list[asyncio.Future[None]] = []
         command = self._command(self._whole_body())

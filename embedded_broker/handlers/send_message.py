@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from embedded_broker.broker import Broker
-from embedded_broker.put import Incoming, Refusal, property_of, put, put_batch, stored_properties, with_properties
+from embedded_broker.put import (
+    Incoming,
+    Refusal,
+    joined_properties,
+    property_of,
+    put,
+    put_batch,
+    stored_properties,
+    with_properties,
+    without_property,
+)
 from embedded_broker.registry import Call, handles
 from embedded_broker.sends import check_message, checked_topic, chosen_queue, is_exhausted
 from embedded_broker.storage_settings import SYNC_FLUSH
@@ -78,7 +88,7 @@ def _single(broker: Broker, request: SendMessage, call: Call) -> SendMessageRepl
             reconsume_times=request.reconsume_times or 0,
         ),
     )
-    return _reply(broker, broker.offset_id(appended.physical_offset), queue_id, appended.queue_offset)
+    return _reply(broker, request, broker.offset_id(appended.physical_offset), queue_id, appended.queue_offset)
 
 
 def _batch(broker: Broker, request: SendMessage, call: Call) -> SendMessageReply:
@@ -97,7 +107,8 @@ def _batch(broker: Broker, request: SendMessage, call: Call) -> SendMessageReply
         raise Refusal(ResponseCode.MESSAGE_ILLEGAL, "the batch has no message")
     if any((property_of(element.properties_text, "DELAY") or "0") != "0" for element in elements):
         raise Refusal(ResponseCode.MESSAGE_ILLEGAL, "a batch with delay levels is not taken")
-    common = with_properties(properties, {"CLUSTER": broker.cluster})
+    # A 5.x client gives the batch a key of its own; those of its messages must survive.
+    common = with_properties(without_property(properties, "UNIQ_KEY"), {"CLUSTER": broker.cluster})
     appended = put_batch(
         broker,
         [
@@ -105,7 +116,7 @@ def _batch(broker: Broker, request: SendMessage, call: Call) -> SendMessageReply
                 topic=request.topic,
                 queue_id=queue_id,
                 body=element.body,
-                properties=f"{element.properties_text}\x02{common}" if element.properties_text else common,
+                properties=joined_properties(element.properties_text, common),
                 sys_flag=request.sys_flag,
                 flag=element.flag,
                 born_ms=request.born_timestamp,
@@ -116,14 +127,15 @@ def _batch(broker: Broker, request: SendMessage, call: Call) -> SendMessageReply
         ],
     )
     ids = ",".join([broker.offset_id(one.physical_offset) for one in appended])
-    return _reply(broker, ids, queue_id, appended[0].queue_offset)
+    return _reply(broker, request, ids, queue_id, appended[0].queue_offset)
 
 
-def _reply(broker: Broker, msg_id: str, queue_id: int, queue_offset: int) -> SendMessageReply:
+def _reply(broker: Broker, request: SendMessage, msg_id: str, queue_id: int, queue_offset: int) -> SendMessageReply:
     return SendMessageReply(
         msg_id=msg_id,
         queue_id=queue_id,
         queue_offset=queue_offset,
+        transaction_id=property_of(request.properties or "", "UNIQ_KEY") if broker.release.five else None,
         region=broker.settings.region_id,
         trace_on=broker.settings.trace_on,
     )
