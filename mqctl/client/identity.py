@@ -34,15 +34,21 @@ def local_ip() -> str:
 
 
 def client_id(
-    *, ip: str | None = None, instance: str = DEFAULT_INSTANCE, unit: str | None = None, room: str | None = None
+    *,
+    ip: str | None = None,
+    instance: str = DEFAULT_INSTANCE,
+    unit: str | None = None,
+    room: str | None = None,
+    stable: bool = False,
 ) -> str:
     """Builds a client id: `[room-]ip@instance[@unit]`.
 
     Args:
         instance: the default name becomes `pid#nanoseconds`, unlike any other client's; other names stay.
+        stable: keep the default name.
         room: machine room of the client, written in front as rooms are in broker names (`HT-broker-a`).
     """
-    name = f"{os.getpid()}#{perf_counter_ns()}" if instance == DEFAULT_INSTANCE else instance
+    name = f"{os.getpid()}#{perf_counter_ns()}" if instance == DEFAULT_INSTANCE and not stable else instance
     prefix = f"{room}{ROOM_SEPARATOR}" if room else ""
     suffix = f"@{unit}" if unit else ""
     return f"{prefix}{ip or local_ip()}@{name}{suffix}"

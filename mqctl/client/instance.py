@@ -83,16 +83,26 @@ class Member(Protocol):
 class ClientInstance:
     """One client of a cluster. `start` begins to talk, `shutdown` leaves without a trace.
 
+    Args:
+        producer_groups: groups of the producers that stand on it.
+        stable_id: keep the instance name `DEFAULT` (a broadcasting consumer finds its offsets by its id).
+
     Attributes:
         client_id: as the brokers know it.
         broker_versions: version ordinals by address, from the answers to heartbeats.
     """
 
-    def __init__(self, settings: ClientSettings, *, producer_groups: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, settings: ClientSettings, *, producer_groups: tuple[str, ...] = (), stable_id: bool = False
+    ) -> None:
         self.settings = settings
         self.clock = ClientClock(settings.time_scale)
         self.client_id = client_id(
-            ip=settings.client_ip, instance=settings.instance_name, unit=settings.unit_name, room=settings.room
+            ip=settings.client_ip,
+            instance=settings.instance_name,
+            unit=settings.unit_name,
+            room=settings.room,
+            stable=stable_id,
         )
         self.unique_ids = UniqueIds(self.clock, ip=settings.client_ip)
         self.troubles = Troubles(self.clock, settings.on_trouble)
@@ -130,7 +140,7 @@ class ClientInstance:
             period_ms = settings.address_service_period_ms
             every(10_000, period_ms, "ask the address service", self._refresh_addresses)
         if self.member is not None:
-            every(10_000, settings.persist_period_ms, "commit offsets", self.member.persist)
+            every(2 * settings.persist_period_ms, settings.persist_period_ms, "commit offsets", self.member.persist)
 
     def shutdown(self) -> None:
         """Unregisters from all brokers, closes the connections and ends the threads."""

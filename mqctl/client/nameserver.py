@@ -188,13 +188,18 @@ class NameServers:
         limit = deadline or Deadline(self._timeout_ms)
         addresses = self.addresses(limit)
         failures: list[MqctlError] = []
-        for left in range(len(addresses), 0, -1):
-            address = addresses[self._index % len(addresses)]
+        first = self._index
+        for step in range(len(addresses)):
+            address = addresses[(first + step) % len(addresses)]
+            share = limit.within(max(1, limit.remaining_ms // (len(addresses) - step)))
             try:
-                return self.links.ask(address, question, limit.within(max(1, limit.remaining_ms // left)))
+                value = self.links.ask(address, question, share)
             except (UnreachableError, DeadlineError) as error:
                 failures.append(error)
-                self._index += 1
+                continue
+            if step:
+                self._index = first + step
+            return value
         if len(failures) == 1:
             raise failures[0]
         kind = DeadlineError if all(isinstance(error, DeadlineError) for error in failures) else UnreachableError

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import count
 
+from mqctl.allocation.rooms import RoomRule, selectable_queues
 from mqctl.client.outgoing import OutgoingMessage
 from mqctl.model.java_hash import java_string_hash
 from mqctl.model.queue import MessageQueue
@@ -21,22 +22,16 @@ def by_key(key: str) -> QueueSelector:
     return lambda queues, _: queues[value % len(queues)]
 
 
-def in_room(room: str, *, room_of: Callable[[str], str | None]) -> QueueSelector:
+def in_room(room: str, rule: RoomRule) -> QueueSelector:
     """Returns a selector that goes round the queues of one machine room, and round all when the room has none.
 
     Args:
-        room_of: the room of a broker name; None when it has none.
+        rule: how broker names tell their room.
     """
     turns = count()
 
     def select(queues: Sequence[MessageQueue], _: OutgoingMessage) -> MessageQueue:
-        near = [queue for queue in queues if room_of(queue.broker_name) == room] or queues
+        near = selectable_queues(queues, room, rule)
         return near[next(turns) % len(near)]
 
     return select
-
-
-def room_by_prefix(name: str) -> str | None:
-    """Returns the machine room that a name begins with (`HT` of `HT-broker-a`), None when it has no such prefix."""
-    room, separator, rest = name.partition("-")
-    return room if separator and room and rest else None

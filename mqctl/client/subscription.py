@@ -1,0 +1,42 @@
+"""Subscriptions as clients announce them (`FilterAPI.buildSubscriptionData` of 4.9.8)."""
+
+from __future__ import annotations
+
+from mqctl.errors import UsageError
+from mqctl.model.java_hash import java_string_hash
+from mqctl.protocol.bodies_client import SubscriptionData
+
+TAG = "TAG"
+SQL92 = "SQL92"
+ALL = "*"
+
+
+def subscription(topic: str, expression: str | None = ALL, *, kind: str = TAG, version: int) -> SubscriptionData:
+    """Returns the subscription of a topic.
+
+    Args:
+        expression: tags between `||`, `*` (also None or empty) for all; or a condition in SQL92.
+        kind: `TAG` or `SQL92`.
+        version: epoch milliseconds; brokers keep the newest.
+
+    Raises:
+        UsageError: an expression of bars alone, an empty condition, or another kind.
+    """
+    if kind == SQL92:
+        if not (expression or "").strip():
+            raise UsageError(f"the SQL92 subscription of {topic} has no condition")
+        return SubscriptionData(topic=topic, sub_string=expression or "", expression_type=SQL92, sub_version=version)
+    if kind != TAG:
+        raise UsageError(f"expression type {kind} of {topic} is unknown", remedy="use TAG or SQL92")
+    if not expression or expression == ALL:
+        return SubscriptionData(topic=topic, sub_string=ALL, sub_version=version)
+    tags = tuple(dict.fromkeys(tag.strip() for tag in expression.split("||") if tag.strip()))
+    if not tags:
+        raise UsageError(f"the subscription of {topic} names no tag", reason=f"{expression!r} has only bars")
+    return SubscriptionData(
+        topic=topic,
+        sub_string=expression,
+        tags_set=tags,
+        code_set=tuple(dict.fromkeys(java_string_hash(tag) for tag in tags)),
+        sub_version=version,
+    )

@@ -1,0 +1,115 @@
+"""What the consumers' tests share: settings that do not wait, and listeners that can be waited for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from threading import Condition
+
+from embedded_broker import EmbeddedCluster
+from mqctl.client.consumer_settings import ConsumeFrom, ConsumerSettings
+from mqctl.client.instance import ClientSettings
+from mqctl.client.outgoing import OutgoingMessage, SendResult
+from mqctl.client.producer import Producer
+from mqctl.client.received import ConsumeContext, Consumed, ReceivedMessage
+from mqctl.model.config import TopicConfig
+
+LONG_S = 20.0
+
+
+def quick_client(cluster: EmbeddedCluster, **changes: object) -> ClientSettings:
+    """Client settings with periods short enough for a test."""
+    return ClientSettings(
+        **{
+            "name_servers": cluster.namesrv,
+            "client_ip": "127.0.0.1",
+            "persist_period_ms": 50,
+            "route_period_ms": 200,
+            "heartbeat_period_ms": 500,
+            "sweep_period_ms": 100,
+            **changes,
+        }  # type: ignore[arg-type]
+    )
+
+
+def quick(**changes: object) -> ConsumerSettings:
+    """Consumer settings with delays short enough for a test."""
+    return ConsumerSettings(
+        **{
+            "consume_from": ConsumeFrom.FIRST_OFFSET,
+            "threads": 4,
+            "rebalance_period_ms": 300,
+            "failure_delay_ms": 20,
+            "flow_control_delay_ms": 5,
+            "correction_delay_ms": 20,
+            "reset_delay_ms": 20,
+            "retry_locally_delay_ms": 20,
+            "suspend_queue_ms": 10,
+            "lock_period_ms": 200,
+            "unlock_delay_ms": 20,
+            **changes,
+        }  # type: ignore[arg-type]
+    )
+
+
+def create_topic(cluster: EmbeddedCluster, topic: str, queues: int = 4) -> None:
+    """Creates a topic on every broker."""
+    config = TopicConfig(name=topic, read_queue_count=queues, write_queue_count=queues)
+    for broker in cluster.brokers.values():
+        broker.on_loop(lambda running: running.topics.put(config))
+
+
+def send(cluster: EmbeddedCluster, messages: Sequence[OutgoingMessage]) -> list[SendResult]:
+    """Sends messages one after the other."""
+    with Producer("PG_test", quick_client(cluster)) as producer:
+        return [producer.send(message) for message in messages]
+
+
+def numbered(topic: str, count: int, **parts: object) -> list[OutgoingMessage]:
+    """Messages whose bodies are numbers."""
+    return [OutgoingMessage(topic=topic, body=str(n).encode(), **parts) for n in range(count)]  # type: ignore[arg-type]
+
+
+class Heard:
+    """A listener that keeps what it hears, and can be waited for.
+
+    Args:
+        result: what it says to each batch.
+    """
+
+    def __init__(self, result: Callable[[ReceivedMessage], Consumed | None] = lambda _: Consumed.SUCCESS) -> None:
+        self._result = result
+        self._changed = Condition()
+        self.messages: list[ReceivedMessage] = []
+
+    def __call__(self, messages: Sequence[ReceivedMessage], context: ConsumeContext) -> Consumed | None:
+        result = self._result(messages[0])
+        with self._changed:
+            self.messages.extend(messages)
+            self._changed.notify_all()
+        return result
+
+    @property
+    def bodies(self) -> list[bytes]:
+        with self._changed:
+            return [message.body for message in self.messages]
+
+    def wait_for(self, count: int) -> list[ReceivedMessage]:
+        """Waits until so many messages were heard."""
+        self.wait_until(lambda: len(self.messages) >= count)
+        return self.messages
+
+    def wait_until(self, condition: Callable[[], bool]) -> None:
+        """Waits until `condition` holds after some message."""
+        with self._changed:
+            assert self._changed.wait_for(condition, LONG_S), f"heard {len(self.messages)} messages"
+
+
+def wait_until(condition: Callable[[], bool], what: str) -> None:
+    """Polls for a state of broker or consumer that has no event of its own."""
+    changed = Condition()
+    with changed:
+        for _ in range(int(LONG_S / 0.005)):
+            if condition():
+                return
+            changed.wait(0.005)
+    raise AssertionError(f"never: {what}")
