@@ -62,6 +62,7 @@ class Broker:
         self.release = release
         self.control = control
         self.address = ""
+        self.settings_version = 0
         config = directory / "config"
         self.topics = TopicTable(settings, release, clock, config)
         self.groups = GroupTable(settings, release, clock, config)
@@ -193,6 +194,15 @@ class Broker:
         self.pull_holds.stop()
         if self._offset_flush is not None:
             self._offset_flush.cancel()
+
+    def change_settings(self, changes: Mapping[str, str]) -> None:
+        """Takes changes of properties by wire name; name servers hear of another permission."""
+        before = self.settings.broker_permission
+        self.settings.update(changes)
+        self.settings_version += 1
+        if self.settings.broker_permission != before:
+            self.topics.touch()
+            self.register_again()
 
     # Talking to clients
 

@@ -15,6 +15,7 @@ class ConsumerOffsets:
 
     def __init__(self, clock: Clock, directory: Path) -> None:
         stored = consumer_offsets(read_config(directory, CONSUMER_OFFSETS))
+        self._resets: dict[tuple[str, str, int], int] = {}
         self._table = {key: dict(queues) for key, queues in stored.offsets.items()}
         self.file = ConfigFile(directory, CONSUMER_OFFSETS, clock, self._document, lambda: len(self._table))
 
@@ -29,6 +30,19 @@ class ConsumerOffsets:
         """Stores an offset, forward or backward."""
         self._table.setdefault((topic, group), {})[queue_id] = offset
         self.file.mark()
+
+    def reset(self, group: str, topic: str, queue_id: int, offset: int) -> None:
+        """Stores an offset that the next pull of the queue must begin at (server-side reset of 5.x)."""
+        self.commit(group, topic, queue_id, offset)
+        self._resets[topic, group, queue_id] = offset
+
+    def was_reset(self, group: str, topic: str, queue_id: int) -> bool:
+        """Tells whether no pull has seen the last reset yet; commits are ignored until then."""
+        return (topic, group, queue_id) in self._resets
+
+    def take_reset(self, group: str, topic: str, queue_id: int) -> int | None:
+        """Returns the offset of a reset that no pull has seen yet, once."""
+        return self._resets.pop((topic, group, queue_id), None)
 
     def query(self, group: str, topic: str, queue_id: int) -> int:
         """Returns the stored offset, or -1."""

@@ -49,6 +49,8 @@ class BrokerSettings:
     enable_property_filter: bool = False
     store_reply_message_enable: bool = True
 
+    use_server_side_reset_offset: bool = False
+
     long_polling_enable: bool = True
     short_polling_time_mills: int = 1_000
     slave_read_enable: bool = False

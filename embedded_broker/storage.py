@@ -271,6 +271,22 @@ class Storage:
             self.dispatcher.new(queue, entry, draft.properties, draft.sys_flag)
         return [Appended(entry.physical_offset, entry.queue_offset, entry.size_bytes, store_ms) for entry in done]
 
+    # Topics
+
+    def topics(self) -> set[str]:
+        """Returns the topics that have a queue."""
+        return {topic for topic, _ in self.queues.table}
+
+    def delete_topic(self, topic: str) -> None:
+        """Deletes the queues of a topic; its messages stay in the log until they expire. Raises StorageError."""
+        self.dispatcher.write_out()
+        for queue in [queue for (name, _), queue in self.queues.table.items() if name == topic]:
+            self.queues.delete(queue)
+
+    def earliest_store_time(self) -> int | None:
+        """Store time (epoch ms) of the first message of the log, or None when it is empty. Raises StorageError."""
+        return self.reader.store_time_at(self.log.min_offset) if self.log.position > self.log.min_offset else None
+
     # Finding
 
     def find_by_key(self, topic: str, key: str, begin_ms: int, end_ms: int, limit: int) -> KeyMatches:

@@ -196,9 +196,10 @@ class StoreReader:
         """Store time (epoch ms) of the message at `offset`, or None when there is none. Raises StorageError."""
         queue = self.queues.table.get((topic, queue_id))
         entry = self.queues.entry(queue, offset) if queue is not None else None
-        return None if entry is None else self._store_time_at(entry[0])
+        return None if entry is None else self.store_time_at(entry[0])
 
-    def _store_time_at(self, physical_offset: int) -> int | None:
+    def store_time_at(self, physical_offset: int) -> int | None:
+        """Store time (epoch ms) of the message at a physical offset, or None when there is none."""
         if not self.log.min_offset <= physical_offset < self.log.position:
             return None
         return store_time_of(self.log.read(physical_offset, 88))

@@ -103,7 +103,8 @@ class TopicTable:
     def _changed(self, configs: list[TopicConfig]) -> None:
         self.version = DataVersion(self.version.counter + 1, self._clock.now_ms())
         self.file.changed()
-        for listener in self._listeners:
+        # An empty registration would only tell name servers the new version, and they would ignore the next whole one.
+        for listener in self._listeners if configs else ():
             listener(configs)
 
     def touch(self) -> None:

@@ -41,6 +41,8 @@ def update_consumer_offset(broker: Broker, request: UpdateConsumerOffset, call: 
         refusal = _refusal(broker, request, call)
         if refusal is not None:
             return refusal
+        if broker.offsets.was_reset(request.consumer_group, request.topic, request.queue_id):
+            return call.answer(remark="Offset has been previously reset")
     broker.offsets.commit(request.consumer_group, request.topic, request.queue_id, request.commit_offset)
     return call.answer()
 

@@ -48,6 +48,10 @@ def pull_message(broker: Broker, request: PullMessage, call: Call) -> RemotingCo
         pull = _checked(broker, request, call)
     except Refusal as refusal:
         return call.answer(refusal.code, remark=refusal.remark)
+    where = (request.consumer_group, request.topic, request.queue_id)
+    reset = broker.offsets.take_reset(*where)
+    if reset is not None:
+        return _moved_by_reset(broker, pull, reset)
     if request.sys_flag & _COMMIT:
         broker.offsets.commit(request.consumer_group, request.topic, request.queue_id, request.commit_offset)
     read = _read(broker, pull)
@@ -125,6 +129,20 @@ def _code(read: Read, request: PullMessage) -> ResponseCode:
     if read.status is ReadStatus.NO_MESSAGE_IN_QUEUE:
         return ResponseCode.PULL_NOT_FOUND if request.queue_offset == 0 else ResponseCode.PULL_OFFSET_MOVED
     return _CODES[read.status]
+
+
+def _moved_by_reset(broker: Broker, pull: _Pull, offset: int) -> RemotingCommand:
+    """5.x: the first pull after a server-side reset is sent to the new offset, and what it commits is ignored."""
+    request, storage = pull.request, broker.storage
+    reply = PullMessageReply(
+        suggest_which_broker_id=0,
+        next_begin_offset=offset,
+        min_offset=storage.min_offset(request.topic, request.queue_id),
+        max_offset=storage.max_offset(request.topic, request.queue_id),
+        topic_sys_flag=pull.topic.sys_flag,
+        group_sys_flag=pull.group.group_sys_flag,
+    )
+    return pull.call.answer(ResponseCode.PULL_OFFSET_MOVED, remark="OFFSET_RESET", reply=reply)
 
 
 def _hold(broker: Broker, pull: _Pull) -> None:

@@ -1,0 +1,32 @@
+"""Properties of the broker: 26 reads all, 25 changes some."""
+
+from __future__ import annotations
+
+import json
+
+from embedded_broker.broker import Broker
+from embedded_broker.registry import Call, handles
+from mqctl.protocol.codes import ResponseCode
+from mqctl.protocol.frame import RemotingCommand
+from mqctl.protocol.properties import format_settings, parse_settings
+from mqctl.protocol.requests_admin import GetBrokerConfig, GetBrokerConfigReply, UpdateBrokerConfig
+
+_BLACK_LIST = frozenset({"configBlackList", "brokerConfigPath", "rocketmqHome"})
+
+
+@handles(GetBrokerConfig, support="partial: only the properties that the embedded broker has")
+def get_broker_config(broker: Broker, request: GetBrokerConfig, call: Call) -> RemotingCommand:
+    version = json.dumps({"counter": broker.settings_version, "timestamp": broker.stats.boot_ms}, separators=(",", ":"))
+    settings = {**broker.settings.properties(), "storePathRootDir": str(broker.directory)}
+    return call.answer(reply=GetBrokerConfigReply(version=version), body=format_settings(settings))
+
+
+@handles(UpdateBrokerConfig, support="partial: changes last until the broker stops; no file is rewritten")
+def update_broker_config(broker: Broker, request: UpdateBrokerConfig, call: Call) -> RemotingCommand:
+    changes = parse_settings(call.command.body)
+    forbidden = sorted(_BLACK_LIST & changes.keys())
+    if forbidden:
+        remark = f"Can not update config in black list: {', '.join(forbidden)}"
+        return call.answer(ResponseCode.NO_PERMISSION, remark=remark)
+    broker.change_settings(changes)
+    return call.answer()

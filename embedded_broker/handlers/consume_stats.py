@@ -1,0 +1,125 @@
+"""How far groups are: 208 one group, 317 all of them, 303 by time."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from embedded_broker.broker import Broker
+from embedded_broker.registry import Call, handles
+from embedded_broker.sends import missing_topic_remark
+from embedded_broker.stats import GROUP_GET_NUMS
+from mqctl.model.config import TopicConfig
+from mqctl.model.queue import MessageQueue
+from mqctl.protocol.bodies_stats import (
+    BrokerConsumeStats,
+    ConsumeStats,
+    ConsumeTimeSpan,
+    ConsumeTimeSpans,
+    OffsetWrapper,
+)
+from mqctl.protocol.codes import ResponseCode
+from mqctl.protocol.frame import RemotingCommand
+from mqctl.protocol.requests_admin import GetConsumeStats, GetConsumeStatsInBroker, QueryConsumeTimeSpan
+
+
+@handles(GetConsumeStats, support="partial: on 5.x the pull offset is the committed one, and topicList is ignored")
+def get_consume_stats(broker: Broker, request: GetConsumeStats, call: Call) -> RemotingCommand:
+    group = request.consumer_group
+    topics = [request.topic] if request.topic else broker.offsets.topics_of(group)
+    table: dict[MessageQueue, OffsetWrapper] = {}
+    rate = 0.0
+    for topic in _consumed(broker, group, topics):
+        table.update(_progress(broker, group, topic, topic.read_queue_count))
+        rate += _rate(broker, group, topic.name)
+    stats = ConsumeStats(offset_table=table, consume_tps=rate)
+    return call.answer(body=stats.to_bytes(five=broker.release.five))
+
+
+def _consumed(broker: Broker, group: str, topics: list[str]) -> list[TopicConfig]:
+    """Leaves out topics without settings, and those that a group with members has not subscribed."""
+    online = broker.clients.consumers.get(group)
+    subscribed = online.subscriptions if online is not None else {}
+    known = [config for topic in topics if (config := broker.topics.get(topic)) is not None]
+    return [config for config in known if not subscribed or config.name in subscribed]
+
+
+def _progress(broker: Broker, group: str, topic: TopicConfig, queues: int) -> dict[MessageQueue, OffsetWrapper]:
+    storage = broker.storage
+    table = {}
+    for number in range(queues):
+        offset = max(0, broker.offsets.query(group, topic.name, number))
+        last_ms = storage.store_time(topic.name, number, offset - 1) if offset else None
+        table[MessageQueue(topic.name, broker.name, number)] = OffsetWrapper(
+            broker_offset=storage.max_offset(topic.name, number),
+            consumer_offset=offset,
+            last_timestamp=last_ms or 0,
+            pull_offset=offset if broker.release.five else None,
+        )
+    return table
+
+
+def _rate(broker: Broker, group: str, topic: str) -> float:
+    counter = broker.stats.item(GROUP_GET_NUMS, f"{topic}@{group}")
+    return counter.span(0).per_second if counter is not None else 0.0
+
+
+@handles(GetConsumeStatsInBroker)
+def get_all_consume_stats(broker: Broker, request: GetConsumeStatsInBroker, call: Call) -> RemotingCommand:
+    listed = []
+    total = 0
+    for group in broker.groups.configs:
+        topics = _consumed(broker, group, broker.offsets.topics_of(group))
+        chosen = [topic for topic in topics if topic.order or not request.is_order]
+        stats = []
+        for topic in chosen:
+            table = _progress(broker, group, topic, topic.write_queue_count)
+            total += sum(item.broker_offset - item.consumer_offset for item in table.values())
+            stats.append(ConsumeStats(offset_table=table, consume_tps=_rate(broker, group, topic.name)))
+        listed.append({group: tuple(stats)})
+    five = broker.release.five
+    answer = BrokerConsumeStats(
+        broker_addr=broker.address,
+        consume_stats_list=tuple(listed),
+        total_diff=total,
+        total_inflight_diff=0 if five else None,
+    )
+    return call.answer(body=answer.to_bytes(five=five))
+
+
+@handles(QueryConsumeTimeSpan)
+def query_time_span(broker: Broker, request: QueryConsumeTimeSpan, call: Call) -> RemotingCommand:
+    topic = broker.topics.get(request.topic)
+    if topic is None:
+        return call.answer(ResponseCode.TOPIC_NOT_EXIST, remark=missing_topic_remark(broker, request.topic))
+    spans = tuple(_span(broker, request.group, topic.name, number) for number in range(topic.write_queue_count))
+    return call.answer(body=ConsumeTimeSpans(consume_time_span_set=spans).to_bytes())
+
+
+def _span(broker: Broker, group: str, topic: str, number: int) -> ConsumeTimeSpan:
+    storage = broker.storage
+
+    def stored(offset: int) -> int:
+        store_ms = storage.store_time(topic, number, offset)
+        return -1 if store_ms is None else store_ms
+
+    end = storage.max_offset(topic, number)
+    first_ms, last_ms = stored(storage.min_offset(topic, number)), stored(end - 1)
+    offset = broker.offsets.query(group, topic, number)
+    consumed_ms = stored(offset - 1) if offset > 0 else first_ms
+    waiting = max(0, offset) < end
+    return ConsumeTimeSpan(
+        message_queue=MessageQueue(topic, broker.name, number),
+        min_time_stamp=first_ms,
+        min_time_stamp_str=_written(first_ms),
+        max_time_stamp=last_ms,
+        max_time_stamp_str=_written(last_ms),
+        consume_time_stamp=consumed_ms,
+        consume_time_stamp_str=_written(consumed_ms),
+        delay_time=broker.clock.now_ms() - stored(max(0, offset)) if waiting else 0,
+    )
+
+
+def _written(time_ms: int) -> str:
+    """Writes an instant in this machine's zone, as `UtilAll.timeMillisToHumanString2` and its kin do."""
+    when = datetime.fromtimestamp(time_ms // 1000).astimezone()
+    return f"{when:%Y-%m-%d#%H:%M:%S}:{time_ms % 1000:03d}"

@@ -1,0 +1,57 @@
+"""Messages by where they are or what they carry: 33 by physical offset, 12 by key, 321 raw entries of a queue."""
+
+from __future__ import annotations
+
+from embedded_broker.broker import Broker
+from embedded_broker.registry import Call, handles
+from mqctl.protocol.bodies_stats import ConsumeQueueData, ConsumeQueueEntry
+from mqctl.protocol.codes import ResponseCode
+from mqctl.protocol.frame import RemotingCommand
+from mqctl.protocol.requests_admin import QueryConsumeQueue, QueryMessage, QueryMessageReply, ViewMessage
+
+_MOST_MESSAGES, _UNIQUE_MESSAGES = 64, 32
+
+
+@handles(ViewMessage)
+def view_message(broker: Broker, request: ViewMessage, call: Call) -> RemotingCommand:
+    record = broker.storage.message_at(request.offset)
+    if record is None:
+        if broker.release.five:
+            return call.answer()
+        remark = f"can not find message by the offset, {request.offset}"
+        return call.answer(ResponseCode.SYSTEM_ERROR, remark=remark)
+    return call.answer(body=record)
+
+
+@handles(QueryMessage)
+def query_message(broker: Broker, request: QueryMessage, call: Call) -> RemotingCommand:
+    limit = _UNIQUE_MESSAGES if request.unique_key_query else min(request.max_num, _MOST_MESSAGES)
+    found = broker.storage.find_by_key(
+        request.topic, request.key, request.begin_timestamp, request.end_timestamp, limit
+    )
+    reply = QueryMessageReply(
+        index_last_update_timestamp=found.index_ms, index_last_update_phyoffset=found.index_physical_offset
+    )
+    if not found.records:
+        remark = "can not find message, maybe time range not correct"
+        return call.answer(ResponseCode.QUERY_NOT_FOUND, remark=remark, reply=reply)
+    return call.answer(reply=reply, body=b"".join(found.records))
+
+
+@handles(QueryConsumeQueue, support="partial: no filter data and no bit maps, those come with SQL92")
+def query_consume_queue(broker: Broker, request: QueryConsumeQueue, call: Call) -> RemotingCommand:
+    topic = request.topic or ""
+    entries = broker.storage.entries(topic, request.queue_id, request.index, request.count)
+    if not entries:
+        return call.answer(remark=f"Index {request.index} of {request.queue_id}@{topic} is not exist!")
+    group = request.consumer_group
+    body = ConsumeQueueData(
+        min_queue_index=broker.storage.min_offset(topic, request.queue_id),
+        max_queue_index=broker.storage.max_offset(topic, request.queue_id),
+        subscription_data=broker.clients.subscription(group, topic) if group else None,
+        queue_data=tuple(
+            ConsumeQueueEntry(physic_offset=physical, physic_size=size, tags_code=code)
+            for physical, size, code in entries
+        ),
+    )
+    return call.answer(body=body.to_bytes())

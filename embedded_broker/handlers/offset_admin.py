@@ -1,0 +1,194 @@
+"""Offsets by hand: 222 resets a group by time, 223 asks its clients, 314 copies, 308 corrects; 43 and 45 read all."""
+
+from __future__ import annotations
+
+from embedded_broker.broker import Broker
+from embedded_broker.clients import ConsumerGroup
+from embedded_broker.registry import Call, handles
+from embedded_broker.sends import missing_topic_remark
+from mqctl.errors import BadInputError
+from mqctl.model.config import TopicConfig
+from mqctl.model.queue import MessageQueue
+from mqctl.protocol.bodies_cluster import (
+    ConsumerOffsetTable,
+    ConsumerStatus,
+    CorrectionOffsets,
+    DelayOffsetTable,
+    QueueOffset,
+    QueueOffsetList,
+    QueueOffsets,
+)
+from mqctl.protocol.codes import Language, ResponseCode
+from mqctl.protocol.frame import RemotingCommand
+from mqctl.protocol.requests_admin import (
+    CloneGroupOffset,
+    GetAllConsumerOffset,
+    GetAllDelayOffset,
+    InvokeBrokerToGetConsumerStatus,
+    InvokeBrokerToResetOffset,
+    QueryCorrectionOffset,
+)
+from mqctl.protocol.requests_client import GetConsumerStatus, ResetOffset
+
+_STATUS_TIMEOUT_MS = 5_000
+# Clients before V3_0_7_SNAPSHOT do not know request 220.
+_RESETS_SINCE = 28
+_LATEST = -1
+
+
+@handles(InvokeBrokerToResetOffset)
+def reset_offset(broker: Broker, request: InvokeBrokerToResetOffset, call: Call) -> RemotingCommand:
+    topic = broker.topics.get(request.topic)
+    if topic is None:
+        code = ResponseCode.TOPIC_NOT_EXIST if broker.release.five else ResponseCode.SYSTEM_ERROR
+        return call.answer(code, remark=missing_topic_remark(broker, request.topic))
+    if broker.release.five and broker.settings.use_server_side_reset_offset:
+        return _reset_here(broker, topic, request, call)
+    table: dict[MessageQueue, int] = {}
+    for number in range(topic.write_queue_count):
+        stored = broker.offsets.query(request.group, topic.name, number)
+        if stored == _LATEST:
+            remark = f"THe consumer group <{request.group}> not exist"
+            return call.answer(ResponseCode.SYSTEM_ERROR, remark=remark)
+        found = _by_time(broker, topic.name, number, request.timestamp)
+        queue = MessageQueue(topic.name, broker.name, number)
+        table[queue] = found if request.is_force or found < stored else stored
+    return _tell_members(broker, request, table, call)
+
+
+def _by_time(broker: Broker, topic: str, number: int, time_ms: int) -> int:
+    if time_ms == _LATEST:
+        return broker.storage.max_offset(topic, number)
+    return max(0, broker.storage.offset_by_time(topic, number, time_ms))
+
+
+def _tell_members(
+    broker: Broker, request: InvokeBrokerToResetOffset, table: dict[MessageQueue, int], call: Call
+) -> RemotingCommand:
+    group = broker.clients.consumers.get(request.group)
+    if group is None:
+        remark = f"Consumer not online, so can not reset offset, Group: {request.group} Topic: {request.topic}"
+        return call.answer(ResponseCode.CONSUMER_NOT_ONLINE, remark=remark)
+    header = ResetOffset(
+        topic=request.topic, group=request.group, timestamp=request.timestamp, is_force=request.is_force
+    )
+    plain = QueueOffsets(offset_table=table).to_bytes()
+    listed = QueueOffsetList(
+        offset_table=tuple(
+            QueueOffset(topic=queue.topic, broker_name=queue.broker_name, queue_id=queue.queue_id, offset=offset)
+            for queue, offset in table.items()
+        )
+    ).to_bytes()
+    for connection, client in group.members.items():
+        if client.version < _RESETS_SINCE:
+            remark = f"the client {client.client_id} does not support this feature, version={client.version}"
+            return call.answer(ResponseCode.SYSTEM_ERROR, remark=remark)
+        body = listed if client.language is Language.CPP else plain
+        connection.tell(header.command(opaque=0, oneway=True, body=body, version=broker.release.ordinal))
+    return call.answer(body=plain)
+
+
+def _reset_here(broker: Broker, topic: TopicConfig, request: InvokeBrokerToResetOffset, call: Call) -> RemotingCommand:
+    """5.x with useServerSideResetOffset: the broker changes its own table, and tells the next pull of each queue."""
+    if broker.groups.get(request.group) is None:
+        remark = f"Group {request.group} does not exist"
+        return call.answer(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark=remark)
+    queue_id = -1 if request.queue_id is None else request.queue_id
+    numbers = range(topic.write_queue_count) if queue_id < 0 else [queue_id]
+    given = request.offset is not None and request.offset >= 0
+    table: dict[MessageQueue, int] = {}
+    for number in numbers:
+        low, high = broker.storage.min_offset(topic.name, number), broker.storage.max_offset(topic.name, number)
+        wanted = request.offset if given and request.offset is not None else None
+        if wanted is None:
+            wanted = _by_time(broker, topic.name, number, request.timestamp)
+        if not low <= wanted <= high:
+            remark = f"Target offset {wanted} not in consume queue range [{low}-{high}]"
+            return call.answer(ResponseCode.SYSTEM_ERROR, remark=remark)
+        table[MessageQueue(topic.name, broker.name, number)] = wanted
+    for queue, offset in table.items():
+        broker.offsets.reset(request.group, topic.name, queue.queue_id, offset)
+    return call.answer(body=QueueOffsets(offset_table=table).to_bytes(five=True))
+
+
+@handles(InvokeBrokerToGetConsumerStatus)
+def get_consumer_status(broker: Broker, request: InvokeBrokerToGetConsumerStatus, call: Call) -> RemotingCommand | None:
+    group = broker.clients.consumers.get(request.group)
+    if group is None:
+        remark = f"No Any Consumer online in the consumer group: [{request.group}]"
+        return call.answer(ResponseCode.SYSTEM_ERROR, remark=remark)
+    chosen = [
+        (client.client_id, connection)
+        for connection, client in group.members.items()
+        if not request.client_addr or client.client_id == request.client_addr
+    ]
+    header = GetConsumerStatus(topic=request.topic, group=request.group)
+    command = header.command(opaque=0, version=broker.release.ordinal)
+    collected: dict[str, dict[MessageQueue, int]] = {}
+    waiting = {connection for _, connection in chosen}
+
+    def finish() -> None:
+        call.respond(call.answer(body=ConsumerStatus(consumer_table=collected).to_bytes()))
+
+    for client_id, connection in chosen:
+
+        def answered(
+            answer: RemotingCommand | None, client_id: str = client_id, connection: object = connection
+        ) -> None:
+            if answer is not None and answer.code == ResponseCode.SUCCESS:
+                try:
+                    collected[client_id] = dict(ConsumerStatus.from_bytes(answer.body).message_queue_table)
+                except BadInputError:
+                    collected[client_id] = {}
+            waiting.discard(connection)
+            if not waiting:
+                finish()
+
+        connection.call(command, _STATUS_TIMEOUT_MS, answered)
+    if not chosen:
+        finish()
+    return None
+
+
+@handles(CloneGroupOffset)
+def clone_offsets(broker: Broker, request: CloneGroupOffset, call: Call) -> RemotingCommand:
+    """A blank topic copies nothing, as in 4.9.8."""
+    topic = request.topic or ""
+    if broker.topics.get(topic) is not None and not _not_wanted(
+        broker.clients.consumers.get(request.src_group), topic, offline=request.offline
+    ):
+        broker.offsets.replace_queues(request.dest_group, topic, broker.offsets.queues(request.src_group, topic))
+    return call.answer()
+
+
+def _not_wanted(group: ConsumerGroup | None, topic: str, *, offline: bool) -> bool:
+    subscribed = group.subscriptions if group is not None else {}
+    return not offline and bool(subscribed) and topic not in subscribed
+
+
+@handles(
+    QueryCorrectionOffset,
+    support="partial: filterGroups are left out of the minimum; a real 4.9.8 broker deletes their offsets",
+)
+def query_correction(broker: Broker, request: QueryCorrectionOffset, call: Call) -> RemotingCommand:
+    left_out = {group.strip() for group in (request.filter_groups or "").split(",")}
+    smallest: dict[int, int] = {}
+    for group in broker.offsets.groups_of(request.topic):
+        if group in left_out:
+            continue
+        for number, offset in broker.offsets.queues(group, request.topic).items():
+            if offset >= broker.storage.min_offset(request.topic, number):
+                smallest[number] = min(offset, smallest.get(number, offset))
+    return call.answer(body=CorrectionOffsets(correction_offsets=dict(sorted(smallest.items()))).to_bytes())
+
+
+@handles(GetAllConsumerOffset)
+def get_all_offsets(broker: Broker, request: GetAllConsumerOffset, call: Call) -> RemotingCommand:
+    table = ConsumerOffsetTable(offset_table=broker.offsets.by_topic_at_group())
+    return call.answer(body=table.to_bytes(five=broker.release.five))
+
+
+@handles(GetAllDelayOffset)
+def get_delay_offsets(broker: Broker, request: GetAllDelayOffset, call: Call) -> RemotingCommand:
+    table = DelayOffsetTable(offset_table=dict(sorted(broker.schedule.offsets.items())))
+    return call.answer(body=table.to_bytes(five=broker.release.five))

@@ -1,0 +1,56 @@
+"""What a topic holds and who consumes it: 202 bounds of its queues, 300 its groups, 315 one counter."""
+
+from __future__ import annotations
+
+from embedded_broker.broker import Broker
+from embedded_broker.registry import Call, handles
+from embedded_broker.sends import missing_topic_remark
+from embedded_broker.stats import TOPIC_PUT_NUMS, Counter, Span
+from mqctl.model.queue import MessageQueue
+from mqctl.protocol.bodies_cluster import GroupList
+from mqctl.protocol.bodies_stats import BrokerStatsData, StatsItem, TopicOffset, TopicStatsTable
+from mqctl.protocol.codes import ResponseCode
+from mqctl.protocol.frame import RemotingCommand
+from mqctl.protocol.requests_admin import GetTopicStatsInfo, QueryTopicConsumeByWho, ViewBrokerStatsData
+
+
+@handles(GetTopicStatsInfo)
+def get_topic_stats(broker: Broker, request: GetTopicStatsInfo, call: Call) -> RemotingCommand:
+    topic = broker.topics.get(request.topic)
+    if topic is None:
+        return call.answer(ResponseCode.TOPIC_NOT_EXIST, remark=missing_topic_remark(broker, request.topic))
+    storage = broker.storage
+    table = {}
+    for number in range(topic.write_queue_count):
+        end = storage.max_offset(topic.name, number)
+        last_ms = storage.store_time(topic.name, number, end - 1) if end else None
+        table[MessageQueue(topic.name, broker.name, number)] = TopicOffset(
+            min_offset=storage.min_offset(topic.name, number), max_offset=end, last_update_timestamp=last_ms or 0
+        )
+    rate = _per_second(broker.stats.item(TOPIC_PUT_NUMS, topic.name)) if broker.release.five else None
+    stats = TopicStatsTable(offset_table=table, topic_put_tps=rate)
+    return call.answer(body=stats.to_bytes(five=broker.release.five))
+
+
+def _per_second(counter: Counter | None) -> float:
+    return counter.span(0).per_second if counter is not None else 0.0
+
+
+@handles(QueryTopicConsumeByWho)
+def query_topic_groups(broker: Broker, request: QueryTopicConsumeByWho, call: Call) -> RemotingCommand:
+    known = {*broker.clients.groups_subscribed_to(request.topic), *broker.offsets.groups_of(request.topic)}
+    return call.answer(body=GroupList(group_list=tuple(sorted(known))).to_bytes())
+
+
+@handles(ViewBrokerStatsData)
+def view_stats(broker: Broker, request: ViewBrokerStatsData, call: Call) -> RemotingCommand:
+    counter = broker.stats.item(request.stats_name, request.stats_key)
+    if counter is None:
+        remark = f"The stats <{request.stats_name}> <{request.stats_key}> not exist"
+        return call.answer(ResponseCode.SYSTEM_ERROR, remark=remark)
+    minute, hour, day = (_item(counter.span(index)) for index in range(3))
+    return call.answer(body=BrokerStatsData(stats_minute=minute, stats_hour=hour, stats_day=day).to_bytes())
+
+
+def _item(span: Span) -> StatsItem:
+    return StatsItem(sum=span.sum, tps=span.per_second, avgpt=span.per_event)
