@@ -6,8 +6,11 @@ from collections.abc import Callable, Sequence
 from threading import Condition
 
 from embedded_broker import EmbeddedCluster
+from mqctl.client.broker_changes import put_topic
 from mqctl.client.consumer_settings import ConsumeFrom, ConsumerSettings
+from mqctl.client.deadline import Deadline
 from mqctl.client.instance import ClientSettings
+from mqctl.client.links import Links
 from mqctl.client.outgoing import OutgoingMessage, SendResult
 from mqctl.client.producer import Producer
 from mqctl.client.received import ConsumeContext, Consumed, ReceivedMessage
@@ -53,9 +56,10 @@ def quick(**changes: object) -> ConsumerSettings:
 
 def create_topic(cluster: EmbeddedCluster, topic: str, queues: int = 4) -> None:
     """Creates a topic on every broker."""
-    config = TopicConfig(name=topic, read_queue_count=queues, write_queue_count=queues)
-    for broker in cluster.brokers.values():
-        broker.on_loop(lambda running: running.topics.put(config))
+    question = put_topic(TopicConfig(name=topic, read_queue_count=queues, write_queue_count=queues))
+    with Links() as links:
+        for broker in cluster.brokers.values():
+            links.ask(broker.address, question, Deadline(20_000))
 
 
 def send(cluster: EmbeddedCluster, messages: Sequence[OutgoingMessage]) -> list[SendResult]:
