@@ -14,6 +14,7 @@ from typing import NamedTuple
 from embedded_broker.clock import Clock
 from embedded_broker.dispatching import Dispatched, RecordDispatcher
 from embedded_broker.flushing import Defer, Flusher, at_once
+from embedded_broker.retention import Retention
 from embedded_broker.storage_reader import Boundary, Read, ReadStatus, StoreReader
 from embedded_broker.storage_settings import StoreSettings
 from mqctl.model.delay_level import DEFAULT_TABLE, DelayLevelTable
@@ -76,7 +77,8 @@ class Storage:
 
     Attributes:
         disk: the file layer; `disk.free_bytes` injects a full disk.
-        log, queues: what is on disk.
+        log, queues, index: what is on disk.
+        retention: what deletes; `disk_full` of it refuses appends.
         read, message_at, entries, min_offset, max_offset, store_time, offset_by_time: those of `StoreReader`.
         on_dispatch: that of `RecordDispatcher`.
         flush, when_durable: those of `Flusher`.
@@ -111,6 +113,7 @@ class Storage:
             str(directory), (self.disk, self.log, self.dispatcher, self.index), settings, clock, defer
         )
         self.flush, self.when_durable = self.flusher.flush, self.flusher.when_durable
+        self.retention = Retention((self.log, self.queues, self.index), settings, clock)
         self.reader = StoreReader(self.log, self.queues, settings)
         self.min_offset, self.max_offset = self.reader.min_offset, self.reader.max_offset
         self.read, self.message_at, self.entries = self.reader.read, self.reader.message_at, self.reader.entries
@@ -138,10 +141,12 @@ class Storage:
         self.dispatcher.write_out()
         abort.touch()
         self.flusher.start(times)
+        self.retention.start()
         return recovery
 
     def close(self) -> None:
         """Ends cleanly. Raises DiskFullError, StorageError."""
+        self.retention.stop()
         self.flusher.stop()
         self.flusher.flush()
         self.disk.close()
@@ -149,6 +154,7 @@ class Storage:
 
     def abandon(self) -> None:
         """Ends as kill -9 would: nothing is written any more."""
+        self.retention.stop()
         self.flusher.stop()
         self.disk.close()
 
@@ -248,6 +254,8 @@ class Storage:
         Raises:
             DiskFullError, MessageRefused, StorageError: as `append`; nothing was stored.
         """
+        if self.retention.disk_full:
+            raise DiskFullError(self.log.directory)
         self.dispatcher.make_room()
         queue = self.queues.queue(topic, queue_id)
         store_ms = self.clock.now_ms()

@@ -28,6 +28,14 @@ class StoreSettings:
         flush_interval_commit_log: milliseconds between flushes of the log that nobody waits for.
         flush_consume_queue_thorough_interval: milliseconds between flushes of everything; they also write the
             checkpoint.
+        file_reserved_time: hours that a log file is kept after it was written last.
+        delete_when: local hours in which files past their time are deleted, separated by semicolons.
+        clean_resource_interval: milliseconds between looks at what to delete.
+        disk_max_used_space_ratio: percent of the disk in use above which files past their time go at any hour.
+        disk_space_clean_forcibly_ratio, disk_space_warning_level_ratio: percent above which the oldest files go
+            whatever their age, and above which sends are refused. A real broker has 85 and 90; 0 switches them off,
+            which is the default here: the disk of a laptop or a build machine is full of other things, and a disk
+            that is really full is refused by the write itself.
         in_memory_bytes: how far behind the log's end a pull may read before it counts as reading from disk
             (`accessMessageInMemoryMaxRatio`, 40 percent of the machine's memory).
         long_topics: whether topics above 127 bytes are stored in the layout of 5.x.
@@ -42,5 +50,11 @@ class StoreSettings:
     flush_disk_type: str = ASYNC_FLUSH
     flush_interval_commit_log: int = 500
     flush_consume_queue_thorough_interval: int = 60_000
+    file_reserved_time: int = 72
+    delete_when: str = "04"
+    clean_resource_interval: int = 10_000
+    disk_max_used_space_ratio: int = 75
+    disk_space_clean_forcibly_ratio: int = 0
+    disk_space_warning_level_ratio: int = 0
     in_memory_bytes: int = _in_memory_bytes()
     long_topics: bool = False

@@ -6,6 +6,25 @@ import sys
 from array import array
 
 _SIGN = 0x80000000
+_DIGITS = b"0123456789abcdefghijklmnopqrstu"
+_HIGH_DIGIT = bytes(_DIGITS[byte >> 4] for byte in range(256))
+_LOW_DIGIT = bytes(_DIGITS[byte & 15] for byte in range(256))
+_PIECE = 256
+_SHORT = 8
+
+
+def _ascii_hash(data: bytes) -> int:
+    """Hashes bytes below 128, as an unsigned number.
+
+    The hash is the text read as a number of base 31 whose digits are character codes. `int` reads such numbers in one
+    go when digits are below 31, so each code is split into its halves of four bits.
+    """
+    value = 0
+    for start in range(0, len(data), _PIECE):
+        piece = data[start : start + _PIECE]
+        number = int(piece.translate(_HIGH_DIGIT), 31) * 16 + int(piece.translate(_LOW_DIGIT), 31)
+        value = (value * 31 ** len(piece) + number) & 0xFFFFFFFF
+    return value
 
 
 def java_string_hash(text: str) -> int:
@@ -15,8 +34,13 @@ def java_string_hash(text: str) -> int:
     """
     value = 0
     if text.isascii():
-        for byte in text.encode("ascii"):
-            value = (31 * value + byte) & 0xFFFFFFFF
+        data = text.encode("ascii")
+        if len(data) > _SHORT:
+            value = _ascii_hash(data)
+        else:
+            for byte in data:
+                value = 31 * value + byte
+            value &= 0xFFFFFFFF
     else:
         codec = "utf-16-le" if sys.byteorder == "little" else "utf-16-be"
         units = array("H", text.encode(codec, "surrogatepass"))

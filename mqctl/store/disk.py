@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 from collections import OrderedDict
+from collections.abc import Iterable
 from pathlib import Path
 
 from mqctl.errors import ConfigurationError, StorageError
@@ -138,6 +139,36 @@ class Disk:
         self.free_bytes = room - len(piece)
         if len(piece) < len(data):
             raise DiskFullError(path)
+
+    def write_each(self, path: str, pieces: Iterable[tuple[int, bytes]]) -> None:
+        """Writes (position, data) pairs to one file.
+
+        Raises:
+            DiskFullError: there is no room; some pieces may have been written.
+            StorageError: the operating system refuses otherwise.
+        """
+        if self.free_bytes is not None:
+            for position, data in pieces:
+                self.write(path, data, position)
+            return
+        descriptor = self.descriptor(path)
+        self.unsynced.add(path)
+        pwrite = os.pwrite
+        try:
+            for position, data in pieces:
+                if pwrite(descriptor, data, position) < len(data):
+                    self.write(path, data, position)
+        except OSError as error:
+            raise _failure(path, error) from error
+
+    def read_each(self, path: str, size: int, positions: Iterable[int]) -> list[bytes]:
+        """Reads `size` bytes at each of some positions of one file. Raises StorageError."""
+        descriptor = self.descriptor(path)
+        pread = os.pread
+        try:
+            return [pread(descriptor, size, position) for position in positions]
+        except OSError as error:
+            raise _failure(path, error) from error
 
     def overwrite(self, path: str, data: bytes, position: int) -> None:
         """Writes where blocks are there already, which a full disk does not prevent.

@@ -106,10 +106,11 @@ class IndexFiles:
         Raises:
             DiskFullError, StorageError: the records at hand were not indexed; the same call may be repeated.
         """
+        indexed = self.last.end_physical
         pending = [
             (key_hash(record.topic, key), record.physical_offset, record.store_ms)
             for record in records
-            if record.physical_offset >= self.last.end_physical
+            if record.physical_offset >= indexed
             for key in record.keys
         ]
         while pending:
@@ -136,14 +137,12 @@ class IndexFiles:
         """Writes as many entries as the file takes and returns their number."""
         batch = pending[: self._entries - header.count]
         begin_ms = header.begin_ms
-        slots: dict[int, int] = {}
+        slots = self._newest(path, {code % self._slots for code, _, _ in batch}, header.count)
         used = header.used_slots
         rows: list[bytes] = []
         for number, (code, physical_offset, store_ms) in enumerate(batch, start=header.count):
             slot = code % self._slots
-            previous = slots.get(slot)
-            if previous is None:
-                previous = self._slot(path, slot, header.count)
+            previous = slots[slot]
             used += previous == 0
             seconds = min(max(0, (store_ms - begin_ms) // 1_000), _INT_MAX) if begin_ms > 0 else 0
             rows.append(_ENTRY.pack(code, physical_offset, seconds, previous))
@@ -162,20 +161,27 @@ class IndexFiles:
         )
         self._disk.write(path, b"".join(rows), self._entry_at(header.count))
         self._disk.write(path, fresh.pack(), 0)
-        for slot, number in slots.items():
-            self._disk.write(path, _SLOT.pack(number), INDEX_HEADER_BYTES + _SLOT_BYTES * slot)
+        pack = _SLOT.pack
+        self._disk.write_each(
+            path, [(INDEX_HEADER_BYTES + _SLOT_BYTES * slot, pack(number)) for slot, number in slots.items()]
+        )
         self.files[path] = fresh
         if fresh.count >= self._entries:
             self._disk.sync(path)
             self.full_ms = fresh.end_ms
         return len(batch)
 
-    def _slot(self, path: str, slot: int, count: int) -> int:
-        """Reads the newest entry of a slot; entries of an attempt that failed halfway are passed over."""
-        (number,) = _SLOT.unpack(self._disk.read(path, _SLOT_BYTES, INDEX_HEADER_BYTES + _SLOT_BYTES * slot))
-        while number >= count:
-            number = self._entry(path, number)[3]
-        return max(0, int(number))
+    def _newest(self, path: str, slots: Iterable[int], count: int) -> dict[int, int]:
+        """Reads the newest entry of each slot; entries of an attempt that failed halfway are passed over."""
+        wanted = sorted(slots)
+        data = self._disk.read_each(path, _SLOT_BYTES, [INDEX_HEADER_BYTES + _SLOT_BYTES * slot for slot in wanted])
+        newest = {}
+        for slot, piece in zip(wanted, data, strict=True):
+            number = int.from_bytes(piece, "big", signed=True)
+            while number >= count:
+                number = self._entry(path, number)[3]
+            newest[slot] = max(0, number)
+        return newest
 
     def _entry_at(self, number: int) -> int:
         return INDEX_HEADER_BYTES + _SLOT_BYTES * self._slots + INDEX_ENTRY_BYTES * number
@@ -204,7 +210,8 @@ class IndexFiles:
         return sorted(set(found))
 
     def _chain(self, path: str, header: Header, code: int, begin_ms: int, end_ms: int) -> Iterator[int]:
-        number = self._slot(path, code % self._slots, header.count)
+        slot = code % self._slots
+        number = self._newest(path, (slot,), header.count)[slot]
         while number > 0:
             entry_code, physical_offset, seconds, previous = self._entry(path, number)
             stored_ms = header.begin_ms + seconds * 1_000

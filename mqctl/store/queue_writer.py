@@ -136,6 +136,8 @@ class ConsumeQueues:
             except DiskFullError:
                 self._disk.clear_from(path, position - start)
                 raise
+            if position - start + len(piece) == self.file_bytes:
+                self._disk.sync(path)  # recovery looks at the last files only: those before must be whole
             if queue.first_file == NO_FILE:
                 queue.first_file = start
             del queue.pending[: len(piece)]
@@ -264,6 +266,27 @@ class ConsumeQueues:
             else:
                 high = middle
         queue.min_offset = low
+
+    def drop_before(self, queue: QueueWriter, log_min: int) -> int:
+        """Deletes files whose last entry leads before `log_min`, never the last file; returns how many.
+
+        Raises:
+            StorageError: a file cannot be read or deleted.
+        """
+        dropped = 0
+        last_file = (queue.written_offset - 1) * QUEUE_ENTRY_BYTES // self.file_bytes * self.file_bytes
+        while NO_FILE < queue.first_file < last_file:
+            following = queue.first_file + self.file_bytes
+            data = self._disk.read(
+                self.path(queue, queue.first_file), QUEUE_ENTRY_BYTES, self.file_bytes - QUEUE_ENTRY_BYTES
+            )
+            if QUEUE_ENTRY_STRUCT.unpack(data)[0] >= log_min:
+                break
+            self._disk.delete(self.path(queue, queue.first_file))
+            queue.first_file = following
+            queue.min_offset = max(queue.min_offset, following // QUEUE_ENTRY_BYTES)
+            dropped += 1
+        return dropped
 
     def delete(self, queue: QueueWriter) -> None:
         """Removes a queue with its files.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from embedded_broker.clock import VirtualClock
 from embedded_broker.storage import Appended, DiskFullError, ReadStatus, Storage
 from embedded_broker.storage_settings import StoreSettings
+from mqctl.model.damage import DamageGrade
 from mqctl.protocol.message_record import decode_message, decode_messages
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.verify import verify
@@ -126,3 +129,67 @@ def test_messages_are_found_by_key_over_many_index_files(tmp_path: Path) -> None
     report = verify(store)
     assert [damage for damage in report.damages if damage.file != "config"] == []
     assert report.index_entries == 1_000
+
+
+def aged(storage: Storage, files: int) -> None:
+    """Makes the oldest log files look as if nobody had written them for a while."""
+    for start in storage.log.starts[:files]:
+        os.utime(storage.log.path(start), (1, 1))
+
+
+EVERY_HOUR = ";".join(str(hour) for hour in range(24))
+
+
+@pytest.mark.parametrize("delete_when", ["", EVERY_HOUR])
+def test_files_past_their_time_go_and_offsets_follow(tmp_path: Path, delete_when: str) -> None:
+    clock = VirtualClock(NOW_MS)
+    shape = replace(SMALL, delete_when=delete_when, disk_max_used_space_ratio=100, clean_resource_interval=3_600_000)
+    storage = opened(tmp_path, clock, shape)
+    put(storage, topic="Idle")
+    for number in range(900):
+        put(storage, body=b"%d" % number * 20, key=f"k{number}")
+        clock.advance(10)
+    storage.flush()
+    files = len(storage.log.starts)
+    aged(storage, 4)
+    assert storage.retention.delete_expired() == 0  # the records that follow them are young
+    clock.advance(71 * 3_600_000)
+    assert len(storage.log.starts) == files
+    clock.advance(2 * 3_600_000)
+    if not delete_when:
+        assert len(storage.log.starts) == files
+        assert storage.retention.delete_expired() == 4
+    assert len(storage.log.starts) == files - 4
+    low = storage.min_offset("TopicTest", 0)
+    assert storage.read("TopicTest", 0, 0, max_count=1).status is ReadStatus.OFFSET_TOO_SMALL
+    (message,) = decode_messages(b"".join(storage.read("TopicTest", 0, low, max_count=1).data))
+    assert message.queue_offset == low
+    assert message.physical_offset == storage.log.min_offset
+    assert storage.entries("TopicTest", 0, low - 1, 1) == []
+    assert storage.min_offset("Idle", 0) == storage.max_offset("Idle", 0) == 1
+    assert storage.find_by_key("TopicTest", "k3", 0, 1 << 62, 64).records == []
+    bounds = (low, storage.max_offset("TopicTest", 0))
+    storage.close()
+    again = opened(tmp_path, clock, shape)
+    assert (again.min_offset("TopicTest", 0), again.max_offset("TopicTest", 0)) == bounds
+    assert put(again, topic="Idle").queue_offset == 1
+    again.close()
+    report = verify(StoreDirectory.open(tmp_path))
+    assert [damage for damage in report.damages if damage.grade is DamageGrade.DAMAGE] == []
+
+
+def test_expired_and_deleted_queues_leave_no_directory(tmp_path: Path) -> None:
+    storage = opened(tmp_path)
+    put(storage, topic="Idle")
+    for _ in range(200):
+        put(storage, body=b"x" * 400)
+    put(storage, topic="Other", queue_id=5)
+    storage.flush()
+    while storage.log.starts[0] < storage.log.position - 16_384:
+        storage.log.drop_first()
+    storage.retention.follow_log()
+    assert storage.retention.delete_expired_queues() == 1
+    assert storage.retention.delete_queues_of({"Other"}) == 1
+    assert sorted(path.name for path in (tmp_path / "consumequeue").iterdir()) == ["TopicTest"]
+    assert put(storage, topic="Idle").queue_offset == 0
+    storage.close()
