@@ -97,6 +97,10 @@ class RecordDispatcher:
         if not is_consumable(record.sys_flag):
             return False
         queue = self._queues.queue(record.topic, record.queue_id)
+        if record.queue_offset == 0 < queue.max_offset and record.physical_offset >= queue.max_physical:
+            # The topic was deleted and made anew: what is in the queue are messages from before.
+            self._queues.delete(queue)
+            queue = self._queues.queue(record.topic, record.queue_id)
         code = tags_code(record.topic, record.properties, record.store_ms, self.levels)
         return self._queues.put(queue, record.physical_offset, record.size_bytes, code, record.queue_offset)
 

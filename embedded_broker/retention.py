@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Collection
 from datetime import datetime
 from pathlib import Path
 
@@ -153,10 +152,3 @@ class Retention:
         for queue in expired:
             self._queues.delete(queue)
         return len(expired)
-
-    def delete_queues_of(self, topics: Collection[str]) -> int:
-        """Removes all queues of some topics; their records stay in the log until it is deleted. Raises StorageError."""
-        doomed = [queue for queue in self._queues.table.values() if queue.topic in topics]
-        for queue in doomed:
-            self._queues.delete(queue)
-        return len(doomed)

@@ -68,6 +68,12 @@ class BrokerSettings:
     message_index_enable: bool = True
     max_hash_slot_num: int = _STORE.max_hash_slot_num
     max_index_num: int = _STORE.max_index_num
+    file_reserved_time: int = _STORE.file_reserved_time
+    delete_when: str = _STORE.delete_when
+    clean_resource_interval: int = _STORE.clean_resource_interval
+    disk_max_used_space_ratio: int = _STORE.disk_max_used_space_ratio
+    disk_space_clean_forcibly_ratio: int = _STORE.disk_space_clean_forcibly_ratio
+    disk_space_warning_level_ratio: int = _STORE.disk_space_warning_level_ratio
 
     def store_settings(self, *, long_topics: bool) -> StoreSettings:
         """Returns the part that the store needs."""

@@ -1,4 +1,4 @@
-"""Cleaning on demand: 316 deletes the queues of topics that have no settings."""
+"""Cleaning on demand: queues of unknown topics (316), queues whose messages are gone (306), old log files (329)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from embedded_broker.broker import Broker
 from embedded_broker.registry import Call, handles
 from mqctl.model import names
 from mqctl.protocol.frame import RemotingCommand
-from mqctl.protocol.requests_admin import CleanUnusedTopic
+from mqctl.protocol.requests_admin import CleanExpiredConsumeQueue, CleanUnusedTopic, DeleteExpiredCommitLog
 
 _KEPT = frozenset({names.SCHEDULE_TOPIC, names.HALF_TOPIC, names.OP_TOPIC, names.DISCARD_TOPIC})
 
@@ -15,4 +15,16 @@ _KEPT = frozenset({names.SCHEDULE_TOPIC, names.HALF_TOPIC, names.OP_TOPIC, names
 def clean_topics(broker: Broker, request: CleanUnusedTopic, call: Call) -> RemotingCommand:
     for topic in broker.storage.topics() - _KEPT - broker.topics.configs.keys():
         broker.storage.delete_topic(topic)
+    return call.answer()
+
+
+@handles(CleanExpiredConsumeQueue)
+def clean_expired_queues(broker: Broker, request: CleanExpiredConsumeQueue, call: Call) -> RemotingCommand:
+    broker.storage.retention.delete_expired_queues()
+    return call.answer()
+
+
+@handles(DeleteExpiredCommitLog)
+def delete_expired_log(broker: Broker, request: DeleteExpiredCommitLog, call: Call) -> RemotingCommand:
+    broker.storage.retention.delete_expired()
     return call.answer()

@@ -244,6 +244,20 @@ def test_nothing_acknowledged_is_lost_to_kills_under_traffic(tmp_path: Path, flu
     assert sound(tmp_path)
 
 
+def test_a_topic_made_anew_keeps_its_new_messages_over_a_kill(tmp_path: Path) -> None:
+    storage = opened(tmp_path)
+    for number in range(9):
+        put_numbered(storage, number)
+    storage.flush()
+    storage.delete_topic("TopicTest")
+    for number in range(100, 106):
+        put_numbered(storage, number)
+    storage.abandon()
+    again = opened(tmp_path)
+    assert bodies(again) == list(range(100, 106))
+    again.close()
+
+
 def test_the_command_line_finds_nothing_wrong(tmp_path: Path, mqctl: Callable[..., Outcome]) -> None:
     root = tmp_path / "store"
     clock = VirtualClock(NOW_MS)
