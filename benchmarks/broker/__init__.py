@@ -1,0 +1,1 @@
+"""The embedded broker under load: speed, start, size."""
