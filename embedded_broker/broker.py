@@ -23,6 +23,7 @@ from embedded_broker.server import Limits, Listener, PortError
 from embedded_broker.settings import BrokerSettings
 from embedded_broker.stats import Stats
 from embedded_broker.storage import Storage
+from embedded_broker.store_lock import StoreLock
 from embedded_broker.topics import TopicTable
 from mqctl.model.delay_level import DelayLevelTable
 from mqctl.protocol.codes import RequestCode
@@ -62,6 +63,7 @@ class Broker:
         self.release = release
         self.control = control
         self.address = ""
+        self._lock = StoreLock(directory)
         self.settings_version = 0
         config = directory / "config"
         self.topics = TopicTable(settings, release, clock, config)
@@ -127,7 +129,20 @@ class Broker:
     # Life
 
     async def start(self, host: str = "127.0.0.1", port: int = 0) -> None:
-        """Recovers the store, listens, registers with the name servers. Raises PortError, StorageError."""
+        """Recovers the store, listens, registers with the name servers.
+
+        Raises:
+            PortError, StorageError: it cannot listen, or its store cannot be opened.
+            RefusedError: another broker is using the store.
+        """
+        try:
+            self._lock.acquire()
+            await self._start(host, port)
+        except BaseException:
+            await self.kill()
+            raise
+
+    async def _start(self, host: str, port: int) -> None:
         self.storage.open()
         self.schedule.load()
         await self._listen(host, port)
@@ -175,6 +190,7 @@ class Broker:
             file.write()
         self.schedule.stop()
         self.storage.close()
+        self._lock.release()
 
     async def kill(self) -> None:
         """Ends as on kill -9: nothing is said, flushed or persisted."""
@@ -187,6 +203,7 @@ class Broker:
         await self._main.close(abort=True)
         self.schedule.abandon()
         self.storage.abandon()
+        self._lock.release()
 
     def _stop_timers(self) -> None:
         self.clients.stop()

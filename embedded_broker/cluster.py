@@ -238,6 +238,7 @@ class Cluster:
             broker_ip1=self.spec.host,
             broker_ip2=self.spec.host,
             namesrv_addr=namesrv,
+            use_server_side_reset_offset=self.release.five,
         )
         settings.update({**self.spec.settings, **changes})
         return settings

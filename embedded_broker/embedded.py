@@ -29,6 +29,7 @@ class EmbeddedCluster:
         version: `4.9.8` or `5.3.3`, for behaviour that differs.
         virtual_time: time stands still until `advance`.
         settings: changes to every broker's settings, by RocketMQ's names.
+        namesrv_port, broker_port: fixed ports (see `ClusterSpec`); 0 for any free ones.
 
     Raises:
         MqctlError: something cannot be as it is asked for, or cannot be started.
@@ -48,6 +49,8 @@ class EmbeddedCluster:
         virtual_time: bool = False,
         settings: Mapping[str, str] | None = None,
         limits: Limits | None = None,
+        namesrv_port: int = 0,
+        broker_port: int = 0,
     ) -> None:
         self.spec = ClusterSpec(
             brokers=broker_names(brokers) if isinstance(brokers, int) else tuple(brokers),
@@ -61,6 +64,8 @@ class EmbeddedCluster:
             virtual_time=virtual_time,
             settings=dict(settings or {}),
             limits=limits or Limits(),
+            namesrv_port=namesrv_port,
+            broker_port=broker_port,
         )
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None

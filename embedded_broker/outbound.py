@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable
 
 from embedded_broker.clock import Clock
-from embedded_broker.server import Connection, Limits
+from embedded_broker.server import Connection, Limits, gone
 from mqctl.protocol.frame import RemotingCommand
 
 log = logging.getLogger("embedded_broker")
@@ -81,5 +81,4 @@ class Outbound:
             await asyncio.gather(self._opening, return_exceptions=True)
         if self._connection is not None:
             self._connection.abort() if abort else self._connection.close()
-            while not self._connection.closed:
-                await asyncio.sleep(0)
+            await gone([self._connection])

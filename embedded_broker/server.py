@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import count
+from time import monotonic
 from typing import Protocol, cast
 
 from embedded_broker.clock import Clock, Handle, Periodic
@@ -24,6 +25,7 @@ OnAnswer = Callable[[RemotingCommand | None], None]
 _LISTEN_BACKLOG = 1024
 _WRITE_BUFFER_BYTES = 4 * 1024 * 1024
 _SWEEP_MS = 1_000
+_LAST_WORDS_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +217,18 @@ def _address(name: object) -> str:
     return ""
 
 
+async def gone(connections: Iterable[Connection]) -> None:
+    """Waits until closed connections are gone; one whose peer does not read what is left to write is cut off."""
+    waiting = list(connections)
+    deadline = monotonic() + _LAST_WORDS_SECONDS
+    while waiting:
+        await asyncio.sleep(0)
+        waiting = [connection for connection in waiting if not connection.closed]
+        if monotonic() > deadline:
+            for connection in waiting:
+                connection.abort()
+
+
 class PortError(MqctlError):
     """A port that cannot be listened on."""
 
@@ -283,10 +297,10 @@ class Listener:
             self._sweep.cancel()
         if self._server is not None:
             self._server.close()
-        for connection in list(self.connections):
+        connections = list(self.connections)
+        for connection in connections:
             connection.abort() if abort else connection.close()
-        while self.connections:
-            await asyncio.sleep(0)
+        await gone(connections)
 
 
 class _Accepted(Connection):

@@ -148,3 +148,31 @@ def test_what_is_not_running_cannot_be_stopped(cluster: EmbeddedCluster) -> None
         cluster.broker().start()
     with pytest.raises(RefusedError):
         cluster.advance(1)
+
+
+def test_a_store_is_for_one_broker_at_a_time(tmp_path: Path) -> None:
+    with EmbeddedCluster(data_dir=tmp_path) as cluster:
+        with pytest.raises(RefusedError, match="another broker"):
+            EmbeddedCluster(data_dir=tmp_path).start()
+        cluster.broker().restart()
+    with EmbeddedCluster(data_dir=tmp_path):
+        pass
+
+
+def test_a_port_in_use_is_an_error_that_leaves_nothing_behind(tmp_path: Path) -> None:
+    with EmbeddedCluster() as cluster:
+        port = int(cluster.broker().address.rpartition(":")[2])
+        with pytest.raises(MqctlError, match="could not listen"):
+            EmbeddedBroker(data_dir=tmp_path, broker_port=port).cluster.start()
+    with EmbeddedCluster(data_dir=tmp_path):
+        pass
+
+
+def test_a_peer_that_does_not_read_cannot_hold_up_a_stop() -> None:
+    with EmbeddedCluster() as cluster, Peer(cluster.broker().address) as peer:
+        for _ in range(8):
+            peer.call(send("T"), bytes(1 << 20))
+        for offset in range(8):
+            peer.post(pull("T", offset, count=1))
+        for offset in range(8):
+            peer.post(pull("T", offset, count=1))
