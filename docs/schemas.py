@@ -9,6 +9,7 @@ from mqctl.render.backlog import BacklogReport
 from mqctl.render.delay import DelayReport
 from mqctl.render.findings import DiagnosisReport
 from mqctl.render.lag import LagReport
+from mqctl.render.local_clusters import LocalStatus
 from mqctl.render.messages_view import MessageList
 from mqctl.render.verification import Verification
 
@@ -16,6 +17,7 @@ SCHEMAS: dict[str, type] = {
     "delay.check/1": DelayReport,
     "doctor/1": DiagnosisReport,
     "group.lag/1": LagReport,
+    "local.status/1": LocalStatus,
     "report.backlog/1": BacklogReport,
     "rules.explain/1": RuleExplained,
     "rules.list/1": RuleList,

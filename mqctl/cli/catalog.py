@@ -34,6 +34,7 @@ class Entry:
 GROUPS: dict[str, str] = {
     "delay": "Delay levels: what waits, what is late, what delayOffset.json says.",
     "group": "Consumer groups: how far they are behind.",
+    "local": "RocketMQ clusters on this machine, for trying things and for tests.",
     "report": "Offline analysis of store directories with Spark.",
     "rules": "The diagnosis rules behind `doctor`.",
     "snapshot": "Save what a store shows and look at it later.",
@@ -44,6 +45,10 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(("doctor",), "Diagnose a store directory or a saved snapshot, and say what to do."),
     Entry(("delay", "check"), "Judge delayOffset.json against the schedule queues."),
     Entry(("group", "lag"), "Show how far consumer groups are behind, by count and by time."),
+    Entry(("local", "down"), "Stop a local cluster.", "changes"),
+    Entry(("local", "logs"), "Print what a local cluster logged."),
+    Entry(("local", "status"), "Show the local clusters of this machine."),
+    Entry(("local", "up"), "Start a RocketMQ cluster on this machine.", "changes"),
     Entry(("report", "backlog"), "What lies behind consumer groups: messages, bytes, age; on Spark."),
     Entry(("rules", "explain"), "Explain one rule: what it looks at, what it means, what helps."),
     Entry(("rules", "list"), "List the rules with severity and playbook."),

@@ -69,6 +69,9 @@ LangOption = Annotated[
     Lang | None,
     typer.Option("--lang", envvar="MQCTL_LANG", help="Language of sentences. Codes and JSON stay as they are."),
 ]
+LocalNameOption = Annotated[
+    str, typer.Option("--name", metavar="NAME", help="Which local cluster; several can run side by side.")
+]
 
 
 def at_ms(text: str | None, now: datetime) -> int | None:

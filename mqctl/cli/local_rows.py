@@ -1,0 +1,41 @@
+"""Local clusters as rows: what the state file says, joined with what the process is doing now."""
+
+from __future__ import annotations
+
+from time import time
+
+from mqctl.local.state import LocalCluster
+from mqctl.render.local_clusters import LocalBrokerRow, LocalRow
+
+
+def local_row(cluster: LocalCluster) -> LocalRow:
+    """Looks at the process of a cluster and returns its row."""
+    alive = cluster.alive
+    ready = cluster.ready
+    return LocalRow(
+        name=cluster.name,
+        state="running" if alive else "dead",
+        pid=ready.pid,
+        namesrv=ready.namesrv,
+        broker_names=", ".join(broker.name for broker in ready.brokers),
+        brokers=[
+            LocalBrokerRow(name=item.name, address=item.address, room=item.room, store=item.store)
+            for item in ready.brokers
+        ],
+        nsaddr=dict(ready.nsaddr),
+        version=ready.version,
+        uptime_ms=round(time() * 1000) - cluster.started_ms if alive else None,
+        memory_bytes=_memory_bytes(ready.pid) if alive else None,
+        data_dir=cluster.data_dir,
+        log=cluster.log,
+        control=ready.control.address if ready.control else None,
+    )
+
+
+def _memory_bytes(pid: int) -> int | None:
+    import psutil
+
+    try:
+        return int(psutil.Process(pid).memory_info().rss)
+    except psutil.Error:
+        return None

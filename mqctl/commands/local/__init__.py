@@ -1,0 +1,1 @@
+"""RocketMQ clusters on this machine."""

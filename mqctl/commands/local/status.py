@@ -1,0 +1,36 @@
+"""`mqctl local status`: the local clusters of this machine."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.local_rows import local_row
+from mqctl.cli.options import NoColorOption, OutputOption
+from mqctl.cli.places import state_dir
+from mqctl.errors import ExitCode, NotFoundError
+from mqctl.local.state import LocalStates
+from mqctl.render.local_clusters import local_document
+
+EXAMPLES = ("mqctl local status", "mqctl local status --name test -o json", "mqctl local status && echo all run")
+
+
+def command(
+    name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="Only this one. Default: all.")] = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """Show the local clusters of this machine. Ends with 2 when one that was not brought down has died."""
+    states = LocalStates(state_dir() / "local")
+    if name is None:
+        found = list(states.all())
+    else:
+        one = states.load(name)
+        if one is None:
+            raise NotFoundError(f"there is no local cluster {name}", remedy="mqctl local up; mqctl local status")
+        found = [one]
+    rows = [local_row(state) for state in found]
+    emit(local_document(rows), output)
+    return ExitCode.CRITICAL if any(row.state == "dead" for row in rows) else ExitCode.OK

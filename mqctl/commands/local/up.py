@@ -1,0 +1,85 @@
+"""`mqctl local up`: start a RocketMQ cluster on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.emit import Output, emit, tell
+from mqctl.cli.local_rows import local_row
+from mqctl.cli.options import LocalNameOption, NoColorOption, OutputOption
+from mqctl.cli.places import state_dir
+from mqctl.errors import UsageError
+from mqctl.local.state import DEFAULT_NAME
+from mqctl.local.supervisor import Supervisor, Wish
+from mqctl.render.local_clusters import local_document
+
+EXAMPLES = (
+    "mqctl local up",
+    "mqctl local up --memory --brokers 2",
+    "mqctl local up --rooms HT,CP --brokers HT-broker-a,CP-broker-a",
+    "mqctl local up -o json | jq -r '.clusters[0].namesrv'",
+)
+
+
+def command(
+    name: LocalNameOption = DEFAULT_NAME,
+    brokers: Annotated[
+        str | None, typer.Option("--brokers", metavar="N|NAMES", help="How many brokers, or their names with commas.")
+    ] = None,
+    rooms: Annotated[
+        str | None,
+        typer.Option("--rooms", metavar="NAMES", help="Machine rooms with commas; broker names begin with one."),
+    ] = None,
+    memory: Annotated[bool, typer.Option("--memory", help="Throw the stores away at the end.")] = False,
+    data_dir: Annotated[
+        Path | None,
+        typer.Option("--data-dir", metavar="DIR", help="Keep the stores here instead of mqctl's own place."),
+    ] = None,
+    as_version: Annotated[
+        str | None, typer.Option("--as-version", metavar="RELEASE", help="Behave like 4.9.8 (default) or 5.3.3.")
+    ] = None,
+    time_scale: Annotated[
+        float | None, typer.Option("--time-scale", metavar="X", help="Let the cluster's clock run X times as fast.")
+    ] = None,
+    namesrv_port: Annotated[
+        int | None, typer.Option("--namesrv-port", metavar="PORT", help="Port of the first name server. Default: any.")
+    ] = None,
+    broker_port: Annotated[
+        int | None, typer.Option("--broker-port", metavar="PORT", help="Port of the first broker. Default: any.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A property of every broker; repeatable.")
+    ] = None,
+    control: Annotated[bool, typer.Option("--control", help="Open the control socket for faults and time.")] = False,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> None:
+    """Start a RocketMQ cluster on this machine: a name server and brokers in one background process.
+
+    Real RocketMQ clients work against it. Commands without --namesrv and profile find it by themselves.
+    """
+    if memory and data_dir is not None:
+        raise UsageError("--memory and --data-dir contradict each other")
+    places = state_dir() / "local"
+    wish = Wish(
+        brokers=brokers,
+        rooms=rooms,
+        memory=memory,
+        data_dir=(data_dir or places / name / "stores").absolute(),
+        as_version=as_version,
+        time_scale=time_scale,
+        namesrv_port=namesrv_port,
+        broker_port=broker_port,
+        settings=tuple(settings or ()),
+        control=control,
+    )
+    state = Supervisor(places).up(name, wish)
+    emit(local_document([local_row(state)]), output)
+    tell(f"mqctl: name server {state.ready.namesrv}; stop it with: mqctl local down{_named(name)}")
+
+
+def _named(name: str) -> str:
+    return "" if name == DEFAULT_NAME else f" --name {name}"

@@ -1,0 +1,141 @@
+"""What is known of a local cluster between two commands: one small JSON file each, and the process it names."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from mqctl.errors import BadInputError, UsageError
+
+DEFAULT_NAME = "default"
+# Start times are counted from the machine's boot, which a corrected clock moves.
+_CLOCK_STEP_MS = 5_000
+_NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
+
+
+class LocalBroker(msgspec.Struct, frozen=True, kw_only=True):
+    """One broker of a local cluster."""
+
+    name: str
+    address: str
+    store: str
+    room: str | None = None
+
+
+class ControlAddress(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the control socket listens, and the token it wants."""
+
+    address: str
+    token: str
+
+
+class Ready(msgspec.Struct, frozen=True, kw_only=True):
+    """The line that `python -m embedded_broker` prints when it is ready.
+
+    Attributes:
+        namesrv: `host:port;host:port`.
+        nsaddr: URL of the address service by room.
+    """
+
+    pid: int
+    version: str
+    cluster: str
+    namesrv: str
+    brokers: tuple[LocalBroker, ...]
+    nsaddr: dict[str, str] = {}
+    time_scale: float = 1.0
+    control: ControlAddress | None = None
+
+
+class LocalCluster(msgspec.Struct, frozen=True, kw_only=True):
+    """A cluster that was started on this machine.
+
+    Attributes:
+        started_ms: start of the process, epoch milliseconds; with the pid it tells the process from a later one.
+        log: file with what the process said.
+        data_dir: where its stores are kept; None when they are thrown away at the end.
+        ready: what it announced.
+    """
+
+    name: str
+    started_ms: int
+    log: str
+    data_dir: str | None
+    ready: Ready
+
+    @property
+    def alive(self) -> bool:
+        """Tells whether the process still runs; another one that got the same pid later is none of ours."""
+        started_ms = process_started_ms(self.ready.pid)
+        return started_ms is not None and abs(started_ms - self.started_ms) <= _CLOCK_STEP_MS
+
+
+def process_started_ms(pid: int) -> int | None:
+    """Returns when a process began, epoch milliseconds; None when there is none."""
+    import psutil
+
+    try:
+        process = psutil.Process(pid)
+        if process.status() == psutil.STATUS_ZOMBIE:
+            return None
+        return round(process.create_time() * 1000)
+    except psutil.Error:
+        return None
+
+
+class LocalStates:
+    """The state files below one directory."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def file(self, name: str) -> Path:
+        """Returns the state file of a cluster.
+
+        Raises:
+            UsageError: the name could lead out of the directory.
+        """
+        if not name or not _NAME_CHARACTERS.issuperset(name):
+            raise UsageError(f"{name!r} is no name for a local cluster", remedy="use letters, digits, - and _")
+        return self.directory / f"{name}.json"
+
+    def load(self, name: str) -> LocalCluster | None:
+        """Returns a cluster that was started, or None.
+
+        Raises:
+            BadInputError: its state file is none.
+        """
+        file = self.file(name)
+        try:
+            return msgspec.json.decode(file.read_bytes(), type=LocalCluster)
+        except FileNotFoundError:
+            return None
+        except msgspec.DecodeError as error:
+            raise BadInputError(
+                f"could not read the state of the local cluster {name}",
+                reason=f"{file}: {error}",
+                remedy=f"see whether its process still runs, then remove {file}",
+            ) from error
+
+    def all(self) -> Iterator[LocalCluster]:
+        """Yields every cluster that was started and not brought down, by name. Raises BadInputError."""
+        for file in sorted(self.directory.glob("*.json")):
+            state = self.load(file.stem)
+            if state is not None:
+                yield state
+
+    def save(self, state: LocalCluster) -> None:
+        """Writes a state file, whole or not at all; only its owner may read it, since it may hold a control token."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        descriptor, temporary = tempfile.mkstemp(prefix=f".{state.name}.", dir=self.directory)
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(msgspec.json.format(msgspec.json.encode(state)))
+        Path(temporary).replace(self.file(state.name))
+
+    def forget(self, name: str) -> None:
+        """Removes a state file."""
+        self.file(name).unlink(missing_ok=True)

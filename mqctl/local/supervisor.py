@@ -1,0 +1,203 @@
+"""Starting and stopping local clusters. It knows the embedded broker as a process and by its ready line only."""
+
+from __future__ import annotations
+
+import select
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+
+import msgspec
+from filelock import FileLock, Timeout
+
+from mqctl.errors import DeadlineError, NotFoundError, RefusedError, StorageError
+from mqctl.local.state import LocalCluster, LocalStates, Ready, process_started_ms
+
+READY_SECONDS = 30
+STOP_SECONDS = 20
+_LOCK_SECONDS = 40
+_TAIL_LINES = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What a local cluster is to be.
+
+    Attributes:
+        brokers: a number, or names separated by commas; None for one broker (one a room).
+        rooms: machine rooms; broker names begin with one of them.
+        memory: throw the stores away at the end.
+        data_dir: where to keep them otherwise.
+        settings: properties of every broker, `name=value`.
+    """
+
+    brokers: str | None = None
+    rooms: str | None = None
+    memory: bool = False
+    data_dir: Path
+    as_version: str | None = None
+    time_scale: float | None = None
+    namesrv_port: int | None = None
+    broker_port: int | None = None
+    settings: Sequence[str] = ()
+    control: bool = False
+
+    def words(self) -> list[str]:
+        """Returns the command line of the process."""
+        valued = {
+            "--brokers": self.brokers,
+            "--rooms": self.rooms,
+            "--as-version": self.as_version,
+            "--time-scale": self.time_scale,
+            "--namesrv-port": self.namesrv_port,
+            "--broker-port": self.broker_port,
+        }
+        words = [word for name, value in valued.items() if value is not None for word in (name, str(value))]
+        words += ["--memory"] if self.memory else ["--data-dir", str(self.data_dir)]
+        words += [word for item in self.settings for word in ("--set", item)]
+        return [*words, "--control"] if self.control else words
+
+
+class Supervisor:
+    """Local clusters whose state files lie in one directory."""
+
+    def __init__(self, directory: Path) -> None:
+        self.states = LocalStates(directory)
+        self._directory = directory
+
+    def up(self, name: str, wish: Wish) -> LocalCluster:
+        """Starts a cluster and waits until it is ready.
+
+        Raises:
+            RefusedError: one of this name runs already, or another command is at it.
+            StorageError: the process could not be started, or ended at once; the reason is what it said.
+            DeadlineError: it was not ready in time; it has been stopped.
+        """
+        with self._locked(name):
+            known = self.states.load(name)
+            if known is not None and known.alive:
+                raise RefusedError(
+                    f"the local cluster {name} runs already",
+                    reason=f"pid {known.ready.pid}, name server {known.ready.namesrv}",
+                    remedy="mqctl local status; mqctl local down; or choose another --name",
+                )
+            log = self._directory / f"{name}.log"
+            process = self._start(name, wish, log)
+            try:
+                ready = self._ready(name, process, log)
+            except BaseException:
+                _end(process.pid)
+                process.wait()
+                raise
+            started_ms = process_started_ms(process.pid) or 0
+            data_dir = None if wish.memory else str(wish.data_dir)
+            state = LocalCluster(name=name, started_ms=started_ms, log=str(log), data_dir=data_dir, ready=ready)
+            self.states.save(state)
+            return state
+
+    def _start(self, name: str, wish: Wish, log: Path) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "embedded_broker", *wish.words()]
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True)
+            with log.open("wb") as errors:
+                return subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=errors,
+                    start_new_session=True,
+                )
+        except OSError as error:
+            raise StorageError(f"could not start the local cluster {name}", reason=str(error)) from error
+
+    def _ready(self, name: str, process: subprocess.Popen[bytes], log: Path) -> Ready:
+        assert process.stdout is not None
+        line = b""
+        end = monotonic() + READY_SECONDS
+        with process.stdout as stream:
+            while not line.endswith(b"\n"):
+                readable, _, _ = select.select([stream], [], [], max(0.0, end - monotonic()))
+                if not readable:
+                    raise DeadlineError(
+                        f"the local cluster {name} was not ready within {READY_SECONDS} s", remedy=f"see {log}"
+                    )
+                part = stream.readline()
+                if not part:
+                    raise StorageError(
+                        f"the local cluster {name} did not start",
+                        reason=_tail(log) or f"its process ended with {process.wait()}",
+                        remedy=f"see {log}",
+                    )
+                line += part
+        return msgspec.json.decode(line, type=Ready)
+
+    def down(self, name: str, *, purge: bool = False) -> LocalCluster:
+        """Stops a cluster as on a signal, so that its stores are flushed; one that does not end in time is killed.
+
+        Args:
+            purge: delete its stores as well.
+
+        Raises:
+            NotFoundError: no cluster of this name was started.
+        """
+        with self._locked(name):
+            state = self.states.load(name)
+            if state is None:
+                raise NotFoundError(f"there is no local cluster {name}", remedy="mqctl local up; mqctl local status")
+            if state.alive:
+                _end(state.ready.pid)
+            self.states.forget(name)
+            if purge and state.data_dir is not None:
+                shutil.rmtree(state.data_dir, ignore_errors=True)
+            return state
+
+    def _locked(self, name: str) -> _Locked:
+        self.states.file(name)
+        self._directory.mkdir(parents=True, exist_ok=True)
+        return _Locked(name, self._directory / f"{name}.lock")
+
+
+class _Locked:
+    """One command at a time for each cluster."""
+
+    def __init__(self, name: str, file: Path) -> None:
+        self._name = name
+        self._lock = FileLock(file)
+
+    def __enter__(self) -> None:
+        try:
+            self._lock.acquire(timeout=_LOCK_SECONDS)
+        except Timeout as error:
+            raise RefusedError(
+                f"another command works on the local cluster {self._name}",
+                reason=f"it has not finished within {_LOCK_SECONDS} s",
+                remedy="wait for it, then look at mqctl local status",
+            ) from error
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+def _end(pid: int) -> None:
+    """Ends a process that is ours: asks first, kills when it does not listen."""
+    import psutil
+
+    try:
+        process = psutil.Process(pid)
+        process.terminate()
+        try:
+            process.wait(STOP_SECONDS)
+        except psutil.TimeoutExpired:
+            process.kill()
+            process.wait(STOP_SECONDS)
+    except psutil.NoSuchProcess:
+        return
+
+
+def _tail(log: Path) -> str:
+    lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    return "; ".join(line.strip() for line in lines[-_TAIL_LINES:])

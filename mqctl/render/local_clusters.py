@@ -1,0 +1,75 @@
+"""Local clusters as a table and for machines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mqctl.render.document import Column, Document, Kind, Table
+
+COLUMNS = (
+    Column("name", "cluster"),
+    Column("state", "state"),
+    Column("namesrv", "name server"),
+    Column("broker_names", "brokers"),
+    Column("version", "as version"),
+    Column("pid", "pid"),
+    Column("uptime_ms", "up for", Kind.DURATION_MS),
+    Column("memory_bytes", "memory", Kind.BYTES),
+    Column("data_dir", "stores", none="thrown away", wide=True),
+    Column("log", "log", wide=True),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalBrokerRow:
+    """One broker of a local cluster."""
+
+    name: str
+    address: str
+    room: str | None
+    store: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalRow:
+    """One local cluster.
+
+    Attributes:
+        state: `running`, or `dead` when its process ended by itself.
+        namesrv: what clients need: `host:port;host:port`.
+        nsaddr: URL of the address service by room.
+        control: address of the control socket, where it is open. Its token is in the state file.
+    """
+
+    name: str
+    state: str
+    pid: int
+    namesrv: str
+    broker_names: str
+    brokers: list[LocalBrokerRow]
+    nsaddr: dict[str, str]
+    version: str
+    uptime_ms: int | None
+    memory_bytes: int | None
+    data_dir: str | None
+    log: str
+    control: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalStatus:
+    """Machine form of `local up`, `local down` and `local status`."""
+
+    clusters: list[LocalRow]
+
+
+def local_document(rows: Sequence[LocalRow]) -> Document:
+    """Builds the document of one or more local clusters."""
+    empty = "no local cluster was started; try: mqctl local up"
+    return Document(
+        schema="local.status/1",
+        value=LocalStatus(clusters=list(rows)),
+        records=rows,
+        blocks=[Table(COLUMNS, rows, empty=empty)],
+    )

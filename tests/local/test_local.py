@@ -1,0 +1,137 @@
+"""`mqctl local` as a user runs it: clusters that come up, are found again, and go down without a trace."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.conftest import Outcome
+from tests.embedded_broker.messages import send
+from tests.embedded_broker.wire import Peer
+
+Run = Callable[..., Outcome]
+
+
+@pytest.fixture
+def local(mqctl: Run, tmp_path: Path) -> Iterator[Run]:
+    """Runs `mqctl local ...` with a state directory of its own; whatever is left running is brought down."""
+    environment = {"MQCTL_STATE_DIR": str(tmp_path / "state")}
+
+    def run(*words: object, env: Mapping[str, str] | None = None) -> Outcome:
+        return mqctl("local", *words, env={**environment, **(env or {})})
+
+    yield run
+    run("down", "--all")
+
+
+def test_a_cluster_comes_up_serves_and_goes_down(local: Run, tmp_path: Path) -> None:
+    up = local("up", "--brokers", "2", "-o", "json")
+    assert up.exit_code == 0, up.stderr
+    (cluster,) = up.json["clusters"]
+    assert (cluster["state"], [broker["name"] for broker in cluster["brokers"]]) == (
+        "running",
+        ["broker-a", "broker-b"],
+    )
+    assert f"name server {cluster['namesrv']}" in up.stderr
+    with Peer(cluster["brokers"][0]["address"]) as peer:
+        assert peer.call(send("T"), b"x").code == 0
+    status = local("status")
+    assert (status.exit_code, cluster["namesrv"] in status.stdout) == (0, True)
+    assert local("down").exit_code == 0
+    assert not psutil.pid_exists(cluster["pid"])
+    store = Path(cluster["brokers"][0]["store"])
+    assert not (store / "abort").exists()
+    assert local("status", "-o", "json").json["clusters"] == []
+    again = local("up", "--brokers", "2", "-o", "json").json["clusters"][0]
+    assert again["brokers"][0]["store"] == str(store)
+    assert local("down", "--purge").exit_code == 0
+    assert not store.exists()
+
+
+def test_a_second_one_of_the_name_is_refused_and_another_name_is_not(local: Run) -> None:
+    assert local("up", "--memory").exit_code == 0
+    second = local("up", "--memory")
+    assert (second.exit_code, "runs already" in second.stderr, "--name" in second.stderr) == (76, True, True)
+    assert local("up", "--memory", "--name", "two", "--as-version", "5.3.3").exit_code == 0
+    names = {row["name"]: row["version"] for row in local("status", "-o", "json").json["clusters"]}
+    assert names == {"default": "4.9.8", "two": "5.3.3"}
+
+
+def test_of_two_at_once_one_wins(local: Run) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        ends = sorted(pool.map(lambda _: local("up", "--memory").exit_code, range(2)))
+    assert ends == [0, 76]
+
+
+def test_one_that_died_is_told_and_can_be_started_again(local: Run) -> None:
+    (cluster,) = local("up", "--memory", "-o", "json").json["clusters"]
+    os.kill(cluster["pid"], signal.SIGKILL)
+    psutil.wait_procs([psutil.Process(cluster["pid"])] if psutil.pid_exists(cluster["pid"]) else [], timeout=20)
+    status = local("status")
+    assert (status.exit_code, "dead" in status.stdout) == (2, True)
+    assert local("up", "--memory").exit_code == 0
+    assert local("status").exit_code == 0
+
+
+def test_a_pid_that_belongs_to_somebody_else_now_is_left_alone(local: Run, tmp_path: Path) -> None:
+    (cluster,) = local("up", "--memory", "-o", "json").json["clusters"]
+    file = tmp_path / "state" / "local" / "default.json"
+    state = json.loads(file.read_text())
+    os.kill(cluster["pid"], signal.SIGTERM)
+    state["ready"]["pid"] = os.getpid()
+    file.write_text(json.dumps(state))
+    assert local("status").exit_code == 2
+    assert local("down").exit_code == 0
+    assert psutil.pid_exists(os.getpid())
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("up", "--rooms", "HT", "--brokers", "CP-x"), 74, "none of the rooms"),
+        (("up", "--set", "nonsense"), 74, "cannot be read"),
+        (("up", "--as-version", "3.2.1"), 74, "invalid choice"),
+        (("up", "--memory", "--data-dir", "x"), 64, "contradict"),
+        (("up", "--name", "../x"), 64, "no name for a local cluster"),
+        (("down",), 66, "no local cluster default"),
+        (("status", "--name", "x"), 66, "no local cluster x"),
+        (("logs",), 66, "no log"),
+    ],
+)
+def test_what_cannot_be(local: Run, words: tuple[str, ...], code: int, said: str) -> None:
+    outcome = local(*words)
+    assert (outcome.exit_code, said in outcome.stderr) == (code, True), outcome.stderr
+
+
+def test_a_taken_port_is_named(local: Run) -> None:
+    (cluster,) = local("up", "--memory", "-o", "json").json["clusters"]
+    port = cluster["namesrv"].rpartition(":")[2]
+    taken = local("up", "--memory", "--name", "two", "--namesrv-port", port)
+    assert (taken.exit_code, port in taken.stderr) == (74, True)
+    assert local("logs", "--name", "two").stdout
+
+
+def test_a_broken_state_file_is_told(local: Run, tmp_path: Path) -> None:
+    (tmp_path / "state" / "local").mkdir(parents=True)
+    (tmp_path / "state" / "local" / "default.json").write_text("{")
+    outcome = local("status")
+    assert (outcome.exit_code, "default.json" in outcome.stderr) == (65, True)
+    (tmp_path / "state" / "local" / "default.json").unlink()
+
+
+def test_the_log_is_followed_to_the_end(local: Run) -> None:
+    (cluster,) = local("up", "--memory", "-o", "json").json["clusters"]
+    with Peer(cluster["brokers"][0]["address"]) as peer:
+        peer.socket.sendall(b"\xff\xff\xff\xff")
+        assert peer.closed()
+    with ThreadPoolExecutor(1) as pool:
+        following = pool.submit(local, "logs", "--follow")
+        os.kill(cluster["pid"], signal.SIGTERM)
+        assert "127.0.0.1" in following.result(60).stdout
