@@ -188,6 +188,28 @@ class Rebalancing:
                 self._drop(queue)
         self.wake()
 
+    def take_exactly(self, queues: set[MessageQueue]) -> None:
+        """Takes these queues and no others, whatever the rest of the group does."""
+        with self._turn:
+            for queue in [queue for queue in self.process_queues if queue not in queues]:
+                self._drop(queue)
+            for queue in sorted(queues):
+                if queue not in self.process_queues:
+                    self._add(queue)
+
+    def replace(self, queue: MessageQueue, offset: int) -> bool:
+        """Begins anew with a queue that is ours, from another offset; False when it is not ours."""
+        with self._turn:
+            known = self.process_queues.get(queue)
+            if known is None or known.dropped:
+                return False
+            known.dropped = True
+            process_queue = ProcessQueue(queue, self._instance.clock.now_ms())
+            process_queue.locked = known.locked
+            self.process_queues[queue] = process_queue
+        self._owner.begin(process_queue, offset)
+        return True
+
     def drop_all(self) -> None:
         """Marks all queues as given up, at the end of a consumer's life."""
         for process_queue in self.process_queues.values():

@@ -28,6 +28,7 @@ class RunningInfoParts:
     name_servers: tuple[str, ...]
     version: int
     started_ms: int
+    consume_type: str = "CONSUME_PASSIVELY"
 
 
 def running_info(
@@ -59,7 +60,7 @@ def _properties(parts: RunningInfoParts) -> dict[str, str]:
     ordered = parts.mode is not ConsumeMode.CONCURRENT
     values: dict[str, object] = {
         "PROP_NAMESERVER_ADDR": "".join(f"{address};" for address in parts.name_servers),
-        "PROP_CONSUME_TYPE": "CONSUME_PASSIVELY",
+        "PROP_CONSUME_TYPE": parts.consume_type,
         "PROP_CLIENT_VERSION": "V" + version_text(parts.version).replace(".", "_"),
         "PROP_THREADPOOL_CORE_SIZE": settings.threads,
         "PROP_CONSUMEORDERLY": ordered,
