@@ -74,6 +74,7 @@ class Storage:
         clock: gives store times and drives flushing.
         levels: the delay level table.
         defer: puts off what a flush that others may share waits for; an event loop's `call_soon`.
+        disk: another file layer, for tests of what a machine may lose.
 
     Attributes:
         disk: the file layer; `disk.free_bytes` injects a full disk.
@@ -92,11 +93,12 @@ class Storage:
         *,
         levels: DelayLevelTable = DEFAULT_TABLE,
         defer: Defer = at_once,
+        disk: Disk | None = None,
     ) -> None:
         self.directory = directory
         self.settings = settings
         self.clock = clock
-        self.disk = Disk()
+        self.disk = disk or Disk()
         self.records = RecordWriter(long_topics=settings.long_topics)
         self.log = CommitLogWriter(f"{directory}/commitlog", self.disk, file_bytes=settings.mapped_file_size_commit_log)
         self.queues = ConsumeQueues(

@@ -8,9 +8,10 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
@@ -18,11 +19,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embedded_broker.clock import VirtualClock
-from embedded_broker.storage import Appended, Storage
+from embedded_broker.storage import Appended, DiskFullError, Storage
 from embedded_broker.storage_settings import ASYNC_FLUSH, SYNC_FLUSH, StoreSettings
+from mqctl.errors import StorageError
 from mqctl.model.damage import DamageGrade
 from mqctl.protocol.message_record import decode_message
 from mqctl.store.directory import StoreDirectory
+from mqctl.store.disk import Disk
 from mqctl.store.verify import verify
 from tests.conftest import REPOSITORY, Outcome
 from tests.embedded_broker.test_storage import NOW_MS, SMALL, opened, put_numbered
@@ -213,6 +216,119 @@ def test_a_torn_tail_is_cut_and_the_rest_kept(count: int, flushed: int, back: in
         more = put_numbered(again, len(kept))
         assert bodies(again) == [*kept, len(kept)]
         assert more.physical_offset >= recovery.log_end
+        again.close()
+        assert sound(root)
+
+
+# Power failures
+
+
+class VolatileDisk(Disk):
+    """A disk that remembers what it was told to write and not to sync, so that a power failure can take it back."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.at_risk: dict[str, list[tuple[int, bytes]]] = {}
+
+    def write(self, path: str, data: bytes | bytearray, position: int) -> None:
+        self.at_risk.setdefault(path, []).append((position, self.read(path, len(data), position)))
+        super().write(path, data, position)
+
+    def write_each(self, path: str, pieces: Iterable[tuple[int, bytes]]) -> None:
+        for position, data in pieces:
+            self.write(path, data, position)
+
+    def sync(self, directory: str = "") -> None:
+        super().sync(directory)
+        for path in [path for path in self.at_risk if path.startswith(directory)]:
+            del self.at_risk[path]
+
+    def fail(self, lost: Callable[[], bool]) -> None:
+        """Takes back writes that were not synced, those of which `lost` says so."""
+        for path, writes in self.at_risk.items():
+            for position, before in reversed(writes):
+                if lost() and Path(path).exists():
+                    super().write(path, before, position)
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    steps=st.lists(st.sampled_from(["put", "put", "put", "commit", "write out", "flush"]), max_size=150),
+    survive=st.sampled_from([0.0, 0.5, 0.9]),
+    random=st.randoms(use_true_random=False),
+)
+def test_a_power_failure_takes_nothing_that_was_flushed(steps: list[str], survive: float, random: Random) -> None:
+    shape = replace(SMALL, flush_disk_type=SYNC_FLUSH, flush_interval_commit_log=1 << 60)
+    with tempfile.TemporaryDirectory() as name:
+        root, disk, clock = Path(name), VolatileDisk(), VirtualClock(NOW_MS)
+        storage = Storage(root, shape, clock, disk=disk)
+        storage.open()
+        count = acknowledged = 0
+        for step in steps:
+            if step == "put":
+                put_numbered(storage, count)
+                count += 1
+                clock.advance(1_500)
+            elif step == "commit":
+                told: list[StorageError | None] = []
+                storage.when_durable(told.append)
+                assert told == [None]
+                acknowledged = count
+            elif step == "write out":
+                storage.dispatcher.write_out()
+            else:
+                storage.flush()
+                acknowledged = count
+        disk.fail(lambda: random.random() >= survive)
+        storage.abandon()
+        again = Storage(root, shape, clock)
+        again.open()
+        found = bodies(again)
+        assert found == list(range(len(found)))
+        assert acknowledged <= len(found) <= count
+        put_numbered(again, len(found))
+        assert bodies(again) == [*found, len(found)]
+        again.close()
+        assert sound(root)
+
+
+# Full disks
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    steps=st.lists(st.one_of(st.none(), st.integers(0, 3_000), st.integers(0, 60)), max_size=120),
+    clean=st.booleans(),
+)
+def test_a_full_disk_refuses_and_damages_nothing(steps: list[int | None], *, clean: bool) -> None:
+    """Each step appends a message with so many bytes of room left; None frees the disk and flushes."""
+    with tempfile.TemporaryDirectory() as name:
+        root, clock = Path(name), VirtualClock(NOW_MS)
+        storage = opened(root, clock)
+        count = 0
+        for room in steps:
+            storage.disk.free_bytes = room
+            clock.advance(700)  # the periodic flush meets the full disk, too
+            try:
+                if room is None:
+                    storage.flush()
+                put_numbered(storage, count)
+                count += 1
+                if room is not None and room % 5 == 0:
+                    storage.dispatcher.write_out()
+            except DiskFullError:
+                assert room is not None
+        storage.disk.free_bytes = None
+        assert bodies(storage) == list(range(count))
+        if clean:
+            storage.close()
+        else:
+            storage.abandon()
+        again = opened(root, clock)
+        assert bodies(again) == list(range(count))
+        for number in range(count):
+            (record,) = again.find_by_key("TopicTest", f"k{number}", 0, 1 << 62, 64).records
+            assert decode_message(record).body.startswith(b"%d " % number)
         again.close()
         assert sound(root)
 
