@@ -22,7 +22,7 @@ from mqctl.model.message import REAL_QID, REAL_TOPIC, Message
 from mqctl.model.names import HALF_TOPIC, SCHEDULE_TOPIC
 from mqctl.protocol.message_record import RecordError, decode_message
 from mqctl.store.config_files import DELAY_OFFSETS, delay_offsets, read_config
-from mqctl.store.record_writer import text_of_properties
+from mqctl.store.record_writer import store_time_of, text_of_properties
 
 log = logging.getLogger("embedded_broker")
 
@@ -164,8 +164,9 @@ class DelaySchedule:
         high = self._storage.max_offset(SCHEDULE_TOPIC, queue_id)
         state.position = min(max(state.position, low), high)
         entries = self._storage.entries(SCHEDULE_TOPIC, queue_id, state.position, _ROUND)
-        for physical_offset, _size, due_ms in entries:
+        for physical_offset, _size, code in entries:
             now_ms = self._clock.now_ms()
+            due_ms = self._due_ms(state, physical_offset, code)
             # A due time further away than the level's delay: the clock or the table was changed. Deliver now.
             if now_ms < due_ms <= now_ms + state.delay_ms:
                 return due_ms - now_ms
@@ -175,6 +176,15 @@ class DelaySchedule:
                 self.file.mark()
             state.position += 1
         return 0 if entries else None
+
+    def _due_ms(self, state: _Level, physical_offset: int, code: int) -> int:
+        """Returns when an entry is due: its tags code, or by its store time when that code is lost."""
+        plain = self._storage.plain_code(SCHEDULE_TOPIC, state.level - 1, code)
+        if plain is not None:
+            return plain
+        record = self._storage.message_at(physical_offset)
+        stored_ms = store_time_of(record) if record is not None else None
+        return (stored_ms or 0) + state.delay_ms
 
     def _deliver(self, physical_offset: int) -> bool:
         """Stores a copy of a waiting message in its real queue; False when there is nothing to deliver."""

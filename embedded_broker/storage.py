@@ -6,6 +6,7 @@ of the last moment. Source of the rules: `DefaultMessageStore`, `CommitLog`, `Co
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,11 +18,13 @@ from embedded_broker.flushing import Defer, Flusher, at_once
 from embedded_broker.retention import Retention
 from embedded_broker.storage_reader import Boundary, Read, ReadStatus, StoreReader
 from embedded_broker.storage_settings import StoreSettings
+from mqctl.errors import MqctlError
 from mqctl.model.delay_level import DEFAULT_TABLE, DelayLevelTable
 from mqctl.model.names import SCHEDULE_TOPIC
 from mqctl.store.checkpoint import Checkpoint, parse_checkpoint
 from mqctl.store.disk import Disk, DiskFullError
 from mqctl.store.dispatch_rules import is_consumable, tags_code
+from mqctl.store.ext_tags import ExtTags
 from mqctl.store.index_writer import IndexFiles
 from mqctl.store.layouts import CHECKPOINT
 from mqctl.store.log_writer import CommitLogWriter
@@ -34,6 +37,8 @@ from mqctl.store.record_writer import (
     finish,
 )
 from mqctl.store.recovery import Recovery, recover
+
+log = logging.getLogger("embedded_broker")
 
 __all__ = [
     "Appended",
@@ -80,7 +85,8 @@ class Storage:
         disk: the file layer; `disk.free_bytes` injects a full disk.
         log, queues, index: what is on disk.
         retention: what deletes; `disk_full` of it refuses appends.
-        read, message_at, entries, min_offset, max_offset, store_time, offset_by_time: those of `StoreReader`.
+        read, message_at, entries, min_offset, max_offset, store_time, offset_by_time, plain_code: those of
+            `StoreReader`.
         on_dispatch: that of `RecordDispatcher`.
         flush, when_durable: those of `Flusher`.
     """
@@ -116,9 +122,10 @@ class Storage:
         )
         self.flush, self.when_durable = self.flusher.flush, self.flusher.when_durable
         self.retention = Retention((self.log, self.queues, self.index), settings, clock)
-        self.reader = StoreReader(self.log, self.queues, settings)
+        self.reader = StoreReader(self.log, self.queues, ExtTags(f"{directory}/consumequeue_ext", self.disk), settings)
         self.min_offset, self.max_offset = self.reader.min_offset, self.reader.max_offset
         self.read, self.message_at, self.entries = self.reader.read, self.reader.message_at, self.reader.entries
+        self.plain_code = self.reader.plain_code
         self.store_time, self.offset_by_time = self.reader.store_time, self.reader.offset_by_time
 
     # Life
@@ -131,6 +138,13 @@ class Storage:
             StorageError: the operating system refuses.
         """
         (self.directory / "commitlog").mkdir(parents=True, exist_ok=True)
+        try:
+            return self._recovered()
+        except MqctlError:
+            self.abandon()
+            raise
+
+    def _recovered(self) -> Recovery:
         checkpoint, abort = self.directory / "checkpoint", self.directory / "abort"
         times = _times_in(checkpoint)
         self.log.check()
@@ -144,6 +158,7 @@ class Storage:
         abort.touch()
         self.flusher.start(times)
         self.retention.start()
+        log.log(logging.INFO if recovery.clean and not recovery.cut_bytes else logging.WARNING, "opened: %s", recovery)
         return recovery
 
     def close(self) -> None:

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from embedded_broker.storage_settings import StoreSettings
-from mqctl.store.layouts import QUEUE_ENTRY_BYTES, QUEUE_ENTRY_STRUCT
+from mqctl.store.ext_tags import ExtTags
+from mqctl.store.layouts import EXT_ADDRESS_LIMIT, QUEUE_ENTRY_BYTES, QUEUE_ENTRY_STRUCT
 from mqctl.store.log_writer import CommitLogWriter
 from mqctl.store.queue_writer import ConsumeQueues, QueueWriter
 from mqctl.store.record_writer import store_time_of
@@ -67,10 +68,11 @@ class Read:
 class StoreReader:
     """Reads a log through its consume queues."""
 
-    def __init__(self, log: CommitLogWriter, queues: ConsumeQueues, settings: StoreSettings) -> None:
+    def __init__(self, log: CommitLogWriter, queues: ConsumeQueues, ext: ExtTags, settings: StoreSettings) -> None:
         self.log = log
         self.queues = queues
         self.settings = settings
+        self._ext = ext
 
     def min_offset(self, topic: str, queue_id: int) -> int:
         """Logical offset of the oldest message of a queue; 0 for a queue that is not there."""
@@ -139,7 +141,7 @@ class StoreReader:
             if chosen and _is_full(len(chosen), total + size, limits, on_disk=log_end - physical > in_memory_bytes):
                 break
             scanned += 1
-            if physical < removed_until or (wants is not None and not wants(code)):
+            if physical < removed_until or (wants is not None and not self._wanted(wants, queue, code)):
                 continue
             if physical < log_min:
                 status = ReadStatus.MESSAGE_WAS_REMOVING
@@ -160,6 +162,21 @@ class StoreReader:
             behind,
             behind > in_memory_bytes,
         )
+
+    def _wanted(self, wants: Callable[[int], bool], queue: QueueWriter, code: int) -> bool:
+        """Asks a filter; a code that is kept elsewhere and lost there passes, as in the broker."""
+        plain = code if code > EXT_ADDRESS_LIMIT else self.plain_code(queue.topic, queue.queue_id, code)
+        return plain is None or wants(plain)
+
+    def plain_code(self, topic: str, queue_id: int, code: int) -> int | None:
+        """Returns what a tags code stands for: itself, or what a real broker wrote beside the queue.
+
+        None when that is lost.
+
+        Raises:
+            StorageError: the operating system refuses.
+        """
+        return code if code > EXT_ADDRESS_LIMIT else self._ext.tags_code(topic, queue_id, code)
 
     def _records(self, chosen: list[tuple[int, int]], total: int) -> Sequence[bytes | memoryview]:
         """Reads records with few calls: in one when they lie close enough together."""

@@ -23,6 +23,7 @@ from embedded_broker.storage import Appended, DiskFullError, Storage
 from embedded_broker.storage_settings import ASYNC_FLUSH, SYNC_FLUSH, StoreSettings
 from mqctl.errors import StorageError
 from mqctl.model.damage import DamageGrade
+from mqctl.model.java_hash import java_string_hash
 from mqctl.protocol.message_record import decode_message
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.disk import Disk
@@ -115,6 +116,18 @@ def test_opening_a_clean_store_changes_no_message(store_copy: Callable[[str], Pa
     assert (recovery.dispatched_count, recovery.cut_bytes, recovery.cut_queue_count) == (0, 0, 0)
     storage.close()
     assert contents() == before
+
+
+def test_tags_codes_that_a_real_broker_kept_beside_its_queues_are_followed(store_copy: Callable[[str], Path]) -> None:
+    root = store_copy("store-clean")
+    storage = Storage(root, shape_of(StoreDirectory.open(root)), VirtualClock(NOW_MS))
+    storage.open()
+    seen: set[int] = set()
+    storage.read("TopicDelay", 0, 0, max_count=32, wants=lambda code: not seen.add(code))  # type: ignore[func-returns-value]
+    assert seen == {java_string_hash("TagD")}
+    ((_, _, code), *_) = storage.entries("SCHEDULE_TOPIC_XXXX", 1, 0, 10)
+    assert storage.plain_code("SCHEDULE_TOPIC_XXXX", 1, code) == 1_795_217_243_555 + 5_000
+    storage.close()
 
 
 def test_the_bytes_are_those_of_the_reference_builder(tmp_path: Path) -> None:
