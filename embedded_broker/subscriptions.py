@@ -4,33 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mqctl.errors import BadInputError
-from mqctl.model.java_hash import java_string_hash
+from mqctl.filter.tags import ALL, parse_tags
 from mqctl.protocol.bodies_client import SubscriptionData
 
-ALL = "*"
 TAG = "TAG"
 
 
-class SubscriptionError(BadInputError):
-    """A subscription expression that names no tag."""
-
-
-def parse_tags(topic: str, expression: str | None) -> SubscriptionData:
-    """Reads a tag expression as `FilterAPI.buildSubscriptionData` does.
+def subscription_of(topic: str, expression: str | None) -> SubscriptionData:
+    """Builds the subscription of a pull that brings its own expression.
 
     Raises:
-        SubscriptionError: it consists of separators only.
+        TagExpressionError: the expression names no tag.
     """
-    text = expression or ALL
-    if text == ALL:
-        return SubscriptionData(topic=topic, sub_string=ALL)
-    tags = [tag.strip() for tag in text.split("||")]
-    tags = [tag for tag in tags if tag]
-    if not tags:
-        raise SubscriptionError("a tag expression cannot be read", reason=f"{text!r} names no tag")
-    codes = tuple(java_string_hash(tag) for tag in tags)
-    return SubscriptionData(topic=topic, sub_string=text, tags_set=tuple(tags), code_set=codes)
+    tags = parse_tags(expression)
+    return SubscriptionData(
+        topic=topic, sub_string=tags.expression, tags_set=tags.tags, code_set=tuple(sorted(tags.codes))
+    )
 
 
 def wanted_codes(subscription: SubscriptionData) -> Callable[[int], bool] | None:

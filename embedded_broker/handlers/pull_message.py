@@ -12,7 +12,8 @@ from embedded_broker.put import Refusal
 from embedded_broker.registry import Call, handles
 from embedded_broker.sends import missing_group_remark, missing_topic_remark
 from embedded_broker.storage import Read, ReadStatus
-from embedded_broker.subscriptions import TAG, SubscriptionError, parse_tags, wanted_codes
+from embedded_broker.subscriptions import TAG, subscription_of, wanted_codes
+from mqctl.filter.tags import TagExpressionError
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.protocol.bodies_client import SubscriptionData
 from mqctl.protocol.codes import ResponseCode
@@ -96,8 +97,8 @@ def _subscription(broker: Broker, request: PullMessage, group: SubscriptionGroup
         if (request.expression_type or TAG) != TAG:
             return SubscriptionData(topic=request.topic, expression_type=str(request.expression_type))
         try:
-            return parse_tags(request.topic, request.subscription)
-        except SubscriptionError as error:
+            return subscription_of(request.topic, request.subscription)
+        except TagExpressionError as error:
             raise Refusal(ResponseCode.SUBSCRIPTION_PARSE_FAILED, str(error)) from error
     missing = f"the consumer's subscription not exist{broker.further_reading}"
     online = broker.clients.consumers.get(request.consumer_group)
