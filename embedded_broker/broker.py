@@ -221,6 +221,10 @@ class Broker:
             self.topics.touch()
             self.register_again()
 
+    def limit_disk(self, free_bytes: int | None) -> None:
+        """Has writes fail as on a full disk once `free_bytes` more are written; None, or a restart, ends that."""
+        self.storage.disk.free_bytes = free_bytes
+
     # Talking to clients
 
     def notify_members(self, group: ConsumerGroup) -> None:

@@ -46,6 +46,7 @@ class ControlSocket:
             "stop_name_server": lambda words: self._cluster.stop_name_server(
                 _text(words, "name"), kill=words.get("kill") is True
             ),
+            "limit_disk": self._limit_disk,
             "switch_room": self._switch_room,
             "switch_by_health": self._switch_by_health,
             "reset": lambda _: self._cluster.reset(),
@@ -124,6 +125,9 @@ class ControlSocket:
 
     async def _now(self, _words: Words) -> int:
         return self._cluster.clock.now_ms()
+
+    async def _limit_disk(self, words: Words) -> None:
+        self._cluster.broker(_text(words, "name")).limit_disk(_maybe_integer(words, "free_bytes"))
 
     async def _switch_room(self, words: Words) -> None:
         service = self._cluster.address_service(_text(words, "room"))

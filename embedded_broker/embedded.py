@@ -285,21 +285,9 @@ class EmbeddedBroker:
         """Starts the broker again, on its port and its store; changed settings stay for later starts."""
         self.cluster._await(self.cluster._running().start_broker(self.name, settings=settings))
 
-    def fill_disk(self) -> None:
-        """Has every further write fail as on a full disk; a restart ends that, as `free_disk` does."""
-
-        def fill(broker: Broker) -> None:
-            broker.storage.disk.free_bytes = 0
-
-        self.on_loop(fill)
-
-    def free_disk(self) -> None:
-        """Undoes `fill_disk`."""
-
-        def free(broker: Broker) -> None:
-            broker.storage.disk.free_bytes = None
-
-        self.on_loop(free)
+    def limit_disk(self, free_bytes: int | None) -> None:
+        """Has writes fail as on a full disk once `free_bytes` more are written (0: at once); None ends that."""
+        self.on_loop(lambda broker: broker.limit_disk(free_bytes))
 
     def restart(self) -> None:
         """Stops and starts the broker."""

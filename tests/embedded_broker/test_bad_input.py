@@ -152,9 +152,9 @@ def test_more_connections_than_the_limit() -> None:
 def test_a_full_disk_answers_14_and_recovers() -> None:
     with EmbeddedCluster() as cluster, Peer(cluster.broker().address) as peer:
         assert peer.call(send("T"), b"before").code == 0
-        cluster.broker().fill_disk()
+        cluster.broker().limit_disk(0)
         answer = peer.call(send("T"), b"lost")
         assert (answer.code, answer.ext("MSG_REGION")) == (ResponseCode.SERVICE_NOT_AVAILABLE, "DefaultRegion")
         assert peer.call(pull("T", 0)).code == 0
-        cluster.broker().free_disk()
+        cluster.broker().limit_disk(None)
         assert peer.call(send("T"), b"after").ext("queueOffset") == "1"

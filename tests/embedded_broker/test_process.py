@@ -77,6 +77,9 @@ def test_control_over_its_socket() -> None:
             assert peer.call(send("T"), b"x").code == 0
             (logged,) = control.do("requests", code=310)["result"]
             assert logged["ext_fields"]["b"] == "T"
+            assert control.do("limit_disk", name="broker-a", free_bytes=0)["ok"]
+            assert peer.call(send("T"), b"x").code == 14
+            assert control.do("limit_disk", name="broker-a")["ok"]
             before = control.do("now")["result"]
             waiting = peer.post(pull("T", 1, wait_ms=10_000))
             peer.call(pull("T", 0))
