@@ -26,7 +26,8 @@ async def _serve(options: Options) -> None:
         await cluster.start()
         if control is not None:
             await control.start()
-        print(json.dumps(ready(cluster, control)), flush=True)  # noqa: T201 -- the one line this process is to print
+        sys.stdout.write(json.dumps(ready(cluster, control)) + "\n")
+        sys.stdout.flush()
         await stopped.wait()
     finally:
         if control is not None:

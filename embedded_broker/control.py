@@ -15,6 +15,7 @@ from embedded_broker.registry import Call
 from mqctl.protocol.frame import RemotingCommand, encode
 
 _LOGGED_REQUESTS = 10_000
+_LOGGED_BYTES = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +116,7 @@ class Control:
         self._clock = clock
         self._faults: list[Fault] = []
         self._log: deque[LoggedRequest] | None = None
+        self._logged_bytes = 0
 
     def add(self, fault: Fault) -> Fault:
         """Puts a fault in place; earlier ones go first."""
@@ -129,7 +131,8 @@ class Control:
 
     def record(self, *, on: bool = True) -> None:
         """Switches the request log on, empty, or off."""
-        self._log = deque(maxlen=_LOGGED_REQUESTS) if on else None
+        self._log = deque() if on else None
+        self._logged_bytes = 0
         self.active = on or bool(self._faults)
 
     def requests(self, code: int | None = None, *, server: str | None = None) -> list[LoggedRequest]:
@@ -142,7 +145,7 @@ class Control:
         """Logs a request and lets a fault have it; returns whether one took it."""
         command = call.command
         if self._log is not None:
-            self._log.append(
+            self._note(
                 LoggedRequest(
                     server,
                     command.code,
@@ -159,6 +162,15 @@ class Control:
                 self._strike(fault.action, call, proceed)
                 return True
         return False
+
+    def _note(self, request: LoggedRequest) -> None:
+        log = self._log
+        if log is None:
+            return
+        log.append(request)
+        self._logged_bytes += len(request.body)
+        while len(log) > _LOGGED_REQUESTS or (self._logged_bytes > _LOGGED_BYTES and len(log) > 1):
+            self._logged_bytes -= len(log.popleft().body)
 
     def _strike(self, action: Action, call: Call, proceed: Callable[[Call], None]) -> None:
         if isinstance(action, Answer):

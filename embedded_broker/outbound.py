@@ -32,6 +32,11 @@ class Outbound:
         self._opening: asyncio.Task[None] | None = None
         self._waiting: list[Callable[[Connection | None], None]] = []
 
+    @property
+    def connected(self) -> bool:
+        """Whether the connection stands; what is sent on a new one finds a peer that may know nothing."""
+        return self._connection is not None and not self._connection.closed
+
     def call(self, command: RemotingCommand, timeout_ms: int, on_answer: OnAnswer) -> None:
         """Sends a request; `on_answer` gets the response, or None when there was none."""
 
@@ -73,6 +78,11 @@ class Outbound:
         waiting, self._waiting = self._waiting, []
         for use in waiting:
             use(connection)
+
+    def drop(self) -> None:
+        """Closes the connection without waiting for it."""
+        if self._connection is not None:
+            self._connection.close()
 
     async def close(self, *, abort: bool = False) -> None:
         """Closes the connection."""

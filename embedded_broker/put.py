@@ -25,6 +25,8 @@ WAIT = "WAIT"
 _TAGS, _WAIT, _CLUSTER, _DELAY = f"TAGS{NV}", f"{WAIT}{NV}", f"CLUSTER{NV}", f"DELAY{NV}"
 _TRANSACTION_BITS = 0xC
 _COMMITTED = 0x8
+MULTI_TAGS = 0x2
+"""System flag of messages of a topic whose filter type is MULTI_TAG."""
 
 
 @dataclass(slots=True, kw_only=True)

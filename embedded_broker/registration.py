@@ -63,6 +63,8 @@ class Registration:
         wanted = [address.strip() for address in addresses.split(";") if address.strip()]
         known = {server.address: server for server in self._servers}
         self._servers = [known.get(address) or Outbound(address, self._clock) for address in wanted]
+        for address in known.keys() - set(wanted):
+            known[address].drop()
 
     async def register_and_wait(self) -> None:
         """Registers the whole topic table with all name servers and waits for their answers, or their silence."""
@@ -83,10 +85,17 @@ class Registration:
             self._send(server, command, lambda: None)
 
     def register_topics(self, configs: Iterable[TopicConfig]) -> None:
-        """Registers topics that changed; the name servers keep the others."""
+        """Registers topics that changed; the name servers keep the others.
+
+        A name server that has to be connected to first may have lost everything. It gets the whole table: with the
+        changed topics alone it would know the table's version, and take no further registration of it seriously.
+        """
         command = self._command(self._encoded(configs))
         for server in self._servers:
-            server.tell(command)
+            if server.connected:
+                server.tell(command)
+            else:
+                self._send(server, self._command(self._whole_body()), lambda: None)
 
     def _whole_body(self) -> bytes:
         version, permission = self._topics.version, self._settings.broker_permission

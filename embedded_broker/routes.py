@@ -159,12 +159,16 @@ class RouteTable:
         queues = self.topics.get(topic)
         if not queues:
             return None
-        datas = tuple(self._broker_data(name, acting_master) for name in dict.fromkeys(queues) if name in self.brokers)
+        datas = tuple(
+            self._broker_data(name, acting_master=acting_master)
+            for name in dict.fromkeys(queues)
+            if name in self.brokers
+        )
         if not datas:
             return None
         return TopicRoute(broker_datas=datas, queue_datas=tuple(queues.values()))
 
-    def _broker_data(self, name: str, acting_master: bool | None) -> BrokerData:  # noqa: FBT001
+    def _broker_data(self, name: str, *, acting_master: bool | None) -> BrokerData:
         known = self.brokers[name]
         return BrokerData(
             broker_addrs=dict(known.addresses),
@@ -183,7 +187,7 @@ class RouteTable:
     def cluster_info(self, *, acting_master: bool | None = None) -> ClusterInfo:
         """Returns all brokers and clusters."""
         return ClusterInfo(
-            broker_addr_table={name: self._broker_data(name, acting_master) for name in self.brokers},
+            broker_addr_table={name: self._broker_data(name, acting_master=acting_master) for name in self.brokers},
             cluster_addr_table=self.clusters(),
         )
 

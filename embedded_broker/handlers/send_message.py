@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from embedded_broker.broker import Broker
 from embedded_broker.put import (
+    MULTI_TAGS,
     Incoming,
     Refusal,
     joined_properties,
@@ -81,7 +82,7 @@ def _single(broker: Broker, request: SendMessage, call: Call) -> SendMessageRepl
             queue_id=queue_id,
             body=call.command.body,
             properties=properties,
-            sys_flag=request.sys_flag,
+            sys_flag=request.sys_flag | (MULTI_TAGS if topic.filter_type == "MULTI_TAG" else 0),
             flag=request.flag,
             born_ms=request.born_timestamp,
             born_host=peer,

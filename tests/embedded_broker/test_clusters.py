@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from time import monotonic
 from urllib.request import urlopen
 
 import pytest
@@ -176,3 +177,19 @@ def test_a_peer_that_does_not_read_cannot_hold_up_a_stop() -> None:
             peer.post(pull("T", offset, count=1))
         for offset in range(8):
             peer.post(pull("T", offset, count=1))
+
+
+def test_a_name_server_that_forgot_everything_learns_it_from_the_next_change(tmp_path: Path) -> None:
+    with EmbeddedCluster(data_dir=tmp_path / "names", virtual_time=True) as forgetful:
+        settings = {"namesrvAddr": forgetful.namesrv}
+        with EmbeddedCluster(data_dir=tmp_path / "broker", brokers=("broker-x",), settings=settings) as cluster:
+            assert names_at(forgetful.namesrv) == {"broker-a", "broker-x"}
+            forgetful.stop_name_server(kill=True)
+            forgetful.start_name_server()
+            assert names_at(forgetful.namesrv) == {"broker-a"}
+            with Peer(cluster.broker().address) as peer, Peer(forgetful.namesrv) as namesrv:
+                assert peer.call(send("Fresh"), b"x").code == 0
+                deadline = monotonic() + 10
+                while namesrv.call(GetRouteInfo(topic="Fresh")).code != 0:
+                    assert monotonic() < deadline
+                assert namesrv.call(GetRouteInfo(topic="broker-x")).code == 0
