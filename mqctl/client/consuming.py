@@ -38,8 +38,6 @@ _DIRECT_RESULTS = {
     Consumed.ROLLBACK: "CR_ROLLBACK",
 }
 
-AfterConsume = Callable[[Sequence[ReceivedMessage], Consumed | None, int], None]
-
 
 @dataclass(frozen=True, slots=True)
 class Heard:
@@ -54,6 +52,9 @@ class Heard:
     result: Consumed | None
     error: Exception | None
     took_ms: int
+
+
+AfterConsume = Callable[[Sequence[ReceivedMessage], Heard], None]
 
 
 class ConsumeService(Protocol):
@@ -113,7 +114,7 @@ class Consuming:
             self.instance.troubles.add(f"consume {messages[0].message_id}", listener_error(error))
         heard = Heard(result, raised, clock.now_ms() - began_ms)
         if self._after_consume is not None:
-            self._after_consume(messages, result, heard.took_ms)
+            self._after_consume(messages, heard)
         return heard
 
     def directly(self, message: ReceivedMessage, *, ordered: bool) -> ConsumeMessageDirectlyResult:

@@ -6,6 +6,7 @@ Source: `DefaultMQProducerImpl` of 4.9.8.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import count
 from random import randrange
 from types import TracebackType
@@ -41,7 +42,25 @@ RETRIED_CODES = frozenset(
     }
 )
 OnSent = Callable[[SendResult | None, MqctlError | None], None]
-AfterSend = Callable[[OutgoingMessage, SendResult | None, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """One send that has ended, for those who trace.
+
+    Attributes:
+        result: None when it failed.
+        began_ms, took_ms: on the client's clock.
+    """
+
+    message: OutgoingMessage
+    message_id: str
+    result: SendResult | None
+    began_ms: int
+    took_ms: int
+
+
+AfterSend = Callable[[Sent], None]
 
 
 class Producer:
@@ -50,7 +69,7 @@ class Producer:
     Args:
         group: producer group.
         client: name servers, keys, periods.
-        after_send: told of every message sent synchronously or asynchronously: message, result or None, milliseconds.
+        after_send: told of every message sent synchronously or asynchronously.
         instance: an instance to share (that of a consumer), which is neither started nor shut down from here.
     """
 
@@ -155,7 +174,8 @@ class Producer:
             result = self._send(packed, message, queue, select, timeout_ms)
         finally:
             if self._after_send is not None:
-                self._after_send(message, result, self.instance.clock.now_ms() - began_ms)
+                took_ms = self.instance.clock.now_ms() - began_ms
+                self._after_send(Sent(message, packed.unique_id, result, began_ms, took_ms))
         return result
 
     def send_batch(
@@ -330,5 +350,6 @@ class _AsyncSend:
     def _tell(self, result: SendResult | None, error: MqctlError | None) -> None:
         producer = self._producer
         if producer._after_send is not None:
-            producer._after_send(self._message, result, producer.instance.clock.now_ms() - self._began_ms)
+            took_ms = producer.instance.clock.now_ms() - self._began_ms
+            producer._after_send(Sent(self._message, self._packed.unique_id, result, self._began_ms, took_ms))
         self._on_sent(result, error)

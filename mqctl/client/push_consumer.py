@@ -55,7 +55,7 @@ class PushConsumer:
         mode: how the messages of one queue reach the listener.
         strategy: which queues are ours; every member of a group needs the same.
         key_of: the key that decides about order (key-ordered).
-        after_consume: told of every call of the listener: messages, result, milliseconds.
+        after_consume: told of every call of the listener, on its thread.
     """
 
     def __init__(
