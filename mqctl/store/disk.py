@@ -194,15 +194,18 @@ class Disk:
         while position < end:
             try:
                 position = os.lseek(descriptor, position, os.SEEK_DATA)
+                hole = os.lseek(descriptor, position, os.SEEK_HOLE)
             except OSError as error:
                 if error.errno == errno.ENXIO:  # only a hole is left
                     break
                 raise _failure(path, error) from error
-            data = self.read(path, min(_CLEAR_BYTES, end - position), position).rstrip(b"\0")
-            if data:
-                self.overwrite(path, bytes(len(data)), position)
-                cleared += len(data)
-            position += _CLEAR_BYTES
+            while position < hole:
+                size = min(_CLEAR_BYTES, hole - position)
+                data = self.read(path, size, position).rstrip(b"\0")
+                if data:
+                    self.overwrite(path, bytes(len(data)), position)
+                    cleared += len(data)
+                position += size
         return cleared
 
     def read(self, path: str, size: int, position: int) -> bytes:

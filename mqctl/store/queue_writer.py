@@ -15,6 +15,7 @@ from mqctl.store.disk import Disk, DiskFullError
 from mqctl.store.layouts import FILLER_SIZE, QUEUE_ENTRY_BYTES, QUEUE_ENTRY_STRUCT, QUEUE_FILE_BYTES
 from mqctl.store.log_writer import file_starts
 
+_FIRST_CHUNK_BYTES = QUEUE_ENTRY_BYTES * 50
 _CHUNK_BYTES = QUEUE_ENTRY_BYTES * 4_096
 _RECOVERED_FILES = 3
 NO_FILE: Final = -1
@@ -195,8 +196,10 @@ class ConsumeQueues:
         path = self.path(queue, start)
         position = 0
         last = None
+        chunk = _FIRST_CHUNK_BYTES  # most queues of a store with very many are short
         while position < self.file_bytes:
-            data = self._disk.read(path, min(_CHUNK_BYTES, self.file_bytes - position), position)
+            data = self._disk.read(path, min(chunk, self.file_bytes - position), position)
+            chunk = _CHUNK_BYTES
             if len(data) < QUEUE_ENTRY_BYTES:
                 break
             for physical_offset, size, _ in QUEUE_ENTRY_STRUCT.iter_unpack(

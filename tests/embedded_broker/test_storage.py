@@ -14,6 +14,7 @@ from embedded_broker.storage_settings import StoreSettings
 from mqctl.model.damage import DamageGrade
 from mqctl.protocol.message_record import decode_message, decode_messages
 from mqctl.store.directory import StoreDirectory
+from mqctl.store.disk import Disk
 from mqctl.store.verify import verify
 
 NOW_MS = 1_795_218_000_000
@@ -193,3 +194,23 @@ def test_expired_and_deleted_queues_leave_no_directory(tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "consumequeue").iterdir()) == ["TopicTest"]
     assert put(storage, topic="Idle").queue_offset == 0
     storage.close()
+
+
+def test_many_queues_need_few_open_files(tmp_path: Path) -> None:
+    def open_files() -> int:
+        return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+    before = open_files()
+    storage = Storage(tmp_path, SMALL, VirtualClock(NOW_MS), disk=Disk(open_files=20))
+    storage.open()
+    for number in range(400):
+        put(storage, topic=f"Topic{number % 20}", queue_id=number // 20)
+    storage.flush()
+    for number in range(400):
+        assert storage.read(f"Topic{number % 20}", number // 20, 0, max_count=32).count == 1
+    assert open_files() <= before + 20
+    storage.close()
+    assert open_files() == before
+    again = opened(tmp_path)
+    assert len(again.queues.table) == 400
+    again.close()
