@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count
+from time import monotonic, time_ns
+from typing import Protocol
+
+import pytest
+
+from embedded_broker import EmbeddedCluster
+from mqctl.protocol.bodies_cluster import ClusterInfo
+from mqctl.protocol.codes import V5_0_0
+from mqctl.protocol.requests_admin import CreateTopic
+from mqctl.protocol.requests_namesrv import GetBrokerClusterInfo
+from tests.embedded_broker.wire import Peer
+
+_REAL = os.environ.get("MQCTL_TEST_NAMESRV", "")
+_numbers = count(1)
+_RUN = time_ns() // 1_000_000
+
+
+@dataclass(frozen=True)
+class Site:
+    """A cluster under test: a name server, one of its masters, and its version line."""
+
+    namesrv: str
+    cluster: str
+    broker_name: str
+    broker: str
+    five: bool
+
+    @property
+    def version(self) -> int:
+        return 479 if self.five else 409
+
+
+def look_around(namesrv: str) -> Site:
+    """Finds a master of the cluster behind `namesrv`."""
+    with Peer(namesrv) as peer:
+        answer = peer.call(GetBrokerClusterInfo())
+    data = next(
+        data for data in ClusterInfo.from_bytes(answer.body).broker_addr_table.values() if 0 in data.broker_addrs
+    )
+    return Site(namesrv, data.cluster, data.broker_name, data.broker_addrs[0], answer.version >= V5_0_0)
+
+
+@pytest.fixture(scope="session", params=["4.9.8", "5.3.3", *(["real"] if _REAL else [])])
+def site(request: pytest.FixtureRequest) -> Iterator[Site]:
+    if request.param == "real":
+        yield look_around(_REAL)
+        return
+    with EmbeddedCluster(version=request.param) as cluster:
+        yield look_around(cluster.namesrv)
+
+
+@pytest.fixture
+def broker(site: Site) -> Iterator[Peer]:
+    with Peer(site.broker, version=site.version) as peer:
+        yield peer
+
+
+@pytest.fixture
+def other(site: Site) -> Iterator[Peer]:
+    with Peer(site.broker, version=site.version) as peer:
+        yield peer
+
+
+@pytest.fixture
+def namesrv(site: Site) -> Iterator[Peer]:
+    with Peer(site.namesrv, version=site.version) as peer:
+        yield peer
+
+
+@pytest.fixture
+def group() -> str:
+    return f"conformance_group_{_RUN}_{next(_numbers)}"
+
+
+@pytest.fixture
+def topic(broker: Peer) -> str:
+    """A fresh topic of four queues."""
+    name = f"conformance_{_RUN}_{next(_numbers)}"
+    created = broker.call(
+        CreateTopic(
+            topic=name,
+            default_topic="TBW102",
+            read_queue_nums=4,
+            write_queue_nums=4,
+            perm=6,
+            topic_filter_type="SINGLE_TAG",
+            topic_sys_flag=0,
+            order=False,
+        )
+    )
+    assert created.code == 0
+    return name
+
+
+class Condition(Protocol):
+    def __call__(self) -> bool: ...
+
+
+def eventually(condition: Condition, *, seconds: float = 15.0) -> None:
+    """Asks until it is so; for what a real broker does in another thread."""
+    deadline = monotonic() + seconds
+    while not condition():
+        assert monotonic() < deadline
