@@ -44,10 +44,15 @@ def register_broker(server: NameServer, request: RegisterBroker, call: Call) -> 
         address=request.broker_addr,
         ha_address=request.ha_server_addr,
         timeout_ms=request.heartbeat_timeout_millis or BROKER_TIMEOUT_MS,
+        body_crc=request.body_crc32,
     )
-    version, topics = _topics(request, command)
-    known = server.routes.knows(broker, version)
-    master = server.routes.register(broker, call.connection, version, None if known else topics)
+    topics: list[TopicConfig] | None = None
+    version = server.routes.repeated(broker)
+    if version is None:
+        version, topics = _topics(request, command)
+        if server.routes.knows(broker, version):
+            topics = None
+    master = server.routes.register(broker, call.connection, version, topics)
     server.watch(call.connection)
     live = server.routes.live.get(master) if master else None
     reply = RegisterBrokerReply(ha_server_addr=live.ha_address, master_addr=master) if live else RegisterBrokerReply()
