@@ -22,6 +22,7 @@ _TIME = Struct(">q")
 _TAIL = Struct(">iqi")
 _SHORT = Struct(">h")
 _LONGEST_SHORT_TOPIC = 127
+_WIDE = SYSFLAG_BORN_HOST_V6 | SYSFLAG_STORE_HOST_V6
 _HOSTS_KEPT = 4_096
 _TOPICS_KEPT = 4_096
 
@@ -209,6 +210,35 @@ def _texts(data: bytes | memoryview, body_at: int, body_size: int, end: int, *, 
         str(data[topic_at : topic_at + topic_size], "utf-8", "replace"),
         str(data[properties_at:end], "utf-8", "replace"),
     )
+
+
+def checked_size(view: memoryview, at: int, limit: int) -> tuple[int, int] | None:
+    """Returns size and physical offset of the record at `at`, checked as `read_record` does with its checksum, or None.
+
+    For recovery, which looks at millions of records and needs nothing else of them.
+    """
+    if limit - at < V4_HEAD.size:
+        return None
+    head = V4_HEAD.unpack_from(view, at)
+    size, magic, crc, sys_flag, body_size = head[0], head[1], head[2], head[7], head[14]
+    topic_at = at + V4_HEAD.size + body_size
+    if magic != MAGIC_V1 or sys_flag & _WIDE or body_size < 0 or topic_at + 3 >= limit:
+        found = read_record(view, at, limit, check_crc=True)
+        return (found.size_bytes, found.physical_offset) if found is not None and is_name(found.topic) else None
+    properties_at = topic_at + 1 + view[topic_at]
+    end = at + size
+    if end > limit or properties_at + 2 > end:
+        return None
+    if properties_at + 2 + _SHORT.unpack_from(view, properties_at)[0] != end or not view[topic_at]:
+        return None
+    if body_size and zlib.crc32(view[at + V4_HEAD.size : topic_at]) & CRC_MASK != crc:
+        return None
+    return size, head[6]
+
+
+def is_name(topic: str) -> bool:
+    """Whether a topic read from a file can name a directory."""
+    return bool(topic) and "/" not in topic and "\0" not in topic and topic not in (".", "..")
 
 
 def text_of_properties(record: bytes) -> str:

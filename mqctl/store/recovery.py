@@ -14,7 +14,7 @@ from mqctl.store.checkpoint import Checkpoint
 from mqctl.store.layouts import MAGIC_V1, MAGIC_V2, SIZE_AND_MAGIC
 from mqctl.store.log_writer import CommitLogWriter
 from mqctl.store.queue_writer import ConsumeQueues
-from mqctl.store.record_writer import StoredRecord, is_blank, read_record, store_time_of
+from mqctl.store.record_writer import StoredRecord, checked_size, is_blank, is_name, read_record, store_time_of
 
 _WINDOW_BYTES = 4 << 20
 _CHECKED_FILES = 3
@@ -50,7 +50,7 @@ class Recovery:
 
 
 class RecordScan:
-    """Reads records from a physical offset on until something is none.
+    """Goes through records from a physical offset on until something is none.
 
     Beyond the broker's own tests, a record must name the offset it stands at, and a topic that can name a directory.
 
@@ -65,42 +65,62 @@ class RecordScan:
         self._end = end
 
     def __iter__(self) -> Iterator[StoredRecord]:
-        log = self._log
-        data, base = b"", self.position
-        while self._end is None or self.position < self._end:
-            file_end = self.position - self.position % log.file_bytes + log.file_bytes
-            at = self.position - base
-            if len(data) - at < SIZE_AND_MAGIC.size or base + len(data) > file_end or not self._whole(data, at):
-                data, base, at = self._window(file_end), self.position, 0
-            record = read_record(data, at, len(data), check_crc=self._check_crc)
-            if record is not None and record.physical_offset == self.position and is_name(record.topic):
+        """Reads the records."""
+        while (self._end is None or self.position < self._end) and (window := self._window()):
+            base = self.position
+            while True:
+                at = self.position - base
+                record = read_record(window, at, len(window), check_crc=self._check_crc)
+                if record is None or record.physical_offset != self.position or not is_name(record.topic):
+                    break
                 self.position += record.size_bytes
                 yield record
-            elif is_blank(data, at):
-                if file_end > log.starts[-1]:
-                    return
-                self.position = file_end
-            else:
+            if not self._next_window(window, base):
                 return
 
-    @staticmethod
-    def _whole(data: bytes, at: int) -> bool:
-        size, magic = SIZE_AND_MAGIC.unpack_from(data, at)
-        return magic not in (MAGIC_V1, MAGIC_V2) or at + size <= len(data)
+    def count(self) -> int:
+        """Counts the records without reading them, their checksums tested."""
+        counted = 0
+        while window := self._window():
+            base = self.position
+            view, limit = memoryview(window), len(window)
+            while (found := checked_size(view, self.position - base, limit)) and found[1] == self.position:
+                self.position += found[0]
+                counted += 1
+            if not self._next_window(window, base):
+                break
+        return counted
 
-    def _window(self, file_end: int) -> bytes:
+    def _window(self) -> bytes:
         """Reads from the position on, at least one whole record if there is one."""
         data = self._log.read(self.position, _WINDOW_BYTES)
         if len(data) >= SIZE_AND_MAGIC.size:
             size, magic = SIZE_AND_MAGIC.unpack_from(data)
-            if magic in (MAGIC_V1, MAGIC_V2) and len(data) < size <= file_end - self.position:
+            if (
+                magic in (MAGIC_V1, MAGIC_V2)
+                and len(data) < size <= self._log.file_bytes - self.position % self._log.file_bytes
+            ):
                 return self._log.read(self.position, size)
         return data
 
+    def _next_window(self, window: bytes, base: int) -> bool:
+        """Tells whether to go on where a window gave no further record, stepping over the filler of a full file."""
+        at = self.position - base
+        file_end = base - base % self._log.file_bytes + self._log.file_bytes
+        if is_blank(window, at):
+            if file_end > self._log.starts[-1]:
+                return False
+            self.position = file_end
+            return True
+        # A record, or its head, that only begins in this window is read whole with the next; one that began it is torn.
+        return at > 0 and base + len(window) < file_end and not self._whole(window, at)
 
-def is_name(topic: str) -> bool:
-    """Whether a topic read from a file can name a directory."""
-    return bool(topic) and "/" not in topic and "\0" not in topic and topic not in (".", "..")
+    @staticmethod
+    def _whole(data: bytes, at: int) -> bool:
+        if len(data) - at < SIZE_AND_MAGIC.size:
+            return False
+        size, magic = SIZE_AND_MAGIC.unpack_from(data, at)
+        return magic not in (MAGIC_V1, MAGIC_V2) or at + size <= len(data)
 
 
 def recover(
@@ -114,9 +134,11 @@ def recover(
     start = _first_checked(log, checkpoint, clean=clean)
     scan = RecordScan(log, start, check_crc=True)
     checked = dispatched = 0
-    for record in scan:
-        checked += 1
-        if not clean:
+    if clean:
+        checked = scan.count()
+    else:
+        for record in scan:
+            checked += 1
             dispatched += dispatch(record)
     cut_bytes = log.truncate(scan.position) if log.starts else 0
     cut_queues = _cut_queues(log, queues)

@@ -27,9 +27,10 @@ from mqctl.model.java_hash import java_string_hash
 from mqctl.protocol.message_record import decode_message
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.disk import Disk
+from mqctl.store.recovery import RecordScan
 from mqctl.store.verify import verify
 from tests.conftest import REPOSITORY, Outcome
-from tests.embedded_broker.test_storage import NOW_MS, SMALL, opened, put_numbered
+from tests.embedded_broker.test_storage import NOW_MS, SMALL, opened, put, put_numbered
 from tests.store.builder import StoreBuilder, message
 
 QUEUES = 3
@@ -231,6 +232,36 @@ def test_a_torn_tail_is_cut_and_the_rest_kept(count: int, flushed: int, back: in
         assert more.physical_offset >= recovery.log_end
         again.close()
         assert sound(root)
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_records_larger_than_what_recovery_reads_at_once(tmp_path: Path, *, clean: bool) -> None:
+    shape = replace(SMALL, mapped_file_size_commit_log=1 << 24)
+    storage = opened(tmp_path, settings=shape)
+    sizes = [1, 4 << 20, 100, 70_000, (4 << 20) - 1, *range(30_000, 30_150), 4 << 20, 5]
+    ends = [put(storage, b"z" * size) for size in sizes]
+    if clean:
+        storage.close()
+    else:
+        storage.abandon()
+    again = Storage(tmp_path, shape, VirtualClock(NOW_MS))
+    recovery = again.open()
+    assert (recovery.checked_count, recovery.log_end) == (len(sizes), ends[-1].physical_offset + ends[-1].size_bytes)
+    assert again.max_offset("TopicTest", 0) == len(sizes)
+    again.close()
+
+
+def test_recovery_counts_the_same_whatever_it_reads_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    storage = opened(tmp_path)
+    for number in range(300):
+        put_numbered(storage, number)
+    end = storage.log.position
+    for window_bytes in [*range(90, 700, 7), 16_384, 20_000]:
+        monkeypatch.setattr("mqctl.store.recovery._WINDOW_BYTES", window_bytes)
+        for count in (lambda scan: scan.count(), lambda scan: len(list(scan))):
+            scan = RecordScan(storage.log, 0, check_crc=True)
+            assert (count(scan), scan.position) == (300, end)
+    storage.close()
 
 
 # Power failures
