@@ -18,7 +18,7 @@ from mqctl.store.index_writer import IndexFiles, Keyed
 from mqctl.store.queue_writer import ConsumeQueues, QueueWriter
 from mqctl.store.record_writer import StoredRecord
 
-_MOST_PENDING = 256
+_MOST_PENDING = 64  # written in well under a millisecond, so that no sender waits long
 
 
 class Dispatched(NamedTuple):
