@@ -16,6 +16,7 @@ class ConsumerOffsets:
     def __init__(self, clock: Clock, directory: Path) -> None:
         stored = consumer_offsets(read_config(directory, CONSUMER_OFFSETS))
         self._resets: dict[tuple[str, str, int], int] = {}
+        self._pulls: dict[tuple[str, str, int], int] = {}
         self._table = {key: dict(queues) for key, queues in stored.offsets.items()}
         self.file = ConfigFile(directory, CONSUMER_OFFSETS, clock, self._document, lambda: len(self._table))
 
@@ -43,6 +44,14 @@ class ConsumerOffsets:
     def take_reset(self, group: str, topic: str, queue_id: int) -> int | None:
         """Returns the offset of a reset that no pull has seen yet, once."""
         return self._resets.pop((topic, group, queue_id), None)
+
+    def note_pull(self, group: str, topic: str, queue_id: int, offset: int) -> None:
+        """Remembers how far a group has asked for messages (5.x, in memory): what lies before is in flight."""
+        self._pulls[topic, group, queue_id] = offset
+
+    def pulled(self, group: str, topic: str, queue_id: int) -> int:
+        """Returns the offset of the last pull, or -1."""
+        return self._pulls.get((topic, group, queue_id), -1)
 
     def query(self, group: str, topic: str, queue_id: int) -> int:
         """Returns the stored offset, or -1."""
@@ -76,5 +85,7 @@ class ConsumerOffsets:
     def _forget(self, keys: list[tuple[str, str]]) -> None:
         for key in keys:
             del self._table[key]
+        gone = set(keys)
+        self._pulls = {place: offset for place, offset in self._pulls.items() if place[:2] not in gone}
         if keys:
             self.file.mark()

@@ -22,7 +22,7 @@ from mqctl.protocol.frame import RemotingCommand
 from mqctl.protocol.requests_admin import GetConsumeStats, GetConsumeStatsInBroker, QueryConsumeTimeSpan
 
 
-@handles(GetConsumeStats, support="partial: on 5.x the pull offset is the committed one, and topicList is ignored")
+@handles(GetConsumeStats, support="partial: topicList of 5.3 is ignored")
 def get_consume_stats(broker: Broker, request: GetConsumeStats, call: Call) -> RemotingCommand:
     group = request.consumer_group
     topics = [request.topic] if request.topic else broker.offsets.topics_of(group)
@@ -53,7 +53,7 @@ def _progress(broker: Broker, group: str, topic: TopicConfig, queues: int) -> di
             broker_offset=storage.max_offset(topic.name, number),
             consumer_offset=offset,
             last_timestamp=last_ms or 0,
-            pull_offset=offset if broker.release.five else None,
+            pull_offset=max(offset, broker.offsets.pulled(group, topic.name, number)) if broker.release.five else None,
         )
     return table
 
@@ -66,7 +66,7 @@ def _rate(broker: Broker, group: str, topic: str) -> float:
 @handles(GetConsumeStatsInBroker)
 def get_all_consume_stats(broker: Broker, request: GetConsumeStatsInBroker, call: Call) -> RemotingCommand:
     listed = []
-    total = 0
+    total = in_flight = 0
     for group in broker.groups.configs:
         topics = _consumed(broker, group, broker.offsets.topics_of(group))
         chosen = [topic for topic in topics if topic.order or not request.is_order]
@@ -74,6 +74,9 @@ def get_all_consume_stats(broker: Broker, request: GetConsumeStatsInBroker, call
         for topic in chosen:
             table = _progress(broker, group, topic, topic.write_queue_count)
             total += sum(item.broker_offset - item.consumer_offset for item in table.values())
+            in_flight += sum(
+                (item.pull_offset or item.consumer_offset) - item.consumer_offset for item in table.values()
+            )
             stats.append(ConsumeStats(offset_table=table, consume_tps=_rate(broker, group, topic.name)))
         listed.append({group: tuple(stats)})
     five = broker.release.five
@@ -81,7 +84,7 @@ def get_all_consume_stats(broker: Broker, request: GetConsumeStatsInBroker, call
         broker_addr=broker.address,
         consume_stats_list=tuple(listed),
         total_diff=total,
-        total_inflight_diff=0 if five else None,
+        total_inflight_diff=in_flight if five else None,
     )
     return call.answer(body=answer.to_bytes(five=five))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from embedded_broker.broker import Broker
 from embedded_broker.clients import ConsumerGroup
-from embedded_broker.registry import Call, handles
+from embedded_broker.registry import Call, handles, sends
 from embedded_broker.sends import missing_topic_remark
 from mqctl.errors import BadInputError
 from mqctl.model.config import TopicConfig
@@ -34,6 +34,8 @@ _STATUS_TIMEOUT_MS = 5_000
 # Clients before V3_0_7_SNAPSHOT do not know request 220.
 _RESETS_SINCE = 28
 _LATEST = -1
+
+sends(ResetOffset, GetConsumerStatus)
 
 
 @handles(InvokeBrokerToResetOffset)

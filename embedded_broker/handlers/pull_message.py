@@ -1,4 +1,4 @@
-"""Fetch messages of one queue, perhaps after waiting for them: 11."""
+"""Fetch messages of one queue, perhaps after waiting for them: 11, and 361 for the lite consumers of 5.x."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.protocol.bodies_client import SubscriptionData
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.frame import RemotingCommand
-from mqctl.protocol.requests_client import PullMessage, PullMessageReply
+from mqctl.protocol.requests_client import LitePullMessage, PullMessage, PullMessageReply
 
 _COMMIT, _SUSPEND, _SUBSCRIPTION = 1, 2, 4
 _BROADCASTING = "BROADCASTING"
@@ -43,7 +43,9 @@ class _Pull:
     wants: Callable[[int], bool] | None
 
 
-@handles(PullMessage, support="partial: SQL92 subscriptions are refused as with enablePropertyFilter=false")
+@handles(
+    PullMessage, LitePullMessage, support="partial: SQL92 subscriptions are refused as with enablePropertyFilter=false"
+)
 def pull_message(broker: Broker, request: PullMessage, call: Call) -> RemotingCommand | None:
     try:
         pull = _checked(broker, request, call)
@@ -55,6 +57,8 @@ def pull_message(broker: Broker, request: PullMessage, call: Call) -> RemotingCo
         return _moved_by_reset(broker, pull, reset)
     if request.sys_flag & _COMMIT:
         broker.offsets.commit(request.consumer_group, request.topic, request.queue_id, request.commit_offset)
+    if broker.release.five:
+        broker.offsets.note_pull(*where, request.queue_offset)
     read = _read(broker, pull)
     code = _code(read, request)
     if code == ResponseCode.PULL_NOT_FOUND and request.sys_flag & _SUSPEND:

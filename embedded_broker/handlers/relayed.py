@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from embedded_broker.broker import Broker
-from embedded_broker.registry import Call, handles
+from embedded_broker.registry import Call, handles, sends
 from mqctl.errors import BadInputError
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.frame import RemotingCommand
@@ -15,6 +15,8 @@ from mqctl.protocol.requests_client import ConsumeMessageDirectly, GetConsumerRu
 _TIMEOUT_MS = 10_000
 # Clients before V3_1_8_SNAPSHOT cannot answer.
 _ANSWERS_SINCE = 62
+
+sends(GetConsumerRunningInfo, ConsumeMessageDirectly)
 
 
 @handles(GetConsumerRunningInfo)

@@ -5,15 +5,18 @@ import pytest
 from embedded_broker import EmbeddedCluster
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.bodies_client import ClientConfigCheck, ConsumerIds, LockedQueues, LockRequest, SubscriptionData
-from mqctl.protocol.bodies_cluster import TopicRoute
+from mqctl.protocol.bodies_cluster import TopicList, TopicRoute
+from mqctl.protocol.bodies_stats import ConsumeStats
 from mqctl.protocol.codes import RequestCode, ResponseCode
 from mqctl.protocol.frame import encode
 from mqctl.protocol.message_record import decode_messages
+from mqctl.protocol.requests_admin import GetConsumeStats
 from mqctl.protocol.requests_client import (
     CheckClientConfig,
     ConsumerSendMsgBack,
     EndTransaction,
     GetConsumerListByGroup,
+    LitePullMessage,
     LockBatchMq,
     SendMessageV2,
     SendReplyMessageV2,
@@ -21,6 +24,7 @@ from mqctl.protocol.requests_client import (
     UnregisterClient,
     UpdateConsumerOffset,
 )
+from mqctl.protocol.requests_five import QuerySubscriptionByConsumer, QueryTopicsByConsumer
 from mqctl.protocol.requests_namesrv import GetRouteInfo
 from tests.embedded_broker.messages import heartbeat, pull, send
 from tests.embedded_broker.wire import Peer
@@ -183,3 +187,20 @@ def test_there_is_no_transaction_to_end(broker: Peer) -> None:
         producer_group="GP", tran_state_table_offset=0, commit_log_offset=0, commit_or_rollback=8, msg_id="x"
     )
     assert broker.call(end).code == ResponseCode.SYSTEM_ERROR
+
+
+def test_tools_of_five_ask_what_a_group_consumes() -> None:
+    with EmbeddedCluster(version="5.3.3") as cluster, Peer(cluster.broker().address, version=479) as peer:
+        for number in range(3):
+            peer.call(send("T"), b"%d" % number)
+        heartbeat(peer, "one", group="GC", subscriptions={"T": "A || B"})
+        peer.call(UpdateConsumerOffset(consumer_group="GC", topic="T", queue_id=0, commit_offset=1))
+        topics = TopicList.from_bytes(peer.call(QueryTopicsByConsumer(group="GC")).body)
+        assert (topics.topic_list, topics.broker_addr) == (("T",), cluster.broker().address)
+        answer = peer.call(QuerySubscriptionByConsumer(group="GC", topic="T"))
+        assert b'"subString":"A || B"' in answer.body
+        lite = LitePullMessage(**{item.name: getattr(pull("T", 2), item.name) for item in LitePullMessage.fields()})
+        assert [message.body for message in decode_messages(peer.call(lite).body)] == [b"2"]
+        stats = ConsumeStats.from_bytes(peer.call(GetConsumeStats(consumer_group="GC", topic="T")).body)
+        progress = stats.offset_table[_QUEUE]
+        assert (progress.broker_offset, progress.consumer_offset, progress.pull_offset) == (3, 1, 2)
