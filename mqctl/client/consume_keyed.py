@@ -48,6 +48,7 @@ class KeyOrderedService:
         self._key_of = key_of
         self._lock = Lock()
         self._waiting: dict[_Chain, deque[ReceivedMessage]] = {}
+        self._unlocked: dict[ProcessQueue, list[_Piece]] = {}
         self._workers: Workers[_Piece] = Workers(consuming.group, consuming.settings.threads, self._consume)
 
     def start(self) -> None:
@@ -139,10 +140,23 @@ class KeyOrderedService:
                 self._waiting.pop(chain, None)
 
     def _lock_later(self, piece: _Piece) -> None:
-        def lock() -> None:
-            process_queue = piece[0]
-            held = self._consuming.lock_holds(process_queue) or self._consuming.lock_one(process_queue.queue)
-            delay_ms = RELOCKED_DELAY_MS if held else NOT_LOCKED_DELAY_MS
-            self._consuming.later(delay_ms, "go on consuming", lambda: self._workers.submit(piece))
+        """Has the queue locked once for all the keys that wait for it."""
+        process_queue = piece[0]
+        with self._lock:
+            waiting = self._unlocked.get(process_queue)
+            if waiting is not None:
+                waiting.append(piece)
+                return
+            self._unlocked[process_queue] = [piece]
 
-        self._consuming.later(LOCK_LOST_DELAY_MS, f"lock {piece[0].queue}", lock)
+        def then(locked: bool) -> None:  # noqa: FBT001 - a callback's only argument
+            delay_ms = RELOCKED_DELAY_MS if locked else NOT_LOCKED_DELAY_MS
+            self._consuming.later(delay_ms, "go on consuming", lambda: self._resubmit(process_queue))
+
+        self._consuming.lock_later(LOCK_LOST_DELAY_MS, process_queue.queue, then)
+
+    def _resubmit(self, process_queue: ProcessQueue) -> None:
+        with self._lock:
+            pieces = self._unlocked.pop(process_queue, [])
+        for piece in pieces:
+            self._workers.submit(piece)

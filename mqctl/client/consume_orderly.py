@@ -55,11 +55,10 @@ class OrderlyService:
         self._consuming.later(delay_ms, "go on consuming", lambda: self._workers.submit(process_queue))
 
     def _lock_later(self, process_queue: ProcessQueue, delay_ms: float) -> None:
-        def lock() -> None:
-            locked = self._consuming.lock_one(process_queue.queue)
+        def then(locked: bool) -> None:  # noqa: FBT001 - a callback's only argument
             self._run_later(process_queue, RELOCKED_DELAY_MS if locked else NOT_LOCKED_DELAY_MS)
 
-        self._consuming.later(delay_ms, f"lock {process_queue.queue}", lock)
+        self._consuming.lock_later(delay_ms, process_queue.queue, then)
 
     def _run(self, process_queue: ProcessQueue) -> None:
         consuming = self._consuming

@@ -131,8 +131,16 @@ class Consuming:
         )
 
     def later(self, delay_ms: float, doing: str, task: Callable[[], None]) -> None:
-        """Runs `task` on the timers' thread."""
-        self.instance.timers.after(delay_ms, doing, task)
+        """Runs `task`, which must not block, after a while."""
+        self.instance.delays.after(delay_ms, doing, task)
+
+    def lock_later(self, delay_ms: float, queue: MessageQueue, then: Callable[[bool], None]) -> None:
+        """Locks a queue after a while and tells `then` whether that worked."""
+
+        def lock() -> None:
+            then(self.lock_one(queue))
+
+        self.instance.timers.after(delay_ms, f"lock {queue}", lock)
 
     @property
     def shares(self) -> bool:

@@ -90,6 +90,8 @@ class ClientInstance:
     Attributes:
         client_id: as the brokers know it.
         broker_versions: version ordinals by address, from the answers to heartbeats.
+        timers: for what asks brokers and may take its time.
+        delays: for what takes no time; nothing on it may block.
     """
 
     def __init__(
@@ -119,6 +121,7 @@ class ClientInstance:
         self.member: Member | None = None
         self.broker_versions: dict[str, int] = {}
         self.timers: Timers
+        self.delays: Timers
         self._callbacks: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._worker = Thread(target=self._work, name="NettyClientPublicExecutor_1", daemon=True)
         self._greeted: set[str] = set()
@@ -131,11 +134,13 @@ class ClientInstance:
         """Starts the threads and timers."""
         settings = self.settings
         self.timers = Timers(self.clock, self.troubles, thread_name="MQClientFactoryScheduledThread")
+        name = "ClientHouseKeepingService" if self.member is None else "PullMessageServiceScheduledThread"
+        self.delays = Timers(self.clock, self.troubles, thread_name=name)
         self._worker.start()
         every = self.timers.every
         every(10, settings.route_period_ms, "refresh routes", self.refresh_routes)
         every(1_000, settings.heartbeat_period_ms, "send heartbeats", self.heartbeat)
-        every(settings.sweep_period_ms, settings.sweep_period_ms, "sweep calls", self.links.sweep)
+        self.delays.every(settings.sweep_period_ms, settings.sweep_period_ms, "sweep calls", self.links.sweep)
         if isinstance(self.name_servers.source, AddressService):
             period_ms = settings.address_service_period_ms
             every(10_000, period_ms, "ask the address service", self._refresh_addresses)
@@ -145,6 +150,7 @@ class ClientInstance:
     def shutdown(self) -> None:
         """Unregisters from all brokers, closes the connections and ends the threads."""
         self.timers.close()
+        self.delays.close()
         self._unregister()
         self.links.close()
         self._callbacks.put(None)
@@ -183,6 +189,10 @@ class ClientInstance:
         if changed:
             self.after_route_change(topic)
         return changed
+
+    def refresh_route_soon(self, topic: str) -> None:
+        """Has the timers' thread ask for a route."""
+        self.timers.after(0, f"refresh the route of {topic}", lambda: self.refresh_route(topic))
 
     def after_route_change(self, topic: str) -> None:
         """Greets new brokers and lets the consumer know."""

@@ -98,7 +98,7 @@ class LitePulling:
 
     def _later(self, request: PullRequest, delay_ms: float) -> None:
         if not self._closed:
-            self._instance.timers.after(delay_ms, "pull", lambda: self._requests.put(request))
+            self._instance.delays.after(delay_ms, "pull", lambda: self._requests.put(request))
 
     def _run(self) -> None:
         while (request := self._requests.get()) is not None and not self._closed:

@@ -134,7 +134,7 @@ class Pulling:
 
     def _later(self, request: PullRequest, delay_ms: float) -> None:
         if not self._closed:
-            self._instance.timers.after(delay_ms, "pull", lambda: self._requests.put(request))
+            self._instance.delays.after(delay_ms, "pull", lambda: self._requests.put(request))
 
     def _run(self) -> None:
         while (request := self._requests.get()) is not None and not self._closed:
@@ -176,7 +176,7 @@ class Pulling:
             return
         found = self._instance.routes.readable(queue.broker_name, self._broker_ids.get(queue, 0))
         if found is None:
-            self._instance.refresh_route(queue.topic)
+            self._instance.refresh_route_soon(queue.topic)
             self._later(request, settings.failure_delay_ms)
             return
         address, is_slave = found

@@ -60,7 +60,7 @@ class Timer:
 
     __slots__ = ("cancelled", "doing", "period_s", "task")
 
-    def __init__(self, doing: str, task: Callable[[], None], period_s: float | None) -> None:
+    def __init__(self, doing: str, task: Callable[[], object], period_s: float | None) -> None:
         self.doing = doing
         self.task = task
         self.period_s = period_s
@@ -84,11 +84,11 @@ class Timers:
         self._thread = Thread(target=self._run, name=thread_name, daemon=True)
         self._thread.start()
 
-    def every(self, first_ms: float, period_ms: float, doing: str, task: Callable[[], None]) -> Timer:
+    def every(self, first_ms: float, period_ms: float, doing: str, task: Callable[[], object]) -> Timer:
         """Runs `task` after `first_ms`, then `period_ms` after each of its ends."""
         return self._add(first_ms, Timer(doing, task, self._clock.seconds(period_ms)))
 
-    def after(self, delay_ms: float, doing: str, task: Callable[[], None]) -> Timer:
+    def after(self, delay_ms: float, doing: str, task: Callable[[], object]) -> Timer:
         """Runs `task` once."""
         return self._add(delay_ms, Timer(doing, task, None))
 

@@ -26,9 +26,9 @@ from tests.protocol.conftest import RecordedFrame
 QUEUE = MessageQueue("T", "broker-a", 0)
 
 
-@pytest.fixture
-def cluster() -> Iterator[EmbeddedCluster]:
-    with EmbeddedCluster() as running:
+@pytest.fixture(params=["4.9.8", "5.3.3"])
+def cluster(request: pytest.FixtureRequest) -> Iterator[EmbeddedCluster]:
+    with EmbeddedCluster(version=request.param) as running:
         create_topic(running, "T", queues=1)
         yield running
 
@@ -47,6 +47,7 @@ def consumer(
     return made
 
 
+@pytest.mark.parametrize("cluster", ["4.9.8"], indirect=True)
 @pytest.mark.parametrize("mode", list(ConsumeMode))
 def test_a_reset_sends_an_online_group_back_and_forward(
     cluster: EmbeddedCluster, admin: Cluster, mode: ConsumeMode
@@ -68,6 +69,24 @@ def test_a_reset_sends_an_online_group_back_and_forward(
         )
         wait_until(lambda: committed() == 5, "committed again")
     assert sorted(heard.bodies) == sorted([b"0", b"1", b"2", b"3", b"4"] * 2)
+
+
+@pytest.mark.parametrize("cluster", ["5.3.3"], indirect=True)
+@pytest.mark.parametrize("mode", list(ConsumeMode))
+def test_a_reset_on_the_server_takes_effect_with_the_next_pull(
+    cluster: EmbeddedCluster, admin: Cluster, mode: ConsumeMode
+) -> None:
+    send(cluster, numbered("T", 5, tags="A"))
+    heard = Heard()
+    broker = cluster.broker().address
+    with consumer(cluster, heard, mode):
+        heard.wait_for(5)
+        wait_until(lambda: admin.ask(broker, consumer_offset("G", "T", 0)) == 5, "committed")
+        assert admin.ask(broker, reset_offsets("T", "G", 0, force=True)).offset_table == {QUEUE: 0}
+        send(cluster, numbered("T", 1, tags="B"))  # answers the pull that the broker holds; the next one is told
+        heard.wait_for(12)
+        wait_until(lambda: admin.ask(broker, consumer_offset("G", "T", 0)) == 6, "committed again")
+    assert sorted(message.queue_offset for message in heard.messages) == sorted([0, 1, 2, 3, 4, 5] * 2)
 
 
 def test_the_status_are_the_offsets_in_memory(cluster: EmbeddedCluster, admin: Cluster) -> None:

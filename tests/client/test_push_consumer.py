@@ -32,9 +32,9 @@ from tests.protocol.conftest import RecordedFrame
 BY_PREFIX = room_rule("prefix:-")
 
 
-@pytest.fixture
-def cluster() -> Iterator[EmbeddedCluster]:
-    with EmbeddedCluster() as running:
+@pytest.fixture(params=["4.9.8", "5.3.3"])
+def cluster(request: pytest.FixtureRequest) -> Iterator[EmbeddedCluster]:
+    with EmbeddedCluster(version=request.param) as running:
         yield running
 
 
