@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from threading import Event, current_thread
 
@@ -83,10 +84,14 @@ def test_a_reset_on_the_server_takes_effect_with_the_next_pull(
         heard.wait_for(5)
         wait_until(lambda: admin.ask(broker, consumer_offset("G", "T", 0)) == 5, "committed")
         assert admin.ask(broker, reset_offsets("T", "G", 0, force=True)).offset_table == {QUEUE: 0}
-        send(cluster, numbered("T", 1, tags="B"))  # answers the pull that the broker holds; the next one is told
-        heard.wait_for(12)
+        send(
+            cluster, numbered("T", 1, tags="B")
+        )  # answers the pull that the broker holds, if any; the next one is told
+        heard.wait_for(11)
         wait_until(lambda: admin.ask(broker, consumer_offset("G", "T", 0)) == 6, "committed again")
-    assert sorted(message.queue_offset for message in heard.messages) == sorted([0, 1, 2, 3, 4, 5] * 2)
+    counts = Counter(message.queue_offset for message in heard.messages)
+    assert [counts[offset] for offset in range(5)] == [2] * 5
+    assert counts[5] in (1, 2)
 
 
 def test_the_status_are_the_offsets_in_memory(cluster: EmbeddedCluster, admin: Cluster) -> None:

@@ -68,6 +68,7 @@ class WireServer:
 
     def close(self) -> None:
         self._listener.shutdown(socket.SHUT_RDWR)
+        self._threads[0].join()
         self._listener.close()
         for peer in self.peers:
             peer.close()
