@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import logging
 import os
@@ -28,6 +29,7 @@ async def _serve(options: Options) -> None:
             await control.start()
         sys.stdout.write(json.dumps(ready(cluster, control)) + "\n")
         sys.stdout.flush()
+        gc.freeze()  # what is there now stays; collections need not look at it again
         await stopped.wait()
     finally:
         if control is not None:

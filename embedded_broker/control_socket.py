@@ -52,6 +52,11 @@ class ControlSocket:
             "reset": lambda _: self._cluster.reset(),
         }
 
+    @property
+    def verbs(self) -> tuple[str, ...]:
+        """The words that `do` takes."""
+        return tuple(self._verbs)
+
     async def start(self) -> None:
         """Starts to listen on loopback."""
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=_LINE_BYTES)

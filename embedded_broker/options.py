@@ -26,18 +26,19 @@ class Options:
     log_level: str
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def parser() -> argparse.ArgumentParser:
+    """Returns the parser, for its help."""
+    made = argparse.ArgumentParser(
         prog="python -m embedded_broker",
         description="A RocketMQ cluster in one process, in the foreground. Prints one JSON line when it is ready.",
     )
-    add = parser.add_argument
+    add = made.add_argument
     add("--brokers", default="", metavar="N|NAMES", help="how many brokers, or their names, comma-separated")
     add("--rooms", default="", metavar="NAMES", help="machine rooms, comma-separated; broker names begin with one")
     add("--isolated-rooms", action="store_true", help="brokers register in their own room only")
     add("--name-servers", type=int, default=1, metavar="N", help="name servers, without rooms (default 1)")
     add("--cluster", default="DefaultCluster", metavar="NAME", help="cluster name (default %(default)s)")
-    where = parser.add_mutually_exclusive_group()
+    where = made.add_mutually_exclusive_group()
     where.add_argument("--data-dir", type=Path, metavar="DIR", help="keep the stores here")
     where.add_argument("--memory", action="store_true", help="throw-away stores in memory (the default)")
     add("--host", default="127.0.0.1", help="address to listen on (default %(default)s)")
@@ -49,7 +50,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--set", action="append", default=[], metavar="NAME=VALUE", help="a property of every broker; repeatable")
     add("--control", action="store_true", help="open the control socket (loopback) and announce it in the ready line")
     add("--log-level", default="WARNING", choices=["DEBUG", "INFO", "WARNING", "ERROR"], help="default %(default)s")
-    return parser
+    return made
 
 
 def parse(words: list[str]) -> Options:
@@ -58,7 +59,7 @@ def parse(words: list[str]) -> Options:
     Raises:
         UsageError: the words contradict each other.
     """
-    given = _parser().parse_args(words)
+    given = parser().parse_args(words)
     settings: dict[str, str] = {}
     for item in given.set:
         name, equals, value = item.partition("=")
