@@ -11,6 +11,7 @@ from mqctl.render.findings import DiagnosisReport
 from mqctl.render.lag import LagReport
 from mqctl.render.local_clusters import LocalStatus
 from mqctl.render.messages_view import MessageList
+from mqctl.render.profiles import ProfileList
 from mqctl.render.verification import Verification
 
 SCHEMAS: dict[str, type] = {
@@ -18,6 +19,7 @@ SCHEMAS: dict[str, type] = {
     "doctor/1": DiagnosisReport,
     "group.lag/1": LagReport,
     "local.status/1": LocalStatus,
+    "profile.list/1": ProfileList,
     "report.backlog/1": BacklogReport,
     "rules.explain/1": RuleExplained,
     "rules.list/1": RuleList,

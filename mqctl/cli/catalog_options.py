@@ -5,8 +5,19 @@ from __future__ import annotations
 # Name of the option -> what it is for, and the values it takes where they are fixed.
 OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
     "doctor": {
+        "--namesrv": ("Name servers, `host:port;host:port`, or the URL of an address service.", ()),
+        "-n": ("Name servers, `host:port;host:port`, or the URL of an address service.", ()),
+        "--profile": ("A profile of `mqctl profile`.", ()),
+        "--timeout": ("Limit of the whole command, 15s for instance.", ()),
         "--store": ("A broker's store directory (or a copy of one).", ()),
         "--snapshot": ("A saved snapshot instead of a store directory.", ()),
+        "-g": ("Only this consumer group.", ()),
+        "--group": ("Only this consumer group.", ()),
+        "-t": ("Only this topic.", ()),
+        "--topic": ("Only this topic.", ()),
+        "--broker": ("Only this broker.", ()),
+        "--window": ("Look twice, so far apart, at what should move: 60s.", ()),
+        "--time-scale": ("The cluster's clocks run X times as fast.", ()),
         "--only": ("Only these rules.", ()),
         "--skip": ("Leave these rules out.", ()),
         "--fail-on": (
@@ -92,7 +103,12 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
         "--no-color": ("No colours, whatever the terminal.", ()),
     },
     "group lag": {
+        "--namesrv": ("Name servers, `host:port;host:port`, or the URL of an address service.", ()),
+        "-n": ("Name servers, `host:port;host:port`, or the URL of an address service.", ()),
+        "--profile": ("A profile of `mqctl profile`.", ()),
+        "--timeout": ("Limit of the whole command, 15s for instance.", ()),
         "--store": ("A broker's store directory (or a copy of one).", ()),
+        "--snapshot": ("A saved snapshot instead of a store directory.", ()),
         "-g": ("Only this consumer group.", ()),
         "--group": ("Only this consumer group.", ()),
         "-t": ("Only this topic.", ()),
@@ -196,6 +212,75 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
             ),
         ),
         "--no-color": ("No colours, whatever the terminal.", ()),
+    },
+    "profile add": {
+        "name": ("What to call the cluster.", ()),
+        "--namesrv": ("Name servers, or the URL of an address service.", ()),
+        "-n": ("Name servers, or the URL of an address service.", ()),
+        "--cluster": ("Cluster to speak of, where there are several.", ()),
+        "--acl-file": ("File with accessKey and secretKey, readable by you alone.", ()),
+        "--access-key-env": ("Variable with the access key.", ()),
+        "--secret-key-env": ("Variable with the secret key.", ()),
+        "--timeout": ("Limit of a whole command, 15s unless given.", ()),
+        "--room-rule": ("How names tell their room: prefix:-, prefix:@, regex:PATTERN.", ()),
+        "--replace": ("Replace a profile of this name.", ()),
+    },
+    "profile list": {
+        "-o": (
+            "Format of the answer on stdout.",
+            (
+                "table",
+                "wide",
+                "json",
+                "ndjson",
+                "yaml",
+                "csv",
+            ),
+        ),
+        "--output": (
+            "Format of the answer on stdout.",
+            (
+                "table",
+                "wide",
+                "json",
+                "ndjson",
+                "yaml",
+                "csv",
+            ),
+        ),
+        "--no-color": ("No colours, whatever the terminal.", ()),
+    },
+    "profile remove": {
+        "name": ("Which profile.", ()),
+    },
+    "profile show": {
+        "name": ("Which profile.", ()),
+        "-o": (
+            "Format of the answer on stdout.",
+            (
+                "table",
+                "wide",
+                "json",
+                "ndjson",
+                "yaml",
+                "csv",
+            ),
+        ),
+        "--output": (
+            "Format of the answer on stdout.",
+            (
+                "table",
+                "wide",
+                "json",
+                "ndjson",
+                "yaml",
+                "csv",
+            ),
+        ),
+        "--no-color": ("No colours, whatever the terminal.", ()),
+    },
+    "profile use": {
+        "name": ("Which profile.", ()),
     },
     "report backlog": {
         "--store": ("A broker's store directory.", ()),
@@ -306,7 +391,12 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
     },
     "snapshot save": {
         "file": ("Where to write the snapshot (gzip-compressed JSON).", ()),
+        "--namesrv": ("Name servers, `host:port;host:port`, or the URL of an address service.", ()),
+        "-n": ("Name servers, `host:port;host:port`, or the URL of an address service.", ()),
+        "--profile": ("A profile of `mqctl profile`.", ()),
+        "--timeout": ("Limit of the whole command, 15s for instance.", ()),
         "--store": ("A broker's store directory (or a copy of one).", ()),
+        "--window": ("Look twice, so far apart, at what should move: 60s.", ()),
         "--force": ("Replace FILE if it exists.", ()),
         "--quick": ("Skip the pass over the whole commit log.", ()),
         "--at": ("Judge as of this time: ISO, epoch milliseconds, `now`, `-2h`, `yesterday 10:00`.", ()),

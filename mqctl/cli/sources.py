@@ -1,14 +1,36 @@
-"""Where a command's evidence comes from: a store directory or a saved snapshot."""
+"""Where a command's evidence comes from: a store directory, a saved snapshot, or a live cluster."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from mqctl.cli.connection import connection
 from mqctl.cli.options import at_ms
 from mqctl.cli.progress import step_progress
 from mqctl.errors import UsageError
 from mqctl.model.snapshot import ClusterSnapshot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveWish:
+    """Which part of which cluster to look at, and how.
+
+    Attributes:
+        groups, topics, brokers: names; None or empty for everything.
+        window_ms: look twice, so far apart, for rules that need movement; 0 looks once.
+        time_scale: how much faster than real time the cluster runs.
+    """
+
+    namesrv: str | None = None
+    profile: str | None = None
+    timeout: str | None = None
+    groups: list[str] | None = None
+    topics: list[str] | None = None
+    brokers: list[str] | None = None
+    window_ms: int = 0
+    with_stacks: bool = False
 
 
 def read_snapshot(
@@ -20,25 +42,41 @@ def read_snapshot(
     levels: str | None = None,
     broker_name: str | None = None,
     quick: bool = False,
+    live: LiveWish | None = None,
 ) -> ClusterSnapshot:
-    """Gathers from `store`, or loads `snapshot`.
+    """Gathers from `store`, loads `snapshot`, or asks a live cluster.
+
+    Args:
+        live: what to ask when neither of the two is given; None where a command takes no live cluster.
 
     Raises:
-        UsageError: unless exactly one of the two is given, or when an option does not fit the source.
+        UsageError: two sources, or none, or an option that does not fit the source.
     """
-    if (store is None) == (snapshot is None):
-        raise UsageError("name one source", remedy="add --store DIR (a store directory) or --snapshot FILE")
+    if store is not None and snapshot is not None:
+        raise UsageError("--store and --snapshot contradict each other", remedy="name one source")
     if snapshot is not None:
-        if at or levels or broker_name or quick:
-            raise UsageError(
-                "--at, --levels, --broker-name and --quick belong to --store",
-                reason="a snapshot was gathered with its own",
-            )
+        _refuse_store_options(at, levels, broker_name, quick=quick, reason="a snapshot was gathered with its own")
         from mqctl.snapshot.archive import load
 
         return load(snapshot)
-    if store is None:
-        raise UsageError("name one source")
+    if store is not None:
+        return _from_store(store, at, now, levels=levels, broker_name=broker_name, quick=quick)
+    if live is None:
+        raise UsageError("name one source", remedy="add --store DIR (a store directory) or --snapshot FILE")
+    _refuse_store_options(at, levels, broker_name, quick=quick, reason="a live cluster has its own clock and settings")
+    return _ask(live)
+
+
+def _refuse_store_options(
+    at: str | None, levels: str | None, broker_name: str | None, *, quick: bool, reason: str
+) -> None:
+    if at or levels or broker_name or quick:
+        raise UsageError("--at, --levels, --broker-name and --quick belong to --store", reason=reason)
+
+
+def _from_store(
+    store: Path, at: str | None, now: datetime, *, levels: str | None, broker_name: str | None, quick: bool
+) -> ClusterSnapshot:
     from mqctl.snapshot.store_gatherer import gather_store
 
     moment = at_ms(at, now)
@@ -46,3 +84,38 @@ def read_snapshot(
         return gather_store(
             store, at_ms=moment, levels=levels, broker_name=broker_name, deep=not quick, progress=progress
         )
+
+
+def _ask(live: LiveWish) -> ClusterSnapshot:
+    from dataclasses import replace
+    from time import sleep, time
+
+    from mqctl.snapshot.live_asking import Scope
+    from mqctl.snapshot.live_gatherer import gather_live
+
+    chosen = connection(live.namesrv, live.profile, live.timeout)
+    scope = Scope(
+        groups=frozenset(live.groups or ()),
+        topics=frozenset(live.topics or ()),
+        brokers=frozenset(live.brokers or ()),
+    )
+    with chosen.open() as cluster, step_progress() as progress:
+
+        def look() -> ClusterSnapshot:
+            now_ms = round(time() * 1000)
+            return gather_live(
+                cluster,
+                chosen.deadline(),
+                now_ms=now_ms,
+                scope=scope,
+                with_stacks=live.with_stacks,
+                progress=progress,
+            )
+
+        first = look()
+        if not live.window_ms:
+            return first
+        if progress is not None:
+            progress("waiting for movement", 0, 1)
+        sleep(live.window_ms / 1000)
+        return replace(look(), earlier=first)

@@ -7,10 +7,12 @@ from typing import Annotated
 
 import typer
 
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options import (
     AtOption,
     BrokerNameOption,
+    GroupOption,
     LangOption,
     LevelsOption,
     NoColorOption,
@@ -18,13 +20,16 @@ from mqctl.cli.options import (
     OutputOption,
     QuickOption,
     SnapshotOption,
+    TopicOption,
 )
-from mqctl.cli.sources import read_snapshot
-from mqctl.diagnosis import diagnose
+from mqctl.cli.sources import LiveWish, read_snapshot
+from mqctl.diagnosis import Settings, diagnose
 from mqctl.model.finding import Severity
 from mqctl.render.findings import diagnosis_document
 
 EXAMPLES = (
+    "mqctl doctor",
+    "mqctl doctor --namesrv 10.0.0.1:9876 -g order-service --window 60s",
     "mqctl doctor --store /backup/store",
     "mqctl doctor --store /backup/store --only 'MQ7*' --explain",
     "mqctl doctor --snapshot ticket-4711.snap -o json",
@@ -33,8 +38,22 @@ EXAMPLES = (
 
 
 def command(
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
     store: OptionalStoreOption = None,
     snapshot: SnapshotOption = None,
+    group: GroupOption = None,
+    topic: TopicOption = None,
+    broker: Annotated[
+        list[str] | None, typer.Option("--broker", metavar="NAME", help="Only this broker; may be repeated.")
+    ] = None,
+    window: Annotated[
+        str | None, typer.Option("--window", metavar="SPAN", help="Look twice, so far apart, at what should move: 60s.")
+    ] = None,
+    time_scale: Annotated[
+        float, typer.Option("--time-scale", metavar="X", help="The cluster's clocks run X times as fast.")
+    ] = 1.0,
     only: Annotated[
         list[str] | None, typer.Option("--only", metavar="CODE", help="Only these rules; `MQ7*` names a family.")
     ] = None,
@@ -51,11 +70,13 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Diagnose a store directory or a saved snapshot, and say what to do.
+    """Diagnose a live cluster, a store directory or a saved snapshot, and say what to do.
 
-    Ends with 0 when nothing is wrong, 1 for warnings, 2 for errors, 3 when evidence is missing and nothing worse was
-    found. Nothing is written to the store.
+    Ends with 0 when nothing is wrong, 1 for warnings, 2 for errors and worse, 3 when evidence is missing and nothing
+    worse was found. Nothing is changed. Rules about movement (stuck offsets, offsets that go back) need --window.
     """
+    from mqctl.cli.times import parse_span_ms
+
     state = read_snapshot(
         store=store,
         snapshot=snapshot,
@@ -64,7 +85,17 @@ def command(
         levels=levels,
         broker_name=broker_name,
         quick=quick,
+        live=LiveWish(
+            namesrv=namesrv,
+            profile=profile,
+            timeout=timeout,
+            groups=group,
+            topics=topic,
+            brokers=broker,
+            window_ms=parse_span_ms(window) if window else 0,
+        ),
     )
-    diagnosis = diagnose(state, only=tuple(only or ()), skip=tuple(skip or ()))
+    settings = Settings(time_scale=time_scale)
+    diagnosis = diagnose(state, only=tuple(only or ()), skip=tuple(skip or ()), settings=settings)
     emit(diagnosis_document(state, diagnosis, lang=lang, explain=explain), output)
     return diagnosis.exit_code(fail_on)

@@ -26,6 +26,7 @@ class LiveBroker:
 
     Attributes:
         offsets: committed offsets by (group, topic, queue id).
+        reserved: names of clusters and brokers, for each of which brokers keep a topic.
     """
 
     address: BrokerAddress
@@ -36,6 +37,7 @@ class LiveBroker:
     offsets: dict[tuple[str, str, int], int] = field(default_factory=dict)
     producers: tuple[ProducerMembership, ...] = ()
     gaps: list[Unavailable] = field(default_factory=list)
+    reserved: frozenset[str] = frozenset()
 
     @property
     def name(self) -> str:
@@ -43,7 +45,11 @@ class LiveBroker:
 
     def user_topics(self, scope: Scope) -> list[str]:
         """Returns the topics of applications that are asked for, retry and dead-letter topics among them."""
-        return [name for name in self.topics if not is_system_topic(name) and _wanted(name, scope)]
+        return [
+            name
+            for name in self.topics
+            if name not in self.reserved and not is_system_topic(name) and _wanted(name, scope)
+        ]
 
 
 def _wanted(topic: str, scope: Scope) -> bool:
@@ -53,7 +59,9 @@ def _wanted(topic: str, scope: Scope) -> bool:
 
 def gather_brokers(asking: Asking, addresses: tuple[BrokerAddress, ...], scope: Scope) -> list[LiveBroker]:
     """Asks every broker process for itself, and masters for their tables as well."""
-    brokers = [LiveBroker(address=address) for address in addresses if scope.has_broker(address.broker_name)]
+    reserved = frozenset({name for item in addresses for name in (item.cluster, item.broker_name)})
+    chosen = [address for address in addresses if scope.has_broker(address.broker_name)]
+    brokers = [LiveBroker(address=address, reserved=reserved) for address in chosen]
     masters = [broker for broker in brokers if broker.address.is_master]
     for broker, table in _each(asking, brokers, ask.runtime_info(), Part.RUNTIME):
         broker.runtime = dict(table.table)
@@ -67,7 +75,7 @@ def gather_brokers(asking: Asking, addresses: tuple[BrokerAddress, ...], scope: 
         broker.offsets = {
             (group, topic, queue_id): offset
             for key, queues in offsets.offset_table.items()
-            for topic, group in [_pair(key)]
+            for topic, group in [split_offset_key(key)]
             if scope.has_group(group) and _wanted(topic, scope)
             for queue_id, offset in queues.items()
         }
@@ -75,7 +83,8 @@ def gather_brokers(asking: Asking, addresses: tuple[BrokerAddress, ...], scope: 
     return brokers
 
 
-def _pair(key: str) -> tuple[str, str]:
+def split_offset_key(key: str) -> tuple[str, str]:
+    """Splits `topic@group`, as offset tables have it."""
     topic, _, group = key.partition("@")
     return topic, group
 

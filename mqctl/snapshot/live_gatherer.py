@@ -23,7 +23,8 @@ from mqctl.snapshot.live_queues import gather_offsets, gather_queues
 
 _NO_ROUTE = frozenset({17})
 _HOUR_MS = 3_600_000
-Progress = Callable[[str], None]
+_STEPS = ("name servers", "brokers", "routes", "queues", "consumers")
+Progress = Callable[[str, int, int], None]
 
 
 def gather_live(
@@ -41,12 +42,16 @@ def gather_live(
         now_ms: epoch milliseconds of this moment; all ages refer to it.
         scope: groups, topics and brokers to look at; everything by default.
         with_stacks: ask consumers for their threads as well.
-        progress: told what is being asked.
+        progress: told what is being asked, and how many of how many steps are done.
 
     Raises:
         UnreachableError, DeadlineError: no name server answered.
     """
-    say = progress or (lambda step: None)
+
+    def say(step: str) -> None:
+        if progress is not None:
+            progress(step, _STEPS.index(step), len(_STEPS))
+
     wanted = scope or Scope()
     asking = Asking(cluster, deadline)
     say("name servers")

@@ -17,6 +17,13 @@ def gather_queues(asking: Asking, brokers: list[LiveBroker], scope: Scope) -> di
     A topic that was deleted meanwhile has no queues; it is no gap.
     """
     wanted = [(number, topic) for number, broker in enumerate(brokers) for topic in broker.user_topics(scope)]
+    return queue_bounds(asking, brokers, wanted)
+
+
+def queue_bounds(
+    asking: Asking, brokers: list[LiveBroker], wanted: list[tuple[int, str]]
+) -> dict[int, tuple[QueueState, ...]]:
+    """Asks for the bounds of the queues of topics, given as (number of the broker, topic)."""
     answers = asking.put(
         ((number, topic), brokers[number].address.address, ask.topic_stats(topic)) for number, topic in wanted
     )

@@ -173,6 +173,8 @@ def machine_form(mqctl: Run, golden_store: Store, tmp_path: Path, schema: str) -
         "delay.check/1": ["delay", "check", "--store", store],
         "doctor/1": ["doctor", "--store", store],
         "group.lag/1": ["group", "lag", "--store", store],
+        "local.status/1": ["local", "status"],
+        "profile.list/1": ["profile", "list"],
         "rules.explain/1": ["rules", "explain", "MQ101"],
         "rules.list/1": ["rules", "list"],
         "snapshot.show/1": ["snapshot", "show", snapshot],

@@ -8,13 +8,15 @@ from typing import Annotated
 
 import typer
 
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import tell
-from mqctl.cli.options import AtOption, BrokerNameOption, LevelsOption, QuickOption, StoreOption
-from mqctl.cli.sources import read_snapshot
+from mqctl.cli.options import AtOption, BrokerNameOption, LevelsOption, OptionalStoreOption, QuickOption
+from mqctl.cli.sources import LiveWish, read_snapshot
 from mqctl.render import units
 from mqctl.snapshot.archive import save
 
 EXAMPLES = (
+    "mqctl snapshot save incident.snap --window 60s",
     "mqctl snapshot save --store /backup/store ticket-4711.snap",
     "mqctl doctor --snapshot ticket-4711.snap",
 )
@@ -22,17 +24,25 @@ EXAMPLES = (
 
 def command(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to write the snapshot (gzip-compressed JSON).")],
-    store: StoreOption,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    store: OptionalStoreOption = None,
+    window: Annotated[
+        str | None, typer.Option("--window", metavar="SPAN", help="Look twice, so far apart, at what should move: 60s.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
     quick: QuickOption = False,
     at: AtOption = None,
     levels: LevelsOption = None,
     broker_name: BrokerNameOption = None,
 ) -> None:
-    """Gather a snapshot into one file.
+    """Gather a snapshot of a live cluster, or of a store directory, into one file.
 
     A snapshot holds names, offsets, times and counts; no message body. Every rule judges it like its source.
     """
+    from mqctl.cli.times import parse_span_ms
+
     state = read_snapshot(
         store=store,
         snapshot=None,
@@ -41,6 +51,9 @@ def command(
         levels=levels,
         broker_name=broker_name,
         quick=quick,
+        live=LiveWish(
+            namesrv=namesrv, profile=profile, timeout=timeout, window_ms=parse_span_ms(window) if window else 0
+        ),
     )
     save(state, file, force=force)
     tell(f"mqctl: wrote {file} ({units.size(file.stat().st_size)})")

@@ -1,0 +1,137 @@
+"""Profiles: named clusters in one YAML file, so that commands need not be told addresses and keys."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from mqctl.errors import ConfigurationError, NotFoundError, PermissionDeniedError, UsageError
+from mqctl.protocol.acl import Credentials
+
+FILE_NAME = "profiles.yaml"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+
+
+class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One cluster.
+
+    Attributes:
+        namesrv: `host:port;host:port`, or the URL of an address service.
+        cluster: cluster to speak of where the name servers know several.
+        timeout_ms: limit of a whole command.
+        acl_file: file with `accessKey` and `secretKey`; readable by its owner only.
+        access_key_env, secret_key_env: environment variables with the keys, instead of a file.
+        room_rule: how names tell their machine room, `prefix:-` for instance.
+    """
+
+    namesrv: str
+    cluster: str | None = None
+    timeout_ms: int | None = None
+    acl_file: str | None = None
+    access_key_env: str | None = None
+    secret_key_env: str | None = None
+    room_rule: str | None = None
+
+
+class Profiles(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The whole file.
+
+    Attributes:
+        current: the profile that is used when none is named.
+    """
+
+    current: str | None = None
+    profiles: dict[str, Profile] = {}
+
+    def get(self, name: str) -> Profile:
+        """Returns a profile. Raises NotFoundError."""
+        found = self.profiles.get(name)
+        if found is None:
+            known = ", ".join(sorted(self.profiles)) or "none"
+            raise NotFoundError(f"there is no profile {name}", reason=f"known: {known}", remedy="mqctl profile list")
+        return found
+
+
+def checked_name(name: str) -> str:
+    """Returns `name` if a profile may be called so. Raises UsageError."""
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"{name!r} is no name for a profile", remedy="use letters, digits, -, _ and .")
+    return name
+
+
+def load_profiles(directory: Path) -> Profiles:
+    """Reads the file; without one there are no profiles.
+
+    Raises:
+        ConfigurationError: it cannot be read, or says what it must not.
+    """
+    file = directory / FILE_NAME
+    try:
+        text = file.read_bytes()
+    except FileNotFoundError:
+        return Profiles()
+    except OSError as error:
+        raise ConfigurationError(f"could not read {file}", reason=error.strerror or str(error)) from error
+    try:
+        return msgspec.yaml.decode(text, type=Profiles) if text.strip() else Profiles()
+    except msgspec.DecodeError as error:
+        remedy = "mend it, or remove it and add the profiles again"
+        raise ConfigurationError(f"could not read {file}", reason=str(error), remedy=remedy) from error
+
+
+@contextmanager
+def changed_profiles(directory: Path) -> Iterator[Profiles]:
+    """Gives the profiles to be changed and writes them back, whole or not at all; one command at a time.
+
+    Raises:
+        ConfigurationError: the file cannot be read or written, or another command holds it.
+    """
+    from filelock import FileLock, Timeout
+
+    file = directory / FILE_NAME
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with FileLock(directory / f".{FILE_NAME}.lock", timeout=10):
+            profiles = load_profiles(directory)
+            yield profiles
+            descriptor, temporary = tempfile.mkstemp(prefix=f".{FILE_NAME}.", dir=directory)
+            with os.fdopen(descriptor, "wb") as stream:
+                stream.write(msgspec.yaml.encode(profiles))
+            Path(temporary).replace(file)
+    except Timeout as error:
+        raise ConfigurationError(f"could not change {file}", reason="another command holds it") from error
+    except OSError as error:
+        remedy = "set MQCTL_CONFIG_DIR to a writable directory"
+        raise ConfigurationError(f"could not write {file}", reason=str(error), remedy=remedy) from error
+
+
+def credentials_from_file(path: Path) -> Credentials:
+    """Reads `accessKey` and `secretKey` from a YAML or `k=v` file.
+
+    Raises:
+        ConfigurationError: the file is not there or lacks a key.
+        PermissionDeniedError: others than its owner may read it.
+    """
+    problem = f"could not take keys from {path}"
+    try:
+        mode = path.stat().st_mode
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(problem, reason=str(error)) from error
+    if mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise PermissionDeniedError(
+            problem, reason=f"others may read it (mode {stat.S_IMODE(mode):o})", remedy=f"chmod 600 {path}"
+        )
+    pairs = dict(
+        re.findall(r"^\s*(accessKey|secretKey|securityToken)\s*[:=]\s*['\"]?(.+?)['\"]?\s*$", text, re.MULTILINE)
+    )
+    if not pairs.get("accessKey") or not pairs.get("secretKey"):
+        raise ConfigurationError(problem, reason="it lacks accessKey or secretKey")
+    return Credentials(pairs["accessKey"], pairs["secretKey"], pairs.get("securityToken"))

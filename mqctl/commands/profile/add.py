@@ -1,0 +1,86 @@
+"""`mqctl profile add`: give a cluster a name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.emit import tell
+from mqctl.cli.places import config_dir
+from mqctl.cli.profiles import Profile, changed_profiles, checked_name, credentials_from_file
+from mqctl.errors import UsageError
+
+EXAMPLES = (
+    "mqctl profile add prod --namesrv '10.0.0.1:9876;10.0.0.2:9876'",
+    "mqctl profile add prod --namesrv 10.0.0.1:9876 --acl-file ~/.mq-keys.yaml --replace",
+    "mqctl profile add stage --namesrv http://addresses:8080/rocketmq/nsaddr --timeout 30s",
+)
+
+
+def command(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What to call the cluster.")],
+    namesrv: Annotated[
+        str,
+        typer.Option("--namesrv", "-n", metavar="ADDRESSES", help="Name servers, or the URL of an address service."),
+    ],
+    cluster: Annotated[
+        str | None, typer.Option("--cluster", metavar="NAME", help="Cluster to speak of, where there are several.")
+    ] = None,
+    acl_file: Annotated[
+        Path | None,
+        typer.Option("--acl-file", metavar="FILE", help="File with accessKey and secretKey, readable by you alone."),
+    ] = None,
+    access_key_env: Annotated[
+        str | None, typer.Option("--access-key-env", metavar="VARIABLE", help="Variable with the access key.")
+    ] = None,
+    secret_key_env: Annotated[
+        str | None, typer.Option("--secret-key-env", metavar="VARIABLE", help="Variable with the secret key.")
+    ] = None,
+    timeout: Annotated[
+        str | None, typer.Option("--timeout", metavar="SPAN", help="Limit of a whole command, 15s unless given.")
+    ] = None,
+    room_rule: Annotated[
+        str | None,
+        typer.Option(
+            "--room-rule", metavar="RULE", help="How names tell their room: prefix:-, prefix:@, regex:PATTERN."
+        ),
+    ] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace a profile of this name.")] = False,
+) -> None:
+    """Give a cluster a name, so that commands need no addresses. The first profile becomes the current one."""
+    if (access_key_env is None) != (secret_key_env is None):
+        raise UsageError("--access-key-env and --secret-key-env belong together")
+    if room_rule is not None:
+        from mqctl.allocation.rooms import room_rule as read_rule
+
+        read_rule(room_rule)
+    if acl_file is not None:
+        credentials_from_file(acl_file.expanduser())
+    from mqctl.client.addresses import name_server_source
+
+    name_server_source(namesrv)
+    with changed_profiles(config_dir()) as profiles:
+        if checked_name(name) in profiles.profiles and not replace:
+            raise UsageError(f"there is a profile {name} already", remedy="add --replace, or choose another name")
+        profiles.profiles[name] = Profile(
+            namesrv=namesrv,
+            cluster=cluster,
+            timeout_ms=_span_ms(timeout),
+            acl_file=str(acl_file.absolute()) if acl_file else None,
+            access_key_env=access_key_env,
+            secret_key_env=secret_key_env,
+            room_rule=room_rule,
+        )
+        profiles.current = profiles.current or name
+        current = profiles.current
+    tell(f"mqctl: profile {name} saved; commands use {current} unless told otherwise")
+
+
+def _span_ms(text: str | None) -> int | None:
+    if text is None:
+        return None
+    from mqctl.cli.times import parse_span_ms
+
+    return parse_span_ms(text)

@@ -1,0 +1,22 @@
+"""`mqctl profile remove`: forget a profile."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.emit import tell
+from mqctl.cli.places import config_dir
+from mqctl.cli.profiles import changed_profiles
+
+EXAMPLES = ("mqctl profile remove stage",)
+
+
+def command(name: Annotated[str, typer.Argument(metavar="NAME", help="Which profile.")]) -> None:
+    """Forget a profile. Nothing happens to the cluster, nor to a file with keys."""
+    with changed_profiles(config_dir()) as profiles:
+        profiles.get(name)
+        del profiles.profiles[name]
+        profiles.current = None if profiles.current == name else profiles.current
+    tell(f"mqctl: profile {name} removed")

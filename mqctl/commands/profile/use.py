@@ -1,0 +1,21 @@
+"""`mqctl profile use`: choose the profile that commands use."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.emit import tell
+from mqctl.cli.places import config_dir
+from mqctl.cli.profiles import changed_profiles
+
+EXAMPLES = ("mqctl profile use prod",)
+
+
+def command(name: Annotated[str, typer.Argument(metavar="NAME", help="Which profile.")]) -> None:
+    """Choose the profile that commands use when they are told nothing else."""
+    with changed_profiles(config_dir()) as profiles:
+        profiles.get(name)
+        profiles.current = name
+    tell(f"mqctl: commands use {name} now")

@@ -1,0 +1,49 @@
+"""Profiles as a table; keys never show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mqctl.render.document import Column, Document, Kind, Table
+
+COLUMNS = (
+    Column("name", "profile"),
+    Column("current", "current", Kind.FLAG),
+    Column("namesrv", "name servers"),
+    Column("cluster", "cluster"),
+    Column("timeout_ms", "timeout", Kind.DURATION_MS, none="15 s"),
+    Column("keys", "keys", none="none"),
+    Column("room_rule", "rooms by", wide=True),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileRow:
+    """One profile.
+
+    Attributes:
+        keys: where the keys come from; never the keys.
+    """
+
+    name: str
+    current: bool
+    namesrv: str
+    cluster: str | None
+    timeout_ms: int | None
+    keys: str | None
+    room_rule: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileList:
+    """Machine form of `profile list` and `profile show`."""
+
+    profiles: list[ProfileRow]
+
+
+def profile_document(rows: Sequence[ProfileRow]) -> Document:
+    """Builds the document of profiles."""
+    empty = "no profiles yet; try: mqctl profile add NAME --namesrv HOST:PORT"
+    value = ProfileList(profiles=list(rows))
+    return Document(schema="profile.list/1", value=value, records=rows, blocks=[Table(COLUMNS, rows, empty=empty)])

@@ -1,0 +1,74 @@
+"""What `group lag` needs of a live cluster, and nothing else: it must start fast."""
+
+from __future__ import annotations
+
+from mqctl.client import broker as ask
+from mqctl.client.cluster import Cluster
+from mqctl.client.deadline import Deadline
+from mqctl.model.lag import LagEvidence
+from mqctl.model.names import group_of, is_system_group, is_system_topic
+from mqctl.model.origin import ObservedFrom, Origin, OriginKind
+from mqctl.model.unavailable import Part, Unavailable
+from mqctl.snapshot.live_asking import Asking, Scope, out_of_reach
+from mqctl.snapshot.live_brokers import LiveBroker, split_offset_key
+from mqctl.snapshot.live_queues import gather_offsets, queue_bounds
+
+
+def gather_live_lag(
+    cluster: Cluster, deadline: Deadline, *, now_ms: int, scope: Scope | None = None, system: bool = False
+) -> list[LagEvidence]:
+    """Asks every master for committed offsets, queue bounds, and the age of what waits.
+
+    Args:
+        now_ms: epoch milliseconds of this moment.
+        scope: groups, topics and brokers to look at.
+        system: include RocketMQ's own groups and topics.
+
+    Raises:
+        UnreachableError, DeadlineError: no name server answered.
+    """
+    wanted = scope or Scope()
+    asking = Asking(cluster, deadline)
+    masters = [item for item in cluster.masters(deadline) if wanted.has_broker(item.broker_name)]
+    brokers = [LiveBroker(address=address) for address in masters]
+    answers = asking.put(
+        (number, broker.address.address, ask.all_consumer_offsets()) for number, broker in enumerate(brokers)
+    )
+    for number, broker in enumerate(brokers):
+        error = answers.errors.get(number)
+        if error is not None:
+            parts = (Part.CONSUMER_OFFSETS, Part.QUEUES) if out_of_reach(error) else (Part.CONSUMER_OFFSETS,)
+            broker.gaps += [Unavailable(part=part, reason=str(error)) for part in parts]
+            continue
+        broker.offsets = {
+            (group, topic, queue_id): offset
+            for key, queues in answers.values[number].offset_table.items()
+            for topic, group in [split_offset_key(key)]
+            if _wanted(group, topic, wanted, system=system)
+            for queue_id, offset in queues.items()
+        }
+    topics = [
+        (number, topic) for number, broker in enumerate(brokers) for topic in sorted({key[1] for key in broker.offsets})
+    ]
+    queues = queue_bounds(asking, brokers, topics)
+    offsets = gather_offsets(asking, brokers, queues, now_ms)
+    location = ";".join(cluster.name_servers.addresses())
+    origin = Origin(kind=OriginKind.LIVE, location=location, observed_at_ms=now_ms, observed_from=ObservedFrom.CLOCK)
+    return [
+        LagEvidence(
+            origin=origin,
+            name=broker.name,
+            queues=queues.get(number, ()),
+            consumer_offsets=offsets.get(number, ()),
+            unavailable=tuple(broker.gaps),
+        )
+        for number, broker in enumerate(brokers)
+    ]
+
+
+def _wanted(group: str, topic: str, scope: Scope, *, system: bool) -> bool:
+    if not scope.has_group(group):
+        return False
+    if not system and (is_system_group(group) or is_system_topic(topic)):
+        return False
+    return scope.has_topic(topic) or (not scope.topics and group_of(topic) is not None)

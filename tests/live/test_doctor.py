@@ -1,0 +1,55 @@
+"""`mqctl doctor` on a live cluster: silence on a healthy one, and the same findings from a saved snapshot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from embedded_broker import EmbeddedCluster
+from mqctl.client.broker_changes import put_broker_settings, put_topic
+from mqctl.model.config import TopicConfig
+from tests.embedded_broker.messages import heartbeat
+from tests.embedded_broker.wire import Peer
+from tests.live.conftest import Run, change
+
+
+def codes(report: Any) -> list[str]:
+    return [finding["code"] for finding in report["findings"]]
+
+
+def test_a_healthy_cluster_is_silent(live: Run) -> None:
+    outcome = live("doctor", "-o", "json")
+    assert (outcome.exit_code, outcome.json["findings"], outcome.json["not_judged"]) == (0, [], []), outcome.stdout
+
+
+def test_faults_are_named_live_and_from_a_snapshot_alike(live: Run, cluster: EmbeddedCluster, tmp_path: Path) -> None:
+    change(cluster, "broker-a", put_topic(TopicConfig(name="Half", read_queue_count=1, write_queue_count=1)))
+    change(cluster, "broker-b", put_broker_settings({"brokerPermission": "4"}))
+    file = tmp_path / "x.snap"
+    outcome = live("doctor", "-o", "json")
+    assert outcome.exit_code == 2
+    assert {"MQ606", "MQ610"} <= set(codes(outcome.json))
+    assert live("snapshot", "save", file).exit_code == 0
+    saved = live("doctor", "--snapshot", file, "-o", "json")
+    assert (saved.exit_code, codes(saved.json)) == (outcome.exit_code, codes(outcome.json))
+
+
+def test_members_that_cannot_tell_what_they_do_are_unknown(live: Run, cluster: EmbeddedCluster) -> None:
+    with Peer(cluster.broker("broker-a").address) as one, Peer(cluster.broker("broker-b").address) as two:
+        for peer in (one, two):
+            peer.version = 61
+            heartbeat(peer, "client-1", group="G", subscriptions={"Pay": "*"})
+            heartbeat(peer, "client-1", group="G", subscriptions={"Pay": "*"})
+        outcome = live("doctor", "-g", "G", "-o", "json")
+        assert outcome.exit_code in (1, 3)
+        assert any("too low" in gap["reason"] for gap in outcome.json["not_judged"])
+
+
+def test_a_broker_that_is_gone_makes_it_unknown_not_well(live: Run, cluster: EmbeddedCluster) -> None:
+    from embedded_broker import Drop
+
+    cluster.fault(None, Drop(), server="broker-b")
+    outcome = live("doctor", "-o", "json", "--timeout", "2s")
+    cluster.clear_faults()
+    assert outcome.exit_code == 3
+    assert {gap["subject"] for gap in outcome.json["not_judged"]} == {"broker-b"}

@@ -1,0 +1,99 @@
+"""`mqctl group lag` against a live cluster: numbers, partial answers, exit codes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from embedded_broker import Drop, EmbeddedCluster
+from mqctl.client.broker_changes import commit_offset
+from tests.live.conftest import Run, change
+
+
+def test_lag_by_count_and_time(live: Run) -> None:
+    outcome = live("group", "lag", "-g", "G", "-o", "json")
+    assert outcome.exit_code == 0, outcome.stderr
+    (group,) = outcome.json["groups"]
+    assert (group["group"], group["topic"], group["queue_count"], group["lag_count"]) == ("G", "Pay", 4, 4)
+    assert 0 < group["lag_ms"] < 60_000
+    rows = {(row["broker_name"], row["queue_id"]): row for row in outcome.json["queues"]}
+    behind = rows["broker-a", 0]
+    assert (behind["broker_offset"], behind["consumer_offset"], behind["state"]) == (5, 3, "behind")
+    assert (rows["broker-b", 1]["lag_count"], rows["broker-b", 1]["state"]) == (0, "caught-up")
+
+
+def test_a_queue_without_an_offset_is_never_committed_not_zero(live: Run, cluster: EmbeddedCluster) -> None:
+    change(cluster, "broker-a", commit_offset("H", "Pay", 0, 5))
+    rows = live("group", "lag", "-g", "H", "-o", "json").json["queues"]
+    assert {(row["queue_id"], row["state"], row["lag_count"]) for row in rows} == {
+        (0, "caught-up", 0),
+        (1, "never-committed", None),
+    }
+
+
+def test_all_groups_the_latest_first_and_system_groups_on_request(live: Run, cluster: EmbeddedCluster) -> None:
+    change(cluster, "broker-a", commit_offset("H", "Pay", 0, 5))
+    change(cluster, "broker-a", commit_offset("CID_RMQ_SYS_X", "Pay", 0, 5))
+    names = [group["group"] for group in live("group", "lag", "-o", "json").json["groups"]]
+    assert names == ["G", "H"]
+    everyone = live("group", "lag", "--all", "-o", "json").json["groups"]
+    assert "CID_RMQ_SYS_X" in {group["group"] for group in everyone}
+
+
+def test_a_group_that_is_not_there(live: Run) -> None:
+    outcome = live("group", "lag", "-g", "nobody")
+    assert (outcome.exit_code, "no consumer group nobody" in outcome.stderr) == (66, True)
+    assert "groups with offsets: none" in outcome.stderr or "no group has offsets" in outcome.stderr
+
+
+def test_a_broker_that_is_down_leaves_the_other_one_and_is_named(live: Run, cluster: EmbeddedCluster) -> None:
+    cluster.broker("broker-b").kill()
+    outcome = live("group", "lag", "-g", "G", "-o", "json")
+    (group,) = outcome.json["groups"]
+    assert (outcome.exit_code, group["queue_count"], group["lag_count"]) in {(69, 2, 2), (0, 2, 2)}
+    if outcome.exit_code == 69:
+        assert "GET_ALL_CONSUMER_OFFSET" in outcome.stderr
+
+
+def test_a_broker_that_never_answers_costs_one_timeout(live: Run, cluster: EmbeddedCluster) -> None:
+    cluster.fault(43, Drop(), server="broker-b")
+    outcome = live("group", "lag", "-g", "G", "-o", "json", "--timeout", "1500ms")
+    assert (outcome.exit_code, outcome.json["groups"][0]["lag_count"]) == (69, 2)
+    assert "no answer" in outcome.stderr
+    cluster.clear_faults()
+
+
+def test_name_servers_fail_over_and_all_down_is_69(live: Run, cluster: EmbeddedCluster) -> None:
+    first, second = cluster.namesrv.split(";")
+    dead = f"127.0.0.1:1;{second}"
+    assert live("group", "lag", env={"MQCTL_NAMESRV": dead}).exit_code == 0
+    outcome = live("group", "lag", env={"MQCTL_NAMESRV": "127.0.0.1:1"})
+    assert (outcome.exit_code, "127.0.0.1:1" in outcome.stderr) == (69, True)
+    assert first
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("--timeout", "0s"), 64),
+        (("--timeout", "soon"), 64),
+        (("--at", "now"), 64),
+        (("--store", "/x", "--snapshot", "/y"), 64),
+    ],
+)
+def test_what_makes_no_sense(live: Run, words: tuple[str, ...], code: int) -> None:
+    assert live("group", "lag", *words).exit_code == code
+
+
+def test_without_any_cluster_the_error_says_how_to_get_one(live: Run) -> None:
+    outcome = live("group", "lag", env={"MQCTL_NAMESRV": ""})
+    assert (outcome.exit_code, "mqctl local up" in outcome.stderr) == (78, True)
+
+
+def test_a_snapshot_gives_the_same_numbers(live: Run, tmp_path: Path) -> None:
+    now = live("group", "lag", "-o", "json").json["groups"]
+    file = tmp_path / "x.snap"
+    assert live("snapshot", "save", file).exit_code == 0
+    then = live("group", "lag", "--snapshot", file, "-o", "json").json["groups"]
+    assert [(row["group"], row["lag_count"]) for row in then] == [(row["group"], row["lag_count"]) for row in now]
