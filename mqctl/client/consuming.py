@@ -50,7 +50,7 @@ class Heard:
     """
 
     result: Consumed | None
-    error: Exception | None
+    error: BaseException | None
     took_ms: int
 
 
@@ -106,10 +106,10 @@ class Consuming:
         for message in messages:
             message.began_ms = began_ms
         result: Consumed | None = None
-        raised: Exception | None = None
+        raised: BaseException | None = None
         try:
             result = self._listener(messages, context)
-        except Exception as error:  # noqa: BLE001 - a listener may raise anything; the messages are delivered again
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it raises, the messages are delivered again
             raised = error
             self.instance.troubles.add(f"consume {messages[0].message_id}", listener_error(error))
         heard = Heard(result, raised, clock.now_ms() - began_ms)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from queue import SimpleQueue
+from random import randrange
 from threading import Event, Thread, current_thread
 from typing import Protocol
 
@@ -113,6 +114,7 @@ class ClientInstance:
         self.name_servers = NameServers(
             self.links,
             name_server_source(source) if isinstance(source, str) else source,
+            first=randrange(1 << 16),
             call_timeout_ms=settings.api_timeout_ms,
         )
         self.routes = RouteTable(self.name_servers)

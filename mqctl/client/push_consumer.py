@@ -30,8 +30,9 @@ from mqctl.client.rebalancing import Rebalancing
 from mqctl.client.received import Listener, ReceivedMessage
 from mqctl.client.running_info import RunningInfoParts, running_info
 from mqctl.client.start_offset import HALF_AN_HOUR_MS, start_offset
-from mqctl.client.subscription import ALL, TAG, subscription
+from mqctl.client.subscription import TAG, subscription
 from mqctl.errors import RefusedError, StorageError, UsageError
+from mqctl.filter.tags import ALL
 from mqctl.model.message import Message
 from mqctl.model.names import retry_topic
 from mqctl.model.queue import MessageQueue

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from mqctl.errors import UsageError
-from mqctl.model.java_hash import java_string_hash
+from mqctl.filter.tags import ALL, parse_tags, tag_code
 from mqctl.protocol.bodies_client import SubscriptionData
 
 TAG = "TAG"
 SQL92 = "SQL92"
-ALL = "*"
 
 
 def subscription(topic: str, expression: str | None = ALL, *, kind: str = TAG, version: int) -> SubscriptionData:
@@ -28,15 +27,11 @@ def subscription(topic: str, expression: str | None = ALL, *, kind: str = TAG, v
         return SubscriptionData(topic=topic, sub_string=expression or "", expression_type=SQL92, sub_version=version)
     if kind != TAG:
         raise UsageError(f"expression type {kind} of {topic} is unknown", remedy="use TAG or SQL92")
-    if not expression or expression == ALL:
-        return SubscriptionData(topic=topic, sub_string=ALL, sub_version=version)
-    tags = tuple(dict.fromkeys(tag.strip() for tag in expression.split("||") if tag.strip()))
-    if not tags:
-        raise UsageError(f"the subscription of {topic} names no tag", reason=f"{expression!r} has only bars")
+    tags = parse_tags(expression)
     return SubscriptionData(
         topic=topic,
-        sub_string=expression,
-        tags_set=tags,
-        code_set=tuple(dict.fromkeys(java_string_hash(tag) for tag in tags)),
+        sub_string=tags.expression,
+        tags_set=tags.tags,
+        code_set=tuple(dict.fromkeys(map(tag_code, tags.tags))),
         sub_version=version,
     )

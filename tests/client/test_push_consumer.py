@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from threading import Event
+from threading import Event, Thread
 
 import pytest
 
-from embedded_broker import Answer, EmbeddedCluster
+from embedded_broker import Answer, CloseConnection, EmbeddedCluster
 from mqctl.allocation.rooms import room_rule
 from mqctl.allocation.strategies import Average, AverageByCircle, ConsistentHash, NearbyRoom, Strategy
 from mqctl.client.answers import AnswerError
@@ -18,6 +18,7 @@ from mqctl.client.cluster import Cluster
 from mqctl.client.consumer_settings import ConsumeFrom, MessageModel
 from mqctl.client.instance import ClientSettings
 from mqctl.client.outgoing import OutgoingMessage
+from mqctl.client.producer import Producer
 from mqctl.client.push_consumer import PushConsumer
 from mqctl.client.received import ConsumeContext, Consumed, Listener, ReceivedMessage
 from mqctl.errors import UnreachableError, UsageError
@@ -181,7 +182,7 @@ def test_failed_messages_come_back_and_end_as_dead_letters() -> None:
         assert [message.queue.topic for message in heard.messages] == ["T", "%RETRY%G", "%RETRY%G"]
 
 
-@pytest.mark.parametrize("fault", ["raises", "returns nothing"])
+@pytest.mark.parametrize("fault", ["raises", "exits", "returns nothing"])
 def test_what_a_listener_raises_is_a_failure_that_is_told(cluster: EmbeddedCluster, fault: str) -> None:
     create_topic(cluster, "T", queues=1)
     send(cluster, numbered("T", 2))
@@ -189,6 +190,8 @@ def test_what_a_listener_raises_is_a_failure_that_is_told(cluster: EmbeddedClust
     def fails(message: ReceivedMessage) -> Consumed | None:
         if fault == "raises":
             raise ValueError("broken listener")
+        if fault == "exits":
+            raise SystemExit(1)
         return None
 
     cluster.record_requests()
@@ -384,6 +387,50 @@ def test_a_broker_that_was_killed_is_consumed_again_when_it_is_back(cluster: Emb
         broker.start()
         send(cluster, numbered("T", 4))
         heard.wait_until(lambda: len({message.message_id for message in heard.messages}) == 8)
+
+
+def test_an_answer_that_cannot_be_read_is_asked_for_again(cluster: EmbeddedCluster) -> None:
+    create_topic(cluster, "T", queues=1)
+    send(cluster, numbered("T", 3))
+    ext = {"suggestWhichBrokerId": "0", "nextBeginOffset": "3", "minOffset": "0", "maxOffset": "3"}
+    cluster.fault(11, Answer(0, ext_fields=ext, body=b"no records"), times=1, where={"topic": "T"})
+    cluster.fault(11, Answer(0, ext_fields={}), times=1, where={"topic": "T"})
+    cluster.fault(11, CloseConnection(), times=1, where={"topic": "T"})
+    heard = Heard()
+    with push(cluster, heard) as consumer:
+        heard.wait_for(3)
+        told = [trouble.doing for trouble in consumer.instance.troubles.last]
+    assert told.count("pull T queue 0 of broker-a") >= 3
+    assert len(heard.messages) == 3
+
+
+def test_nothing_is_lost_while_brokers_are_killed_in_turn() -> None:
+    with EmbeddedCluster(brokers=2) as cluster:
+        create_topic(cluster, "T", queues=2)
+        heard = Heard()
+        stop = Event()
+        acknowledged: list[str] = []
+
+        def produce() -> None:
+            with Producer("PG", quick_client(cluster)) as producer:
+                while not stop.is_set():
+                    result = producer.send(OutgoingMessage(topic="T", body=b"x"))
+                    acknowledged.append(result.message_id)
+
+        thread = Thread(target=produce)
+        with push(cluster, heard) as consumer:
+            wait_until(lambda: len(owned(consumer)) == 4, "assigned")
+            thread.start()
+            for name in ("broker-a", "broker-b"):
+                before = len(acknowledged)
+                wait_until(lambda before=before: len(acknowledged) > before + 20, "traffic")  # type: ignore[misc]
+                cluster.broker(name).kill()
+                before = len(acknowledged)
+                wait_until(lambda before=before: len(acknowledged) > before + 20, "traffic to the other")  # type: ignore[misc]
+                cluster.broker(name).start()
+            stop.set()
+            thread.join()
+            heard.wait_until(lambda: {message.message_id for message in heard.messages} >= set(acknowledged))
 
 
 def test_another_name_server_takes_over() -> None:
