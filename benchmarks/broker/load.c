@@ -1,6 +1,7 @@
 /* A load generator that costs next to nothing, so that only the broker's work counts.
  *
- * load send HOST PORT TOPIC QUEUES THREADS COUNT SIZE PIPELINE   each thread keeps PIPELINE sends in flight
+ * load send HOST PORT TOPIC QUEUES THREADS COUNT SIZE PIPELINE BATCH
+ *                                   each thread keeps PIPELINE sends of BATCH messages each in flight
  * load drain HOST PORT TOPIC QUEUES BATCH                        pulls every queue from 0 to its end, one after another
  * load idle HOST PORT COUNT                                      holds COUNT connections until stdin ends
  *
@@ -17,7 +18,7 @@
 
 static struct sockaddr_in server;
 static const char *topic;
-static int queues, size_bytes, pipeline;
+static int queues, size_bytes, pipeline, batch;
 static long per_thread;
 
 static double now(void) {
@@ -95,24 +96,46 @@ struct sender {
     double *latency;
 };
 
+/* Fills `out` with the body of one send: the message itself, or a batch of records. */
+static long payload(char *out) {
+    static const char properties[] = "TAGS\001TagA\002WAIT\001true";
+    long at = 0, text = sizeof properties - 1;
+    if (batch == 1) {
+        memset(out, 'x', size_bytes);
+        return size_bytes;
+    }
+    for (int i = 0; i < batch; i++) {
+        memset(out + at, 0, 20);
+        word(out + at, 22 + size_bytes + text);
+        word(out + at + 16, size_bytes);
+        memset(out + at + 20, 'x', size_bytes);
+        at += 20 + size_bytes;
+        out[at++] = text >> 8, out[at++] = text;
+        memcpy(out + at, properties, text);
+        at += text;
+    }
+    return at;
+}
+
 static void *sends(void *argument) {
     struct sender *self = argument;
     int fd = dial();
-    char header[4096], answered[66000], *body = malloc(size_bytes), *sink = malloc(1 << 20);
-    char *out = malloc(size_bytes + 8192);
-    memset(body, 'x', size_bytes);
+    char header[4096], answered[66000], *body = malloc(batch * (size_bytes + 64)), *sink = malloc(1 << 20);
+    char *out = malloc(batch * (size_bytes + 64) + 8192);
+    long body_bytes = payload(body);
     double *began = calloc(pipeline, sizeof *began);
     long sent = 0, done = 0;
     while (done < per_thread) {
         while (sent < per_thread && sent - done < pipeline) {
             snprintf(header, sizeof header,
-                     "{\"code\":310,\"extFields\":{\"a\":\"bench\",\"b\":\"%s\",\"c\":\"TBW102\",\"d\":\"%d\",\"e\":\"%ld\","
+                     "{\"code\":%d,\"extFields\":{\"a\":\"bench\",\"b\":\"%s\",\"c\":\"TBW102\",\"d\":\"%d\",\"e\":\"%ld\","
                      "\"f\":\"0\",\"g\":\"1795217219951\",\"h\":\"0\",\"i\":\"UNIQ_KEY\\u00017F00000100002A9F%08X%08lX"
-                     "\\u0002WAIT\\u0001true\\u0002TAGS\\u0001TagA\",\"j\":\"0\",\"k\":\"false\",\"m\":\"false\",\"n\":\"broker-a\"},"
+                     "\\u0002WAIT\\u0001true\\u0002TAGS\\u0001TagA\",\"j\":\"0\",\"k\":\"false\",\"m\":\"%s\",\"n\":\"broker-a\"},"
                      "\"flag\":0,\"language\":\"JAVA\",\"opaque\":%ld,\"serializeTypeCurrentRPC\":\"JSON\",\"version\":409}",
-                     topic, queues, (sent + self->number) % queues, self->number, sent, sent);
+                     batch > 1 ? 320 : 310, topic, queues, (sent + self->number) % queues, self->number, sent,
+                     batch > 1 ? "true" : "false", sent);
             began[sent % pipeline] = now();
-            put(fd, out, frame(out, header, body, size_bytes));
+            put(fd, out, frame(out, header, body, body_bytes));
             sent++;
         }
         if (answer(fd, answered, sink, 1 << 20) != 0) die(answered);
@@ -136,8 +159,8 @@ static void run_sends(int threads, long count) {
     double took = now() - began;
     long total = per_thread * threads;
     qsort(latency, total, sizeof *latency, by_value);
-    printf("{\"messages\": %ld, \"seconds\": %.4f, \"per_second\": %.0f, \"p50_us\": %.0f, \"p99_us\": %.0f}\n", total, took,
-           total / took, latency[total / 2] * 1e6, latency[total * 99 / 100] * 1e6);
+    printf("{\"messages\": %ld, \"seconds\": %.4f, \"per_second\": %.0f, \"p50_us\": %.0f, \"p99_us\": %.0f}\n", total * batch, took,
+           total * batch / took, latency[total / 2] * 1e6, latency[total * 99 / 100] * 1e6);
 }
 
 static long field(const char *header, const char *name) {
@@ -187,8 +210,8 @@ int main(int count, char **words) {
     server.sin_family = AF_INET;
     server.sin_port = htons(atoi(words[3]));
     if (inet_pton(AF_INET, words[2], &server.sin_addr) != 1) die("HOST is no IPv4 address");
-    if (!strcmp(words[1], "send") && count == 10) {
-        topic = words[4], queues = atoi(words[5]), size_bytes = atoi(words[8]), pipeline = atoi(words[9]);
+    if (!strcmp(words[1], "send") && count == 11) {
+        topic = words[4], queues = atoi(words[5]), size_bytes = atoi(words[8]), pipeline = atoi(words[9]), batch = atoi(words[10]);
         run_sends(atoi(words[6]), atol(words[7]));
     } else if (!strcmp(words[1], "drain") && count == 7) {
         topic = words[4], queues = atoi(words[5]);

@@ -117,11 +117,12 @@ def measure(binary: Path, server: Server, arguments: argparse.Namespace) -> None
     """Sends and drains, `rounds` times each in turn."""
     size, count = 1024, arguments.messages
     kinds: dict[str, tuple[object, ...]] = {
-        "1 thread, synchronous": (1, count, size, 1),
-        "16 threads, synchronous": (16, count * 2, size, 1),
-        "1 thread, 64 in flight": (1, count * 2, size, 64),
+        "1 thread, synchronous": (1, count, size, 1, 1),
+        "16 threads, synchronous": (16, count * 2, size, 1, 1),
+        "1 thread, 64 in flight": (1, count * 2, size, 64, 1),
+        "1 thread, batches of 32": (1, count // 8, size, 1, 32),
     }
-    load(binary, server, "send", 4, 2_000, size, 1)
+    load(binary, server, "send", 4, 2_000, size, 1, 1)
     results: dict[str, list[dict[str, Any]]] = {name: [] for name in kinds}
     for _ in range(arguments.rounds):
         for name, words in kinds.items():
