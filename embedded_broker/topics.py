@@ -60,6 +60,14 @@ class TopicTable:
         ]
         if settings.trace_topic_enable:
             built_in.append((settings.msg_trace_topic_name, 1, 6))
+        if self._release.five:
+            built_in += [(name, 1, 6) for name in (names.HALF_TOPIC, names.OP_TOPIC, names.DISCARD_TOPIC)]
+            built_in += [
+                (names.TIMER_TOPIC, 1, 6),
+                ("DefaultHeartBeatSyncerTopic", 1, 6),
+                (f"rmq_sys_REVIVE_LOG_{settings.broker_cluster_name}", 8, 6),
+                (f"rmq_sys_SYNC_BROKER_MEMBER_{settings.broker_name}", 1, 1),
+            ]
         for name, queues, perm in built_in:
             self.system.add(name)
             self.configs[name] = TopicConfig(name=name, read_queue_count=queues, write_queue_count=queues, perm=perm)
