@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 
+from embedded_broker.clock import SystemClock
 from embedded_broker.cluster import Cluster
 from embedded_broker.control_socket import ControlSocket
 from embedded_broker.options import Options, parse
@@ -53,6 +54,7 @@ def ready(cluster: Cluster, control: ControlSocket | None) -> dict[str, object]:
         ],
         "nsaddr": {room: service.url for room, service in cluster.address_services.items()},
         "time_scale": spec.time_scale,
+        "time_origin_ms": cluster.clock.origin_ms if isinstance(cluster.clock, SystemClock) else None,
         "virtual_time": spec.virtual_time,
         "control": {"address": control.address, "token": control.token} if control is not None else None,
     }

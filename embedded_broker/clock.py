@@ -48,6 +48,11 @@ class SystemClock:
         self._origin_ns = time.time_ns()
         self.scale = scale
 
+    @property
+    def origin_ms(self) -> int:
+        """The epoch milliseconds at which this clock and the machine's agree; clients at the same scale need them."""
+        return self._origin_ns // _NS_PER_MS
+
     def now_ms(self) -> int:
         now_ns = time.time_ns()
         if self.scale != 1.0:

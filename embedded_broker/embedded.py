@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from embedded_broker.broker import Broker
+from embedded_broker.clock import SystemClock
 from embedded_broker.cluster import Cluster, ClusterSpec
 from embedded_broker.control import Action, Fault, LoggedRequest
 from embedded_broker.server import Limits
@@ -216,6 +217,12 @@ class EmbeddedCluster:
     def advance(self, ms: int) -> None:
         """Lets virtual time pass."""
         self._await(self._running().advance(ms))
+
+    @property
+    def time_origin_ms(self) -> int | None:
+        """When the cluster's clock and the machine's agreed, for clients at the same scale; None with virtual time."""
+        clock = self._running().clock
+        return clock.origin_ms if isinstance(clock, SystemClock) else None
 
     def now_ms(self) -> int:
         """Returns the cluster's time, epoch milliseconds."""

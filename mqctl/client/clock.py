@@ -12,13 +12,15 @@ class ClientClock:
 
     Args:
         scale: how many milliseconds of this clock one real millisecond is.
+        origin_ms: the instant (epoch milliseconds) at which this clock and the machine's agree. Clients and brokers of
+            one scenario need the same, or their timestamps drift apart; now, when not given.
     """
 
-    def __init__(self, scale: float = 1.0) -> None:
+    def __init__(self, scale: float = 1.0, *, origin_ms: int | None = None) -> None:
         if scale <= 0:
             raise ValueError(f"a clock cannot run {scale} times as fast")
         self.scale = scale
-        self._origin_ns = time.time_ns()
+        self._origin_ns = time.time_ns() if origin_ms is None else origin_ms * _NS_PER_MS
 
     def now_ms(self) -> int:
         """Returns epoch milliseconds."""

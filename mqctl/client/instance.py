@@ -43,6 +43,7 @@ class ClientSettings:
         instance_name: `DEFAULT` becomes `pid#nanoseconds`.
         api_timeout_ms: limit of one administrative call; real milliseconds, like all time-outs of the network.
         time_scale: how much faster than real time the client's clock runs.
+        time_origin_ms: when the scaled clock and the machine's agreed; an embedded broker's ready line says its own.
         on_trouble: told what failed in the background (a heartbeat, a pull, a commit) and will be tried again.
     """
 
@@ -59,6 +60,7 @@ class ClientSettings:
     persist_period_ms: int = 5_000
     sweep_period_ms: int = 1_000
     time_scale: float = 1.0
+    time_origin_ms: int | None = None
     on_trouble: Callable[[Trouble], None] | None = None
 
 
@@ -99,7 +101,7 @@ class ClientInstance:
         self, settings: ClientSettings, *, producer_groups: tuple[str, ...] = (), stable_id: bool = False
     ) -> None:
         self.settings = settings
-        self.clock = ClientClock(settings.time_scale)
+        self.clock = ClientClock(settings.time_scale, origin_ms=settings.time_origin_ms)
         self.client_id = client_id(
             ip=settings.client_ip,
             instance=settings.instance_name,

@@ -1,0 +1,45 @@
+"""Clients and brokers at one time scale: Java's own periods, and no test that waits for them."""
+
+from __future__ import annotations
+
+from embedded_broker import EmbeddedCluster
+from mqctl.client.broker import consumer_offset
+from mqctl.client.clock import ClientClock
+from mqctl.client.cluster import Cluster
+from mqctl.client.consumer_settings import ConsumeFrom, ConsumerSettings
+from mqctl.client.instance import ClientSettings
+from mqctl.client.push_consumer import PushConsumer
+from mqctl.client.received import Consumed
+from tests.client.consuming import Heard, create_topic, numbered, send, wait_until
+
+SCALE = 100.0
+
+
+def test_a_scenario_keeps_java_s_periods() -> None:
+    with EmbeddedCluster(time_scale=SCALE) as cluster:
+        create_topic(cluster, "T", queues=2)
+        client = ClientSettings(
+            name_servers=cluster.namesrv, time_scale=SCALE, time_origin_ms=cluster.time_origin_ms, client_ip="127.0.0.1"
+        )
+        settings = ConsumerSettings(consume_from=ConsumeFrom.FIRST_OFFSET, threads=2)
+        heard = Heard(lambda message: Consumed.SUCCESS if message.reconsume_times else None)
+        consumer = PushConsumer("G", client, heard, settings)
+        consumer.subscribe("T")
+        send(cluster, numbered("T", 2))
+        with consumer:
+            messages = heard.wait_for(4)  # the retries come after ten seconds of the scenario's time
+            waits_ms = [message.stored.store_time_ms - message.stored.born_time_ms for message in messages]
+            assert sum(1 for wait_ms in waits_ms if wait_ms >= 10_000) == 2
+            with Cluster(cluster.namesrv) as admin:
+                address = cluster.broker().address
+                wait_until(lambda: admin.ask(address, consumer_offset("G", "T", 0)) == 1, "committed by its own period")
+            assert consumer.instance.broker_versions
+
+
+def test_scaled_clocks_with_one_origin_agree() -> None:
+    with EmbeddedCluster(time_scale=SCALE) as cluster:
+        clock = ClientClock(SCALE, origin_ms=cluster.time_origin_ms)
+        before = clock.now_ms()
+        between = cluster.now_ms()
+        assert before <= between + SCALE
+        assert between <= clock.now_ms() + SCALE
