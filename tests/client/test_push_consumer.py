@@ -139,9 +139,12 @@ def test_strategies_leave_no_queue_out(strategy: Strategy) -> None:
             consumer.subscribe("T")
         with consumers[0], consumers[1]:
             assert all(consumer.client_id.startswith(("HT-", "CP-")) for consumer in consumers)
-            wait_until(lambda: all(0 < len(owned(consumer)) < 8 for consumer in consumers), "both have some")
-            wait_until(lambda: sum(len(owned(consumer)) for consumer in consumers) == 8, "shared")
-            assert len(owned(consumers[0]) | owned(consumers[1])) == 8
+
+            def shared() -> bool:
+                one, other = owned(consumers[0]), owned(consumers[1])
+                return bool(one and other) and not one & other and len(one | other) == 8
+
+            wait_until(shared, "shared")
             if isinstance(strategy, NearbyRoom):
                 assert {queue.broker_name for queue in owned(consumers[0])} == {"HT-broker-a"}
 
