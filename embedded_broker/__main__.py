@@ -7,6 +7,7 @@ import gc
 import json
 import logging
 import os
+import resource
 import signal
 import sys
 
@@ -15,6 +16,8 @@ from embedded_broker.cluster import Cluster
 from embedded_broker.control_socket import ControlSocket
 from embedded_broker.options import Options, parse
 from mqctl.errors import ExitCode, MqctlError
+
+_OPEN_FILES = 1 << 17
 
 
 async def _serve(options: Options) -> None:
@@ -60,11 +63,20 @@ def ready(cluster: Cluster, control: ControlSocket | None) -> dict[str, object]:
     }
 
 
+def _allow_many_files() -> None:
+    """Raises the soft limit of open files, sockets included: 1,024 are fewer than the clients of one test cluster."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, _OPEN_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
 def main(words: list[str]) -> int:
     """Runs the process and returns its exit code."""
     try:
         options = parse(words)
         logging.basicConfig(level=options.log_level, format="%(asctime)s %(levelname)s %(message)s")
+        _allow_many_files()
         asyncio.run(_serve(options))
     except MqctlError as error:
         sys.stderr.write(f"embedded_broker: {error}\n")
