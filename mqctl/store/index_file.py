@@ -123,10 +123,14 @@ class IndexFile:
         return self._slot_view(self.slot_table_size)
 
     @property
+    def raw_entries(self) -> NDArray[Any]:
+        """Views entries 1 to `entry_count - 1` as they are in the file, big-endian (row 0 is entry 1)."""
+        return self._entry_view(self.slot_table_size)[1 : max(1, self.header.entry_count)]
+
+    @property
     def entries(self) -> NDArray[Any]:
-        """Entries 1 to `entry_count - 1` as native structures (row 0 is entry 1)."""
-        raw = self._entry_view(self.slot_table_size)[1 : max(1, self.header.entry_count)]
-        return raw.astype(dtypes.INDEX_ENTRY.newbyteorder("="))
+        """Copies entries 1 to `entry_count - 1` as native structures (row 0 is entry 1)."""
+        return self.raw_entries.astype(dtypes.INDEX_ENTRY.newbyteorder("="))
 
     def lookup(self, topic: str, key: str, begin_ms: int = 0, end_ms: int = 1 << 62) -> Int64s:
         """Returns physical offsets (int64, newest first) of records that may bear `key`.

@@ -69,6 +69,10 @@ class MappedFile:
         """The file's bytes, mapped on first use; raises as `map_file` does."""
         return map_file(self.path)
 
+    def release(self) -> None:
+        """Lets go of the mapping; the next use maps the file again."""
+        self.__dict__.pop("buffer", None)
+
     @property
     def end(self) -> int:
         return self.start + self.size_bytes

@@ -85,8 +85,11 @@ def _search(
         hits = marks[_named(flat, marks, before, key)]
         row = hits >> (stride.bit_length() - 1)
         column = (hits & (stride - 1)) - _WORD
+        # Behind a row's properties are other bytes, in which nothing must be looked for: no separator may follow.
+        inside = column < sizes[row]
+        hits, row, column = hits[inside], row[inside], column[inside]
         length = _value_sizes(flat, hits + 1)
-        good = np.flatnonzero((column < sizes[row]) & (length > 0))
+        good = np.flatnonzero(length > 0)
         row, value = row[good], column[good] + 1
         # Rows ascend, so of duplicates the later one is assigned last.
         span.start[rows[row]] = starts[row] + value

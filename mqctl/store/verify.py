@@ -16,9 +16,10 @@ from mqctl.model.storage_state import ClockState, QueueBehind, UnconfirmedTail
 from mqctl.model.verification import VerificationSummary
 from mqctl.store.config_files import ALWAYS_THERE, CONSUMER_OFFSETS, GROUPS, TOPICS
 from mqctl.store.directory import StoreDirectory
-from mqctl.store.verify_index import verify_index
-from mqctl.store.verify_log import LogTable, verify_log
-from mqctl.store.verify_queues import verify_queues
+from mqctl.store.log_window import LastRecord, LogFindings
+from mqctl.store.verify_index import IndexFindings, IndexVerifier
+from mqctl.store.verify_log import LogVerifier
+from mqctl.store.verify_queues import QueueFindings, QueueVerifier
 
 Progress = Callable[[str, int, int], None]
 """Called with the part at hand, and how much of how much is done."""
@@ -81,32 +82,42 @@ def verify(store: StoreDirectory, *, progress: Progress | None = None) -> Verify
         StorageError, PermissionDeniedError: the operating system refuses to read a directory.
     """
     report = progress or _silent
-    log = verify_log(store, report)
-    queues = verify_queues(store, log.table, report)
-    index = verify_index(store, log.table, report)
+    log, queues, index = LogVerifier(store, report), QueueVerifier(store, report), IndexVerifier(store, report)
+    queues.prepare()
+    index.prepare()
+    for table in log.windows():
+        queues.check(table)
+        index.check(table)
+    last = log.found.last
+    log_end = store.commit_log.min_offset if last is None else last.physical_offset + last.size_bytes
+    queues.finish(log_end)
+    index.finish(log_end)
+    return _report(store, log.found, queues.found, index.found)
+
+
+def _report(store: StoreDirectory, log: LogFindings, queues: QueueFindings, index: IndexFindings) -> VerifyReport:
     damages = [*log.damages, *queues.damages, *index.damages, *_checkpoint(store), *_configs(store)]
-    unconfirmed = _unconfirmed(store, log.table, confirmed=queues.confirms_last or log.followed)
-    if unconfirmed is not None and log.table.files:
+    unconfirmed = _unconfirmed(store, log.last, confirmed=queues.confirms_last or log.followed)
+    if unconfirmed is not None and log.last is not None:
         damages.append(
             Damage(
                 code=DamageCode.UNCONFIRMED_TAIL,
                 grade=DamageGrade.EXPECTED,
-                file=log.table.relative(store.path, log.table.files[int(log.table.file_number[-1])]),
-                offset=int(log.table.position[-1]),
+                file=log.last.file,
+                offset=log.last.position,
                 physical_offset=unconfirmed.physical_offset,
                 length_bytes=unconfirmed.size_bytes,
             )
         )
-    times = log.table.store_time_ms
     return VerifyReport(
         damages=tuple(damages),
-        record_count=len(times),
-        record_bytes=int(log.table.size.sum()),
-        messages_per_topic=log.table.per_topic(),
+        record_count=log.record_count,
+        record_bytes=log.record_bytes,
+        messages_per_topic=log.per_topic,
         min_offset=store.commit_log.min_offset,
         max_offset=log.max_offset,
-        first_store_time_ms=int(times[0]) if len(times) else None,
-        last_store_time_ms=int(times[-1]) if len(times) else None,
+        first_store_time_ms=log.first_store_time_ms,
+        last_store_time_ms=None if log.last is None else log.last.store_time_ms,
         queue_entries=queues.entry_count,
         index_entries=index.entry_count,
         unconfirmed=unconfirmed,
@@ -120,17 +131,17 @@ def _silent(_part: str, _done: int, _total: int) -> None:
     return
 
 
-def _unconfirmed(store: StoreDirectory, table: LogTable, *, confirmed: bool) -> UnconfirmedTail | None:
+def _unconfirmed(store: StoreDirectory, last: LastRecord | None, *, confirmed: bool) -> UnconfirmedTail | None:
     """Rule 11 of offline reading: the last record counts only when something else vouches for it."""
-    if confirmed or not len(table.physical_offset):
+    if confirmed or last is None:
         return None
     try:
         checkpoint = store.checkpoint()
     except BadInputError:
         checkpoint = None
-    if checkpoint is not None and int(table.store_time_ms[-1]) <= checkpoint.physical_time_ms:
+    if checkpoint is not None and last.store_time_ms <= checkpoint.physical_time_ms:
         return None
-    return UnconfirmedTail(physical_offset=int(table.physical_offset[-1]), size_bytes=int(table.size[-1]))
+    return UnconfirmedTail(physical_offset=last.physical_offset, size_bytes=last.size_bytes)
 
 
 def _checkpoint(store: StoreDirectory) -> list[Damage]:

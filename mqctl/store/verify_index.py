@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,10 +14,14 @@ from mqctl.model.damage import Damage, DamageCode, DamageGrade
 from mqctl.model.java_hash import java_string_hash
 from mqctl.protocol.message_record import decode_message
 from mqctl.store.directory import StoreDirectory
+from mqctl.store.dtypes import INDEX_ENTRY
 from mqctl.store.index_file import IndexFile, key_hash
 from mqctl.store.kernel import Int64s, Mask, headers
+from mqctl.store.layouts import INDEX_ENTRY_BYTES, INDEX_HEADER_BYTES
+from mqctl.store.log_window import LogTable
 from mqctl.store.texts import java_hashes, property_spans
-from mqctl.store.verify_log import LogTable
+
+SLICE_ENTRIES = 1 << 20
 
 
 @dataclass
@@ -28,37 +32,129 @@ class IndexFindings:
     entry_count: int = 0
 
 
-def verify_index(store: StoreDirectory, table: LogTable, progress: Callable[[str, int, int], None]) -> IndexFindings:
-    """Verifies every index file. After a kill an index is only a hint, so its oddities are then expected."""
-    found = IndexFindings()
-    files = store.index_files()
-    unique_hashes = _unique_key_hashes(table) if files else np.empty(0, dtype=np.int32)
-    for number, index in enumerate(files, start=1):
-        relative = index.path.relative_to(store.path).as_posix()
-        if len(index.buffer) == 0:
-            found.damages.append(
-                Damage(code=DamageCode.ZERO_LENGTH_FILE, grade=DamageGrade.DAMAGE, file=relative, offset=0)
-            )
-            continue
-        try:
-            problem = _header_problem(index)
-        except BadInputError as error:
-            problem = error.reason
-        if problem:
-            found.damages.append(
-                Damage(
-                    code=DamageCode.INDEX_HEADER,
-                    grade=DamageGrade.DAMAGE,
-                    file=relative,
-                    offset=0,
-                    params={"reason": problem},
-                )
-            )
-            continue
-        found.entry_count += len(index.entries)
-        found.damages += _entries(store, table, index, relative, unique_hashes)
-        progress("index", number, len(files))
-    return found
+@dataclass(frozen=True, slots=True)
+class _Slice:
+    """Some neighbouring entries of an index file, and between which physical offsets they lead."""
+
+    number: int
+    index: IndexFile
+    relative: str
+    start: int
+    entries: NDArray[Any]
+    low: int
+    high: int
+
+
+class IndexVerifier:
+    """Verifies all index files of a store. After a kill an index is only a hint, so its oddities are then expected.
+
+    First `prepare`, then `check` with every window of the log, then `finish`.
+    """
+
+    def __init__(self, store: StoreDirectory, progress: Callable[[str, int, int], None]) -> None:
+        self.found = IndexFindings()
+        self._store = store
+        self._progress = progress
+        self._grade = DamageGrade.EXPECTED if store.abort() else DamageGrade.DAMAGE
+        self._slices: list[_Slice] = []
+        self._damages: dict[tuple[int, int], Damage] = {}
+        self._joined = False
+
+    def prepare(self) -> None:
+        """Looks at every file by itself."""
+        files = self._store.index_files()
+        for number, index in enumerate(files):
+            relative = index.path.relative_to(self._store.path).as_posix()
+            damage = _unusable(index, relative)
+            if damage is not None:
+                self._damages[number, 0] = damage
+                continue
+            entries = index.raw_entries
+            self.found.entry_count += len(entries)
+            for start in range(0, len(entries), SLICE_ENTRIES):
+                self._prepare_slice(number, index, relative, start, entries[start : start + SLICE_ENTRIES])
+            self._progress("index", number + 1, len(files))
+
+    def _prepare_slice(self, number: int, index: IndexFile, relative: str, start: int, raw: NDArray[Any]) -> None:
+        offsets = raw["physical_offset"].astype(np.int64)
+        part = _Slice(number, index, relative, start, raw, int(offsets.min()), int(offsets.max()))
+        self._slices.append(part)
+        numbers = np.arange(start + 1, start + len(raw) + 1)
+        previous = raw["previous"].astype(np.int64)
+        self._report(
+            part,
+            1,
+            DamageCode.INDEX_CHAIN,
+            np.flatnonzero((previous >= numbers) | (previous < 0) | (raw["time_diff_s"] < 0)),
+        )
+
+    def check(self, table: LogTable) -> None:
+        """Compares one window of the log with the entries that lead into it."""
+        self._joined = True
+        touching = [part for part in self._slices if part.low < table.high and part.high >= table.low]
+        if not touching:
+            return
+        unique_hashes = _unique_key_hashes(table)
+        for part in touching:
+            entries = part.entries.astype(INDEX_ENTRY.newbyteorder("="))
+            offsets = entries["physical_offset"]
+            rows = np.flatnonzero((offsets >= table.low) & (offsets < table.high))
+            at, hit = table.rows_of(offsets[rows])
+            self._report(part, 2, DamageCode.INDEX_ENTRY_DANGLING, rows[~hit])
+            rows, at = rows[hit], at[hit]
+            other = entries["key_hash"][rows] != unique_hashes[at]
+            rows, at = rows[other], at[other]
+            self._report(part, 3, DamageCode.INDEX_HASH_MISMATCH, rows[_strangers(table, entries, rows, at)])
+
+    def finish(self, log_end: int) -> None:
+        """Finds entries that lead behind the log, and those to which no slot leads.
+
+        Args:
+            log_end: physical offset behind the last accepted record.
+        """
+        for part in self._slices if self._joined else ():
+            offsets = part.entries["physical_offset"].astype(np.int64)
+            self._report(part, 2, DamageCode.INDEX_ENTRY_DANGLING, np.flatnonzero(offsets >= log_end))
+            slots = part.index.slot_values
+            unled = slots[part.entries["key_hash"].astype(np.int64) % part.index.slot_table_size] == 0
+            self._report(part, 4, DamageCode.INDEX_CHAIN, np.flatnonzero(unled))
+        self.found.damages += [damage for _, damage in sorted(self._damages.items(), key=lambda item: item[0])]
+
+    def _report(self, part: _Slice, rank: int, code: DamageCode, rows: Int64s) -> None:
+        """Reports entries of one file; windows and slices add to one another."""
+        if not len(rows):
+            return
+        number = part.start + int(rows[0])
+        base = INDEX_HEADER_BYTES + 4 * part.index.slot_table_size + INDEX_ENTRY_BYTES
+        damage = Damage(
+            code=code,
+            grade=self._grade,
+            file=part.relative,
+            offset=base + INDEX_ENTRY_BYTES * number,
+            count=len(rows),
+            physical_offset=int(part.entries["physical_offset"][rows[0]]),
+            params={"entry": number + 1},
+        )
+        known = self._damages.get((part.number, rank))
+        if known is not None:
+            first = known if (known.offset or 0) <= (damage.offset or 0) else damage
+            damage = replace(first, count=known.count + damage.count)
+        self._damages[part.number, rank] = damage
+
+
+def _unusable(index: IndexFile, relative: str) -> Damage | None:
+    """Tells what keeps an index file from being looked into."""
+    if len(index.buffer) == 0:
+        return Damage(code=DamageCode.ZERO_LENGTH_FILE, grade=DamageGrade.DAMAGE, file=relative, offset=0)
+    try:
+        problem = _header_problem(index)
+    except BadInputError as error:
+        problem = error.reason
+    if not problem:
+        return None
+    return Damage(
+        code=DamageCode.INDEX_HEADER, grade=DamageGrade.DAMAGE, file=relative, offset=0, params={"reason": problem}
+    )
 
 
 def _header_problem(index: IndexFile) -> str:
@@ -76,43 +172,6 @@ def _header_problem(index: IndexFile) -> str:
     if len(slots) and (int(slots.min()) < 0 or int(slots.max()) >= max(1, index.entry_capacity)):
         return "a slot leads out of the file"
     return ""
-
-
-def _entries(
-    store: StoreDirectory, table: LogTable, index: IndexFile, relative: str, unique_hashes: NDArray[np.int32]
-) -> list[Damage]:
-    entries = index.entries
-    base = 40 + 4 * index.slot_table_size + 20
-    grade = DamageGrade.EXPECTED if store.abort() else DamageGrade.DAMAGE
-    damages: list[Damage] = []
-
-    def report(code: DamageCode, rows: Int64s) -> None:
-        if len(rows):
-            damages.append(
-                Damage(
-                    code=code, grade=grade, file=relative, offset=base + 20 * int(rows[0]), count=len(rows),
-                    physical_offset=int(entries["physical_offset"][rows[0]]), params={"entry": int(rows[0]) + 1},
-                )
-            )  # fmt: skip
-
-    numbers = np.arange(1, len(entries) + 1)
-    report(
-        DamageCode.INDEX_CHAIN,
-        np.flatnonzero((entries["previous"] >= numbers) | (entries["previous"] < 0) | (entries["time_diff_s"] < 0)),
-    )
-    offsets = entries["physical_offset"]
-    live = offsets >= store.commit_log.min_offset
-    if not len(table.physical_offset):
-        return damages
-    at = np.minimum(np.searchsorted(table.physical_offset, offsets), len(table.physical_offset) - 1)
-    hit = table.physical_offset[at] == offsets
-    report(DamageCode.INDEX_ENTRY_DANGLING, np.flatnonzero(live & ~hit))
-    rows = np.flatnonzero(live & hit)
-    rows = rows[entries["key_hash"][rows] != unique_hashes[at[rows]]]
-    report(DamageCode.INDEX_HASH_MISMATCH, rows[_strangers(table, entries, rows, at[rows])])
-    missing = np.flatnonzero(index.slot_values[entries["key_hash"] % index.slot_table_size] == 0)
-    report(DamageCode.INDEX_CHAIN, missing)
-    return damages
 
 
 def _unique_key_hashes(table: LogTable) -> NDArray[np.int32]:

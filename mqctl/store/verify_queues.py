@@ -1,27 +1,27 @@
-"""Verification of consume queues against the commit log: joined by physical offset, never record by record."""
+"""Verification of consume queues against the commit log: joined by physical offset, window by window of the log."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mqctl.errors import MqctlError
 from mqctl.model.damage import Damage, DamageCode, DamageGrade
-from mqctl.model.message import SYSFLAG_INNER_BATCH, SYSFLAG_ROLLBACK, SYSFLAG_TRANSACTION_MASK
 from mqctl.model.names import LMQ_PREFIX, SCHEDULE_TOPIC
 from mqctl.model.storage_state import QueueBehind
 from mqctl.store.commitlog import gaps
-from mqctl.store.consumequeue import ConsumeQueue, Entries, is_filler, written_entries_linear
+from mqctl.store.consumequeue import ConsumeQueue, Entries, is_filler, raw_entries, written_entries_linear
 from mqctl.store.consumequeue_ext import ConsumeQueueExt, is_address
 from mqctl.store.directory import StoreDirectory
+from mqctl.store.dtypes import QUEUE_ENTRY_NATIVE
 from mqctl.store.kernel import Int64s, Mask
 from mqctl.store.layouts import QUEUE_ENTRY_BYTES
+from mqctl.store.log_window import LogTable
 from mqctl.store.mapped_files import MappedFile
-from mqctl.store.verify_log import LogTable
+from mqctl.store.verify_coverage import Coverage
 
 
 @dataclass
@@ -35,103 +35,220 @@ class QueueFindings:
     dispatched_offset: int | None = None
 
 
-@dataclass(frozen=True)
-class _Context:
-    store: StoreDirectory
-    table: LogTable
-    found: QueueFindings
-    covered: Mask
-    last_offset: dict[tuple[str, int], int]
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """The entries of one queue file: where they are, and between which physical offsets the live ones lead."""
 
-    def report(
-        self, queue: ConsumeQueue, code: DamageCode, rows: Int64s, entries: Entries, first: int, *,
+    number: int
+    queue: tuple[str, int]
+    file: MappedFile
+    first: int
+    count: int
+
+    def entries(self) -> Entries:
+        """Reads the entries; the file is mapped for as long as they are read."""
+        fresh = MappedFile(self.file.path, self.file.start, self.file.size_bytes)
+        skip = self.first - self.file.start // QUEUE_ENTRY_BYTES
+        return raw_entries(fresh.buffer)[skip : skip + self.count].astype(QUEUE_ENTRY_NATIVE)
+
+
+class QueueVerifier:
+    """Verifies all consume queues of a store.
+
+    First `prepare`, then `check` with every window of the log, then `finish`.
+    """
+
+    def __init__(self, store: StoreDirectory, progress: Callable[[str, int, int], None]) -> None:
+        self.found = QueueFindings()
+        self._store = store
+        self._progress = progress
+        self._queues: list[tuple[str, int]] = []
+        self._max_offsets: dict[tuple[str, int], int] = {}
+        self._file_damages: dict[int, list[Damage]] = {}
+        self._runs: list[_Run] = []
+        self._lows: list[int] = []
+        self._highs: list[int] = []
+        self._reported: dict[tuple[int, int, int], Damage] = {}
+        self._coverage = Coverage(store)
+
+    @property
+    def _is_there(self) -> bool:
+        return self._store.consume_queue_kind == "file" and (self._store.path / "consumequeue").is_dir()
+
+    def prepare(self) -> None:
+        """Looks at every queue's files by themselves."""
+        if self._store.consume_queue_kind == "file" and not self._is_there:
+            self.found.damages.append(Damage(code=DamageCode.MISSING_PART, grade=DamageGrade.ODD, file="consumequeue"))
+        if not self._is_there:
+            return
+        self._queues = self._store.queue_ids()
+        for number, (topic, queue_id) in enumerate(self._queues):
+            queue = self._store.consume_queue(topic, queue_id)
+            damages = self._file_damages[number] = []
+            try:
+                self._max_offsets[topic, queue_id] = queue.max_offset
+                damages += _files(self._store, queue)
+                for run in _runs(number, queue):
+                    self._add(run)
+            except MqctlError as error:
+                damages.append(
+                    Damage(
+                        code=DamageCode.UNREADABLE_FILE, grade=DamageGrade.DAMAGE, topic=topic, queue_id=queue_id,
+                        file=_relative(self._store.path, None, queue.directory), params={"reason": str(error)},
+                    )
+                )  # fmt: skip
+            self._progress("consumequeue", number + 1, len(self._queues))
+
+    def _add(self, run: _Run) -> None:
+        entries = run.entries()
+        self.found.entry_count += len(entries)
+        live, stale = self._live(entries)
+        self._report(run, 0, DamageCode.QUEUE_STALE_ENTRIES, np.flatnonzero(stale), entries, grade=DamageGrade.EXPECTED)
+        offsets = entries["physical_offset"][live]
+        if len(offsets):
+            self._runs.append(run)
+            self._lows.append(int(offsets.min()))
+            self._highs.append(int(offsets.max()))
+
+    def _live(self, entries: Entries) -> tuple[Mask, Mask]:
+        """Marks entries that lead to records still kept, and those whose records are gone."""
+        real = (entries["size"] > 0) & ~is_filler(entries)
+        stale = real & (entries["physical_offset"] < self._store.commit_log.min_offset)
+        return real & ~stale, stale
+
+    def check(self, table: LogTable) -> None:
+        """Compares one window of the log with the entries that lead into it."""
+        if self._store.consume_queue_kind != "file":
+            return
+        covered = np.zeros(len(table), bool)
+        for run in self._touching(table.low, table.high):
+            self._check_run(run, table, covered)
+        for topic, queue_id in self._store.batch_queue_ids():
+            at, hit = table.rows_of(self._store.batch_consume_queue(topic, queue_id).units["physical_offset"])
+            covered[at[hit]] = True
+        self.found.confirms_last = bool(covered[-1])
+        if covered.any():
+            last = int(np.flatnonzero(covered)[-1])
+            self.found.dispatched_offset = int(table.physical_offset[last] + table.size[last])
+        if self._is_there:
+            self._coverage.add(table, covered, self._max_offsets)
+
+    def _touching(self, low: int, high: int) -> Iterator[_Run]:
+        lows, highs = np.array(self._lows, dtype=np.int64), np.array(self._highs, dtype=np.int64)
+        for number in np.flatnonzero((lows < high) & (highs >= low)).tolist():
+            yield self._runs[number]
+
+    def _check_run(self, run: _Run, table: LogTable, covered: Mask) -> None:
+        entries = run.entries()
+        offsets = entries["physical_offset"]
+        live, _ = self._live(entries)
+        inside = np.flatnonzero(live & (offsets >= table.low) & (offsets < table.high))
+        at, hit = table.rows_of(offsets[inside])
+        self._report(run, 2, DamageCode.QUEUE_ENTRY_DANGLING, inside[~hit], entries)
+        rows, at = inside[hit], at[hit]
+        wrong = table.size[at] != entries["size"][rows]
+        topic, queue_id = run.queue
+        light = topic.startswith(LMQ_PREFIX)
+        if not light:
+            own = table.topics.index(topic) if topic in table.topics else -1
+            wrong |= (table.topic[at] != own) | (table.queue_id[at] != queue_id)
+        self._report(run, 3, DamageCode.QUEUE_ENTRY_MISMATCH, rows[wrong], entries)
+        rows, at = rows[~wrong], at[~wrong]
+        covered[at] = True
+        if not light:
+            shifted = table.queue_offset[at] != run.first + rows
+            self._report(run, 4, DamageCode.QUEUE_OFFSET_MISMATCH, rows[shifted], entries)
+        self._check_tags(run, table, entries, rows, at)
+
+    def _check_tags(self, run: _Run, table: LogTable, entries: Entries, rows: Int64s, at: Int64s) -> None:
+        """Compares tag codes; schedule queues hold due times instead, which must not lie before the store time."""
+        codes = entries["tags_code"][rows].astype(np.int64)
+        times = table.store_time_ms[at]
+        addressed = is_address(codes)
+        if addressed.any():
+            units = ConsumeQueueExt(self._store.consume_queue_ext(*run.queue).directory).resolve(codes)
+            lost = addressed & ~units.found
+            self._report(run, 5, DamageCode.EXT_UNRESOLVED, rows[lost], entries)
+            other = units.found & (units.store_time_ms != times)
+            self._report(run, 6, DamageCode.EXT_TAG_MISMATCH, rows[other], entries)
+            codes = np.where(units.found, units.tags_code, codes)
+            kept = ~(lost | other)
+            rows, at, times, codes = rows[kept], at[kept], times[kept], codes[kept]
+        wrong = (codes < times) if run.queue[0] == SCHEDULE_TOPIC else (codes != table.tag_hash[at])
+        self._report(run, 7, DamageCode.QUEUE_TAG_MISMATCH, rows[wrong], entries)
+
+    def _report(
+        self, run: _Run, rank: int, code: DamageCode, rows: Int64s, entries: Entries, *,
         grade: DamageGrade = DamageGrade.DAMAGE, **params: int | str,
     ) -> None:  # fmt: skip
-        """Reports the entries `rows` of one run, if any, under the first one's place."""
+        """Reports the entries `rows` of a run, if any, under the first one's place; windows add to one another."""
         if not len(rows):
             return
-        logical = first + int(rows[0])
-        place = queue.file_at(logical)
-        self.found.damages.append(
-            Damage(
-                code=code,
-                grade=grade,
-                file=_relative(self.store.path, place[0] if place else None, queue.directory),
-                offset=place[1] if place else None,
-                physical_offset=int(entries["physical_offset"][rows[0]]),
-                count=len(rows),
-                topic=queue.topic,
-                queue_id=queue.queue_id,
-                params={"queue_offset": logical, **params},
-            )
+        key = (run.number, run.first, rank)
+        logical = run.first + int(rows[0])
+        damage = Damage(
+            code=code,
+            grade=grade,
+            file=_relative(self._store.path, run.file, run.file.path.parent),
+            offset=logical * QUEUE_ENTRY_BYTES - run.file.start,
+            physical_offset=int(entries["physical_offset"][rows[0]]),
+            count=len(rows),
+            topic=run.queue[0],
+            queue_id=run.queue[1],
+            params={"queue_offset": logical, **params},
         )
+        known = self._reported.get(key)
+        if known is not None:
+            first = known if (known.offset or 0) <= (damage.offset or 0) else damage
+            damage = replace(first, count=known.count + damage.count)
+        self._reported[key] = damage
+
+    def finish(self, log_end: int) -> None:
+        """Finds entries that lead behind the log and records that no queue knows.
+
+        Args:
+            log_end: physical offset behind the last accepted record, or the log's minimum when there is none.
+        """
+        for number, run in enumerate(self._runs):
+            if self._highs[number] >= log_end:
+                entries = run.entries()
+                live, _ = self._live(entries)
+                beyond = np.flatnonzero(live & (entries["physical_offset"] >= log_end))
+                self._report(run, 1, DamageCode.QUEUE_ENTRY_DANGLING, beyond, entries, log_end=log_end)
+        for (number, _, _), damage in sorted(self._reported.items(), key=lambda item: item[0]):
+            self._file_damages[number].append(damage)
+        for number in range(len(self._queues)):
+            self.found.damages += self._file_damages[number]
+        damages, self.found.behind = self._coverage.judge(
+            end=self.found.dispatched_offset or 0, known=set(self._queues), max_offsets=self._max_offsets
+        )
+        self.found.damages += damages
 
 
 def _relative(root: Path, file: MappedFile | None, directory: Path) -> str:
     return (file.path if file is not None else directory).relative_to(root).as_posix()
 
 
-def verify_queues(store: StoreDirectory, table: LogTable, progress: Callable[[str, int, int], None]) -> QueueFindings:
-    """Verifies every consume queue and finds records that no queue knows."""
-    found = QueueFindings()
-    context = _Context(store, table, found, np.zeros(len(table.physical_offset), bool), {})
-    if store.consume_queue_kind != "file":
-        return found
-    if not (store.path / "consumequeue").is_dir():
-        found.damages.append(Damage(code=DamageCode.MISSING_PART, grade=DamageGrade.ODD, file="consumequeue"))
-        return found
-    queues = store.queue_ids()
-    for number, (topic, queue_id) in enumerate(queues, start=1):
-        queue = store.consume_queue(topic, queue_id)
-        try:
-            _verify_queue(context, queue)
-        except MqctlError as error:
-            found.damages.append(
-                Damage(
-                    code=DamageCode.UNREADABLE_FILE, grade=DamageGrade.DAMAGE, topic=topic, queue_id=queue_id,
-                    file=_relative(store.path, None, queue.directory), params={"reason": str(error)},
-                )
-            )  # fmt: skip
-        progress("consumequeue", number, len(queues))
-    for topic, queue_id in store.batch_queue_ids():
-        offsets = store.batch_consume_queue(topic, queue_id).units["physical_offset"]
-        _, at, hit = _join(table, offsets)
-        context.covered[at[hit]] = True
-    if len(table.physical_offset):
-        found.confirms_last = bool(context.covered[-1])
-    if context.covered.any():
-        last = int(np.flatnonzero(context.covered)[-1])
-        found.dispatched_offset = int(table.physical_offset[last] + table.size[last])
-    _uncovered(context, queues)
-    return found
+def _runs(number: int, queue: ConsumeQueue) -> Iterator[_Run]:
+    for file in queue.files:
+        first = file.start // QUEUE_ENTRY_BYTES
+        end = min(queue.max_offset, first + file.size_bytes // QUEUE_ENTRY_BYTES)
+        if first < end:
+            plain = MappedFile(file.path, file.start, file.size_bytes)
+            yield _Run(number, (queue.topic, queue.queue_id), plain, first, end - first)
 
 
-def _join(table: LogTable, offsets: Int64s) -> tuple[Int64s, Int64s, Mask]:
-    """Finds the record of each offset: (offsets, row in the table, whether a record starts there)."""
-    if not len(table.physical_offset):
-        return offsets, np.zeros(len(offsets), np.int64), np.zeros(len(offsets), bool)
-    at = np.minimum(np.searchsorted(table.physical_offset, offsets), len(table.physical_offset) - 1)
-    return offsets, at.astype(np.int64), table.physical_offset[at] == offsets
-
-
-def _verify_queue(context: _Context, queue: ConsumeQueue) -> None:
-    context.last_offset[(queue.topic, queue.queue_id)] = queue.max_offset
-    _files(context, queue)
-    for first, entries in queue.runs():
-        context.found.entry_count += len(entries)
-        _entries(context, queue, first, entries)
-
-
-def _files(context: _Context, queue: ConsumeQueue) -> None:
+def _files(store: StoreDirectory, queue: ConsumeQueue) -> list[Damage]:
     """Checks names, sizes and written ends of a queue's files."""
-    root, size = context.store.path, queue.file_size_bytes
+    size = queue.file_size_bytes
     used = [file for file in queue.files if written_entries_linear(file.buffer)]
-    killed = context.store.abort()
+    killed = store.abort()
+    damages: list[Damage] = []
 
     def report(code: DamageCode, file: MappedFile, offset: int, grade: DamageGrade, **params: int) -> None:
-        context.found.damages.append(
+        damages.append(
             Damage(
-                code=code, grade=grade, file=_relative(root, file, queue.directory), offset=offset,
+                code=code, grade=grade, file=_relative(store.path, file, queue.directory), offset=offset,
                 topic=queue.topic, queue_id=queue.queue_id, params=params,
             )
         )  # fmt: skip
@@ -157,109 +274,4 @@ def _files(context: _Context, queue: ConsumeQueue) -> None:
             report(DamageCode.QUEUE_TORN_ENTRY, file, end, grade)
         elif used and not last and len(rest) >= QUEUE_ENTRY_BYTES and file.start < used[-1].start:
             report(DamageCode.QUEUE_GAP, file, end, DamageGrade.DAMAGE, start=file.start + end, end=file.end)
-
-
-def _entries(context: _Context, queue: ConsumeQueue, first: int, entries: Entries) -> None:
-    table = context.table
-    offsets = entries["physical_offset"]
-    log_min = context.store.commit_log.min_offset
-    real = (entries["size"] > 0) & ~is_filler(entries)
-    stale = real & (offsets < log_min)
-    context.report(
-        queue, DamageCode.QUEUE_STALE_ENTRIES, np.flatnonzero(stale), entries, first, grade=DamageGrade.EXPECTED
-    )
-    _, at, hit = _join(table, offsets)
-    live = real & ~stale
-    missing = np.flatnonzero(live & ~hit)
-    end = int(table.physical_offset[-1] + table.size[-1]) if len(table.physical_offset) else log_min
-    beyond = missing[offsets[missing] >= end]
-    context.report(queue, DamageCode.QUEUE_ENTRY_DANGLING, beyond, entries, first, log_end=end)
-    inside = missing[offsets[missing] < end]
-    context.report(queue, DamageCode.QUEUE_ENTRY_DANGLING, inside, entries, first)
-    rows = np.flatnonzero(live & hit)
-    at = at[rows]
-    wrong = table.size[at] != entries["size"][rows]
-    light = queue.topic.startswith(LMQ_PREFIX)
-    if not light:
-        own = table.topics.index(queue.topic) if queue.topic in table.topics else -1
-        wrong |= (table.topic[at] != own) | (table.queue_id[at] != queue.queue_id)
-    context.report(queue, DamageCode.QUEUE_ENTRY_MISMATCH, rows[wrong], entries, first)
-    rows, at = rows[~wrong], at[~wrong]
-    context.covered[at] = True
-    if not light:
-        shifted = table.queue_offset[at] != first + rows
-        context.report(queue, DamageCode.QUEUE_OFFSET_MISMATCH, rows[shifted], entries, first)
-    _tags(context, queue, first, entries, rows=rows, at=at)
-
-
-def _tags(context: _Context, queue: ConsumeQueue, first: int, entries: Entries, *, rows: Int64s, at: Int64s) -> None:
-    """Compares tag codes; schedule queues hold due times instead, which must not lie before the store time."""
-    codes = entries["tags_code"][rows].astype(np.int64)
-    times = context.table.store_time_ms[at]
-    addressed = is_address(codes)
-    if addressed.any():
-        units = ConsumeQueueExt(context.store.consume_queue_ext(queue.topic, queue.queue_id).directory).resolve(codes)
-        lost = addressed & ~units.found
-        context.report(queue, DamageCode.EXT_UNRESOLVED, rows[lost], entries, first)
-        other = units.found & (units.store_time_ms != times)
-        context.report(queue, DamageCode.EXT_TAG_MISMATCH, rows[other], entries, first)
-        codes = np.where(units.found, units.tags_code, codes)
-        rows, at, times, codes = _where(~(lost | other), rows, at, times, codes)
-    wrong = (codes < times) if queue.topic == SCHEDULE_TOPIC else (codes != context.table.tag_hash[at])
-    context.report(queue, DamageCode.QUEUE_TAG_MISMATCH, rows[wrong], entries, first)
-
-
-def _where(mask: Mask, *columns: Int64s) -> tuple[Int64s, ...]:
-    return tuple(column[mask] for column in columns)
-
-
-def _uncovered(context: _Context, queues: Sequence[tuple[str, int]]) -> None:
-    """Finds consumable records that no entry points to, and tells a queue that lags from one with holes."""
-    table, found = context.table, context.found
-    kind = table.sys_flag & SYSFLAG_TRANSACTION_MASK
-    consumable = (kind == 0) | ((kind != SYSFLAG_ROLLBACK) & (kind != 0x4))
-    consumable &= (table.sys_flag & SYSFLAG_INNER_BATCH) == 0
-    rows = np.flatnonzero(consumable & ~context.covered)
-    known = set(queues)
-    end = found.dispatched_offset or 0
-    behind: list[QueueBehind] = []
-    groups: dict[tuple[int, int], list[int]] = {}
-    for row in rows.tolist():
-        groups.setdefault((int(table.topic[row]), int(table.queue_id[row])), []).append(row)
-    for (topic_number, queue_id), members in sorted(groups.items()):
-        topic = table.topics[topic_number]
-        mine = np.array(members, dtype=np.int64)
-        maximum = context.last_offset.get((topic, queue_id), 0)
-        if (topic, queue_id) not in known and int(table.physical_offset[mine[0]]) < end:
-            # The queue's directory is gone: a topic that was deleted, most likely.
-            _uncovered_report(context, DamageCode.QUEUE_MISSING_RECORD, DamageGrade.ODD, mine)
-            continue
-        late = table.queue_offset[mine] >= maximum
-        killed = context.store.abort()
-        tail = bool((table.physical_offset[mine[late]] >= end).all()) if late.any() else True
-        if late.any():
-            grade = DamageGrade.EXPECTED if killed or tail else DamageGrade.DAMAGE
-            _uncovered_report(context, DamageCode.QUEUE_BEHIND_LOG, grade, mine[late])
-            log_max = int(table.queue_offset[mine[late]].max()) + 1
-            behind.append(QueueBehind(topic=topic, queue_id=queue_id, max_offset=maximum, log_max_offset=log_max))
-        _uncovered_report(context, DamageCode.QUEUE_MISSING_RECORD, DamageGrade.DAMAGE, mine[~late])
-    found.behind = tuple(behind)
-
-
-def _uncovered_report(context: _Context, code: DamageCode, grade: DamageGrade, rows: NDArray[np.int64]) -> None:
-    if not len(rows):
-        return
-    table, first = context.table, int(rows[0])
-    context.found.damages.append(
-        Damage(
-            code=code,
-            grade=grade,
-            file=table.relative(context.store.path, table.files[int(table.file_number[first])]),
-            offset=int(table.position[first]),
-            physical_offset=int(table.physical_offset[first]),
-            count=len(rows),
-            topic=table.topics[int(table.topic[first])],
-            queue_id=int(table.queue_id[first]),
-            params={"queue_offset": int(table.queue_offset[first])},
-        )
-    )
+    return damages

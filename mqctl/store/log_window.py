@@ -1,0 +1,137 @@
+"""What verification knows of a commit log at a time: the records of one window, and what all windows had so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from mqctl.model.damage import Damage
+from mqctl.model.storage_state import ClockState
+from mqctl.store.kernel import Int64s, Mask
+from mqctl.store.mapped_files import MappedFile
+
+BORN_AHEAD_TOLERANCE_MS = 10_000
+
+
+def _ints() -> Int64s:
+    return np.empty(0, dtype=np.int64)
+
+
+@dataclass
+class LogTable:
+    """Accepted records of one window as columns, ascending by physical offset; queues and index are joined with them.
+
+    `topic` indexes `topics`; `tag_hash` is Java's hash of TAGS, 0 without; `file_number` indexes `files`.
+
+    Attributes:
+        low, high: physical offsets that the window answers for; windows follow one another without a gap.
+    """
+
+    low: int = 0
+    high: int = 0
+    physical_offset: Int64s = field(default_factory=_ints)
+    position: Int64s = field(default_factory=_ints)
+    size: Int64s = field(default_factory=_ints)
+    queue_id: Int64s = field(default_factory=_ints)
+    queue_offset: Int64s = field(default_factory=_ints)
+    store_time_ms: Int64s = field(default_factory=_ints)
+    sys_flag: Int64s = field(default_factory=_ints)
+    topic: Int64s = field(default_factory=_ints)
+    tag_hash: Int64s = field(default_factory=_ints)
+    file_number: Int64s = field(default_factory=_ints)
+    host: Int64s = field(default_factory=_ints)
+    born_lead_ms: Int64s = field(default_factory=_ints)
+    topics: list[str] = field(default_factory=list)
+    files: list[MappedFile] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.physical_offset)
+
+    def rows_of(self, offsets: Int64s) -> tuple[Int64s, Mask]:
+        """Returns for each physical offset a row of the table, and whether a record starts exactly there."""
+        if not len(self):
+            return np.zeros(len(offsets), np.int64), np.zeros(len(offsets), bool)
+        at = np.minimum(np.searchsorted(self.physical_offset, offsets), len(self) - 1).astype(np.int64)
+        return at, self.physical_offset[at] == offsets
+
+    def place(self, root: Path, row: int) -> tuple[str, int]:
+        """Names the file of a record and its position there."""
+        return self.relative(root, self.files[int(self.file_number[row])]), int(self.position[row])
+
+    @staticmethod
+    def relative(root: Path, file: MappedFile) -> str:
+        """Names a file by its path below the store's root, or in full when the log lives elsewhere."""
+        return file.path.relative_to(root).as_posix() if file.path.is_relative_to(root) else file.path.as_posix()
+
+
+COLUMNS = (
+    "physical_offset", "position", "size", "queue_id", "queue_offset", "store_time_ms", "sys_flag", "topic", "tag_hash",
+    "file_number", "host", "born_lead_ms",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class LastRecord:
+    """The last accepted record of a log."""
+
+    physical_offset: int
+    size_bytes: int
+    store_time_ms: int
+    file: str
+    position: int
+
+
+@dataclass
+class LogFindings:
+    """What the log's verification found so far; `followed` says that a valid filler stands behind the last record."""
+
+    damages: list[Damage] = field(default_factory=list)
+    max_offset: int = 0
+    followed: bool = False
+    record_count: int = 0
+    record_bytes: int = 0
+    first_store_time_ms: int | None = None
+    last: LastRecord | None = None
+    clocks: ClockState = field(default_factory=lambda: ClockState(sampled_count=0))
+    per_topic: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass
+class Clocks:
+    """Store times against each other and against born times."""
+
+    previous_ms: int | None = None
+    born_ahead_count: int = 0
+    max_born_ahead_ms: int | None = None
+    step_back_count: int = 0
+    max_step_back_ms: int = 0
+    first: tuple[str, int, int] | None = None
+
+    def add(self, root: Path, table: LogTable) -> None:
+        times = table.store_time_ms
+        before = times[:1] if self.previous_ms is None else np.array([self.previous_ms], dtype=np.int64)
+        steps = np.diff(times, prepend=before)
+        back = np.flatnonzero(steps < 0)
+        if len(back):
+            if self.first is None:
+                self.first = (*table.place(root, int(back[0])), int(table.physical_offset[back[0]]))
+            self.step_back_count += len(back)
+            self.max_step_back_ms = max(self.max_step_back_ms, int(-steps.min()))
+        self.born_ahead_count += int((table.born_lead_ms > BORN_AHEAD_TOLERANCE_MS).sum())
+        lead = int(table.born_lead_ms.max())
+        self.max_born_ahead_ms = lead if self.max_born_ahead_ms is None else max(self.max_born_ahead_ms, lead)
+        self.previous_ms = int(times[-1])
+
+    def state(self, sampled_count: int) -> ClockState:
+        if not sampled_count:
+            return ClockState(sampled_count=0)
+        return ClockState(
+            sampled_count=sampled_count,
+            born_ahead_count=self.born_ahead_count,
+            max_born_ahead_ms=self.max_born_ahead_ms,
+            step_back_count=self.step_back_count,
+            max_step_back_ms=self.max_step_back_ms if self.first is not None else None,
+            first_step_back_offset=self.first[2] if self.first is not None else None,
+        )
