@@ -25,6 +25,7 @@ from embedded_broker.stats import Stats
 from embedded_broker.storage import Storage
 from embedded_broker.store_lock import StoreLock
 from embedded_broker.topics import TopicTable
+from embedded_broker.transactions import Transactions
 from mqctl.model.delay_level import DelayLevelTable
 from mqctl.protocol.codes import RequestCode
 from mqctl.protocol.message_record import pack_host
@@ -82,6 +83,7 @@ class Broker:
             defer=asyncio.get_running_loop().call_soon,
         )
         self.schedule = DelaySchedule(self.storage, levels, clock, release, config)
+        self.transactions = Transactions(self)
         self.pull_holds = PullHolds(clock, self.storage.max_offset)
         self.storage.on_dispatch(self.pull_holds.arrived)
         self.send_ext = {"MSG_REGION": settings.region_id, "TRACE_ON": "true" if settings.trace_on else "false"}
@@ -163,6 +165,7 @@ class Broker:
             ha_address=f"{self.settings.broker_ip2}:{self._main.port + 1}",
         )
         self.schedule.start()
+        self.transactions.start()
         await self.registration.register_and_wait()
 
     async def _listen(self, host: str, port: int) -> None:
@@ -185,6 +188,7 @@ class Broker:
             await self.registration.stop()
         await self._fast.close()
         await self._main.close()
+        self.transactions.stop()
         for file in (self.topics.file, self.groups.file, self.offsets.file):
             file.mark()
             file.write()
@@ -201,6 +205,7 @@ class Broker:
             await self.registration.stop(abort=True)
         await self._fast.close(abort=True)
         await self._main.close(abort=True)
+        self.transactions.abandon()
         self.schedule.abandon()
         self.storage.abandon()
         self._lock.release()

@@ -20,6 +20,7 @@ from embedded_broker.throw_away import make_throw_away_directory
 from mqctl.errors import NotFoundError, RefusedError, StorageError, UsageError
 
 _STEP_MS = 5_000
+_FIVE_CHECK_INTERVAL_MS = 30_000
 _SETTLE_ROUNDS = 6
 _ROOM_SEPARATORS = ("-", "@")
 
@@ -240,6 +241,8 @@ class Cluster:
             namesrv_addr=namesrv,
             use_server_side_reset_offset=self.release.five,
         )
+        if self.release.five:
+            settings.transaction_check_interval = _FIVE_CHECK_INTERVAL_MS
         settings.update({**self.spec.settings, **changes})
         return settings
 

@@ -31,7 +31,11 @@ MULTI_TAGS = 0x2
 
 @dataclass(slots=True, kw_only=True)
 class Incoming:
-    """A message as its sender gave it; `properties` is text without separator at the end."""
+    """A message as its sender gave it; `properties` is text without separator at the end.
+
+    Attributes:
+        prepared_offset: physical offset of the half message that this one commits.
+    """
 
     topic: str
     queue_id: int
@@ -42,6 +46,7 @@ class Incoming:
     born_ms: int
     born_host: str
     reconsume_times: int = 0
+    prepared_offset: int = 0
 
 
 class Refusal(Exception):
@@ -100,6 +105,7 @@ def put(broker: Broker, message: Incoming) -> Appended:
         born_host=message.born_host,
         store_host=broker.address,
         reconsume_times=message.reconsume_times,
+        prepared_offset=message.prepared_offset,
     )
     broker.stats.count_put(topic, 1, appended.size_bytes)
     return appended

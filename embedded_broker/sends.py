@@ -125,7 +125,7 @@ def check_message(broker: Broker, body: bytes, properties: str) -> None:
             f"the message is illegal, its properties have {len(properties)} characters, "
             f"the limit is {MAX_PROPERTIES_LENGTH}",
         )
-    if "TRAN_MSG" in properties and (property_of(properties, "TRAN_MSG") or "").lower() == "true":
+    if broker.settings.reject_transaction_message and is_half(properties):
         raise Refusal(
             ResponseCode.NO_PERMISSION,
             f"the broker[{broker.settings.broker_ip1}] sending transaction message is forbidden",
@@ -136,6 +136,11 @@ def check_message(broker: Broker, body: bytes, properties: str) -> None:
                 raise Refusal(
                     ResponseCode.SYSTEM_ERROR, "accurate timer message is not enabled, timerWheelEnable is false"
                 )
+
+
+def is_half(properties: str) -> bool:
+    """Tells whether a message is the first half of a transaction."""
+    return "TRAN_MSG" in properties and (property_of(properties, "TRAN_MSG") or "").lower() == "true"
 
 
 def is_exhausted(broker: Broker, request: SendMessage, group: str, version: int) -> bool:

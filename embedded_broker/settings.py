@@ -20,7 +20,11 @@ class BrokerSettings:
     Attributes:
         broker_permission: bits 4 (read) and 2 (write).
         start_accept_send_request_time_stamp: epoch milliseconds before which sends are refused.
-        reject_transaction_message: half messages are refused with code 16; they are not supported yet.
+        reject_transaction_message: half messages are refused with code 16.
+        transaction_time_out: milliseconds that a half message is left alone before its producer is asked.
+        transaction_check_interval: milliseconds between rounds of checks; a real 5.x broker has 30,000.
+        transaction_op_msg_max_size, transaction_op_batch_interval: characters, and milliseconds, after which gathered
+            op messages are written (5.x).
     """
 
     broker_cluster_name: str = "DefaultCluster"
@@ -45,7 +49,12 @@ class BrokerSettings:
     max_message_size: int = 4 * 1024 * 1024
     message_delay_level: str = DEFAULT_LEVELS
     start_accept_send_request_time_stamp: int = 0
-    reject_transaction_message: bool = True
+    reject_transaction_message: bool = False
+    transaction_time_out: int = 6_000
+    transaction_check_max: int = 15
+    transaction_check_interval: int = 60_000
+    transaction_op_msg_max_size: int = 4_096
+    transaction_op_batch_interval: int = 3_000
     enable_property_filter: bool = False
     store_reply_message_enable: bool = True
 

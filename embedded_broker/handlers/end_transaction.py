@@ -1,19 +1,33 @@
-"""Commit or roll back a half message: 37. Half messages are refused at their send, so there never is one to end."""
+"""Commit or roll back a half message: 37."""
 
 from __future__ import annotations
 
 from embedded_broker.broker import Broker
+from embedded_broker.put import Refusal
 from embedded_broker.registry import Call, handles
+from embedded_broker.transactions import COMMIT, ROLLBACK
+from mqctl.errors import StorageError
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.frame import RemotingCommand
 from mqctl.protocol.requests_client import EndTransaction
+from mqctl.store.disk import DiskFullError
+from mqctl.store.record_writer import MessageRefused
 
-_COMMIT, _ROLLBACK = 8, 12
 
-
-@handles(EndTransaction, support="partial: half messages are refused at their send, so none is ever found")
-def end_transaction(_broker: Broker, request: EndTransaction, call: Call) -> RemotingCommand | None:
-    if request.commit_or_rollback not in (_COMMIT, _ROLLBACK):
+@handles(EndTransaction)
+def end_transaction(broker: Broker, request: EndTransaction, call: Call) -> RemotingCommand | None:
+    if request.commit_or_rollback not in (COMMIT, ROLLBACK):
         return None
-    remark = f"no half message at {request.commit_log_offset}: this broker takes no transactions"
-    return call.answer(ResponseCode.SYSTEM_ERROR, remark=remark)
+    try:
+        broker.transactions.end(request)
+    except Refusal as refusal:
+        return call.answer(refusal.code, remark=refusal.remark)
+    except MessageRefused as error:
+        return call.answer(ResponseCode.MESSAGE_ILLEGAL, remark=f"the message is illegal: {error}")
+    except DiskFullError as error:
+        broker.stats.put_failed += 1
+        return call.answer(ResponseCode.SERVICE_NOT_AVAILABLE, remark=f"service not available now: {error}")
+    except StorageError as error:
+        broker.stats.put_failed += 1
+        return call.answer(ResponseCode.SYSTEM_ERROR, remark=str(error))
+    return call.answer()

@@ -16,7 +16,7 @@ from embedded_broker.put import (
     without_property,
 )
 from embedded_broker.registry import Call, handles
-from embedded_broker.sends import check_message, checked_topic, chosen_queue, is_exhausted
+from embedded_broker.sends import check_message, checked_topic, chosen_queue, is_exhausted, is_half
 from embedded_broker.storage_settings import SYNC_FLUSH
 from mqctl.errors import StorageError
 from mqctl.model.names import RETRY_PREFIX, dlq_topic
@@ -28,7 +28,7 @@ from mqctl.protocol.requests_client import SendBatchMessage, SendMessage, SendMe
 from mqctl.store.disk import DiskFullError
 from mqctl.store.record_writer import MessageRefused
 
-_SUPPORT = "partial: half messages are refused as with rejectTransactionMessage, 5.x timers as without a timer wheel"
+_SUPPORT = "partial: 5.x timers are refused as without a timer wheel"
 
 
 @handles(SendMessage, SendMessageV2, SendBatchMessage, support=_SUPPORT)
@@ -75,20 +75,21 @@ def _single(broker: Broker, request: SendMessage, call: Call) -> SendMessageRepl
             broker.topics.create_with(name, 1)
             queue_id = 0
             properties = with_properties(properties, {"DELAY": "0"})
-    appended = put(
-        broker,
-        Incoming(
-            topic=name,
-            queue_id=queue_id,
-            body=call.command.body,
-            properties=properties,
-            sys_flag=request.sys_flag | (MULTI_TAGS if topic.filter_type == "MULTI_TAG" else 0),
-            flag=request.flag,
-            born_ms=request.born_timestamp,
-            born_host=peer,
-            reconsume_times=request.reconsume_times or 0,
-        ),
+    message = Incoming(
+        topic=name,
+        queue_id=queue_id,
+        body=call.command.body,
+        properties=properties,
+        sys_flag=request.sys_flag | (MULTI_TAGS if topic.filter_type == "MULTI_TAG" else 0),
+        flag=request.flag,
+        born_ms=request.born_timestamp,
+        born_host=peer,
+        reconsume_times=request.reconsume_times or 0,
     )
+    if is_half(properties):
+        appended = broker.transactions.prepare(message, property_of(properties, "UNIQ_KEY"))
+    else:
+        appended = put(broker, message)
     return _reply(broker, request, broker.offset_id(appended.physical_offset), queue_id, appended.queue_offset)
 
 

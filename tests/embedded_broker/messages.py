@@ -21,6 +21,7 @@ def send(
     max_reconsume_times: int | None = None,
     batch: bool = False,
     sys_flag: int = 0,
+    born_ms: int = 1_700_000_000_000,
 ) -> SendMessageV2:
     return SendMessageV2(
         producer_group=group,
@@ -29,7 +30,7 @@ def send(
         default_topic_queue_nums=queues,
         queue_id=queue_id,
         sys_flag=sys_flag,
-        born_timestamp=1_700_000_000_000,
+        born_timestamp=born_ms,
         flag=0,
         properties=format_properties({**(properties or {}), "WAIT": "true"}),
         reconsume_times=reconsume_times,

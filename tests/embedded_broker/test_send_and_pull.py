@@ -76,7 +76,6 @@ def test_a_topic_is_created_from_its_template_and_registered(broker: Peer, names
         (send("T", queue_id=99), b"x", ResponseCode.SYSTEM_ERROR, "queueId[99] is illegal"),
         (send("T"), bytes(4 * 1024 * 1024 + 1), ResponseCode.MESSAGE_ILLEGAL, "4194304"),
         (send("T", properties={"k": "v" * 32_767}), b"x", ResponseCode.MESSAGE_ILLEGAL, "properties"),
-        (send("T", properties={"TRAN_MSG": "true"}), b"x", ResponseCode.NO_PERMISSION, "transaction"),
         (send("T", batch=True), b"\0\0\0\1", ResponseCode.SYSTEM_ERROR, "batch"),
     ],
 )  # fmt: skip
