@@ -28,6 +28,7 @@ from embedded_broker.topics import TopicTable
 from embedded_broker.transactions import Transactions
 from mqctl.model.delay_level import DelayLevelTable
 from mqctl.protocol.codes import RequestCode
+from mqctl.protocol.fastjson import quoted
 from mqctl.protocol.message_record import pack_host
 from mqctl.protocol.requests_client import NotifyConsumerIdsChanged
 
@@ -86,7 +87,9 @@ class Broker:
         self.transactions = Transactions(self)
         self.pull_holds = PullHolds(clock, self.storage.max_offset)
         self.storage.on_dispatch(self.pull_holds.arrived)
-        self.send_ext = {"MSG_REGION": settings.region_id, "TRACE_ON": "true" if settings.trace_on else "false"}
+        self.send_ext: Mapping[str, str] = {}
+        self.send_ext_json = ""
+        self._render_send_ext()
         self._offset_id_host = ""
         self.registration: Registration | None = None
         handlers = handlers_of(BROKER, release)
@@ -221,10 +224,17 @@ class Broker:
         """Takes changes of properties by wire name; name servers hear of another permission."""
         before = self.settings.broker_permission
         self.settings.update(changes)
+        self._render_send_ext()
         self.settings_version += 1
         if self.settings.broker_permission != before:
             self.topics.touch()
             self.register_again()
+
+    def _render_send_ext(self) -> None:
+        """Prepares what every answer to a send says about region and tracing."""
+        settings = self.settings
+        self.send_ext = {"MSG_REGION": settings.region_id, "TRACE_ON": "true" if settings.trace_on else "false"}
+        self.send_ext_json = ",".join(f"{quoted(name)}:{quoted(value)}" for name, value in self.send_ext.items())
 
     def limit_disk(self, free_bytes: int | None) -> None:
         """Has writes fail as on a full disk once `free_bytes` more are written; None, or a restart, ends that."""

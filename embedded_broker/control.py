@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from struct import pack
 
 from embedded_broker.clock import Clock
 from embedded_broker.registry import Call
@@ -101,6 +102,11 @@ class _CutCall(Call):
     def respond(self, command: RemotingCommand) -> None:
         frame = encode(command)
         self.connection.write(frame[: len(frame) // 2])
+        self.connection.close()
+
+    def respond_json(self, header: str) -> None:
+        data = header.encode()
+        self.connection.write(pack(">iI", 4 + len(data), len(data)) + data[: len(data) // 2])
         self.connection.close()
 
 

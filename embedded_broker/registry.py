@@ -62,6 +62,11 @@ class Call:
         if not self.command.flag & 2:
             self.connection.send(command)
 
+    def respond_json(self, header: str) -> None:
+        """Sends a response without body whose JSON header is rendered already; for the hot paths."""
+        if not self.command.flag & 2:
+            self.connection.send_json(header)
+
 
 @dataclass(frozen=True, slots=True)
 class Handler:

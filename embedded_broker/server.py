@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import count
+from struct import Struct
 from time import monotonic
 from typing import Protocol, cast
 
@@ -25,6 +26,7 @@ OnAnswer = Callable[[RemotingCommand | None], None]
 _LISTEN_BACKLOG = 1024
 _WRITE_BUFFER_BYTES = 4 * 1024 * 1024
 _SWEEP_MS = 1_000
+_PREFIX = Struct(">iI")
 _LAST_WORDS_SECONDS = 1.0
 
 
@@ -93,6 +95,12 @@ class Connection(asyncio.Protocol):
             if command.is_response:
                 remark = f"the answer is too large: {error.reason}"
                 self.write(encode(command.answer(ResponseCode.SYSTEM_ERROR, remark=remark)))
+
+    def send_json(self, header: str) -> None:
+        """Writes a frame without body whose JSON header is rendered already; for the hot paths."""
+        data = header.encode()
+        size = len(data)
+        self.write(_PREFIX.pack(4 + size, size) + data)
 
     def write(self, data: bytes) -> None:
         """Writes bytes that are whole frames."""

@@ -21,7 +21,7 @@ from embedded_broker.storage_settings import SYNC_FLUSH
 from mqctl.errors import StorageError
 from mqctl.model.names import RETRY_PREFIX, dlq_topic
 from mqctl.protocol.codes import ResponseCode
-from mqctl.protocol.frame import RemotingCommand
+from mqctl.protocol.frame import RemotingCommand, SerializeType
 from mqctl.protocol.message_batch import decode_batch
 from mqctl.protocol.message_record import RecordError
 from mqctl.protocol.requests_client import SendBatchMessage, SendMessage, SendMessageReply, SendMessageV2
@@ -45,15 +45,25 @@ def send_message(broker: Broker, request: SendMessage, call: Call) -> RemotingCo
     except StorageError as error:
         broker.stats.put_failed += 1
         return _refused(broker, call, ResponseCode.SYSTEM_ERROR, str(error))
-    answer = call.answer(reply=reply)
-    if broker.settings.flush_disk_type != SYNC_FLUSH or property_of(request.properties or "", "WAIT") == "false":
-        return answer
-    broker.storage.when_durable(lambda failure: call.respond(answer if failure is None else _unflushed(call, reply)))
+    if broker.settings.flush_disk_type == SYNC_FLUSH and property_of(request.properties or "", "WAIT") != "false":
+        broker.storage.when_durable(lambda failure: _acknowledge(broker, call, reply, failure))
+    else:
+        _acknowledge(broker, call, reply, None)
     return None
 
 
-def _unflushed(call: Call, reply: SendMessageReply) -> RemotingCommand:
-    return call.answer(ResponseCode.FLUSH_DISK_TIMEOUT, reply=reply)
+def _acknowledge(broker: Broker, call: Call, reply: SendMessageReply, failure: StorageError | None) -> None:
+    if failure is not None:
+        call.respond(call.answer(ResponseCode.FLUSH_DISK_TIMEOUT, reply=reply))
+    elif call.command.serialize_type is SerializeType.JSON and reply.transaction_id is None:
+        # The answer a busy broker sends most; rendering it piece by piece costs a tenth of a send.
+        call.respond_json(
+            f'{{"code":0,"extFields":{{"msgId":"{reply.msg_id}","queueId":"{reply.queue_id}",'
+            f'"queueOffset":"{reply.queue_offset}",{broker.send_ext_json}}},"flag":1,"language":"PYTHON",'
+            f'"opaque":{call.command.opaque},"serializeTypeCurrentRPC":"JSON","version":{call.version}}}'
+        )
+    else:
+        call.respond(call.answer(reply=reply))
 
 
 def _refused(broker: Broker, call: Call, code: ResponseCode, remark: str) -> RemotingCommand:
