@@ -3,7 +3,7 @@
 Sends (synchronous, sixteen threads, asynchronous, batches of 32) and drains (concurrent, batches of 32, orderly,
 key-ordered, lite pull) of 1 KB messages: messages per second, and CPU of this process per message. The broker is the
 embedded one in a process of its own, unless `--namesrv` names another; both share the machine's cores. `--profile`
-samples where the threads of this process are while they send and drain.
+runs the same under py-spy instead and shows which functions hold the interpreter lock.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import argparse
 import json
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections import Counter
@@ -19,6 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
+from pathlib import Path
 
 from mqctl.client.consumer_settings import ConsumeFrom, ConsumeMode, ConsumerSettings
 from mqctl.client.instance import ClientSettings
@@ -32,7 +34,6 @@ from mqctl.client.received import ConsumeContext, Consumed, ReceivedMessage
 BODY = b"x" * 1024
 KEYS = 64
 LIMIT_S = 300
-_SAMPLE_S = 0.002
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,46 +165,33 @@ def drains(namesrv: str, total: int) -> None:
     lite.shutdown()
 
 
-class Sampler:
-    """Looks at all threads every few milliseconds and counts where they are."""
-
-    def __init__(self) -> None:
-        self._stop = threading.Event()
-        self._leaves: Counter[str] = Counter()
-        self._within: Counter[str] = Counter()
-        self._samples = 0
-        self._thread = threading.Thread(target=self._run)
-
-    def _run(self) -> None:
-        own = threading.get_ident()
-        while not self._stop.wait(_SAMPLE_S):
-            for ident, frame in sys._current_frames().items():
-                if ident == own or frame.f_code.co_name in {"wait", "acquire", "_work", "recv_into"}:
-                    continue
-                seen: set[str] = set()
-                leaf = True
-                current = frame
-                while current is not None:
-                    where = f"{current.f_globals.get('__name__')}.{current.f_code.co_qualname}"
-                    if leaf:
-                        self._leaves[where] += 1
-                        leaf = False
-                    if where not in seen and where.startswith("mqctl"):
-                        seen.add(where)
-                        self._within[where] += 1
-                    current = current.f_back  # type: ignore[assignment]
-                self._samples += 1
-
-    def __enter__(self) -> None:
-        self._thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
-        for title, counter in (("in the function itself", self._leaves), ("in it and below", self._within)):
-            print(f"\n{title}:")
-            for where, number in counter.most_common(18):
-                print(f"  {number / max(1, self._samples):6.1%}  {where}")
+def profile(arguments: argparse.Namespace) -> None:
+    """Runs the measurements again under py-spy and prints which functions hold the interpreter."""
+    with tempfile.TemporaryDirectory() as directory:
+        raw = Path(directory) / "stacks"
+        recorder = [str(Path(sys.executable).with_name("py-spy")), "record", "--gil", "--rate", "250"]
+        words = ["--messages", str(arguments.messages)]
+        words += ["--namesrv", arguments.namesrv] if arguments.namesrv else []
+        command = [*recorder, "--format", "raw", "--output", str(raw), "--", sys.executable, "-m", "benchmarks.client"]
+        subprocess.run([*command, *words], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        lines = raw.read_text().splitlines()
+    for part, mark in (("sending", "sends ("), ("consuming", "")):
+        leaves: Counter[str] = Counter()
+        within: Counter[str] = Counter()
+        for line in lines:
+            stack, _, number = line.rpartition(" ")
+            frames = [frame.rpartition(":")[0] for frame in stack.split(";")]
+            is_sending = any(frame.startswith(("sends", "Producer.")) for frame in frames)
+            if is_sending != bool(mark):
+                continue
+            leaves[frames[-1]] += int(number)
+            for frame in {frame for frame in frames if "mqctl/" in frame}:
+                within[frame] += int(number)
+        total = sum(leaves.values()) or 1
+        for title, counter in (("in the function itself", leaves), ("in it and below", within)):
+            print(f"\n{part}, {title} (share of {total} samples that held the interpreter lock):")
+            for where, number in counter.most_common(14):
+                print(f"  {number / total:6.1%}  {where}")
 
 
 def main() -> None:
@@ -211,16 +199,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--messages", type=int, default=50_000)
     parser.add_argument("--namesrv", help="an existing cluster instead of an embedded one")
-    parser.add_argument("--profile", action="store_true", help="sample where the time goes")
+    parser.add_argument(
+        "--profile",
+        action="store_true",
+        help="where the time goes (py-spy)",
+    )
     arguments = parser.parse_args()
+    if arguments.profile:
+        profile(arguments)
+        return
     with broker(arguments.namesrv) as namesrv:
         total = 1 + arguments.messages * 2 + arguments.messages // 16 * 16 + (arguments.messages + 31) // 32 * 32
-        for work, number in ((sends, arguments.messages), (drains, total)):
-            if arguments.profile:
-                with Sampler():
-                    work(namesrv, number)
-            else:
-                work(namesrv, number)
+        sends(namesrv, arguments.messages)
+        drains(namesrv, total)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ Source: `MessageDecoder` of 4.9.8 and 5.3.3 (the second layout has a two-byte to
 from __future__ import annotations
 
 import zlib
+from functools import lru_cache
 from struct import Struct
 from struct import error as StructError
 
@@ -116,8 +117,13 @@ def _read_host(view: memoryview, at: int, *, wide: bool) -> tuple[str, int]:
 
         address, port = _HOST_V6.unpack_from(view, at)
         return f"[{IPv6Address(address)}]:{port}", at + _HOST_V6.size
-    (a, b, c, d), port = _HOST_V4.unpack_from(view, at)
-    return f"{a}.{b}.{c}.{d}:{port}", at + _HOST_V4.size
+    return _host_v4(bytes(view[at : at + _HOST_V4.size])), at + _HOST_V4.size
+
+
+@lru_cache(maxsize=1024)
+def _host_v4(packed: bytes) -> str:
+    (a, b, c, d), port = _HOST_V4.unpack(packed)
+    return f"{a}.{b}.{c}.{d}:{port}"
 
 
 def pack_host(host: str) -> bytes:
