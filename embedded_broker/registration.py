@@ -12,6 +12,7 @@ import logging
 import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from embedded_broker.clock import Clock, Periodic
 from embedded_broker.outbound import Outbound
@@ -38,6 +39,11 @@ class _Body:
     version: DataVersion
     permission: int
     data: bytes
+
+
+def _settle(future: asyncio.Future[None], _answer: RemotingCommand | None = None) -> None:
+    if not future.done():
+        future.set_result(None)
 
 
 class Registration:
@@ -74,7 +80,7 @@ class Registration:
         for server in self._servers:
             future: asyncio.Future[None] = loop.create_future()
             answered.append(future)
-            self._send(server, command, lambda future=future: future.done() or future.set_result(None))  # type: ignore[misc]
+            self._send(server, command, partial(_settle, future))
         if answered:
             await asyncio.wait(answered, timeout=self._settings.register_broker_timeout_mills / 1000)
 
@@ -175,7 +181,7 @@ class Registration:
             server.call(
                 command,
                 _GOODBYE_MS,
-                lambda _, future=future: future.done() or future.set_result(None),  # type: ignore[misc]
+                partial(_settle, future),
             )
         if answered:
             await asyncio.wait(answered, timeout=_GOODBYE_MS / 1000)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
+from functools import partial
 
 from embedded_broker.clock import Clock, Periodic
 
@@ -72,7 +73,7 @@ class Stats:
         self._put: dict[str, tuple[Counter, Counter, Counter]] = {}
         self._get: dict[tuple[str, str], tuple[Counter, Counter, Counter]] = {}
         self._timers = [
-            Periodic(clock, period, lambda index=index: self._sample(index), first_ms=period)  # type: ignore[misc]
+            Periodic(clock, period, partial(self._sample, index), first_ms=period)
             for index, period in enumerate(_PERIODS_MS)
         ]
 
