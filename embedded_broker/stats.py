@@ -85,7 +85,10 @@ class Stats:
     def _sample(self, index: int) -> None:
         now_ms = self._clock.now_ms()
         for item in self._items.values():
-            item.samples[index].append((now_ms, item.value, item.times))
+            samples = item.samples[index]
+            if not samples:  # a counter that is new counts from nothing, one period ago
+                samples.append((now_ms - _PERIODS_MS[index], 0, 0))
+            samples.append((now_ms, item.value, item.times))
 
     def item(self, name: str, key: str) -> Counter | None:
         """Returns a counter that has counted something, or None."""
@@ -95,8 +98,6 @@ class Stats:
         item = self._items.get((name, key))
         if item is None:
             item = self._items[(name, key)] = Counter()
-            for samples in item.samples:
-                samples.append((self._clock.now_ms(), 0, 0))
         return item
 
     def add(self, name: str, key: str, amount: int, times: int = 1) -> None:
