@@ -78,7 +78,7 @@ class Broker:
         self.max_delay_level = levels.max_level
         self.storage = Storage(
             directory,
-            settings.store_settings(long_topics=release.five),
+            settings.store_settings(five=release.five),
             clock,
             levels=levels,
             defer=asyncio.get_running_loop().call_soon,

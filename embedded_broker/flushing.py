@@ -16,7 +16,7 @@ from embedded_broker.dispatching import RecordDispatcher
 from embedded_broker.storage_settings import SYNC_FLUSH, StoreSettings
 from mqctl.errors import StorageError
 from mqctl.store.checkpoint import Checkpoint, format_checkpoint
-from mqctl.store.disk import Disk
+from mqctl.store.disk import Disk, sync_path
 from mqctl.store.index_writer import IndexFiles
 from mqctl.store.log_writer import CommitLogWriter
 
@@ -104,7 +104,7 @@ class Flusher:
         """Runs in a thread of its own, for syncing may take long. It opens the files itself: `Disk` is the loop's."""
         for path in paths:
             try:
-                sync_file(path)
+                sync_path(path)
             except OSError as error:
                 self._disk.unsynced.add(path)
                 times = None
@@ -162,15 +162,3 @@ class Flusher:
                 os.close(descriptor)
         except OSError as error:
             raise StorageError(f"could not write {self._path}", reason=error.strerror or str(error)) from error
-
-
-def sync_file(path: str) -> None:
-    """Makes one file durable; one that was deleted meanwhile is no error. Raises OSError."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return
-    try:
-        os.fdatasync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -7,6 +7,7 @@ of the last moment. Source of the rules: `DefaultMessageStore`, `CommitLog`, `Co
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ from embedded_broker.flushing import Defer, Flusher, at_once
 from embedded_broker.retention import Retention
 from embedded_broker.storage_reader import Boundary, Read, ReadStatus, StoreReader
 from embedded_broker.storage_settings import StoreSettings
-from mqctl.errors import MqctlError
+from mqctl.errors import MqctlError, StorageError
 from mqctl.model.delay_level import DEFAULT_TABLE, DelayLevelTable
 from mqctl.model.names import SCHEDULE_TOPIC
 from mqctl.store.checkpoint import Checkpoint, parse_checkpoint
@@ -105,7 +106,7 @@ class Storage:
         self.settings = settings
         self.clock = clock
         self.disk = disk or Disk()
-        self.records = RecordWriter(long_topics=settings.long_topics)
+        self.records = RecordWriter(long_topics=settings.five)
         self.log = CommitLogWriter(f"{directory}/commitlog", self.disk, file_bytes=settings.mapped_file_size_commit_log)
         self.queues = ConsumeQueues(
             f"{directory}/consumequeue", self.disk, file_bytes=settings.mapped_file_size_consume_queue
@@ -155,19 +156,22 @@ class Storage:
             self.log, self.queues, checkpoint=times, clean=not abort.exists(), dispatch=self.dispatcher.again
         )
         self.dispatcher.write_out()
-        abort.touch()
+        abort.write_text(str(os.getpid()) if self.settings.five else "")
         self.flusher.start(times)
         self.retention.start()
         log.log(logging.INFO if recovery.clean and not recovery.cut_bytes else logging.WARNING, "opened: %s", recovery)
         return recovery
 
     def close(self) -> None:
-        """Ends cleanly. Raises DiskFullError, StorageError."""
+        """Ends cleanly; on a disk that takes no more, so that the next start recovers."""
         self.retention.stop()
         self.flusher.stop()
-        self.flusher.flush()
+        try:
+            self.flusher.flush()
+            (self.directory / "abort").unlink(missing_ok=True)
+        except StorageError as error:
+            log.error("the next start will recover: %s", error)
         self.disk.close()
-        (self.directory / "abort").unlink(missing_ok=True)
 
     def abandon(self) -> None:
         """Ends as kill -9 would: nothing is written any more."""

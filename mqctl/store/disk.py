@@ -16,6 +16,8 @@ from mqctl.errors import ConfigurationError, StorageError
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 OPEN_FILES = 256
+_FEWEST_FILES = 4
+_NEW_DIRECTORIES = 4  # a queue's, its topic's, and what they are entered in
 _CLEAR_BYTES = 1 << 20
 
 
@@ -34,7 +36,7 @@ class Disk:
     Attributes:
         free_bytes: room that is left, for tests and fault injection; None is whatever the real disk has. A write
             beyond it ends short and raises DiskFullError, as the operating system does it.
-        unsynced: files that were written since they were synced.
+        unsynced: files that were written since they were synced, and directories with new files.
     """
 
     __slots__ = ("_capacity", "_files", "free_bytes", "unsynced")
@@ -55,15 +57,14 @@ class Disk:
             raise DiskFullError(path)
         try:
             try:
-                descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+                descriptor = self._open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
             except FileNotFoundError:
                 Path(path).parent.mkdir(parents=True, exist_ok=True)
-                descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-            try:
-                if os.fstat(descriptor).st_size != size_bytes:
-                    os.ftruncate(descriptor, size_bytes)
-            finally:
-                os.close(descriptor)
+                self.unsynced.update(str(parent) for parent in Path(path).parents[1:_NEW_DIRECTORIES])
+                descriptor = self._open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
+            if os.fstat(descriptor).st_size != size_bytes:
+                os.ftruncate(descriptor, size_bytes)
+                self.unsynced.add(str(Path(path).parent))
         except OSError as error:
             raise _failure(path, error) from error
 
@@ -104,14 +105,36 @@ class Disk:
             files.move_to_end(path)
             return found
         try:
-            opened = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+            return self._open(path, os.O_RDWR | os.O_CLOEXEC)
         except OSError as error:
             raise _failure(path, error) from error
-        files[path] = opened
-        if len(files) > self._capacity:
-            _, oldest = files.popitem(last=False)
-            os.close(oldest)
+
+    def _open(self, path: str, flags: int) -> int:
+        """Opens a file and keeps it open. Raises OSError."""
+        self._forget(path)
+        try:
+            opened = os.open(path, flags, 0o644)
+        except OSError as error:
+            if error.errno != errno.EMFILE or len(self._files) <= _FEWEST_FILES:
+                raise
+            # Connections took the descriptors: the store makes do with half of its own from now on.
+            self._capacity = len(self._files) // 2
+            self._shrink()
+            return self._open(path, flags)
+        self._files[path] = opened
+        self._shrink()
         return opened
+
+    def _forget(self, path: str) -> None:
+        """Closes `path` if it is open."""
+        descriptor = self._files.pop(path, None)
+        if descriptor is not None:
+            os.close(descriptor)
+
+    def _shrink(self) -> None:
+        while len(self._files) > self._capacity:
+            _, oldest = self._files.popitem(last=False)
+            os.close(oldest)
 
     def write(self, path: str, data: bytes | bytearray, position: int) -> None:
         """Writes all of `data` at `position` of an existing file.
@@ -233,24 +256,21 @@ class Disk:
         return taken
 
     def sync(self, directory: str = "") -> None:
-        """Makes durable what was written to the files below `directory`.
+        """Makes durable what was written to the files below `directory`, and that they are there.
 
         Raises:
             DiskFullError, StorageError: the operating system could not; the files still count as not synced.
         """
         for path in [path for path in list(self.unsynced) if path.startswith(directory)]:
+            descriptor = self._files.get(path)
             try:
-                os.fdatasync(self.descriptor(path))
+                if descriptor is None:
+                    sync_path(path)
+                else:
+                    os.fdatasync(descriptor)
             except OSError as error:
                 raise _failure(path, error) from error
             self.unsynced.discard(path)
-
-    def forget(self, path: str) -> None:
-        """Closes `path` if it is open, before it is deleted."""
-        descriptor = self._files.pop(path, None)
-        self.unsynced.discard(path)
-        if descriptor is not None:
-            os.close(descriptor)
 
     def delete(self, path: str) -> None:
         """Deletes a file; one that is gone already is no error.
@@ -258,7 +278,8 @@ class Disk:
         Raises:
             StorageError: the operating system refuses.
         """
-        self.forget(path)
+        self._forget(path)
+        self.unsynced.discard(path)
         try:
             Path(path).unlink()
         except FileNotFoundError:
@@ -272,6 +293,18 @@ class Disk:
             os.close(descriptor)
         self._files.clear()
         self.unsynced.clear()
+
+
+def sync_path(path: str) -> None:
+    """Makes one file or directory durable; one that was deleted meanwhile is no error. Raises OSError."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _failure(path: str, error: OSError) -> StorageError:

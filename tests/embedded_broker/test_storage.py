@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import resource
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from embedded_broker.clock import VirtualClock
-from embedded_broker.storage import Appended, DiskFullError, ReadStatus, Storage
+from embedded_broker.storage import Appended, DiskFullError, MessageRefused, ReadStatus, Storage
 from embedded_broker.storage_settings import StoreSettings
 from mqctl.model.damage import DamageGrade
 from mqctl.protocol.message_record import decode_message, decode_messages
@@ -214,3 +216,80 @@ def test_many_queues_need_few_open_files(tmp_path: Path) -> None:
     again = opened(tmp_path)
     assert len(again.queues.table) == 400
     again.close()
+
+
+def test_connections_may_take_the_descriptors(tmp_path: Path) -> None:
+    storage = opened(tmp_path)
+    for number in range(60):
+        put(storage, topic=f"Topic{number}")
+    storage.flush()
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    used = sum(1 for _ in Path("/proc/self/fd").iterdir())
+    resource.setrlimit(resource.RLIMIT_NOFILE, (used + 2, limits[1]))
+    try:
+        for number in range(60, 160):
+            put(storage, topic=f"Topic{number}")
+        storage.flush()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert all(storage.read(f"Topic{number}", 0, 0, max_count=32).count == 1 for number in range(160))
+    storage.close()
+
+
+@pytest.mark.parametrize("five", [False, True])
+def test_the_abort_file_is_the_release_s(tmp_path: Path, *, five: bool) -> None:
+    storage = opened(tmp_path, settings=replace(SMALL, five=five))
+    assert (tmp_path / "abort").read_text() == (str(os.getpid()) if five else "")
+    storage.close()
+    assert not (tmp_path / "abort").exists()
+
+
+def test_a_topic_longer_than_127_bytes_needs_release_five(tmp_path: Path) -> None:
+    topic = "%RETRY%" + "g" * 200
+    with pytest.raises(MessageRefused):
+        put(opened(tmp_path / "four"), topic=topic)
+    storage = opened(tmp_path / "five", settings=replace(SMALL, five=True))
+    put(storage, topic=topic)
+    storage.abandon()
+    again = opened(tmp_path / "five", settings=replace(SMALL, five=True))
+    (message,) = decode_messages(b"".join(again.read(topic, 0, 0, max_count=1).data))
+    assert message.topic == topic
+    again.close()
+    assert verify(StoreDirectory.open(tmp_path / "five")).record_count == 1
+
+
+def test_a_stop_on_a_full_disk_leaves_the_rest_to_the_next_start(tmp_path: Path) -> None:
+    storage = opened(tmp_path)
+    for number in range(20):
+        put_numbered(storage, number)
+    storage.disk.free_bytes = 0
+    storage.close()
+    assert (tmp_path / "abort").exists()
+    again = opened(tmp_path)
+    assert [again.max_offset("TopicTest", queue_id) for queue_id in range(3)] == [7, 7, 6]
+    again.close()
+
+
+def test_queues_made_from_the_end_of_a_log_begin_in_the_middle_of_a_file(tmp_path: Path) -> None:
+    storage = opened(tmp_path)
+    for number in range(500):
+        put_numbered(storage, number)
+    storage.close()
+    for start in storage.log.starts[:3]:
+        Path(storage.log.path(start)).unlink()
+    shutil.rmtree(tmp_path / "consumequeue")
+    again = opened(tmp_path)
+    low = again.min_offset("TopicTest", 0)
+    assert low % 100 > 0
+    (message,) = decode_messages(b"".join(again.read("TopicTest", 0, low, max_count=1).data))
+    assert message.queue_offset == low
+    again.close()
+    queue = StoreDirectory.open(tmp_path).consume_queue("TopicTest", 0)
+    assert queue.min_offset(again.log.min_offset) == low
+    assert queue.max_offset == 167
+    report = verify(StoreDirectory.open(tmp_path))
+    assert [damage for damage in report.damages if damage.grade is DamageGrade.DAMAGE] == []
+    third = opened(tmp_path)
+    assert (third.min_offset("TopicTest", 0), third.max_offset("TopicTest", 0)) == (low, 167)
+    assert put_numbered(third, 501).queue_offset == 167
+    third.close()
