@@ -26,7 +26,7 @@ from mqctl.client.routes import RouteTable
 from mqctl.client.timers import Timers, Trouble, Troubles, listener_error
 from mqctl.errors import DeadlineError, MqctlError, UnreachableError
 from mqctl.protocol.bodies_client import ConsumerData, HeartbeatData, ProducerData
-from mqctl.protocol.codes import ResponseCode
+from mqctl.protocol.codes import RequestCode, ResponseCode
 from mqctl.protocol.frame import RemotingCommand
 from mqctl.protocol.requests_client import Heartbeat, UnregisterClient
 
@@ -131,6 +131,7 @@ class ClientInstance:
         self._greeted: set[str] = set()
         self._heartbeat_due = Event()
         self.on_route_change: Callable[[str], None] | None = None
+        self.on_transaction_check: Callable[[Link, RemotingCommand], None] | None = None
 
     # Life
 
@@ -257,8 +258,10 @@ class ClientInstance:
     # Callbacks
 
     def _on_request(self, link: Link, request: RemotingCommand) -> None:
-        member = self.member
-        if member is not None:
+        member, check = self.member, self.on_transaction_check
+        if check is not None and request.code == RequestCode.CHECK_TRANSACTION_STATE:
+            self._callbacks.put(lambda: check(link, request))
+        elif member is not None:
             self._callbacks.put(lambda: self._answer(member, link, request))
 
     def _answer(self, member: Member, link: Link, request: RemotingCommand) -> None:

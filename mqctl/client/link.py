@@ -142,9 +142,9 @@ class Link:
             self.cancel(call)
         return call.result()
 
-    def oneway(self, request: Request, *, body: bytes = b"") -> None:
+    def oneway(self, request: Request, *, body: bytes = b"", remark: str | None = None) -> None:
         """Sends a request that nobody answers; nothing is said when it does not arrive."""
-        self._write(self._frame(request, next(self._opaques) & _OPAQUE_MASK, body, oneway=True))
+        self._write(self._frame(request, next(self._opaques) & _OPAQUE_MASK, body, oneway=True, remark=remark))
 
     def reply(self, answer: RemotingCommand) -> None:
         """Answers a request of the other side."""
@@ -185,7 +185,9 @@ class Link:
 
     # Below
 
-    def _frame(self, request: Request, opaque: int, body: bytes, *, oneway: bool = False) -> bytes:
+    def _frame(
+        self, request: Request, opaque: int, body: bytes, *, oneway: bool = False, remark: str | None = None
+    ) -> bytes:
         settings = self._settings
         command = request.command(
             opaque=opaque,
@@ -194,6 +196,7 @@ class Link:
             version=settings.version,
             language=settings.language,
             serialize_type=settings.serialize_type,
+            remark=remark,
         )
         if settings.credentials is not None:
             command = _signed(command, settings.credentials)

@@ -10,7 +10,7 @@ from mqctl.client.clock import ClientClock
 from mqctl.client.identity import UniqueIds
 from mqctl.client.outgoing import MAX_MESSAGE_BYTES, WAIT, OutgoingMessage, SendResult, SendStatus
 from mqctl.client.routes import DEFAULT_TOPIC_QUEUES
-from mqctl.model.message import UNIQ_KEY
+from mqctl.model.message import SYSFLAG_PREPARED, UNIQ_KEY
 from mqctl.model.names import AUTO_CREATE_TOPIC, RETRY_PREFIX
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.codes import SEND_RESULTS
@@ -22,6 +22,7 @@ from mqctl.protocol.requests_client import SendBatchMessage, SendMessage, SendMe
 
 RECONSUME_TIME = "RECONSUME_TIME"
 MAX_RECONSUME_TIMES = "MAX_RECONSUME_TIMES"
+TRANSACTION_PREPARED = "TRAN_MSG"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +89,8 @@ class Packer:
         body, sys_flag = message.body, 0
         if len(body) >= settings.compress_over_bytes:
             body, sys_flag = compress(body, settings.compression, level=settings.compress_level)
+        if properties.get(TRANSACTION_PREPARED) == "true":
+            sys_flag |= SYSFLAG_PREPARED
         text = format_properties(properties)
         now_ms = self._clock.now_ms()
         return Packed(message.topic, body, text, unique_id, message.flag, sys_flag, now_ms, times, most)
