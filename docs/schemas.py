@@ -6,15 +6,42 @@ from mqctl.commands.rules.explain import RuleExplained
 from mqctl.commands.rules.list import RuleList
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render.backlog import BacklogReport
+from mqctl.render.brokers import BrokerDescription, BrokerList, SettingList
+from mqctl.render.clusters import ClusterList
 from mqctl.render.delay import DelayReport
 from mqctl.render.findings import DiagnosisReport
+from mqctl.render.groups import GroupList, GroupMembers, GroupSettings, ProducerList
 from mqctl.render.lag import LagReport
 from mqctl.render.local_clusters import LocalStatus
 from mqctl.render.messages_view import MessageList
 from mqctl.render.profiles import ProfileList
+from mqctl.render.sent import SentMessage
+from mqctl.render.topics import GroupsOfTopic, Route, TopicDescription, TopicList, TopicStats
 from mqctl.render.verification import Verification
 
+LIVE: dict[str, type] = {
+    "broker.config/1": SettingList,
+    "broker.describe/1": BrokerDescription,
+    "broker.list/1": BrokerList,
+    "broker.stats/1": SettingList,
+    "cluster.list/1": ClusterList,
+    "group.config/1": GroupSettings,
+    "group.describe/1": GroupMembers,
+    "group.list/1": GroupList,
+    "group.members/1": GroupMembers,
+    "message.list/1": MessageList,
+    "message.send/1": SentMessage,
+    "producer.list/1": ProducerList,
+    "topic.describe/1": TopicDescription,
+    "topic.groups/1": GroupsOfTopic,
+    "topic.list/1": TopicList,
+    "topic.route/1": Route,
+    "topic.stats/1": TopicStats,
+}
+"""Those of commands that only a live cluster answers."""
+
 SCHEMAS: dict[str, type] = {
+    **LIVE,
     "delay.check/1": DelayReport,
     "doctor/1": DiagnosisReport,
     "group.lag/1": LagReport,

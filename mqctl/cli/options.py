@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.emit import Output, tell
+from mqctl.model.body_form import BodyForm
 from mqctl.model.lang import Lang
 
 
@@ -68,6 +69,11 @@ QuickOption = Annotated[
 LangOption = Annotated[
     Lang | None,
     typer.Option("--lang", envvar="MQCTL_LANG", help="Language of sentences. Codes and JSON stay as they are."),
+]
+OneTopicOption = Annotated[str, typer.Option("-t", "--topic", metavar="TOPIC", help="Which topic.")]
+OneGroupOption = Annotated[str, typer.Option("-g", "--group", metavar="GROUP", help="Which consumer group.")]
+BodyOption = Annotated[
+    BodyForm, typer.Option("--body", help="How bodies are shown; compressed ones are unpacked.", show_choices=True)
 ]
 LocalNameOption = Annotated[
     str, typer.Option("--name", metavar="NAME", help="Which local cluster; several can run side by side.")

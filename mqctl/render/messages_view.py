@@ -6,9 +6,9 @@ import base64
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
+from mqctl.model.body_form import BodyForm
 from mqctl.model.stored_message import StoredMessage
 from mqctl.render import units
 from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
@@ -26,15 +26,6 @@ COLUMNS = (
     Column("body_bytes", "body bytes", Kind.COUNT),
     Column("body", "body"),
 )
-
-
-class BodyForm(StrEnum):
-    """Forms of `--body`."""
-
-    TEXT = "text"
-    JSON = "json"
-    HEX = "hex"
-    NONE = "none"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +67,7 @@ class ShownMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageList:
-    """Machine form of `store cat`."""
+    """Machine form of `store cat` and of `message get`, `find` and `peek`."""
 
     messages: Sequence[ShownMessage]
 
@@ -128,12 +119,12 @@ def _body(body: bytes, form: BodyForm) -> tuple[str, Any]:
     return "text", text
 
 
-def message_document(found: Sequence[StoredMessage], form: BodyForm) -> Document:
+def message_document(found: Sequence[StoredMessage], form: BodyForm, *, schema: str = "store.cat/1") -> Document:
     """Builds the document of a list of messages: for people one block each, for machines one record each."""
     rows = [shown(message, form) for message in found]
     blocks: list[Table | Paragraphs] = [Paragraphs(_lines(row)) for row in rows]
     return Document(
-        schema="store.cat/1",
+        schema=schema,
         value=MessageList(messages=rows),
         records=rows,
         csv_columns=COLUMNS,

@@ -13,7 +13,7 @@ from mqctl.model.member import Member, ProducerMembership
 from mqctl.model.names import group_of, is_system_group, is_system_topic
 from mqctl.model.unavailable import Part, Unavailable
 from mqctl.protocol.bodies_client import ProducerTable
-from mqctl.snapshot.live_asking import Answers, Asking, Scope, refused_with
+from mqctl.snapshot.live_asking import Answers, Asking, Scope, out_of_reach, refused_with
 
 T = TypeVar("T")
 # A broker that does not know request 328 (before 4.9.4) answers 3.
@@ -26,6 +26,7 @@ class LiveBroker:
 
     Attributes:
         offsets: committed offsets by (group, topic, queue id).
+        lost: whether it left a question unanswered.
         reserved: names of clusters and brokers, for each of which brokers keep a topic.
     """
 
@@ -38,6 +39,7 @@ class LiveBroker:
     producers: tuple[ProducerMembership, ...] = ()
     gaps: list[Unavailable] = field(default_factory=list)
     reserved: frozenset[str] = frozenset()
+    lost: bool = False
 
     @property
     def name(self) -> str:
@@ -57,21 +59,45 @@ def _wanted(topic: str, scope: Scope) -> bool:
     return scope.has_topic(topic) if owner is None else scope.has_group(owner)
 
 
-def gather_brokers(asking: Asking, addresses: tuple[BrokerAddress, ...], scope: Scope) -> list[LiveBroker]:
-    """Asks every broker process for itself, and masters for their tables as well."""
+def list_brokers(asking: Asking, addresses: tuple[BrokerAddress, ...], scope: Scope) -> list[LiveBroker]:
+    """Returns the broker processes in question; nothing is asked of them yet."""
     reserved = frozenset({name for item in addresses for name in (item.cluster, item.broker_name)})
     chosen = [address for address in addresses if scope.has_broker(address.broker_name)]
-    brokers = [LiveBroker(address=address, reserved=reserved) for address in chosen]
-    masters = [broker for broker in brokers if broker.address.is_master]
+    return [LiveBroker(address=address, reserved=reserved) for address in chosen]
+
+
+def masters_of(brokers: list[LiveBroker]) -> list[LiveBroker]:
+    """Returns the masters; only they hold the tables that count."""
+    return [broker for broker in brokers if broker.address.is_master]
+
+
+def ask_runtime(asking: Asking, brokers: list[LiveBroker]) -> None:
+    """Asks for runtime information."""
     for broker, table in _each(asking, brokers, ask.runtime_info(), Part.RUNTIME):
         broker.runtime = dict(table.table)
+
+
+def ask_settings(asking: Asking, brokers: list[LiveBroker]) -> None:
+    """Asks for properties."""
     for broker, settings in _each(asking, brokers, ask.broker_settings(), Part.CONFIG):
         broker.config = settings
-    for broker, topics in _each(asking, masters, ask.topic_configs(), Part.TOPICS):
+
+
+def ask_topics(asking: Asking, brokers: list[LiveBroker]) -> None:
+    """Asks for topic tables."""
+    for broker, topics in _each(asking, brokers, ask.topic_configs(), Part.TOPICS):
         broker.topics = topics
-    for broker, groups in _each(asking, masters, ask.group_configs(), Part.GROUPS):
+
+
+def ask_groups(asking: Asking, brokers: list[LiveBroker], scope: Scope) -> None:
+    """Asks for consumer group tables."""
+    for broker, groups in _each(asking, brokers, ask.group_configs(), Part.GROUPS):
         broker.groups = {name: config for name, config in groups.items() if scope.has_group(name)}
-    for broker, offsets in _each(asking, masters, ask.all_consumer_offsets(), Part.CONSUMER_OFFSETS):
+
+
+def ask_offsets(asking: Asking, brokers: list[LiveBroker], scope: Scope) -> None:
+    """Asks for committed offsets."""
+    for broker, offsets in _each(asking, brokers, ask.all_consumer_offsets(), Part.CONSUMER_OFFSETS):
         broker.offsets = {
             (group, topic, queue_id): offset
             for key, queues in offsets.offset_table.items()
@@ -79,7 +105,18 @@ def gather_brokers(asking: Asking, addresses: tuple[BrokerAddress, ...], scope: 
             if scope.has_group(group) and _wanted(topic, scope)
             for queue_id, offset in queues.items()
         }
-    _producers(asking, masters)
+
+
+def gather_brokers(asking: Asking, addresses: tuple[BrokerAddress, ...], scope: Scope) -> list[LiveBroker]:
+    """Asks every broker process for itself, and masters for their tables as well."""
+    brokers = list_brokers(asking, addresses, scope)
+    masters = masters_of(brokers)
+    ask_runtime(asking, brokers)
+    ask_settings(asking, brokers)
+    ask_topics(asking, masters)
+    ask_groups(asking, masters, scope)
+    ask_offsets(asking, masters, scope)
+    ask_producers(asking, masters)
     return brokers
 
 
@@ -101,17 +138,20 @@ def _each(asking: Asking, brokers: list[LiveBroker], question: Question[T], part
 
 
 def _lost(broker: LiveBroker) -> bool:
-    """A broker that could not tell about itself is not asked again: one time-out is enough."""
-    return any(gap.part is Part.RUNTIME for gap in broker.gaps)
+    """A broker that did not answer a question about the whole of it is not asked again: one time-out is enough."""
+    return broker.lost
 
 
 def _note(brokers: list[LiveBroker], answers: Answers[int, T], part: Part) -> None:
     for number, broker in enumerate(brokers):
-        if number in answers.errors:
-            broker.gaps.append(Unavailable(part=part, reason=str(answers.errors[number])))
+        error = answers.errors.get(number)
+        if error is not None:
+            broker.gaps.append(Unavailable(part=part, reason=str(error)))
+            broker.lost = broker.lost or out_of_reach(error)
 
 
-def _producers(asking: Asking, masters: list[LiveBroker]) -> None:
+def ask_producers(asking: Asking, masters: list[LiveBroker]) -> None:
+    """Asks for producers; a broker before 4.9.4 cannot tell, and that is no gap."""
     reachable = [broker for broker in masters if not _lost(broker)]
     answers = asking.put((number, item.address.address, ask.all_producers()) for number, item in enumerate(reachable))
     for number, broker in enumerate(reachable):

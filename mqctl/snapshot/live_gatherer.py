@@ -55,11 +55,11 @@ def gather_live(
     wanted = scope or Scope()
     asking = Asking(cluster, deadline)
     say("name servers")
-    servers, addresses, gaps = _name_servers(asking)
+    servers, addresses, gaps = ask_name_servers(asking)
     say("brokers")
     brokers = gather_brokers(asking, addresses, wanted)
     say("routes")
-    views, route_gaps = _routes(asking, servers, _topics(brokers, wanted))
+    views, route_gaps = ask_routes(asking, servers, _topics(brokers, wanted))
     say("queues")
     queues = gather_queues(asking, brokers, wanted)
     offsets = gather_offsets(asking, brokers, queues, now_ms)
@@ -79,7 +79,7 @@ def gather_live(
     )
 
 
-def _name_servers(
+def ask_name_servers(
     asking: Asking,
 ) -> tuple[dict[str, tuple[BrokerEndpoint, ...]], tuple[BrokerAddress, ...], list[Unavailable]]:
     """Asks every name server for its brokers; the union of what they know is the cluster."""
@@ -114,7 +114,7 @@ def _topics(brokers: list[LiveBroker], scope: Scope) -> list[str]:
     return sorted({topic for broker in brokers for topic in broker.user_topics(scope) if not is_system_topic(topic)})
 
 
-def _routes(
+def ask_routes(
     asking: Asking, servers: dict[str, tuple[BrokerEndpoint, ...]], topics: list[str]
 ) -> tuple[tuple[NameServerView, ...], list[Unavailable]]:
     """Asks every name server for every route: they do not talk to each other, and may differ."""
@@ -162,8 +162,7 @@ def _snapshot(
     memberships: tuple[GroupMembership, ...],
 ) -> BrokerSnapshot:
     reserved = broker.config.get("fileReservedTime", "")
-    lost = [gap for gap in broker.gaps if gap.part is Part.RUNTIME]
-    whole = (Part.QUEUES, Part.STORE_TIMES, Part.MEMBERS) if lost and broker.address.is_master else ()
+    whole = (Part.QUEUES, Part.STORE_TIMES, Part.MEMBERS) if broker.lost and broker.address.is_master else ()
     return BrokerSnapshot(
         name=broker.name,
         topics=tuple(config for _, config in sorted(broker.topics.items())),
@@ -179,5 +178,5 @@ def _snapshot(
         producers=broker.producers,
         runtime=broker.runtime,
         config=broker.config,
-        unavailable=(*broker.gaps, *(Unavailable(part=part, reason=lost[0].reason) for part in whole)),
+        unavailable=(*broker.gaps, *(Unavailable(part=part, reason=broker.gaps[0].reason) for part in whole)),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from mqctl.client import broker as ask
 from mqctl.model.member import (
@@ -42,7 +42,7 @@ def gather_memberships(
     wanted = [
         (number, group)
         for number, broker in enumerate(brokers)
-        for group in sorted({*broker.groups, *(key[0] for key in broker.offsets)})
+        for group in sorted({*scope.groups, *broker.groups, *(key[0] for key in broker.offsets)})
         if not is_system_group(group) and scope.has_group(group)
     ]
     connections = asking.put((key, brokers[key[0]].address.address, ask.consumer_connections(key[1])) for key in wanted)
@@ -78,7 +78,7 @@ def _membership(group: str, client_ids: tuple[str, ...], connection: ConsumerCon
 def gather_running(
     asking: Asking,
     brokers: list[LiveBroker],
-    memberships: dict[int, tuple[GroupMembership, ...]],
+    memberships: Mapping[int, tuple[GroupMembership, ...]],
     *,
     with_stacks: bool = False,
 ) -> tuple[tuple[RunningInfo, ...], tuple[Unavailable, ...]]:

@@ -9,7 +9,8 @@ import typer
 from mqctl.cli.emit import Output, emit, tell
 from mqctl.cli.options import NoColorOption, OutputOption, StoreOption
 from mqctl.errors import ExitCode, UsageError
-from mqctl.render.messages_view import BodyForm, message_document
+from mqctl.model.body_form import BodyForm
+from mqctl.render.messages_view import message_document
 from mqctl.snapshot.message_finder import Found, MessageFinder
 
 EXAMPLES = (

@@ -1,0 +1,50 @@
+"""What the broker commands share: asking, and turning answers into rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mqctl.cli.connection import Connection
+from mqctl.cli.emit import tell
+from mqctl.client.cluster import Cluster
+from mqctl.errors import ExitCode, NotFoundError
+from mqctl.model.unavailable import Unavailable
+from mqctl.snapshot.live_asking import Asking, Scope
+from mqctl.snapshot.live_brokers import LiveBroker, list_brokers
+
+
+def open_brokers(asking: Asking, names: Iterable[str] = ()) -> list[LiveBroker]:
+    """Returns the broker processes of the cluster, or those named by name or address.
+
+    Raises:
+        NotFoundError: a name is none of theirs.
+    """
+    addresses = asking.cluster.brokers(asking.deadline)
+    wanted = set(names)
+    unknown = wanted - {item.broker_name for item in addresses} - {item.address for item in addresses}
+    if unknown:
+        known = ", ".join(sorted({item.broker_name for item in addresses})) or "none"
+        raise NotFoundError(f"there is no broker {min(unknown)}", reason=f"known: {known}", remedy="mqctl broker list")
+    chosen = tuple(item for item in addresses if not wanted or {item.broker_name, item.address} & wanted)
+    return list_brokers(asking, chosen, Scope())
+
+
+def asking_of(cluster: Cluster, chosen: Connection) -> Asking:
+    """Starts the command's time."""
+    return Asking(cluster, chosen.deadline())
+
+
+def tell_gaps(gaps: Iterable[Unavailable], broker: str = "") -> int:
+    """Names on stderr what could not be asked, and returns the exit code of a read command."""
+    code = ExitCode.OK
+    for gap in gaps:
+        where = " ".join(part for part in (broker, gap.scope) if part)
+        tell(f"mqctl: {gap.part}{f' ({where})' if where else ''} not read: {gap.reason}")
+        code = ExitCode.UNREACHABLE
+    return code
+
+
+def tell_broker_gaps(brokers: Iterable[LiveBroker]) -> int:
+    """Names every broker's gaps, one line a broker."""
+    codes = [tell_gaps(broker.gaps[:1], broker.name) for broker in brokers]
+    return max(codes, default=ExitCode.OK)

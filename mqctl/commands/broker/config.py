@@ -1,0 +1,56 @@
+"""`mqctl broker config`: the properties of brokers."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.live_brokers import asking_of, open_brokers, tell_broker_gaps
+from mqctl.cli.options import NoColorOption, OutputOption
+from mqctl.render.brokers import Setting, setting_document
+from mqctl.snapshot.live_brokers import ask_settings
+
+EXAMPLES = (
+    "mqctl broker config broker-a",
+    "mqctl broker config --key 'flush*' --key fileReservedTime",
+    "mqctl broker config --diff",
+)
+
+
+def command(
+    broker: Annotated[
+        list[str] | None, typer.Argument(metavar="[BROKER]...", help="Names or addresses; all brokers unless given.")
+    ] = None,
+    key: Annotated[
+        list[str] | None, typer.Option("--key", metavar="PATTERN", help="Only these keys; * and ? stand for others.")
+    ] = None,
+    diff: Annotated[bool, typer.Option("--diff", help="Only keys in which brokers differ.")] = False,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """Show the properties of brokers, by key."""
+    chosen = connection(namesrv, profile, timeout)
+    with chosen.open() as cluster:
+        asking = asking_of(cluster, chosen)
+        brokers = open_brokers(asking, broker or ())
+        ask_settings(asking, brokers)
+    keys = sorted({name for item in brokers for name in item.config})
+    if key:
+        keys = [name for name in keys if any(fnmatchcase(name, pattern) for pattern in key)]
+    if diff:
+        keys = [name for name in keys if len({item.config.get(name) for item in brokers if item.config}) > 1]
+    rows = [
+        Setting(broker=item.name, address=item.address.address, key=name, value=item.config[name])
+        for name in keys
+        for item in brokers
+        if name in item.config
+    ]
+    emit(setting_document(rows, "broker.config/1"), output)
+    return tell_broker_gaps(brokers)

@@ -1,0 +1,45 @@
+"""`mqctl group list`: every consumer group."""
+
+from __future__ import annotations
+
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.live_brokers import asking_of, open_brokers, tell_broker_gaps
+from mqctl.cli.options import AllOption, NoColorOption, OutputOption
+from mqctl.model.member import GroupMembership
+from mqctl.model.names import is_system_group
+from mqctl.render.groups import group_row, list_document
+from mqctl.snapshot.live_asking import Scope
+from mqctl.snapshot.live_brokers import ask_groups, masters_of
+from mqctl.snapshot.live_members import gather_memberships
+
+EXAMPLES = ("mqctl group list", "mqctl group list -o json | jq -r '.groups[] | select(.member_count == 0) | .group'")
+
+
+def command(
+    system: AllOption = False,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """List every consumer group with its members and topics. System groups are hidden unless --all."""
+    chosen = connection(namesrv, profile, timeout)
+    with chosen.open() as cluster:
+        asking = asking_of(cluster, chosen)
+        brokers = masters_of(open_brokers(asking))
+        ask_groups(asking, brokers, Scope())
+        memberships = gather_memberships(asking, brokers, Scope())
+    known: dict[str, list[str]] = {}
+    for broker in brokers:
+        for name in broker.groups:
+            if system or not is_system_group(name):
+                known.setdefault(name, []).append(broker.name)
+    online: dict[str, list[GroupMembership]] = {}
+    for items in memberships.values():
+        for item in items:
+            online.setdefault(item.group, []).append(item)
+    rows = [group_row(name, holders, online.get(name, [])) for name, holders in sorted(known.items())]
+    emit(list_document(rows), output)
+    return tell_broker_gaps(brokers)

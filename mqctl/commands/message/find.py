@@ -1,0 +1,59 @@
+"""`mqctl message find`: messages by key."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.emit import Output, emit, tell
+from mqctl.cli.live_brokers import asking_of
+from mqctl.cli.options import BodyOption, NoColorOption, OneTopicOption, OutputOption
+from mqctl.cli.times import parse_instant
+from mqctl.errors import ExitCode, UsageError
+from mqctl.model.body_form import BodyForm
+from mqctl.render.messages_view import message_document
+from mqctl.snapshot.live_messages import KeyQuery, by_key, by_unique_key
+
+EXAMPLES = (
+    "mqctl message find -t orders --key order-4711",
+    "mqctl message find -t orders --key order-4711 --since -2h -o json",
+    "mqctl message find -t orders --unique-key C0000202000018B4AAC27C6D0A4A0001",
+)
+
+
+def command(
+    topic: OneTopicOption,
+    key: Annotated[str | None, typer.Option("--key", help="One of the message's KEYS.")] = None,
+    unique_key: Annotated[str | None, typer.Option("--unique-key", help="The producer's unique id.")] = None,
+    since: Annotated[str | None, typer.Option("--since", metavar="TIME", help="Stored at or after this time.")] = None,
+    until: Annotated[str | None, typer.Option("--until", metavar="TIME", help="Stored before this time.")] = None,
+    count: Annotated[int, typer.Option("--count", min=1, max=64, help="How many at most; brokers give 64.")] = 64,
+    body: BodyOption = BodyForm.TEXT,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """Find messages by key through the brokers' index files, oldest first. Nothing found is an empty list."""
+    if (key is None) == (unique_key is None):
+        raise UsageError("say which messages", remedy="use one of --key and --unique-key")
+    now = datetime.now().astimezone()
+    query = KeyQuery(
+        topic=topic,
+        key=key or unique_key or "",
+        begin_ms=parse_instant(since, now).epoch_ms if since else 0,
+        end_ms=parse_instant(until, now).epoch_ms if until else 1 << 62,
+        count=count,
+    )
+    chosen = connection(namesrv, profile, timeout)
+    with chosen.open() as cluster:
+        asking = asking_of(cluster, chosen)
+        found, errors = by_key(asking, query) if key is not None else by_unique_key(asking, query)
+    emit(message_document(found, body, schema="message.list/1"), output)
+    for error in errors:
+        tell(f"mqctl: {error}")
+    return ExitCode.UNREACHABLE if errors else ExitCode.OK

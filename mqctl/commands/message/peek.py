@@ -1,0 +1,79 @@
+"""`mqctl message peek`: look at messages of queues without consuming them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.emit import Output, emit, tell
+from mqctl.cli.live_brokers import asking_of
+from mqctl.cli.options import BodyOption, NoColorOption, OneTopicOption, OutputOption
+from mqctl.errors import ExitCode, NotFoundError, UsageError
+from mqctl.model.body_form import BodyForm
+from mqctl.model.queue import MessageQueue
+from mqctl.render.messages_view import message_document
+from mqctl.snapshot.live_asking import Asking
+from mqctl.snapshot.live_messages import at_time, bounds, peek, queue_addresses
+
+EXAMPLES = (
+    "mqctl message peek -t orders",
+    "mqctl message peek -t orders --since -10m --count 5 --tags 'paid || refunded'",
+    "mqctl message peek -t %DLQ%order-service --from-start --body json -o json",
+    "mqctl message peek -t orders --broker broker-a -q 2 --offset 4711 --count 1",
+)
+
+
+def command(
+    topic: OneTopicOption,
+    broker: Annotated[str | None, typer.Option("--broker", metavar="NAME", help="Only this broker's queues.")] = None,
+    queue: Annotated[int | None, typer.Option("-q", "--queue", min=0, help="Only queues with this id.")] = None,
+    offset: Annotated[int | None, typer.Option("--offset", min=0, help="Begin at this queue offset.")] = None,
+    since: Annotated[str | None, typer.Option("--since", metavar="TIME", help="Begin at this store time.")] = None,
+    from_start: Annotated[bool, typer.Option("--from-start", help="Begin at the oldest message.")] = False,
+    tags: Annotated[str, typer.Option("--tags", metavar="EXPRESSION", help="Only these tags, `a || b`.")] = "*",
+    count: Annotated[int, typer.Option("--count", min=1, help="How many messages of each queue.")] = 3,
+    body: BodyOption = BodyForm.TEXT,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """Look at messages of queues, the newest of each unless told otherwise. No offset is committed, no group joined."""
+    if sum([offset is not None, since is not None, from_start]) > 1:
+        raise UsageError("--offset, --since and --from-start contradict each other", remedy="use one of them")
+    chosen = connection(namesrv, profile, timeout)
+    with chosen.open() as cluster:
+        asking = asking_of(cluster, chosen)
+        queues = {
+            item: address
+            for item, address in queue_addresses(asking, topic).items()
+            if broker in (None, item.broker_name) and queue in (None, item.queue_id)
+        }
+        if not queues:
+            raise NotFoundError(f"{topic} has no such queue", remedy=f"mqctl topic route -t {topic}")
+        starts = _starts(asking, queues, offset, since, newest=0 if from_start else count)
+        found, errors = peek(asking, queues, starts, count, tags)
+    found.sort(key=lambda item: (item.message.store_time_ms, item.message.physical_offset))
+    emit(message_document(found, body, schema="message.list/1"), output)
+    lost = dict.fromkeys(queues.keys() - starts.keys(), "its bounds could not be asked")
+    for item, why in sorted({**lost, **{key: str(error) for key, error in errors.items()}}.items()):
+        tell(f"mqctl: queue {item.queue_id} of {item.broker_name} not read: {why}")
+    return ExitCode.UNREACHABLE if lost or errors else ExitCode.OK
+
+
+def _starts(
+    asking: Asking, queues: dict[MessageQueue, str], offset: int | None, since: str | None, *, newest: int
+) -> dict[MessageQueue, int]:
+    """Returns where to begin; `newest` counts back from the end, 0 means the start."""
+    if offset is not None:
+        return dict.fromkeys(queues, offset)
+    if since is not None:
+        from mqctl.cli.times import parse_instant
+
+        return at_time(asking, queues, parse_instant(since, datetime.now().astimezone()).epoch_ms)
+    ends = bounds(asking, queues)
+    return {queue: max(low, high - newest) if newest else low for queue, (low, high) in ends.items()}

@@ -1,0 +1,85 @@
+"""`mqctl message send`: send a message, to try things."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.options import NoColorOption, OneTopicOption, OutputOption
+from mqctl.errors import UsageError
+from mqctl.render.sent import SentMessage, sent_document
+
+EXAMPLES = (
+    "mqctl message send -t orders --body 'hello'",
+    "mqctl message send -t orders --tag paid --key order-4711 --property region=eu --body-file order.json",
+    "echo hello | mqctl message send -t orders --body-file -",
+)
+
+
+def command(
+    topic: OneTopicOption,
+    body: Annotated[str | None, typer.Option("--body", metavar="TEXT", help="The body, as text.")] = None,
+    body_file: Annotated[
+        str | None, typer.Option("--body-file", metavar="FILE", help="The body from a file; - reads standard input.")
+    ] = None,
+    tag: Annotated[str | None, typer.Option("--tag", help="Its tag.")] = None,
+    key: Annotated[list[str] | None, typer.Option("--key", help="A key; may be repeated.")] = None,
+    properties: Annotated[
+        list[str] | None, typer.Option("--property", metavar="NAME=VALUE", help="A property; may be repeated.")
+    ] = None,
+    delay_level: Annotated[
+        int | None, typer.Option("--delay-level", metavar="LEVEL", min=1, help="Deliver later, by delay level.")
+    ] = None,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> None:
+    """Send one message as a producer would, and show where it went."""
+    if (body is None) == (body_file is None):
+        raise UsageError("the message needs one body", remedy="use one of --body and --body-file")
+    content = body.encode() if body is not None else _read(body_file or "-")
+    extra = dict(_pair(item) for item in properties or ())
+    from mqctl.client.instance import ClientSettings
+    from mqctl.client.link import LinkSettings
+    from mqctl.client.outgoing import OutgoingMessage
+    from mqctl.client.producer import Producer
+
+    chosen = connection(namesrv, profile, timeout)
+    message = OutgoingMessage(
+        topic=topic,
+        body=content,
+        tags=tag,
+        keys=tuple(key or ()),
+        properties=extra,
+        delay_level=delay_level or 0,
+    )
+    settings = ClientSettings(name_servers=chosen.namesrv, links=LinkSettings(credentials=chosen.credentials))
+    with Producer("MQCTL_PRODUCER", settings) as producer:
+        result = producer.send(message, timeout_ms=chosen.timeout_ms)
+    row = SentMessage(
+        status=result.status.name,
+        message_id=result.message_id,
+        offset_message_id=result.offset_id,
+        broker_name=result.queue.broker_name,
+        queue_id=result.queue.queue_id,
+        queue_offset=result.queue_offset,
+    )
+    emit(sent_document(row), output)
+
+
+def _read(name: str) -> bytes:
+    return sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, found, value = text.partition("=")
+    if not found or not name:
+        raise UsageError(f"cannot read --property {text!r}", remedy="write NAME=VALUE")
+    return name, value

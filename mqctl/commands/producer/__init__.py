@@ -1,0 +1,1 @@
+"""Producers of a live cluster."""

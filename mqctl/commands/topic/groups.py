@@ -1,0 +1,30 @@
+"""`mqctl topic groups`: who consumes a topic."""
+
+from __future__ import annotations
+
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.live_brokers import asking_of, tell_broker_gaps
+from mqctl.cli.live_topics import topic_groups, topic_holders
+from mqctl.cli.options import NoColorOption, OneTopicOption, OutputOption
+from mqctl.render.topics import groups_document
+
+EXAMPLES = ("mqctl topic groups -t orders", "mqctl topic groups -t orders -o json | jq -r '.groups[].group'")
+
+
+def command(
+    topic: OneTopicOption,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """List the consumer groups that subscribe a topic or have offsets on it."""
+    chosen = connection(namesrv, profile, timeout)
+    with chosen.open() as cluster:
+        asking = asking_of(cluster, chosen)
+        holders = topic_holders(asking, topic)
+        groups = topic_groups(asking, holders, topic)
+    emit(groups_document(topic, groups), output)
+    return tell_broker_gaps(holders)

@@ -1,0 +1,47 @@
+"""`mqctl topic list`: every topic."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.live_brokers import asking_of, open_brokers, tell_broker_gaps
+from mqctl.cli.options import AllOption, NoColorOption, OutputOption
+from mqctl.model.config import TopicConfig
+from mqctl.render.topics import list_document, topic_row
+from mqctl.snapshot.live_brokers import ask_topics, masters_of
+
+EXAMPLES = (
+    "mqctl topic list",
+    "mqctl topic list --retries",
+    "mqctl topic list --all -o json | jq .topics",
+)
+
+
+def command(
+    retries: Annotated[bool, typer.Option("--retries", help="Retry and dead-letter topics too.")] = False,
+    system: AllOption = False,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """List every topic with its brokers, queues and permission. System topics are hidden unless --all."""
+    chosen = connection(namesrv, profile, timeout)
+    with chosen.open() as cluster:
+        asking = asking_of(cluster, chosen)
+        brokers = masters_of(open_brokers(asking))
+        ask_topics(asking, brokers)
+    topics: dict[str, dict[str, TopicConfig]] = {}
+    for broker in brokers:
+        for name, config in broker.topics.items():
+            topics.setdefault(name, {})[broker.name] = config
+    reserved = frozenset().union(*(broker.reserved for broker in brokers)) if brokers else frozenset()
+    rows = [topic_row(name, configs, reserved) for name, configs in sorted(topics.items())]
+    shown = {"normal"} | ({"retry", "dead-letter"} if retries or system else set()) | ({"system"} if system else set())
+    emit(list_document([row for row in rows if row.kind in shown]), output)
+    return tell_broker_gaps(brokers)

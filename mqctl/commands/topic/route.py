@@ -1,0 +1,47 @@
+"""`mqctl topic route`: where a topic lives, as each name server tells it."""
+
+from __future__ import annotations
+
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.live_brokers import asking_of, tell_gaps
+from mqctl.cli.options import NoColorOption, OneTopicOption, OutputOption
+from mqctl.errors import NotFoundError, UnreachableError
+from mqctl.render.topics import route_document
+from mqctl.snapshot.live_gatherer import ask_routes
+
+EXAMPLES = ("mqctl topic route -t orders", "mqctl topic route -t orders -o json | jq -r '.brokers[].master'")
+
+
+def command(
+    topic: OneTopicOption,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """Show where a topic lives. Every name server is asked, and those that answer otherwise are named."""
+    chosen = connection(namesrv, profile, timeout)
+    with chosen.open() as cluster:
+        asking = asking_of(cluster, chosen)
+        addresses = cluster.name_servers.addresses(asking.deadline)
+        views, gaps = ask_routes(asking, dict.fromkeys(addresses, ()), [topic])
+    known = {view.address: view.routes[0] for view in views if view.routes}
+    if not known and gaps:
+        raise UnreachableError(
+            f"no name server could be asked for the route of {topic}",
+            reason="; ".join(gap.reason for gap in gaps),
+            remedy="check the addresses of the name servers",
+        )
+    if not known:
+        raise NotFoundError(f"no name server knows a route of {topic}", remedy="mqctl topic list --all")
+    first = next(iter(known.values()))
+    unreachable = {gap.scope for gap in gaps}
+    differing = [
+        view.address
+        for view in views
+        if known.get(view.address) != first and f"{topic} at {view.address}" not in unreachable
+    ]
+    emit(route_document(topic, first, views, differing), output)
+    return tell_gaps(gaps)

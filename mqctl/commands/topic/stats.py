@@ -1,0 +1,30 @@
+"""`mqctl topic stats`: the bounds of a topic's queues."""
+
+from __future__ import annotations
+
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.live_brokers import asking_of, tell_broker_gaps
+from mqctl.cli.live_topics import topic_holders, topic_queues
+from mqctl.cli.options import NoColorOption, OneTopicOption, OutputOption
+from mqctl.render.topics import stats_document
+
+EXAMPLES = ("mqctl topic stats -t orders", "mqctl topic stats -t orders -o csv")
+
+
+def command(
+    topic: OneTopicOption,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """Show each queue of a topic: first and next offset, messages held, time of the last one."""
+    chosen = connection(namesrv, profile, timeout)
+    with chosen.open() as cluster:
+        asking = asking_of(cluster, chosen)
+        holders = topic_holders(asking, topic)
+        queues = topic_queues(asking, holders, topic)
+    emit(stats_document(topic, queues), output)
+    return tell_broker_gaps(holders)

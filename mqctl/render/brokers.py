@@ -1,0 +1,149 @@
+"""Brokers and clusters as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from mqctl.model.runtime import BrokerRuntime, read_runtime
+from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.snapshot.live_brokers import LiveBroker
+
+COLUMNS = (
+    Column("cluster", "cluster"),
+    Column("name", "broker"),
+    Column("broker_id", "id", Kind.COUNT),
+    Column("address", "address"),
+    Column("version", "version", none="?"),
+    Column("put_tps", "in/s", none="?"),
+    Column("get_tps", "out/s", none="?"),
+    Column("put_today_count", "in today", Kind.COUNT, none="?"),
+    Column("get_today_count", "out today", Kind.COUNT, none="?"),
+    Column("disk_used_share", "disk", Kind.SHARE, none="?"),
+    Column("commit_log_bytes", "commit log", Kind.BYTES, none="?"),
+    Column("oldest_message_time_ms", "oldest message", Kind.TIME_MS, wide=True),
+    Column("boot_time_ms", "up since", Kind.TIME_MS, wide=True),
+    Column("problem", "problem"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerRow:
+    """One broker process.
+
+    Attributes:
+        broker_id: 0 is the master.
+        put_tps, get_tps: messages per second over the last 10 s.
+        problem: why it could not be asked.
+    """
+
+    cluster: str
+    name: str
+    broker_id: int
+    address: str
+    version: str | None = None
+    put_tps: float | None = None
+    get_tps: float | None = None
+    put_today_count: int | None = None
+    get_today_count: int | None = None
+    disk_used_share: float | None = None
+    commit_log_bytes: int | None = None
+    oldest_message_time_ms: int | None = None
+    boot_time_ms: int | None = None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerList:
+    """Machine form of `broker list` and `cluster list`."""
+
+    brokers: list[BrokerRow]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerDescription:
+    """Machine form of `broker describe`.
+
+    Attributes:
+        runtime: typed values; `raw` has everything the broker said.
+    """
+
+    broker: BrokerRow
+    runtime: BrokerRuntime
+    raw: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One property of one broker."""
+
+    broker: str
+    address: str
+    key: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingList:
+    """Machine form of `broker config` and `broker stats`."""
+
+    settings: list[Setting]
+
+
+SETTING_COLUMNS = (Column("broker", "broker"), Column("key", "key"), Column("value", "value"))
+
+
+def broker_row(broker: LiveBroker) -> BrokerRow:
+    """Builds a broker's row; without runtime information only its names are known, and why."""
+    address = broker.address
+    runtime = read_runtime(broker.runtime)
+    return BrokerRow(
+        cluster=address.cluster,
+        name=address.broker_name,
+        broker_id=address.broker_id,
+        address=address.address,
+        version=runtime.version,
+        put_tps=_rounded(runtime.put_tps.newest),
+        get_tps=_rounded(runtime.get_tps.newest),
+        put_today_count=runtime.put_today_count,
+        get_today_count=runtime.get_today_count,
+        disk_used_share=runtime.disk_used_share,
+        commit_log_bytes=runtime.commit_log_bytes,
+        oldest_message_time_ms=runtime.oldest_message_time_ms,
+        boot_time_ms=runtime.boot_time_ms,
+        problem=broker.gaps[0].reason if broker.gaps else None,
+    )
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 2)
+
+
+def broker_document(rows: Sequence[BrokerRow]) -> Document:
+    """Builds the document of a list of brokers."""
+    value = BrokerList(brokers=list(rows))
+    return Document(schema="broker.list/1", value=value, records=rows, blocks=[Table(COLUMNS, rows)])
+
+
+def description_document(broker: LiveBroker) -> Document:
+    """Builds the document of one broker: the row, and the waits that matter in words."""
+    row, runtime = broker_row(broker), read_runtime(broker.runtime)
+    pools = [
+        f"{name}: {waiting.count} of {waiting.capacity} waiting, the oldest for {waiting.head_wait_ms} ms"
+        for name, waiting in (("sends", runtime.sends), ("pulls", runtime.pulls))
+        if waiting.count is not None
+    ]
+    behind = runtime.dispatch_behind_bytes
+    pools += [] if behind is None else [f"consume queues: {behind} bytes behind the commit log"]
+    return Document(
+        schema="broker.describe/1",
+        value=BrokerDescription(broker=row, runtime=runtime, raw=dict(broker.runtime)),
+        records=[row],
+        blocks=[Table(COLUMNS, [row]), Paragraphs(pools)],
+    )
+
+
+def setting_document(settings: Sequence[Setting], schema: str) -> Document:
+    """Builds the document of properties."""
+    value = SettingList(settings=list(settings))
+    return Document(schema=schema, value=value, records=settings, blocks=[Table(SETTING_COLUMNS, settings)])

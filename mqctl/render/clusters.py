@@ -1,0 +1,70 @@
+"""Clusters as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mqctl.render.brokers import BrokerRow
+from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+
+COLUMNS = (
+    Column("cluster", "cluster"),
+    Column("broker_names", "brokers"),
+    Column("process_count", "processes", Kind.COUNT),
+    Column("put_tps", "in/s", none="?"),
+    Column("get_tps", "out/s", none="?"),
+    Column("versions", "versions"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterRow:
+    """One cluster; rates are sums over the masters that told them."""
+
+    cluster: str
+    broker_names: str
+    process_count: int
+    put_tps: float | None
+    get_tps: float | None
+    versions: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterList:
+    """Machine form of `cluster list`.
+
+    Attributes:
+        differing: name servers whose brokers are not those of the first.
+    """
+
+    clusters: list[ClusterRow]
+    name_servers: list[str]
+    differing: list[str]
+
+
+def cluster_document(rows: Sequence[BrokerRow], name_servers: Sequence[str], differing: Sequence[str]) -> Document:
+    """Builds the document of `cluster list` from its brokers."""
+    parts: dict[str, list[BrokerRow]] = {}
+    for row in rows:
+        parts.setdefault(row.cluster, []).append(row)
+    clusters = [_cluster(name, members) for name, members in sorted(parts.items())]
+    value = ClusterList(clusters=clusters, name_servers=list(name_servers), differing=list(differing))
+    lines = [f"name servers: {', '.join(name_servers)}"]
+    lines += [f"other brokers are known at: {', '.join(differing)}"] if differing else []
+    blocks: list[Table | Paragraphs] = [Table(COLUMNS, clusters), Paragraphs(lines)]
+    return Document(schema="cluster.list/1", value=value, records=clusters, blocks=blocks)
+
+
+def _cluster(name: str, members: Sequence[BrokerRow]) -> ClusterRow:
+    masters = [row for row in members if row.broker_id == 0]
+    put = [row.put_tps for row in masters if row.put_tps is not None]
+    get = [row.get_tps for row in masters if row.get_tps is not None]
+    return ClusterRow(
+        cluster=name,
+        broker_names=", ".join(sorted({row.name for row in members})),
+        process_count=len(members),
+        put_tps=round(sum(put), 2) if put else None,
+        get_tps=round(sum(get), 2) if get else None,
+        versions=", ".join(sorted({row.version for row in members if row.version})),
+    )

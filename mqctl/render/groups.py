@@ -1,0 +1,289 @@
+"""Consumer groups and producers as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from mqctl.model.config import SubscriptionGroupConfig
+from mqctl.model.member import GroupMembership, ProducerMembership, RunningInfo, Subscription
+from mqctl.protocol.codes import version_text
+from mqctl.render.document import Column, Document, Kind, Table
+
+LIST_COLUMNS = (
+    Column("group", "consumer group"),
+    Column("member_count", "members", Kind.COUNT),
+    Column("message_model", "model"),
+    Column("consume_type", "type"),
+    Column("topics", "subscribes"),
+    Column("brokers", "brokers", wide=True),
+)
+CONFIG_COLUMNS = (
+    Column("broker", "broker"),
+    Column("consume_enable", "consumes", Kind.FLAG),
+    Column("consume_broadcast_enable", "broadcast", Kind.FLAG),
+    Column("retry_max_times", "retries", Kind.COUNT),
+    Column("retry_queue_count", "retry queues", Kind.COUNT),
+    Column("broker_id", "reads from id", Kind.COUNT),
+    Column("which_broker_when_consume_slowly", "when slow", Kind.COUNT),
+)
+MEMBER_COLUMNS = (
+    Column("client_id", "client id"),
+    Column("addresses", "address"),
+    Column("language", "language"),
+    Column("version", "version"),
+    Column("brokers", "known to"),
+    Column("queue_count", "queues", Kind.COUNT, none="?"),
+    Column("cached_count", "cached", Kind.COUNT, none="?"),
+    Column("subscriptions", "subscribes", none="?"),
+    Column("start_time_ms", "started", Kind.TIME_MS, wide=True),
+)
+SUBSCRIPTION_COLUMNS = (
+    Column("broker", "broker"),
+    Column("topic", "topic"),
+    Column("expression_type", "type"),
+    Column("expression", "expression"),
+    Column("version_time_ms", "since", Kind.TIME_MS),
+)
+PRODUCER_COLUMNS = (
+    Column("group", "producer group"),
+    Column("client_id", "client id"),
+    Column("addresses", "address"),
+    Column("language", "language"),
+    Column("version", "version"),
+    Column("brokers", "connected to"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupRow:
+    """One consumer group, all brokers together; without members its model is not known."""
+
+    group: str
+    member_count: int
+    message_model: str | None
+    consume_type: str | None
+    topics: str
+    brokers: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupList:
+    """Machine form of `group list`."""
+
+    groups: list[GroupRow]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupOnBroker:
+    """A group's settings on one broker."""
+
+    broker: str
+    consume_enable: bool
+    consume_broadcast_enable: bool
+    retry_max_times: int
+    retry_queue_count: int
+    broker_id: int
+    which_broker_when_consume_slowly: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupSettings:
+    """Machine form of `group config`."""
+
+    group: str
+    brokers: list[GroupOnBroker]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberRow:
+    """One instance of a group.
+
+    Attributes:
+        addresses: of its connections; each broker sees another port.
+        queue_count, cached_count: queues it holds and messages in its cache; None when it did not tell.
+        subscriptions: topics with their expression, as the instance itself tells.
+    """
+
+    client_id: str
+    addresses: str
+    language: str | None
+    version: str | None
+    brokers: str
+    queue_count: int | None
+    cached_count: int | None
+    subscriptions: str | None
+    start_time_ms: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubscriptionRow:
+    """What one broker filters a topic by for the whole group."""
+
+    broker: str
+    topic: str
+    expression_type: str
+    expression: str
+    version_time_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupMembers:
+    """Machine form of `group members` and `group describe`."""
+
+    group: str
+    members: list[MemberRow]
+    subscriptions: list[SubscriptionRow]
+    brokers: list[GroupOnBroker]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProducerRow:
+    """One producer."""
+
+    group: str
+    client_id: str
+    addresses: str
+    language: str | None
+    version: str | None
+    brokers: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProducerList:
+    """Machine form of `producer list`."""
+
+    producers: list[ProducerRow]
+
+
+def group_row(group: str, brokers: Iterable[str], memberships: Sequence[GroupMembership]) -> GroupRow:
+    """Builds the row of a group from what brokers say of it."""
+    clients = {client for item in memberships for client in item.client_ids}
+    topics = {entry.topic for item in memberships for entry in item.subscriptions if not entry.topic.startswith("%")}
+    first = memberships[0] if memberships else None
+    return GroupRow(
+        group=group,
+        member_count=len(clients),
+        message_model=first.message_model.value if first and first.message_model else None,
+        consume_type=first.consume_type if first else None,
+        topics=", ".join(sorted(topics)),
+        brokers=", ".join(sorted(brokers)),
+    )
+
+
+def list_document(rows: Sequence[GroupRow]) -> Document:
+    """Builds the document of `group list`."""
+    value = GroupList(groups=list(rows))
+    return Document(schema="group.list/1", value=value, records=rows, blocks=[Table(LIST_COLUMNS, rows)])
+
+
+def config_rows(configs: Mapping[str, SubscriptionGroupConfig]) -> list[GroupOnBroker]:
+    """Builds the rows of a group's settings by broker."""
+    return [
+        GroupOnBroker(
+            broker=broker,
+            consume_enable=config.consume_enable,
+            consume_broadcast_enable=config.consume_broadcast_enable,
+            retry_max_times=config.retry_max_times,
+            retry_queue_count=config.retry_queue_count,
+            broker_id=config.broker_id,
+            which_broker_when_consume_slowly=config.which_broker_when_consume_slowly,
+        )
+        for broker, config in sorted(configs.items())
+    ]
+
+
+def config_document(group: str, rows: Sequence[GroupOnBroker]) -> Document:
+    """Builds the document of `group config`."""
+    value = GroupSettings(group=group, brokers=list(rows))
+    return Document(schema="group.config/1", value=value, records=rows, blocks=[Table(CONFIG_COLUMNS, rows)])
+
+
+def subscription_text(wanted: Subscription) -> str:
+    """Writes a subscription as `topic: tags`."""
+    shown = " || ".join(wanted.tags) if wanted.expression_type == "TAG" and wanted.tags else wanted.expression
+    kind = "" if wanted.expression_type == "TAG" else f"{wanted.expression_type} "
+    return f"{wanted.topic}: {kind}{shown}"
+
+
+def member_rows(memberships: Mapping[str, GroupMembership], running: Sequence[RunningInfo]) -> list[MemberRow]:
+    """Joins what brokers say of the members with what these say of themselves."""
+    told = {info.client_id: info for info in running}
+    known: dict[str, list[tuple[str, str, str | None, int | None]]] = {}
+    for broker, held in sorted(memberships.items()):
+        for member in held.members:
+            entry = (broker, member.address, member.language, member.version)
+            known.setdefault(member.client_id, []).append(entry)
+    return [_member(client, entries, told.get(client)) for client, entries in sorted(known.items())]
+
+
+def _member(
+    client: str, entries: Sequence[tuple[str, str, str | None, int | None]], info: RunningInfo | None
+) -> MemberRow:
+    wanted = [item for item in (info.subscriptions if info else ()) if not item.topic.startswith("%")]
+    held = [queue for queue in (info.queues if info else ()) if not queue.dropped]
+    version = entries[0][3]
+    return MemberRow(
+        client_id=client,
+        addresses=", ".join(dict.fromkeys(address for _, address, _, _ in entries)),
+        language=entries[0][2],
+        version=version_text(version) if version else None,
+        brokers=", ".join(dict.fromkeys(broker for broker, _, _, _ in entries)),
+        queue_count=len(held) if info else None,
+        cached_count=sum(queue.cached_count for queue in held) if info else None,
+        subscriptions="; ".join(map(subscription_text, wanted)) if info else None,
+        start_time_ms=info.start_time_ms if info else None,
+    )
+
+
+def members_document(
+    group: str,
+    memberships: Mapping[str, GroupMembership],
+    running: Sequence[RunningInfo],
+    configs: Sequence[GroupOnBroker] = (),
+) -> Document:
+    """Builds the document of `group members`; with settings, that of `group describe`."""
+    members = member_rows(memberships, running)
+    subscriptions = [
+        SubscriptionRow(
+            broker=broker,
+            topic=item.topic,
+            expression_type=item.expression_type,
+            expression=item.expression,
+            version_time_ms=item.version_ms,
+        )
+        for broker, held in sorted(memberships.items())
+        for item in held.subscriptions
+    ]
+    value = GroupMembers(group=group, members=members, subscriptions=subscriptions, brokers=list(configs))
+    blocks = [
+        Table(MEMBER_COLUMNS, members, empty=f"nobody of {group} is online"),
+        Table(SUBSCRIPTION_COLUMNS, subscriptions, title="What brokers filter by", empty="no subscriptions"),
+    ]
+    if configs:
+        blocks.insert(0, Table(CONFIG_COLUMNS, configs, title=f"Consumer group {group}"))
+    schema = "group.describe/1" if configs else "group.members/1"
+    return Document(schema=schema, value=value, records=members, csv_columns=MEMBER_COLUMNS, blocks=blocks)
+
+
+def producer_document(memberships: Iterable[tuple[str, ProducerMembership]]) -> Document:
+    """Builds the document of `producer list` from the producer groups of each broker."""
+    found: dict[tuple[str, str], list[tuple[str, str, str | None, int | None]]] = {}
+    for broker, held in memberships:
+        for member in held.members:
+            entry = (broker, member.address, member.language, member.version)
+            found.setdefault((held.group, member.client_id), []).append(entry)
+    rows = [
+        ProducerRow(
+            group=group,
+            client_id=client,
+            addresses=", ".join(dict.fromkeys(address for _, address, _, _ in entries)),
+            language=entries[0][2],
+            version=version_text(entries[0][3]) if entries[0][3] else None,
+            brokers=", ".join(dict.fromkeys(broker for broker, _, _, _ in entries)),
+        )
+        for (group, client), entries in sorted(found.items())
+    ]
+    value = ProducerList(producers=rows)
+    table = Table(PRODUCER_COLUMNS, rows, empty="no producer is connected")
+    return Document(schema="producer.list/1", value=value, records=rows, blocks=[table])

@@ -1,0 +1,33 @@
+"""The outcome of a send."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mqctl.render.document import Column, Document, Kind, Table
+
+COLUMNS = (
+    Column("status", "status"),
+    Column("message_id", "unique id"),
+    Column("offset_message_id", "offset id"),
+    Column("broker_name", "broker"),
+    Column("queue_id", "queue", Kind.COUNT),
+    Column("queue_offset", "offset", Kind.COUNT),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentMessage:
+    """Machine form of `message send`."""
+
+    status: str
+    message_id: str
+    offset_message_id: str | None
+    broker_name: str
+    queue_id: int
+    queue_offset: int
+
+
+def sent_document(row: SentMessage) -> Document:
+    """Builds the document of `message send`."""
+    return Document(schema="message.send/1", value=row, records=[row], blocks=[Table(COLUMNS, [row])])

@@ -1,0 +1,291 @@
+"""Topics as tables: all of them, one of them, its route and its queues."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from mqctl.model.config import TopicConfig, perm_text
+from mqctl.model.names import DLQ_PREFIX, RETRY_PREFIX, is_system_topic
+from mqctl.model.queue_state import QueueState
+from mqctl.model.route import BrokerEndpoint, NameServerView, TopicRoute
+from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+
+LIST_COLUMNS = (
+    Column("topic", "topic"),
+    Column("kind", "kind"),
+    Column("brokers", "brokers"),
+    Column("read_queue_count", "read queues", Kind.COUNT),
+    Column("write_queue_count", "write queues", Kind.COUNT),
+    Column("perm", "perm"),
+    Column("order", "ordered", Kind.FLAG, wide=True),
+)
+CONFIG_COLUMNS = (
+    Column("broker", "broker"),
+    Column("read_queue_count", "read queues", Kind.COUNT),
+    Column("write_queue_count", "write queues", Kind.COUNT),
+    Column("perm", "perm"),
+    Column("order", "ordered", Kind.FLAG),
+)
+ROUTE_COLUMNS = (
+    Column("broker", "broker"),
+    Column("cluster", "cluster"),
+    Column("read_queue_count", "read queues", Kind.COUNT),
+    Column("write_queue_count", "write queues", Kind.COUNT),
+    Column("perm", "perm"),
+    Column("master", "master", none="none"),
+    Column("slaves", "slaves"),
+)
+QUEUE_COLUMNS = (
+    Column("broker", "broker"),
+    Column("queue_id", "queue", Kind.COUNT),
+    Column("min_offset", "min offset", Kind.COUNT),
+    Column("max_offset", "max offset", Kind.COUNT),
+    Column("message_count", "messages", Kind.COUNT),
+    Column("last_store_time_ms", "last message", Kind.TIME_MS),
+)
+GROUP_COLUMNS = (Column("group", "consumer group"), Column("brokers", "brokers"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicRow:
+    """One topic, all brokers together; queue counts are sums over the brokers.
+
+    Attributes:
+        kind: `normal`, `retry`, `dead-letter` or `system`.
+        perm: as mqadmin writes it; several where brokers differ.
+    """
+
+    topic: str
+    kind: str
+    brokers: str
+    read_queue_count: int
+    write_queue_count: int
+    perm: str
+    order: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicList:
+    """Machine form of `topic list`."""
+
+    topics: list[TopicRow]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicOnBroker:
+    """A topic's settings on one broker."""
+
+    broker: str
+    read_queue_count: int
+    write_queue_count: int
+    perm: str
+    order: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueRow:
+    """One queue of a topic."""
+
+    broker: str
+    queue_id: int
+    min_offset: int
+    max_offset: int
+    message_count: int
+    last_store_time_ms: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicStats:
+    """Machine form of `topic stats`."""
+
+    topic: str
+    message_count: int
+    queues: list[QueueRow]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupOfTopic:
+    """A consumer group that subscribes a topic or has offsets on it."""
+
+    group: str
+    brokers: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupsOfTopic:
+    """Machine form of `topic groups`."""
+
+    topic: str
+    groups: list[GroupOfTopic]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicDescription:
+    """Machine form of `topic describe`."""
+
+    topic: str
+    kind: str
+    brokers: list[TopicOnBroker]
+    queues: list[QueueRow]
+    groups: list[GroupOfTopic]
+    message_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RouteRow:
+    """The queues of a topic on one broker, with the broker's addresses."""
+
+    broker: str
+    cluster: str
+    read_queue_count: int
+    write_queue_count: int
+    perm: str
+    master: str | None
+    slaves: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """Machine form of `topic route`.
+
+    Attributes:
+        order_conf: fixed queues of an ordered topic.
+        differing: name servers that answer otherwise than the first.
+    """
+
+    topic: str
+    order_conf: str | None
+    brokers: list[RouteRow]
+    name_servers: list[str]
+    differing: list[str]
+
+
+def kind_of(topic: str, reserved: Iterable[str] = ()) -> str:
+    """Tells what a topic is for; brokers and clusters have topics of their own name."""
+    if topic.startswith(RETRY_PREFIX):
+        return "retry"
+    if topic.startswith(DLQ_PREFIX):
+        return "dead-letter"
+    return "system" if topic in reserved or is_system_topic(topic) else "normal"
+
+
+def topic_row(topic: str, configs: dict[str, TopicConfig], reserved: Iterable[str]) -> TopicRow:
+    """Builds the row of a topic from its settings by broker."""
+    return TopicRow(
+        topic=topic,
+        kind=kind_of(topic, reserved),
+        brokers=", ".join(sorted(configs)),
+        read_queue_count=sum(config.read_queue_count for config in configs.values()),
+        write_queue_count=sum(config.write_queue_count for config in configs.values()),
+        perm=", ".join(sorted({perm_text(config.perm) for config in configs.values()})),
+        order=any(config.order for config in configs.values()),
+    )
+
+
+def list_document(rows: Sequence[TopicRow]) -> Document:
+    """Builds the document of `topic list`."""
+    value = TopicList(topics=list(rows))
+    return Document(schema="topic.list/1", value=value, records=rows, blocks=[Table(LIST_COLUMNS, rows)])
+
+
+def queue_rows(queues: Iterable[tuple[str, QueueState]]) -> list[QueueRow]:
+    """Builds the rows of queues, given with their broker's name."""
+    return [
+        QueueRow(
+            broker=broker,
+            queue_id=queue.queue_id,
+            min_offset=queue.min_offset,
+            max_offset=queue.max_offset,
+            message_count=queue.message_count,
+            last_store_time_ms=queue.last_store_time_ms,
+        )
+        for broker, queue in queues
+    ]
+
+
+def stats_document(topic: str, rows: Sequence[QueueRow]) -> Document:
+    """Builds the document of `topic stats`."""
+    total = sum(row.message_count for row in rows)
+    return Document(
+        schema="topic.stats/1",
+        value=TopicStats(topic=topic, message_count=total, queues=list(rows)),
+        records=rows,
+        blocks=[Table(QUEUE_COLUMNS, rows), Paragraphs([f"{total} messages in {len(rows)} queues"])],
+    )
+
+
+def groups_document(topic: str, rows: Sequence[GroupOfTopic]) -> Document:
+    """Builds the document of `topic groups`."""
+    value = GroupsOfTopic(topic=topic, groups=list(rows))
+    table = Table(GROUP_COLUMNS, rows, empty=f"no group subscribes {topic} or has offsets on it")
+    return Document(schema="topic.groups/1", value=value, records=rows, blocks=[table])
+
+
+def describe_document(
+    topic: str, configs: dict[str, TopicConfig], queues: Sequence[QueueRow], groups: Sequence[GroupOfTopic]
+) -> Document:
+    """Builds the document of `topic describe`."""
+    brokers = [
+        TopicOnBroker(
+            broker=name,
+            read_queue_count=config.read_queue_count,
+            write_queue_count=config.write_queue_count,
+            perm=perm_text(config.perm),
+            order=config.order,
+        )
+        for name, config in sorted(configs.items())
+    ]
+    total = sum(row.message_count for row in queues)
+    value = TopicDescription(
+        topic=topic,
+        kind=kind_of(topic),
+        brokers=brokers,
+        queues=list(queues),
+        groups=list(groups),
+        message_count=total,
+    )
+    blocks: list[Table | Paragraphs] = [
+        Paragraphs([f"{topic}: {total} messages in {len(queues)} queues on {len(brokers)} brokers"]),
+        Table(CONFIG_COLUMNS, brokers),
+        Table(QUEUE_COLUMNS, queues),
+        Table(GROUP_COLUMNS, groups, empty="no consumer group"),
+    ]
+    return Document(schema="topic.describe/1", value=value, records=brokers, blocks=blocks)
+
+
+def _slaves(endpoint: BrokerEndpoint | None) -> str:
+    addresses = endpoint.addresses if endpoint else {}
+    return ", ".join(f"{number}: {address}" for number, address in addresses.items() if number)
+
+
+def route_document(
+    topic: str, route: TopicRoute, views: Sequence[NameServerView], differing: Sequence[str]
+) -> Document:
+    """Builds the document of `topic route`."""
+    endpoints = {endpoint.name: endpoint for endpoint in route.endpoints}
+    rows = [
+        RouteRow(
+            broker=item.broker_name,
+            cluster=endpoints[item.broker_name].cluster if item.broker_name in endpoints else "?",
+            read_queue_count=item.read_queue_count,
+            write_queue_count=item.write_queue_count,
+            perm=perm_text(item.perm),
+            master=endpoints[item.broker_name].master if item.broker_name in endpoints else None,
+            slaves=_slaves(endpoints.get(item.broker_name)),
+        )
+        for item in route.queues
+    ]
+    lines = [f"ordered: {route.order_conf}"] if route.order_conf else []
+    lines += [f"another route at: {', '.join(differing)}"] if differing else []
+    value = Route(
+        topic=topic,
+        order_conf=route.order_conf,
+        brokers=rows,
+        name_servers=[view.address for view in views],
+        differing=list(differing),
+    )
+    blocks: list[Table | Paragraphs] = [Table(ROUTE_COLUMNS, rows)]
+    return Document(
+        schema="topic.route/1", value=value, records=rows, blocks=[*blocks, *([Paragraphs(lines)] if lines else [])]
+    )

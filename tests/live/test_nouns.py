@@ -1,0 +1,157 @@
+"""The read commands on a live cluster of each release: their numbers, their documented form, what cannot be asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from docs.schemas import LIVE
+from embedded_broker import Drop, EmbeddedCluster
+from tests.embedded_broker.messages import heartbeat
+from tests.embedded_broker.wire import Peer
+from tests.live.conftest import Run
+
+ASKED: dict[str, tuple[str, ...]] = {
+    "broker.config/1": ("broker", "config"),
+    "broker.describe/1": ("broker", "describe", "broker-a"),
+    "broker.list/1": ("broker", "list"),
+    "broker.stats/1": ("broker", "stats"),
+    "cluster.list/1": ("cluster", "list"),
+    "group.config/1": ("group", "config", "-g", "G"),
+    "group.describe/1": ("group", "describe", "-g", "G"),
+    "group.list/1": ("group", "list"),
+    "group.members/1": ("group", "members", "-g", "G"),
+    "message.list/1": ("message", "peek", "-t", "Pay"),
+    "message.send/1": ("message", "send", "-t", "Pay", "--body", "x"),
+    "producer.list/1": ("producer", "list"),
+    "topic.describe/1": ("topic", "describe", "-t", "Pay"),
+    "topic.groups/1": ("topic", "groups", "-t", "Pay"),
+    "topic.list/1": ("topic", "list"),
+    "topic.route/1": ("topic", "route", "-t", "Pay"),
+    "topic.stats/1": ("topic", "stats", "-t", "Pay"),
+}
+
+
+def test_every_live_form_is_asked_here() -> None:
+    assert ASKED.keys() == LIVE.keys()
+
+
+@pytest.mark.parametrize("schema", sorted(ASKED))
+def test_the_machine_form_is_the_documented_one_and_people_see_a_table(live: Run, schema: str) -> None:
+    outcome = live(*ASKED[schema], "-o", "json")
+    assert outcome.exit_code == 0, outcome.stderr
+    document = outcome.json
+    assert document.pop("schema") == schema
+    msgspec.convert(document, LIVE[schema], strict=True)
+    table = live(*ASKED[schema])
+    assert (table.exit_code, bool(table.stdout.strip())) == (0, True)
+
+
+def json(live: Run, *words: str) -> Any:
+    outcome = live(*words, "-o", "json")
+    assert outcome.exit_code == 0, outcome.stderr
+    return outcome.json
+
+
+def test_brokers_and_clusters(live: Run, cluster: EmbeddedCluster) -> None:
+    rows = {row["name"]: row for row in json(live, "broker", "list")["brokers"]}
+    assert rows.keys() == {"broker-a", "broker-b"}
+    first = rows["broker-a"]
+    assert (first["address"], first["put_today_count"], first["problem"]) == (
+        cluster.broker("broker-a").address,
+        5,
+        None,
+    )
+    described = json(live, "broker", "describe", first["address"])
+    assert described["raw"]["brokerVersionDesc"] == first["version"] == described["runtime"]["version"]
+    (row,) = json(live, "cluster", "list")["clusters"]
+    assert (row["cluster"], row["process_count"]) == ("DefaultCluster", 2)
+    keys = json(live, "broker", "config", "--key", "broker*", "--diff")["settings"]
+    assert {item["key"] for item in keys} == {"brokerName"}
+
+
+def test_topics(live: Run) -> None:
+    (topic,) = json(live, "topic", "list")["topics"]
+    assert (topic["topic"], topic["read_queue_count"], topic["perm"]) == ("Pay", 4, "RW-")
+    kinds = {row["topic"]: row["kind"] for row in json(live, "topic", "list", "--all")["topics"]}
+    assert (kinds["TBW102"], kinds["broker-a"], kinds["DefaultCluster"]) == ("system", "system", "system")
+    stats = json(live, "topic", "stats", "-t", "Pay")
+    assert (stats["message_count"], len(stats["queues"])) == (10, 4)
+    assert json(live, "topic", "groups", "-t", "Pay")["groups"] == [{"group": "G", "brokers": "broker-a, broker-b"}]
+    route = json(live, "topic", "route", "-t", "Pay")
+    assert ([row["broker"] for row in route["brokers"]], route["differing"]) == (["broker-a", "broker-b"], [])
+
+
+def test_groups_and_members(live: Run, cluster: EmbeddedCluster) -> None:
+    assert [row["member_count"] for row in json(live, "group", "list")["groups"]] == [0]
+    with Peer(cluster.broker("broker-a").address) as one:
+        one.version = 61
+        heartbeat(one, "client-1", group="G", subscriptions={"Pay": "A"})
+        (row,) = json(live, "group", "list")["groups"]
+        assert (row["member_count"], row["topics"], row["message_model"]) == (1, "Pay", "CLUSTERING")
+        outcome = live("group", "members", "-g", "G", "-o", "json")
+        assert (outcome.exit_code, "too low" in outcome.stderr) == (69, True)
+        (member,) = outcome.json["members"]
+        assert (member["client_id"], member["queue_count"]) == ("client-1", None)
+        (producer,) = json(live, "producer", "list", "-g", "GP")["producers"]
+        assert producer["client_id"] == "client-1"
+
+
+def test_messages_by_id_key_queue_and_time(live: Run) -> None:
+    sent = json(live, "message", "send", "-t", "Pay", "--tag", "B", "--key", "mine", "--body", '{"n": 1}')
+    assert sent["status"] == "SEND_OK"
+    for words in (
+        ("get", sent["offset_message_id"]),
+        ("get", sent["message_id"], "-t", "Pay"),
+        ("find", "-t", "Pay", "--key", "mine"),
+        ("find", "-t", "Pay", "--unique-key", sent["message_id"]),
+        ("peek", "-t", "Pay", "--tags", "B", "--from-start"),
+    ):
+        (found,) = json(live, "message", *words, "--body", "json")["messages"]
+        assert (found["queue_offset"], found["body"], found["tags"]) == (sent["queue_offset"], {"n": 1}, "B"), words
+    before = json(live, "group", "lag", "-g", "G")["groups"][0]["lag_count"]
+    newest = json(live, "message", "peek", "-t", "Pay", "--broker", "broker-a", "-q", "0", "--count", "2")["messages"]
+    assert len(newest) == 2
+    since = str(newest[-1]["store_time_ms"])
+    late = json(live, "message", "peek", "-t", "Pay", "--since", since, "--count", "99")["messages"]
+    assert late
+    assert all(item["store_time_ms"] >= int(since) for item in late)
+    assert len(json(live, "message", "peek", "-t", "Pay", "--from-start", "--count", "99")["messages"]) == 11
+    assert json(live, "group", "lag", "-g", "G")["groups"][0]["lag_count"] == before
+    assert json(live, "message", "find", "-t", "Pay", "--key", "nothing")["messages"] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("topic", "describe", "-t", "nope"), 66, "no topic nope"),
+        (("topic", "route", "-t", "nope"), 66, "nope"),
+        (("group", "config", "-g", "nope"), 66, "no consumer group nope"),
+        (("broker", "describe", "nope"), 66, "broker-a"),
+        (("message", "get", "zz"), 65, "zz"),
+        (("message", "get", "7F000001000000010000000000000000"), 66, "127.0.0.1:1"),
+        (("message", "find", "-t", "Pay"), 64, "--key"),
+        (("message", "find", "-t", "nope", "--key", "k"), 66, "nope"),
+        (("message", "peek", "-t", "Pay", "--offset", "1", "--from-start"), 64, "contradict"),
+        (("message", "peek", "-t", "Pay", "-q", "77"), 66, "no such queue"),
+        (("message", "send", "-t", "Pay"), 64, "--body"),
+        (("message", "send", "-t", "Pay", "--body", "x", "--property", "novalue"), 64, "NAME=VALUE"),
+        (("message", "send", "-t", "bad name", "--body", "x"), 64, "bad name"),
+    ],
+)
+def test_what_is_not_there_or_makes_no_sense(live: Run, words: tuple[str, ...], code: int, said: str) -> None:
+    outcome = live(*words)
+    assert (outcome.exit_code, said in outcome.stderr) == (code, True), outcome.stderr
+
+
+def test_a_silent_broker_is_listed_with_the_reason(live: Run, cluster: EmbeddedCluster) -> None:
+    cluster.fault(28, Drop(), server="broker-b")
+    outcome = live("broker", "list", "-o", "json", "--timeout", "2s")
+    cluster.clear_faults()
+    rows = {row["name"]: row for row in outcome.json["brokers"]}
+    assert outcome.exit_code == 69
+    assert rows["broker-a"]["problem"] is None
+    assert "GET_BROKER_RUNTIME_INFO" in rows["broker-b"]["problem"]
+    assert rows["broker-b"]["put_tps"] is None
