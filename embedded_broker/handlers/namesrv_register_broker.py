@@ -32,7 +32,7 @@ _WHOLE_BODY_SINCE = 37
 _INFLATED_BYTES = 64 * 1024 * 1024
 
 
-@handles(RegisterBroker, role=NAMESRV)
+@handles(RegisterBroker, role=NAMESRV, support="partial: filter servers and acting masters are not kept")
 def register_broker(server: NameServer, request: RegisterBroker, call: Call) -> RemotingCommand:
     command = call.command
     if request.body_crc32 and zlib.crc32(command.body) & 0x7FFFFFFF != request.body_crc32:
@@ -128,7 +128,7 @@ def query_data_version(server: NameServer, request: QueryDataVersion, call: Call
     return call.answer(reply=QueryDataVersionReply(changed=changed), body=body)
 
 
-@handles(BrokerHeartbeat, role=NAMESRV)
+@handles(BrokerHeartbeat, role=NAMESRV, support="partial: only its time counts, no controller listens")
 def broker_heartbeat(server: NameServer, request: BrokerHeartbeat, call: Call) -> RemotingCommand:
     live = server.routes.live.get(request.broker_addr)
     if live is not None:

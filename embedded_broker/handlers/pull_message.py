@@ -44,7 +44,10 @@ class _Pull:
 
 
 @handles(
-    PullMessage, LitePullMessage, support="partial: SQL92 subscriptions are refused as with enablePropertyFilter=false"
+    PullMessage,
+    LitePullMessage,
+    support="partial: SQL92 subscriptions are refused as with enablePropertyFilter=false; what 5.x proxies say of "
+    "themselves is ignored",
 )
 def pull_message(broker: Broker, request: PullMessage, call: Call) -> RemotingCommand | None:
     try:
