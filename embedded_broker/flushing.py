@@ -82,7 +82,7 @@ class Flusher:
         if self._thread is not None and self._thread.is_alive():
             return
         thorough = self._clock.now_ms() >= self._thorough_due_ms
-        paths = self._disk.take_unsynced("" if thorough else self._log.directory)
+        paths = self._disk.take_unsynced() if thorough else self._log.take_unsynced()
         if not paths and not thorough:
             return
         times = None
@@ -139,7 +139,7 @@ class Flusher:
         waiting, self._waiting = self._waiting, []
         outcome: StorageError | None = None
         try:
-            self._disk.sync(self._log.directory)
+            self._log.sync()
         except StorageError as error:
             outcome = error
             log.error("could not flush the commit log: %s", error)

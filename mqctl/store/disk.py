@@ -249,28 +249,32 @@ class Disk:
             raise _failure(path, error) from error
         return data
 
-    def take_unsynced(self, directory: str = "") -> list[str]:
-        """Returns the files below `directory` that were written since they were synced, for the caller to sync."""
-        taken = [path for path in list(self.unsynced) if path.startswith(directory)]
+    def take_unsynced(self) -> list[str]:
+        """Returns what is to be synced, for the caller to do it; it counts as synced from now on."""
+        taken = list(self.unsynced)
         self.unsynced.difference_update(taken)
         return taken
 
-    def sync(self, directory: str = "") -> None:
-        """Makes durable what was written to the files below `directory`, and that they are there.
+    def sync(self) -> None:
+        """Makes everything durable that was written; raises as `sync_file`."""
+        for path in list(self.unsynced):
+            self.sync_file(path)
+
+    def sync_file(self, path: str) -> None:
+        """Makes durable what was written to one file, or which files are in a directory.
 
         Raises:
-            DiskFullError, StorageError: the operating system could not; the files still count as not synced.
+            DiskFullError, StorageError: the operating system could not; the file still counts as not synced.
         """
-        for path in [path for path in list(self.unsynced) if path.startswith(directory)]:
-            descriptor = self._files.get(path)
-            try:
-                if descriptor is None:
-                    sync_path(path)
-                else:
-                    os.fdatasync(descriptor)
-            except OSError as error:
-                raise _failure(path, error) from error
-            self.unsynced.discard(path)
+        descriptor = self._files.get(path)
+        try:
+            if descriptor is None:
+                sync_path(path)
+            else:
+                os.fdatasync(descriptor)
+        except OSError as error:
+            raise _failure(path, error) from error
+        self.unsynced.discard(path)
 
     def delete(self, path: str) -> None:
         """Deletes a file; one that is gone already is no error.

@@ -167,7 +167,7 @@ class IndexFiles:
         )
         self.files[path] = fresh
         if fresh.count >= self._entries:
-            self._disk.sync(path)
+            self._disk.sync_file(path)
             self.full_ms = fresh.end_ms
         return len(batch)
 

@@ -32,7 +32,7 @@ class CommitLogWriter:
         starts: start offsets of its files, ascending.
     """
 
-    __slots__ = ("_disk", "_limit", "_path", "_start", "directory", "file_bytes", "position", "starts")
+    __slots__ = ("_disk", "_limit", "_path", "_start", "_written", "directory", "file_bytes", "position", "starts")
 
     def __init__(self, directory: str, disk: Disk, *, file_bytes: int = COMMIT_LOG_FILE_BYTES) -> None:
         self.directory = directory
@@ -42,6 +42,7 @@ class CommitLogWriter:
         self._disk = disk
         self._start = self._limit = -1
         self._path = ""
+        self._written: set[str] = set()
 
     def check(self) -> None:
         """Makes sure that the files have the configured size and follow one another.
@@ -90,6 +91,7 @@ class CommitLogWriter:
             return position
         self._enter(start + self.file_bytes)
         self._disk.write(self.path(position), blank(left), position - start)
+        self._written.add(self.path(position))
         self.position = start + self.file_bytes
         return self.position
 
@@ -97,6 +99,7 @@ class CommitLogWriter:
         path = f"{self.directory}/{start:020d}"
         if not self.starts or self.starts[-1] < start:
             self._disk.create(path, self.file_bytes)
+            self._written.add(self.directory)
             self.starts.append(start)
         self._start, self._limit, self._path = start, start + self.file_bytes - BLANK_BYTES, path
 
@@ -113,7 +116,25 @@ class CommitLogWriter:
         except DiskFullError:
             self._wipe(physical_offset, len(record))
             raise
+        self._written.add(self._path)
         self.position = physical_offset + len(record)
+
+    def sync(self) -> None:
+        """Makes every record durable, however many other files of the store wait for that.
+
+        Raises:
+            DiskFullError, StorageError: the operating system could not.
+        """
+        for path in list(self._written):
+            self._disk.sync_file(path)
+            self._written.discard(path)
+
+    def take_unsynced(self) -> list[str]:
+        """Returns the files to sync, for the caller to do it; they count as synced from now on."""
+        taken = list(self._written)
+        self._written.clear()
+        self._disk.unsynced.difference_update(taken)
+        return taken
 
     def _wipe(self, physical_offset: int, size_bytes: int) -> None:
         """Overwrites with zeros what a short write left; the blocks it reached are there already."""

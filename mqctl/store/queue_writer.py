@@ -138,7 +138,7 @@ class ConsumeQueues:
                 self._disk.clear_from(path, position - start)
                 raise
             if position - start + len(piece) == self.file_bytes:
-                self._disk.sync(path)  # recovery looks at the last files only: those before must be whole
+                self._disk.sync_file(path)  # recovery looks at the last files only: those before must be whole
             if queue.first_file == NO_FILE:
                 queue.first_file = start
             del queue.pending[: len(piece)]

@@ -282,10 +282,9 @@ class VolatileDisk(Disk):
         for position, data in pieces:
             self.write(path, data, position)
 
-    def sync(self, directory: str = "") -> None:
-        super().sync(directory)
-        for path in [path for path in self.at_risk if path.startswith(directory)]:
-            del self.at_risk[path]
+    def sync_file(self, path: str) -> None:
+        super().sync_file(path)
+        self.at_risk.pop(path, None)
 
     def fail(self, lost: Callable[[], bool]) -> None:
         """Takes back writes that were not synced, those of which `lost` says so."""
