@@ -14,6 +14,7 @@ from embedded_broker.dispatch import Dispatcher
 from embedded_broker.groups import GroupTable
 from embedded_broker.locks import QueueLocks
 from embedded_broker.offsets import ConsumerOffsets
+from embedded_broker.persistence import ConfigFile
 from embedded_broker.pull_holds import PullHolds
 from embedded_broker.registration import Registration
 from embedded_broker.registry import BROKER, Handler, handlers_of, sends
@@ -21,6 +22,7 @@ from embedded_broker.release import FURTHER_READING, Release
 from embedded_broker.schedule import DelaySchedule
 from embedded_broker.server import Limits, Listener, PortError
 from embedded_broker.settings import BrokerSettings
+from embedded_broker.sql_filters import SqlFilters
 from embedded_broker.stats import Stats
 from embedded_broker.storage import Storage
 from embedded_broker.store_lock import StoreLock
@@ -71,7 +73,8 @@ class Broker:
         self.topics = TopicTable(settings, release, clock, config)
         self.groups = GroupTable(settings, release, clock, config)
         self.offsets = ConsumerOffsets(clock, config)
-        self.clients = Clients(clock, self.notify_members)
+        self.filters = SqlFilters(settings, release, clock, config)
+        self.clients = Clients(clock, self.notify_members, self.filters.unregister)
         self.locks = QueueLocks(clock)
         self.stats = Stats(clock, settings.broker_cluster_name)
         levels = DelayLevelTable.parse(settings.message_delay_level)
@@ -192,7 +195,7 @@ class Broker:
         await self._fast.close()
         await self._main.close()
         self.transactions.stop()
-        for file in (self.topics.file, self.groups.file, self.offsets.file):
+        for file in self._files():
             file.mark()
             file.write()
         self.schedule.stop()
@@ -202,7 +205,7 @@ class Broker:
     async def kill(self) -> None:
         """Ends as on kill -9: nothing is said, flushed or persisted."""
         self._stop_timers()
-        for file in (self.topics.file, self.groups.file, self.offsets.file):
+        for file in self._files():
             file.forget()
         if self.registration is not None:
             await self.registration.stop(abort=True)
@@ -213,8 +216,12 @@ class Broker:
         self.storage.abandon()
         self._lock.release()
 
+    def _files(self) -> tuple[ConfigFile, ...]:
+        return (self.topics.file, self.groups.file, self.offsets.file, self.filters.file)
+
     def _stop_timers(self) -> None:
         self.clients.stop()
+        self.filters.stop()
         self.stats.stop()
         self.pull_holds.stop()
         if self._offset_flush is not None:

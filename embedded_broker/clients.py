@@ -58,6 +58,7 @@ class ConsumerGroup:
 
 
 OnGroupChanged = Callable[[ConsumerGroup], None]
+OnGroupGone = Callable[[str], None]
 
 
 class Clients:
@@ -65,13 +66,15 @@ class Clients:
 
     Args:
         on_group_changed: called when members or topics of a consumer group changed; it notifies the members.
+        on_group_gone: called with the name of a consumer group that lost its last member.
     """
 
-    def __init__(self, clock: Clock, on_group_changed: OnGroupChanged) -> None:
+    def __init__(self, clock: Clock, on_group_changed: OnGroupChanged, on_group_gone: OnGroupGone) -> None:
         self.producers: dict[str, dict[Connection, Client]] = {}
         self.consumers: dict[str, ConsumerGroup] = {}
         self._clock = clock
         self._changed = on_group_changed
+        self._gone = on_group_gone
         self._watched: set[Connection] = set()
         self._scan = Periodic(clock, _SCAN_MS, self._drop_silent, first_ms=_SCAN_MS)
 
@@ -151,6 +154,7 @@ class Clients:
         gone = group.members.pop(connection, None)
         if not group.members:
             del self.consumers[name]
+            self._gone(name)
         elif gone is not None and notify:
             self._changed(group)
 

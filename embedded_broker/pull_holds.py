@@ -18,6 +18,7 @@ _SWEEP_MS = 5_000
 _BUCKET_MS = 50
 
 Wants = Callable[[int], bool]
+WantsEntry = Callable[[Dispatched], bool]
 
 
 class Held:
@@ -26,10 +27,11 @@ class Held:
     Attributes:
         offset: the queue offset it wants next.
         wants: tells by the tags code whether it wants a message; None for all.
+        wants_entry: tells by the message itself; None for all.
         again: evaluates it once more and answers.
     """
 
-    __slots__ = ("again", "bucket", "connection", "key", "offset", "wants")
+    __slots__ = ("again", "bucket", "connection", "key", "offset", "wants", "wants_entry")
 
     def __init__(
         self,
@@ -38,12 +40,15 @@ class Held:
         wants: Wants | None,
         connection: Connection,
         again: Callable[[], None],
+        *,
+        wants_entry: WantsEntry | None = None,
     ) -> None:
         self.key = key
         self.offset = offset
         self.wants = wants
         self.connection = connection
         self.again = again
+        self.wants_entry = wants_entry
         self.bucket = 0
 
 
@@ -83,7 +88,9 @@ class PullHolds:
         woken = [
             held
             for held in waiting
-            if entry.queue_offset >= held.offset and (held.wants is None or held.wants(entry.tags_code))
+            if entry.queue_offset >= held.offset
+            and (held.wants is None or held.wants(entry.tags_code))
+            and (held.wants_entry is None or held.wants_entry(entry))
         ]
         self._wake(woken)
 

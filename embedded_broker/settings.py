@@ -21,6 +21,10 @@ class BrokerSettings:
         broker_permission: bits 4 (read) and 2 (write).
         start_accept_send_request_time_stamp: epoch milliseconds before which sends are refused.
         reject_transaction_message: half messages are refused with code 16.
+        enable_property_filter: SQL92 subscriptions are served; as in a real broker, they are not by default.
+        filter_data_clean_time_span: milliseconds after which a dead subscription is forgotten.
+        expect_consumer_num_use_filter, max_error_rate_of_bloom_filter: number of groups and percent of false hits that
+            the bit maps in `consumerFilter.json` are laid out for; read at the start.
         transaction_time_out: milliseconds that a half message is left alone before its producer is asked.
         transaction_check_interval: milliseconds between rounds of checks; a real 5.x broker has 30,000.
         transaction_op_msg_max_size, transaction_op_batch_interval: characters, and milliseconds, after which gathered
@@ -56,6 +60,10 @@ class BrokerSettings:
     transaction_op_msg_max_size: int = 4_096
     transaction_op_batch_interval: int = 3_000
     enable_property_filter: bool = False
+    filter_support_retry: bool = False
+    filter_data_clean_time_span: int = 24 * 3_600_000
+    expect_consumer_num_use_filter: int = 32
+    max_error_rate_of_bloom_filter: int = 20
     store_reply_message_enable: bool = True
 
     use_server_side_reset_offset: bool = False

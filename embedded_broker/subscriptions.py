@@ -7,8 +7,6 @@ from collections.abc import Callable
 from mqctl.filter.tags import ALL, parse_tags
 from mqctl.protocol.bodies_client import SubscriptionData
 
-TAG = "TAG"
-
 
 def subscription_of(topic: str, expression: str | None) -> SubscriptionData:
     """Builds the subscription of a pull that brings its own expression.
@@ -24,6 +22,6 @@ def subscription_of(topic: str, expression: str | None) -> SubscriptionData:
 
 def wanted_codes(subscription: SubscriptionData) -> Callable[[int], bool] | None:
     """Returns the test of a tags code; None where every message passes."""
-    if subscription.class_filter_mode or subscription.sub_string == ALL:
+    if subscription.sub_string == ALL:
         return None
     return frozenset(subscription.code_set).__contains__

@@ -36,4 +36,6 @@ def _consumer(broker: Broker, data: ConsumerData, client: Client) -> bool:
         notify = group.notify_consumer_ids_changed_enable
         flags = unit_flags(unit=data.unit_mode, retry=True)
         broker.topics.create_with(retry_topic(data.group_name), group.retry_queue_count, sys_flag=flags)
-    return broker.clients.register_consumer(data, client, notify=notify)
+    changed = broker.clients.register_consumer(data, client, notify=notify)
+    broker.filters.register(data.group_name, data.subscription_data_set)
+    return changed

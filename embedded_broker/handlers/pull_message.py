@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from embedded_broker.broker import Broker
 from embedded_broker.offset_moved import note_offset_moved
@@ -11,8 +12,10 @@ from embedded_broker.pull_holds import Held
 from embedded_broker.put import Refusal
 from embedded_broker.registry import Call, handles
 from embedded_broker.sends import missing_group_remark, missing_topic_remark
-from embedded_broker.storage import Read, ReadStatus
-from embedded_broker.subscriptions import TAG, subscription_of, wanted_codes
+from embedded_broker.sql_filters import TAG, WantsRecord, is_retry, matches
+from embedded_broker.storage import Dispatched, Read, ReadStatus
+from embedded_broker.subscriptions import subscription_of, wanted_codes
+from mqctl.filter.sql_tokens import SqlSyntaxError
 from mqctl.filter.tags import TagExpressionError
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.protocol.bodies_client import SubscriptionData
@@ -20,7 +23,7 @@ from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.frame import RemotingCommand
 from mqctl.protocol.requests_client import LitePullMessage, PullMessage, PullMessageReply
 
-_COMMIT, _SUSPEND, _SUBSCRIPTION = 1, 2, 4
+_COMMIT, _SUSPEND, _SUBSCRIPTION, _CLASS_FILTER = 1, 2, 4, 8
 _BROADCASTING = "BROADCASTING"
 _FOUND_BYTES = 256 * 1024
 _CODES = {
@@ -41,13 +44,13 @@ class _Pull:
     topic: TopicConfig
     group: SubscriptionGroupConfig
     wants: Callable[[int], bool] | None
+    wants_record: WantsRecord | None
 
 
 @handles(
     PullMessage,
     LitePullMessage,
-    support="partial: SQL92 subscriptions are refused as with enablePropertyFilter=false; what 5.x proxies say of "
-    "themselves is ignored",
+    support="partial: class filters are refused; what 5.x proxies say of themselves is ignored",
 )
 def pull_message(broker: Broker, request: PullMessage, call: Call) -> RemotingCommand | None:
     try:
@@ -93,10 +96,35 @@ def _checked(broker: Broker, request: PullMessage, call: Call) -> _Pull:
             f"topicConfig.readQueueNums:[{topic.read_queue_count}] consumer:[/{call.connection.peer}]",
         )
     subscription = _subscription(broker, request, group)
+    if subscription.class_filter_mode or request.sys_flag & _CLASS_FILTER:
+        raise Refusal(ResponseCode.SYSTEM_ERROR, "The broker does not support consumer to filter message by class")
     kind = subscription.expression_type or TAG
-    if kind != TAG and not broker.settings.enable_property_filter:
+    if kind == TAG:
+        wants_record = broker.filters.wants_retry(group.name) if is_retry(topic.name) else None
+        return _Pull(request, call, topic, group, wanted_codes(subscription), wants_record)
+    return _Pull(request, call, topic, group, None, _sql(broker, request, kind))
+
+
+def _sql(broker: Broker, request: PullMessage, kind: str) -> WantsRecord:
+    """Returns the test of a message by the SQL92 expression of the pull, or of its group."""
+    filters, data = broker.filters, None
+    if not request.sys_flag & _SUBSCRIPTION:
+        data = filters.get(request.topic, request.consumer_group)
+        if data is None:
+            raise Refusal(
+                ResponseCode.FILTER_DATA_NOT_EXIST,
+                "The broker's consumer filter data is not exist!Your expression may be wrong!",
+            )
+        if data.client_version < request.sub_version:
+            raise Refusal(ResponseCode.FILTER_DATA_NOT_LATEST, "the consumer's consumer filter data not latest")
+    if not broker.settings.enable_property_filter:
         raise Refusal(ResponseCode.SYSTEM_ERROR, f"The broker does not support consumer to filter message by {kind}")
-    return _Pull(request, call, topic, group, wanted_codes(subscription))
+    if data is not None:
+        return data.wants
+    try:
+        return partial(matches, filters.compile(request.subscription or ""))
+    except SqlSyntaxError as error:
+        raise Refusal(ResponseCode.SUBSCRIPTION_PARSE_FAILED, str(error)) from error
 
 
 def _subscription(broker: Broker, request: PullMessage, group: SubscriptionGroupConfig) -> SubscriptionData:
@@ -130,6 +158,7 @@ def _read(broker: Broker, pull: _Pull) -> Read:
         max_count=request.max_msg_nums,
         max_bytes=request.max_msg_bytes or _FOUND_BYTES,
         wants=pull.wants,
+        wants_record=pull.wants_record,
     )
 
 
@@ -160,9 +189,27 @@ def _hold(broker: Broker, pull: _Pull) -> None:
         read = _read(broker, pull)
         pull.call.respond(_answer(broker, pull, read, _code(read, request)))
 
-    held = Held((request.topic, request.queue_id), request.queue_offset, pull.wants, pull.call.connection, again)
+    held = Held(
+        (request.topic, request.queue_id),
+        request.queue_offset,
+        pull.wants,
+        pull.call.connection,
+        again,
+        wants_entry=_entry_test(broker, pull.wants_record),
+    )
     timeout_ms = request.suspend_timeout_millis if settings.long_polling_enable else settings.short_polling_time_mills
     broker.pull_holds.hold(held, timeout_ms)
+
+
+def _entry_test(broker: Broker, wants_record: WantsRecord | None) -> Callable[[Dispatched], bool] | None:
+    if wants_record is None:
+        return None
+
+    def wants(entry: Dispatched) -> bool:
+        record = broker.storage.message_at(entry.physical_offset)
+        return record is not None and wants_record(memoryview(record))
+
+    return wants
 
 
 def _answer(broker: Broker, pull: _Pull, read: Read, code: ResponseCode) -> RemotingCommand:
