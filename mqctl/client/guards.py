@@ -144,8 +144,7 @@ def guarded(
         kept = [message for message, why in zip(messages, reasons, strict=True) if why is None]
         result = listener(kept, context) if kept else Consumed.SUCCESS
         if len(kept) < len(messages) and result in _SUCCESSES:
-            if context.ack_index is not None:
-                context.ack_index = _whole_index(reasons, context.ack_index)
+            context.widen([why is None for why in reasons])
             last = len(messages) if context.ack_index is None else context.ack_index + 1
             for message, why in zip(messages[:last], reasons[:last], strict=True):
                 if why is not None:
@@ -155,14 +154,3 @@ def guarded(
         return result
 
     return listen
-
-
-def _whole_index(reasons: Sequence[DropReason | None], kept_index: int) -> int:
-    """Turns the index among kept messages into one among all of them: up to the next message that was kept."""
-    seen = -1
-    for index, why in enumerate(reasons):
-        if why is None:
-            seen += 1
-            if seen > kept_index:
-                return index - 1
-    return len(reasons) - 1

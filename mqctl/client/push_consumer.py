@@ -104,20 +104,7 @@ class PushConsumer:
         )
         self._service: ConsumeService = self._make_service(key_of)
         self._thresholds: dict[str, Thresholds] = {}
-        self._pulling = Pulling(
-            self.instance,
-            group,
-            self.settings,
-            offsets=self.offsets,
-            service=self._service,
-            rates=self._consuming.rates,
-            mode=mode,
-            subscriptions=self._subscriptions,
-            restored_topic=retry_topic(group),
-            start=self.start_offset,
-            on_moved=self._offset_moved,
-            limits=self._limits,
-        )
+        self._pulling = self._make_pulling()
         self._started_ms = 0
         self._running = False
 
@@ -133,6 +120,22 @@ class PushConsumer:
         if self.mode is ConsumeMode.KEY_ORDERED:
             return KeyOrderedService(self._consuming, key_of)
         return ConcurrentService(self._consuming)
+
+    def _make_pulling(self) -> Pulling:
+        return Pulling(
+            self.instance,
+            self._group,
+            self.settings,
+            offsets=self.offsets,
+            service=self._service,
+            rates=self._consuming.rates,
+            mode=self.mode,
+            subscriptions=self._subscriptions,
+            restored_topic=retry_topic(self._group),
+            start=self.start_offset,
+            on_moved=self._offset_moved,
+            limits=self._limits,
+        )
 
     # Life
 

@@ -100,6 +100,23 @@ class ConsumeContext:
     auto_commit: bool = True
     suspend_ms: int | None = None
 
+    def widen(self, kept: Sequence[bool]) -> None:
+        """Makes an `ack_index` that a listener set for the messages it saw one for the whole batch.
+
+        Args:
+            kept: for each message of the batch, whether the listener saw it; those it did not see before the first
+                failed one count as succeeded.
+        """
+        if self.ack_index is None:
+            return
+        failed = self.ack_index + 1
+        for index, was_seen in enumerate(kept):
+            failed -= was_seen
+            if failed < 0:
+                self.ack_index = index - 1
+                return
+        self.ack_index = len(kept) - 1
+
 
 Listener = Callable[[Sequence[ReceivedMessage], ConsumeContext], Consumed | None]
 """Consumes messages. None, and anything raised, count as a failure."""
