@@ -49,8 +49,9 @@ def update_consumer_offset(broker: Broker, request: UpdateConsumerOffset, call: 
 
 def _refusal(broker: Broker, request: UpdateConsumerOffset, call: Call) -> RemotingCommand | None:
     """5.x looks whether group, topic and queue exist; 4.9 stores whatever comes."""
-    if broker.groups.find(request.consumer_group) is None:
-        return call.answer(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark=f"no group {request.consumer_group}")
+    if broker.groups.get(request.consumer_group) is None:  # a commit creates no group, unlike a pull
+        remark = f"Group {request.consumer_group} not exist!"
+        return call.answer(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark=remark)
     topic = broker.topics.get(request.topic)
     if topic is None:
         return call.answer(ResponseCode.TOPIC_NOT_EXIST, remark=f"no topic {request.topic}")

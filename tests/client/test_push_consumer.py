@@ -13,7 +13,7 @@ from mqctl.allocation.rooms import room_rule
 from mqctl.allocation.strategies import Average, AverageByCircle, ConsistentHash, NearbyRoom, Strategy
 from mqctl.client.answers import AnswerError
 from mqctl.client.broker import consumer_offset
-from mqctl.client.broker_changes import commit_offset
+from mqctl.client.broker_changes import commit_offset, put_group
 from mqctl.client.cluster import Cluster
 from mqctl.client.consumer_settings import ConsumeFrom, MessageModel
 from mqctl.client.instance import ClientSettings
@@ -22,6 +22,7 @@ from mqctl.client.producer import Producer
 from mqctl.client.push_consumer import PushConsumer
 from mqctl.client.received import ConsumeContext, Consumed, Listener, ReceivedMessage
 from mqctl.errors import UnreachableError, UsageError
+from mqctl.model.config import SubscriptionGroupConfig
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.bodies_client import HeartbeatData
 from mqctl.protocol.bodies_cluster import QueueOffsets
@@ -272,6 +273,7 @@ def test_an_offset_that_is_gone_is_corrected(cluster: EmbeddedCluster) -> None:
     create_topic(cluster, "T", queues=1)
     send(cluster, numbered("T", 5))
     with Cluster(cluster.namesrv) as admin:
+        admin.ask(cluster.broker().address, put_group(SubscriptionGroupConfig(name="G")))
         admin.ask(cluster.broker().address, commit_offset("G", "T", 0, 77))
     heard = Heard()
     with push(cluster, heard) as consumer:

@@ -154,6 +154,8 @@ def test_five_looks_before_it_commits() -> None:
     with EmbeddedCluster(version="5.3.3") as cluster, Peer(cluster.broker().address, version=479) as peer:
         peer.call(send("T"), b"x")
         commit = UpdateConsumerOffset(consumer_group="GC", topic="T", queue_id=0, commit_offset=1)
+        assert peer.call(commit).code == ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST
+        peer.call(pull("T", 0))
         assert peer.call(commit).code == 0
         missing = UpdateConsumerOffset(consumer_group="GC", topic="None", queue_id=0, commit_offset=1)
         assert peer.call(missing).code == ResponseCode.TOPIC_NOT_EXIST
