@@ -9,6 +9,7 @@ from pathlib import Path
 
 from embedded_broker.clients import Clients, ConsumerGroup
 from embedded_broker.clock import Clock, Periodic
+from embedded_broker.config_file import write_config
 from embedded_broker.control import Control
 from embedded_broker.dispatch import Dispatcher
 from embedded_broker.groups import GroupTable
@@ -28,11 +29,13 @@ from embedded_broker.storage import Storage
 from embedded_broker.store_lock import StoreLock
 from embedded_broker.topics import TopicTable
 from embedded_broker.transactions import Transactions
+from mqctl.errors import StorageError
 from mqctl.model.delay_level import DelayLevelTable
 from mqctl.protocol.codes import RequestCode
 from mqctl.protocol.fastjson import quoted
 from mqctl.protocol.message_record import pack_host
 from mqctl.protocol.requests_client import NotifyConsumerIdsChanged
+from mqctl.store.config_files import CONSUMER_FILTERS
 
 log = logging.getLogger("embedded_broker")
 
@@ -199,8 +202,17 @@ class Broker:
             file.mark()
             file.write()
         self.schedule.stop()
+        self._write_filters()
         self.storage.close()
         self._lock.release()
+
+    def _write_filters(self) -> None:
+        """Leaves `consumerFilter.json` behind as every broker does; filters that it does not know stay as they are."""
+        if not (self.directory / "config" / CONSUMER_FILTERS).exists():
+            try:
+                write_config(self.directory / "config", CONSUMER_FILTERS, {"filterDataByTopic": {}})
+            except StorageError as error:
+                log.error("%s", error)
 
     async def kill(self) -> None:
         """Ends as on kill -9: nothing is said, flushed or persisted."""

@@ -16,7 +16,7 @@ from embedded_broker.dispatching import RecordDispatcher
 from embedded_broker.storage_settings import SYNC_FLUSH, StoreSettings
 from mqctl.errors import StorageError
 from mqctl.store.checkpoint import Checkpoint, format_checkpoint
-from mqctl.store.disk import Disk, sync_path
+from mqctl.store.disk import Disk, datasync, sync_path
 from mqctl.store.index_writer import IndexFiles
 from mqctl.store.log_writer import CommitLogWriter
 
@@ -157,7 +157,7 @@ class Flusher:
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
             try:
                 os.pwrite(descriptor, format_checkpoint(times), 0)
-                os.fdatasync(descriptor)
+                datasync(descriptor)
             finally:
                 os.close(descriptor)
         except OSError as error:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import errno
 import os
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from mqctl.errors import ConfigurationError, StorageError
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+datasync: Callable[[int], None] = getattr(os, "fdatasync", os.fsync)
+"""Makes a file's data durable; macOS has only the call that takes its times along."""
 OPEN_FILES = 256
 _FEWEST_FILES = 4
 _NEW_DIRECTORIES = 4  # a queue's, its topic's, and what they are entered in
@@ -271,7 +273,7 @@ class Disk:
             if descriptor is None:
                 sync_path(path)
             else:
-                os.fdatasync(descriptor)
+                datasync(descriptor)
         except OSError as error:
             raise _failure(path, error) from error
         self.unsynced.discard(path)

@@ -29,7 +29,7 @@ from mqctl.store.directory import StoreDirectory
 from mqctl.store.disk import Disk
 from mqctl.store.recovery import RecordScan
 from mqctl.store.verify import verify
-from tests.conftest import REPOSITORY, Outcome
+from tests.conftest import REPOSITORY
 from tests.embedded_broker.test_storage import NOW_MS, SMALL, opened, put, put_numbered
 from tests.store.builder import StoreBuilder, message
 
@@ -415,22 +415,3 @@ def test_a_topic_made_anew_keeps_its_new_messages_over_a_kill(tmp_path: Path) ->
     again = opened(tmp_path)
     assert bodies(again) == list(range(100, 106))
     again.close()
-
-
-def test_the_command_line_finds_nothing_wrong(tmp_path: Path, mqctl: Callable[..., Outcome]) -> None:
-    root = tmp_path / "store"
-    clock = VirtualClock(NOW_MS)
-    storage = opened(root, clock)
-    for number in range(400):
-        put_numbered(storage, number)
-        clock.advance(25)
-    storage.close()
-    (root / "config").mkdir()
-    for name in ("topics", "subscriptionGroup", "consumerOffset", "delayOffset", "consumerFilter"):
-        (root / "config" / f"{name}.json").write_text("{}")
-    outcome = mqctl("store", "verify", "--store", root, "-o", "json")
-    assert (outcome.exit_code, outcome.stderr) == (0, "")
-    assert outcome.json["summary"]["record_count"] == 400
-    outcome = mqctl("doctor", "--store", root, "-o", "json")
-    assert [finding["code"] for finding in outcome.json["findings"]] == []
-    assert outcome.exit_code == 0
