@@ -14,7 +14,7 @@ from embedded_broker.dispatching import Dispatched
 from embedded_broker.persistence import ConfigFile
 from embedded_broker.release import Release
 from embedded_broker.storage import MessageRefused, Storage
-from mqctl.errors import MqctlError, StorageError
+from mqctl.errors import ConfigurationError, MqctlError, StorageError
 from mqctl.model.config_file import ConfigFileState
 from mqctl.model.delay_level import DelayLevelTable
 from mqctl.model.java_hash import java_string_hash
@@ -80,7 +80,17 @@ class DelaySchedule:
     # Life
 
     def load(self) -> None:
-        """Reads the offsets, brought within their queues' bounds (as 4.9.2 and later do); the store must be open."""
+        """Reads the offsets, brought within their queues' bounds (as 4.9.2 and later do); the store must be open.
+
+        Raises:
+            ConfigurationError: the level table has an item that is no delay; a real broker does not start, either.
+        """
+        if self.levels.bad_item is not None:
+            raise ConfigurationError(
+                "could not read messageDelayLevel",
+                reason=f"{self.levels.bad_item!r} is no delay",
+                remedy="write numbers with s, m, h or d behind, one blank between them",
+            )
         file = read_config(self._config, DELAY_OFFSETS)
         self.read_from = file.state
         self.offsets.update(delay_offsets(file).offsets)

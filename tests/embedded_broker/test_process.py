@@ -110,6 +110,7 @@ def test_control_over_its_socket() -> None:
         (["--set", "nothing"], 64),
         (["--data-dir", "/dev/null/x"], 74),
         (["--host", "203.0.113.7"], 74),
+        (["--set", "messageDelayLevel=1s  5s"], 78),
     ],
 )
 def test_what_cannot_start_says_why(words: list[str], code: int) -> None:

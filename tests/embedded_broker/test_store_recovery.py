@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from embedded_broker.clock import VirtualClock
 from embedded_broker.storage import Appended, DiskFullError, Storage
 from embedded_broker.storage_settings import ASYNC_FLUSH, SYNC_FLUSH, StoreSettings
-from mqctl.errors import StorageError
+from mqctl.errors import ConfigurationError, StorageError
 from mqctl.model.damage import DamageGrade
 from mqctl.model.java_hash import java_string_hash
 from mqctl.protocol.message_record import decode_message
@@ -129,6 +129,25 @@ def test_tags_codes_that_a_real_broker_kept_beside_its_queues_are_followed(store
     ((_, _, code), *_) = storage.entries("SCHEDULE_TOPIC_XXXX", 1, 0, 10)
     assert storage.plain_code("SCHEDULE_TOPIC_XXXX", 1, code) == 1_795_217_243_555 + 5_000
     storage.close()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(SMALL, mapped_file_size_commit_log=60_000),
+        replace(SMALL, mapped_file_size_consume_queue=60_000),
+        replace(SMALL, max_index_num=60_000),
+    ],
+)
+def test_files_of_another_size_are_refused_and_left_alone(tmp_path: Path, other: StoreSettings) -> None:
+    storage = opened(tmp_path)
+    put_numbered(storage, 0)
+    storage.close()
+    with pytest.raises(ConfigurationError, match="says"):
+        Storage(tmp_path, other, VirtualClock(NOW_MS)).open()
+    again = opened(tmp_path)
+    assert bodies(again) == [0]
+    again.close()
 
 
 def test_the_bytes_are_those_of_the_reference_builder(tmp_path: Path) -> None:
