@@ -173,6 +173,8 @@ class Broker:
             self.topics,
             ha_address=f"{self.settings.broker_ip2}:{self._main.port + 1}",
         )
+        for file in (*self._files(), self.schedule.file):
+            file.create()
         self.schedule.start()
         self.transactions.start()
         await self.registration.register_and_wait()

@@ -35,6 +35,12 @@ class ConfigFile:
         self._dirty = False
         self._timer: Handle | None = None
 
+    def create(self) -> None:
+        """Writes the file if there is none yet: a store without it looks like one that lost it."""
+        if not (self._directory / self._name).exists():
+            self._dirty = True
+            self.write()
+
     def changed(self) -> None:
         """Has the file written, now or soon."""
         self._dirty = True
