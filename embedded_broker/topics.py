@@ -11,6 +11,7 @@ from embedded_broker.clock import Clock
 from embedded_broker.persistence import ConfigFile
 from embedded_broker.release import Release
 from embedded_broker.settings import BrokerSettings
+from mqctl.errors import RefusedError
 from mqctl.model import names
 from mqctl.model.config import PERM_INHERIT, DataVersion, TopicConfig
 from mqctl.model.delay_level import DelayLevelTable
@@ -22,6 +23,9 @@ log = logging.getLogger("embedded_broker")
 _READ_WRITE = 6
 _UNIT, _UNIT_SUB = 1, 2
 _SCHEDULE_QUEUES = 18
+MOST_QUEUES = 65_536
+"""Queues of one topic on one broker; far beyond use, and what a broken request may cost."""
+
 OnChange = Callable[[Iterable[TopicConfig]], None]
 
 
@@ -95,7 +99,14 @@ class TopicTable:
         return self.configs.get(name)
 
     def put(self, config: TopicConfig) -> TopicConfig:
-        """Creates or replaces a topic, persists the table and tells the name servers."""
+        """Creates or replaces a topic, persists the table and tells the name servers.
+
+        Raises:
+            RefusedError: it has more queues than anybody can mean; a real broker would try.
+        """
+        if max(config.read_queue_count, config.write_queue_count) > MOST_QUEUES:
+            asked = f"{config.read_queue_count} queues to read and {config.write_queue_count} to write"
+            raise RefusedError(f"topic {config.name} not created", reason=f"{asked}, at most {MOST_QUEUES} are taken")
         self.configs[config.name] = config
         self._changed([config])
         return config
