@@ -27,6 +27,7 @@ from embedded_broker.sql_filters import SqlFilters
 from embedded_broker.stats import Stats
 from embedded_broker.storage import Storage
 from embedded_broker.store_lock import StoreLock
+from embedded_broker.timers import Timers
 from embedded_broker.topics import TopicTable
 from embedded_broker.transactions import Transactions
 from mqctl.errors import StorageError
@@ -91,6 +92,7 @@ class Broker:
         )
         self.schedule = DelaySchedule(self.storage, levels, clock, release, config)
         self.transactions = Transactions(self)
+        self.timers = Timers(self) if release.five and settings.timer_wheel_enable else None
         self.pull_holds = PullHolds(clock, self.storage.max_offset)
         self.storage.on_dispatch(self.pull_holds.arrived)
         self.send_ext: Mapping[str, str] = {}
@@ -177,6 +179,8 @@ class Broker:
             file.create()
         self.schedule.start()
         self.transactions.start()
+        if self.timers is not None:
+            self.timers.start()
         await self.registration.register_and_wait()
 
     async def _listen(self, host: str, port: int) -> None:
@@ -200,6 +204,8 @@ class Broker:
         await self._fast.close()
         await self._main.close()
         self.transactions.stop()
+        if self.timers is not None:
+            self.timers.stop()
         for file in self._files():
             file.mark()
             file.write()
@@ -226,6 +232,8 @@ class Broker:
         await self._fast.close(abort=True)
         await self._main.close(abort=True)
         self.transactions.abandon()
+        if self.timers is not None:
+            self.timers.abandon()
         self.schedule.abandon()
         self.storage.abandon()
         self._lock.release()

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from mqctl.model.java_hash import java_string_hash
-from mqctl.model.names import SCHEDULE_TOPIC
+from mqctl.model.names import HALF_TOPIC, SCHEDULE_TOPIC, TIMER_TOPIC
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.properties import NAME_VALUE_SEPARATOR as NV
 from mqctl.protocol.properties import PROPERTY_SEPARATOR as SEP
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
 WAIT = "WAIT"
 _TAGS, _WAIT, _CLUSTER, _DELAY = f"TAGS{NV}", f"{WAIT}{NV}", f"CLUSTER{NV}", f"DELAY{NV}"
+_TIMER = "TIMER_DEL"  # begins TIMER_DELAY_SEC, TIMER_DELAY_MS, TIMER_DELIVER_MS
+_TIMER_PROPERTIES = ("TIMER_DELAY_SEC", "TIMER_DELAY_MS", "TIMER_DELIVER_MS")
+_TIMER_UNITS_MS = {"TIMER_DELAY_SEC": 1_000, "TIMER_DELAY_MS": 1}
+_TIMER_OUT_MS = "TIMER_OUT_MS"
 _TRANSACTION_BITS = 0xC
 _COMMITTED = 0x8
 MULTI_TAGS = 0x2
@@ -79,9 +83,10 @@ def property_of(properties: str, name: str) -> str | None:
 
 
 def put(broker: Broker, message: Incoming) -> Appended:
-    """Stores a message, through the schedule topic if it has a delay level.
+    """Stores a message, through the schedule topic if it has a delay level, through the timer topic if it has a time.
 
     Raises:
+        Refusal: a time that is none, too far away, or without a timer wheel (5.x).
         DiskFullError, MessageRefused, StorageError: nothing was stored.
     """
     topic, queue_id, properties = message.topic, message.queue_id, message.properties
@@ -89,10 +94,19 @@ def put(broker: Broker, message: Incoming) -> Appended:
         level = _level(properties)
         if level > 0:
             level = min(level, broker.max_delay_level)
+            if _TIMER in properties and broker.release.five:
+                properties = _without_timers(properties)
             properties = with_properties(
                 properties, {"DELAY": str(level), "REAL_TOPIC": topic, "REAL_QID": str(queue_id)}
             )
             topic, queue_id = SCHEDULE_TOPIC, level - 1
+    if _TIMER in properties and broker.release.five and topic not in (SCHEDULE_TOPIC, HALF_TOPIC, TIMER_TOPIC):
+        out_ms = _timer_ms(broker, properties)
+        if out_ms is not None:
+            properties = with_properties(
+                properties, {_TIMER_OUT_MS: str(out_ms), "REAL_TOPIC": topic, "REAL_QID": str(queue_id)}
+            )
+            topic, queue_id = TIMER_TOPIC, 0
     appended = broker.storage.append(
         topic,
         queue_id,
@@ -109,6 +123,43 @@ def put(broker: Broker, message: Incoming) -> Appended:
     )
     broker.stats.count_put(topic, 1, appended.size_bytes)
     return appended
+
+
+def _without_timers(properties: str) -> str:
+    """A delay level wins over a time; what asked for the time is taken away."""
+    for name in _TIMER_PROPERTIES:
+        properties = without_property(properties, name)
+    return properties
+
+
+def _timer_ms(broker: Broker, properties: str) -> int | None:
+    """Returns the TIMER_OUT_MS of a message that is to wait (`HookUtils.transformTimerMessage` of 5.3.3), else None.
+
+    It is a unit of the wheel before the moment asked for, at most: a slot is emptied when its time has passed.
+    """
+    named = ((name, property_of(properties, name)) for name in _TIMER_PROPERTIES)
+    asked = next(((name, text) for name, text in named if text is not None), None)
+    if asked is None or property_of(properties, _TIMER_OUT_MS) is not None:
+        return None
+    if broker.timers is None:
+        raise Refusal(ResponseCode.SYSTEM_ERROR, "accurate timer message is not enabled, timerWheelEnable is false")
+    name, text = asked
+    now_ms, settings = broker.clock.now_ms(), broker.settings
+    illegal = Refusal(
+        ResponseCode.MESSAGE_ILLEGAL,
+        f"timer message illegal: {name}={text}, the delay is at most {settings.timer_max_delay_sec} s, "
+        "and a message that deletes another must itself be due in the future",
+    )
+    if not text.isascii() or not text.lstrip("-").isdigit():
+        raise illegal
+    deliver_ms = int(text) if name == "TIMER_DELIVER_MS" else now_ms + int(text) * _TIMER_UNITS_MS[name]
+    if deliver_ms <= now_ms:
+        if property_of(properties, "TIMER_DEL_UNIQKEY") is not None:
+            raise illegal
+        return None
+    if deliver_ms - now_ms > settings.timer_max_delay_sec * 1000:
+        raise illegal
+    return (deliver_ms - 1) // settings.timer_precision_ms * settings.timer_precision_ms
 
 
 def put_batch(broker: Broker, messages: Sequence[Incoming]) -> list[Appended]:

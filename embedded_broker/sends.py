@@ -32,8 +32,6 @@ _FORBIDDEN = frozenset(
 MAX_RECONSUME_SINCE = 121
 """Version ordinal (3.4.9) from which a request's own limit of deliveries counts."""
 
-_TIMER_PROPERTIES = ("TIMER_DELAY_SEC", "TIMER_DELAY_MS", "TIMER_DELIVER_MS")
-
 
 def topic_problem(topic: str) -> str | None:
     """Returns why `topic` is no name for a topic (`TopicValidator`), or None."""
@@ -130,12 +128,6 @@ def check_message(broker: Broker, body: bytes, properties: str) -> None:
             ResponseCode.NO_PERMISSION,
             f"the broker[{broker.settings.broker_ip1}] sending transaction message is forbidden",
         )
-    if broker.release.five and "TIMER_DEL" in properties and property_of(properties, "DELAY") in (None, "0"):
-        for name in _TIMER_PROPERTIES:
-            if property_of(properties, name) is not None:
-                raise Refusal(
-                    ResponseCode.SYSTEM_ERROR, "accurate timer message is not enabled, timerWheelEnable is false"
-                )
 
 
 def is_half(properties: str) -> bool:

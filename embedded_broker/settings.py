@@ -25,6 +25,8 @@ class BrokerSettings:
         filter_data_clean_time_span: milliseconds after which a dead subscription is forgotten.
         expect_consumer_num_use_filter, max_error_rate_of_bloom_filter: number of groups and percent of false hits that
             the bit maps in `consumerFilter.json` are laid out for; read at the start.
+        timer_wheel_enable: 5.x takes messages with a time of their own; 4.9 knows none.
+        timer_roll_window_slot: units of `timer_precision_ms` after which a waiting message is hung in anew.
         transaction_time_out: milliseconds that a half message is left alone before its producer is asked.
         transaction_check_interval: milliseconds between rounds of checks; a real 5.x broker has 30,000.
         transaction_op_msg_max_size, transaction_op_batch_interval: characters, and milliseconds, after which gathered
@@ -54,6 +56,11 @@ class BrokerSettings:
     message_delay_level: str = DEFAULT_LEVELS
     start_accept_send_request_time_stamp: int = 0
     reject_transaction_message: bool = False
+    timer_wheel_enable: bool = True
+    timer_precision_ms: int = 1_000
+    timer_max_delay_sec: int = 3 * 86_400
+    timer_roll_window_slot: int = 2 * 86_400
+    mapped_file_size_timer_log: int = 100 * 1024 * 1024
     transaction_time_out: int = 6_000
     transaction_check_max: int = 15
     transaction_check_interval: int = 60_000

@@ -28,7 +28,7 @@ from mqctl.protocol.requests_client import SendBatchMessage, SendMessage, SendMe
 from mqctl.store.disk import DiskFullError
 from mqctl.store.record_writer import MessageRefused
 
-_SUPPORT = "partial: 5.x timers are refused as without a timer wheel"
+_SUPPORT = "partial: 5.x timers work, but no handle to recall them is given"
 
 
 @handles(SendMessage, SendMessageV2, SendBatchMessage, support=_SUPPORT)

@@ -1,0 +1,278 @@
+"""Timer messages of 5.x: delivered at a moment that the message names, to the second.
+
+A timer message waits in `rmq_sys_wheel_timer`; from there it is hung into the wheel, whose slot is emptied when its
+second has passed. What waits longer than the window is rolled: taken out and hung in again. Source: `TimerMessageStore`
+and `HookUtils` of 5.3.3.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Generator
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from embedded_broker.half_copies import copy_of
+from embedded_broker.put import put, with_properties
+from embedded_broker.timer_files import (
+    DEFAULT,
+    DELETE,
+    NO_POSITION,
+    ROLL,
+    SLOTS,
+    TimerCheckpoint,
+    TimerFiles,
+    TimerRecord,
+)
+from mqctl.errors import MqctlError
+from mqctl.model.java_hash import java_string_hash
+from mqctl.model.message import REAL_QID, REAL_TOPIC, Message
+from mqctl.model.names import TIMER_TOPIC
+from mqctl.protocol.message_record import RecordError, decode_message
+from mqctl.store.layouts import TIMER_LOG_RECORD_BYTES
+from mqctl.store.record_writer import MessageRefused, text_of_properties
+
+if TYPE_CHECKING:
+    from embedded_broker.broker import Broker
+    from embedded_broker.clock import Handle
+
+log = logging.getLogger("embedded_broker")
+
+OUT_MS, ENQUEUE_MS, DEQUEUE_MS = "TIMER_OUT_MS", "TIMER_ENQUEUE_MS", "TIMER_DEQUEUE_MS"
+ROLL_TIMES, DELETE_KEY = "TIMER_ROLL_TIMES", "TIMER_DEL_UNIQKEY"
+_SLICE = 64
+_RETRY_MS = 1_000
+_MARGIN = 60
+"""Units that a broker which was down for long leaves out at the end of the wheel's reach."""
+
+
+class Timers:
+    """The timer wheel of one broker.
+
+    Attributes:
+        read_units: the next slot to be emptied, in units of `timerPrecisionMs`.
+        queue_offset: the next message of the timer topic to be hung into the wheel.
+    """
+
+    def __init__(self, broker: Broker) -> None:
+        settings = broker.settings
+        self._broker = broker
+        self._precision_ms = settings.timer_precision_ms
+        self._files = TimerFiles(
+            broker.directory,
+            broker.storage.disk,
+            precision_ms=self._precision_ms,
+            log_file_bytes=settings.mapped_file_size_timer_log,
+        )
+        self.read_units = 0
+        self.queue_offset = 0
+        self._saves = 0
+        self._timer: Handle | None = None
+        self._work: Generator[float] | None = None
+
+    # Life
+
+    def start(self) -> None:
+        """Recovers the wheel and begins to turn it; the store must be open.
+
+        Raises:
+            ConfigurationError, DiskFullError, StorageError: its files cannot be used.
+        """
+        now_units = self._now_units()
+        check = self._files.open()
+        self.read_units = check.read_ms // self._precision_ms or now_units
+        oldest = now_units - SLOTS + _MARGIN
+        if self.read_units < oldest:
+            log.error("the timer wheel stood still for too long: what was due before %d is lost", oldest)
+            self.read_units = oldest
+        self.queue_offset = self._recovered_offset(check)
+        self._saves = check.counter
+        self._turn()
+
+    def _recovered_offset(self, check: TimerCheckpoint) -> int:
+        """Returns the first message of the timer topic that no record of the log stands for."""
+        storage = self._broker.storage
+        low, high = storage.min_offset(TIMER_TOPIC, 0), storage.max_offset(TIMER_TOPIC, 0)
+        offset = min(max(check.queue_offset, low), high)
+        last = self._files.last_record()
+        while last is not None and offset < high:
+            entries = storage.entries(TIMER_TOPIC, 0, offset, _SLICE)
+            if not entries or entries[0][0] > last.physical_offset:
+                break
+            offset += sum(1 for physical, _, _ in entries if physical <= last.physical_offset)
+        return offset
+
+    def stop(self) -> None:
+        """Stops the wheel and notes how far it came."""
+        self.abandon()
+        self._save()
+
+    def abandon(self) -> None:
+        """Stops as kill -9 would."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._work is not None:
+            self._work.close()
+            self._work = None
+
+    def _now_units(self) -> int:
+        return self._broker.clock.now_ms() // self._precision_ms
+
+    # Turning
+
+    def _turn(self) -> None:
+        self._work = self._round()
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Takes a slice of a round and leaves the loop to others before the next."""
+        if self._work is None:
+            return
+        pause_ms = 0.0
+        taken = 0
+        for pause in islice(self._work, _SLICE):
+            taken += 1
+            pause_ms = pause
+            if pause:
+                break
+        if taken == _SLICE or pause_ms:
+            self._timer = self._broker.clock.call_later(pause_ms, self._go_on)
+            return
+        self._work = None
+        self._save()
+        now_ms = self._broker.clock.now_ms()
+        self._timer = self._broker.clock.call_later(self._precision_ms - now_ms % self._precision_ms, self._turn)
+
+    def _save(self) -> None:
+        self._saves += 1
+        now_ms = self._broker.clock.now_ms()
+        read_ms = self.read_units * self._precision_ms
+        offset = self.queue_offset
+        try:
+            self._files.save(
+                TimerCheckpoint(read_ms, self._files.log_pos, offset, offset, timestamp_ms=now_ms, counter=self._saves)
+            )
+        except MqctlError as error:
+            log.error("%s", error)
+
+    def _round(self) -> Generator[float]:
+        """Hangs in what is new and takes out what is due; yields milliseconds to pause."""
+        yield from self._enqueue_all()
+        until = self._now_units()
+        for slot in self._files.used_slots(self.read_units, until):
+            self.read_units = slot.units
+            yield from self._empty(self._files.chain(slot))
+            self.read_units += 1
+        self.read_units = max(self.read_units, until)
+
+    # In
+
+    def _enqueue_all(self) -> Generator[float]:
+        storage = self._broker.storage
+        while entries := storage.entries(TIMER_TOPIC, 0, self.queue_offset, _SLICE):
+            for physical_offset, size, _code in entries:
+                yield from _insistently(partial(self._enqueue, physical_offset, size))
+                self.queue_offset += 1
+                yield 0
+
+    def _enqueue(self, physical_offset: int, size: int) -> None:
+        found = self._message(physical_offset)
+        if found is None:
+            return
+        message, _ = found
+        out_ms = _number(message.properties.get(OUT_MS))
+        if out_ms is None:
+            log.error("timer message at physical offset %d names no time", physical_offset)
+            return
+        now_ms = self._broker.clock.now_ms()
+        write_ms = now_ms // self._precision_ms * self._precision_ms
+        magic = DEFAULT
+        window_ms = self._broker.settings.timer_roll_window_slot * self._precision_ms
+        if out_ms - now_ms >= window_ms:
+            magic |= ROLL
+            out_ms = now_ms + (window_ms // 2 if out_ms - now_ms - window_ms < window_ms // 3 else window_ms)
+        if DELETE_KEY in message.properties:
+            magic |= DELETE
+        units = out_ms // self._precision_ms
+        topic = message.properties.get(REAL_TOPIC, "")
+        record = TimerRecord(
+            TIMER_LOG_RECORD_BYTES,
+            NO_POSITION,
+            magic,
+            write_ms,
+            units * self._precision_ms - write_ms,
+            physical_offset,
+            size,
+            java_string_hash(topic),
+        )
+        if units < self.read_units:
+            self._deliver(record, set())
+        else:
+            self._files.add(record, units)
+
+    # Out
+
+    def _empty(self, records: list[TimerRecord]) -> Generator[float]:
+        """Delivers what hangs in a slot, without what a delete marker of the same slot names."""
+        deleted: set[str] = set()
+        for record in records:
+            if record.magic & DELETE:
+                found = self._message(record.physical_offset)
+                if found is not None:
+                    deleted.add(found[0].properties.get(DELETE_KEY, ""))
+        for record in records:
+            if record.magic & ROLL or not record.magic & DELETE:
+                yield from _insistently(partial(self._deliver, record, deleted))
+                yield 0
+
+    def _deliver(self, record: TimerRecord, deleted: set[str]) -> None:
+        """Stores the message where it is to be read, or back in the timer topic when its time is not there yet."""
+        found = self._message(record.physical_offset)
+        if found is None:
+            log.warning("timer message at physical offset %d is lost", record.physical_offset)
+            return
+        message, properties = found
+        changes = {ENQUEUE_MS: str(record.write_ms), DEQUEUE_MS: str(self._broker.clock.now_ms())}
+        if record.magic & ROLL:
+            rolls = _number(message.properties.get(ROLL_TIMES)) or 0
+            put(self._broker, copy_of(message, with_properties(properties, {**changes, ROLL_TIMES: str(rolls + 1)})))
+            return
+        topic, queue_id = message.properties.get(REAL_TOPIC, ""), _number(message.properties.get(REAL_QID))
+        if record.magic & DELETE or f"{topic}+{message.unique_key}" in deleted:
+            return
+        if not topic or queue_id is None:
+            log.error("timer message at physical offset %d names no queue; it is dropped", record.physical_offset)
+            return
+        copy = copy_of(message, with_properties(properties, changes))
+        copy.topic, copy.queue_id = topic, queue_id
+        put(self._broker, copy)
+
+    def _message(self, physical_offset: int) -> tuple[Message, str] | None:
+        record = self._broker.storage.message_at(physical_offset)
+        if record is None:
+            return None
+        try:
+            return decode_message(record), text_of_properties(record)
+        except RecordError as error:
+            log.warning("timer message at physical offset %d cannot be read: %s", physical_offset, error)
+            return None
+
+
+def _insistently(act: Callable[[], None]) -> Generator[float]:
+    """Does something until the store takes it; yields how long to pause. What fits no record is given up."""
+    while True:
+        try:
+            act()
+        except MessageRefused as error:
+            log.error("timer message dropped: %s", error)
+        except MqctlError as error:
+            log.error("timer message waits: %s", error)
+            yield _RETRY_MS
+            continue
+        return
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isascii() and text.isdigit() else None

@@ -1,0 +1,218 @@
+"""Timer messages of the embedded broker as 5.3.3: when they arrive, what they leave in the files, what kills take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from embedded_broker import EmbeddedCluster
+from embedded_broker.broker import Broker
+from mqctl.model.java_hash import java_string_hash
+from mqctl.model.message import Message
+from mqctl.model.names import TIMER_TOPIC
+from mqctl.protocol.codes import ResponseCode
+from mqctl.protocol.message_record import decode_messages
+from mqctl.store.timer import chain, read_timer_check, timer_log, used_slots
+from tests.embedded_broker.messages import pull, send
+from tests.embedded_broker.wire import Peer
+
+SECOND = 1_000
+DAY = 86_400 * SECOND
+
+
+@pytest.fixture
+def five() -> Iterator[EmbeddedCluster]:
+    with EmbeddedCluster(virtual_time=True, version="5.3.3") as cluster:
+        on_the_second(cluster)
+        yield cluster
+
+
+@pytest.fixture
+def peer(five: EmbeddedCluster) -> Iterator[Peer]:
+    with Peer(five.broker().address) as peer:
+        yield peer
+
+
+def on_the_second(cluster: EmbeddedCluster) -> None:
+    cluster.advance(SECOND - cluster.now_ms() % SECOND)
+
+
+def arrived(peer: Peer, topic: str = "T", offset: int = 0) -> list[Message]:
+    return decode_messages(peer.call(pull(topic, offset)).body)
+
+
+def test_each_way_to_say_when(five: EmbeddedCluster, peer: Peer) -> None:
+    now = five.now_ms()
+    wishes = {"TIMER_DELAY_SEC": "2", "TIMER_DELAY_MS": "3000", "TIMER_DELIVER_MS": str(now + 4_500)}
+    for name, value in wishes.items():
+        answer = peer.call(send("T", properties={name: value, "TAGS": "TagA"}), name.encode())
+        assert (answer.code, answer.ext("queueId")) == (0, "0")
+    waiting = arrived(peer, TIMER_TOPIC)
+    assert [int(message.properties["TIMER_OUT_MS"]) - now for message in waiting] == [1_000, 2_000, 4_000]
+    assert {message.properties["REAL_TOPIC"] for message in waiting} == {"T"}
+    seen = []
+    for _ in range(6):
+        five.advance(SECOND)
+        seen.append([message.body.decode() for message in arrived(peer)])
+    first, second, third = wishes
+    assert seen == [[], [first], [first, second], [first, second], [first, second, third], [first, second, third]]
+    delivered = arrived(peer)[2]
+    assert delivered.tags == "TagA"
+    assert delivered.properties["TIMER_DEQUEUE_MS"] == str(now + 5_000)
+    assert int(delivered.properties["TIMER_ENQUEUE_MS"]) <= now + 1_000
+    assert delivered.properties["TIMER_DELIVER_MS"] == str(now + 4_500)
+
+
+def test_what_is_due_already_goes_straight_through(five: EmbeddedCluster, peer: Peer) -> None:
+    peer.call(send("T", properties={"TIMER_DELIVER_MS": str(five.now_ms() - 1)}), b"late")
+    assert [message.body for message in arrived(peer)] == [b"late"]
+
+
+def test_a_delay_level_wins(five: EmbeddedCluster, peer: Peer) -> None:
+    peer.call(send("T", properties={"DELAY": "1", "TIMER_DELAY_SEC": "3600"}), b"level")
+    five.advance(3 * SECOND)
+    (message,) = arrived(peer)
+    assert "TIMER_DELAY_SEC" not in message.properties
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {"TIMER_DELAY_SEC": "soon"},
+        {"TIMER_DELAY_MS": ""},
+        {"TIMER_DELAY_SEC": str(3 * 86_400 + 1)},
+        {"TIMER_DELIVER_MS": "9" * 30},
+        {"TIMER_DELIVER_MS": "1", "TIMER_DEL_UNIQKEY": "T+K"},
+    ],
+)
+def test_times_that_are_none(peer: Peer, properties: dict[str, str]) -> None:
+    answer = peer.call(send("T", properties=properties), b"x")
+    assert (answer.code, "timer message illegal" in (answer.remark or "")) == (ResponseCode.MESSAGE_ILLEGAL, True)
+
+
+def test_without_a_wheel_they_are_refused_and_4_9_knows_none() -> None:
+    timed = send("T", properties={"TIMER_DELAY_SEC": "5"})
+    with (
+        EmbeddedCluster(version="5.3.3", settings={"timerWheelEnable": "false"}) as cluster,
+        Peer(cluster.broker().address) as peer,
+    ):
+        answer = peer.call(timed, b"x")
+        assert (answer.code, "timerWheelEnable" in (answer.remark or "")) == (ResponseCode.SYSTEM_ERROR, True)
+    with EmbeddedCluster() as cluster, Peer(cluster.broker().address) as peer:
+        assert peer.call(timed, b"x").code == 0
+        assert len(arrived(peer)) == 1
+
+
+def test_a_delete_marker_takes_a_message_of_its_slot_away(five: EmbeddedCluster, peer: Peer) -> None:
+    at = str(five.now_ms() + 5_000)
+    peer.call(send("T", properties={"TIMER_DELIVER_MS": at, "UNIQ_KEY": "K1"}), b"recalled")
+    peer.call(send("T", properties={"TIMER_DELIVER_MS": at, "UNIQ_KEY": "K2"}), b"kept")
+    peer.call(send("T", properties={"TIMER_DELIVER_MS": at, "UNIQ_KEY": "K3", "TIMER_DEL_UNIQKEY": "T+K1"}), b"marker")
+    five.advance(7 * SECOND)
+    assert [message.body for message in arrived(peer)] == [b"kept"]
+
+
+def test_far_messages_are_rolled() -> None:
+    settings = {"timerRollWindowSlot": "30"}
+    with (
+        EmbeddedCluster(virtual_time=True, version="5.3.3", settings=settings) as cluster,
+        Peer(cluster.broker().address) as peer,
+    ):
+        on_the_second(cluster)
+        due_ms = cluster.now_ms() + 100 * SECOND
+        peer.call(send("T", properties={"TIMER_DELIVER_MS": str(due_ms)}), b"far")
+        cluster.advance(99 * SECOND)
+        assert arrived(peer) == []
+        cluster.advance(2 * SECOND)
+        (message,) = arrived(peer)
+        assert int(message.properties["TIMER_ROLL_TIMES"]) >= 2
+        assert 0 <= message.store_time_ms - due_ms <= SECOND
+
+
+def test_the_files_are_a_real_brokers(tmp_path: Path) -> None:
+    with EmbeddedCluster(virtual_time=True, version="5.3.3", data_dir=tmp_path) as cluster:
+        on_the_second(cluster)
+        now = cluster.now_ms()
+        with Peer(cluster.broker().address) as peer:
+            for number in range(3):
+                peer.call(send("TopicDelay", properties={"TIMER_DELAY_SEC": "3600"}), b"%d" % number)
+            waiting = arrived(peer, TIMER_TOPIC)
+            cluster.advance(2 * SECOND)
+        cluster.broker().stop()
+        store = cluster.broker().store
+        check = read_timer_check(store / "config" / "timercheck")
+        assert check is not None
+        assert (check.last_timer_queue_offset, check.last_timer_log_flush_pos) == (3, 3 * 52)
+        assert check.last_read_time_ms == now + 2 * SECOND
+        (slot,) = used_slots(store / "timerwheel").tolist()
+        assert slot == (now // SECOND + 3_599, 0, 104, 3, 0)
+        positions, records = timer_log(store / "timerlog")
+        assert chain(slot[2], positions, records) == [2, 1, 0]
+        assert records["physical_offset"].tolist() == [message.physical_offset for message in waiting]
+        assert set(records["topic_hash"].tolist()) == {java_string_hash("TopicDelay")}
+        assert (records["write_time_ms"] + records["delayed_ms"]).tolist() == [(now // SECOND + 3_599) * SECOND] * 3
+
+
+@pytest.mark.parametrize("end", ["stop", "kill"])
+def test_a_broker_that_was_down_delivers_what_became_due(end: str, tmp_path: Path) -> None:
+    with EmbeddedCluster(virtual_time=True, version="5.3.3", data_dir=tmp_path) as cluster:
+        on_the_second(cluster)
+        with Peer(cluster.broker().address) as peer:
+            for seconds in (2, 30, 600):
+                peer.call(send("T", properties={"TIMER_DELAY_SEC": str(seconds)}), b"%d" % seconds)
+            cluster.advance(5 * SECOND)
+            peer.call(send("T", properties={"TIMER_DELAY_SEC": "31"}), b"not in the wheel yet")
+            assert len(arrived(peer)) == 1
+        cluster.broker().kill() if end == "kill" else cluster.broker().stop()
+        cluster.advance(60 * SECOND)
+        cluster.broker().start()
+        cluster.advance(SECOND)
+        with Peer(cluster.broker().address) as peer:
+            bodies = [message.body for message in arrived(peer)]
+            assert bodies == [b"2", b"30", b"not in the wheel yet"]
+            cluster.advance(600 * SECOND)
+        with Peer(cluster.broker().address) as peer:
+            assert [message.body for message in arrived(peer)] == [*bodies, b"600"]
+
+
+def test_records_go_on_in_the_next_file(tmp_path: Path) -> None:
+    settings = {"mappedFileSizeTimerLog": str(52 * 4 + 16)}
+    with EmbeddedCluster(virtual_time=True, version="5.3.3", data_dir=tmp_path, settings=settings) as cluster:
+        on_the_second(cluster)
+        with Peer(cluster.broker().address) as peer:
+            for number in range(10):
+                peer.call(send("T", properties={"TIMER_DELAY_SEC": "20"}), b"%d" % number)
+            cluster.advance(2 * SECOND)
+        cluster.broker().kill()
+        store = cluster.broker().store
+        assert len(list((store / "timerlog").iterdir())) == 3
+        assert len(timer_log(store / "timerlog")[0]) == 10
+        cluster.broker().start()
+        cluster.advance(20 * SECOND)
+        with Peer(cluster.broker().address) as peer:
+            assert [message.body for message in arrived(peer)] == [b"%d" % number for number in range(10)]
+
+
+def test_a_full_disk_delays_but_loses_nothing(five: EmbeddedCluster, peer: Peer) -> None:
+    peer.call(send("T", properties={"TIMER_DELAY_SEC": "5"}), b"x")
+    five.advance(2 * SECOND)
+    five.broker().limit_disk(0)
+    five.advance(10 * SECOND)
+    assert arrived(peer) == []
+    five.broker().limit_disk(None)
+    five.advance(2 * SECOND)
+    assert [message.body for message in arrived(peer)] == [b"x"]
+
+
+def test_many_at_once_leave_room_for_others(five: EmbeddedCluster, peer: Peer) -> None:
+    at = str(five.now_ms() + 5_000)
+    for number in range(500):
+        peer.call(send("T", properties={"TIMER_DELIVER_MS": at}), b"%d" % number)
+    five.advance(6 * SECOND)
+
+    def end(broker: Broker) -> int:
+        return broker.storage.max_offset("T", 0)
+
+    assert five.broker().on_loop(end) == 500
