@@ -30,9 +30,11 @@ def test_another_finds_it_empty_at_the_same_place(mq_cluster: EmbeddedCluster) -
 def test_the_fixtures_give_an_empty_cluster_to_every_test(tmp_path: Path) -> None:
     (tmp_path / "test_application.py").write_text(_TESTS)
     (tmp_path / "pytest.ini").write_text("[pytest]\nmq_brokers = HT-a HT-b\n")
+    # Where the package is installed, pytest has the plugin by its entry point, and would refuse it a second time.
+    environment = {"PYTHONPATH": str(REPOSITORY), "PATH": "/usr/bin:/bin", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "embedded_broker.pytest_plugin", "--rootdir", str(tmp_path), "."],
-        cwd=tmp_path, env={"PYTHONPATH": str(REPOSITORY), "PATH": "/usr/bin:/bin"},
+        cwd=tmp_path, env=environment,
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
