@@ -34,23 +34,27 @@ def cluster(shared_cluster: EmbeddedCluster) -> EmbeddedCluster:
     return shared_cluster
 
 
+def put_topic(address: str, topic: str, queues: int) -> None:
+    with Peer(address) as peer:
+        answer = peer.call(
+            CreateTopic(
+                topic=topic,
+                default_topic="TBW102",
+                read_queue_nums=queues,
+                write_queue_nums=queues,
+                perm=6,
+                topic_filter_type="SINGLE_TAG",
+                topic_sys_flag=0,
+                order=False,
+            )
+        )
+    assert answer.code == 0, answer.remark
+
+
 @pytest.fixture
 def create_topic(cluster: EmbeddedCluster) -> MakeTopic:
     def create(topic: str, queues: int) -> None:
-        with Peer(cluster.broker().address) as peer:
-            answer = peer.call(
-                CreateTopic(
-                    topic=topic,
-                    default_topic="TBW102",
-                    read_queue_nums=queues,
-                    write_queue_nums=queues,
-                    perm=6,
-                    topic_filter_type="SINGLE_TAG",
-                    topic_sys_flag=0,
-                    order=False,
-                )
-            )
-        assert answer.code == 0, answer.remark
+        put_topic(cluster.broker().address, topic, queues)
 
     return create
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+from pathlib import Path
+from time import monotonic
 
 import pytest
 
@@ -12,10 +14,12 @@ from mqctl.protocol.codes import RequestCode as Code
 from mqctl.protocol.requests_client import QueryConsumerOffset
 from tests.embedded_broker.wire import Peer
 from tests.interop.clients import Client, Event
-from tests.interop.conftest import MakeTopic, StartClient
+from tests.interop.conftest import MakeTopic, StartClient, put_topic
+from tests.interop.node_client import node_command
 
 pytestmark = pytest.mark.xdist_group("interop-node")
 
+_SECONDS = 60
 _QUEUES = [f"broker-a/{number}" for number in range(4)]
 
 
@@ -142,3 +146,20 @@ def test_a_delayed_message_arrives_after_its_level(create_topic: MakeTopic, star
     _send(producer, "TopicDelay", ["late"], delay_level=1)
     _send(producer, "TopicDelay", ["prompt"])
     assert [message["body"] for message in consumer.messages(2)] == ["prompt", "late"]
+
+
+def test_it_follows_the_address_service_of_its_room(tmp_path: Path) -> None:
+    """Two rooms that know nothing of each other: the address service of one sends its clients to the other."""
+    with EmbeddedCluster(rooms=("HT", "CP"), isolated_rooms=True) as cluster:
+        for broker in cluster.brokers.values():
+            put_topic(broker.address, "TopicRooms", 2)
+        settings = {"role": "producer", "nsaddr": cluster.nsaddr_url("HT"), "group": "GP", "topic": "TopicRooms"}
+        with Client("moving", node_command(), settings, tmp_path) as producer:
+            producer.wait("ready")
+            assert {event["broker"] for event in _send(producer, "TopicRooms", ["a", "b"])} == {"HT-broker-a"}
+            cluster.switch_room("HT", to="CP")
+            cluster.stop_name_server("namesrv-HT")  # this client asks for addresses when a name server leaves it
+            deadline = monotonic() + _SECONDS
+            while producer.ask("send", topic="TopicRooms", body="c").get("broker") != "CP-broker-a":
+                assert monotonic() < deadline, producer.events[-3:]
+            producer.stop()

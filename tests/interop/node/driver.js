@@ -1,7 +1,7 @@
 'use strict';
 
 // One ali-ons client, driven by lines of JSON on standard input and reporting by lines of JSON on standard output.
-// argv[2]: { role: "producer" | "consumer", namesrv, group, topic, expression }
+// argv[2]: { role: "producer" | "consumer", namesrv or nsaddr (a URL), group, topic, expression }
 // in:  { do: "send", topic, tags, keys, body, delay_level, sharding_key } | { do: "stop" }
 // out: { event: "ready" | "sent" | "failed" | "assigned" | "message" | "no_offset" | "stopped" | "error", ... }
 
@@ -11,6 +11,7 @@ const httpclient = require('urllib');
 
 // This client answers no requests of the broker: it learns of changes of its group by asking, every so often.
 const REBALANCE_MS = 200;
+const ROUTES_MS = 500;
 // A group without an offset is reported by this client as an error, and then started where it should be.
 const NO_OFFSET_YET = 'maybe this group consumer boot first';
 
@@ -20,7 +21,9 @@ const settings = JSON.parse(process.argv[2]);
 const options = {
   httpclient,
   logger: quiet,
-  nameSrv: settings.namesrv.split(';'),
+  nameSrv: settings.namesrv && settings.namesrv.split(';'),
+  onsAddr: settings.nsaddr,
+  pollNameServerInteval: ROUTES_MS,
   clientIP: '127.0.0.1',
   rebalanceInterval: REBALANCE_MS,
 };
