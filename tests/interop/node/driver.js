@@ -3,7 +3,7 @@
 // One ali-ons client, driven by lines of JSON on standard input and reporting by lines of JSON on standard output.
 // argv[2]: { role: "producer" | "consumer", namesrv or nsaddr (a URL), group, topic, expression }
 // in:  { do: "send", topic, tags, keys, body, delay_level, sharding_key } | { do: "stop" }
-// out: { event: "ready" | "sent" | "failed" | "assigned" | "message" | "no_offset" | "stopped" | "error", ... }
+// out: { event: "ready" | "sent" | "failed" | "assigned" | "message" | "no_offset" | "complaint" | "stopped" | "error", ... }
 
 const readline = require('readline');
 const { Consumer, Producer, Message } = require('ali-ons');
@@ -37,7 +37,8 @@ function startConsumer() {
   consumer.on('error', error => {
     // It closes its sockets under its own requests.
     if (stopping) return;
-    report(error.message.includes(NO_OFFSET_YET) ? 'no_offset' : 'error', { reason: error.message });
+    if (error.message.includes(NO_OFFSET_YET)) report('no_offset', { reason: error.message });
+    else report(settings.lenient ? 'complaint' : 'error', { reason: error.message });
   });
   const queues = () => {
     const mine = [];
