@@ -10,10 +10,16 @@ from typing import Protocol
 import pytest
 
 from embedded_broker import EmbeddedCluster
-from mqctl.protocol.bodies_cluster import ClusterInfo
+from mqctl.protocol.bodies_cluster import ClusterInfo, SubscriptionGroupTable, TopicConfigTable
 from mqctl.protocol.codes import V5_0_0
-from mqctl.protocol.requests_admin import CreateTopic
-from mqctl.protocol.requests_namesrv import GetBrokerClusterInfo
+from mqctl.protocol.requests_admin import (
+    CreateTopic,
+    DeleteSubscriptionGroup,
+    DeleteTopic,
+    GetAllSubscriptionGroupConfig,
+    GetAllTopicConfig,
+)
+from mqctl.protocol.requests_namesrv import DeleteTopicFromNamesrv, GetBrokerClusterInfo
 from tests.embedded_broker.wire import Peer
 
 _REAL = os.environ.get("MQCTL_TEST_NAMESRV", "")
@@ -46,10 +52,26 @@ def look_around(namesrv: str) -> Site:
     return Site(namesrv, data.cluster, data.broker_name, data.broker_addrs[0], answer.version >= V5_0_0)
 
 
+def clear_up(site: Site) -> None:
+    """Removes the topics and groups of this run."""
+    with Peer(site.broker, version=site.version) as broker, Peer(site.namesrv, version=site.version) as namesrv:
+        for name in TopicConfigTable.from_bytes(broker.call(GetAllTopicConfig()).body).topic_config_table:
+            if str(_RUN) in name:
+                assert broker.call(DeleteTopic(topic=name)).code == 0
+                assert namesrv.call(DeleteTopicFromNamesrv(topic=name)).code == 0
+        answer = broker.call(GetAllSubscriptionGroupConfig())
+        for name in SubscriptionGroupTable.from_bytes(answer.body).subscription_group_table:
+            if str(_RUN) in name:
+                deleted = DeleteSubscriptionGroup(group_name=name, remove_offset=True, clean_offset=True)
+                assert broker.call(deleted).code == 0
+
+
 @pytest.fixture(scope="session", params=["4.9.8", "5.3.3", *(["real"] if _REAL else [])])
 def site(request: pytest.FixtureRequest) -> Iterator[Site]:
     if request.param == "real":
-        yield look_around(_REAL)
+        real = look_around(_REAL)
+        yield real
+        clear_up(real)
         return
     with EmbeddedCluster(version=request.param) as cluster:
         yield look_around(cluster.namesrv)
