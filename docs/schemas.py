@@ -5,6 +5,7 @@ from __future__ import annotations
 from mqctl.commands.rules.explain import RuleExplained
 from mqctl.commands.rules.list import RuleList
 from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.render.allocation import AllocationReport, Simulation
 from mqctl.render.backlog import BacklogReport
 from mqctl.render.brokers import BrokerDescription, BrokerList, SettingList
 from mqctl.render.clusters import ClusterList
@@ -16,10 +17,12 @@ from mqctl.render.local_clusters import LocalStatus
 from mqctl.render.messages_view import MessageList
 from mqctl.render.profiles import ProfileList
 from mqctl.render.sent import SentMessage
+from mqctl.render.subscriptions import SubscriptionReport
 from mqctl.render.topics import GroupsOfTopic, Route, TopicDescription, TopicList, TopicStats
 from mqctl.render.verification import Verification
 
 LIVE: dict[str, type] = {
+    "allocation.show/1": AllocationReport,
     "broker.config/1": SettingList,
     "broker.describe/1": BrokerDescription,
     "broker.list/1": BrokerList,
@@ -32,6 +35,8 @@ LIVE: dict[str, type] = {
     "message.list/1": MessageList,
     "message.send/1": SentMessage,
     "producer.list/1": ProducerList,
+    "subscription.check/1": SubscriptionReport,
+    "subscription.show/1": SubscriptionReport,
     "topic.describe/1": TopicDescription,
     "topic.groups/1": GroupsOfTopic,
     "topic.list/1": TopicList,
@@ -42,6 +47,7 @@ LIVE: dict[str, type] = {
 
 SCHEMAS: dict[str, type] = {
     **LIVE,
+    "allocation.simulate/1": Simulation,
     "delay.check/1": DelayReport,
     "doctor/1": DiagnosisReport,
     "group.lag/1": LagReport,

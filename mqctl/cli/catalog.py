@@ -32,6 +32,7 @@ class Entry:
 
 
 GROUPS: dict[str, str] = {
+    "allocation": "Who consumes which queue, and what would change if.",
     "broker": "Brokers of a live cluster: rates, settings, counters.",
     "cluster": "Clusters and their name servers.",
     "delay": "Delay levels: what waits, what is late, what delayOffset.json says.",
@@ -43,12 +44,15 @@ GROUPS: dict[str, str] = {
     "report": "Offline analysis of store directories with Spark.",
     "rules": "The diagnosis rules behind `doctor`.",
     "snapshot": "Save what a cluster or a store shows and look at it later.",
+    "subscription": "What the members of a group want, and where they differ.",
     "topic": "Topics of a live cluster: settings, routes, queues, groups.",
     "store": "A broker's store directory, read without a broker.",
 }
 
 ENTRIES: tuple[Entry, ...] = (
     Entry(("doctor",), "Diagnose a live cluster, a store directory or a snapshot, and say what to do."),
+    Entry(("allocation", "show"), "Show who consumes which queue, and who should."),
+    Entry(("allocation", "simulate"), "Simulate other strategies, clients, queues, a room lost."),
     Entry(("broker", "config"), "Show the properties of brokers."),
     Entry(("broker", "describe"), "Show the state of one broker."),
     Entry(("broker", "list"), "List every broker process with its rates."),
@@ -82,6 +86,8 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(("store", "cat"), "Print stored messages by queue, physical offset, key or id."),
     Entry(("store", "describe"), "Summarise a store directory: files, topics, groups, times."),
     Entry(("store", "verify"), "Verify every record, queue entry and index entry of a store directory."),
+    Entry(("subscription", "check"), "Check that all members of a group want the same."),
+    Entry(("subscription", "show"), "Show what the members of a group want, and what is skipped."),
     Entry(("topic", "describe"), "Show a topic's settings, queues and groups."),
     Entry(("topic", "groups"), "List the consumer groups of a topic."),
     Entry(("topic", "list"), "List every topic with its brokers and queues."),

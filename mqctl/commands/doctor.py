@@ -22,6 +22,7 @@ from mqctl.cli.options import (
     SnapshotOption,
     TopicOption,
 )
+from mqctl.cli.room_option import RoomRuleOption, rule_of
 from mqctl.cli.sources import LiveWish, read_snapshot
 from mqctl.diagnosis import Settings, diagnose
 from mqctl.model.finding import Severity
@@ -54,6 +55,7 @@ def command(
     time_scale: Annotated[
         float, typer.Option("--time-scale", metavar="X", help="The cluster's clocks run X times as fast.")
     ] = 1.0,
+    room_rule: RoomRuleOption = None,
     only: Annotated[
         list[str] | None, typer.Option("--only", metavar="CODE", help="Only these rules; `MQ7*` names a family.")
     ] = None,
@@ -95,7 +97,7 @@ def command(
             window_ms=parse_span_ms(window) if window else 0,
         ),
     )
-    settings = Settings(time_scale=time_scale)
+    settings = Settings(time_scale=time_scale, room_rule=rule_of(room_rule, profile))
     diagnosis = diagnose(state, only=tuple(only or ()), skip=tuple(skip or ()), settings=settings)
     emit(diagnosis_document(state, diagnosis, lang=lang, explain=explain), output)
     return diagnosis.exit_code(fail_on)

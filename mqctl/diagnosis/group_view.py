@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from mqctl.allocation.tag_loss import TagLoss, Tags, tag_losses
 from mqctl.diagnosis.settings import Settings
 from mqctl.model.finding import Subject, SubjectKind
 from mqctl.model.member import GroupMembership, Member, MessageModel, RunningInfo, Subscription
 from mqctl.model.names import group_of, is_system_group
 from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.model.tag_sample import TagSample
 
 _SHOWN_CLIENTS = 3
 
@@ -110,3 +112,20 @@ def wanted_text(subscription: Subscription | None) -> str:
     if subscription.expression_type != "TAG":
         return f"{subscription.expression_type} {subscription.expression}"
     return " || ".join(sorted(subscription.tags)) or "*"
+
+
+def losses_of(view: GroupView, topic: str, samples: Iterable[TagSample]) -> list[TagLoss]:
+    """Returns what a group loses of one topic because its members want different tags, from samples of its queues."""
+    counts = {sample.queue: sample.counts for sample in samples if sample.queue.topic == topic}
+    owners = {held.queue: client for client, info in view.running.items() for held in info.queues if not held.dropped}
+    wanted = {client: _tags(view.subscription(client, topic)) for client in view.running}
+    effective = view.effective(topic)
+    by_broker = _tags(effective) if effective is not None else None
+    return tag_losses(counts, {queue: owners.get(queue) for queue in counts}, wanted, by_broker)
+
+
+def _tags(subscription: Subscription | None) -> Tags:
+    """Returns what a subscription lets through: nothing where there is none."""
+    if subscription is None:
+        return frozenset()
+    return frozenset(subscription.tags) if subscription.tags else None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mqctl.allocation.rooms import RoomRule
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -27,6 +29,7 @@ class Settings:
         cache_limit_count, cache_limit_mib, span_limit_count: a consumer's pull thresholds for one queue.
         dispatch_behind_bytes: what dispatching may be behind by without being called late.
         failed_share: share of failed messages from which consumption counts as failing.
+        room_rule: how names tell their machine room; None leaves the rules about rooms out.
         time_scale: how much faster than real time the cluster under examination runs; client and broker times shrink
             by it.
         file_reserved_ms: retention when the broker's configuration is not known (72 h).
@@ -51,6 +54,7 @@ class Settings:
     span_limit_count: int = 2_000
     dispatch_behind_bytes: int = 64 << 20
     failed_share: float = 0.01
+    room_rule: RoomRule | None = None
     time_scale: float = 1.0
     file_reserved_ms: int = 72 * 3_600_000
 

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
-from mqctl.diagnosis.group_view import GroupView, group_views, named, wanted_text
+from mqctl.diagnosis.group_view import GroupView, group_views, losses_of, named, wanted_text
 from mqctl.diagnosis.registry import ClusterCase, Unknown, Verdict, cluster_rule
 from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
 from mqctl.model.member import MessageModel, Subscription
@@ -76,6 +76,8 @@ def different_tags(case: ClusterCase) -> Iterator[Verdict]:
             if len(wants) < 2 or len(_by(view, topic, _type)) > 1:
                 continue
             effective = view.effective(topic)
+            losses = losses_of(view, topic, case.snapshot.tag_samples)
+            sampled = sum(sample.message_count for sample in case.snapshot.tag_samples if sample.queue.topic == topic)
             changed = [wanted.version_ms for wanted in view.subscriptions(topic).values()]
             yield Verdict(
                 subject=Subject(kind=SubjectKind.GROUP, group=view.group, topic=topic),
@@ -89,7 +91,10 @@ def different_tags(case: ClusterCase) -> Iterator[Verdict]:
                     "member_count": len(view.client_ids),
                     "set_count": len(wants),
                     "newest_subscription_time_ms": max(changed, default=None),
+                    "sampled_count": sampled or None,
+                    "lost_count": sum(loss.lost_count for loss in losses) if sampled else None,
                 },
+                variant="counted" if sampled else None,
             )
 
 

@@ -16,6 +16,7 @@ from mqctl.model.origin import Origin
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState
 from mqctl.model.route import NameServerView, TopicRoute
 from mqctl.model.storage_state import StorageState
+from mqctl.model.tag_sample import TagSample
 from mqctl.model.transaction_state import TransactionState
 from mqctl.model.unavailable import Part, Unavailable
 
@@ -70,6 +71,7 @@ class ClusterSnapshot:
 
     Attributes:
         name_servers: what each of them answers; empty for a store directory.
+        tag_samples: of topics on which members of a group want different things.
         running: what consumer instances say about themselves.
         earlier: the same cluster some time before, for rules that need movement.
     """
@@ -78,6 +80,7 @@ class ClusterSnapshot:
     brokers: tuple[BrokerSnapshot, ...] = ()
     name_servers: tuple[NameServerView, ...] = ()
     running: tuple[RunningInfo, ...] = ()
+    tag_samples: tuple[TagSample, ...] = ()
     earlier: ClusterSnapshot | None = None
     unavailable: tuple[Unavailable, ...] = ()
 

@@ -25,6 +25,7 @@ class Part(StrEnum):
     MEMBERS = "members"
     RUNNING_INFO = "running-info"
     RUNTIME = "runtime"
+    TAGS = "tags"
     CONFIG = "config"
 
 

@@ -8,18 +8,21 @@ from mqctl.client.cluster import BrokerAddress, Cluster, broker_addresses
 from mqctl.client.deadline import Deadline
 from mqctl.client.nameserver import cluster_info, route
 from mqctl.errors import UnreachableError
-from mqctl.model.member import GroupMembership
-from mqctl.model.names import is_system_topic
+from mqctl.model.member import GroupMembership, RunningInfo
+from mqctl.model.names import group_of, is_system_topic
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
+from mqctl.model.queue import MessageQueue
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState
 from mqctl.model.route import BrokerEndpoint, NameServerView, RouteQueues, TopicRoute
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
+from mqctl.model.tag_sample import TagSample
 from mqctl.model.unavailable import Part, Unavailable
 from mqctl.protocol import bodies_cluster as wire
 from mqctl.snapshot.live_asking import Asking, Scope, refused_with
 from mqctl.snapshot.live_brokers import LiveBroker, gather_brokers
 from mqctl.snapshot.live_members import gather_memberships, gather_running
 from mqctl.snapshot.live_queues import gather_offsets, gather_queues
+from mqctl.snapshot.live_tags import sample_tags
 
 _NO_ROUTE = frozenset({17})
 _HOUR_MS = 3_600_000
@@ -66,6 +69,7 @@ def gather_live(
     say("consumers")
     memberships = gather_memberships(asking, brokers, wanted)
     running, running_gaps = gather_running(asking, brokers, memberships, with_stacks=with_stacks)
+    samples, sample_gaps = _tag_samples(asking, running, views)
     location = ";".join(cluster.name_servers.addresses())
     return ClusterSnapshot(
         origin=Origin(kind=OriginKind.LIVE, location=location, observed_at_ms=now_ms, observed_from=ObservedFrom.CLOCK),
@@ -75,8 +79,35 @@ def gather_live(
         ),
         name_servers=views,
         running=running,
-        unavailable=(*gaps, *route_gaps, *running_gaps),
+        tag_samples=samples,
+        unavailable=(*gaps, *route_gaps, *running_gaps, *sample_gaps),
     )
+
+
+def _tag_samples(
+    asking: Asking, running: tuple[RunningInfo, ...], views: tuple[NameServerView, ...]
+) -> tuple[tuple[TagSample, ...], list[Unavailable]]:
+    """Samples the topics on which members of one group want different things: what they lose is counted from it."""
+    wanted: dict[tuple[str, str], set[tuple[str, ...]]] = {}
+    for info in running:
+        for item in info.subscriptions:
+            wanted.setdefault((info.group, item.topic), set()).add((item.expression_type, *item.tags))
+    torn = sorted({topic for (_, topic), sets in wanted.items() if len(sets) > 1 and group_of(topic) is None})
+    routes = {route.topic: route for view in reversed(views) for route in view.routes}
+    queues: dict[MessageQueue, str] = {}
+    for topic in torn:
+        if topic in routes:
+            masters = {endpoint.name: endpoint.master for endpoint in routes[topic].endpoints}
+            for queue in routes[topic].readable_queues():
+                address = masters.get(queue.broker_name)
+                if address is not None:
+                    queues[queue] = address
+    samples, failed = sample_tags(asking, queues)
+    gaps = [
+        Unavailable(part=Part.TAGS, reason=why, scope=f"{queue.topic} {queue.broker_name}/{queue.queue_id}")
+        for queue, why in sorted(failed.items())
+    ]
+    return tuple(samples), gaps
 
 
 def ask_name_servers(

@@ -170,6 +170,7 @@ def machine_form(mqctl: Run, golden_store: Store, tmp_path: Path, schema: str) -
     """Runs the command whose machine form is `schema`."""
     store, snapshot = golden_store("store-clean"), tmp_path / "s.snap"
     words: dict[str, list[object]] = {
+        "allocation.simulate/1": ["allocation", "simulate", "--queues", 8, "--clients", 3, "--add-clients", 1],
         "delay.check/1": ["delay", "check", "--store", store],
         "doctor/1": ["doctor", "--store", store],
         "group.lag/1": ["group", "lag", "--store", store],

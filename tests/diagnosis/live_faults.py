@@ -7,9 +7,11 @@ from dataclasses import replace
 
 from mqctl.model.finding import Value
 from mqctl.model.member import RunningInfo, Subscription, TopicRates
+from mqctl.model.queue import MessageQueue
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState
 from mqctl.model.route import TopicRoute
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
+from mqctl.model.tag_sample import TagSample
 from tests.diagnosis.live_snapshots import (
     BROKERS,
     LIVE,
@@ -156,7 +158,18 @@ _FORGOTTEN = with_second(
     lambda info: replace(info, subscriptions=(Subscription(topic="Other"), info.subscriptions[1]), queues=())
 )
 
+_TORN = replace(
+    with_second(
+        lambda info: replace(info, subscriptions=(Subscription(topic="Pay", tags=("b",)), info.subscriptions[1]))
+    ),
+    tag_samples=(
+        TagSample(queue=MessageQueue("Pay", BROKERS[0], 0), first_offset=0, counts={"a": 30, "b": 10}),
+        TagSample(queue=MessageQueue("Pay", BROKERS[1], 0), first_offset=0, counts={"a": 25, "b": 5}),
+    ),
+)
+
 SCENES: list[Scene] = [
+    ("MQ203", "counted", _TORN, {"sampled_count": 70, "lost_count": 25}),
     ("MQ110", "early", telling(commitLogDiskRatio="0.80"), {"disk_used_share": 0.80}),
     ("MQ110", "forced", telling(commitLogDiskRatio="0.5", consumeQueueDiskRatio="0.86"), {"disk_used_share": 0.86}),
     ("MQ110", "refused", telling(commitLogDiskRatio="0.97"), {"disk_used_share": 0.97}),

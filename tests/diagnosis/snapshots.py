@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from mqctl.diagnosis import Settings
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.model.config_file import ConfigFileState, FileSource
 from mqctl.model.damage import Damage, DamageCode, DamageGrade
@@ -38,6 +39,8 @@ from mqctl.model.transaction_state import (
 from tests.diagnosis.group_faults import SCENES
 from tests.diagnosis.live_faults import DOUBLE_SCENES
 from tests.diagnosis.live_faults import SCENES as LIVE_SCENES
+from tests.diagnosis.room_faults import BY_PREFIX
+from tests.diagnosis.room_faults import SCENES as ROOM_SCENES
 
 NOW = 1_795_218_000_000
 MINUTE, HOUR = 60_000, 3_600_000
@@ -161,6 +164,7 @@ class Fault:
     code: str
     broker: BrokerSnapshot | ClusterSnapshot
     variant: str | None = None
+    settings: Settings | None = None
 
     @property
     def label(self) -> str:
@@ -325,6 +329,7 @@ def _transaction_faults() -> list[Fault]:
 FAULTS = [
     *(Fault(code, scene) for code, scene in SCENES.items()),
     *(Fault(code, scene, variant) for code, variant, scene, _ in LIVE_SCENES),
+    *(Fault(code, scene, None, BY_PREFIX) for code, scene, _ in ROOM_SCENES),
     *_storage_faults(),
     *_topic_faults(),
     *_delay_faults(),

@@ -52,7 +52,7 @@ def test_a_healthy_live_cluster_has_no_findings_and_no_gaps() -> None:
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.label)
 def test_a_fault_is_named_by_its_rule_alone(fault: Fault) -> None:
-    findings = diagnose(cluster(fault.broker)).findings
+    findings = diagnose(cluster(fault.broker), settings=fault.settings).findings
     assert [(item.code, item.variant) for item in findings] == [(fault.code, fault.variant)]
     rule = RULES[fault.code]
     assert findings[0].playbook == rule.playbook
@@ -61,7 +61,10 @@ def test_a_fault_is_named_by_its_rule_alone(fault: Fault) -> None:
 
 @pytest.mark.parametrize(("fault", "companion"), DOUBLE_FAULTS, ids=lambda item: getattr(item, "label", ""))
 def test_a_fault_with_two_sides_is_named_by_both_rules(fault: Fault, companion: str) -> None:
-    assert {item.code for item in diagnose(cluster(fault.broker)).findings} == {fault.code, companion}
+    assert {item.code for item in diagnose(cluster(fault.broker), settings=fault.settings).findings} == {
+        fault.code,
+        companion,
+    }
 
 
 def test_every_rule_is_proven_by_a_fault() -> None:

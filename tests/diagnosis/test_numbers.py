@@ -10,6 +10,7 @@ from mqctl.diagnosis import diagnose
 from mqctl.model.finding import Value
 from tests.diagnosis.group_faults import NUMBERS as GROUP_NUMBERS
 from tests.diagnosis.live_faults import DOUBLE_SCENES, SCENES
+from tests.diagnosis.room_faults import SCENES as ROOM_SCENES
 from tests.diagnosis.snapshots import DOUBLE_FAULTS, FAULTS, HEALTHY, HOUR, MINUTE, NOW, Fault, cluster, offset
 
 LIVE_FAULTS = [*SCENES, *(scene for scene, _ in DOUBLE_SCENES)]
@@ -19,6 +20,7 @@ HOT = {"message_count": 9_000, "mean_count": 2_925, "queue_share": 9_000 / 11_70
 BLOCKED = {"blocked_count": 3, "head_physical_offset": 4_000, "head_due_time_ms": NOW + 2_000}
 NUMBERS: dict[str, dict[str, Value]] = {
     **GROUP_NUMBERS,
+    **{code: numbers for code, _, numbers in ROOM_SCENES},
     **{Fault(code, scene, variant).label: numbers for code, variant, scene, numbers in LIVE_FAULTS},
     "MQ101": {"not_dispatched_bytes": 0},
     "MQ102-zero": {**COMMIT_LOG},
@@ -83,7 +85,7 @@ def test_every_sentence_has_its_numbers() -> None:
 
 @pytest.mark.parametrize("fault", ALL_FAULTS, ids=lambda fault: fault.label)
 def test_the_numbers_are_those_of_the_fault(fault: Fault) -> None:
-    (finding,) = diagnose(cluster(fault.broker), only=(fault.code,)).findings
+    (finding,) = diagnose(cluster(fault.broker), only=(fault.code,), settings=fault.settings).findings
     evidence = {item.name: item.value for item in finding.evidence}
     assert {name: evidence.get(name) for name in NUMBERS[fault.label]} == NUMBERS[fault.label]
 

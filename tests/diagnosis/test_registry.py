@@ -90,7 +90,11 @@ def test_codes_tell_their_family_and_severities_are_the_worst() -> None:
     assert all(code.startswith("MQ") and code[2:].isdigit() and 100 <= int(code[2:]) < 800 for code in RULES)
     for fault in FAULTS:
         worst = RULES[fault.code].severity.rank
-        found = [item for item in diagnose(cluster(fault.broker)).findings if item.code == fault.code]
+        found = [
+            item
+            for item in diagnose(cluster(fault.broker), settings=fault.settings).findings
+            if item.code == fault.code
+        ]
         allowed = worst if fault.code not in {"MQ705", "MQ409"} else Severity.FATAL.rank
         assert all(item.severity.rank <= allowed for item in found), fault.label
 

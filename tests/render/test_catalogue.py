@@ -32,7 +32,9 @@ def test_every_rule_has_a_text_and_every_text_a_rule(lang: Lang) -> None:
 @pytest.mark.parametrize("lang", LANGS)
 @pytest.mark.parametrize("fault", ALL_FAULTS, ids=lambda fault: fault.label)
 def test_every_place_is_filled(fault: Fault, lang: Lang) -> None:
-    findings = [item for item in diagnose(cluster(fault.broker)).findings if item.code == fault.code]
+    findings = [
+        item for item in diagnose(cluster(fault.broker), settings=fault.settings).findings if item.code == fault.code
+    ]
     for finding in findings:
         text = sentences(finding, lang, "--store /s")
         for sentence in (text.what, text.effect, text.advice, text.next_command or "x"):
@@ -44,7 +46,9 @@ def test_every_place_is_filled(fault: Fault, lang: Lang) -> None:
 @pytest.mark.parametrize("lang", LANGS)
 def test_every_sentence_of_the_catalogue_is_used(lang: Lang) -> None:
     used = {
-        (item.code, item.variant or "") for fault in ALL_FAULTS for item in diagnose(cluster(fault.broker)).findings
+        (item.code, item.variant or "")
+        for fault in ALL_FAULTS
+        for item in diagnose(cluster(fault.broker), settings=fault.settings).findings
     }
     written_down = {(code, variant) for code, text in _texts(lang).items() for variant in text.what}
     assert written_down - used == {("MQ715", "")}

@@ -20,7 +20,9 @@ RULES: dict[str, Text] = {
     "MQ203": Text(
         title="Members of one group want different tags",
         what={
-            "": "Members of group {group} want different tags of {topic}. {sides}. The broker filters by {effective} now."
+            "": "Members of group {group} want different tags of {topic}. {sides}. The broker filters by {effective} now.",
+            "counted": "Members of group {group} want different tags of {topic}. {sides}. The broker filters by {effective} "
+            "now; of the newest {sampled_count:message}, {lost_count} are skipped although some member wants them.",
         },
         effect="A message whose tag the owner of its queue does not want is skipped without an error, and the offset moves "
         "on: it is lost to the whole group.",

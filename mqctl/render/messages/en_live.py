@@ -291,6 +291,35 @@ RULES: dict[str, Text] = {
         explain="Looks for broker names that have addresses but none with id 0.",
         next_command="mqctl broker list {source}",
     ),
+    "MQ611": Text(
+        title="Names that tell no machine room",
+        what={"": "Group {group} shares {topic} out by rooms, and no room can be told of {names}."},
+        effect="The nearby strategy throws for the whole topic on every instance: owners stay as they are, whoever comes or "
+        "goes.",
+        advice="Name brokers and clients by the rule, or mend the rule.",
+        explain="The strategy needs the room of every broker and of every client; one name without is enough. Judged only when "
+        "the rule is given (--room-rule, or the profile's).",
+        next_command=_SHOW,
+    ),
+    "MQ612": Text(
+        title="A machine room without consumers",
+        what={"": "Nobody of group {group} is in room {room}, which has {queue_count:queue} of {topic}."},
+        effect="With the nearby strategy the other rooms consume them across rooms; with the room strategy nobody does.",
+        advice="Bring the room's consumers back, or see whether the others can carry it.",
+        explain="Compares the rooms of the topic's brokers with those of the group's members.",
+        next_command=_SHOW,
+    ),
+    "MQ613": Text(
+        title="Machine rooms carry unequal loads",
+        what={
+            "": "Each consumer of {group} in room {room} has {queues_per_client} queues of {topic}, in room {other} "
+            "{other_queues_per_client}."
+        },
+        effect="The room with more queues for each consumer falls behind first.",
+        advice="Spread consumers by the queues of their rooms.",
+        explain="Said when a room has more than twice the queues for each consumer of another.",
+        next_command=_SHOW,
+    ),
     "MQ610": Text(
         title="A broker is closed",
         what={"": "The permission of {broker} is {perm}."},

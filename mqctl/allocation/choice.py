@@ -1,0 +1,44 @@
+"""Strategies by the names that people type."""
+
+from __future__ import annotations
+
+from mqctl.allocation.rooms import RoomRule
+from mqctl.allocation.strategies import (
+    Average,
+    AverageByCircle,
+    ByMachineRoom,
+    ConsistentHash,
+    NearbyRoom,
+    Strategy,
+)
+from mqctl.errors import UsageError
+
+NAMES = ("avg", "circle", "hash", "nearby", "nearby:circle", "nearby:hash", "room")
+_PLAIN: dict[str, Strategy] = {"avg": Average(), "circle": AverageByCircle(), "hash": ConsistentHash()}
+
+
+def strategy_of(name: str, rule: RoomRule | None = None, rooms: frozenset[str] = frozenset()) -> Strategy:
+    """Returns the strategy that a name means.
+
+    Args:
+        name: `avg`, `circle`, `hash`, `nearby` (over `avg`) or `nearby:circle`, `nearby:hash`, `room`.
+        rule: how names tell their room, for `nearby`.
+        rooms: the rooms that `room` serves.
+
+    Raises:
+        UsageError: there is no such strategy, or it lacks its rule or rooms.
+    """
+    kind, _, inner = name.partition(":")
+    if kind in _PLAIN and not inner:
+        return _PLAIN[kind]
+    if kind == "nearby" and (inner or "avg") in _PLAIN:
+        if rule is None:
+            raise UsageError(
+                "the strategy nearby needs to know rooms", remedy="add --room-rule prefix:- or regex:PATTERN"
+            )
+        return NearbyRoom(_PLAIN[inner or "avg"], rule.broker_room, rule.client_room)
+    if name == "room":
+        if not rooms:
+            raise UsageError("the strategy room needs the rooms it serves", remedy="add --serve-rooms HT,CP")
+        return ByMachineRoom(rooms)
+    raise UsageError(f"there is no strategy {name}", remedy=f"use one of: {', '.join(NAMES)}")

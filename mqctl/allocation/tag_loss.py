@@ -1,0 +1,73 @@
+"""What members of one group that want different tags lose: by queue, owner and tag.
+
+A message is delivered only if its tag is among what the broker filters by and among what its queue's owner wants; the
+rest is skipped for good. Source: `diagnosis-rules` 4.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mqctl.model.queue import MessageQueue
+
+Tags = frozenset[str] | None
+"""Tags that somebody wants; None for everything."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TagLoss:
+    """One tag of a topic that some member wants.
+
+    Attributes:
+        message_count: messages with this tag in the queues that were looked at.
+        lost_count: those that nobody of the group gets.
+        queues: where they are lost, with the owners whose tags keep them out.
+    """
+
+    tag: str
+    message_count: int
+    lost_count: int
+    queues: tuple[tuple[MessageQueue, str], ...]
+
+    @property
+    def lost_share(self) -> float:
+        return self.lost_count / self.message_count if self.message_count else 0.0
+
+
+def wants(tags: Tags, tag: str) -> bool:
+    """Tells whether a set of tags lets a tag through."""
+    return tags is None or tag in tags
+
+
+def tag_losses(
+    counts: Mapping[MessageQueue, Mapping[str, int]],
+    owners: Mapping[MessageQueue, str | None],
+    wanted: Mapping[str, Tags],
+    effective: Tags,
+) -> list[TagLoss]:
+    """Returns the loss of each tag that any member wants, the largest first.
+
+    Args:
+        counts: messages by queue and tag.
+        owners: who consumes each queue; None for nobody.
+        wanted: tags by client id.
+        effective: what the broker filters by now.
+    """
+    tags = {tag for table in counts.values() for tag in table}
+    asked = {tag for tag in tags if any(wants(mine, tag) for mine in wanted.values())}
+    found = []
+    for tag in sorted(asked):
+        total = lost = 0
+        places: list[tuple[MessageQueue, str]] = []
+        for queue, table in sorted(counts.items()):
+            number = table.get(tag, 0)
+            owner = owners.get(queue)
+            total += number
+            delivered = owner is not None and wants(effective, tag) and wants(wanted.get(owner), tag)
+            if number and not delivered:
+                lost += number
+                places.append((queue, owner or "nobody"))
+        if lost:
+            found.append(TagLoss(tag=tag, message_count=total, lost_count=lost, queues=tuple(places)))
+    return sorted(found, key=lambda item: -item.lost_count)

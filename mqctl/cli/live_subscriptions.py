@@ -1,0 +1,86 @@
+"""Subscriptions of one group as rows: who wants what, who differs, what is lost by it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from mqctl.diagnosis.group_view import GroupView, group_views, losses_of, wanted_text
+from mqctl.model.names import group_of
+from mqctl.model.queue import MessageQueue
+from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.model.tag_sample import TagSample
+from mqctl.render.subscriptions import BrokerWantRow, LossRow, WantRow
+
+_95_PERCENT = 1.96
+
+
+def view_of(snapshot: ClusterSnapshot, group: str) -> GroupView:
+    """Returns a group put together from all brokers and instances; an empty one when nobody is online."""
+    found = [view for view in group_views(snapshot) if view.group == group]
+    return found[0] if found else GroupView(group=group, memberships={}, running={})
+
+
+def want_rows(view: GroupView) -> list[WantRow]:
+    """Builds one row for each topic and instance; who differs from most is marked."""
+    rows = []
+    for topic in view.topics():
+        wants = {client: wanted_text(view.subscription(client, topic)) for client in view.running}
+        common = max(wants.values(), key=lambda want: (list(wants.values()).count(want), want), default="-")
+        for client in view.client_ids:
+            info = view.running.get(client)
+            wanted = view.subscription(client, topic)
+            held = [item.queue for item in info.queues if item.queue.topic == topic] if info else []
+            rows.append(
+                WantRow(
+                    topic=topic,
+                    client_id=client,
+                    expression_type=wanted.expression_type if wanted else None,
+                    wanted=wanted_text(wanted) if wanted else None if info else "?",
+                    queues=", ".join(f"{item.broker_name}/{item.queue_id}" for item in sorted(held)) if info else None,
+                    version_time_ms=wanted.version_ms or None if wanted else None,
+                    differs=info is not None and wants[client] != common,
+                )
+            )
+    return rows
+
+
+def broker_rows(view: GroupView) -> list[BrokerWantRow]:
+    """Builds one row for each broker and topic."""
+    return [
+        BrokerWantRow(broker=broker, topic=item.topic, wanted=wanted_text(item), version_time_ms=item.version_ms)
+        for broker, held in sorted(view.memberships.items())
+        for item in held.subscriptions
+        if group_of(item.topic) is None
+    ]
+
+
+def consistent(view: GroupView, rows: Sequence[WantRow]) -> bool | None:
+    """Tells whether all members want the same; None when nobody differs but somebody did not tell."""
+    if any(row.differs for row in rows):
+        return False
+    return None if view.silent else True
+
+
+def loss_rows(view: GroupView, samples: Sequence[TagSample]) -> list[LossRow]:
+    """Computes what is skipped, by topic and tag, from samples of the queues."""
+    rows = []
+    for topic in view.topics():
+        for loss in losses_of(view, topic, samples):
+            share = loss.lost_share
+            rows.append(
+                LossRow(
+                    topic=topic,
+                    tag=loss.tag or "(none)",
+                    sampled_count=loss.message_count,
+                    lost_count=loss.lost_count,
+                    lost_share=share,
+                    margin_share=_95_PERCENT * math.sqrt(share * (1 - share) / loss.message_count),
+                    queues="; ".join(f"{_name(queue)}: {owner}" for queue, owner in loss.queues),
+                )
+            )
+    return rows
+
+
+def _name(queue: MessageQueue) -> str:
+    return f"{queue.broker_name}/{queue.queue_id}"

@@ -1,0 +1,1 @@
+"""Who consumes which queue."""

@@ -1,0 +1,66 @@
+"""`mqctl allocation show`: who consumes which queue."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+import typer
+
+from mqctl.allocation.choice import strategy_of
+from mqctl.allocation.observed import observed_allocation
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.live_brokers import tell_gaps
+from mqctl.cli.options import NoColorOption, OneGroupOption, OutputOption, SnapshotOption, TopicOption
+from mqctl.cli.room_option import RoomRuleOption, rule_of
+from mqctl.cli.sources import LiveWish, read_snapshot
+from mqctl.model.unavailable import Part
+from mqctl.render.allocation import allocation_document
+
+EXAMPLES = (
+    "mqctl allocation show -g order-service",
+    "mqctl allocation show -g order-service -t orders --room-rule prefix:-",
+    "mqctl allocation show -g order-service --snapshot incident.snap -o json | jq '.queues[] | select(.marks != \"\")'",
+)
+
+
+def command(
+    group: OneGroupOption,
+    topic: TopicOption = None,
+    room_rule: RoomRuleOption = None,
+    strategy: Annotated[
+        str | None,
+        typer.Option(
+            "--strategy", metavar="NAME", help="What all instances use; inferred from what they hold unless given."
+        ),
+    ] = None,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    snapshot: SnapshotOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """Show for every queue who holds it, whom each instance's own view gives it to, its room and lag.
+
+    Marks: orphan (nobody consumes it), double (two do), cross-room, moving (held and expected differ), unknown (an
+    instance did not tell).
+    """
+    rule = rule_of(room_rule, profile)
+    state = read_snapshot(
+        store=None,
+        snapshot=snapshot,
+        now=datetime.now().astimezone(),
+        live=LiveWish(namesrv=namesrv, profile=profile, timeout=timeout, groups=[group]),
+    )
+    chosen = strategy_of(strategy, rule) if strategy else None
+    topics = observed_allocation(state, group, strategy=chosen, rule=rule)
+    emit(allocation_document(group, [item for item in topics if not topic or item.topic in topic]), output)
+    wanted = (Part.MEMBERS, Part.RUNNING_INFO, Part.ROUTES)
+    return tell_gaps(
+        gap
+        for gaps in (state.unavailable, *(broker.unavailable for broker in state.brokers))
+        for gap in gaps
+        if gap.part in wanted
+    )

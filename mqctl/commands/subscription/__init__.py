@@ -1,0 +1,1 @@
+"""What the members of groups want."""

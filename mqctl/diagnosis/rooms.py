@@ -1,0 +1,93 @@
+"""MQ6 as far as machine rooms go: names that tell no room, rooms whose consumers are gone, rooms with too much."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from mqctl.diagnosis.group_view import group_views, named
+from mqctl.diagnosis.parallelism import shared_topics
+from mqctl.diagnosis.registry import ClusterCase, Verdict, cluster_rule
+from mqctl.model.finding import Severity, Subject, SubjectKind
+from mqctl.model.unavailable import Part
+
+_MEMBERS = (Part.MEMBERS, Part.ROUTES)
+_UNEVEN = 2.0
+
+
+class _Shared:
+    """One topic that a group shares out, with its queues and members by room; an empty room is one that is not told."""
+
+    def __init__(self, subject: Subject, queues: Counter[str], clients: Counter[str], untold: list[str]) -> None:
+        self.subject = subject
+        self.queues = queues
+        self.clients = clients
+        self.untold = untold
+
+    @property
+    def names(self) -> dict[str, str | None]:
+        return {"group": self.subject.group, "topic": self.subject.topic}
+
+
+def _shared(case: ClusterCase) -> Iterator[_Shared]:
+    """Yields nothing unless a rule says how names tell their room."""
+    rule = case.settings.room_rule
+    if rule is None:
+        return
+    for view in group_views(case.snapshot):
+        clients = Counter(rule.client_room(client) or "" for client in view.client_ids)
+        silent = [client for client in view.client_ids if not rule.client_room(client)]
+        for topic, queues in shared_topics(case, view):
+            brokers = sorted({queue.broker_name for queue in queues})
+            yield _Shared(
+                Subject(kind=SubjectKind.GROUP, group=view.group, topic=topic),
+                Counter(rule.broker_room(queue.broker_name) or "" for queue in queues),
+                clients,
+                [*silent, *(name for name in brokers if not rule.broker_room(name))],
+            )
+
+
+@cluster_rule("MQ611", Severity.FATAL, source="R11", needs=_MEMBERS, playbook="room-lost")
+def rooms_untold(case: ClusterCase) -> Iterator[Verdict]:
+    """Names that tell no machine room: the nearby strategy throws for the whole topic, and the assignment freezes."""
+    for shared in _shared(case):
+        if shared.untold:
+            yield Verdict(
+                subject=shared.subject,
+                params={**shared.names, "names": named(shared.untold)},
+                evidence={"name_count": len(shared.untold)},
+            )
+
+
+@cluster_rule("MQ612", Severity.WARNING, source="R12", needs=_MEMBERS, playbook="room-lost")
+def dead_room(case: ClusterCase) -> Iterator[Verdict]:
+    """A machine room with queues and without consumers: another room consumes for it, or nobody does."""
+    for shared in _shared(case):
+        for room, count in sorted(shared.queues.items()):
+            if room and room not in shared.clients:
+                yield Verdict(
+                    subject=shared.subject,
+                    params={**shared.names, "room": room},
+                    evidence={"queue_count": count, "member_count": shared.clients.total()},
+                )
+
+
+@cluster_rule("MQ613", Severity.WARNING, source="R13", needs=_MEMBERS, playbook="room-lost")
+def uneven_rooms(case: ClusterCase) -> Iterator[Verdict]:
+    """Rooms of which one has more than twice the queues for each consumer of another."""
+    for shared in _shared(case):
+        loads = {
+            room: shared.queues[room] / shared.clients[room]
+            for room in shared.queues
+            if room and room in shared.clients
+        }
+        if len(loads) > 1 and max(loads.values()) > _UNEVEN * min(loads.values()):
+            heavy, light = max(loads, key=loads.__getitem__), min(loads, key=loads.__getitem__)
+            yield Verdict(
+                subject=shared.subject,
+                params={**shared.names, "room": heavy, "other": light},
+                evidence={
+                    "queues_per_client": round(loads[heavy], 1),
+                    "other_queues_per_client": round(loads[light], 1),
+                },
+            )

@@ -1,0 +1,233 @@
+"""Who consumes which queue, as tables; and simulations of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mqctl.allocation.observed import TopicAllocation
+from mqctl.allocation.simulation import Move, Result
+from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+
+QUEUE_COLUMNS = (
+    Column("topic", "topic"),
+    Column("broker", "broker"),
+    Column("queue_id", "queue", Kind.COUNT),
+    Column("holders", "held by", none="nobody"),
+    Column("expected", "by their views", none="nobody"),
+    Column("room", "room"),
+    Column("lag_count", "lag", Kind.COUNT, none="?"),
+    Column("marks", "marks"),
+)
+INSTANCE_COLUMNS = (
+    Column("topic", "topic"),
+    Column("client_id", "client id"),
+    Column("room", "room"),
+    Column("strategy", "strategy"),
+    Column("subscribes", "subscribes", Kind.FLAG, none="?"),
+    Column("expected_count", "expected", Kind.COUNT),
+    Column("held_count", "holds", Kind.COUNT, none="?"),
+)
+RESULT_COLUMNS = (
+    Column("layout", "layout"),
+    Column("strategy", "strategy"),
+    Column("client_count", "clients", Kind.COUNT),
+    Column("queue_count", "queues", Kind.COUNT),
+    Column("least", "least", Kind.COUNT),
+    Column("most", "most", Kind.COUNT),
+    Column("imbalance", "busiest / mean"),
+    Column("idle_count", "idle", Kind.COUNT),
+    Column("orphan_count", "orphans", Kind.COUNT),
+    Column("crossing_count", "cross-room", Kind.COUNT),
+    Column("moved_count", "moved", Kind.COUNT),
+    Column("failure", "fails"),
+)
+LOAD_COLUMNS = (
+    Column("client_id", "client"),
+    Column("before", "before", Kind.COUNT),
+    Column("after", "after", Kind.COUNT),
+)
+MOVE_COLUMNS = (
+    Column("broker", "broker"),
+    Column("queue_id", "queue", Kind.COUNT),
+    Column("before", "from", none="nobody"),
+    Column("after", "to", none="nobody"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueOwnerRow:
+    """One queue with its owners."""
+
+    topic: str
+    broker: str
+    queue_id: int
+    holders: str | None
+    expected: str | None
+    slot: str | None
+    room: str | None
+    lag_count: int | None
+    marks: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstanceRow:
+    """One instance with its share of a topic."""
+
+    topic: str
+    client_id: str
+    room: str | None
+    strategy: str
+    subscribes: bool | None
+    expected_count: int
+    held_count: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllocationReport:
+    """Machine form of `allocation show`."""
+
+    group: str
+    queues: list[QueueOwnerRow]
+    instances: list[InstanceRow]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultRow:
+    """What one strategy makes of one layout.
+
+    Attributes:
+        layout: `before` or `after`.
+        imbalance: load of the busiest client over the mean.
+        moved_count: queues with another owner than before.
+    """
+
+    layout: str
+    strategy: str
+    client_count: int
+    queue_count: int
+    least: int
+    most: int
+    imbalance: float
+    idle_count: int
+    orphan_count: int
+    crossing_count: int | None
+    moved_count: int | None
+    failure: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadRow:
+    """Queues of one client before and after."""
+
+    client_id: str
+    before: int | None
+    after: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MoveRow:
+    """A queue that changes its owner."""
+
+    broker: str
+    queue_id: int
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Simulation:
+    """Machine form of `allocation simulate`."""
+
+    results: list[ResultRow]
+    loads: list[LoadRow]
+    moves: list[MoveRow]
+
+
+def allocation_document(group: str, topics: Sequence[TopicAllocation]) -> Document:
+    """Builds the document of `allocation show`."""
+    queues = [
+        QueueOwnerRow(
+            topic=topic.topic,
+            broker=item.queue.broker_name,
+            queue_id=item.queue.queue_id,
+            holders=", ".join(item.holders) or None,
+            expected=", ".join(item.expected) or None,
+            slot=", ".join(item.slot) or None,
+            room=item.room,
+            lag_count=item.lag_count,
+            marks=", ".join(item.marks),
+        )
+        for topic in topics
+        for item in topic.queues
+    ]
+    instances = [
+        InstanceRow(
+            topic=topic.topic,
+            client_id=item.client_id,
+            room=item.room,
+            strategy=item.strategy,
+            subscribes=item.subscribes,
+            expected_count=item.expected_count,
+            held_count=item.held_count,
+        )
+        for topic in topics
+        for item in topic.instances
+    ]
+    failures = [f"{topic.topic}: the strategy throws: {topic.failure}" for topic in topics if topic.failure]
+    blocks: list[Table | Paragraphs] = [
+        Table(QUEUE_COLUMNS, queues, empty=f"nobody of {group} is online, or it subscribes nothing"),
+        Table(INSTANCE_COLUMNS, instances, title="Instances", empty="no instances"),
+    ]
+    return Document(
+        schema="allocation.show/1",
+        value=AllocationReport(group=group, queues=queues, instances=instances),
+        records=queues,
+        csv_columns=QUEUE_COLUMNS,
+        blocks=[*blocks, *([Paragraphs(failures)] if failures else [])],
+    )
+
+
+def result_row(layout: str, result: Result, moved_count: int | None) -> ResultRow:
+    """Builds the row of one result."""
+    return ResultRow(
+        layout=layout,
+        strategy=result.strategy,
+        client_count=len(result.loads),
+        queue_count=len(result.owners.owners),
+        least=result.least,
+        most=result.most,
+        imbalance=round(result.imbalance, 2),
+        idle_count=len(result.idle),
+        orphan_count=len(result.owners.orphans),
+        crossing_count=result.crossing_count,
+        moved_count=moved_count,
+        failure=result.failure,
+    )
+
+
+def simulation_document(
+    rows: Sequence[ResultRow], before: Result, after: Result | None, moved: Sequence[Move]
+) -> Document:
+    """Builds the document of `allocation simulate`; `after` is None when nothing changes."""
+    later = after.loads if after else before.loads
+    clients = sorted({*before.loads, *later})
+    loads = [LoadRow(client_id=name, before=before.loads.get(name), after=later.get(name)) for name in clients]
+    moves = [
+        MoveRow(broker=item.queue.broker_name, queue_id=item.queue.queue_id, before=item.before, after=item.after)
+        for item in moved
+    ]
+    blocks: list[Table | Paragraphs] = [
+        Table(RESULT_COLUMNS, rows),
+        Table(LOAD_COLUMNS, loads, title="Queues by client"),
+    ]
+    if moves:
+        title = "Queues that move (what is in flight may be consumed twice, or out of order)"
+        blocks.append(Table(MOVE_COLUMNS, moves, title=title))
+    return Document(
+        schema="allocation.simulate/1",
+        value=Simulation(results=list(rows), loads=loads, moves=moves),
+        records=rows,
+        csv_columns=RESULT_COLUMNS,
+        blocks=blocks,
+    )
