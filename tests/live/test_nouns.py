@@ -14,6 +14,7 @@ from tests.embedded_broker.wire import Peer
 from tests.live.conftest import Run
 
 ASKED: dict[str, tuple[str, ...]] = {
+    "allocation.show/1": ("allocation", "show", "-g", "G"),
     "broker.config/1": ("broker", "config"),
     "broker.describe/1": ("broker", "describe", "broker-a"),
     "broker.list/1": ("broker", "list"),
@@ -26,6 +27,8 @@ ASKED: dict[str, tuple[str, ...]] = {
     "message.list/1": ("message", "peek", "-t", "Pay"),
     "message.send/1": ("message", "send", "-t", "Pay", "--body", "x"),
     "producer.list/1": ("producer", "list"),
+    "subscription.check/1": ("subscription", "check", "-g", "G"),
+    "subscription.show/1": ("subscription", "show", "-g", "G"),
     "topic.describe/1": ("topic", "describe", "-t", "Pay"),
     "topic.groups/1": ("topic", "groups", "-t", "Pay"),
     "topic.list/1": ("topic", "list"),
