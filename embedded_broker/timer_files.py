@@ -87,6 +87,7 @@ class TimerFiles:
         self._disk = disk
         self._precision_ms = precision_ms
         self._file_bytes = log_file_bytes
+        self._files: dict[int, str] = {}
         self.log_pos = 0
 
     def open(self) -> TimerCheckpoint:
@@ -98,11 +99,12 @@ class TimerFiles:
         """
         disk = self._disk
         disk.create(self._wheel, _RING * _SLOT.size)
-        for start in file_starts(self._log):
-            disk.check_size(self._file(start), self._file_bytes, "mappedFileSizeTimerLog")
+        self._files = {start: self._file(start) for start in file_starts(self._log)}
+        for path in self._files.values():
+            disk.check_size(path, self._file_bytes, "mappedFileSizeTimerLog")
         disk.create(self._check, _CHECK_BYTES)
         check = TimerCheckpoint(*TIMER_CHECK.unpack(disk.read(self._check, TIMER_CHECK.size, 0)))
-        self.log_pos = check.log_pos if file_starts(self._log) else 0
+        self.log_pos = check.log_pos if self._files else 0
         while record := self.record_at(self.log_pos):
             self._hang(record, self.log_pos)
             self.log_pos = self._after(self.log_pos)
@@ -134,9 +136,10 @@ class TimerFiles:
     def record_at(self, position: int) -> TimerRecord | None:
         """Returns the record at a position of the log, or None when there is none. Raises StorageError."""
         start = position // self._file_bytes * self._file_bytes
-        if position < 0 or not Path(self._file(start)).exists():
+        path = self._files.get(start)
+        if path is None:
             return None
-        data = self._disk.read(self._file(start), TIMER_LOG_RECORD_BYTES, position - start)
+        data = self._disk.read(path, TIMER_LOG_RECORD_BYTES, position - start)
         if len(data) < TIMER_LOG_RECORD_BYTES:
             return None
         record = TimerRecord(*_RECORD.unpack(data))
@@ -148,15 +151,17 @@ class TimerFiles:
         slot = self.slot(units)
         record = record._replace(previous_pos=slot.last_pos if slot is not None else NO_POSITION)
         start = position // self._file_bytes * self._file_bytes
+        path = self._file(start)
         if position == start:
-            self._disk.create(self._file(start), self._file_bytes)
-        self._disk.write(self._file(start), _RECORD.pack(*record), position - start)
+            self._disk.create(path, self._file_bytes)
+            self._files[start] = path
+        self._disk.write(path, _RECORD.pack(*record), position - start)
         self._hang(record, position)
         following = self._after(position)
         left = start + self._file_bytes - position - TIMER_LOG_RECORD_BYTES
         if following == start + self._file_bytes and left >= BLANK_BYTES:
             filler = _FILLER.pack(left, 0, MAGIC_BLANK)
-            self._disk.write(self._file(start), filler, position - start + TIMER_LOG_RECORD_BYTES)
+            self._disk.write(path, filler, position - start + TIMER_LOG_RECORD_BYTES)
         self.log_pos = following
 
     # The wheel

@@ -30,6 +30,7 @@ from mqctl.model.java_hash import java_string_hash
 from mqctl.model.message import REAL_QID, REAL_TOPIC, Message
 from mqctl.model.names import TIMER_TOPIC
 from mqctl.protocol.message_record import RecordError, decode_message
+from mqctl.protocol.properties import parse_properties
 from mqctl.store.layouts import TIMER_LOG_RECORD_BYTES
 from mqctl.store.record_writer import MessageRefused, text_of_properties
 
@@ -178,11 +179,8 @@ class Timers:
                 yield 0
 
     def _enqueue(self, physical_offset: int, size: int) -> None:
-        found = self._message(physical_offset)
-        if found is None:
-            return
-        message, _ = found
-        out_ms = _number(message.properties.get(OUT_MS))
+        properties = parse_properties(text_of_properties(self._broker.storage.message_at(physical_offset) or b""))
+        out_ms = _number(properties.get(OUT_MS))
         if out_ms is None:
             log.error("timer message at physical offset %d names no time", physical_offset)
             return
@@ -193,10 +191,10 @@ class Timers:
         if out_ms - now_ms >= window_ms:
             magic |= ROLL
             out_ms = now_ms + (window_ms // 2 if out_ms - now_ms - window_ms < window_ms // 3 else window_ms)
-        if DELETE_KEY in message.properties:
+        if DELETE_KEY in properties:
             magic |= DELETE
         units = out_ms // self._precision_ms
-        topic = message.properties.get(REAL_TOPIC, "")
+        topic = properties.get(REAL_TOPIC, "")
         record = TimerRecord(
             TIMER_LOG_RECORD_BYTES,
             NO_POSITION,

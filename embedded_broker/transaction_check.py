@@ -8,6 +8,7 @@ Every check stores a copy of the half message with its count of checks raised, a
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
 from itertools import islice
@@ -59,6 +60,7 @@ class TransactionCheck:
         self._broker = broker
         self._timer: Handle | None = None
         self._turn = 0
+        self._unasked: Counter[str] = Counter()
         self._steps: Generator[None] | None = None
 
     def start(self) -> None:
@@ -94,15 +96,18 @@ class TransactionCheck:
             return
         self._steps = None
         self.rounds += 1
+        for group, count in self._unasked.items():
+            log.warning("nobody of producer group %s is there to be asked about %d transactions", group, count)
+        self._unasked.clear()
         self._wait()
 
-    def _ask(self, half: Message, copy: Appended) -> None:
+    def _ask(self, half: Message, checks: int, copy: Appended) -> None:
         """Asks one producer of the group about the copy of a half message (code 39)."""
         broker = self._broker
         group = half.properties.get(PRODUCER_GROUP, "")
         connection = self._producer(group)
         if connection is None:
-            log.warning("nobody of producer group %s is there to be asked about %s", group, half.unique_key)
+            self._unasked[group] += 1
             return
         topic, queue_id = half.properties.get(REAL_TOPIC, ""), half.properties.get(REAL_QID, "")
         body = encode_message(
@@ -113,7 +118,7 @@ class TransactionCheck:
                 queue_offset=copy.queue_offset,
                 physical_offset=copy.physical_offset,
                 store_time_ms=copy.store_ms,
-                properties={**half.properties, "WAIT": "false"},
+                properties={**half.properties, TRANSACTION_CHECK_TIMES: str(checks), "WAIT": "false"},
             )
         )
         request = CheckTransactionState(
@@ -138,10 +143,13 @@ class TransactionCheck:
 class _Round:
     """One walk from the recorded offset to the first half message that is too young."""
 
-    def __init__(self, broker: Broker, ask: Callable[[Message, Appended], None]) -> None:
+    def __init__(self, broker: Broker, ask: Callable[[Message, int, Appended], None]) -> None:
         self._broker = broker
         self._ask = ask
         self._began_ms = broker.clock.now_ms()
+        self._given_up = 0
+        self._first = 0
+        self._entries: list[tuple[int, int, int]] = []
 
     def walk(self) -> Generator[None]:
         """Walks step by step. Raises MqctlError when the store refuses; what was done is recorded all the same."""
@@ -168,6 +176,8 @@ class _Round:
                 yield
             yield from ops.look_for(-1)
         finally:
+            if self._given_up:
+                log.warning("%d transactions are given up, they are in %s", self._given_up, DISCARD_TOPIC)
             if position != recorded:
                 broker.offsets.commit(TRANSACTION_GROUP, HALF_TOPIC, 0, position)
             if ops.done_until != recorded_op:
@@ -178,8 +188,9 @@ class _Round:
 
     def _read(self, position: int) -> tuple[bytes, Message | None]:
         storage = self._broker.storage
-        entries = storage.entries(HALF_TOPIC, 0, position, 1)
-        record = storage.message_at(entries[0][0]) if entries else None
+        if not self._first <= position < self._first + len(self._entries):
+            self._first, self._entries = position, storage.entries(HALF_TOPIC, 0, position, _SLICE)
+        record = storage.message_at(self._entries[position - self._first][0]) if self._entries else None
         if record is None:
             log.warning("half message at queue offset %d is lost", position)
             return b"", None
@@ -219,9 +230,7 @@ class _Round:
             name = str(position if original is None else original)
             self._put_back(half, with_properties(counted, {TRAN_PREPARED_QUEUE_OFFSET: name}))
             return True
-        copy = self._put_back(half, counted)
-        checked = {**half.properties, TRANSACTION_CHECK_TIMES: str(checks + 1)}
-        self._ask(replace(half, properties=checked), copy)
+        self._ask(half, checks + 1, self._put_back(half, counted))
         return True
 
     def _put_back(self, half: Message, properties: str) -> Appended:
@@ -232,7 +241,7 @@ class _Round:
         self._broker.topics.create_with(DISCARD_TOPIC, 1)
         message = copy_of(half, properties)
         message.topic, message.queue_id = DISCARD_TOPIC, 0
-        log.warning("transaction %s of %s is given up", half.unique_key, half.properties.get(PRODUCER_GROUP))
+        self._given_up += 1
         try:
             put(self._broker, message)
         except MqctlError as error:
