@@ -16,7 +16,7 @@ _ROUTES = (Part.ROUTES,)
 
 def _user_routes(case: ClusterCase) -> Iterator[TopicRoute]:
     """Yields the routes of application topics, by name. Retry and dead-letter topics live where they are needed."""
-    routes = case.snapshot.routes()
+    routes = case.routes
     for topic in sorted(routes):
         if not is_system_topic(topic) and group_of(topic) is None:
             yield routes[topic]

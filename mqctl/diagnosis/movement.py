@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from mqctl.diagnosis.group_view import group_views
 from mqctl.diagnosis.registry import ClusterCase, Verdict, cluster_rule
 from mqctl.model.finding import Severity, Subject, SubjectKind
 from mqctl.model.names import DLQ_PREFIX, group_of, is_system_group
@@ -46,7 +45,7 @@ def stuck_offset(case: ClusterCase) -> Iterator[Verdict]:
     before = case.snapshot.earlier
     if before is None or _window_ms(case) < case.settings.scaled(case.settings.blocked_ms):
         return
-    online = {view.group for view in group_views(case.snapshot) if not view.settling(case.now_ms, case.settings)}
+    online = {view.group for view in case.views if not view.settling(case.now_ms, case.settings)}
     then, ends_then, ends = _committed(before), _ends(before), _ends(case.snapshot)
     for key, offset in sorted(_committed(case.snapshot).items()):
         group, topic, broker, queue_id = key
@@ -96,7 +95,7 @@ def offsets_going_back(case: ClusterCase) -> Iterator[Verdict]:
 @cluster_rule("MQ412", Severity.WARNING, source="B6", needs=(Part.MEMBERS, Part.RUNNING_INFO), playbook="dead-letters")
 def failing_consumption(case: ClusterCase) -> Iterator[Verdict]:
     """More than one message in a hundred fails."""
-    for view in group_views(case.snapshot):
+    for view in case.views:
         totals: dict[str, tuple[float, float]] = {}
         for info in view.running.values():
             for rates in info.rates:

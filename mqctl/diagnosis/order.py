@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mqctl.diagnosis.group_view import GroupView, group_views
+from mqctl.diagnosis.group_view import GroupView
 from mqctl.diagnosis.parallelism import queue_names
 from mqctl.diagnosis.registry import ClusterCase, Verdict, cluster_rule
 from mqctl.model.finding import Severity, Subject, SubjectKind
@@ -17,7 +17,7 @@ _RUNNING = (Part.MEMBERS, Part.RUNNING_INFO)
 
 
 def _orderly(case: ClusterCase) -> Iterator[tuple[GroupView, RunningInfo]]:
-    for view in group_views(case.snapshot):
+    for view in case.views:
         for _, info in sorted(view.running.items()):
             if info.orderly and not view.broadcasting:
                 yield view, info
@@ -107,9 +107,9 @@ def expired_locks(case: ClusterCase) -> Iterator[Verdict]:
 @cluster_rule("MQ505", Severity.WARNING, source="O7", needs=(*_RUNNING, Part.ROUTES), playbook="hot-key")
 def concurrent_on_ordered_topic(case: ClusterCase) -> Iterator[Verdict]:
     """A topic declared as ordered that a group consumes concurrently."""
-    ordered = {topic for topic, route in case.snapshot.routes().items() if route.order_conf}
+    ordered = {topic for topic, route in case.routes.items() if route.order_conf}
     ordered |= {config.name for broker in case.snapshot.brokers for config in broker.topics if config.order}
-    for view in group_views(case.snapshot):
+    for view in case.views:
         for topic in view.topics():
             loose = [client for client, info in view.running.items() if info.orderly is False]
             wanting = [client for client in loose if view.subscription(client, topic) is not None]

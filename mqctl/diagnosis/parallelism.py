@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mqctl.diagnosis.group_view import GroupView, group_views, named
+from mqctl.diagnosis.group_view import GroupView, named
 from mqctl.diagnosis.registry import ClusterCase, Unknown, Verdict, cluster_rule
 from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
 from mqctl.model.member import HeldQueue, RunningInfo
@@ -27,10 +27,9 @@ def shared_topics(case: ClusterCase, view: GroupView) -> Iterator[tuple[str, lis
     """Yields the topics that the members share out, with their readable queues. Broadcasting shares nothing out."""
     if view.broadcasting or any(held.consume_type == "CONSUME_ACTIVELY" for held in view.memberships.values()):
         return
-    routes = case.snapshot.routes()
     for topic in view.topics():
-        if topic in routes:
-            yield topic, list(routes[topic].readable_queues())
+        if topic in case.readable_queues:
+            yield topic, case.readable_queues[topic]
 
 
 def _client(view: GroupView, client: str, held: HeldQueue | None = None) -> Subject:
@@ -40,7 +39,7 @@ def _client(view: GroupView, client: str, held: HeldQueue | None = None) -> Subj
 
 
 def _instances(case: ClusterCase) -> Iterator[tuple[GroupView, RunningInfo]]:
-    for view in group_views(case.snapshot):
+    for view in case.views:
         for _, info in sorted(view.running.items()):
             yield view, info
 
@@ -48,7 +47,7 @@ def _instances(case: ClusterCase) -> Iterator[tuple[GroupView, RunningInfo]]:
 @cluster_rule("MQ302", Severity.WARNING, source="P1", needs=_MEMBERS, playbook="scale-out")
 def idle_instances(case: ClusterCase) -> Iterator[Verdict]:
     """More instances than queues: the surplus gets nothing."""
-    for view in group_views(case.snapshot):
+    for view in case.views:
         members = len(view.client_ids)
         for topic, queues in shared_topics(case, view):
             if queues and members > len(queues):
@@ -66,7 +65,7 @@ def idle_instances(case: ClusterCase) -> Iterator[Verdict]:
 @cluster_rule("MQ303", Severity.WARNING, source="P2", needs=_MEMBERS, playbook="scale-out")
 def uneven_shares(case: ClusterCase) -> Iterator[Verdict]:
     """Few queues for the instances and no multiple of them: some carry twice what others carry."""
-    for view in group_views(case.snapshot):
+    for view in case.views:
         members = len(view.client_ids)
         for topic, queues in shared_topics(case, view):
             if members < len(queues) < 2 * members:
@@ -201,7 +200,7 @@ def pull_stopped(case: ClusterCase) -> Iterator[Verdict]:
 @cluster_rule("MQ309", Severity.FATAL, source="4.2", needs=_OWNERS, playbook="unconsumed-queue")
 def orphans(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     """Queues that no member holds, by what the members themselves report."""
-    for view in group_views(case.snapshot):
+    for view in case.views:
         if view.settling(case.now_ms, case.settings):
             continue
         for topic, queues in shared_topics(case, view):
@@ -234,30 +233,19 @@ def orphans(case: ClusterCase) -> Iterator[Verdict | Unknown]:
 
 def _waiting(case: ClusterCase, group: str, queues: list[MessageQueue]) -> int | None:
     """Counts the messages that wait in `queues`; None when no broker tells its queues."""
-    known = {
-        MessageQueue(queue.topic, broker.name or "", queue.queue_id): queue
-        for broker in case.snapshot.brokers
-        for queue in broker.queues
-    }
-    committed = {
-        MessageQueue(item.topic, broker.name or "", item.queue_id): item.offset
-        for broker in case.snapshot.brokers
-        for item in broker.consumer_offsets
-        if item.group == group
-    }
-    if not any(queue in known for queue in queues):
+    known = {queue: case.queue_states[queue] for queue in queues if queue in case.queue_states}
+    if not known:
         return None
     return sum(
-        max(0, known[queue].max_offset - committed.get(queue, known[queue].min_offset))
-        for queue in queues
-        if queue in known
+        max(0, state.max_offset - case.committed.get((group, queue), state.min_offset))
+        for queue, state in known.items()
     )
 
 
 @cluster_rule("MQ310", Severity.FATAL, source="S6", needs=_OWNERS, playbook="unconsumed-queue")
 def double_owners(case: ClusterCase) -> Iterator[Verdict]:
     """Queues that two members hold: consumed twice."""
-    for view in group_views(case.snapshot):
+    for view in case.views:
         if view.settling(case.now_ms, case.settings) or view.broadcasting:
             continue
         owners: dict[MessageQueue, list[str]] = {}

@@ -10,12 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import cached_property
 from typing import TypeAlias
 
+from mqctl.diagnosis.group_view import GroupView, group_views
 from mqctl.diagnosis.settings import Settings
 from mqctl.errors import UsageError
 from mqctl.model.finding import Confidence, Evidence, Finding, NotJudged, Severity, Subject, SubjectKind, Value
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
+from mqctl.model.queue import MessageQueue
+from mqctl.model.queue_state import QueueState
+from mqctl.model.route import TopicRoute
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.unavailable import Part, Unavailable
 
@@ -77,9 +82,9 @@ class Unknown:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ClusterCase:
-    """What a rule about the whole cluster looks at.
+    """What a rule about the whole cluster looks at; what several rules need is put together once.
 
     Attributes:
         now_ms: the moment all ages refer to.
@@ -88,6 +93,39 @@ class ClusterCase:
     snapshot: ClusterSnapshot
     now_ms: int
     settings: Settings
+
+    @cached_property
+    def views(self) -> list[GroupView]:
+        """Every group with members."""
+        return group_views(self.snapshot)
+
+    @cached_property
+    def routes(self) -> dict[str, TopicRoute]:
+        """Routes by topic."""
+        return self.snapshot.routes()
+
+    @cached_property
+    def readable_queues(self) -> dict[str, list[MessageQueue]]:
+        """Readable queues by topic, sorted as consumers sort them."""
+        return {topic: list(route.readable_queues()) for topic, route in self.routes.items()}
+
+    @cached_property
+    def queue_states(self) -> dict[MessageQueue, QueueState]:
+        """Bounds by queue, of all brokers."""
+        return {
+            MessageQueue(queue.topic, broker.name or "", queue.queue_id): queue
+            for broker in self.snapshot.brokers
+            for queue in broker.queues
+        }
+
+    @cached_property
+    def committed(self) -> dict[tuple[str, MessageQueue], int]:
+        """Committed offsets by group and queue, of all brokers."""
+        return {
+            (item.group, MessageQueue(item.topic, broker.name or "", item.queue_id)): item.offset
+            for broker in self.snapshot.brokers
+            for item in broker.consumer_offsets
+        }
 
 
 Judge: TypeAlias = Callable[[Case], Iterable[Verdict | Unknown]]

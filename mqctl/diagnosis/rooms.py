@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from mqctl.diagnosis.group_view import group_views, named
+from mqctl.diagnosis.group_view import named
 from mqctl.diagnosis.parallelism import shared_topics
 from mqctl.diagnosis.registry import ClusterCase, Verdict, cluster_rule
 from mqctl.model.finding import Severity, Subject, SubjectKind
@@ -34,7 +34,7 @@ def _shared(case: ClusterCase) -> Iterator[_Shared]:
     rule = case.settings.room_rule
     if rule is None:
         return
-    for view in group_views(case.snapshot):
+    for view in case.views:
         clients = Counter(rule.client_room(client) or "" for client in view.client_ids)
         silent = [client for client in view.client_ids if not rule.client_room(client)]
         for topic, queues in shared_topics(case, view):

@@ -46,7 +46,7 @@ def _silence(view: GroupView) -> Iterator[Unknown]:
 @cluster_rule("MQ202", Severity.FATAL, source="S1", needs=_LIVE, playbook="unconsumed-queue")
 def different_topics(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     """Instances of one group that subscribe different topics: the allocation gives queues to who does not want them."""
-    for view in group_views(case.snapshot):
+    for view in case.views:
         yield from _silence(view)
         sets: dict[str, list[str]] = {}
         for client, info in view.running.items():
@@ -70,7 +70,7 @@ def different_topics(case: ClusterCase) -> Iterator[Verdict | Unknown]:
 @cluster_rule("MQ203", Severity.FATAL, source="S2", needs=_LIVE, playbook="tag-loss")
 def different_tags(case: ClusterCase) -> Iterator[Verdict]:
     """Instances that want different tags of a topic: what the owner of a queue does not want is skipped for good."""
-    for view in group_views(case.snapshot):
+    for view in case.views:
         for topic in view.topics():
             wants = _by(view, topic, wanted_text)
             if len(wants) < 2 or len(_by(view, topic, _type)) > 1:
@@ -101,7 +101,7 @@ def different_tags(case: ClusterCase) -> Iterator[Verdict]:
 @cluster_rule("MQ204", Severity.FATAL, source="S3", needs=_LIVE, playbook="subscription-change")
 def mixed_expression_types(case: ClusterCase) -> Iterator[Verdict]:
     """Tag and SQL92 subscriptions of one topic in one group: the broker filters all by the newest."""
-    for view in group_views(case.snapshot):
+    for view in case.views:
         for topic in view.topics():
             kinds = _by(view, topic, _type)
             if len(kinds) > 1:
@@ -115,7 +115,7 @@ def mixed_expression_types(case: ClusterCase) -> Iterator[Verdict]:
 @cluster_rule("MQ205", Severity.FATAL, source="S4", needs=(Part.MEMBERS,), playbook="unconsumed-queue")
 def duplicate_client_ids(case: ClusterCase) -> Iterator[Verdict]:
     """Two connections under one client id: both take the same slice, and the slices after it have no owner."""
-    for view in group_views(case.snapshot):
+    for view in case.views:
         addresses: dict[str, set[str]] = {}
         for held in view.memberships.values():
             seen: dict[str, set[str]] = {}
@@ -140,7 +140,7 @@ def duplicate_client_ids(case: ClusterCase) -> Iterator[Verdict]:
 def brokers_disagree(case: ClusterCase) -> Iterator[Verdict]:
     """Brokers of one group that list different members: instances compute from different lists."""
     earlier = {view.group: view for view in group_views(case.snapshot.earlier)} if case.snapshot.earlier else {}
-    for view in group_views(case.snapshot):
+    for view in case.views:
         everyone = set(view.client_ids)
         missing = {name: everyone - set(held.client_ids) for name, held in view.memberships.items()}
         missing = {name: gone for name, gone in missing.items() if gone}
@@ -166,7 +166,7 @@ def brokers_disagree(case: ClusterCase) -> Iterator[Verdict]:
 @cluster_rule("MQ207", Severity.WARNING, source="S9", needs=(Part.MEMBERS,), playbook="subscription-change")
 def changing_broadcast_names(case: ClusterCase) -> Iterator[Verdict]:
     """Broadcasting instances whose id changes with each start: their local offsets are lost with it."""
-    for view in group_views(case.snapshot):
+    for view in case.views:
         if not view.broadcasting:
             continue
         changing = [client for client in view.client_ids if _CHANGING_NAME.search(client)]
@@ -182,7 +182,7 @@ def changing_broadcast_names(case: ClusterCase) -> Iterator[Verdict]:
 @cluster_rule("MQ208", Severity.ERROR, source="S10", needs=(Part.MEMBERS,), playbook="subscription-change")
 def mixed_message_models(case: ClusterCase) -> Iterator[Verdict]:
     """One group both broadcasting and clustering: the last heartbeat decides for all."""
-    for view in group_views(case.snapshot):
+    for view in case.views:
         models: dict[str, list[str]] = {}
         for name, held in view.memberships.items():
             if held.message_model is not None:
@@ -202,7 +202,7 @@ def mixed_message_models(case: ClusterCase) -> Iterator[Verdict]:
 @cluster_rule("MQ209", Severity.INFO, source="S11", needs=(Part.MEMBERS,))
 def mixed_clients(case: ClusterCase) -> Iterator[Verdict]:
     """Clients of several languages in one group: their defaults and strategies differ."""
-    for view in group_views(case.snapshot):
+    for view in case.views:
         languages: dict[str, list[str]] = {}
         for member in view.members():
             if member.language:
@@ -218,7 +218,7 @@ def mixed_clients(case: ClusterCase) -> Iterator[Verdict]:
 @cluster_rule("MQ210", Severity.FATAL, source="S7", needs=_LIVE, playbook="cluster-mixup")
 def different_name_servers(case: ClusterCase) -> Iterator[Verdict]:
     """Instances of one group that ask different name servers: they may see other routes, or another cluster."""
-    for view in group_views(case.snapshot):
+    for view in case.views:
         servers: dict[str, list[str]] = {}
         for client, info in view.running.items():
             text = info.properties.get("PROP_NAMESERVER_ADDR")
@@ -240,7 +240,7 @@ def different_name_servers(case: ClusterCase) -> Iterator[Verdict]:
 )
 def abandoned_topic(case: ClusterCase) -> Iterator[Verdict]:
     """A group with members, none of which wants a topic that the group has a backlog on."""
-    views = {view.group: view for view in group_views(case.snapshot)}
+    views = {view.group: view for view in case.views}
     waiting: dict[tuple[str, str], int] = {}
     for broker in case.snapshot.brokers:
         queues = broker.queue_index()
