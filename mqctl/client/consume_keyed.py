@@ -153,7 +153,7 @@ class KeyOrderedService:
             delay_ms = RELOCKED_DELAY_MS if locked else NOT_LOCKED_DELAY_MS
             self._consuming.later(delay_ms, "go on consuming", lambda: self._resubmit(process_queue))
 
-        self._consuming.lock_later(LOCK_LOST_DELAY_MS, process_queue.queue, then)
+        self._consuming.lock_later(LOCK_LOST_DELAY_MS, process_queue, then)
 
     def _resubmit(self, process_queue: ProcessQueue) -> None:
         with self._lock:

@@ -58,7 +58,7 @@ class OrderlyService:
         def then(locked: bool) -> None:  # noqa: FBT001 - a callback's only argument
             self._run_later(process_queue, RELOCKED_DELAY_MS if locked else NOT_LOCKED_DELAY_MS)
 
-        self._consuming.lock_later(delay_ms, process_queue.queue, then)
+        self._consuming.lock_later(delay_ms, process_queue, then)
 
     def _run(self, process_queue: ProcessQueue) -> None:
         consuming = self._consuming

@@ -134,11 +134,12 @@ class Consuming:
         """Runs `task`, which must not block, after a while."""
         self.instance.delays.after(delay_ms, doing, task)
 
-    def lock_later(self, delay_ms: float, queue: MessageQueue, then: Callable[[bool], None]) -> None:
-        """Locks a queue after a while and tells `then` whether that worked."""
+    def lock_later(self, delay_ms: float, process_queue: ProcessQueue, then: Callable[[bool], None]) -> None:
+        """Locks a queue after a while, unless it has been given up, and tells `then` whether that worked."""
+        queue = process_queue.queue
 
         def lock() -> None:
-            then(self.lock_one(queue))
+            then(not process_queue.dropped and self.lock_one(queue))
 
         self.instance.timers.after(delay_ms, f"lock {queue}", lock)
 

@@ -241,7 +241,7 @@ class PushConsumer:
         except StorageError as error:
             self.instance.troubles.add("commit offsets", error)
         if self.mode is not ConsumeMode.CONCURRENT and not self.settings.broadcasting:
-            self.rebalancing.locks.unlock_all(queues)
+            self.rebalancing.locks.unlock_all()
         self.rebalancing.drop_all()
         self.instance.shutdown()
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from threading import Lock
 
 from mqctl.client.broker_changes import lock_queues, unlock_queues
 from mqctl.client.deadline import Deadline
@@ -25,6 +26,9 @@ class QueueLocks:
         self._group = group
         self._instance = instance
         self._process_queues = process_queues
+        self._held: set[MessageQueue] = set()
+        self._turn = Lock()
+        self._left = False
 
     def lock_one(self, queue: MessageQueue) -> bool:
         """Locks one queue; False when another client has it, or its master does not answer."""
@@ -39,6 +43,10 @@ class QueueLocks:
             self._lock(broker_name, tuple(queues))
 
     def _lock(self, broker_name: str, queues: tuple[MessageQueue, ...]) -> frozenset[MessageQueue]:
+        with self._turn:  # a renewal that overtook the farewell would hold the locks for nobody
+            return frozenset() if self._left else self._ask(broker_name, queues)
+
+    def _ask(self, broker_name: str, queues: tuple[MessageQueue, ...]) -> frozenset[MessageQueue]:
         instance = self._instance
         address = instance.routes.master(broker_name)
         if address is None:
@@ -50,6 +58,8 @@ class QueueLocks:
             instance.troubles.add(f"lock queues of {broker_name}", error)
             return frozenset()
         now_ms = instance.clock.now_ms()
+        self._held.difference_update(queues)
+        self._held.update(granted)
         for queue in queues:
             process_queue = self._process_queues.get(queue)
             if process_queue is not None:
@@ -61,16 +71,20 @@ class QueueLocks:
     def unlock_oneway(self, queue: MessageQueue) -> None:
         """Gives one lock back; nothing is said when that does not work."""
         instance = self._instance
+        self._held.discard(queue)
         address = instance.routes.master(queue.broker_name)
         if address is not None:
             body = LockRequest(client_id=instance.client_id, consumer_group=self._group, mq_set=(queue,)).to_bytes()
             instance.links.get(address).oneway(UnlockBatchMq(), body=body)
 
-    def unlock_all(self, queues: Iterable[MessageQueue]) -> None:
-        """Gives all locks back and waits for the brokers."""
+    def unlock_all(self) -> None:
+        """Gives all locks back for good, those of queues on their way out as well, and waits for the brokers."""
         instance = self._instance
+        with self._turn:
+            self._left = True
+            held, self._held = self._held, set()
         by_broker: dict[str, list[MessageQueue]] = {}
-        for queue in queues:
+        for queue in sorted(held):
             by_broker.setdefault(queue.broker_name, []).append(queue)
         for broker_name, mine in by_broker.items():
             address = instance.routes.master(broker_name)

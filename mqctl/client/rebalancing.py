@@ -153,8 +153,10 @@ class Rebalancing:
             offset = self._owner.start_offset(queue)
         except MqctlError as error:
             self._instance.troubles.add(f"begin with {queue}", error)
-            return False
+            offset = -1
         if offset < 0 or self._closed:
+            if self._locking:
+                self.locks.unlock_oneway(queue)
             return False
         process_queue = ProcessQueue(queue, self._instance.clock.now_ms())
         process_queue.locked = True

@@ -207,6 +207,30 @@ def test_locks_are_given_back_at_the_end(cluster: EmbeddedCluster) -> None:
     assert len(cluster.requests(42)) == 1
 
 
+def test_a_lock_that_waits_to_be_given_back_is_given_back_at_the_end(cluster: EmbeddedCluster) -> None:
+    create_topic(cluster, "T", queues=1)
+    gate = Event()
+    first = Heard(lambda _: Consumed.SUCCESS if gate.wait(20) else None)
+    send(cluster, numbered("T", 3))
+    # The first member has cached messages of a queue that it loses: it keeps the lock for an hour, unless it leaves.
+    losing = PushConsumer(
+        "G", quick_client(cluster, instance_name="z"), first, quick(unlock_delay_ms=3_600_000), mode=ConsumeMode.ORDERLY
+    )
+    losing.subscribe("T")
+    second = Heard()
+    gaining = PushConsumer("G", quick_client(cluster, instance_name="a"), second, quick(), mode=ConsumeMode.ORDERLY)
+    gaining.subscribe("T")
+    with losing:
+        wait_until(lambda: QUEUE in losing.queues(), "assigned")
+        with gaining:
+            wait_until(lambda: QUEUE not in losing.queues(), "lost")
+            gate.set()
+            wait_until(lambda: QUEUE not in losing.rebalancing.process_queues, "given up")
+            assert QUEUE not in gaining.queues()
+            losing.shutdown()
+            wait_until(lambda: QUEUE in gaining.queues(), "gained")
+
+
 # Key-ordered
 
 
