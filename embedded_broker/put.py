@@ -39,6 +39,7 @@ class Incoming:
 
     Attributes:
         prepared_offset: physical offset of the half message that this one commits.
+        timer_out_ms: set by `put` when the message waits in the timer wheel: the start of the unit before its moment.
     """
 
     topic: str
@@ -51,6 +52,7 @@ class Incoming:
     born_host: str
     reconsume_times: int = 0
     prepared_offset: int = 0
+    timer_out_ms: int | None = None
 
 
 class Refusal(Exception):
@@ -106,7 +108,7 @@ def put(broker: Broker, message: Incoming) -> Appended:
             properties = with_properties(
                 properties, {_TIMER_OUT_MS: str(out_ms), "REAL_TOPIC": topic, "REAL_QID": str(queue_id)}
             )
-            topic, queue_id = TIMER_TOPIC, 0
+            topic, queue_id, message.timer_out_ms = TIMER_TOPIC, 0, out_ms
     appended = broker.storage.append(
         topic,
         queue_id,

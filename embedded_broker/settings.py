@@ -57,6 +57,8 @@ class BrokerSettings:
     start_accept_send_request_time_stamp: int = 0
     reject_transaction_message: bool = False
     timer_wheel_enable: bool = True
+    recall_message_enable: bool = True
+    allow_recall_when_broker_not_writeable: bool = True
     timer_precision_ms: int = 1_000
     timer_max_delay_sec: int = 3 * 86_400
     timer_roll_window_slot: int = 2 * 86_400

@@ -146,15 +146,21 @@ class Timers:
         now_ms = self._broker.clock.now_ms()
         self._timer = self._broker.clock.call_later(self._precision_ms - now_ms % self._precision_ms, self._turn)
 
+    def checkpoint(self) -> TimerCheckpoint:
+        """Returns how far the wheel has come."""
+        return TimerCheckpoint(
+            self.read_units * self._precision_ms,
+            self._files.log_pos,
+            self.queue_offset,
+            self.queue_offset,
+            timestamp_ms=self._broker.clock.now_ms(),
+            counter=self._saves,
+        )
+
     def _save(self) -> None:
         self._saves += 1
-        now_ms = self._broker.clock.now_ms()
-        read_ms = self.read_units * self._precision_ms
-        offset = self.queue_offset
         try:
-            self._files.save(
-                TimerCheckpoint(read_ms, self._files.log_pos, offset, offset, timestamp_ms=now_ms, counter=self._saves)
-            )
+            self._files.save(self.checkpoint())
         except MqctlError as error:
             log.error("%s", error)
 

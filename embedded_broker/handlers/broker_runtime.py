@@ -7,7 +7,7 @@ import shutil
 from embedded_broker.broker import Broker
 from embedded_broker.registry import Call, handles
 from embedded_broker.stats import BROKER_GET_NUMS, BROKER_PUT_NUMS
-from mqctl.model.names import SCHEDULE_TOPIC
+from mqctl.model.names import SCHEDULE_TOPIC, TIMER_TOPIC
 from mqctl.protocol.bodies_cluster import KVTable
 from mqctl.protocol.codes import version_text
 from mqctl.protocol.frame import RemotingCommand
@@ -25,6 +25,7 @@ _QUEUES = {
 @handles(GetBrokerRuntimeInfo, support="partial: what only threads and page cache know is 0 or left out")
 def get_runtime_info(broker: Broker, request: GetBrokerRuntimeInfo, call: Call) -> RemotingCommand:
     table = {**_identity(broker), **_counters(broker), **_pools(), **_store(broker), **_delays(broker)}
+    table |= _timers(broker)
     return call.answer(body=KVTable(table=table).to_bytes())
 
 
@@ -99,6 +100,19 @@ def _store(broker: Broker) -> dict[str, str]:
         "pageCacheLockTimeMills": "0",
         "remainTransientStoreBufferNumbs": "2147483647",
         "remainHowManyDataToFlush": "0 B",
+    }
+
+
+def _timers(broker: Broker) -> dict[str, str]:
+    """How far the timer wheel is behind: seconds to be emptied, messages to be hung in (5.x)."""
+    timers = broker.timers
+    if timers is None:
+        return {}
+    read_ms = timers.read_units * broker.settings.timer_precision_ms
+    behind_ms = broker.clock.now_ms() - read_ms
+    return {
+        "timerReadBehind": str(max(0, behind_ms // _SECOND_MS)),
+        "timerOffsetBehind": str(broker.storage.max_offset(TIMER_TOPIC, 0) - timers.queue_offset),
     }
 
 

@@ -15,6 +15,7 @@ from embedded_broker.put import (
     with_properties,
     without_property,
 )
+from embedded_broker.recall import RecallHandle
 from embedded_broker.registry import Call, handles
 from embedded_broker.sends import check_message, checked_topic, chosen_queue, is_exhausted, is_half
 from embedded_broker.storage_settings import SYNC_FLUSH
@@ -28,10 +29,8 @@ from mqctl.protocol.requests_client import SendBatchMessage, SendMessage, SendMe
 from mqctl.store.disk import DiskFullError
 from mqctl.store.record_writer import MessageRefused
 
-_SUPPORT = "partial: 5.x timers work, but no handle to recall them is given"
 
-
-@handles(SendMessage, SendMessageV2, SendBatchMessage, support=_SUPPORT)
+@handles(SendMessage, SendMessageV2, SendBatchMessage)
 def send_message(broker: Broker, request: SendMessage, call: Call) -> RemotingCommand | None:
     try:
         reply = _batch(broker, request, call) if request.batch else _single(broker, request, call)
@@ -100,7 +99,22 @@ def _single(broker: Broker, request: SendMessage, call: Call) -> SendMessageRepl
         appended = broker.transactions.prepare(message, property_of(properties, "UNIQ_KEY"))
     else:
         appended = put(broker, message)
-    return _reply(broker, request, broker.offset_id(appended.physical_offset), queue_id, appended.queue_offset)
+    return _reply(
+        broker,
+        request,
+        broker.offset_id(appended.physical_offset),
+        queue_id,
+        appended.queue_offset,
+        recall_handle=_recall_handle(broker, message) if message.timer_out_ms is not None else None,
+    )
+
+
+def _recall_handle(broker: Broker, message: Incoming) -> str | None:
+    """Returns what recalls a message that waits in the timer wheel; retried ones cannot be recalled."""
+    if message.topic.startswith(RETRY_PREFIX) or message.timer_out_ms is None:
+        return None
+    key = property_of(message.properties, "UNIQ_KEY") or ""
+    return str(RecallHandle(message.topic, broker.name, message.timer_out_ms + 1, key))
 
 
 def _batch(broker: Broker, request: SendMessage, call: Call) -> SendMessageReply:
@@ -142,12 +156,21 @@ def _batch(broker: Broker, request: SendMessage, call: Call) -> SendMessageReply
     return _reply(broker, request, ids, queue_id, appended[0].queue_offset)
 
 
-def _reply(broker: Broker, request: SendMessage, msg_id: str, queue_id: int, queue_offset: int) -> SendMessageReply:
+def _reply(
+    broker: Broker,
+    request: SendMessage,
+    msg_id: str,
+    queue_id: int,
+    queue_offset: int,
+    *,
+    recall_handle: str | None = None,
+) -> SendMessageReply:
     return SendMessageReply(
         msg_id=msg_id,
         queue_id=queue_id,
         queue_offset=queue_offset,
         transaction_id=property_of(request.properties or "", "UNIQ_KEY") if broker.release.five else None,
+        recall_handle=recall_handle,
         region=broker.settings.region_id,
         trace_on=broker.settings.trace_on,
     )

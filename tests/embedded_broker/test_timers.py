@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,11 +10,17 @@ import pytest
 
 from embedded_broker import EmbeddedCluster
 from embedded_broker.broker import Broker
+from embedded_broker.recall import RecallHandle
 from mqctl.model.java_hash import java_string_hash
 from mqctl.model.message import Message
 from mqctl.model.names import TIMER_TOPIC
+from mqctl.protocol.bodies_cluster import KVTable
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.message_record import decode_messages
+from mqctl.protocol.requests_admin import GetBrokerRuntimeInfo
+from mqctl.protocol.requests_client import RecallMessage
+from mqctl.protocol.requests_five import GetTimerCheckPoint
+from mqctl.store.layouts import TIMER_CHECK
 from mqctl.store.timer import chain, read_timer_check, timer_log, used_slots
 from tests.embedded_broker.messages import pull, send
 from tests.embedded_broker.wire import Peer
@@ -112,6 +119,58 @@ def test_a_delete_marker_takes_a_message_of_its_slot_away(five: EmbeddedCluster,
     peer.call(send("T", properties={"TIMER_DELIVER_MS": at, "UNIQ_KEY": "K3", "TIMER_DEL_UNIQKEY": "T+K1"}), b"marker")
     five.advance(7 * SECOND)
     assert [message.body for message in arrived(peer)] == [b"kept"]
+
+
+def recall(handle: str, topic: str = "T") -> RecallMessage:
+    return RecallMessage(topic=topic, recall_handle=handle, producer_group="GP")
+
+
+def test_a_waiting_message_can_be_recalled(five: EmbeddedCluster, peer: Peer) -> None:
+    out_ms = five.now_ms() + 4_000
+    sent = peer.call(send("T", properties={"TIMER_DELAY_SEC": "5", "UNIQ_KEY": "K1"}), b"recalled")
+    peer.call(send("T", properties={"TIMER_DELAY_SEC": "5", "UNIQ_KEY": "K2"}), b"kept")
+    handle = sent.ext("recallHandle") or ""
+    assert b64decode(handle) == f"v1 T broker-a {out_ms + 1} K1".encode()
+    answer = peer.call(recall(handle))
+    assert (answer.code, answer.ext("msgId")) == (0, "K1")
+    five.advance(7 * SECOND)
+    assert [message.body for message in arrived(peer)] == [b"kept"]
+    late = peer.call(recall(handle))
+    assert (late.code, "due in" in (late.remark or "")) == (ResponseCode.ILLEGAL_OPERATION, True)
+    assert peer.call(send("T"), b"x").ext("recallHandle") is None
+
+
+def test_handles_as_a_real_broker_writes_them() -> None:
+    text = "djEgVG9waWNEZWxheSBicm9rZXItYSAxNzk1MjE5MTQ1MDAxIEMwMDAwMjAyM0VENDRFMEUyRjJBNjZGREZCMDkwMDE2"
+    handle = RecallHandle.parse(text)
+    assert handle == RecallHandle("TopicDelay", "broker-a", 1_795_219_145_001, "C00002023ED44E0E2F2A66FDFB090016")
+    assert str(handle) == text
+
+
+@pytest.mark.parametrize(
+    ("handle", "code"),
+    [
+        ("", ResponseCode.ILLEGAL_OPERATION),
+        ("no base64!", ResponseCode.ILLEGAL_OPERATION),
+        ("\u00e4", ResponseCode.ILLEGAL_OPERATION),
+        (str(RecallHandle("Other", "broker-a", 1, "K")), ResponseCode.ILLEGAL_OPERATION),
+        (str(RecallHandle("T", "broker-b", 1, "K")), ResponseCode.ILLEGAL_OPERATION),
+    ],
+)
+def test_handles_that_are_none(peer: Peer, handle: str, code: int) -> None:
+    peer.call(send("T"), b"x")
+    assert peer.call(recall(handle)).code == code
+    assert peer.call(recall(handle, topic="Missing")).code == ResponseCode.TOPIC_NOT_EXIST
+
+
+def test_where_the_wheel_stands_can_be_asked(five: EmbeddedCluster, peer: Peer) -> None:
+    peer.call(send("T", properties={"TIMER_DELAY_SEC": "500"}), b"x")
+    five.advance(3 * SECOND)
+    body = peer.call(GetTimerCheckPoint()).body
+    read_ms, log_pos, offset, master_offset, *_ = TIMER_CHECK.unpack(body)
+    assert (read_ms, log_pos, offset, master_offset) == (five.now_ms(), 52, 1, 1)
+    table = KVTable.from_bytes(peer.call(GetBrokerRuntimeInfo()).body).table
+    assert (table["timerReadBehind"], table["timerOffsetBehind"]) == ("0", "0")
 
 
 def test_far_messages_are_rolled() -> None:
