@@ -24,6 +24,7 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
         ),
         "--only": ("Only these rules.", ()),
         "--skip": ("Leave these rules out.", ()),
+        "--known": ("States that are accepted until a date.", ()),
         "--fail-on": (
             "Milder findings are shown but do not change the exit code.",
             (

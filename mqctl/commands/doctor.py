@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
-from mqctl.cli.emit import Output, emit
+from mqctl.cli.emit import Output, emit, tell
+from mqctl.cli.known_states import load_known
 from mqctl.cli.options import (
     AtOption,
     BrokerNameOption,
@@ -25,12 +27,14 @@ from mqctl.cli.options import (
 from mqctl.cli.room_option import RoomRuleOption, rule_of
 from mqctl.cli.sources import LiveWish, read_snapshot
 from mqctl.diagnosis import Settings, diagnose
+from mqctl.diagnosis.known import set_aside
 from mqctl.model.finding import Severity
 from mqctl.render.findings import diagnosis_document
 
 EXAMPLES = (
     "mqctl doctor",
     "mqctl doctor --namesrv 10.0.0.1:9876 -g order-service --window 60s",
+    "mqctl doctor --known accepted.yaml --fail-on error",
     "mqctl doctor --store /backup/store",
     "mqctl doctor --store /backup/store --only 'MQ7*' --explain",
     "mqctl doctor --snapshot ticket-4711.snap -o json",
@@ -60,6 +64,12 @@ def command(
         list[str] | None, typer.Option("--only", metavar="CODE", help="Only these rules; `MQ7*` names a family.")
     ] = None,
     skip: Annotated[list[str] | None, typer.Option("--skip", metavar="CODE", help="Leave these rules out.")] = None,
+    known: Annotated[
+        Path | None,
+        typer.Option(
+            "--known", metavar="FILE", help="States that are accepted until a date; findings on them are set aside."
+        ),
+    ] = None,
     fail_on: Annotated[
         Severity, typer.Option("--fail-on", help="Milder findings are shown but do not change the exit code.")
     ] = Severity.WARNING,
@@ -99,5 +109,8 @@ def command(
     )
     settings = Settings(time_scale=time_scale, room_rule=rule_of(room_rule, profile))
     diagnosis = diagnose(state, only=tuple(only or ()), skip=tuple(skip or ()), settings=settings)
-    emit(diagnosis_document(state, diagnosis, lang=lang, explain=explain), output)
-    return diagnosis.exit_code(fail_on)
+    judged = set_aside(diagnosis, load_known(known) if known else (), datetime.now().astimezone().date())
+    for old in judged.expired:
+        tell(f"mqctl: {known}: {old.code} ({old.subject}) was accepted until {old.until}; it counts again")
+    emit(diagnosis_document(state, judged.diagnosis, lang=lang, explain=explain, silenced=judged.silenced), output)
+    return judged.diagnosis.exit_code(fail_on)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
 from mqctl.diagnosis import Diagnosis
+from mqctl.diagnosis.known import KnownState
 from mqctl.model.finding import Finding
 from mqctl.model.lang import Lang
 from mqctl.model.origin import OriginKind
@@ -20,6 +21,12 @@ FINDING_COLUMNS = (
     Column("code", "code"),
     Column("subject", "subject"),
     Column("what", "what is wrong"),
+)
+_SILENCED_COLUMNS = (
+    Column("code", "rule"),
+    Column("subject", "about"),
+    Column("reason", "why accepted"),
+    Column("until", "until"),
 )
 _GAP_COLUMNS = (Column("code", "rule"), Column("subject", "about"), Column("reason", "why not"))
 
@@ -53,6 +60,16 @@ class GapRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SilencedRow:
+    """A finding that was set aside, because its state is known and accepted."""
+
+    code: str
+    subject: str
+    reason: str
+    until: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DiagnosisReport:
     """Machine form of `doctor` and the checks."""
 
@@ -62,6 +79,7 @@ class DiagnosisReport:
     findings: list[FindingRow]
     not_judged: list[GapRow]
     rules_run: list[str]
+    silenced: list[SilencedRow] = field(default_factory=list)
 
 
 def source_option(snapshot: ClusterSnapshot) -> str:
@@ -91,7 +109,13 @@ def finding_row(finding: Finding, lang: Lang | None, source: str) -> FindingRow:
 
 
 def diagnosis_document(
-    snapshot: ClusterSnapshot, diagnosis: Diagnosis, *, lang: Lang | None, explain: bool, schema: str = "doctor/1"
+    snapshot: ClusterSnapshot,
+    diagnosis: Diagnosis,
+    *,
+    lang: Lang | None,
+    explain: bool,
+    schema: str = "doctor/1",
+    silenced: Sequence[tuple[Finding, KnownState]] = (),
 ) -> Document:
     """Builds the document of a diagnosis: a headline, the findings in words, what could not be judged."""
     source = source_option(snapshot)
@@ -104,11 +128,19 @@ def diagnosis_document(
         findings=rows,
         not_judged=gaps,
         rules_run=list(diagnosis.rules_run),
+        silenced=[
+            SilencedRow(
+                code=finding.code, subject=str(finding.subject), reason=state.reason, until=state.until.isoformat()
+            )
+            for finding, state in silenced
+        ],
     )
     blocks: list[Table | Paragraphs] = [Paragraphs(list(_headline(snapshot, report, lang)))]
     blocks += [
         _finding_block(row, finding, lang, explain) for row, finding in zip(rows, diagnosis.findings, strict=True)
     ]
+    if report.silenced:
+        blocks.append(Table(_SILENCED_COLUMNS, report.silenced, title=phrase("silenced", lang)))
     if gaps:
         blocks.append(Table(_GAP_COLUMNS, gaps, title=phrase("not_judged", lang)))
     return Document(schema=schema, value=report, records=rows, csv_columns=FINDING_COLUMNS, blocks=blocks)

@@ -53,3 +53,23 @@ def test_a_broker_that_is_gone_makes_it_unknown_not_well(live: Run, cluster: Emb
     cluster.clear_faults()
     assert outcome.exit_code == 3
     assert {gap["subject"] for gap in outcome.json["not_judged"]} == {"broker-b"}
+
+
+def test_known_states_are_set_aside_until_their_day(live: Run, cluster: EmbeddedCluster, tmp_path: Path) -> None:
+    change(cluster, "broker-a", put_topic(TopicConfig(name="Half", read_queue_count=1, write_queue_count=1)))
+    assert codes(live("doctor", "-o", "json").json) == ["MQ606"]
+    known = tmp_path / "known.yaml"
+    known.write_text("- {code: MQ606, subject: Half, reason: by design, until: 2999-01-01}\n")
+    outcome = live("doctor", "--known", known, "-o", "json")
+    assert (outcome.exit_code, outcome.json["findings"]) == (0, [])
+    assert outcome.json["silenced"] == [
+        {"code": "MQ606", "subject": "Half", "reason": "by design", "until": "2999-01-01"}
+    ]
+    assert "by design" in live("doctor", "--known", known).stdout
+    known.write_text("- {code: MQ6*, reason: by design, until: 2001-01-01}\n")
+    late = live("doctor", "--known", known, "-o", "json")
+    assert (late.exit_code, "2001-01-01" in late.stderr) == (1, True)
+    known.write_text("- {code: MQ606, until: 2999-01-01}\n")
+    broken = live("doctor", "--known", known)
+    assert (broken.exit_code, "reason" in broken.stderr) == (78, True)
+    assert live("doctor", "--known", tmp_path / "nothing").exit_code == 66

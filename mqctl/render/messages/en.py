@@ -23,6 +23,7 @@ PHRASES = {
     "next": "next",
     "confidence": "confidence",
     "playbook": "playbook",
+    "silenced": "Known and set aside",
     "not_judged": "Not judged for want of evidence",
     "unknown": "unknown",
 }

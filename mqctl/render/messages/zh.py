@@ -23,6 +23,7 @@ PHRASES = {
     "next": "下一步",
     "confidence": "置信度",
     "playbook": "处理手册",
+    "silenced": "已知并搁置",
     "not_judged": "因缺少证据而无法判断",
     "unknown": "未知",
 }

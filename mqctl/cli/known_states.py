@@ -1,0 +1,41 @@
+"""The file of known states: a YAML list, checked in beside a team's runbooks."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import msgspec
+
+from mqctl.diagnosis.known import KnownState
+from mqctl.errors import ConfigurationError, NotFoundError
+
+
+class _Entry(msgspec.Struct, forbid_unknown_fields=True):
+    code: str
+    reason: str
+    until: date
+    subject: str = "*"
+
+
+def load_known(file: Path) -> tuple[KnownState, ...]:
+    """Reads the file.
+
+    Raises:
+        NotFoundError: there is none.
+        ConfigurationError: it is no list of `code`, `reason`, `until` and perhaps `subject`.
+    """
+    try:
+        text = file.read_bytes()
+    except FileNotFoundError as error:
+        raise NotFoundError(f"there is no file {file}", remedy="leave --known out, or write it") from error
+    except OSError as error:
+        raise ConfigurationError(f"could not read {file}", reason=error.strerror or str(error)) from error
+    try:
+        entries = msgspec.yaml.decode(text, type=list[_Entry]) if text.strip() else []
+    except msgspec.DecodeError as error:
+        remedy = "write a list of `code: MQ606`, `subject: orders`, `reason: ...`, `until: 2027-01-31`"
+        raise ConfigurationError(f"could not read {file}", reason=str(error), remedy=remedy) from error
+    return tuple(
+        KnownState(code=item.code, reason=item.reason, until=item.until, subject=item.subject) for item in entries
+    )
