@@ -6,6 +6,7 @@ import importlib.util
 import os
 import shutil
 import subprocess
+from functools import cache
 from pathlib import Path
 
 from filelock import FileLock
@@ -18,6 +19,7 @@ _INSTALL_SECONDS = 280
 _HOW = "install the development extra (pip install -e '.[dev]') or Node 18 or newer with npm"
 
 
+@cache
 def node_command() -> list[str]:
     """Returns the command that runs the driver, with its packages in place."""
     node, npm = _find()
@@ -38,13 +40,23 @@ def _find() -> tuple[str, list[str]]:
     return system, [npm]
 
 
+def _put_driver() -> None:
+    """Puts the driver beside its packages, whole: another worker's Node may be reading it."""
+    source, target = (_SOURCE / "driver.js").read_bytes(), _TARGET / "driver.js"
+    if target.is_file() and target.read_bytes() == source:
+        return
+    fresh = _TARGET / "driver.js.tmp"
+    fresh.write_bytes(source)
+    fresh.replace(target)
+
+
 def _install(node: str, npm: list[str]) -> None:
     """Installs what the lock file names, unless that is there; one worker does it, the others wait."""
     _TARGET.mkdir(parents=True, exist_ok=True)
     wanted = (_SOURCE / "package-lock.json").read_bytes()
     mark = _TARGET / ".installed"
     with FileLock(_TARGET / ".lock"):
-        shutil.copyfile(_SOURCE / "driver.js", _TARGET / "driver.js")
+        _put_driver()
         if mark.is_file() and mark.read_bytes() == wanted:
             return
         for name in ("package.json", "package-lock.json"):
