@@ -30,7 +30,7 @@ from mqctl.store.index_writer import IndexFiles
 from mqctl.store.layouts import CHECKPOINT
 from mqctl.store.log_writer import CommitLogWriter
 from mqctl.store.plain_files import read_file
-from mqctl.store.queue_writer import ConsumeQueues
+from mqctl.store.queue_writer import ConsumeQueues, QueueWriter
 from mqctl.store.record_writer import (
     Draft,
     MessageRefused,
@@ -265,7 +265,23 @@ class Storage:
             reconsume_times=reconsume_times,
             prepared_offset=prepared_offset,
         )
-        return self.append_drafts(topic, queue_id, (draft,), (tags_code,))[0]
+        if topic == SCHEDULE_TOPIC or not is_consumable(sys_flag):
+            return self.append_drafts(topic, queue_id, (draft,), (tags_code,))[0]
+        queue = self._ready(topic, queue_id)
+        store_ms = self.clock.now_ms()
+        size = draft.size_bytes
+        physical, offset = self.log.place(size), queue.max_offset
+        self.log.write(finish(draft, offset, physical, store_ms), physical)
+        entry = Dispatched(topic, queue_id, offset, tags_code, store_ms, physical, size)
+        self.dispatcher.new(queue, entry, properties, sys_flag)
+        return Appended(physical, offset, size, store_ms)
+
+    def _ready(self, topic: str, queue_id: int) -> QueueWriter:
+        """Returns the queue of a message that may be appended now. Raises DiskFullError, StorageError."""
+        if self.retention.disk_full:
+            raise DiskFullError(self.log.directory)
+        self.dispatcher.make_room()
+        return self.queues.queue(topic, queue_id)
 
     def append_drafts(
         self, topic: str, queue_id: int, drafts: Sequence[Draft], tags_codes: Sequence[int]
@@ -275,10 +291,7 @@ class Storage:
         Raises:
             DiskFullError, MessageRefused, StorageError: as `append`; nothing was stored.
         """
-        if self.retention.disk_full:
-            raise DiskFullError(self.log.directory)
-        self.dispatcher.make_room()
-        queue = self.queues.queue(topic, queue_id)
+        queue = self._ready(topic, queue_id)
         store_ms = self.clock.now_ms()
         if topic == SCHEDULE_TOPIC:
             levels = self.dispatcher.levels
