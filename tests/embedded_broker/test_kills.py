@@ -57,21 +57,23 @@ class Traffic:
             sender.join(60)
 
     def _send(self, address: str) -> None:
-        with Peer(address) as peer:
-            while True:
-                number = next(self.sent)
-                properties = {"KEYS": f"k{number}"}
-                if self._delayed_every and number % self._delayed_every == 0:
-                    properties["DELAY"] = "1"
-                request = send("T", queue_id=number % QUEUES, queues=QUEUES, properties=properties)
-                try:
-                    answer = peer.call(request, b"%d" % number)
-                except OSError:
-                    return
-                assert answer.code == 0
-                self.acknowledged.add(number)
-                if len(self.acknowledged) >= self._wanted:
-                    self._enough.set()
+        try:
+            with Peer(address) as peer:
+                while True:
+                    self._send_one(peer)
+        except OSError:
+            return  # the broker is dead
+
+    def _send_one(self, peer: Peer) -> None:
+        number = next(self.sent)
+        properties = {"KEYS": f"k{number}"}
+        if self._delayed_every and number % self._delayed_every == 0:
+            properties["DELAY"] = "1"
+        request = send("T", queue_id=number % QUEUES, queues=QUEUES, properties=properties)
+        assert peer.call(request, b"%d" % number).code == 0
+        self.acknowledged.add(number)
+        if len(self.acknowledged) >= self._wanted:
+            self._enough.set()
 
 
 def start(root: Path, flush_disk_type: str) -> tuple[subprocess.Popen[str], str]:
