@@ -143,8 +143,13 @@ class Flusher:
         except StorageError as error:
             outcome = error
             log.error("could not flush the commit log: %s", error)
-        for told in waiting:
-            told(outcome)
+        try:
+            while waiting:
+                waiting.pop(0)(outcome)
+        finally:
+            if waiting:  # one who was told failed: the others still wait for their answer
+                self._waiting[:0] = waiting
+                self._defer(self._commit)
 
     def flush(self) -> None:
         """Writes out and syncs everything, and the checkpoint with it. Raises DiskFullError, StorageError."""

@@ -61,7 +61,7 @@ class Traffic:
             with Peer(address) as peer:
                 while True:
                     self._send_one(peer)
-        except OSError:
+        except ConnectionError:
             return  # the broker is dead
 
     def _send_one(self, peer: Peer) -> None:
