@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from embedded_broker.half_copies import copy_of
-from embedded_broker.put import put, with_properties
+from embedded_broker.put import put
 from embedded_broker.registry import sends
 from embedded_broker.transaction_ops import OpReader
 from mqctl.errors import MqctlError
@@ -29,8 +29,8 @@ from mqctl.model.message import (
 )
 from mqctl.model.names import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, TRANSACTION_GROUP
 from mqctl.protocol.message_record import RecordError, decode_message, encode_message
+from mqctl.protocol.properties import format_properties
 from mqctl.protocol.requests_client import CheckTransactionState
-from mqctl.store.record_writer import text_of_properties
 
 if TYPE_CHECKING:
     from embedded_broker.broker import Broker
@@ -166,10 +166,10 @@ class _Round:
             while position < storage.max_offset(HALF_TOPIC, 0) and not self._is_over():
                 yield from ops.look_for(position)
                 if not ops.is_ended(position):
-                    record, half = self._read(position)
+                    half = self._read(position)
                     if half is not None:
                         yield from self._look_for_original(half, ops)
-                        if not self._deal_with(position, half, text_of_properties(record), ops):
+                        if not self._deal_with(position, half, ops):
                             break
                 ops.passed(position)
                 position += 1
@@ -186,19 +186,19 @@ class _Round:
     def _is_over(self) -> bool:
         return self._broker.clock.now_ms() - self._began_ms > _ROUND_LIMIT_MS
 
-    def _read(self, position: int) -> tuple[bytes, Message | None]:
+    def _read(self, position: int) -> Message | None:
         storage = self._broker.storage
         if not self._first <= position < self._first + len(self._entries):
             self._first, self._entries = position, storage.entries(HALF_TOPIC, 0, position, _SLICE)
         record = storage.message_at(self._entries[position - self._first][0]) if self._entries else None
         if record is None:
             log.warning("half message at queue offset %d is lost", position)
-            return b"", None
+            return None
         try:
-            return record, decode_message(record)
+            return decode_message(record)
         except RecordError as error:
             log.warning("half message at queue offset %d cannot be read: %s", position, error)
-            return b"", None
+            return None
 
     @staticmethod
     def _look_for_original(half: Message, ops: OpReader) -> Iterator[None]:
@@ -206,18 +206,18 @@ class _Round:
         if original is not None:
             yield from ops.look_for(original)
 
-    def _deal_with(self, position: int, half: Message, properties: str, ops: OpReader) -> bool:
+    def _deal_with(self, position: int, half: Message, ops: OpReader) -> bool:
         """Discards, spares or checks one half message; False when it and those behind it are too young."""
         broker, settings = self._broker, self._broker.settings
         now_ms = broker.clock.now_ms()
         age_ms = now_ms - half.born_time_ms
         checks = _number(half.properties.get(TRANSACTION_CHECK_TIMES)) or 0
         if checks >= settings.transaction_check_max or age_ms > settings.file_reserved_time * _HOUR_MS:
-            self._discard(half, properties)
+            self._discard(half)
             return True
         if half.store_time_ms >= self._began_ms:
             return False
-        counted = with_properties(properties, {TRANSACTION_CHECK_TIMES: str(checks + 1)})
+        counted = {**half.properties, TRANSACTION_CHECK_TIMES: str(checks + 1)}
         own_ms = immunity_ms(half, settings.transaction_time_out)
         if own_ms is None:
             if 0 <= age_ms < settings.transaction_time_out:
@@ -228,18 +228,18 @@ class _Round:
                 ops.passed(original)
                 return True
             name = str(position if original is None else original)
-            self._put_back(half, with_properties(counted, {TRAN_PREPARED_QUEUE_OFFSET: name}))
+            self._put_back(half, {**counted, TRAN_PREPARED_QUEUE_OFFSET: name})
             return True
         self._ask(half, checks + 1, self._put_back(half, counted))
         return True
 
-    def _put_back(self, half: Message, properties: str) -> Appended:
-        return put(self._broker, copy_of(half, properties))
+    def _put_back(self, half: Message, properties: Mapping[str, str]) -> Appended:
+        return put(self._broker, copy_of(half, format_properties(properties)))
 
-    def _discard(self, half: Message, properties: str) -> None:
+    def _discard(self, half: Message) -> None:
         """Moves a half message out of the way; that it could not be stored there is only logged, as in the original."""
         self._broker.topics.create_with(DISCARD_TOPIC, 1)
-        message = copy_of(half, properties)
+        message = copy_of(half, format_properties(half.properties))
         message.topic, message.queue_id = DISCARD_TOPIC, 0
         self._given_up += 1
         try:
