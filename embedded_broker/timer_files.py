@@ -98,17 +98,25 @@ class TimerFiles:
             DiskFullError, StorageError: the operating system refuses.
         """
         disk = self._disk
+        whole = Path(self._wheel).exists()
         disk.create(self._wheel, _RING * _SLOT.size)
         self._files = {start: self._file(start) for start in file_starts(self._log)}
         for path in self._files.values():
             disk.check_size(path, self._file_bytes, "mappedFileSizeTimerLog")
         disk.create(self._check, _CHECK_BYTES)
         check = TimerCheckpoint(*TIMER_CHECK.unpack(disk.read(self._check, TIMER_CHECK.size, 0)))
-        self.log_pos = check.log_pos if self._files else 0
+        # A lost wheel, or a checkpoint that fits no file: the whole log tells what hangs where.
+        self.log_pos = check.log_pos if whole and self._fits(check.log_pos) else min(self._files, default=0)
         while record := self.record_at(self.log_pos):
             self._hang(record, self.log_pos)
             self.log_pos = self._after(self.log_pos)
         return check
+
+    def _fits(self, position: int) -> bool:
+        """Tells whether a position is where a record of the log begins, or the next one will."""
+        start = position // self._file_bytes * self._file_bytes
+        known = start in self._files or start - self._file_bytes == max(self._files, default=-self._file_bytes)
+        return known and position >= 0 and (position - start) % TIMER_LOG_RECORD_BYTES == 0
 
     def last_record(self) -> TimerRecord | None:
         """Returns the newest record of the log, or None."""

@@ -236,6 +236,32 @@ def test_a_broker_that_was_down_delivers_what_became_due(end: str, tmp_path: Pat
             assert [message.body for message in arrived(peer)] == [*bodies, b"600"]
 
 
+@pytest.mark.parametrize("damage", ["wheel", "check", "garbage"])
+def test_the_log_alone_brings_the_wheel_back(damage: str, tmp_path: Path) -> None:
+    with EmbeddedCluster(virtual_time=True, version="5.3.3", data_dir=tmp_path) as cluster:
+        on_the_second(cluster)
+        with Peer(cluster.broker().address) as peer:
+            for number in range(3):
+                peer.call(send("T", properties={"TIMER_DELAY_SEC": "30"}), b"%d" % number)
+        cluster.advance(2 * SECOND)
+        cluster.broker().kill()
+        store = cluster.broker().store
+        match damage:
+            case "wheel":
+                (store / "timerwheel").unlink()
+            case "check":
+                (store / "config" / "timercheck").unlink()
+            case _:
+                check = TIMER_CHECK.pack(cluster.now_ms(), 12_345_678_901, -5, 7, 0, 0, 0)
+                (store / "config" / "timercheck").write_bytes(check.ljust(4_096, b"\0"))
+        cluster.broker().start()
+        cluster.advance(40 * SECOND)
+        with Peer(cluster.broker().address) as peer:
+            peer.call(send("T", properties={"TIMER_DELAY_SEC": "2"}), b"new")
+            cluster.advance(4 * SECOND)
+            assert [message.body for message in arrived(peer)] == [b"0", b"1", b"2", b"new"]
+
+
 def test_records_go_on_in_the_next_file(tmp_path: Path) -> None:
     settings = {"mappedFileSizeTimerLog": str(52 * 4 + 16)}
     with EmbeddedCluster(virtual_time=True, version="5.3.3", data_dir=tmp_path, settings=settings) as cluster:
