@@ -10,6 +10,7 @@ from mqctl.render.backlog import BacklogReport
 from mqctl.render.brokers import BrokerDescription, BrokerList, SettingList
 from mqctl.render.clusters import ClusterList
 from mqctl.render.delay import DelayReport
+from mqctl.render.filters import BloomReport, CollisionReport, FilterVerdict, LintReport
 from mqctl.render.findings import DiagnosisReport
 from mqctl.render.groups import GroupList, GroupMembers, GroupSettings, ProducerList
 from mqctl.render.lag import LagReport
@@ -47,6 +48,10 @@ LIVE: dict[str, type] = {
 
 SCHEMAS: dict[str, type] = {
     **LIVE,
+    "filter.bloom/1": BloomReport,
+    "filter.collisions/1": CollisionReport,
+    "filter.lint/1": LintReport,
+    "filter.test/1": FilterVerdict,
     "allocation.simulate/1": Simulation,
     "delay.check/1": DelayReport,
     "doctor/1": DiagnosisReport,

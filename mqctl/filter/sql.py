@@ -43,15 +43,16 @@ class SqlFilter:
 
     Attributes:
         expression: as given.
+        root: what was compiled.
         ignored: what follows the complete expression, without blanks at its ends; brokers accept and ignore it.
     """
 
-    __slots__ = ("_root", "expression", "ignored")
+    __slots__ = ("expression", "ignored", "root")
 
     def __init__(self, expression: str, root: Node, ignored: str) -> None:
         self.expression = expression
         self.ignored = ignored
-        self._root = root
+        self.root = root
 
     def evaluate(self, properties: Properties) -> bool | None:
         """Returns true, false, or None for unknown.
@@ -59,7 +60,7 @@ class SqlFilter:
         Raises:
             EvaluationError: the broker would throw and not deliver the message.
         """
-        found = self._root.value(properties)
+        found = self.root.value(properties)
         return found if isinstance(found, bool) else None
 
     def matches(self, properties: Properties) -> bool:

@@ -1,0 +1,1 @@
+"""Filters: what an expression lets through, and why."""

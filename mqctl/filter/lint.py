@@ -1,0 +1,77 @@
+"""What a strict reader would say about an SQL92 expression that brokers accept in silence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mqctl.filter.sql import SqlFilter
+from mqctl.filter.sql_nodes import (
+    And,
+    BooleanNode,
+    Cast,
+    Constant,
+    Equal,
+    In,
+    IsNull,
+    Negative,
+    Node,
+    Not,
+    Or,
+    Order,
+    Part,
+    Property,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LintRemark:
+    """One remark; grave ones mean that the expression does something else than it looks like."""
+
+    text: str
+    grave: bool
+
+
+def lint(compiled: SqlFilter) -> list[LintRemark]:
+    """Returns remarks about a compiled expression, the grave ones first."""
+    remarks = []
+    if compiled.ignored:
+        remarks.append(LintRemark(f"brokers ignore everything from {compiled.ignored!r} on", grave=True))
+    for node in _walk(compiled.root):
+        remarks += _about(node)
+    unique = dict.fromkeys(remarks)
+    return sorted(unique, key=lambda remark: not remark.grave)
+
+
+def _walk(node: Node) -> list[Node]:
+    found = [node]
+    match node:
+        case And(terms) | Or(terms):
+            children = list(terms)
+        case Not(of) | Cast(of) | IsNull(of) | Negative(of) | In(of, _) | Part(of, _, _, _):
+            children = [of]
+        case Equal(left, right) | Order(left, _, right):
+            children = [left, right]
+        case _:
+            children = []
+    for child in children:
+        found += _walk(child)
+    return found
+
+
+def _about(node: Node) -> list[LintRemark]:
+    text, grave = "", True
+    match node:
+        case Equal(BooleanNode() as left, Constant(value)) if isinstance(left, Not) and not isinstance(value, bool):
+            text = "NOT binds tighter than =: write NOT (a = b)"
+        case Cast(Property(name)):
+            text = f"{name} alone is never true: properties are texts"
+        case Negative(Property(name)):
+            text = f"-{name} is always unknown: properties are texts"
+        case Equal(Constant(bool()), Property(name)):
+            text = f"write {name} = TRUE: with the constant on the left brokers throw"
+        case Equal(Property(name), Constant(bool())):
+            text, grave = f"{name} = FALSE matches every text but `true`", False
+        case Equal(Property(name), Constant(value)) | Order(Property(name), _, Constant(value)):
+            if isinstance(value, int):
+                text, grave = f"messages whose {name} is no whole number are not delivered", False
+    return [LintRemark(text, grave=grave)] if text else []

@@ -1,0 +1,105 @@
+"""Filters as tables: verdicts, remarks, collisions, bit maps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+
+REMARK_COLUMNS = (Column("severity", "severity", Kind.SEVERITY), Column("what", "what"))
+COLLISION_COLUMNS = (Column("code", "hash", Kind.COUNT), Column("tags", "tags with this hash"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilterVerdict:
+    """Machine form of `filter test`.
+
+    Attributes:
+        verdict: `delivered`, `not delivered`, `unknown` (null) or `throws`.
+        reason: what a broker stumbles over.
+    """
+
+    expression: str
+    expression_type: str
+    properties: dict[str, str]
+    verdict: str
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remark:
+    """One remark of `filter lint`."""
+
+    severity: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LintReport:
+    """Machine form of `filter lint`."""
+
+    expression: str
+    remarks: list[Remark]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collision:
+    """Tags with one hash: brokers let all of them through where one is wanted."""
+
+    code: int
+    tags: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollisionReport:
+    """Machine form of `filter collisions`."""
+
+    tag_count: int
+    collisions: list[Collision]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BloomReport:
+    """Machine form of `filter bloom`.
+
+    Attributes:
+        hash_count, bit_count: shape of the filter.
+        false_hit_share: share of records that are looked at in vain when so many groups match.
+        positions: bits of the group and topic that were asked about.
+    """
+
+    hash_count: int
+    bit_count: int
+    group_count: int
+    false_hit_share: float
+    positions: list[int] | None
+
+
+def verdict_document(value: FilterVerdict) -> Document:
+    """Builds the document of `filter test`."""
+    lines = [f"{value.verdict}: {value.expression_type} {value.expression}"]
+    lines += [f"  {value.reason}"] if value.reason else []
+    return Document(schema="filter.test/1", value=value, records=[value], blocks=[Paragraphs(lines)])
+
+
+def lint_document(value: LintReport) -> Document:
+    """Builds the document of `filter lint`."""
+    table = Table(REMARK_COLUMNS, value.remarks, empty="nothing to remark")
+    return Document(schema="filter.lint/1", value=value, records=value.remarks, blocks=[table])
+
+
+def collision_document(value: CollisionReport) -> Document:
+    """Builds the document of `filter collisions`."""
+    table = Table(COLLISION_COLUMNS, value.collisions, empty=f"no two of {value.tag_count} tags have one hash")
+    return Document(schema="filter.collisions/1", value=value, records=value.collisions, blocks=[table])
+
+
+def bloom_document(value: BloomReport) -> Document:
+    """Builds the document of `filter bloom`."""
+    lines: Sequence[str] = [
+        f"{value.bit_count} bits, {value.hash_count} hashes of each group and topic",
+        f"{value.group_count} matching groups: {value.false_hit_share:.1%} of records are looked at in vain",
+        *([f"bits: {', '.join(map(str, value.positions))}"] if value.positions else []),
+    ]
+    return Document(schema="filter.bloom/1", value=value, records=[value], blocks=[Paragraphs(lines)])

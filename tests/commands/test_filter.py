@@ -1,0 +1,70 @@
+"""`mqctl filter`: verdicts, remarks, collisions and bit maps as people ask for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.conftest import Outcome
+
+Run = Callable[..., Outcome]
+
+
+@pytest.mark.parametrize(
+    ("words", "verdict", "code"),
+    [
+        (("a > 5 AND b = 'x'", "--prop", "a=7", "--prop", "b=x"), "delivered", 0),
+        (("a > 5", "--prop", "a=5"), "not delivered", 1),
+        (("a > 5",), "unknown", 1),
+        (("a = 5", "--prop", "a=five"), "throws", 1),
+        (("--tags", "A || B", "--prop", "TAGS=B"), "delivered", 0),
+        (("--tags", "A || B"), "not delivered", 1),
+    ],
+)
+def test_verdicts(mqctl: Run, words: tuple[str, ...], verdict: str, code: int) -> None:
+    outcome = mqctl("filter", "test", *words, "-o", "json")
+    assert (outcome.exit_code, outcome.json["verdict"]) == (code, verdict)
+    assert mqctl("filter", "test", *words).stdout.startswith(verdict)
+
+
+@pytest.mark.parametrize(
+    ("expression", "said", "code"),
+    [
+        ("a LIKE 'x%'", "ignore everything from", 1),
+        ("NOT a = 5", "NOT binds tighter", 1),
+        ("a AND b = 'x'", "a alone is never true", 1),
+        ("TRUE = a", "write a = TRUE", 1),
+        ("- a > 5", "always unknown", 1),
+        ("a > 5", "no whole number", 0),
+        ("a = 'x'", "nothing to remark", 0),
+    ],
+)
+def test_remarks(mqctl: Run, expression: str, said: str, code: int) -> None:
+    outcome = mqctl("filter", "lint", "--", expression)
+    assert (outcome.exit_code, said in outcome.stdout) == (code, True), outcome.stdout
+
+
+def test_collisions_and_bits(mqctl: Run) -> None:
+    found = mqctl("filter", "collisions", "order_UP", "order_V1", "paid", "-o", "json")
+    assert (found.exit_code, [row["tags"] for row in found.json["collisions"]]) == (1, ["order_UP, order_V1"])
+    assert mqctl("filter", "collisions", "a", "b").exit_code == 0
+    bits = mqctl("filter", "bloom", "-g", "GID_a", "-t", "TopicTest", "--groups", "32", "-o", "json").json
+    assert (bits["bit_count"], bits["positions"], round(bits["false_hit_share"], 3)) == (112, [46, 22, 110], 0.192)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("test",),
+        ("test", "a > ", "--prop", "a=1"),
+        ("test", "a > 1", "--prop", "novalue"),
+        ("test", "a > 1", "--tags", "b"),
+        ("lint", "(a = 5"),
+        ("bloom", "--error", "0"),
+        ("bloom", "-g", "G"),
+    ],
+)
+def test_what_cannot_be_read(mqctl: Run, words: tuple[str, ...]) -> None:
+    outcome = mqctl("filter", *words)
+    assert (outcome.exit_code, "Traceback" in outcome.stderr) == (64, False)
