@@ -16,6 +16,7 @@ from mqctl.render.groups import GroupList, GroupMembers, GroupSettings, Producer
 from mqctl.render.lag import LagReport
 from mqctl.render.local_clusters import LocalStatus
 from mqctl.render.messages_view import MessageList
+from mqctl.render.offsets import OffsetChangeReport, OffsetHistory, OffsetPlanReport
 from mqctl.render.profiles import ProfileList
 from mqctl.render.sent import SentMessage
 from mqctl.render.subscriptions import SubscriptionReport
@@ -35,6 +36,8 @@ LIVE: dict[str, type] = {
     "group.members/1": GroupMembers,
     "message.list/1": MessageList,
     "message.send/1": SentMessage,
+    "offset.change/1": OffsetChangeReport,
+    "offset.plan/1": OffsetPlanReport,
     "producer.list/1": ProducerList,
     "subscription.check/1": SubscriptionReport,
     "subscription.show/1": SubscriptionReport,
@@ -57,6 +60,7 @@ SCHEMAS: dict[str, type] = {
     "doctor/1": DiagnosisReport,
     "group.lag/1": LagReport,
     "local.status/1": LocalStatus,
+    "offset.history/1": OffsetHistory,
     "profile.list/1": ProfileList,
     "report.backlog/1": BacklogReport,
     "rules.explain/1": RuleExplained,

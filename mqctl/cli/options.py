@@ -75,6 +75,10 @@ OneGroupOption = Annotated[str, typer.Option("-g", "--group", metavar="GROUP", h
 BodyOption = Annotated[
     BodyForm, typer.Option("--body", help="How bodies are shown; compressed ones are unpacked.", show_choices=True)
 ]
+ExecuteOption = Annotated[bool, typer.Option("--execute", help="Carry the plan out; without it nothing changes.")]
+ConfirmOption = Annotated[
+    str | None, typer.Option("--confirm", metavar="GROUP", help="The group's name, instead of typing it when asked.")
+]
 LocalNameOption = Annotated[
     str, typer.Option("--name", metavar="NAME", help="Which local cluster; several can run side by side.")
 ]

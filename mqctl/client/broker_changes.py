@@ -71,6 +71,14 @@ def reset_offsets(topic: str, group: str, time_ms: int, *, force: bool) -> Quest
     return Question(request, body_of(QueueOffsets))
 
 
+def reset_offset_here(group: str, topic: str, queue_id: int, offset: int) -> Question[QueueOffsets]:
+    """Have a 5.x broker with `useServerSideResetOffset` set one queue's offset and tell its consumer's next pull."""
+    request = admin.InvokeBrokerToResetOffset(
+        topic=topic, group=group, timestamp=-1, is_force=True, queue_id=queue_id, offset=offset
+    )
+    return Question(request, body_of(QueueOffsets))
+
+
 def clone_offsets(source: str, target: str, topic: str, *, offline: bool) -> Question[None]:
     """Copy the offsets of one group on a topic to another; always answered with success."""
     request = admin.CloneGroupOffset(src_group=source, dest_group=target, topic=topic, offline=offline)

@@ -179,6 +179,7 @@ def machine_form(mqctl: Run, golden_store: Store, tmp_path: Path, schema: str) -
         "filter.test/1": ["filter", "test", "a = 5", "--prop", "a=5"],
         "group.lag/1": ["group", "lag", "--store", store],
         "local.status/1": ["local", "status"],
+        "offset.history/1": ["offset", "history"],
         "profile.list/1": ["profile", "list"],
         "rules.explain/1": ["rules", "explain", "MQ101"],
         "rules.list/1": ["rules", "list"],

@@ -13,6 +13,7 @@ from tests.embedded_broker.messages import heartbeat
 from tests.embedded_broker.wire import Peer
 from tests.live.conftest import Run
 
+EXECUTED = ("--shift-by", "-1", "--clamp", "--execute", "--confirm", "G")
 ASKED: dict[str, tuple[str, ...]] = {
     "allocation.show/1": ("allocation", "show", "-g", "G"),
     "broker.config/1": ("broker", "config"),
@@ -26,6 +27,8 @@ ASKED: dict[str, tuple[str, ...]] = {
     "group.members/1": ("group", "members", "-g", "G"),
     "message.list/1": ("message", "peek", "-t", "Pay"),
     "message.send/1": ("message", "send", "-t", "Pay", "--body", "x"),
+    "offset.change/1": (*("offset", "reset", "-g", "G", "-t", "Pay"), *EXECUTED),
+    "offset.plan/1": ("offset", "reset", "-g", "G", "-t", "Pay", "--to-latest"),
     "producer.list/1": ("producer", "list"),
     "subscription.check/1": ("subscription", "check", "-g", "G"),
     "subscription.show/1": ("subscription", "show", "-g", "G"),

@@ -1,0 +1,1 @@
+"""`mqctl offset`: change where a consumer group stands, and take it back."""

@@ -1,0 +1,20 @@
+"""`mqctl offset history`: what was changed from here."""
+
+from __future__ import annotations
+
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.options import GroupOption, NoColorOption, OutputOption
+
+EXAMPLES = ("mqctl offset history", "mqctl offset history -g order-service -o json | jq '.changes[0].queues'")
+
+
+def command(group: GroupOption = None, output: OutputOption = Output.TABLE, no_color: NoColorOption = False) -> None:
+    """Show the changes of offsets made by this user on this machine, the latest first, with their old values in JSON.
+
+    `interrupted` is one that was killed half-way: `mqctl offset undo` takes it back as any other.
+    """
+    from mqctl.cli.live_offsets import journal, report_of
+    from mqctl.render.offsets import history_document
+
+    records = [record for record in journal().all() if not group or record.group in group]
+    emit(history_document([report_of(record) for record in records]), output)

@@ -1,0 +1,62 @@
+"""Carries out a plan for offsets, one request a queue, and proves each by reading it back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from mqctl.client.broker import consumer_offset
+from mqctl.client.broker_changes import commit_offset, reset_offset_here
+from mqctl.client.cluster import Cluster
+from mqctl.client.deadline import Deadline
+from mqctl.errors import DeadlineError, MqctlError, UnreachableError
+from mqctl.execute.journal import CONFIRMED, NOT_MOVED, UNKNOWN, ChangeRecord, QueueRecord
+from mqctl.model.plan import Method
+
+
+def carry_out(
+    cluster: Cluster,
+    deadline: Deadline,
+    record: ChangeRecord,
+    addresses: Mapping[str, str],
+    save: Callable[[ChangeRecord], None],
+) -> None:
+    """Makes each change and reads it back; a broker that stops answering is not asked again.
+
+    Args:
+        addresses: master address by broker name.
+        save: is called with the record after each queue.
+    """
+    silent: dict[str, MqctlError] = {}
+    for queue in record.queues:
+        address = addresses[queue.broker_name]
+        if address in silent:
+            queue.reason = f"not tried: {silent[address]}"
+            queue.state = NOT_MOVED
+        else:
+            try:
+                _move(cluster, deadline, record, queue, address)
+            except (UnreachableError, DeadlineError) as error:
+                silent[address] = error
+                queue.state, queue.reason = UNKNOWN, str(error)
+            except MqctlError as error:
+                queue.state, queue.reason = NOT_MOVED, str(error)
+        save(record)
+    record.ended = True
+    save(record)
+
+
+def _move(cluster: Cluster, deadline: Deadline, record: ChangeRecord, queue: QueueRecord, address: str) -> None:
+    _send(cluster, deadline, record, queue, address)
+    queue.found = cluster.ask(address, consumer_offset(record.group, queue.topic, queue.queue_id), deadline)
+    if queue.found == queue.new or (record.method == Method.SERVER and (queue.found or 0) > queue.new):
+        queue.state = CONFIRMED
+        return
+    queue.state = NOT_MOVED
+    queue.reason = f"the broker now has {queue.found}: somebody else committed"
+
+
+def _send(cluster: Cluster, deadline: Deadline, record: ChangeRecord, queue: QueueRecord, address: str) -> None:
+    if record.method == Method.SERVER:
+        cluster.ask(address, reset_offset_here(record.group, queue.topic, queue.queue_id, queue.new), deadline)
+    else:
+        cluster.ask(address, commit_offset(record.group, queue.topic, queue.queue_id, queue.new), deadline)

@@ -1,0 +1,184 @@
+"""Plans for offsets, their outcome, and the journal of changes, as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from mqctl.model.plan import OffsetPlan
+from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+
+PLAN_COLUMNS = (
+    Column("topic", "topic"),
+    Column("broker_name", "broker"),
+    Column("queue_id", "queue", Kind.COUNT),
+    Column("old", "offset", Kind.COUNT, none="none"),
+    Column("new", "new offset", Kind.COUNT),
+    Column("delta", "delta", Kind.COUNT),
+    Column("replayed_count", "replayed", Kind.COUNT),
+    Column("skipped_count", "skipped", Kind.COUNT),
+    Column("new_store_time_ms", "stored at", Kind.TIME_MS, none="end"),
+    Column("min_offset", "min", Kind.COUNT, wide=True),
+    Column("max_offset", "max", Kind.COUNT, wide=True),
+    Column("note", "note", none=""),
+)
+OUTCOME_COLUMNS = (
+    Column("topic", "topic"),
+    Column("broker_name", "broker"),
+    Column("queue_id", "queue", Kind.COUNT),
+    Column("old", "old offset", Kind.COUNT, none="none"),
+    Column("new", "new offset", Kind.COUNT),
+    Column("found", "read back", Kind.COUNT, none="?"),
+    Column("state", "state"),
+    Column("reason", "why", none=""),
+)
+HISTORY_COLUMNS = (
+    Column("id", "id"),
+    Column("made_at_ms", "when", Kind.TIME_MS),
+    Column("kind", "change"),
+    Column("group", "consumer group"),
+    Column("target", "target"),
+    Column("queue_count", "queues", Kind.COUNT),
+    Column("state", "state"),
+    Column("who", "who"),
+    Column("cluster", "cluster", wide=True),
+    Column("undoes", "undoes", wide=True),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedQueue:
+    """One queue of a plan; offsets and counts in messages, times in epoch milliseconds."""
+
+    topic: str
+    broker_name: str
+    queue_id: int
+    min_offset: int
+    max_offset: int
+    old: int | None
+    new: int
+    delta: int
+    replayed_count: int
+    skipped_count: int
+    new_store_time_ms: int | None
+    note: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetPlanReport:
+    """Machine form of a plan that was not executed."""
+
+    kind: str
+    cluster: str
+    group: str
+    target: str
+    target_time_ms: int | None
+    method: str
+    online: bool
+    made_at_ms: int
+    replayed_count: int
+    skipped_count: int
+    queues: list[PlannedQueue]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MovedQueue:
+    """One queue of a change: `confirmed`, `not-moved`, `unknown`, or `planned` where it was interrupted before."""
+
+    topic: str
+    broker_name: str
+    queue_id: int
+    old: int | None
+    new: int
+    found: int | None
+    state: str
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetChangeReport:
+    """Machine form of a change that was made."""
+
+    id: str
+    kind: str
+    cluster: str
+    group: str
+    target: str
+    method: str
+    who: str
+    made_at_ms: int
+    state: str
+    undoes: str | None
+    queues: list[MovedQueue]
+
+    @property
+    def queue_count(self) -> int:
+        return len(self.queues)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetHistory:
+    """Machine form of `offset history`."""
+
+    changes: list[OffsetChangeReport]
+
+
+def plan_document(plan: OffsetPlan, next_step: str) -> Document:
+    """Builds the document of a plan; `next_step` is the command that executes it."""
+    rows = [
+        PlannedQueue(
+            topic=change.queue.topic,
+            broker_name=change.queue.broker_name,
+            queue_id=change.queue.queue_id,
+            min_offset=change.min_offset,
+            max_offset=change.max_offset,
+            old=change.old,
+            new=change.new,
+            delta=change.delta,
+            replayed_count=change.replayed_count,
+            skipped_count=change.skipped_count,
+            new_store_time_ms=change.new_store_time_ms,
+            note=change.note,
+        )
+        for change in plan.changes
+    ]
+    report = OffsetPlanReport(
+        kind=plan.kind.value,
+        cluster=plan.identity.cluster,
+        group=plan.group,
+        target=plan.target,
+        target_time_ms=plan.target_time_ms,
+        method=plan.method.value,
+        online=plan.online,
+        made_at_ms=plan.made_at_ms,
+        replayed_count=plan.replayed_count,
+        skipped_count=plan.skipped_count,
+        queues=rows,
+    )
+    moving = len(plan.moving)
+    lines = [
+        f"{plan.group} {plan.target} on {plan.identity.cluster}: {moving} of {len(rows)} queues move, "
+        f"{plan.replayed_count:,} messages consumed again, {plan.skipped_count:,} skipped",
+        next_step if moving else "nothing to do",
+    ]
+    blocks: list[Table | Paragraphs] = [Table(PLAN_COLUMNS, rows), Paragraphs(lines)]
+    return Document(schema="offset.plan/1", value=report, records=rows, blocks=blocks)
+
+
+def change_document(report: OffsetChangeReport) -> Document:
+    """Builds the document of an executed plan."""
+    lines = [f"change {report.id}: {report.state}"]
+    blocks: list[Table | Paragraphs] = [Table(OUTCOME_COLUMNS, report.queues), Paragraphs(lines)]
+    return Document(schema="offset.change/1", value=report, records=report.queues, blocks=blocks)
+
+
+def history_document(changes: Sequence[OffsetChangeReport] | Iterable[OffsetChangeReport]) -> Document:
+    """Builds the document of `offset history`."""
+    rows = list(changes)
+    empty = "no change was made from here"
+    return Document(
+        schema="offset.history/1",
+        value=OffsetHistory(changes=rows),
+        records=rows,
+        blocks=[Table(HISTORY_COLUMNS, rows, empty=empty)],
+    )
