@@ -40,7 +40,7 @@ HISTORY_COLUMNS = (
     Column("target", "target"),
     Column("queue_count", "queues", Kind.COUNT),
     Column("state", "state"),
-    Column("who", "who"),
+    Column("who", "who", wide=True),
     Column("cluster", "cluster", wide=True),
     Column("undoes", "undoes", wide=True),
 )

@@ -100,6 +100,7 @@ def test_execution_wants_the_name_and_a_table_says_how(live: Run) -> None:
     assert "--execute --confirm G" in table.stdout
     silent = live(*RESET, "--to-latest", "--execute")
     assert (silent.exit_code, "--confirm G" in silent.stderr) == (76, True)
+    assert "Impact: changes." in live("offset", "reset", "--help").stdout
     wrong = live(*RESET, "--to-latest", "--execute", "--confirm", "H")
     assert (wrong.exit_code, offsets(live)) == (64, BEFORE)
 
