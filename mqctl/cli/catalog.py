@@ -78,6 +78,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(("message", "get"), "Show a message by its id."),
     Entry(("message", "peek"), "Look at messages of queues without consuming them."),
     Entry(("message", "send"), "Send a message, to try things.", "changes"),
+    Entry(("offset", "clone"), "Let a group stand where another one stands, by plan.", "changes"),
     Entry(("offset", "history"), "Show the changes of offsets made from here."),
     Entry(("offset", "reset"), "Move where a consumer group stands, by plan.", "changes"),
     Entry(("offset", "undo"), "Take a change of offsets back.", "changes"),

@@ -100,6 +100,34 @@ def undo_wish(asking: Asking, record: ChangeRecord) -> Wish:
     )
 
 
+def clone_wish(asking: Asking, source: str, group: str, topic: str) -> Wish:
+    """Returns the wish to stand where another group stands.
+
+    Raises:
+        NotFoundError: the source has no offset on the topic.
+        UnreachableError: a broker does not tell.
+    """
+    brokers = masters_of(open_brokers(asking))
+    ask_offsets(asking, brokers, Scope(groups=frozenset({source}), topics=frozenset({topic})))
+    _all_answered(brokers)
+    offsets = {
+        MessageQueue(name, broker.name, queue_id): offset
+        for broker in brokers
+        for (_, name, queue_id), offset in broker.offsets.items()
+        if name == topic
+    }
+    if not offsets:
+        raise NotFoundError(f"group {source} has no offset on {topic}", remedy=f"mqctl group lag -g {source}")
+    return Wish(
+        group=group,
+        topics=(topic,),
+        target=ToGiven(offsets, f"group {source}"),
+        brokers=frozenset(queue.broker_name for queue in offsets),
+        clamp=True,
+        kind=PlanKind.OFFSET_CLONE,
+    )
+
+
 def report_of(record: ChangeRecord) -> OffsetChangeReport:
     """Returns the machine form of a change."""
     return OffsetChangeReport(

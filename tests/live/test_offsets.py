@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 
 from embedded_broker import Drop, EmbeddedCluster
-from mqctl.client.broker_changes import commit_offset
+from mqctl.client.broker_changes import commit_offset, put_group
 from mqctl.client.instance import ClientSettings
 from mqctl.client.push_consumer import PushConsumer
 from mqctl.client.received import ConsumeContext, Consumed, ReceivedMessage
+from mqctl.model.config import SubscriptionGroupConfig
 from tests.conftest import REPOSITORY
 from tests.live.conftest import Run, change
 
@@ -27,9 +28,9 @@ _COMMIT, _RESET, _CHANGES = 15, 222, (15, 17, 25, 200, 222, 314)
 _SECONDS = 30
 
 
-def offsets(live: Run) -> dict[tuple[str, int], int]:
-    """Committed offsets of group G by broker and queue."""
-    outcome = live("group", "lag", "-g", "G", "-o", "json")
+def offsets(live: Run, group: str = "G") -> dict[tuple[str, int], int]:
+    """Committed offsets of a group by broker and queue."""
+    outcome = live("group", "lag", "-g", group, "-o", "json")
     return {(row["broker_name"], row["queue_id"]): row["consumer_offset"] for row in outcome.json["queues"]}
 
 
@@ -207,3 +208,22 @@ def test_an_undo_shows_what_was_consumed_since(live: Run, cluster: EmbeddedClust
     plan = live("offset", "undo", done.json["id"], "-o", "json").json
     (moved,) = [row for row in plan["queues"] if (row["broker_name"], row["queue_id"]) == ("broker-a", 0)]
     assert (moved["old"], moved["new"], moved["delta"]) == (4, 3, -1)
+
+
+def test_a_group_stands_where_another_one_does(live: Run, cluster: EmbeddedCluster) -> None:
+    for name in ("broker-a", "broker-b"):
+        change(cluster, name, put_group(SubscriptionGroupConfig(name="New")))
+    words = ("offset", "clone", "--from", "G", "-g", "New", "-t", "Pay")
+    plan = live(*words, "-o", "json")
+    assert (plan.exit_code, planned(plan.json), {row["old"] for row in plan.json["queues"]}) == (0, BEFORE, {None})
+    done = live(*words, "--execute", "--confirm", "New", "-o", "json")
+    assert (done.exit_code, done.json["kind"], done.json["state"]) == (0, "offset-clone", "confirmed"), done.stderr
+    assert offsets(live, "New") == offsets(live) == BEFORE
+    undo = live("offset", "undo", done.json["id"])
+    assert (undo.exit_code, "none had an offset before" in undo.stderr) == (76, True)
+
+
+@pytest.mark.parametrize(("source", "group", "code"), [("G", "G", 64), ("nobody", "G", 66), ("G", "nobody", 66)])
+def test_clones_of_nothing(live: Run, source: str, group: str, code: int) -> None:
+    outcome = live("offset", "clone", "--from", source, "-g", group, "-t", "Pay")
+    assert (outcome.exit_code, "nobody" in outcome.stderr or code == 64) == (code, True)

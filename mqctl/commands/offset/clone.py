@@ -1,0 +1,47 @@
+"""`mqctl offset clone`: stand where another group stands."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.options import ConfirmOption, ExecuteOption, NoColorOption, OneTopicOption, OutputOption
+from mqctl.errors import UsageError
+
+EXAMPLES = (
+    "mqctl offset clone --from order-service -g order-audit -t orders",
+    "mqctl offset clone --from order-service -g order-audit -t orders --execute --confirm order-audit",
+)
+
+
+def command(
+    source: Annotated[str, typer.Option("--from", metavar="GROUP", help="The group whose offsets are taken.")],
+    group: Annotated[str, typer.Option("-g", "--group", metavar="GROUP", help="The group that gets them.")],
+    topic: OneTopicOption,
+    execute: ExecuteOption = False,
+    confirm: ConfirmOption = None,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """Plan to let a group stand where another one stands on a topic, queue by queue; with --execute, do it.
+
+    The broker's own request for this answers success whatever happens; here each queue is committed, read back and
+    journalled. Queues on which the source has no offset stay as they are.
+    """
+    if source == group:
+        raise UsageError("a group already stands where it stands", remedy="name two groups")
+    from mqctl.cli.live_brokers import asking_of
+    from mqctl.cli.live_offsets import clone_wish, run
+
+    chosen = connection(namesrv, profile, timeout)
+    with chosen.open() as cluster:
+        asking = asking_of(cluster, chosen)
+        document, code = run(asking, clone_wish(asking, source, group, topic), execute=execute, confirmed=confirm)
+    emit(document, output)
+    return code
