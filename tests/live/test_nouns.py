@@ -161,3 +161,12 @@ def test_a_silent_broker_is_listed_with_the_reason(live: Run, cluster: EmbeddedC
     assert rows["broker-a"]["problem"] is None
     assert "GET_BROKER_RUNTIME_INFO" in rows["broker-b"]["problem"]
     assert rows["broker-b"]["put_tps"] is None
+
+
+@pytest.mark.parametrize(
+    "words", [("subscription", "check"), ("subscription", "show"), ("allocation", "show"), ("group", "members")]
+)
+def test_a_group_that_no_broker_knows_is_not_reported_as_a_quiet_one(live: Run, words: tuple[str, str]) -> None:
+    outcome = live(*words, "-g", "misspelt")
+    assert (outcome.exit_code, outcome.stdout) == (66, "")
+    assert "there is no consumer group misspelt" in outcome.stderr

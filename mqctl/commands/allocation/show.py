@@ -11,6 +11,7 @@ from mqctl.allocation.choice import strategy_of
 from mqctl.allocation.observed import observed_allocation
 from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
+from mqctl.cli.known_groups import require_group
 from mqctl.cli.live_brokers import tell_gaps
 from mqctl.cli.options import NoColorOption, OneGroupOption, OutputOption, SnapshotOption, TopicOption
 from mqctl.cli.room_option import RoomRuleOption, rule_of
@@ -54,6 +55,7 @@ def command(
         now=datetime.now().astimezone(),
         live=LiveWish(namesrv=namesrv, profile=profile, timeout=timeout, groups=[group]),
     )
+    require_group(state, group)
     chosen = strategy_of(strategy, rule) if strategy else None
     topics = observed_allocation(state, group, strategy=chosen, rule=rule)
     emit(allocation_document(group, [item for item in topics if not topic or item.topic in topic]), output)

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
+from mqctl.cli.known_groups import require_group
 from mqctl.cli.live_brokers import tell_gaps
 from mqctl.cli.live_subscriptions import broker_rows, consistent, loss_rows, view_of, want_rows
 from mqctl.cli.options import NoColorOption, OneGroupOption, OutputOption, SnapshotOption
@@ -32,6 +33,7 @@ def command(
     """Check that all members of a group want the same. Ends with 0 when they do, 2 when they differ, 3 when unknown."""
     live = LiveWish(namesrv=namesrv, profile=profile, timeout=timeout, groups=[group])
     state = read_snapshot(store=None, snapshot=snapshot, now=datetime.now().astimezone(), live=live)
+    require_group(state, group)
     view = view_of(state, group)
     wants = want_rows(view)
     agreed = consistent(view, wants)

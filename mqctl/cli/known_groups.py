@@ -1,0 +1,27 @@
+"""Whether a consumer group is there at all: a misspelt name must not read as a healthy group."""
+
+from __future__ import annotations
+
+from mqctl.errors import NotFoundError
+from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.model.unavailable import Part
+
+_EVIDENCE = frozenset({Part.GROUPS, Part.MEMBERS, Part.CONSUMER_OFFSETS, Part.ROUTES})
+
+
+def require_group(snapshot: ClusterSnapshot, group: str) -> None:
+    """Passes when some broker knows `group`, or when one that could know it did not tell.
+
+    Raises:
+        NotFoundError: all brokers told their groups, members and offsets, and `group` is in none.
+    """
+    for broker in snapshot.brokers:
+        if any(item.name == group for item in broker.groups):
+            return
+        if any(item.group == group for item in broker.memberships):
+            return
+        if any(item.group == group for item in broker.consumer_offsets):
+            return
+    gaps = (snapshot.unavailable, *(broker.unavailable for broker in snapshot.brokers))
+    if not any(gap.part in _EVIDENCE for part in gaps for gap in part):
+        raise NotFoundError(f"there is no consumer group {group}", remedy="mqctl group list --all")
