@@ -67,7 +67,7 @@ def parse(words: list[str]) -> Options:
             raise UsageError(f"--set {item} cannot be read", remedy="write --set name=value")
         settings[name] = value
     spec = ClusterSpec(
-        brokers=broker_names(int(given.brokers)) if given.brokers.isdigit() else _names(given.brokers),
+        brokers=_brokers(given.brokers),
         rooms=_names(given.rooms),
         name_servers=given.name_servers,
         isolated_rooms=given.isolated_rooms,
@@ -82,6 +82,16 @@ def parse(words: list[str]) -> Options:
         settings=settings,
     )
     return Options(spec, control=given.control, log_level=given.log_level)
+
+
+def _brokers(text: str) -> tuple[str, ...]:
+    try:
+        count = int(text)
+    except ValueError:
+        return _names(text)
+    if count < 1:
+        raise UsageError(f"--brokers {text} leaves no broker", remedy="give a number from 1, or names with commas")
+    return broker_names(count)
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -14,13 +14,15 @@ from time import monotonic
 import msgspec
 from filelock import FileLock, Timeout
 
-from mqctl.errors import DeadlineError, NotFoundError, RefusedError, StorageError
+from mqctl.errors import DeadlineError, ExitCode, NotFoundError, RefusedError, StorageError, UsageError
 from mqctl.local.state import LocalCluster, LocalStates, Ready, process_started_ms
 
 READY_SECONDS = 30
 STOP_SECONDS = 20
 _LOCK_SECONDS = 40
 _TAIL_LINES = 5
+# 2 is what argparse ends a process with.
+_USAGE_CODES = frozenset({2, int(ExitCode.USAGE)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +75,7 @@ class Supervisor:
         """Starts a cluster and waits until it is ready.
 
         Raises:
+            UsageError: the process did not accept the wish.
             RefusedError: one of this name runs already, or another command is at it.
             StorageError: the process could not be started, or ended at once; the reason is what it said.
             DeadlineError: it was not ready in time; it has been stopped.
@@ -127,9 +130,11 @@ class Supervisor:
                     )
                 part = stream.readline()
                 if not part:
-                    raise StorageError(
+                    code = process.wait()
+                    kind = UsageError if code in _USAGE_CODES else StorageError
+                    raise kind(
                         f"the local cluster {name} did not start",
-                        reason=_tail(log) or f"its process ended with {process.wait()}",
+                        reason=_tail(log) or f"its process ended with {code}",
                         remedy=f"see {log}",
                     )
                 line += part

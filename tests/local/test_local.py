@@ -95,9 +95,11 @@ def test_a_pid_that_belongs_to_somebody_else_now_is_left_alone(local: Run, tmp_p
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("up", "--rooms", "HT", "--brokers", "CP-x"), 74, "none of the rooms"),
-        (("up", "--set", "nonsense"), 74, "cannot be read"),
-        (("up", "--as-version", "3.2.1"), 74, "invalid choice"),
+        (("up", "--rooms", "HT", "--brokers", "CP-x"), 64, "none of the rooms"),
+        (("up", "--brokers", "0"), 64, "leaves no broker"),
+        (("up", "--brokers", "-1"), 64, "leaves no broker"),
+        (("up", "--set", "nonsense"), 64, "cannot be read"),
+        (("up", "--as-version", "3.2.1"), 64, "invalid choice"),
         (("up", "--memory", "--data-dir", "x"), 64, "contradict"),
         (("up", "--name", "../x"), 64, "no name for a local cluster"),
         (("down",), 66, "no local cluster default"),
