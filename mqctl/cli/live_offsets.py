@@ -74,13 +74,16 @@ def undo_wish(asking: Asking, record: ChangeRecord) -> Wish:
         BadInputError: this is another cluster.
         RefusedError: nothing of the change can be taken back.
     """
-    here = {item.broker_name: item.cluster for item in asking.cluster.masters(asking.deadline)}
-    if not all(here.get(name) == record.cluster for name in record.brokers):
-        raise BadInputError(
-            f"change {record.id} was made on another cluster",
-            reason=f"it names brokers {', '.join(sorted(record.brokers))} of {record.cluster}",
-            remedy="name that cluster with --namesrv or --profile",
-        )
+    # Names alone prove nothing: most clusters are called DefaultCluster, with a broker-a.
+    here = {item.broker_name: (item.cluster, item.address) for item in asking.cluster.masters(asking.deadline)}
+    for name, address in sorted(record.brokers.items()):
+        if here.get(name) != (record.cluster, address):
+            raise BadInputError(
+                f"change {record.id} was made on another cluster",
+                reason=f"it was made on {name} of {record.cluster} at {address}",
+                remedy="name that cluster with --namesrv or --profile; if its broker has a new address, reset queue by "
+                "queue to the old offsets of mqctl offset history -o json",
+            )
     old = {
         MessageQueue(queue.topic, queue.broker_name, queue.queue_id): queue.old
         for queue in record.queues
@@ -210,7 +213,8 @@ def carry_plan_out(asking: Asking, wish: Wish, shown: OffsetPlan) -> ChangeRecor
     """Carries out a plan, if it still holds.
 
     Raises:
-        RefusedError: the group moved, or its members changed, since the plan was made; or another mqctl changes it.
+        BadInputError: the group moved, or its members changed, since the plan was made.
+        RefusedError: another mqctl changes the group.
         StorageError: the journal cannot be written; nothing was changed then.
     """
     book = journal()
@@ -316,4 +320,4 @@ def _still_holds(shown: OffsetPlan, now: OffsetPlan) -> None:
         reason = "somebody else moved the group since the plan was made"
     else:
         return
-    raise RefusedError("nothing was changed", reason=reason, remedy="look at the new plan and run it again")
+    raise BadInputError("nothing was changed", reason=reason, remedy="look at the new plan and run it again")

@@ -46,13 +46,36 @@ def carry_out(
 
 
 def _move(cluster: Cluster, deadline: Deadline, record: ChangeRecord, queue: QueueRecord, address: str) -> None:
+    """Sends one change and judges it. Raises MqctlError when the change itself was not accepted."""
     _send(cluster, deadline, record, queue, address)
-    queue.found = cluster.ask(address, consumer_offset(record.group, queue.topic, queue.queue_id), deadline)
-    if queue.found == queue.new or (record.method == Method.SERVER and (queue.found or 0) > queue.new):
-        queue.state = CONFIRMED
+    try:
+        queue.found = cluster.ask(address, consumer_offset(record.group, queue.topic, queue.queue_id), deadline)
+    except (UnreachableError, DeadlineError):
+        raise
+    except MqctlError as error:
+        # The broker took the change: whatever keeps it from being read back, undo must not leave this queue out.
+        queue.state, queue.reason = UNKNOWN, f"accepted, but could not be read back: {error}"
         return
-    queue.state = NOT_MOVED
-    queue.reason = f"the broker now has {queue.found}: somebody else committed"
+    queue.state, queue.reason = _judge(queue, moves_on=record.method == Method.SERVER)
+
+
+def _judge(queue: QueueRecord, *, moves_on: bool) -> tuple[str, str | None]:
+    """Returns state and reason of a queue that was read back.
+
+    Args:
+        moves_on: members of the group consume, so that the offset may have left `new` again.
+    """
+    old, new, found = queue.old, queue.new, queue.found
+    if found == new:
+        return CONFIRMED, None
+    if moves_on and found is not None and found > new:
+        if old is not None and (old < new or found < old):
+            return CONFIRMED, None
+        # At or beyond the old offset: members caught up again, or nothing was ever moved back. Nobody can tell.
+        return UNKNOWN, f"the broker has {found}: consumed again already, or never moved"
+    if found == old:
+        return NOT_MOVED, f"the broker accepted the change and still has {found}"
+    return NOT_MOVED, f"the broker now has {found}: somebody else committed"
 
 
 def _send(cluster: Cluster, deadline: Deadline, record: ChangeRecord, queue: QueueRecord, address: str) -> None:

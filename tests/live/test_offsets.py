@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from embedded_broker import Drop, EmbeddedCluster
+from embedded_broker import Answer, Drop, EmbeddedCluster
 from mqctl.client.broker_changes import commit_offset, put_group
 from mqctl.client.instance import ClientSettings
 from mqctl.client.push_consumer import PushConsumer
@@ -24,7 +24,7 @@ from tests.live.conftest import Run, change
 
 RESET = ("offset", "reset", "-g", "G", "-t", "Pay")
 DO = ("--execute", "--confirm", "G", "-o", "json")
-_COMMIT, _RESET, _CHANGES = 15, 222, (15, 17, 25, 200, 222, 314)
+_READ_BACK, _COMMIT, _RESET, _CHANGES = 14, 15, 222, (15, 17, 25, 200, 222, 314)
 _SECONDS = 30
 
 
@@ -149,9 +149,13 @@ def test_with_members_5x_brokers_move_offsets_and_4_9_brokers_refuse(live: Run, 
         cluster.record_requests()
         outcome = live(*RESET, "--to-offset", "2", "--clamp", *DO)
         changes = [request.code for request in cluster.requests() if request.code in (_RESET, 200, 314)]
+        cluster.fault(_RESET, Answer(code=0, body=b'{"offsetTable":{}}'))
+        ignored = live(*RESET, "--to-offset", "1", "--clamp", *DO)
+        cluster.clear_faults()
     if cluster.on_loop(lambda running: running.broker("broker-a").release.five):
         assert (outcome.exit_code, outcome.json["method"]) == (0, "server"), outcome.stderr
         assert set(changes) == {_RESET}
+        assert ignored.exit_code == 3, ignored.stdout
     else:
         assert (outcome.exit_code, changes) == (76, []), outcome.stdout
         assert "stop" in outcome.stderr
@@ -200,6 +204,31 @@ def test_undo_on_another_cluster_is_refused(live: Run, cluster: EmbeddedCluster)
     with EmbeddedCluster(cluster="Elsewhere") as other:
         outcome = live("offset", "undo", done.json["id"], "--namesrv", other.namesrv)
     assert (outcome.exit_code, "another cluster" in outcome.stderr) == (65, True)
+
+
+def test_undo_on_a_cluster_of_the_same_names_is_refused(live: Run) -> None:
+    done = live(*RESET, "--to-latest", *DO)
+    with EmbeddedCluster(brokers=2) as other:
+        outcome = live("offset", "undo", done.json["id"], "--namesrv", other.namesrv)
+    assert (outcome.exit_code, "another cluster" in outcome.stderr) == (65, True), outcome.stdout
+
+
+def test_what_cannot_be_read_back_is_unknown_and_can_be_undone(live: Run, cluster: EmbeddedCluster) -> None:
+    cluster.fault(_READ_BACK, Answer(code=1, remark="busy"))
+    done = live(*RESET, "--to-latest", *DO)
+    cluster.clear_faults()
+    assert (done.exit_code, {row["state"] for row in done.json["queues"]}) == (3, {"unknown"}), done.stderr
+    assert offsets(live)["broker-a", 0] == 5
+    assert live("offset", "undo", done.json["id"], *DO).exit_code == 0
+    assert offsets(live) == BEFORE
+
+
+def test_a_broker_that_only_says_success_has_not_moved(live: Run, cluster: EmbeddedCluster) -> None:
+    cluster.fault(_COMMIT, Answer(code=0))
+    done = live(*RESET, "--to-latest", *DO)
+    cluster.clear_faults()
+    assert (done.exit_code, done.json["state"], offsets(live)) == (1, "not-moved", BEFORE), done.stderr
+    assert {row["reason"] for row in done.json["queues"]} == {"the broker accepted the change and still has 3"}
 
 
 def test_an_undo_shows_what_was_consumed_since(live: Run, cluster: EmbeddedCluster) -> None:
