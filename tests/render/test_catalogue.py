@@ -7,6 +7,7 @@ import string
 
 import pytest
 
+from mqctl.cli.catalog import BY_PATH
 from mqctl.diagnosis import RULES, diagnose
 from mqctl.model.finding import Evidence, Finding, Severity, Subject, SubjectKind
 from mqctl.model.lang import Lang
@@ -79,6 +80,15 @@ def test_phrases_exist_in_both_languages_with_the_same_places() -> None:
     for key, english in en.PHRASES.items():
         assert _fields(zh.PHRASES[key]) == _fields(english), key
         assert zh.PHRASES[key] != english, key
+
+
+def test_every_next_command_is_one_of_ours() -> None:
+    known = {" ".join(path) for path in BY_PATH}
+    for code, text in _texts(Lang.EN).items():
+        if text.next_command is not None:
+            program, *words = text.next_command.split()
+            assert program == "mqctl", code
+            assert known & {" ".join(words[:1]), " ".join(words[:2])}, (code, text.next_command)
 
 
 def test_the_next_command_does_not_depend_on_the_language() -> None:

@@ -6,7 +6,7 @@ from mqctl.render.messages import Text
 
 _SHOW = "mqctl allocation show {source} -g {group}"
 _LAG = "mqctl group lag {source} -g {group}"
-_STACKS = "mqctl stacks dump {source} -g {group} --client {client}"
+_MEMBERS = "mqctl group members {source} -g {group}"
 _BROKER = "mqctl broker stats {source} {broker}"
 
 RULES: dict[str, Text] = {
@@ -102,7 +102,7 @@ RULES: dict[str, Text] = {
         effect="The consumer is slower than its settings suggest.",
         advice="Set consumeThreadMin to the number of threads that you want.",
         explain="The queue in front of the pool is unbounded, so a pool never grows beyond its minimum.",
-        next_command=_STACKS,
+        next_command=_MEMBERS,
     ),
     "MQ305": Text(
         title="More threads than queues in an orderly consumer",
@@ -110,7 +110,7 @@ RULES: dict[str, Text] = {
         effect="The surplus never works: an orderly queue is consumed by one thread at a time.",
         advice="More queues, or consumption in order of keys, spread the work; more threads do not.",
         explain="Said only of consumers whose cache is full.",
-        next_command=_STACKS,
+        next_command=_MEMBERS,
     ),
     "MQ306": Text(
         title="A full cache holds a consumer back",
@@ -123,7 +123,7 @@ RULES: dict[str, Text] = {
         advice="Look at what the consume threads do.",
         explain="Clients stop pulling a queue at 1,000 messages, 100 MiB, or 2,000 offsets between the first and the last "
         "unfinished one.",
-        next_command=_STACKS,
+        next_command=_MEMBERS,
     ),
     "MQ307": Text(
         title="Consumption is blocked",
@@ -132,7 +132,7 @@ RULES: dict[str, Text] = {
         advice="Take the stacks of its consume threads: they wait for something.",
         explain="Messages in the cache and no consumption for a minute. Concurrent consumers commit the smallest unfinished "
         "offset, so one hung message is enough.",
-        next_command=_STACKS,
+        next_command=_MEMBERS,
     ),
     "MQ308": Text(
         title="A consumer has stopped pulling",
@@ -140,7 +140,7 @@ RULES: dict[str, Text] = {
         effect="Nothing of those queues is consumed, and nobody else may take them.",
         advice="See whether the consumer is suspended; else restart that instance.",
         explain="Two minutes without a pull although no threshold holds the consumer back.",
-        next_command=_STACKS,
+        next_command=_MEMBERS,
     ),
     "MQ309": Text(
         title="Queues that no instance consumes",
@@ -215,7 +215,7 @@ RULES: dict[str, Text] = {
         effect="{queue_count:queue} stand still; even when another instance owns them, this one does not let go.",
         advice="Take its stacks, then restart that instance.",
         explain="A queue that was given up and cannot be unlocked, or messages handed to the listener a minute ago.",
-        next_command=_STACKS,
+        next_command=_MEMBERS,
     ),
     "MQ503": Text(
         title="One message blocks an orderly queue",
@@ -223,7 +223,7 @@ RULES: dict[str, Text] = {
         effect="{cached_count:message} and all that follow wait behind it.",
         advice="Fix the listener or give maxReconsumeTimes a bound; then the message becomes a dead letter.",
         explain="An orderly listener that fails is called again with the same message, 2147483647 times by default.",
-        next_command=_STACKS,
+        next_command=_MEMBERS,
     ),
     "MQ504": Text(
         title="Queue locks were not renewed",
@@ -239,7 +239,7 @@ RULES: dict[str, Text] = {
         effect="Messages of one key are handled by several threads at once.",
         advice="Use an orderly listener, or one that keeps the order of keys.",
         explain="The topic is declared as ordered; a concurrent listener takes messages of one queue in parallel.",
-        next_command="mqctl group members {source} -g {group}",
+        next_command=_MEMBERS,
     ),
     "MQ506": Text(
         title="An ordered topic lost a broker",
