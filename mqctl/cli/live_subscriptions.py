@@ -5,20 +5,43 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from mqctl.cli.known_groups import require_group
 from mqctl.diagnosis.group_view import GroupView, group_views, losses_of, wanted_text
 from mqctl.model.names import group_of
 from mqctl.model.queue import MessageQueue
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.model.tag_sample import TagSample
-from mqctl.render.subscriptions import BrokerWantRow, LossRow, WantRow
+from mqctl.model.unavailable import Part, Unavailable
+from mqctl.render.subscriptions import BrokerWantRow, LossRow, SubscriptionReport, WantRow
 
 _95_PERCENT = 1.96
+_EVIDENCE = frozenset({Part.MEMBERS, Part.RUNNING_INFO, Part.TAGS})
 
 
 def view_of(snapshot: ClusterSnapshot, group: str) -> GroupView:
     """Returns a group put together from all brokers and instances; an empty one when nobody is online."""
     found = [view for view in group_views(snapshot) if view.group == group]
     return found[0] if found else GroupView(group=group, memberships={}, running={})
+
+
+def judged(snapshot: ClusterSnapshot, group: str) -> tuple[SubscriptionReport, list[Unavailable]]:
+    """Returns what a group's members want, and what of the evidence for it is missing.
+
+    Raises:
+        NotFoundError: no broker knows the group.
+    """
+    require_group(snapshot, group)
+    view = view_of(snapshot, group)
+    wants = want_rows(view)
+    report = SubscriptionReport(
+        group=group,
+        consistent=consistent(view, wants),
+        wants=wants,
+        brokers=broker_rows(view),
+        losses=loss_rows(view, snapshot.tag_samples),
+    )
+    found = (snapshot.unavailable, *(broker.unavailable for broker in snapshot.brokers))
+    return report, [gap for part in found for gap in part if gap.part in _EVIDENCE]
 
 
 def want_rows(view: GroupView) -> list[WantRow]:

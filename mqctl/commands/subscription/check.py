@@ -6,14 +6,12 @@ from datetime import datetime
 
 from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.known_groups import require_group
 from mqctl.cli.live_brokers import tell_gaps
-from mqctl.cli.live_subscriptions import broker_rows, consistent, loss_rows, view_of, want_rows
+from mqctl.cli.live_subscriptions import judged
 from mqctl.cli.options import NoColorOption, OneGroupOption, OutputOption, SnapshotOption
 from mqctl.cli.sources import LiveWish, read_snapshot
 from mqctl.errors import ExitCode
-from mqctl.model.unavailable import Part
-from mqctl.render.subscriptions import SubscriptionReport, subscription_document
+from mqctl.render.subscriptions import subscription_document
 
 EXAMPLES = (
     "mqctl subscription check -g order-service",
@@ -33,22 +31,9 @@ def command(
     """Check that all members of a group want the same. Ends with 0 when they do, 2 when they differ, 3 when unknown."""
     live = LiveWish(namesrv=namesrv, profile=profile, timeout=timeout, groups=[group])
     state = read_snapshot(store=None, snapshot=snapshot, now=datetime.now().astimezone(), live=live)
-    require_group(state, group)
-    view = view_of(state, group)
-    wants = want_rows(view)
-    agreed = consistent(view, wants)
-    report = SubscriptionReport(
-        group=group,
-        consistent=agreed,
-        wants=wants,
-        brokers=broker_rows(view),
-        losses=loss_rows(view, state.tag_samples),
-    )
+    report, gaps = judged(state, group)
     emit(subscription_document("subscription.check/1", report), output)
-    wanted = (Part.MEMBERS, Part.RUNNING_INFO, Part.TAGS)
-    found = (state.unavailable, *(broker.unavailable for broker in state.brokers))
-    gaps = [gap for part in found for gap in part if gap.part in wanted]
     tell_gaps(gaps)
-    if agreed is False:
+    if report.consistent is False:
         return ExitCode.CRITICAL
-    return ExitCode.OK if agreed and not gaps else ExitCode.UNKNOWN
+    return ExitCode.OK if report.consistent and not gaps else ExitCode.UNKNOWN
