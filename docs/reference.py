@@ -11,7 +11,7 @@ import msgspec
 
 from docs.schemas import SCHEMAS
 from docs.support import support
-from mqctl.cli import catalog
+from mqctl.cli import catalog, mqadmin
 from mqctl.cli.completion_scripts import FILE_NAMES, script
 from mqctl.diagnosis import RULES
 from mqctl.errors import ExitCode
@@ -44,6 +44,7 @@ def files() -> dict[str, str]:
         "mqctl/cli/catalog_options.py": option_catalog(),
         "docs/commands.md": commands(),
         "docs/exit-codes.md": exit_codes(),
+        "docs/mqadmin.md": mqadmin_table(),
         "docs/rules.md": rules(),
         "embedded_broker/SUPPORT.md": support(),
         **{f"docs/schemas/{name.replace('/', '-')}.json": schema(name) for name in SCHEMAS},
@@ -105,6 +106,16 @@ def commands() -> str:
             parts.append(f"| {shown} | {(parameter.help or '').replace('|', chr(92) + '|')} |")
         parts.append("")
     return "\n".join(parts)
+
+
+def mqadmin_table() -> str:
+    """Returns the table of mqadmin's sub-commands with what stands in for each."""
+    lines = ["# From mqadmin", "", "Every sub-command of mqadmin 4.9.8 and 5.3.3, and what to type instead.", ""]
+    lines += ["| mqadmin | in | mqctl | coverage | note |", "|---|---|---|---|---|"]
+    for entry in mqadmin.TABLE:
+        ours = "<br>".join(f"`mqctl {line}`" for line in entry.ours)
+        lines.append(f"| `{entry.name}` | {entry.versions} | {ours} | {entry.coverage} | {entry.note} |")
+    return "\n".join([*lines, ""])
 
 
 def exit_codes() -> str:

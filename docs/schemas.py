@@ -9,6 +9,7 @@ from mqctl.render.allocation import AllocationReport, Simulation
 from mqctl.render.backlog import BacklogReport
 from mqctl.render.brokers import BrokerDescription, BrokerList, SettingList
 from mqctl.render.clusters import ClusterList
+from mqctl.render.commands import CommandList, MqadminList
 from mqctl.render.delay import DelayReport
 from mqctl.render.filters import BloomReport, CollisionReport, FilterVerdict, LintReport
 from mqctl.render.findings import DiagnosisReport
@@ -56,6 +57,8 @@ SCHEMAS: dict[str, type] = {
     "filter.lint/1": LintReport,
     "filter.test/1": FilterVerdict,
     "allocation.simulate/1": Simulation,
+    "commands/1": CommandList,
+    "commands.mqadmin/1": MqadminList,
     "delay.check/1": DelayReport,
     "doctor/1": DiagnosisReport,
     "group.lag/1": LagReport,

@@ -103,6 +103,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(("topic", "list"), "List every topic with its brokers and queues."),
     Entry(("topic", "route"), "Show where a topic lives, as each name server tells it."),
     Entry(("topic", "stats"), "Show the bounds of a topic's queues."),
+    Entry(("commands",), "List every command, or what stands in for mqadmin's."),
     Entry(("completion",), "Print the completion script of a shell."),
 )
 

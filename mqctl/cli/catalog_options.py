@@ -1571,6 +1571,32 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
         ),
         "--no-color": ("No colours, whatever the terminal.", ()),
     },
+    "commands": {
+        "--mqadmin": ("What stands in for it in mqctl.", ()),
+        "-o": (
+            "Format of the answer on stdout.",
+            (
+                "table",
+                "wide",
+                "json",
+                "ndjson",
+                "yaml",
+                "csv",
+            ),
+        ),
+        "--output": (
+            "Format of the answer on stdout.",
+            (
+                "table",
+                "wide",
+                "json",
+                "ndjson",
+                "yaml",
+                "csv",
+            ),
+        ),
+        "--no-color": ("No colours, whatever the terminal.", ()),
+    },
     "completion": {
         "shell": (
             "The shell to print the script for.",

@@ -171,6 +171,8 @@ def machine_form(mqctl: Run, golden_store: Store, tmp_path: Path, schema: str) -
     store, snapshot = golden_store("store-clean"), tmp_path / "s.snap"
     words: dict[str, list[object]] = {
         "allocation.simulate/1": ["allocation", "simulate", "--queues", 8, "--clients", 3, "--add-clients", 1],
+        "commands/1": ["commands"],
+        "commands.mqadmin/1": ["commands", "--mqadmin", "all"],
         "delay.check/1": ["delay", "check", "--store", store],
         "doctor/1": ["doctor", "--store", store],
         "filter.bloom/1": ["filter", "bloom"],

@@ -1,0 +1,188 @@
+"""mqadmin's sub-commands and what mqctl offers for each.
+
+The names are those that `MQAdminStartup.initCommand` registers: 56 in 4.9.8, 89 in 5.3.3, 52 of them in both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from enum import StrEnum
+
+from mqctl.errors import NotFoundError
+
+
+class Coverage(StrEnum):
+    """How much of a sub-command mqctl answers or does."""
+
+    WHOLE = "whole"
+    PART = "part"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class SubCommand:
+    """One sub-command of mqadmin.
+
+    Attributes:
+        name: as mqadmin spells it; it takes names in any case.
+        coverage: how much of it mqctl offers.
+        ours: command lines of mqctl that answer the same, the best first.
+        note: what is different, left out, or why it is not offered.
+        in_4_9: registered by 4.9.8.
+        in_5_3: registered by 5.3.3.
+    """
+
+    name: str
+    coverage: Coverage
+    ours: tuple[str, ...] = ()
+    note: str = ""
+    in_4_9: bool = True
+    in_5_3: bool = True
+
+    @property
+    def versions(self) -> str:
+        """The releases that have it."""
+        return ", ".join(name for name, has in (("4.9.8", self.in_4_9), ("5.3.3", self.in_5_3)) if has)
+
+
+def _whole(name: str, *ours: str, note: str = "") -> SubCommand:
+    return SubCommand(name, Coverage.WHOLE, ours, note)
+
+
+def _part(name: str, *ours: str, note: str) -> SubCommand:
+    return SubCommand(name, Coverage.PART, ours, note)
+
+
+def _none(name: str, note: str) -> SubCommand:
+    return SubCommand(name, Coverage.NONE, (), note)
+
+
+def _only_5(name: str, coverage: Coverage, note: str, *ours: str) -> SubCommand:
+    return SubCommand(name, coverage, ours, note, in_4_9=False)
+
+
+def _only_4(name: str, note: str) -> SubCommand:
+    return SubCommand(name, Coverage.NONE, (), note, in_5_3=False)
+
+
+_ACCESS = "users and access lists belong to whoever runs the broker's configuration; mqctl signs, it grants nothing"
+_REPLICAS = "elections and replica sets are the controller's business; a wrong push loses messages"
+_STATIC = "static topics map queues across brokers; a half-done mapping cannot be undone from outside"
+_SERVER = "server settings belong in its configuration, where a restart finds them again"
+_CLEANING = "forces the broker to delete files ahead of its own schedule; there is no way back"
+_NOT_YET = "not offered yet"
+
+TABLE: tuple[SubCommand, ...] = (
+    # topics
+    _none("updateTopic", _NOT_YET),
+    _only_5("updateTopicList", Coverage.NONE, _NOT_YET),
+    _none("deleteTopic", _NOT_YET),
+    _none("updateTopicPerm", _NOT_YET),
+    _whole("topicRoute", "topic route -t TOPIC", note="asks every name server and shows where they disagree"),
+    _whole("topicStatus", "topic stats -t TOPIC"),
+    _whole("topicClusterList", "topic describe -t TOPIC", "cluster list"),
+    _whole("topicList", "topic list", note="`-c` of mqadmin, the groups of each topic, is `topic groups`"),
+    _part(
+        "allocateMQ",
+        "allocation simulate --queues N --clients N",
+        "allocation show -g GROUP -t TOPIC",
+        note="counts and names of a live group instead of a list of addresses; every strategy, not AVG alone",
+    ),
+    _none("updateOrderConf", _NOT_YET),
+    _only_5("updateStaticTopic", Coverage.NONE, _STATIC),
+    _only_5("remappingStaticTopic", Coverage.NONE, _STATIC),
+    # consumer groups and offsets
+    _none("updateSubGroup", _NOT_YET),
+    _only_5("updateSubGroupList", Coverage.NONE, _NOT_YET),
+    _only_5("setConsumeMode", Coverage.NONE, "switching a group between pull and pop is the application's decision"),
+    _none("deleteSubGroup", _NOT_YET),
+    _whole("getConsumerConfig", "group config -g GROUP"),
+    _whole("consumerProgress", "group lag -g GROUP", "group lag"),
+    _whole("consumerStatus", "group members -g GROUP", "subscription check -g GROUP", "allocation show -g GROUP"),
+    _whole("consumerConnection", "group members -g GROUP", "group describe -g GROUP"),
+    _part("startMonitoring", "doctor --window 60s", note="judges once, exits with a verdict; a scheduler repeats it"),
+    _whole("resetOffsetByTime", "offset reset -g GROUP -t TOPIC --to-time TIME"),
+    _whole("skipAccumulatedMessage", "offset reset -g GROUP -t TOPIC --to-latest"),
+    _whole("cloneGroupOffset", "offset clone --from GROUP -g GROUP -t TOPIC"),
+    # messages
+    _part("queryMsgById", "message get ID", note="no resending to a client"),
+    _whole("queryMsgByKey", "message find -t TOPIC --key KEY"),
+    _part("queryMsgByUniqueKey", "message get ID -t TOPIC", note="no resending to a client"),
+    _whole("queryMsgByOffset", "message peek -t TOPIC --queue N --broker NAME --offset N"),
+    _none("queryMsgTraceById", _NOT_YET),
+    _whole("printMsg", "message peek -t TOPIC", note="creates no consumer group and no retry topic to do so"),
+    _whole("printMsgByQueue", "message peek -t TOPIC --queue N --broker NAME"),
+    _whole("sendMessage", "message send -t TOPIC --body TEXT"),
+    _none("consumeMessage", _NOT_YET),
+    _none("checkMsgSendRT", _NOT_YET),
+    _only_5("dumpCompactionLog", Coverage.NONE, "compaction logs are not read yet"),
+    # brokers, clusters, counters
+    _whole("brokerStatus", "broker describe BROKER", "broker stats BROKER"),
+    _none("updateBrokerConfig", _NOT_YET),
+    _whole("getBrokerConfig", "broker config BROKER"),
+    _whole("brokerConsumeStats", "group lag", note="every group of every broker, by count and by time"),
+    _none("sendMsgStatus", _NOT_YET),
+    _none("cleanExpiredCQ", _CLEANING),
+    _none("deleteExpiredCommitLog", _CLEANING),
+    _none("cleanUnusedTopic", _CLEANING),
+    _whole("clusterList", "broker list", "cluster list"),
+    _none("clusterRT", _NOT_YET),
+    _part("statsAll", "group lag", "topic stats -t TOPIC", note="no messages in and out of 24 hours"),
+    _part("queryCq", "store cat --store DIR -t TOPIC", note="the entries of a store directory, not of a live broker"),
+    _whole("producer", "producer list"),
+    _whole("producerConnection", "producer list -g GROUP"),
+    _none("updateKvConfig", _SERVER),
+    _none("deleteKvConfig", _SERVER),
+    _none("wipeWritePerm", _NOT_YET),
+    _none("addWritePerm", _NOT_YET),
+    _none("getNamesrvConfig", _NOT_YET),
+    _none("updateNamesrvConfig", _SERVER),
+    _only_5("addBroker", Coverage.NONE, "adds a broker to a container process; " + _SERVER),
+    _only_5("removeBroker", Coverage.NONE, "removes a broker from a container process; " + _SERVER),
+    _only_5("resetMasterFlushOffset", Coverage.NONE, _REPLICAS),
+    _only_5("haStatus", Coverage.NONE, _NOT_YET),
+    _only_5("getSyncStateSet", Coverage.NONE, "replica sets of a controller are not read yet"),
+    _only_5("getBrokerEpoch", Coverage.NONE, "replica sets of a controller are not read yet"),
+    _only_5("getColdDataFlowCtrInfo", Coverage.NONE, "cold-data flow control is not read yet"),
+    _only_5("updateColdDataFlowCtrGroupConfig", Coverage.NONE, _SERVER),
+    _only_5("removeColdDataFlowCtrGroupConfig", Coverage.NONE, _SERVER),
+    _only_5("setCommitLogReadAheadMode", Coverage.NONE, _SERVER),
+    _only_5("checkRocksdbCqWriteProgress", Coverage.NONE, "RocksDB consume queues are named, not read"),
+    _only_5("rocksDBConfigToJson", Coverage.NONE, "RocksDB configuration is named, not read"),
+    # controllers
+    _only_5("getControllerMetaData", Coverage.NONE, _REPLICAS),
+    _only_5("getControllerConfig", Coverage.NONE, _REPLICAS),
+    _only_5("updateControllerConfig", Coverage.NONE, _REPLICAS),
+    _only_5("electMaster", Coverage.NONE, _REPLICAS),
+    _only_5("cleanBrokerMetadata", Coverage.NONE, _REPLICAS),
+    # exports
+    _part("exportMetadata", "snapshot save FILE", note="one file with settings of topics and groups and much more"),
+    _part("exportConfigs", "broker config -o json", note="every key instead of a chosen few"),
+    _part("exportMetrics", "broker stats -o json", note="raw counters; rates come from `doctor --window`"),
+    _only_5("exportMetadataInRocksDB", Coverage.NONE, "RocksDB configuration is named, not read"),
+    _only_5("exportPopRecord", Coverage.NONE, "pop checkpoints are not read yet"),
+    # access control
+    _only_4("updateAclConfig", _ACCESS),
+    _only_4("deleteAclConfig", _ACCESS),
+    _only_4("clusterAclConfigVersion", _ACCESS),
+    _only_4("updateGlobalWhiteAddr", _ACCESS),
+    *(
+        _only_5(f"{verb}{what}", Coverage.NONE, _ACCESS)
+        for what in ("User", "Acl")
+        for verb in ("create", "update", "delete", "get", "list", "copy")
+    ),
+)
+
+
+def find(name: str) -> SubCommand:
+    """Returns the sub-command called `name`, in any case as mqadmin takes it; raises NotFoundError."""
+    by_name = {entry.name.lower(): entry for entry in TABLE}
+    if found := by_name.get(name.lower()):
+        return found
+    near = [by_name[word].name for word in get_close_matches(name.lower(), by_name, n=3)]
+    raise NotFoundError(
+        f"cannot look up mqadmin's sub-command {name}",
+        reason="neither 4.9.8 nor 5.3.3 has one of that name",
+        remedy=(f"did you mean {', '.join(near)}? " if near else "") + "`mqctl commands --mqadmin all` lists them all",
+    )

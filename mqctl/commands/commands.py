@@ -1,0 +1,44 @@
+"""`mqctl commands`: what there is, and what stands in for each sub-command of mqadmin."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mqctl.cli import catalog, mqadmin
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.options import NoColorOption, OutputOption
+from mqctl.render.commands import CommandRow, MqadminRow, commands_document, mqadmin_document
+
+EXAMPLES = (
+    "mqctl commands",
+    "mqctl commands --mqadmin resetOffsetByTime",
+    "mqctl commands --mqadmin all -o json | jq '.commands[] | select(.coverage != \"whole\")'",
+)
+
+
+def command(
+    of_mqadmin: Annotated[
+        str | None,
+        typer.Option("--mqadmin", metavar="NAME", help="What stands in for it in mqctl; `all` for each."),
+    ] = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> None:
+    """List every command with what it may do, or what stands in for mqadmin's sub-commands."""
+    if of_mqadmin is None:
+        rows = [CommandRow(command=" ".join(e.path), summary=e.summary, impact=e.impact) for e in catalog.ENTRIES]
+        return emit(commands_document(rows), output)
+    chosen = mqadmin.TABLE if of_mqadmin.lower() == "all" else (mqadmin.find(of_mqadmin),)
+    return emit(mqadmin_document([_row(entry) for entry in chosen]), output)
+
+
+def _row(entry: mqadmin.SubCommand) -> MqadminRow:
+    return MqadminRow(
+        mqadmin=entry.name,
+        versions=entry.versions,
+        coverage=str(entry.coverage),
+        commands=[f"mqctl {line}" for line in entry.ours],
+        note=entry.note,
+    )
