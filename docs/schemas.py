@@ -8,6 +8,7 @@ from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render.allocation import AllocationReport, Simulation
 from mqctl.render.backlog import BacklogReport
 from mqctl.render.brokers import BrokerDescription, BrokerList, SettingList
+from mqctl.render.cluster_description import ClusterDescription
 from mqctl.render.clusters import ClusterList
 from mqctl.render.commands import CommandList, MqadminList
 from mqctl.render.delay import DelayReport
@@ -30,6 +31,7 @@ LIVE: dict[str, type] = {
     "broker.describe/1": BrokerDescription,
     "broker.list/1": BrokerList,
     "broker.stats/1": SettingList,
+    "cluster.describe/1": ClusterDescription,
     "cluster.list/1": ClusterList,
     "group.config/1": GroupSettings,
     "group.describe/1": GroupMembers,

@@ -59,6 +59,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(("broker", "describe"), "Show the state of one broker."),
     Entry(("broker", "list"), "List every broker process with its rates."),
     Entry(("broker", "stats"), "Show every counter that brokers tell."),
+    Entry(("cluster", "describe"), "Show one cluster: name servers, brokers, totals."),
     Entry(("cluster", "list"), "List the clusters that the name servers know."),
     Entry(("delay", "check"), "Judge delayOffset.json against the schedule queues."),
     Entry(("filter", "bloom"), "Show the bit map behind SQL92 subscriptions."),

@@ -281,6 +281,36 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
         ),
         "--no-color": ("No colours, whatever the terminal.", ()),
     },
+    "cluster describe": {
+        "name": ("Which cluster.", ()),
+        "--namesrv": ("Name servers, `host:port;host:port`, or the URL of an address service.", ()),
+        "-n": ("Name servers, `host:port;host:port`, or the URL of an address service.", ()),
+        "--profile": ("A profile of `mqctl profile`.", ()),
+        "--timeout": ("Limit of the whole command, 15s for instance.", ()),
+        "-o": (
+            "Format of the answer on stdout.",
+            (
+                "table",
+                "wide",
+                "json",
+                "ndjson",
+                "yaml",
+                "csv",
+            ),
+        ),
+        "--output": (
+            "Format of the answer on stdout.",
+            (
+                "table",
+                "wide",
+                "json",
+                "ndjson",
+                "yaml",
+                "csv",
+            ),
+        ),
+        "--no-color": ("No colours, whatever the terminal.", ()),
+    },
     "cluster list": {
         "--namesrv": ("Name servers, `host:port;host:port`, or the URL of an address service.", ()),
         "-n": ("Name servers, `host:port;host:port`, or the URL of an address service.", ()),
@@ -534,6 +564,14 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
         "--group": ("Only this consumer group.", ()),
         "-t": ("Only this topic.", ()),
         "--topic": ("Only this topic.", ()),
+        "--by": (
+            "Rows to show.",
+            (
+                "group",
+                "queue",
+                "both",
+            ),
+        ),
         "--at": ("Judge as of this time: ISO, epoch milliseconds, `now`, `-2h`, `yesterday 10:00`.", ()),
         "--all": ("System topics and groups too.", ()),
         "-o": (

@@ -7,10 +7,11 @@ the next message to consume; a queue without a committed offset is never-committ
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Protocol
 
+from mqctl.model.consumption import Consumption
 from mqctl.model.names import is_system_group, is_system_topic
 from mqctl.model.origin import Origin
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState
@@ -41,6 +42,9 @@ class QueueLag:
         lost_count: messages below the queue's minimum that the group can no longer consume.
         lag_ms: age of the next message to consume, 0 when caught up, None when unknown.
         next_store_time_ms: store time of that message.
+        in_flight_count: messages handed out and not committed: pull offset minus consumer offset; None when nobody
+            told.
+        owners: client ids of the instances that hold the queue; empty when none does, None when not known.
     """
 
     group: str
@@ -55,6 +59,13 @@ class QueueLag:
     lag_ms: int | None
     next_store_time_ms: int | None
     state: LagState
+    in_flight_count: int | None = None
+    owners: tuple[str, ...] | None = None
+
+    @property
+    def owner_text(self) -> str | None:
+        """The owners in one cell."""
+        return None if self.owners is None else ", ".join(self.owners) or "nobody"
 
 
 class HoldsOffsets(Protocol):
@@ -70,13 +81,18 @@ class HoldsOffsets(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LagEvidence:
-    """One broker's queues and offsets, gathered for nothing but lag."""
+    """One broker's queues and offsets, gathered for nothing but lag.
+
+    Attributes:
+        consumption: what is in flight and who consumes it; None when that was not asked.
+    """
 
     origin: Origin
     name: str | None = None
     queues: tuple[QueueState, ...] = ()
     consumer_offsets: tuple[ConsumerOffsetState, ...] = ()
     unavailable: tuple[Unavailable, ...] = ()
+    consumption: Consumption | None = None
 
 
 def queue_lags(broker: HoldsOffsets, now_ms: int, *, system: bool = False) -> list[QueueLag]:
@@ -159,6 +175,8 @@ class GroupLag:
         lag_count: sum over the queues with an offset; None when none has one. A queue that the group is beyond the end
             of counts as 0: it must not hide what waits in the others.
         lag_ms: the largest age among the queues; None when unknown for a queue that is behind.
+        in_flight_count: sum over the queues; None when it is not known for one.
+        consume_tps: messages handed out per second over the last minute, all brokers together; None when not known.
     """
 
     group: str
@@ -168,6 +186,8 @@ class GroupLag:
     lag_count: int | None
     lost_count: int
     lag_ms: int | None
+    in_flight_count: int | None = None
+    consume_tps: float | None = None
 
 
 def group_lags(rows: Iterable[QueueLag]) -> list[GroupLag]:
@@ -184,6 +204,7 @@ def _sum(group: str, topic: str, members: list[QueueLag]) -> GroupLag:
     waiting = [member.lag_ms for member in members if (member.lag_count or 0) > 0]
     ages = [age for age in waiting if age is not None]
     unknown = len(ages) < len(waiting)
+    flying = [member.in_flight_count for member in members if member.in_flight_count is not None]
     return GroupLag(
         group=group,
         topic=topic,
@@ -192,4 +213,42 @@ def _sum(group: str, topic: str, members: list[QueueLag]) -> GroupLag:
         lag_count=sum(counts) if counts else None,
         lost_count=sum(member.lost_count for member in members),
         lag_ms=None if unknown or not counts else max(ages, default=0),
+        in_flight_count=sum(flying) if len(flying) == len(members) else None,
     )
+
+
+def lag_rows(evidence: Iterable[LagEvidence], now_ms: int, *, system: bool = False) -> list[QueueLag]:
+    """Returns the rows of all brokers, each with what is in flight and its owners where that was asked."""
+    rows = []
+    for item in evidence:
+        for row in queue_lags(item, now_ms, system=system):
+            rows.append(row if item.consumption is None else _with_consumption(row, item.consumption))
+    return sorted(rows, key=lambda row: (row.group, row.topic, row.broker_name or "", row.queue_id))
+
+
+def _with_consumption(row: QueueLag, consumption: Consumption) -> QueueLag:
+    key = (row.group, row.topic, row.queue_id)
+    owners = consumption.owners.get(key)
+    pulled = consumption.pull_offsets.get(key)
+    flying = None
+    if row.consumer_offset is not None and pulled is not None:
+        flying = max(0, pulled - row.consumer_offset)
+    elif owners == ():
+        flying = 0
+    return replace(row, in_flight_count=flying, owners=owners)
+
+
+def with_rates(groups: Iterable[GroupLag], evidence: Iterable[LagEvidence]) -> list[GroupLag]:
+    """Returns the groups with their rates: sums over the brokers; not known when a broker did not tell its own."""
+    parts = [item.consumption for item in evidence]
+    return [
+        replace(
+            group, consume_tps=_sum_of([part.tps.get((group.group, group.topic)) if part else None for part in parts])
+        )
+        for group in groups
+    ]
+
+
+def _sum_of(parts: list[float | None]) -> float | None:
+    known = [part for part in parts if part is not None]
+    return round(sum(known), 2) if parts and len(known) == len(parts) else None

@@ -24,6 +24,7 @@ class Part(StrEnum):
     ROUTES = "routes"
     MEMBERS = "members"
     RUNNING_INFO = "running-info"
+    CONSUMPTION = "consumption"
     RUNTIME = "runtime"
     TAGS = "tags"
     CONFIG = "config"

@@ -48,7 +48,7 @@ def cluster_document(rows: Sequence[BrokerRow], name_servers: Sequence[str], dif
     parts: dict[str, list[BrokerRow]] = {}
     for row in rows:
         parts.setdefault(row.cluster, []).append(row)
-    clusters = [_cluster(name, members) for name, members in sorted(parts.items())]
+    clusters = [cluster_row(name, members) for name, members in sorted(parts.items())]
     value = ClusterList(clusters=clusters, name_servers=list(name_servers), differing=list(differing))
     lines = [f"name servers: {', '.join(name_servers)}"]
     lines += [f"other brokers are known at: {', '.join(differing)}"] if differing else []
@@ -56,7 +56,8 @@ def cluster_document(rows: Sequence[BrokerRow], name_servers: Sequence[str], dif
     return Document(schema="cluster.list/1", value=value, records=clusters, blocks=blocks)
 
 
-def _cluster(name: str, members: Sequence[BrokerRow]) -> ClusterRow:
+def cluster_row(name: str, members: Sequence[BrokerRow]) -> ClusterRow:
+    """Sums up the brokers of one cluster."""
     masters = [row for row in members if row.broker_id == 0]
     put = [row.put_tps for row in masters if row.put_tps is not None]
     get = [row.get_tps for row in masters if row.get_tps is not None]

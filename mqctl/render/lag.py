@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 from mqctl.model.lag import GroupLag, QueueLag
 from mqctl.render.document import Column, Document, Kind, Table
@@ -17,10 +18,14 @@ GROUP_COLUMNS = (
     Column("lost_count", "lost", Kind.COUNT),
     Column("never_committed_count", "never committed", Kind.COUNT, wide=True),
 )
+CONSUMER_COLUMNS = (
+    Column("in_flight_count", "in flight", Kind.COUNT, none="?"),
+    Column("consume_tps", "out/s", none="?"),
+)
 QUEUE_COLUMNS = (
     Column("group", "group"),
     Column("topic", "topic"),
-    Column("broker_name", "broker", wide=True),
+    Column("broker_name", "broker"),
     Column("queue_id", "queue", Kind.COUNT),
     Column("min_offset", "min offset", Kind.COUNT, wide=True),
     Column("broker_offset", "broker offset", Kind.COUNT),
@@ -31,6 +36,18 @@ QUEUE_COLUMNS = (
     Column("next_store_time_ms", "next message stored", Kind.TIME_MS, wide=True),
     Column("state", "state"),
 )
+OWNER_COLUMNS = (
+    Column("in_flight_count", "in flight", Kind.COUNT, none="?"),
+    Column("owner_text", "owner", none="?"),
+)
+
+
+class By(StrEnum):
+    """Which rows of lag people see."""
+
+    GROUP = "group"
+    QUEUE = "queue"
+    BOTH = "both"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,13 +60,29 @@ class LagReport:
 
 
 def lag_document(
-    observed_at_ms: int, groups: Sequence[GroupLag], queues: Sequence[QueueLag], *, detail: bool
+    observed_at_ms: int,
+    groups: Sequence[GroupLag],
+    queues: Sequence[QueueLag],
+    *,
+    by: By = By.GROUP,
+    with_consumers: bool = False,
 ) -> Document:
-    """Builds the document of `group lag`; `detail` shows people the queues too."""
+    """Builds the document of `group lag`.
+
+    Args:
+        by: the tables that people see; the machine form has both.
+        with_consumers: consumers were asked, so that what they hold has columns.
+    """
+    blocks = []
+    if by is not By.QUEUE:
+        columns = (*GROUP_COLUMNS, *CONSUMER_COLUMNS) if with_consumers else GROUP_COLUMNS
+        blocks.append(Table(columns, groups, empty="no group has offsets there"))
+    if by is not By.GROUP:
+        blocks.append(Table((*QUEUE_COLUMNS, *OWNER_COLUMNS) if with_consumers else QUEUE_COLUMNS, queues))
     return Document(
         schema="group.lag/1",
         value=LagReport(observed_at_ms=observed_at_ms, groups=list(groups), queues=list(queues)),
         records=queues,
-        csv_columns=QUEUE_COLUMNS,
-        blocks=[Table(GROUP_COLUMNS, groups), *([Table(QUEUE_COLUMNS, queues)] if detail else [])],
+        csv_columns=(*QUEUE_COLUMNS, *OWNER_COLUMNS),
+        blocks=blocks,
     )

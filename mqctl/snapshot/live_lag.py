@@ -11,11 +11,18 @@ from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.model.unavailable import Part, Unavailable
 from mqctl.snapshot.live_asking import Asking, Scope, out_of_reach
 from mqctl.snapshot.live_brokers import LiveBroker, split_offset_key
+from mqctl.snapshot.live_consumption import gather_consumption
 from mqctl.snapshot.live_queues import gather_offsets, queue_bounds
 
 
 def gather_live_lag(
-    cluster: Cluster, deadline: Deadline, *, now_ms: int, scope: Scope | None = None, system: bool = False
+    cluster: Cluster,
+    deadline: Deadline,
+    *,
+    now_ms: int,
+    scope: Scope | None = None,
+    system: bool = False,
+    with_consumers: bool = False,
 ) -> list[LagEvidence]:
     """Asks every master for committed offsets, queue bounds, and the age of what waits.
 
@@ -23,6 +30,7 @@ def gather_live_lag(
         now_ms: epoch milliseconds of this moment.
         scope: groups, topics and brokers to look at.
         system: include RocketMQ's own groups and topics.
+        with_consumers: ask as well what is in flight, who holds the queues, and the rates.
 
     Raises:
         UnreachableError, DeadlineError: no name server answered.
@@ -52,6 +60,7 @@ def gather_live_lag(
     ]
     queues = queue_bounds(asking, brokers, topics)
     offsets = gather_offsets(asking, brokers, queues, now_ms)
+    consumption = gather_consumption(asking, brokers, queues) if with_consumers else {}
     location = ";".join(cluster.name_servers.addresses())
     origin = Origin(kind=OriginKind.LIVE, location=location, observed_at_ms=now_ms, observed_from=ObservedFrom.CLOCK)
     return [
@@ -61,6 +70,7 @@ def gather_live_lag(
             queues=queues.get(number, ()),
             consumer_offsets=offsets.get(number, ()),
             unavailable=tuple(broker.gaps),
+            consumption=consumption.get(number),
         )
         for number, broker in enumerate(brokers)
     ]

@@ -20,6 +20,7 @@ ASKED: dict[str, tuple[str, ...]] = {
     "broker.describe/1": ("broker", "describe", "broker-a"),
     "broker.list/1": ("broker", "list"),
     "broker.stats/1": ("broker", "stats"),
+    "cluster.describe/1": ("cluster", "describe"),
     "cluster.list/1": ("cluster", "list"),
     "group.config/1": ("group", "config", "-g", "G"),
     "group.describe/1": ("group", "describe", "-g", "G"),
@@ -74,6 +75,10 @@ def test_brokers_and_clusters(live: Run, cluster: EmbeddedCluster) -> None:
     assert described["raw"]["brokerVersionDesc"] == first["version"] == described["runtime"]["version"]
     (row,) = json(live, "cluster", "list")["clusters"]
     assert (row["cluster"], row["process_count"]) == ("DefaultCluster", 2)
+    whole = json(live, "cluster", "describe", "DefaultCluster")
+    counts = [whole[f"{what}_count"] for what in ("master", "slave", "topic", "group")]
+    assert (counts, len(whole["brokers"])) == ([2, 0, 1, 1], 2)
+    assert [(item["broker_count"], item["difference"]) for item in whole["name_servers"]] == [(2, None)] * 2
     keys = json(live, "broker", "config", "--key", "broker*", "--diff")["settings"]
     assert {item["key"] for item in keys} == {"brokerName"}
 
@@ -136,6 +141,7 @@ def test_messages_by_id_key_queue_and_time(live: Run) -> None:
         (("topic", "route", "-t", "nope"), 66, "nope"),
         (("group", "config", "-g", "nope"), 66, "no consumer group nope"),
         (("broker", "describe", "nope"), 66, "broker-a"),
+        (("cluster", "describe", "nope"), 66, "DefaultCluster"),
         (("message", "get", "zz"), 65, "zz"),
         (("message", "get", "7F000001000000010000000000000000"), 66, "127.0.0.1:1"),
         (("message", "find", "-t", "Pay"), 64, "--key"),

@@ -1,0 +1,60 @@
+"""What consumers of a broker's queues have in their hands: how far they pulled, who they are, how fast they are."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from mqctl.model.member import HeldQueue, RunningInfo
+from mqctl.model.queue import MessageQueue
+
+QueueKey = tuple[str, str, int]
+"""Group, topic, queue id."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Consumption:
+    """Consumption of one broker's queues; what is missing is not known.
+
+    Attributes:
+        pull_offsets: next offset to hand out.
+        owners: client ids by queue.
+        tps: messages handed out per second over the last minute, by group and topic.
+    """
+
+    pull_offsets: Mapping[QueueKey, int] = field(default_factory=dict)
+    owners: Mapping[QueueKey, tuple[str, ...]] = field(default_factory=dict)
+    tps: Mapping[tuple[str, str], float] = field(default_factory=dict)
+
+
+class Holders:
+    """Who holds which queue, from what the instances say of themselves.
+
+    Args:
+        clients: client ids of each group whose members are known.
+        running: what the instances told; a group of which one did not tell is not known.
+    """
+
+    def __init__(self, clients: Mapping[str, Collection[str]], running: Iterable[RunningInfo]) -> None:
+        self._held: dict[tuple[str, MessageQueue], list[tuple[str, HeldQueue]]] = {}
+        told: dict[str, set[str]] = {}
+        for info in running:
+            told.setdefault(info.group, set()).add(info.client_id)
+            for item in info.queues:
+                if not item.dropped:
+                    self._held.setdefault((info.group, item.queue), []).append((info.client_id, item))
+        self._known = {group for group, ids in clients.items() if set(ids) <= told.get(group, set())}
+
+    def owners(self, group: str, queue: MessageQueue) -> tuple[str, ...] | None:
+        """Returns the client ids that hold `queue`; None when the group is not known in full."""
+        if group not in self._known:
+            return None
+        return tuple(sorted(client for client, _ in self._held.get((group, queue), ())))
+
+    def pull_offset(self, group: str, queue: MessageQueue) -> int | None:
+        """Returns how far the owner has pulled: brokers before 5.0 do not tell, but the owner knows what it holds."""
+        ends = [
+            max(item.commit_offset, item.cached_max_offset + 1 if item.cached_count else 0)
+            for _, item in self._held.get((group, queue), ())
+        ]
+        return max(ends, default=None)

@@ -1,0 +1,142 @@
+"""One cluster in one screen: totals, name servers, brokers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from mqctl.model.names import group_of, is_system_group, is_system_topic
+from mqctl.model.route import BrokerEndpoint
+from mqctl.model.unavailable import Unavailable
+from mqctl.render.brokers import COLUMNS, BrokerRow, broker_row
+from mqctl.render.clusters import ClusterRow, cluster_row
+from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.render.units import count
+from mqctl.snapshot.live_brokers import LiveBroker
+
+_SERVER_COLUMNS = (
+    Column("address", "name server"),
+    Column("broker_count", "broker processes", Kind.COUNT, none="?"),
+    Column("difference", "other than the rest"),
+    Column("problem", "problem"),
+)
+_BROKER_COLUMNS = tuple(column for column in COLUMNS if column.key != "cluster")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NameServerRow:
+    """One name server.
+
+    Attributes:
+        broker_count: processes of this cluster that it knows; None when it did not answer.
+        difference: addresses that only some name servers know, as `missing: ...`; None when all agree.
+    """
+
+    address: str
+    broker_count: int | None
+    difference: str | None = None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterDescription:
+    """Machine form of `cluster describe`.
+
+    Attributes:
+        topic_count, group_count: those of applications, by the masters that told; None when none told.
+        retry_topic_count, dead_letter_topic_count: topics that groups got.
+    """
+
+    cluster: ClusterRow
+    name_servers: list[NameServerRow]
+    brokers: list[BrokerRow]
+    master_count: int
+    slave_count: int
+    topic_count: int | None
+    retry_topic_count: int | None
+    dead_letter_topic_count: int | None
+    group_count: int | None
+
+
+def cluster_description(
+    name: str,
+    brokers: Sequence[LiveBroker],
+    servers: Mapping[str, tuple[BrokerEndpoint, ...]],
+    gaps: Iterable[Unavailable],
+) -> ClusterDescription:
+    """Builds the description of the cluster `name`."""
+    rows = [broker_row(broker) for broker in brokers]
+    masters = [broker for broker in brokers if broker.address.is_master]
+    topics = {topic for broker in masters for topic in broker.topics if topic not in broker.reserved}
+    theirs = {topic for topic in topics if not is_system_topic(topic)}
+    owned = {topic for topic in theirs if group_of(topic) is not None}
+    retries = {topic for topic in owned if topic.startswith("%RETRY%")}
+    told_topics, told_groups = any(item.topics for item in masters), any(item.groups for item in masters)
+    groups = {group for broker in masters for group in broker.groups if not is_system_group(group)}
+    return ClusterDescription(
+        cluster=cluster_row(name, rows),
+        name_servers=_name_servers(name, servers, gaps),
+        brokers=rows,
+        master_count=len(masters),
+        slave_count=len(brokers) - len(masters),
+        topic_count=len(theirs - owned) if told_topics else None,
+        retry_topic_count=len(retries) if told_topics else None,
+        dead_letter_topic_count=len(owned - retries) if told_topics else None,
+        group_count=len(groups) if told_groups else None,
+    )
+
+
+def _name_servers(
+    name: str, servers: Mapping[str, tuple[BrokerEndpoint, ...]], gaps: Iterable[Unavailable]
+) -> list[NameServerRow]:
+    known = {
+        server: {address for item in endpoints if item.cluster == name for address in item.addresses.values()}
+        for server, endpoints in servers.items()
+    }
+    everyone: set[str] = set().union(*known.values())
+    rows = [
+        NameServerRow(
+            address=server,
+            broker_count=len(found),
+            difference=f"missing: {', '.join(sorted(everyone - found))}" if everyone - found else None,
+        )
+        for server, found in known.items()
+    ]
+    silent = [
+        NameServerRow(address=(gap.scope or "").removeprefix("name server "), broker_count=None, problem=gap.reason)
+        for gap in gaps
+    ]
+    return [*rows, *silent]
+
+
+def description_document(description: ClusterDescription) -> Document:
+    """Builds the document of `cluster describe`."""
+    row = description.cluster
+    lines = [
+        f"cluster      {row.cluster}, {row.versions or 'version not known'}",
+        f"brokers      {description.master_count} masters, {description.slave_count} slaves",
+        f"rates        {_or_unknown(row.put_tps)} in/s, {_or_unknown(row.get_tps)} out/s",
+        f"topics       {_number(description.topic_count)} of applications, "
+        f"{_number(description.retry_topic_count)} retry, {_number(description.dead_letter_topic_count)} dead-letter",
+        f"groups       {_number(description.group_count)}",
+    ]
+    blocks: list[Table | Paragraphs] = [
+        Paragraphs(lines),
+        Table(_SERVER_COLUMNS, description.name_servers),
+        Table(_BROKER_COLUMNS, description.brokers),
+    ]
+    return Document(
+        schema="cluster.describe/1",
+        value=description,
+        records=description.brokers,
+        blocks=blocks,
+        csv_columns=COLUMNS,
+    )
+
+
+def _number(value: int | None) -> str:
+    return "?" if value is None else count(value)
+
+
+def _or_unknown(value: float | None) -> str:
+    return "?" if value is None else str(value)
