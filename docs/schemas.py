@@ -11,6 +11,7 @@ from mqctl.render.brokers import BrokerDescription, BrokerList, SettingList
 from mqctl.render.cluster_description import ClusterDescription
 from mqctl.render.clusters import ClusterList
 from mqctl.render.commands import CommandList, MqadminList
+from mqctl.render.dead_letters import DeadLetterGroups, DeadLetters, RetryList
 from mqctl.render.delay import DelayReport
 from mqctl.render.filters import BloomReport, CollisionReport, FilterVerdict, LintReport
 from mqctl.render.findings import DiagnosisReport
@@ -33,6 +34,8 @@ LIVE: dict[str, type] = {
     "broker.stats/1": SettingList,
     "cluster.describe/1": ClusterDescription,
     "cluster.list/1": ClusterList,
+    "dlq.list/1": DeadLetterGroups,
+    "dlq.show/1": DeadLetters,
     "group.config/1": GroupSettings,
     "group.describe/1": GroupMembers,
     "group.list/1": GroupList,
@@ -42,6 +45,7 @@ LIVE: dict[str, type] = {
     "offset.change/1": OffsetChangeReport,
     "offset.plan/1": OffsetPlanReport,
     "producer.list/1": ProducerList,
+    "retry.list/1": RetryList,
     "subscription.check/1": SubscriptionReport,
     "subscription.show/1": SubscriptionReport,
     "topic.describe/1": TopicDescription,

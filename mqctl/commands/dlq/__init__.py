@@ -1,0 +1,1 @@
+"""`mqctl dlq`: what consumer groups gave up."""

@@ -1,0 +1,39 @@
+"""`mqctl dlq list`: the dead letters of each group."""
+
+from __future__ import annotations
+
+from time import time
+
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.live_brokers import asking_of, open_brokers, tell_broker_gaps
+from mqctl.cli.options import GroupOption, NoColorOption, OutputOption
+from mqctl.render.dead_letters import group_row, groups_document
+from mqctl.snapshot.live_brokers import ask_topics, masters_of
+from mqctl.snapshot.live_dead_letters import dead_letter_topics
+
+EXAMPLES = ("mqctl dlq list", "mqctl dlq list -o json | jq -r '.groups[] | select(.letter_count > 0) | .group'")
+
+
+def command(
+    group: GroupOption = None,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """List how many dead letters each consumer group has on each broker, how old they are, and who may read them.
+
+    A dead letter is a message that a group failed to consume more often than it may; it stays until its file expires.
+    """
+    chosen = connection(namesrv, profile, timeout)
+    with chosen.open() as cluster:
+        asking = asking_of(cluster, chosen)
+        brokers = masters_of(open_brokers(asking))
+        ask_topics(asking, brokers)
+        found = dead_letter_topics(asking, brokers, frozenset(group or ()))
+    now_ms = round(time() * 1000)
+    rows = [group_row(item, now_ms) for item in sorted(found, key=lambda item: (item.group, item.broker_name))]
+    emit(groups_document(rows), output)
+    return tell_broker_gaps(brokers)

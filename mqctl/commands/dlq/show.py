@@ -1,0 +1,61 @@
+"""`mqctl dlq show`: the dead letters of one group."""
+
+from __future__ import annotations
+
+from time import time
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.live_brokers import asking_of, tell_broker_gaps
+from mqctl.cli.live_dead_letters import (
+    BrokersOption,
+    IdOption,
+    KeyOption,
+    SinceOption,
+    UntilOption,
+    letter_brokers,
+    letter_choice,
+    tell_unread,
+)
+from mqctl.cli.options import BodyOption, NoColorOption, OneGroupOption, OutputOption
+from mqctl.model.body_form import BodyForm
+from mqctl.render.dead_letters import letters_document
+from mqctl.snapshot.live_dead_letters import dead_letters
+
+EXAMPLES = (
+    "mqctl dlq show -g order-service",
+    "mqctl dlq show -g order-service --since -1d --key order-4711 --body json -o json",
+)
+
+
+def command(
+    group: OneGroupOption,
+    key: KeyOption = None,
+    message_id: IdOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    broker: BrokersOption = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="Most letters of each queue, the oldest first.")] = 100,
+    body: BodyOption = BodyForm.TEXT,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """Show the dead letters of a group: how often each failed, why it was given up, and where it came from.
+
+    Brokers keep no error text. Known are the failed deliveries against the group's limit, the first topic and the first
+    message id. Letters are read without joining a group, also where the topic's permission keeps consumers out.
+    """
+    choice = letter_choice(key, message_id, since, until, broker)
+    chosen = connection(namesrv, profile, timeout)
+    with chosen.open() as cluster:
+        asking = asking_of(cluster, chosen)
+        brokers = letter_brokers(asking, group, choice.brokers)
+        letters, found = dead_letters(asking, brokers, group, choice, limit)
+    emit(letters_document(group, letters, body, more=found.more, now_ms=round(time() * 1000)), output)
+    return max(tell_broker_gaps(brokers), tell_unread(found.errors))

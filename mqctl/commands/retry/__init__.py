@@ -1,0 +1,1 @@
+"""`mqctl retry`: what consumer groups will get again."""

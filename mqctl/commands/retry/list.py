@@ -1,0 +1,47 @@
+"""`mqctl retry list`: what waits to be delivered again."""
+
+from __future__ import annotations
+
+from time import time
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.live_brokers import asking_of, open_brokers, tell_broker_gaps
+from mqctl.cli.live_dead_letters import tell_unread
+from mqctl.cli.options import GroupOption, NoColorOption, OutputOption
+from mqctl.render.dead_letters import retries_document
+from mqctl.snapshot.live_asking import Scope
+from mqctl.snapshot.live_brokers import ask_offsets, ask_settings, ask_topics, masters_of
+from mqctl.snapshot.live_dead_letters import retries
+
+EXAMPLES = ("mqctl retry list", "mqctl retry list -g order-service -o wide")
+
+
+def command(
+    group: GroupOption = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="Most messages of each queue, the oldest first.")] = 100,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """List the messages that failed and will be delivered again: how often they failed, and when they are due.
+
+    Failed messages wait behind a delay level that grows with each failure, and then in the group's retry topic until
+    it consumes them. Of each delay level the first 20,000 undelivered messages are looked through.
+    """
+    groups = frozenset(group or ())
+    chosen = connection(namesrv, profile, timeout)
+    with chosen.open() as cluster:
+        asking = asking_of(cluster, chosen)
+        brokers = masters_of(open_brokers(asking))
+        ask_settings(asking, brokers)
+        ask_topics(asking, brokers)
+        ask_offsets(asking, brokers, Scope(groups=groups))
+        rows, found = retries(asking, brokers, groups, limit)
+    emit(retries_document(rows, more=found.more, now_ms=round(time() * 1000)), output)
+    return max(tell_broker_gaps(brokers), tell_unread(found.errors))

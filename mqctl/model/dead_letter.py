@@ -1,0 +1,148 @@
+"""Messages that a consumer group could not consume: waiting to be retried, or given up as dead letters.
+
+Brokers keep no reason for a failure: what is known is how often a message failed, where it came from, and the group's
+limit. Source: `AbstractSendMessageProcessor.consumerSendMsgBack` of 4.9.8 and 5.3.3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from mqctl.model.config import PERM_READ
+from mqctl.model.message import RETRY_TOPIC, Message
+from mqctl.model.stored_message import StoredMessage
+
+ORIGIN_MESSAGE_ID = "ORIGIN_MESSAGE_ID"
+DLQ_ORIGIN_TOPIC = "DLQ_ORIGIN_TOPIC"
+DLQ_ORIGIN_MESSAGE_ID = "DLQ_ORIGIN_MESSAGE_ID"
+
+
+class GivenUp(StrEnum):
+    """Why a message became a dead letter.
+
+    EXHAUSTED: it failed more often than the group allows retries. EARLY: before that, so the consumer has a limit of
+    its own (`maxReconsumeTimes`) or asked for it (delay level below 0). UNKNOWN: the group's limit is not known.
+    """
+
+    EXHAUSTED = "exhausted"
+    EARLY = "early"
+    UNKNOWN = "unknown"
+
+
+class RetryState(StrEnum):
+    """WAITING for its delay to pass, or READY in the retry topic."""
+
+    WAITING = "waiting"
+    READY = "ready"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetterTopic:
+    """The dead letters of one group on one broker.
+
+    Attributes:
+        oldest_store_time_ms, newest_store_time_ms: epoch milliseconds; None when empty or not known.
+    """
+
+    group: str
+    broker_name: str
+    perm: int
+    count: int
+    oldest_store_time_ms: int | None
+    newest_store_time_ms: int | None
+
+    @property
+    def readable(self) -> bool:
+        return bool(self.perm & PERM_READ)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetter:
+    """One message of a dead-letter topic.
+
+    Attributes:
+        failed_count: deliveries that failed.
+        retry_limit: retries that the group's settings on this broker allow; None when not known.
+    """
+
+    group: str
+    broker_name: str
+    stored: StoredMessage
+    retry_limit: int | None
+
+    @property
+    def failed_count(self) -> int:
+        return self.stored.message.reconsume_times
+
+    @property
+    def given_up(self) -> GivenUp:
+        if self.retry_limit is None:
+            return GivenUp.UNKNOWN
+        return GivenUp.EXHAUSTED if self.failed_count > self.retry_limit else GivenUp.EARLY
+
+    @property
+    def origin_topic(self) -> str | None:
+        return origin_topic(self.stored.message)
+
+    @property
+    def origin_message_id(self) -> str | None:
+        return origin_message_id(self.stored.message)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retry:
+    """One message that a group will get again.
+
+    Attributes:
+        due_ms: when it is delivered, epoch milliseconds; None when it is ready, or when its level is not known.
+    """
+
+    group: str
+    broker_name: str
+    stored: StoredMessage
+    state: RetryState
+    due_ms: int | None = None
+
+    @property
+    def failed_count(self) -> int:
+        return self.stored.message.reconsume_times
+
+
+def origin_topic(message: Message) -> str | None:
+    """Returns the topic that a retried or dead message was sent to first."""
+    return message.properties.get(RETRY_TOPIC) or message.properties.get(DLQ_ORIGIN_TOPIC)
+
+
+def origin_message_id(message: Message) -> str | None:
+    """Returns the offset id that a retried or dead message had at first."""
+    return message.properties.get(ORIGIN_MESSAGE_ID) or message.properties.get(DLQ_ORIGIN_MESSAGE_ID)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LetterChoice:
+    """Which dead letters are meant; every one when nothing is given.
+
+    Attributes:
+        keys, ids: any of these; an id is a unique id, an offset id, or the offset id it had at first.
+        since_ms, until_ms: store times in the dead-letter topic, epoch milliseconds, the end exclusive.
+        brokers: names.
+    """
+
+    keys: frozenset[str] = frozenset()
+    ids: frozenset[str] = frozenset()
+    since_ms: int | None = None
+    until_ms: int | None = None
+    brokers: frozenset[str] = frozenset()
+
+    def takes(self, found: StoredMessage) -> bool:
+        """Tells whether a message is meant."""
+        message = found.message
+        if self.since_ms is not None and message.store_time_ms < self.since_ms:
+            return False
+        if self.until_ms is not None and message.store_time_ms >= self.until_ms:
+            return False
+        if self.keys and not self.keys & set(message.keys):
+            return False
+        names = {found.message_id, message.unique_key, origin_message_id(message)}
+        return not self.ids or bool(self.ids & names)

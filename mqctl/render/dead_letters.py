@@ -1,0 +1,258 @@
+"""Dead letters and retries as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from mqctl.model.body_form import BodyForm
+from mqctl.model.config import perm_text
+from mqctl.model.dead_letter import DeadLetter, DeadLetterTopic, GivenUp, Retry, origin_message_id, origin_topic
+from mqctl.model.names import dlq_topic
+from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.render.messages_view import ShownMessage, shown
+
+GROUP_COLUMNS = (
+    Column("group", "consumer group"),
+    Column("broker_name", "broker"),
+    Column("letter_count", "dead letters", Kind.COUNT),
+    Column("oldest_age_ms", "oldest", Kind.DURATION_MS),
+    Column("newest_age_ms", "newest", Kind.DURATION_MS),
+    Column("perm", "perm"),
+    Column("oldest_store_time_ms", "oldest stored", Kind.TIME_MS, wide=True),
+    Column("newest_store_time_ms", "newest stored", Kind.TIME_MS, wide=True),
+)
+LETTER_COLUMNS = (
+    Column("broker_name", "broker"),
+    Column("queue_offset", "offset", Kind.COUNT),
+    Column("age_ms", "age", Kind.DURATION_MS),
+    Column("failed_count", "failed", Kind.COUNT),
+    Column("given_up", "given up"),
+    Column("origin_topic", "origin topic", none="?"),
+    Column("tags", "tags"),
+    Column("keys", "keys"),
+    Column("unique_key", "message id"),
+    Column("message_id", "dead letter id", wide=True),
+    Column("origin_message_id", "origin id", wide=True),
+    Column("store_time_ms", "given up at", Kind.TIME_MS, wide=True),
+    Column("born_time_ms", "born", Kind.TIME_MS, wide=True),
+)
+RETRY_COLUMNS = (
+    Column("group", "consumer group"),
+    Column("broker_name", "broker"),
+    Column("state", "state"),
+    Column("failed_count", "failed", Kind.COUNT),
+    Column("due_in_ms", "due in", Kind.DURATION_MS, none="now"),
+    Column("age_ms", "age", Kind.DURATION_MS),
+    Column("origin_topic", "origin topic", none="?"),
+    Column("tags", "tags"),
+    Column("keys", "keys"),
+    Column("unique_key", "message id"),
+    Column("origin_message_id", "origin id", wide=True),
+    Column("due_ms", "due", Kind.TIME_MS, wide=True),
+)
+_WHY = {
+    GivenUp.EXHAUSTED: "the group's retries are used up",
+    GivenUp.EARLY: "given up before the group's limit: the consumer has one of its own, or asked for it",
+    GivenUp.UNKNOWN: "the group's limit is not known here",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetterGroup:
+    """The dead letters of one group on one broker; ages and times in milliseconds."""
+
+    group: str
+    broker_name: str
+    topic: str
+    letter_count: int
+    oldest_age_ms: int | None
+    newest_age_ms: int | None
+    oldest_store_time_ms: int | None
+    newest_store_time_ms: int | None
+    perm: str
+    readable: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetterGroups:
+    """Machine form of `dlq list`."""
+
+    groups: list[DeadLetterGroup]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownLetter:
+    """A dead letter.
+
+    Attributes:
+        age_ms: since it was given up.
+        given_up: `exhausted`, `early` or `unknown`; `why` says it in words.
+        message: the whole message.
+    """
+
+    group: str
+    broker_name: str
+    queue_offset: int
+    message_id: str
+    unique_key: str | None
+    age_ms: int
+    failed_count: int
+    retry_limit: int | None
+    given_up: str
+    why: str
+    origin_topic: str | None
+    origin_message_id: str | None
+    tags: str | None
+    keys: str | None
+    store_time_ms: int
+    born_time_ms: int
+    message: ShownMessage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetters:
+    """Machine form of `dlq show`.
+
+    Attributes:
+        more: whether there are more than the limit let through.
+    """
+
+    group: str
+    more: bool
+    letters: list[ShownLetter]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownRetry:
+    """A message that waits to be delivered again.
+
+    Attributes:
+        due_in_ms: None when it is ready.
+    """
+
+    group: str
+    broker_name: str
+    state: str
+    failed_count: int
+    due_ms: int | None
+    due_in_ms: int | None
+    age_ms: int
+    origin_topic: str | None
+    origin_message_id: str | None
+    message_id: str
+    unique_key: str | None
+    tags: str | None
+    keys: str | None
+    store_time_ms: int
+    born_time_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryList:
+    """Machine form of `retry list`."""
+
+    more: bool
+    retries: list[ShownRetry]
+
+
+def groups_document(rows: Sequence[DeadLetterGroup]) -> Document:
+    """Builds the document of `dlq list`."""
+    blocks: list[Table | Paragraphs] = [Table(GROUP_COLUMNS, rows, empty="no group has dead letters")]
+    for row in rows:
+        if not row.readable:
+            line = f"{row.topic} on {row.broker_name} is {row.perm}: no consumer can read it; mqctl dlq show can"
+            change = f"  mqctl topic update -t {row.topic} --perm RW- --broker {row.broker_name}"
+            blocks.append(Paragraphs([line, change]))
+    return Document(schema="dlq.list/1", value=DeadLetterGroups(groups=list(rows)), records=rows, blocks=blocks)
+
+
+def letters_document(group: str, letters: Iterable[DeadLetter], form: BodyForm, *, more: bool, now_ms: int) -> Document:
+    """Builds the document of `dlq show`."""
+    rows = [_letter(letter, form, now_ms) for letter in letters]
+    lines = [f"{len(rows)} dead letters of {group}{', and more: raise --limit' if more else ''}"]
+    for kind in GivenUp:
+        count = sum(row.given_up == kind for row in rows)
+        lines += [f"  {kind}: {count}, {_WHY[kind]}"] if count else []
+    return Document(
+        schema="dlq.show/1",
+        value=DeadLetters(group=group, more=more, letters=rows),
+        records=rows,
+        blocks=[Table(LETTER_COLUMNS, rows, empty="no dead letters"), Paragraphs(lines)],
+    )
+
+
+def _letter(letter: DeadLetter, form: BodyForm, now_ms: int) -> ShownLetter:
+    message = letter.stored.message
+    return ShownLetter(
+        group=letter.group,
+        broker_name=letter.broker_name,
+        queue_offset=message.queue_offset,
+        message_id=letter.stored.message_id,
+        unique_key=message.unique_key,
+        age_ms=now_ms - message.store_time_ms,
+        failed_count=letter.failed_count,
+        retry_limit=letter.retry_limit,
+        given_up=letter.given_up.value,
+        why=_WHY[letter.given_up],
+        origin_topic=letter.origin_topic,
+        origin_message_id=letter.origin_message_id,
+        tags=message.tags,
+        keys=message.properties.get("KEYS"),
+        store_time_ms=message.store_time_ms,
+        born_time_ms=message.born_time_ms,
+        message=shown(letter.stored, form),
+    )
+
+
+def retries_document(retries: Iterable[Retry], *, more: bool, now_ms: int) -> Document:
+    """Builds the document of `retry list`."""
+    rows = [_retry(retry, now_ms) for retry in retries]
+    lines = []
+    for group in sorted({row.group for row in rows}):
+        mine = [row for row in rows if row.group == group]
+        waiting = sum(row.state == "waiting" for row in mine)
+        most = max(row.failed_count for row in mine)
+        lines.append(f"{group}: {waiting} waiting, {len(mine) - waiting} ready; failed up to {most} times")
+    lines += ["there are more: raise --limit, or choose a group"] if more else []
+    blocks: list[Table | Paragraphs] = [Table(RETRY_COLUMNS, rows, empty="nothing waits to be retried")]
+    blocks += [Paragraphs(lines)] if lines else []
+    return Document(schema="retry.list/1", value=RetryList(more=more, retries=rows), records=rows, blocks=blocks)
+
+
+def _retry(retry: Retry, now_ms: int) -> ShownRetry:
+    message = retry.stored.message
+    return ShownRetry(
+        group=retry.group,
+        broker_name=retry.broker_name,
+        state=retry.state.value,
+        failed_count=retry.failed_count,
+        due_ms=retry.due_ms,
+        due_in_ms=None if retry.due_ms is None else retry.due_ms - now_ms,
+        age_ms=now_ms - message.store_time_ms,
+        origin_topic=origin_topic(message),
+        origin_message_id=origin_message_id(message),
+        message_id=retry.stored.message_id,
+        unique_key=message.unique_key,
+        tags=message.tags,
+        keys=message.properties.get("KEYS"),
+        store_time_ms=message.store_time_ms,
+        born_time_ms=message.born_time_ms,
+    )
+
+
+def group_row(item: DeadLetterTopic, now_ms: int) -> DeadLetterGroup:
+    """Returns one line of `dlq list`."""
+    oldest, newest = item.oldest_store_time_ms, item.newest_store_time_ms
+    return DeadLetterGroup(
+        group=item.group,
+        broker_name=item.broker_name,
+        topic=dlq_topic(item.group),
+        letter_count=item.count,
+        oldest_age_ms=None if oldest is None else now_ms - oldest,
+        newest_age_ms=None if newest is None else now_ms - newest,
+        oldest_store_time_ms=oldest,
+        newest_store_time_ms=newest,
+        perm=perm_text(item.perm),
+        readable=item.readable,
+    )

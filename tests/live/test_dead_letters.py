@@ -1,0 +1,112 @@
+"""`mqctl dlq list|show` and `retry list`: what groups gave up or will get again, as brokers of each release keep it."""
+
+from __future__ import annotations
+
+import pytest
+
+from embedded_broker import EmbeddedCluster
+from mqctl.client.broker_changes import put_topic
+from mqctl.model.config import TopicConfig
+from tests.embedded_broker.messages import send
+from tests.embedded_broker.wire import Peer
+from tests.live.conftest import Run, change
+from tests.live.failing import fail
+
+LETTERS = "%DLQ%G"
+WRITE_ONLY = TopicConfig(name=LETTERS, read_queue_count=1, write_queue_count=1, perm=2)
+
+
+@pytest.fixture
+def dead(cluster: EmbeddedCluster) -> EmbeddedCluster:
+    """G gave up three messages on broker-a and one on broker-b."""
+    for number in range(3):
+        fail(cluster, "broker-a", number, level=-1)
+    fail(cluster, "broker-b", 0, most=0)
+    return cluster
+
+
+def test_letters_are_counted_by_group_and_broker(live: Run, dead: EmbeddedCluster) -> None:
+    rows = live("dlq", "list", "-o", "json").json["groups"]
+    assert [(row["group"], row["broker_name"], row["letter_count"]) for row in rows] == [
+        ("G", "broker-a", 3),
+        ("G", "broker-b", 1),
+    ]
+    assert all(row["oldest_store_time_ms"] <= row["newest_store_time_ms"] for row in rows)
+    assert live("dlq", "list", "-g", "other", "-o", "json").json["groups"] == []
+
+
+def test_a_letter_tells_its_reason_and_origin(live: Run, dead: EmbeddedCluster) -> None:
+    outcome = live("dlq", "show", "-g", "G", "-o", "json")
+    assert outcome.exit_code == 0, outcome.stderr
+    letters = outcome.json["letters"]
+    assert [(item["broker_name"], item["keys"]) for item in letters] == [
+        *(("broker-a", f"k{number}") for number in range(3)),
+        ("broker-b", "k0"),
+    ]
+    assert {(item["origin_topic"], item["failed_count"], item["retry_limit"]) for item in letters} == {("Pay", 1, 16)}
+    assert {item["given_up"] for item in letters} == {"early"}
+    peeked = live("message", "peek", "-t", "Pay", "--from-start", "--count", "9", "-o", "json").json["messages"]
+    assert {item["origin_message_id"] for item in letters} <= {item["message_id"] for item in peeked}
+
+
+def test_used_up_retries_are_told_from_letters_given_up_early(live: Run, cluster: EmbeddedCluster) -> None:
+    with Peer(cluster.broker("broker-a").address) as peer:
+        peer.version = 401
+        failed = send("%RETRY%G", properties={"RETRY_TOPIC": "Pay"}, reconsume_times=17, max_reconsume_times=16)
+        assert peer.call(failed, b"x").code == 0
+    (letter,) = live("dlq", "show", "-g", "G", "-o", "json").json["letters"]
+    assert (letter["given_up"], letter["failed_count"], letter["origin_topic"]) == ("exhausted", 17, "Pay")
+    assert "exhausted: 1" in live("dlq", "show", "-g", "G").stdout
+
+
+def test_letters_are_chosen_by_key_id_time_and_broker(live: Run, dead: EmbeddedCluster) -> None:
+    letters = live("dlq", "show", "-g", "G", "-o", "json").json["letters"]
+
+    def keys(*words: object) -> list[tuple[str, str]]:
+        chosen = live("dlq", "show", "-g", "G", *words, "-o", "json").json["letters"]
+        return [(item["broker_name"], item["keys"]) for item in chosen]
+
+    assert keys("--key", "k0") == [("broker-a", "k0"), ("broker-b", "k0")]
+    assert keys("--id", letters[1]["message_id"]) == [("broker-a", "k1")]
+    assert keys("--id", letters[2]["origin_message_id"]) == [("broker-a", "k2")]
+    assert keys("--broker", "broker-b") == [("broker-b", "k0")]
+    moment = letters[-1]["store_time_ms"] + 1
+    assert keys("--since", moment) == []
+    assert len(keys("--until", moment)) == 4
+    limited = live("dlq", "show", "-g", "G", "--limit", "2", "-o", "json").json
+    assert (len(limited["letters"]), limited["more"]) == (3, True)
+    assert live("dlq", "show", "-g", "G", "--since", moment, "--until", moment).exit_code == 64
+    assert live("dlq", "show", "-g", "G", "--broker", "nowhere").exit_code == 66
+    assert live("dlq", "show", "-g", "misspelt").exit_code == 66
+
+
+def test_letters_that_no_consumer_may_read_are_shown_and_said_to_be_so(live: Run, dead: EmbeddedCluster) -> None:
+    change(dead, "broker-a", put_topic(WRITE_ONLY))
+    table = live("dlq", "list").stdout
+    assert "%DLQ%G on broker-a is -W-" in table
+    assert "mqctl topic update -t %DLQ%G --perm RW- --broker broker-a" in table
+    rows = {row["broker_name"]: row["readable"] for row in live("dlq", "list", "-o", "json").json["groups"]}
+    assert rows == {"broker-a": False, "broker-b": True}
+    outcome = live("dlq", "show", "-g", "G", "-o", "json")
+    assert (outcome.exit_code, len(outcome.json["letters"])) == (0, 4), outcome.stderr
+
+
+def test_retries_wait_and_become_ready(live: Run, cluster: EmbeddedCluster) -> None:
+    fail(cluster, "broker-a", 0, level=14)
+    fail(cluster, "broker-a", 1, level=16)
+    with Peer(cluster.broker("broker-b").address) as peer:
+        peer.version = 401
+        assert peer.call(send("%RETRY%G", properties={"RETRY_TOPIC": "Pay"}, reconsume_times=2), b"again").code == 0
+    outcome = live("retry", "list", "-o", "json")
+    assert outcome.exit_code == 0, outcome.stderr
+    found = outcome.json["retries"]
+    rows = [(row["broker_name"], row["state"], row["failed_count"], row["origin_topic"]) for row in found]
+    assert sorted(rows) == [
+        ("broker-a", "waiting", 1, "Pay"),
+        ("broker-a", "waiting", 1, "Pay"),
+        ("broker-b", "ready", 2, "Pay"),
+    ]
+    spans = {row["due_ms"] - row["store_time_ms"] for row in found if row["state"] == "waiting"}
+    assert spans == {600_000, 1_800_000}
+    assert live("retry", "list", "-g", "other", "-o", "json").json["retries"] == []
+    assert "G: 2 waiting, 1 ready; failed up to 2 times" in live("retry", "list").stdout
