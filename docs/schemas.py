@@ -13,6 +13,7 @@ from mqctl.render.clusters import ClusterList
 from mqctl.render.commands import CommandList, MqadminList
 from mqctl.render.dead_letters import DeadLetterGroups, DeadLetters, RetryList
 from mqctl.render.delay import DelayReport
+from mqctl.render.delay import DelayLevels, DelayReport
 from mqctl.render.filters import BloomReport, CollisionReport, FilterVerdict, LintReport
 from mqctl.render.findings import DiagnosisReport
 from mqctl.render.groups import GroupList, GroupMembers, GroupSettings, ProducerList
@@ -36,6 +37,8 @@ LIVE: dict[str, type] = {
     "cluster.list/1": ClusterList,
     "dlq.list/1": DeadLetterGroups,
     "dlq.show/1": DeadLetters,
+    "delay.backlog/1": DelayLevels,
+    "delay.levels/1": DelayLevels,
     "group.config/1": GroupSettings,
     "group.describe/1": GroupMembers,
     "group.list/1": GroupList,

@@ -66,6 +66,9 @@ SnapshotOption = Annotated[
 QuickOption = Annotated[
     bool, typer.Option("--quick", help="Skip the pass over the whole commit log; what it would show is not judged.")
 ]
+BrokersOption = Annotated[
+    list[str] | None, typer.Option("--broker", metavar="NAME", help="Only this broker; may be repeated.")
+]
 LangOption = Annotated[
     Lang | None,
     typer.Option("--lang", envvar="MQCTL_LANG", help="Language of sentences. Codes and JSON stay as they are."),

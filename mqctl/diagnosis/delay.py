@@ -8,6 +8,7 @@ from mqctl.diagnosis.registry import Case, Unknown, Verdict, rule
 from mqctl.model.config_file import FileSource
 from mqctl.model.delay_state import DelayLevelState, DelayQueueState, DelayState, LevelTableSource
 from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind, Value
+from mqctl.model.runtime import read_runtime
 from mqctl.model.unavailable import Part
 
 _FILE = (Part.DELAY,)
@@ -80,7 +81,7 @@ def offset_below_min(case: Case) -> Iterator[Verdict]:
 
 
 def _file_is_lost(delay: DelayState) -> bool:
-    return delay.file.source is FileSource.NONE
+    return delay.file is not None and delay.file.source is FileSource.NONE
 
 
 @rule("MQ703", Severity.ERROR, source="D3", needs=_QUEUES, playbook="delay-late")
@@ -108,8 +109,9 @@ def file_lost(case: Case) -> Iterator[Verdict]:
     delay = _delay(case)
     held = sum(queue.message_count for _, queue in _levels(case))
     delivered = sum(queue.overdue_count for _, queue in _levels(case))
-    if delay is not None and _file_is_lost(delay) and held and (delivered or delay.file.main_problem != "missing"):
-        params = {"problem": delay.file.main_problem}
+    problem = delay.file.main_problem if delay is not None and delay.file is not None else None
+    if delay is not None and _file_is_lost(delay) and held and (delivered or problem != "missing"):
+        params = {"problem": problem}
         yield Verdict(subject=_file(case), params=params, evidence={"again_count": held, "due_count": delivered})
 
 
@@ -219,7 +221,7 @@ def table_changed(case: Case) -> Iterator[Verdict]:
                     "configured_delay_ms": state.delay_ms,
                     "indexed_delay_ms": old,
                 },
-                confidence=_confidence(case),
+                confidence=_confidence(case) if queue.sampled_count is None else Confidence.MEDIUM,
                 variant="early" if old is not None and old > state.delay_ms else "late",
             )
 
@@ -262,10 +264,11 @@ def clock_jump(case: Case) -> Iterator[Verdict]:
             yield _verdict(case, state, evidence)
 
 
-@rule("MQ714", Severity.ERROR, source="D14", needs=(Part.DELAY, Part.DELAY_QUEUES, Part.STORAGE), playbook="delay-late")
+@rule("MQ714", Severity.ERROR, source="D14", needs=_QUEUES, playbook="delay-late")
 def target_unavailable(case: Case) -> Iterator[Verdict]:
     """Messages are overdue while the disk is too full for the broker to write."""
-    used = case.broker.storage.disk_used_share if case.broker.storage else None
+    told = read_runtime(case.broker.runtime).disk_used_share
+    used = case.broker.storage.disk_used_share if case.broker.storage else told
     late = sum(queue.overdue_count - (queue.redelivered_count or 0) for _, queue in _levels(case))
     if used is not None and used > _MAX_USED_SHARE and late > 0:
         evidence = {"disk_used_share": used, "overdue_count": late}

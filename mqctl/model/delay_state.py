@@ -56,6 +56,8 @@ class DelayQueueState:
         changed_waiting_count: waiting entries whose delay differs from the configured one.
         runs: lengths of equal delay in queue order, the first 64.
         run_count: number of all runs.
+        sampled_count: of how many entries the record was looked at, when not of all; counts of records are then a
+            minimum.
     """
 
     min_offset: int
@@ -77,6 +79,7 @@ class DelayQueueState:
     changed_waiting_count: int = 0
     runs: tuple[DelayRun, ...] = ()
     run_count: int = 0
+    sampled_count: int | None = None
 
     @property
     def message_count(self) -> int:
@@ -107,14 +110,14 @@ class DelayState:
     Attributes:
         levels: every level that the table, the file or a queue directory knows, ascending.
         table_source: who said what the table is.
-        file: which of delayOffset.json and its backup was used.
+        file: which of delayOffset.json and its backup was used; None for a live broker, which tells its memory.
         last_delivery_time_ms: newest store time of a delivered copy found after the recorded offsets.
         rejected_keys: keys of the file that are no level (not a number, or below 1).
     """
 
     levels: tuple[DelayLevelState, ...]
     table_source: LevelTableSource
-    file: ConfigFileState
+    file: ConfigFileState | None = None
     last_delivery_time_ms: int | None = None
     rejected_keys: tuple[str, ...] = ()
 

@@ -8,9 +8,10 @@ from mqctl.diagnosis import Diagnosis
 from mqctl.model.delay_state import DelayLevelState
 from mqctl.model.lang import Lang
 from mqctl.model.snapshot import ClusterSnapshot
-from mqctl.render.document import Column, Document, Kind, Table
+from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
 from mqctl.render.findings import DiagnosisReport, diagnosis_document
 
+_BROKER = Column("broker_name", "broker")
 COLUMNS = (
     Column("level", "level", Kind.COUNT),
     Column("delay_ms", "delay", Kind.DURATION_MS, none="none"),
@@ -46,6 +47,19 @@ class DelayRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DelayLevels:
+    """Machine form of `delay levels` and `delay backlog`.
+
+    Attributes:
+        table_source: who said what the level table is.
+        levels: all of them; people see those that are in the table or in use.
+    """
+
+    table_source: str | None
+    levels: list[DelayRow]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DelayReport:
     """Machine form of `delay check`."""
 
@@ -58,15 +72,11 @@ def delay_document(snapshot: ClusterSnapshot, diagnosis: Diagnosis, *, lang: Lan
     """Builds the document of `delay check`: levels that are in use or recorded, then the findings."""
     findings = diagnosis_document(snapshot, diagnosis, lang=lang, explain=False)
     report = findings.value
-    rows, source = [], None
-    for broker in snapshot.brokers:
-        if broker.delay is not None:
-            source = broker.delay.table_source.value
-            rows += [_row(broker.name, state, snapshot.origin.observed_at_ms) for state in broker.delay.levels]
-    used = [row for row in rows if row.recorded_offset is not None or row.max_offset or row.delay_ms is None]
+    rows, source = _rows(snapshot), _source(snapshot)
+    used = _used(rows)
     if not isinstance(report, DiagnosisReport):
         raise TypeError("a diagnosis document holds a diagnosis report")
-    table = Table(COLUMNS, used, empty="no delay level was ever used")
+    table = Table(_columns(rows, COLUMNS), used, empty=_UNUSED)
     return replace(
         findings,
         schema="delay.check/1",
@@ -75,6 +85,57 @@ def delay_document(snapshot: ClusterSnapshot, diagnosis: Diagnosis, *, lang: Lan
         csv_columns=COLUMNS,
         blocks=[findings.blocks[0], table, *findings.blocks[1:]],
     )
+
+
+def levels_document(snapshot: ClusterSnapshot) -> Document:
+    """Builds the document of `delay levels`: every level of the table and every other one that is in use."""
+    rows, source = _rows(snapshot), _source(snapshot)
+    keys = ("level", "delay_ms", "recorded_offset", "min_offset", "max_offset", "waiting_count")
+    columns = _columns(rows, tuple(column for column in COLUMNS if column.key in keys))
+    blocks: list[Table | Paragraphs] = [Paragraphs([f"level table: {source or 'unknown'}"])]
+    return _levels_form("delay.levels/1", rows, source, [*blocks, Table(columns, rows)])
+
+
+def backlog_document(snapshot: ClusterSnapshot) -> Document:
+    """Builds the document of `delay backlog`: the levels on which something waits, the most overdue first."""
+    rows, source = _rows(snapshot), _source(snapshot)
+    waiting = [row for row in rows if row.waiting_count != 0]
+    waiting = sorted((row for row in waiting if row.waiting_count), key=lambda row: -(row.late_ms or 0)) + [
+        row for row in _used(waiting) if row.waiting_count is None
+    ]
+    keys = ("level", "delay_ms", "waiting_count", "overdue_count", "late_ms", "head_due_time_ms")
+    columns = _columns(rows, tuple(column for column in COLUMNS if column.key in keys))
+    return _levels_form("delay.backlog/1", rows, source, [Table(columns, waiting, empty="nothing waits")])
+
+
+_UNUSED = "no delay level was ever used"
+
+
+def _levels_form(schema: str, rows: list[DelayRow], source: str | None, blocks: list[Table | Paragraphs]) -> Document:
+    value = DelayLevels(table_source=source, levels=rows)
+    return Document(schema=schema, value=value, records=rows, csv_columns=(_BROKER, *COLUMNS), blocks=blocks)
+
+
+def _rows(snapshot: ClusterSnapshot) -> list[DelayRow]:
+    return [
+        _row(broker.name, state, snapshot.origin.observed_at_ms)
+        for broker in snapshot.brokers
+        if broker.delay is not None
+        for state in broker.delay.levels
+    ]
+
+
+def _source(snapshot: ClusterSnapshot) -> str | None:
+    return next((broker.delay.table_source.value for broker in snapshot.brokers if broker.delay is not None), None)
+
+
+def _used(rows: list[DelayRow]) -> list[DelayRow]:
+    return [row for row in rows if row.recorded_offset is not None or row.max_offset or row.delay_ms is None]
+
+
+def _columns(rows: list[DelayRow], columns: tuple[Column, ...]) -> tuple[Column, ...]:
+    """Adds the broker's name where one is known."""
+    return (_BROKER, *columns) if any(row.broker_name for row in rows) else columns
 
 
 def _row(broker_name: str | None, state: DelayLevelState, now_ms: int) -> DelayRow:

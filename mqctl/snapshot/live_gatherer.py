@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from mqctl.client.cluster import BrokerAddress, Cluster, broker_addresses
 from mqctl.client.deadline import Deadline
@@ -19,7 +20,8 @@ from mqctl.model.tag_sample import TagSample
 from mqctl.model.unavailable import Part, Unavailable
 from mqctl.protocol import bodies_cluster as wire
 from mqctl.snapshot.live_asking import Asking, Scope, refused_with
-from mqctl.snapshot.live_brokers import LiveBroker, gather_brokers
+from mqctl.snapshot.live_brokers import LiveBroker, gather_brokers, masters_of
+from mqctl.snapshot.live_delay import FEW_RECORDS, delay_states
 from mqctl.snapshot.live_members import gather_memberships, gather_running
 from mqctl.snapshot.live_queues import gather_offsets, gather_queues
 from mqctl.snapshot.live_tags import sample_tags
@@ -68,13 +70,19 @@ def gather_live(
     offsets = gather_offsets(asking, brokers, queues, now_ms)
     say("consumers")
     memberships = gather_memberships(asking, brokers, wanted)
+    masters = masters_of(brokers)
+    delays = delay_states(asking, masters, now_ms=now_ms, records=FEW_RECORDS)
+    delayed = {masters[number].address: state for number, state in delays.items()}
     running, running_gaps = gather_running(asking, brokers, memberships, with_stacks=with_stacks)
     samples, sample_gaps = _tag_samples(asking, running, views)
     location = ";".join(cluster.name_servers.addresses())
     return ClusterSnapshot(
         origin=Origin(kind=OriginKind.LIVE, location=location, observed_at_ms=now_ms, observed_from=ObservedFrom.CLOCK),
         brokers=tuple(
-            _snapshot(broker, queues.get(number, ()), offsets.get(number, ()), memberships.get(number, ()))
+            replace(
+                _snapshot(broker, queues.get(number, ()), offsets.get(number, ()), memberships.get(number, ())),
+                delay=delayed.get(broker.address),
+            )
             for number, broker in enumerate(brokers)
         ),
         name_servers=views,

@@ -19,20 +19,17 @@ from mqctl.model.delay_state import (
     HeadProblem,
     LevelTableSource,
 )
-from mqctl.model.message import REAL_QID, REAL_TOPIC, Message
 from mqctl.model.names import SCHEDULE_TOPIC
+from mqctl.snapshot.delay_records import SLACK_MS, head_problem, target
 from mqctl.snapshot.reading import QueueBounds, Reading
 from mqctl.store import config_files as configs
 from mqctl.store.config_files import ConfigFile
 from mqctl.store.kernel import Int64s
 from mqctl.store.layouts import EXT_ADDRESS_LIMIT
 
-SLACK_MS = 2_000
 _MAX_RUNS = 64
 _MAX_COPIES_SOUGHT = 2_000
 _MAX_COPY_CANDIDATES = 20_000
-_MAX_TOPIC_BYTES = 127
-_MAX_RETRY_TOPIC_BYTES = 255
 
 
 def delay_state(reading: Reading, *, levels: str | None, observed_at_ms: int) -> DelayState:
@@ -200,16 +197,16 @@ class _LevelScan:
                 message = self.reading.store.commit_log.record_at(place)
             except MqctlError:
                 continue  # counted as missing
-            target, key = _target(message), message.unique_key
-            if target is not None and key is not None:
-                wanted.setdefault(target, {})[key] = (place, due_ms)
+            place_wanted, key = target(message), message.unique_key
+            if place_wanted is not None and key is not None:
+                wanted.setdefault(place_wanted, {})[key] = (place, due_ms)
         found: dict[int, int] = {}
-        for target, keys in wanted.items():
-            found.update(self._copies(target, keys))
+        for queue, keys in wanted.items():
+            found.update(self._copies(queue, keys))
         return found
 
-    def _copies(self, target: tuple[str, int], keys: dict[str, tuple[int, int]]) -> dict[int, int]:
-        bounds = self.reading.bounds.get(target)
+    def _copies(self, queue: tuple[str, int], keys: dict[str, tuple[int, int]]) -> dict[int, int]:
+        bounds = self.reading.bounds.get(queue)
         if bounds is None:
             return {}
         _, entries = self.reading.entries(bounds, bounds.max_offset - _MAX_COPY_CANDIDATES)
@@ -224,24 +221,6 @@ class _LevelScan:
             if original >= 0 and copy.store_time_ms >= due_ms:
                 found[original] = copy.store_time_ms
         return found
-
-
-def _target(message: Message) -> tuple[str, int] | None:
-    topic, queue_id = message.properties.get(REAL_TOPIC), message.properties.get(REAL_QID, "")
-    return (topic, int(queue_id)) if topic and queue_id.isascii() and queue_id.isdigit() else None
-
-
-def head_problem(message: Message) -> HeadProblem | None:
-    """Tells why a schedule record cannot be turned into its delivery, as 4.9.3 and later fail on it forever."""
-    topic, queue_id = message.properties.get(REAL_TOPIC), message.properties.get(REAL_QID)
-    if topic is None:
-        return HeadProblem.NO_REAL_TOPIC
-    if queue_id is None:
-        return HeadProblem.NO_REAL_QUEUE_ID
-    if not queue_id.removeprefix("-").isdigit():
-        return HeadProblem.BAD_REAL_QUEUE_ID
-    limit = _MAX_RETRY_TOPIC_BYTES if topic.startswith("%RETRY%") else _MAX_TOPIC_BYTES
-    return HeadProblem.BAD_TOPIC_LENGTH if len(topic.encode()) > limit else None
 
 
 def _first(values: Int64s, mask: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> int | None:

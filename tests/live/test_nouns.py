@@ -24,6 +24,8 @@ ASKED: dict[str, tuple[str, ...]] = {
     "cluster.list/1": ("cluster", "list"),
     "dlq.list/1": ("dlq", "list"),
     "dlq.show/1": ("dlq", "show", "-g", "G"),
+    "delay.backlog/1": ("delay", "backlog"),
+    "delay.levels/1": ("delay", "levels"),
     "group.config/1": ("group", "config", "-g", "G"),
     "group.describe/1": ("group", "describe", "-g", "G"),
     "group.list/1": ("group", "list"),

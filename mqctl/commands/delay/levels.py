@@ -1,0 +1,55 @@
+"""`mqctl delay levels`: the delay level table, and where each level stands."""
+
+from __future__ import annotations
+
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.live_delay import DelaySource, read_delay, tell_missing
+from mqctl.cli.options import (
+    AtOption,
+    BrokersOption,
+    LevelsOption,
+    NoColorOption,
+    OptionalStoreOption,
+    OutputOption,
+    SnapshotOption,
+)
+from mqctl.render.delay import levels_document
+
+EXAMPLES = (
+    "mqctl delay levels",
+    "mqctl delay levels --broker broker-a -o json",
+    "mqctl delay levels --store /backup/store",
+)
+
+
+def command(
+    store: OptionalStoreOption = None,
+    snapshot: SnapshotOption = None,
+    levels: LevelsOption = None,
+    at: AtOption = None,
+    brokers: BrokersOption = None,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """Show the delay levels: their delays, the next offset to deliver, the bounds of their queues.
+
+    The table is the broker's own messageDelayLevel; a store does not hold it, so --levels names one that is not the
+    default. A level beyond the table has no delay: nothing delivers its messages.
+    """
+    source = DelaySource(
+        store=store,
+        snapshot=snapshot,
+        at=at,
+        levels=levels,
+        brokers=tuple(brokers or ()),
+        namesrv=namesrv,
+        profile=profile,
+        timeout=timeout,
+    )
+    state = read_delay(source)
+    emit(levels_document(state), output)
+    return tell_missing(state)

@@ -1,0 +1,29 @@
+"""What delayed messages tell about themselves, from files and live alike: where they go, and why they cannot."""
+
+from __future__ import annotations
+
+from mqctl.model.delay_state import HeadProblem
+from mqctl.model.message import REAL_QID, REAL_TOPIC, Message
+
+SLACK_MS = 2_000
+_MAX_TOPIC_BYTES = 127
+_MAX_RETRY_TOPIC_BYTES = 255
+
+
+def target(message: Message) -> tuple[str, int] | None:
+    """Returns topic and queue id that a schedule record is for; None when it does not say."""
+    topic, queue_id = message.properties.get(REAL_TOPIC), message.properties.get(REAL_QID, "")
+    return (topic, int(queue_id)) if topic and queue_id.isascii() and queue_id.isdigit() else None
+
+
+def head_problem(message: Message) -> HeadProblem | None:
+    """Tells why a schedule record cannot be turned into its delivery, as 4.9.3 and later fail on it forever."""
+    topic, queue_id = message.properties.get(REAL_TOPIC), message.properties.get(REAL_QID)
+    if topic is None:
+        return HeadProblem.NO_REAL_TOPIC
+    if queue_id is None:
+        return HeadProblem.NO_REAL_QUEUE_ID
+    if not queue_id.removeprefix("-").isdigit():
+        return HeadProblem.BAD_REAL_QUEUE_ID
+    limit = _MAX_RETRY_TOPIC_BYTES if topic.startswith("%RETRY%") else _MAX_TOPIC_BYTES
+    return HeadProblem.BAD_TOPIC_LENGTH if len(topic.encode()) > limit else None
