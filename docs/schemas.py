@@ -21,6 +21,7 @@ from mqctl.render.lag import LagReport
 from mqctl.render.local_clusters import LocalStatus
 from mqctl.render.messages_view import MessageList
 from mqctl.render.offsets import OffsetChangeReport, OffsetHistory, OffsetPlanReport
+from mqctl.render.processes import ProcessList
 from mqctl.render.profiles import ProfileList
 from mqctl.render.sent import SentMessage
 from mqctl.render.subscriptions import SubscriptionReport
@@ -49,6 +50,7 @@ LIVE: dict[str, type] = {
     "offset.plan/1": OffsetPlanReport,
     "producer.list/1": ProducerList,
     "retry.list/1": RetryList,
+    "stacks.find/1": ProcessList,
     "subscription.check/1": SubscriptionReport,
     "subscription.show/1": SubscriptionReport,
     "topic.describe/1": TopicDescription,

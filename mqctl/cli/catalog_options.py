@@ -1517,6 +1517,37 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
         ),
         "--no-color": ("No colours, whatever the terminal.", ()),
     },
+    "stacks find": {
+        "-g": ("Only this consumer group.", ()),
+        "--group": ("Only this consumer group.", ()),
+        "--namesrv": ("Name servers, `host:port;host:port`, or the URL of an address service.", ()),
+        "-n": ("Name servers, `host:port;host:port`, or the URL of an address service.", ()),
+        "--profile": ("A profile of `mqctl profile`.", ()),
+        "--timeout": ("Limit of the whole command, 15s for instance.", ()),
+        "-o": (
+            "Format of the answer on stdout.",
+            (
+                "table",
+                "wide",
+                "json",
+                "ndjson",
+                "yaml",
+                "csv",
+            ),
+        ),
+        "--output": (
+            "Format of the answer on stdout.",
+            (
+                "table",
+                "wide",
+                "json",
+                "ndjson",
+                "yaml",
+                "csv",
+            ),
+        ),
+        "--no-color": ("No colours, whatever the terminal.", ()),
+    },
     "store cat": {
         "--store": ("A broker's store directory (or a copy of one).", ()),
         "-t": ("Topic of --queue or --key.", ()),

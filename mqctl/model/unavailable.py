@@ -28,6 +28,8 @@ class Part(StrEnum):
     RUNTIME = "runtime"
     TAGS = "tags"
     CONFIG = "config"
+    PROCESSES = "processes"
+    STACKS = "stacks"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -13,11 +16,12 @@ from mqctl.client.deadline import Deadline
 from mqctl.client.links import Links
 from mqctl.client.question import Question
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
-from tests.conftest import Outcome
+from tests.conftest import REPOSITORY, Outcome
 from tests.embedded_broker.messages import send
 from tests.embedded_broker.wire import Peer
 
 Run = Callable[..., Outcome]
+Consume = Callable[..., "subprocess.Popen[str]"]
 
 
 @pytest.fixture(scope="module", params=["4.9.8", "5.3.3"])
@@ -57,3 +61,29 @@ def live(mqctl: Run, cluster: EmbeddedCluster, tmp_path: Path) -> Run:
         return mqctl(*words, env={**places, "MQCTL_NAMESRV": cluster.namesrv, **(env or {})})
 
     return run
+
+
+@pytest.fixture
+def consume(cluster: EmbeddedCluster) -> Iterator[Consume]:
+    """Starts a consumer process of group G on topic Pay whose listener does one thing (`tests/live/stack_process.py`),
+    and returns it once so many of its threads are in that state."""
+    running: list[subprocess.Popen[str]] = []
+
+    def start(does: str, *, name: str = "one", ready: int = 1, **more: object) -> subprocess.Popen[str]:
+        told = {"namesrv": cluster.namesrv, "group": "G", "topic": "Pay", "name": name, "does": does, **more}
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.live.stack_process", json.dumps(told)],
+            cwd=REPOSITORY,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        running.append(process)
+        assert process.stdout is not None
+        assert [process.stdout.readline() for _ in range(ready)] == ["ready\n"] * ready
+        return process
+
+    yield start
+    for process in running:
+        process.kill()
+        process.communicate()

@@ -36,6 +36,7 @@ ASKED: dict[str, tuple[str, ...]] = {
     "offset.plan/1": ("offset", "reset", "-g", "G", "-t", "Pay", "--to-latest"),
     "producer.list/1": ("producer", "list"),
     "retry.list/1": ("retry", "list"),
+    "stacks.find/1": ("stacks", "find"),
     "subscription.check/1": ("subscription", "check", "-g", "G"),
     "subscription.show/1": ("subscription", "show", "-g", "G"),
     "topic.describe/1": ("topic", "describe", "-t", "Pay"),

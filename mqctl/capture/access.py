@@ -1,0 +1,246 @@
+"""What stands in the way of a stack dump, found out before anything touches the process.
+
+Linux lets a process be looked into when the reader is of the same user and has all its capabilities, or has
+CAP_SYS_PTRACE; Yama's `kernel.yama.ptrace_scope` narrows that to descendants (1), administrators (2) or nobody (3).
+Opening `/proc/PID/mem` is put to the same test as attaching to the process and has no effect on it. A JVM is asked
+through a socket that only its own user and root may open, after a SIGQUIT: one that does not catch that signal would
+end by it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from mqctl.capture.processes import PROC, LocalProcess, Runtime, loaded, runtime_of
+from mqctl.errors import MqctlError, NotFoundError, PermissionDeniedError, RefusedError
+
+_CAP_SYS_PTRACE = 1 << 19
+_SIGQUIT = 1 << 2
+_YAMA = "sys/kernel/yama/ptrace_scope"
+_CONTAINER_ID = re.compile(r"[0-9a-f]{64}")
+_CONTAINER_GROUPS = re.compile(r"docker|kubepods|containerd|libpod|lxc")
+_FILE_REMEDY = "mqctl stacks dump --file DUMP"
+_BROKER_REMEDY = "mqctl stacks dump --client ID -g GROUP (through the broker)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What decides whether a process may be looked into.
+
+    Attributes:
+        may_attach: the kernel's own word; None where it has none (not Linux).
+        ptrace_scope: Yama's setting; None where there is no Yama.
+        has_capability: whether this process has CAP_SYS_PTRACE.
+        inside_container: this process runs in one.
+        container: id of the container that the other process runs in, or `""` for a namespace without a known name.
+    """
+
+    pid: int
+    user: str
+    own_user: str
+    is_root: bool
+    may_attach: bool | None
+    ptrace_scope: int | None
+    has_capability: bool | None
+    inside_container: bool
+    container: str | None
+
+    @property
+    def foreign(self) -> bool:
+        return self.user != self.own_user
+
+
+def existing(pid: int, proc: Path = PROC) -> psutil.Process:
+    """Returns a process that runs.
+
+    Raises:
+        NotFoundError: there is none with this id, or it has ended and waits to be collected.
+    """
+    try:
+        process = psutil.Process(pid)
+        if process.status() != psutil.STATUS_ZOMBIE:
+            return process
+        reason = "it has ended; its parent has not collected it yet"
+    except psutil.NoSuchProcess:
+        reason = "it has ended, or never was"
+        if inside_container(proc):
+            reason += "; this runs in a container and sees the processes of that one only"
+    raise vanished(pid, reason)
+
+
+def vanished(pid: int, reason: str) -> NotFoundError:
+    """Returns the error about a process that is no more."""
+    return NotFoundError(f"there is no process {pid}", reason=reason, remedy="mqctl stacks find")
+
+
+def obstacle(process: psutil.Process | LocalProcess, proc: Path = PROC) -> MqctlError | None:
+    """Returns what stands in the way of a dump of a process, or None.
+
+    Raises:
+        NotFoundError: it has ended.
+    """
+    pid = process.pid
+    try:
+        runtime = process.runtime if isinstance(process, LocalProcess) else runtime_of(process)
+        facts = facts_of(pid, proc)
+    except psutil.NoSuchProcess as error:
+        raise vanished(pid, "it ended while it was looked at") from error
+    if runtime is Runtime.PYTHON:
+        return ptrace_obstacle(facts)
+    if runtime is Runtime.JVM:
+        return attach_obstacle(facts) or _signal_obstacle(pid, proc)
+    return RefusedError(
+        f"process {pid} shows no stacks",
+        reason="it runs neither Python nor a Java virtual machine, as far as can be seen",
+        remedy=f"if it is a consumer: {_BROKER_REMEDY}; if it is another user's: sudo mqctl stacks dump --pid {pid}",
+    )
+
+
+def facts_of(pid: int, proc: Path = PROC) -> Facts:
+    """Gathers what decides about access to a process.
+
+    Raises:
+        psutil.NoSuchProcess: it has ended.
+    """
+    status = _status(proc / "self" / "status")
+    capabilities = status.get("CapEff")
+    return Facts(
+        pid=pid,
+        user=psutil.Process(pid).username(),
+        own_user=psutil.Process().username(),
+        is_root=os.geteuid() == 0,
+        may_attach=_may_attach(pid, proc),
+        ptrace_scope=_number(proc / _YAMA),
+        has_capability=bool(int(capabilities, 16) & _CAP_SYS_PTRACE) if capabilities else None,
+        inside_container=inside_container(proc),
+        container=_container_of(pid, proc),
+    )
+
+
+def ptrace_obstacle(facts: Facts) -> PermissionDeniedError | None:
+    """Tells why py-spy could not look into a process, and what would let it; None when it can."""
+    if facts.may_attach or (facts.may_attach is None and facts.is_root):
+        return None
+    again = f"mqctl stacks dump --pid {facts.pid}"
+    if facts.ptrace_scope == 3:
+        reason = "kernel.yama.ptrace_scope is 3: no process may look into another one until the next boot"
+        remedy = _BROKER_REMEDY
+    elif facts.inside_container and facts.is_root:
+        reason = "this container lacks the capability SYS_PTRACE"
+        remedy = (
+            "start it with --cap-add SYS_PTRACE (Kubernetes: securityContext.capabilities.add: [SYS_PTRACE]), or run "
+            f"mqctl on the host; or {_BROKER_REMEDY}"
+        )
+    elif facts.is_root:
+        reason = "this process was started without the capability CAP_SYS_PTRACE"
+        remedy = f"run it from a shell that has it (capsh --print shows it); or {_BROKER_REMEDY}"
+    elif facts.foreign:
+        reason = f"it belongs to {facts.user}, and this runs as {facts.own_user}"
+        needs_root = facts.ptrace_scope or facts.container is not None
+        remedy = f"sudo {again}" if needs_root else f"sudo -u {facts.user} {again}, or sudo {again}"
+    elif facts.ptrace_scope == 2:
+        reason = "kernel.yama.ptrace_scope is 2: only administrators may look into other processes"
+        remedy = f"sudo {again}"
+    elif facts.ptrace_scope == 1:
+        reason = "kernel.yama.ptrace_scope is 1: a process may look into its own children only"
+        remedy = f"sudo {again}; or, until the next boot, sudo sysctl kernel.yama.ptrace_scope=0"
+    else:
+        reason = "the kernel forbids to look into it: it has capabilities that this process lacks, or hides its memory"
+        remedy = f"sudo {again}"
+    return PermissionDeniedError(f"could not look into process {facts.pid}", reason=reason, remedy=remedy)
+
+
+def attach_obstacle(facts: Facts) -> PermissionDeniedError | None:
+    """Tells why a Java virtual machine would not speak to this user; None when it would."""
+    if facts.is_root or not facts.foreign:
+        return None
+    again = f"mqctl stacks dump --pid {facts.pid}"
+    own = f"sudo -u {facts.user}"
+    remedy = f"sudo {again}, or {own} {again}; or {own} jcmd {facts.pid} Thread.print -l > DUMP and {_FILE_REMEDY}"
+    if facts.container is not None:
+        name = facts.container[:12] or "CONTAINER"
+        remedy = f"docker exec {name} jcmd 1 Thread.print -l > DUMP and {_FILE_REMEDY}; or sudo {again}"
+    return PermissionDeniedError(
+        f"could not attach to the Java process {facts.pid}",
+        reason=f"it belongs to {facts.user}, this runs as {facts.own_user}; a JVM speaks to its own user and to root",
+        remedy=remedy,
+    )
+
+
+def _signal_obstacle(pid: int, proc: Path) -> RefusedError | None:
+    """Refuses where the signal that opens a JVM's door would end the process, or where the door is locked."""
+    if not proc.is_dir():
+        return None
+    if "/libjvm.so" not in loaded(pid, proc):
+        return RefusedError(
+            f"could not attach to process {pid}",
+            reason="it is named java but has loaded no Java virtual machine: the signal that asks for a dump ends it",
+            remedy=_BROKER_REMEDY,
+        )
+    caught = _status(proc / str(pid) / "status").get("SigCgt")
+    if caught is not None and not int(caught, 16) & _SIGQUIT:
+        return RefusedError(
+            f"could not attach to the Java process {pid}",
+            reason="it does not catch SIGQUIT (started with -Xrs?): asking for a dump would end it, as kill -3 would",
+            remedy=_BROKER_REMEDY,
+        )
+    if "-XX:+DisableAttachMechanism" in _words(pid):
+        return RefusedError(
+            f"could not attach to the Java process {pid}",
+            reason="it was started with -XX:+DisableAttachMechanism",
+            remedy=f"kill -3 {pid} writes the dump to its standard output: then {_FILE_REMEDY}; or {_BROKER_REMEDY}",
+        )
+    return None
+
+
+def inside_container(proc: Path = PROC) -> bool:
+    """Tells whether this process runs in a container, as far as a container shows from the inside."""
+    if any(Path(mark).exists() for mark in ("/.dockerenv", "/run/.containerenv")):
+        return True
+    return _CONTAINER_GROUPS.search(_text(proc / "1" / "cgroup")) is not None
+
+
+def _container_of(pid: int, proc: Path) -> str | None:
+    """Returns the container of a process that lives in a pid namespace below this one; None when it does not."""
+    if len(_status(proc / str(pid) / "status").get("NSpid", "").split()) < 2:
+        return None
+    found = _CONTAINER_ID.search(_text(proc / str(pid) / "cgroup"))
+    return found[0] if found else ""
+
+
+def _may_attach(pid: int, proc: Path) -> bool | None:
+    try:
+        os.close(os.open(proc / str(pid) / "mem", os.O_RDONLY))
+    except OSError as error:
+        return False if error.errno in (errno.EACCES, errno.EPERM) else None
+    return True
+
+
+def _words(pid: int) -> list[str]:
+    try:
+        return psutil.Process(pid).cmdline()
+    except psutil.Error:
+        return []
+
+
+def _status(file: Path) -> dict[str, str]:
+    entries = (line.partition(":") for line in _text(file).splitlines())
+    return {name: value.strip() for name, _, value in entries}
+
+
+def _number(file: Path) -> int | None:
+    text = _text(file).strip()
+    return int(text) if text.isdecimal() else None
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(errors="replace")
+    except OSError:
+        return ""

@@ -1,0 +1,1 @@
+"""`mqctl stacks`: what consume threads do."""

@@ -1,0 +1,42 @@
+"""`mqctl stacks find`: consumer processes of this machine."""
+
+from __future__ import annotations
+
+from mqctl.capture.processes import Surroundings
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
+from mqctl.cli.emit import Output, emit, tell
+from mqctl.cli.live_brokers import tell_gaps
+from mqctl.cli.local_processes import ClusterWish, process_rows, surroundings
+from mqctl.cli.options import GroupOption, NoColorOption, OutputOption
+from mqctl.render.processes import processes_document
+
+EXAMPLES = (
+    "mqctl stacks find",
+    "mqctl stacks find --namesrv 10.0.0.1:9876 -g order-service",
+    "mqctl stacks find -o json | jq '.processes[] | select(.cpu_share > 0.5) | .pid'",
+)
+
+
+def command(
+    group: GroupOption = None,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """Find the consumer processes of this machine: group, client id, threads, processor time, memory.
+
+    Groups and client ids come from the cluster, which knows its clients by their connections; without one, only what
+    command lines and names of threads tell is shown. The last column says what would hinder `mqctl stacks dump --pid`.
+    """
+    around, missing = surroundings(ClusterWish(namesrv=namesrv, profile=profile, timeout=timeout))
+    rows, hidden = process_rows(around or Surroundings())
+    shown = [row for row in rows if not group or row.group in group]
+    emit(processes_document(shown), output)
+    if around is None:
+        tell(
+            "mqctl: no cluster is named and no local one runs: groups are known from command lines only (add --namesrv)"
+        )
+    tell_gaps(hidden)
+    return tell_gaps(missing)

@@ -1,0 +1,66 @@
+"""Local consumer processes as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mqctl.render.document import Column, Document, Kind, Table
+
+PROCESS_COLUMNS = (
+    Column("pid", "pid"),
+    Column("runtime", "runs"),
+    Column("group", "group", none="?"),
+    Column("client_id", "client id", none="?"),
+    Column("thread_count", "threads", Kind.COUNT, none="?"),
+    Column("consume_thread_count", "consuming", Kind.COUNT, none="?"),
+    Column("cpu_share", "cpu", Kind.SHARE, none="?"),
+    Column("rss_bytes", "memory", Kind.BYTES, none="?"),
+    Column("user", "user", none="?"),
+    Column("obstacle", "in the way of a dump"),
+    Column("known_by", "known by", wide=True),
+    Column("started_time_ms", "started", Kind.TIME_MS, wide=True),
+    Column("connected_to", "connected to", wide=True),
+    Column("command", "command", wide=True),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessRow:
+    """One process, once for each group that it consumes for.
+
+    Attributes:
+        group, client_id: None where nothing tells them.
+        known_by: what tells the group: `connection`, `client id` or `command line`.
+        consume_thread_count: threads with RocketMQ's names; None where the system keeps no names of threads.
+        cpu_share: 1.0 is one core.
+        obstacle: why `mqctl stacks dump --pid` would not work; None when it would.
+    """
+
+    pid: int
+    runtime: str
+    group: str | None
+    client_id: str | None
+    known_by: str | None
+    thread_count: int | None
+    consume_thread_count: int | None
+    cpu_share: float | None
+    rss_bytes: int | None
+    user: str | None
+    started_time_ms: int | None
+    connected_to: list[str]
+    command: str
+    obstacle: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessList:
+    """Machine form of `stacks find`."""
+
+    processes: list[ProcessRow]
+
+
+def processes_document(rows: Sequence[ProcessRow]) -> Document:
+    """Builds the document of `stacks find`."""
+    table = Table(PROCESS_COLUMNS, rows, empty="no process of this machine looks like a consumer")
+    return Document(schema="stacks.find/1", value=ProcessList(processes=list(rows)), records=rows, blocks=[table])
