@@ -5,6 +5,7 @@ from __future__ import annotations
 from mqctl.commands.rules.explain import RuleExplained
 from mqctl.commands.rules.list import RuleList
 from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.render.advice import AdviceReport
 from mqctl.render.allocation import AllocationReport, Simulation
 from mqctl.render.backlog import BacklogReport
 from mqctl.render.brokers import BrokerDescription, BrokerList, SettingList
@@ -12,7 +13,6 @@ from mqctl.render.cluster_description import ClusterDescription
 from mqctl.render.clusters import ClusterList
 from mqctl.render.commands import CommandList, MqadminList
 from mqctl.render.dead_letters import DeadLetterGroups, DeadLetters, RetryList
-from mqctl.render.delay import DelayReport
 from mqctl.render.delay import DelayLevels, DelayReport
 from mqctl.render.filters import BloomReport, CollisionReport, FilterVerdict, LintReport
 from mqctl.render.findings import DiagnosisReport
@@ -40,6 +40,7 @@ LIVE: dict[str, type] = {
     "dlq.show/1": DeadLetters,
     "delay.backlog/1": DelayLevels,
     "delay.levels/1": DelayLevels,
+    "group.advice/1": AdviceReport,
     "group.config/1": GroupSettings,
     "group.describe/1": GroupMembers,
     "group.list/1": GroupList,

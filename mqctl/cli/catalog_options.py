@@ -766,6 +766,8 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
         ),
         "--at": ("Judge as of this time: ISO, epoch milliseconds, `now`, `-2h`, `yesterday 10:00`.", ()),
         "--all": ("System topics and groups too.", ()),
+        "--advise": ("Look twice and say when backlogs end, what bounds them, what would help.", ()),
+        "--window": ("With --advise: time between the two looks.", ()),
         "-o": (
             "Format of the answer on stdout.",
             (

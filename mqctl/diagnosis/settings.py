@@ -29,6 +29,12 @@ class Settings:
         cache_limit_count, cache_limit_mib, span_limit_count: a consumer's pull thresholds for one queue.
         dispatch_behind_bytes: what dispatching may be behind by without being called late.
         failed_share: share of failed messages from which consumption counts as failing.
+        drain_window_ms: rates over less time than this are no rates: consumers commit every five seconds.
+        drain_target_ms: a backlog should be gone within this time; what that takes is computed from it.
+        hot_lag_share: share of a group's backlog in one queue from which that queue is what bounds it.
+        busy_share: share of its threads' time that listeners take from which threads are what bounds a consumer.
+        many_threads: threads of one instance beyond which more of them are no cure.
+        slow_listener_ms: a listener that takes this long for a batch is itself what bounds the group.
         room_rule: how names tell their machine room; None leaves the rules about rooms out.
         time_scale: how much faster than real time the cluster under examination runs; client and broker times shrink
             by it.
@@ -54,6 +60,12 @@ class Settings:
     span_limit_count: int = 2_000
     dispatch_behind_bytes: int = 64 << 20
     failed_share: float = 0.01
+    drain_window_ms: int = 8_000
+    drain_target_ms: int = 3_600_000
+    hot_lag_share: float = 0.8
+    busy_share: float = 0.5
+    many_threads: int = 64
+    slow_listener_ms: int = 200
     room_rule: RoomRule | None = None
     time_scale: float = 1.0
     file_reserved_ms: int = 72 * 3_600_000

@@ -73,6 +73,18 @@ def _at(offset: int, end: int) -> ClusterSnapshot:
     return each_broker(change, BROKERS[0])
 
 
+def moving(offset: int, end: int, next_store_time_ms: int | None = None) -> ClusterSnapshot:
+    """As `_at`, with a member that has come as far as it committed."""
+    snapshot = _at(offset, end)
+    first = snapshot.brokers[0]
+    place = replace(first.consumer_offsets[0], next_store_time_ms=next_store_time_ms)
+    first = replace(first, file_reserved_ms=180 * MINUTE)
+    brokers = (replace(first, consumer_offsets=(place, *first.consumer_offsets[1:])), *snapshot.brokers[1:])
+    one = holding(commit_offset=offset, cached_count=5)(snapshot.running[0])
+    rates = (TopicRates(topic="Pay", consume_rt_ms=10_000.0, consume_ok_tps=1.0),)
+    return replace(snapshot, brokers=brokers, running=(replace(one, rates=rates), *snapshot.running[1:]))
+
+
 def _members(count: int, queue_count: int) -> ClusterSnapshot:
     """`count` members that share `queue_count` queues of one broker in turn."""
     clients = [f"192.0.2.{number}@{number}#1" for number in range(1, count + 1)]
@@ -243,6 +255,18 @@ SCENES: list[Scene] = [
         None,
         after(_at(600, 1_000), _at(700, 1_000)),
         {"consumer_offset": 600, "earlier_offset": 700, "repeated_count": 100},
+    ),
+    (
+        "MQ414",
+        "never",
+        after(moving(700, 2_000), moving(600, 1_000)),
+        {"lag_count": 1_300, "in_tps": 8.3, "out_tps": 0.8, "drain_ms": None, "window_ms": 2 * MINUTE},
+    ),
+    (
+        "MQ414",
+        "late",
+        after(moving(612, 10_000, NOW - 4 * MINUTE), moving(600, 10_000)),
+        {"lag_count": 9_388, "out_tps": 0.1, "drain_ms": 93_880_000, "expires_in_ms": 176 * MINUTE},
     ),
     ("MQ412", None, with_second(_failing), {"failed_share": 0.1}),
     ("MQ501", None, orderly(locked=False), {"queue_count": 1}),

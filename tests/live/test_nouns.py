@@ -26,6 +26,7 @@ ASKED: dict[str, tuple[str, ...]] = {
     "dlq.show/1": ("dlq", "show", "-g", "G"),
     "delay.backlog/1": ("delay", "backlog"),
     "delay.levels/1": ("delay", "levels"),
+    "group.advice/1": ("group", "lag", "-g", "G", "--advise", "--window", "300ms"),
     "group.config/1": ("group", "config", "-g", "G"),
     "group.describe/1": ("group", "describe", "-g", "G"),
     "group.list/1": ("group", "list"),

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from mqctl.cli.backlog_advising import Advised, AdviseOption, WindowOption, advised
 from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.lag_view import LagView, LagWish, lag_view, live_lag, snapshot_lag
@@ -29,6 +30,7 @@ EXAMPLES = (
     "mqctl group lag -g order-service -o wide",
     "mqctl group lag --by queue -t orders",
     "mqctl group lag --namesrv 10.0.0.1:9876 -o json | jq '.groups[] | select(.lag_ms > 60000)'",
+    "mqctl group lag -g order-service --advise --window 30s",
     "mqctl group lag --store /backup/store",
 )
 
@@ -46,6 +48,8 @@ def command(
     ] = None,
     at: AtOption = None,
     system: AllOption = False,
+    advise: AdviseOption = False,
+    window: WindowOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
@@ -55,10 +59,14 @@ def command(
     consumed them. With -g, --by queue or -o wide the consumers of a live cluster are asked as well: what is in flight
     (handed out and not committed), messages per second over the last minute, and who holds each queue; consumers that
     do not tell leave these unknown, which is no failure. Looks at a live cluster, or at a store directory (judged as of
-    its own last instant unless --at says otherwise), or at a snapshot.
+    its own last instant unless --at says otherwise), or at a snapshot. --advise says when backlogs end, what bounds
+    them and what would help.
     """
     if store is not None and snapshot is not None:
         raise UsageError("--store and --snapshot contradict each other")
+    if advise or window is not None:
+        who = Advised(namesrv=namesrv, profile=profile, timeout=timeout, groups=group, topics=topic, snapshot=snapshot)
+        return advised(who, window, output, wanted=advise and store is None)
     if at is not None and store is None:
         raise UsageError(
             "--at belongs to --store", reason="a snapshot has its own moment, a live cluster its own clock"

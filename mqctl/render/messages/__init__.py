@@ -126,9 +126,15 @@ def _values(finding: Finding, lang: Lang | None) -> dict[str, str]:
 
 
 def written(name: str, value: Value, lang: Lang | None) -> str:
-    """Writes a number by the unit its name ends in (see `Evidence`); None becomes the word for unknown."""
+    """Writes a number by the unit its name ends in (see `Evidence`); None becomes the word for unknown.
+
+    What a name that ends in `_word` or `_words` holds are keys of phrases: `bound_word` `threads` is `bound_threads`.
+    """
     if value is None:
         return _Counted(phrase("unknown", lang), single=False)
+    kind, _, ending = name.rpartition("_")
+    if ending in ("word", "words"):
+        return phrase("comma", lang).join(phrase(f"{kind}_{key}", lang) for key in str(value).split(","))
     if isinstance(value, int) and not isinstance(value, bool):
         if name.endswith("_count"):
             return _Counted(units.count(value), single=value == 1)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from mqctl.render.messages import Text
+from mqctl.render.messages.zh_backlog import PHRASES as BACKLOG_PHRASES
+from mqctl.render.messages.zh_backlog import RULES as BACKLOG_RULES
 from mqctl.render.messages.zh_delay import RULES as DELAY_RULES
 from mqctl.render.messages.zh_groups import RULES as GROUP_RULES
 from mqctl.render.messages.zh_live import RULES as LIVE_RULES
 from mqctl.render.messages.zh_offsets import RULES as OFFSET_RULES
 from mqctl.render.messages.zh_storage import RULES as STORAGE_RULES
 
-RULES: dict[str, Text] = {**STORAGE_RULES, **GROUP_RULES, **LIVE_RULES, **OFFSET_RULES, **DELAY_RULES}
+RULES: dict[str, Text] = {**STORAGE_RULES, **GROUP_RULES, **LIVE_RULES, **OFFSET_RULES, **DELAY_RULES, **BACKLOG_RULES}
 
 PHRASES = {
+    **BACKLOG_PHRASES,
     "source": "{source}，判断时刻 {time}",
     "summary": "{verdict}：{rules} 条规则，发现 {findings} 个问题，{gaps} 项无法判断",
     "verdict_ok": "正常",
@@ -25,5 +28,6 @@ PHRASES = {
     "playbook": "处理手册",
     "silenced": "已知并搁置",
     "not_judged": "因缺少证据而无法判断",
+    "comma": "、",
     "unknown": "未知",
 }

@@ -1,0 +1,269 @@
+"""Backlog advice as tables: when it ends, what bounds the group, what each remedy would do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mqctl.diagnosis.backlog_advice import BacklogAdvice, Remedy
+from mqctl.diagnosis.backlog_rates import Drain, Outlook, QueueFlow
+from mqctl.model.lang import Lang
+from mqctl.render import units
+from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.render.messages import phrase
+
+_ADVICE_COLUMNS = (
+    Column("group", "group"),
+    Column("topic", "topic"),
+    Column("lag_count", "lag", Kind.COUNT, none="never committed"),
+    Column("lag_ms", "time lag", Kind.DURATION_MS),
+    Column("in_tps", "in/s", none="?"),
+    Column("out_tps", "out/s", none="?"),
+    Column("drain", "drains in"),
+    Column("expires_in_ms", "retention in", Kind.DURATION_MS),
+    Column("loses", "retention first", Kind.FLAG, none="?"),
+    Column("bound", "bounded by"),
+)
+_REMEDY_COLUMNS = (
+    Column("what", "adding"),
+    Column("effect", "effect"),
+    Column("needed_count", "in all", Kind.COUNT),
+    Column("reason", "because"),
+)
+_QUEUE_COLUMNS = (
+    Column("group", "group"),
+    Column("topic", "topic"),
+    Column("broker", "broker"),
+    Column("queue_id", "queue", Kind.COUNT),
+    Column("owner", "held by", none="nobody"),
+    Column("lag_count", "lag", Kind.COUNT, none="never committed"),
+    Column("in_tps", "in/s", none="?"),
+    Column("out_tps", "out/s", none="?"),
+    Column("movement", "movement"),
+    Column("drain", "drains in"),
+)
+CSV_COLUMNS = (
+    *(Column(key, key) for key in ("group", "topic", "member_count", "queue_count", "lag_count", "lag_ms")),
+    *(Column(key, key) for key in ("in_tps", "out_tps", "drain", "drain_ms", "expires_in_ms", "loses", "bound")),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemedyRow:
+    """One thing that could be added, and what it would do; `reason` is a key, `needed_count` how many in all."""
+
+    what: str
+    effect: str
+    reason: str
+    needed_count: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowRow:
+    """One queue: rates a second, movement, and when it is empty (`drain`: keeps-up, drains, never, unknown)."""
+
+    broker: str
+    queue_id: int
+    owner: str | None
+    lag_count: int | None
+    lag_ms: int | None
+    in_tps: float | None
+    out_tps: float | None
+    movement: str
+    drain: str
+    drain_ms: int | None
+    expires_in_ms: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdviceRow:
+    """One group on one topic.
+
+    Attributes:
+        drain: `keeps-up`, `drains`, `never` or `unknown`; `drain_ms` says when it drains.
+        expires_in_ms: time until retention may delete the first message that waits; `loses` whether that comes first.
+        bound: what keeps the group from being faster.
+        target_ms: time that `needed_count` of the remedies is computed for.
+    """
+
+    group: str
+    topic: str
+    member_count: int
+    queue_count: int
+    lag_count: int | None
+    lag_ms: int | None
+    in_tps: float | None
+    out_tps: float | None
+    drain: str
+    drain_ms: int | None
+    expires_in_ms: int | None
+    loses: bool | None
+    bound: str
+    orderly: bool | None
+    thread_count: int | None
+    consume_ms: float | None
+    target_ms: int
+    confidence: str
+    remedies: list[RemedyRow]
+    queues: list[FlowRow]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdviceReport:
+    """Machine form of `group lag --advise`; `window_ms` is 0 when there was one look only, and no rate."""
+
+    observed_at_ms: int
+    window_ms: int
+    groups: list[AdviceRow]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Shown:
+    """A row as people read it."""
+
+    group: str
+    topic: str
+    lag_count: int | None
+    lag_ms: int | None
+    in_tps: str | None
+    out_tps: str | None
+    drain: str
+    expires_in_ms: int | None
+    loses: bool | None
+    bound: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ShownQueue:
+    group: str
+    topic: str
+    broker: str
+    queue_id: int
+    owner: str | None
+    lag_count: int | None
+    in_tps: str | None
+    out_tps: str | None
+    movement: str
+    drain: str
+
+
+def advice_document(
+    observed_at_ms: int, window_ms: int, advices: Sequence[BacklogAdvice], *, lang: Lang | None, detail: bool
+) -> Document:
+    """Builds the document of `group lag --advise`; `detail` shows people the queues too."""
+    rows = [_row(advice) for advice in advices]
+    blocks: list[Table | Paragraphs] = [
+        Table(_ADVICE_COLUMNS, [_shown(advice, lang) for advice in advices], empty="no group has offsets there")
+    ]
+    for advice in advices:
+        if advice.remedies:
+            title = f"{advice.group} {advice.topic}: within {units.duration(advice.target_ms)} it would take"
+            blocks.append(Table(_REMEDY_COLUMNS, [_shown_remedy(item, lang) for item in advice.remedies], title=title))
+    if detail:
+        shown = [_shown_queue(flow, lang) for advice in advices for flow in advice.queues]
+        blocks.append(Table(_QUEUE_COLUMNS, shown, title="Queues"))
+    return Document(
+        schema="group.advice/1",
+        value=AdviceReport(observed_at_ms=observed_at_ms, window_ms=window_ms, groups=rows),
+        records=rows,
+        csv_columns=CSV_COLUMNS,
+        blocks=blocks,
+    )
+
+
+def _row(advice: BacklogAdvice) -> AdviceRow:
+    return AdviceRow(
+        group=advice.group,
+        topic=advice.topic,
+        member_count=advice.member_count,
+        queue_count=advice.queue_count,
+        lag_count=advice.lag_count,
+        lag_ms=advice.lag_ms,
+        in_tps=_rounded(advice.in_tps),
+        out_tps=_rounded(advice.out_tps),
+        drain=advice.drain.outlook.value,
+        drain_ms=advice.drain.after_ms,
+        expires_in_ms=advice.expires_in_ms,
+        loses=advice.loses,
+        bound=advice.bound.value,
+        orderly=advice.orderly,
+        thread_count=advice.thread_count,
+        consume_ms=_rounded(advice.consume_ms),
+        target_ms=advice.target_ms,
+        confidence=advice.confidence.value,
+        remedies=[
+            RemedyRow(what=item.what, effect=item.effect.value, reason=item.reason, needed_count=item.needed_count)
+            for item in advice.remedies
+        ],
+        queues=[_flow_row(flow) for flow in advice.queues],
+    )
+
+
+def _flow_row(flow: QueueFlow) -> FlowRow:
+    return FlowRow(
+        broker=flow.queue.broker_name,
+        queue_id=flow.queue.queue_id,
+        owner=flow.owner,
+        lag_count=flow.lag_count,
+        lag_ms=flow.lag_ms,
+        in_tps=_rounded(flow.in_tps),
+        out_tps=_rounded(flow.out_tps),
+        movement=flow.movement.value,
+        drain=flow.drain.outlook.value,
+        drain_ms=flow.drain.after_ms,
+        expires_in_ms=flow.expires_in_ms,
+    )
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 1)
+
+
+def _drain(drain: Drain, lang: Lang | None) -> str:
+    words = {Outlook.NEVER: "never", Outlook.UNKNOWN: "no_rate"}
+    if drain.outlook in words:
+        return phrase(words[drain.outlook], lang)
+    return units.duration(drain.after_ms or 0)
+
+
+def _rate(value: float | None) -> str | None:
+    return None if value is None else f"{value:,.1f}"
+
+
+def _shown(advice: BacklogAdvice, lang: Lang | None) -> _Shown:
+    return _Shown(
+        group=advice.group,
+        topic=advice.topic,
+        lag_count=advice.lag_count,
+        lag_ms=advice.lag_ms,
+        in_tps=_rate(advice.in_tps),
+        out_tps=_rate(advice.out_tps),
+        drain=_drain(advice.drain, lang),
+        expires_in_ms=advice.expires_in_ms,
+        loses=advice.loses,
+        bound=phrase(f"bound_{advice.bound.value}", lang),
+    )
+
+
+def _shown_queue(flow: QueueFlow, lang: Lang | None) -> _ShownQueue:
+    return _ShownQueue(
+        group=flow.group,
+        topic=flow.queue.topic,
+        broker=flow.queue.broker_name,
+        queue_id=flow.queue.queue_id,
+        owner=flow.owner,
+        lag_count=flow.lag_count,
+        in_tps=_rate(flow.in_tps),
+        out_tps=_rate(flow.out_tps),
+        movement=flow.movement.value,
+        drain=_drain(flow.drain, lang),
+    )
+
+
+def _shown_remedy(item: Remedy, lang: Lang | None) -> RemedyRow:
+    return RemedyRow(
+        what=phrase(f"remedy_{item.what}", lang),
+        effect=phrase(f"effect_{item.effect.value}", lang),
+        reason=phrase(f"reason_{item.what}_{item.reason}", lang),
+        needed_count=item.needed_count,
+    )

@@ -1,0 +1,58 @@
+"""`group lag --advise` against a live cluster and a saved pair of looks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from embedded_broker import Drop, EmbeddedCluster
+from tests.live.conftest import Run
+
+_SHORT = ("--advise", "--window", "200ms")
+
+
+def test_nobody_online_never_ends_and_needs_consumers(live: Run) -> None:
+    outcome = live("group", "lag", "-g", "G", *_SHORT, "-o", "json")
+    assert outcome.exit_code == 0, outcome.stderr
+    (advice,) = outcome.json["groups"]
+    assert (advice["lag_count"], advice["drain"], advice["drain_ms"], advice["bound"]) == (4, "never", None, "nobody")
+    assert advice["expires_in_ms"] > 60_000
+    assert advice["loses"] is True
+    by_what = {item["what"]: item["effect"] for item in advice["remedies"]}
+    assert by_what == {"instances": "yes", "threads": "no", "queues": "partly", "brokers": "partly", "downstream": "no"}
+    movements = {(row["broker"], row["queue_id"]): row["movement"] for row in advice["queues"]}
+    assert movements["broker-a", 1] == "ok"
+    text = live("group", "lag", "-g", "G", *_SHORT).stdout
+    assert "never" in text
+    assert "start the group's consumers" in text
+
+
+def test_a_saved_pair_of_looks_gives_the_same_advice_and_a_single_one_no_rate(live: Run, tmp_path: Path) -> None:
+    pair, single = tmp_path / "pair.snap", tmp_path / "single.snap"
+    assert live("snapshot", "save", pair, "--window", "200ms").exit_code == 0
+    assert live("snapshot", "save", single).exit_code == 0
+    (advice,) = live("group", "lag", "--advise", "--snapshot", pair, "-o", "json").json["groups"]
+    assert (advice["drain"], advice["bound"]) == ("never", "nobody")
+    (unknown,) = live("group", "lag", "--advise", "--snapshot", single, "-o", "json").json["groups"]
+    assert (unknown["drain"], unknown["in_tps"]) == ("unknown", None)
+
+
+def test_a_broker_that_does_not_answer_leaves_the_others_advice(live: Run, cluster: EmbeddedCluster) -> None:
+    cluster.fault(None, Drop(), server="broker-b")
+    outcome = live("group", "lag", "-g", "G", *_SHORT, "-o", "json", "--timeout", "2s")
+    cluster.clear_faults()
+    assert (outcome.exit_code, outcome.json["groups"][0]["queue_count"]) == (69, 2)
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("-g", "misspelt", *_SHORT), 66),
+        (("--window", "10s"), 64),
+        (("--advise", "--window", "0s"), 64),
+        (("--advise", "--store", "/x"), 64),
+    ],
+)
+def test_what_makes_no_sense(live: Run, words: tuple[str, ...], code: int) -> None:
+    assert live("group", "lag", *words).exit_code == code
