@@ -25,8 +25,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import psutil
 
-from mqctl.spark.planning import QueueRange, Wanted, cells, open_store, ranges
+from mqctl.spark.planning import QueueRange, cells, open_store, ranges
 from mqctl.spark.session import SessionSettings, open_session
+from mqctl.spark.wanted import Wanted
 from mqctl.store.dtypes import QUEUE_ENTRY, RECORD_HEADER
 from mqctl.store.layouts import MAGIC_BLANK, MAGIC_V1
 

@@ -1356,6 +1356,8 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
             ),
         ),
         "--all": ("System topics and groups too.", ()),
+        "--since": ("Only messages stored at or after this time (forms as in --until).", ()),
+        "--until": ("Only messages stored before this time: ISO, epoch milliseconds, `-2h`, `yesterday 10:00`.", ()),
         "--master": ("Spark master.", ()),
         "--conf": ("Spark setting.", ()),
         "-o": (

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mqctl.spark.planning import QueueRange
+from mqctl.spark.wanted import EVERYTHING, Bounds
 from mqctl.store.commitlog import CommitLog
 from mqctl.store.consumequeue import Entries, is_filler
 from mqctl.store.directory import StoreDirectory
@@ -58,11 +59,14 @@ class Segment:
             self.by_tag.setdefault(tag, Sums()).add(sums)
 
 
-def behind(store: StoreDirectory, work: QueueRange) -> Iterator[tuple[str, Segment]]:
+def behind(
+    store: StoreDirectory, work: QueueRange, store_time_ms: Bounds = EVERYTHING
+) -> Iterator[tuple[str, Segment]]:
     """Yields, for each reader of a range, what of the range lies behind it.
 
     The entries are read once: offsets of the readers cut the range into segments, and a reader's backlog is the sum of
     the segments from its own on. The segment yielded is the same object each time, still growing: use it at once.
+    Messages stored outside of `store_time_ms` are passed over.
     """
     starts = np.unique(np.array([max(start, work.low) for _, start in work.readers], dtype=np.int64))
     segments = [Segment() for _ in starts]
@@ -73,7 +77,8 @@ def behind(store: StoreDirectory, work: QueueRange) -> Iterator[tuple[str, Segme
         for begin in range(0, len(entries), CHUNK_ENTRIES):
             chunk = entries[begin : begin + CHUNK_ENTRIES]
             offsets = np.arange(first + begin, first + begin + len(chunk), dtype=np.int64)
-            _count_chunk(store.commit_log, segments, np.searchsorted(starts, offsets, side="right") - 1, chunk)
+            segment_of = np.searchsorted(starts, offsets, side="right") - 1
+            _count_chunk(store.commit_log, segments, segment_of, chunk, store_time_ms)
     _count_missing(segments, starts, expected, work.high)
     total = Segment()
     for number in range(len(starts) - 1, -1, -1):
@@ -90,7 +95,9 @@ def _count_missing(segments: list[Segment], starts: Int64s, low: int, high: int)
         segment.dangling += max(0, min(high, end) - max(low, int(starts[number])))
 
 
-def _count_chunk(log: CommitLog, segments: list[Segment], segment_of: Int64s, entries: Entries) -> None:
+def _count_chunk(
+    log: CommitLog, segments: list[Segment], segment_of: Int64s, entries: Entries, store_time_ms: Bounds
+) -> None:
     dangling = ~is_filler(entries)
     order = np.argsort(entries["physical_offset"], kind="stable")
     physical = entries["physical_offset"][order]
@@ -104,6 +111,8 @@ def _count_chunk(log: CommitLog, segments: list[Segment], segment_of: Int64s, en
         good = accepted(found, file.start, record_limit(file.buffer, log.file_size_bytes))
         good &= found.total_size == entries["size"][rows]
         dangling[rows[good]] = False
+        if not store_time_ms.is_everything:
+            good &= store_time_ms.mask(found.store_time_ms)
         _add_records(segments, segment_of[rows[good]], file, found.take(good))
     for number, count in enumerate(np.bincount(segment_of[dangling], minlength=len(segments))):
         segments[number].dangling += int(count)

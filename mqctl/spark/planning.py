@@ -14,6 +14,7 @@ from mqctl.errors import BadInputError
 from mqctl.model.lag import LagEvidence, QueueLag, queue_lags
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState
+from mqctl.spark.wanted import Wanted
 from mqctl.store.config_files import CONSUMER_OFFSETS, LMQ_OFFSETS, consumer_offsets, lmq_offsets, read_config
 from mqctl.store.directory import StoreDirectory
 
@@ -23,22 +24,6 @@ QUEUE_COST_ENTRIES = 2_000
 """What opening a queue costs, in entries: a share of many short queues is no lighter than one of a long queue."""
 SHARE_ENTRIES = 200_000
 """Work below which a second task does not pay, in entries."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What is asked for.
-
-    Attributes:
-        stores: store directories, as the workers see them.
-        groups, topics: only these; empty for all.
-        system: RocketMQ's own groups and topics too.
-    """
-
-    stores: tuple[str, ...]
-    groups: tuple[str, ...] = ()
-    topics: tuple[str, ...] = ()
-    system: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,169 +1,21 @@
-"""The tables of the `rocketmq` data source: their columns, their partitions, and how a partition is read."""
+"""The tables of the `rocketmq` data source by name."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 
-from mqctl.model.lag import LagState, QueueLag
-from mqctl.spark.aggregation import Segment, behind
-from mqctl.spark.planning import QueueRange, Wanted, cells, committed_offsets, open_store, queue_bounds, ranges, shares
+from mqctl.spark import tables_config
+from mqctl.spark.columns import binary, hosts, named, properties, texts
+from mqctl.spark.planning import QueueRange, open_store, queue_bounds, shares
+from mqctl.spark.scan import Chunk, LogSplit, log_splits, shares_of
+from mqctl.spark.table import BATCH_ROWS, SourceTable, Work
+from mqctl.spark.tables_backlog import BACKLOG_COLUMNS, plan_backlog, read_backlog
+from mqctl.spark.wanted import Wanted
 from mqctl.store.consumequeue import is_filler
-from mqctl.store.kernel import Headers
-from mqctl.store.mapped_files import Buffer, MappedFile
 from mqctl.store.texts import Spans, property_spans
-
-_BATCH_ROWS = 32_000
-Work = object
-"""What one partition reads; any picklable value its table's reader understands."""
-
-
-@dataclass(frozen=True, slots=True)
-class SourceTable:
-    """One table.
-
-    Attributes:
-        columns: Spark DDL of all columns.
-        plan: (wanted, partitions at most) -> the work of each partition.
-        read: (work, names of the asked columns) -> record batches with exactly those columns.
-    """
-
-    columns: str
-    plan: Callable[[Wanted, int], Sequence[Work]]
-    read: Callable[[Work, Sequence[str]], Iterator[pa.RecordBatch]]
-
-
-@dataclass(frozen=True, slots=True)
-class BacklogShare:
-    """The work of one partition of `backlog`: states to report as they are, and ranges to read."""
-
-    states: tuple[tuple[str, QueueLag], ...]
-    ranges: tuple[QueueRange, ...]
-
-
-BACKLOG_COLUMNS = (
-    "store string, group string, topic string, queue_id int, is_state boolean, tag string, messages bigint,"
-    " bytes bigint, oldest_ms bigint, newest_ms bigint, dangling bigint, lag bigint, lost bigint, never_committed int,"
-    " beyond_max int, no_queue int"
-)
-_BACKLOG_TYPES = {
-    "store": pa.string(),
-    "group": pa.string(),
-    "topic": pa.string(),
-    "queue_id": pa.int32(),
-    "is_state": pa.bool_(),
-    "tag": pa.string(),
-    **dict.fromkeys(("messages", "bytes", "oldest_ms", "newest_ms", "dangling", "lag", "lost"), pa.int64()),
-    **dict.fromkeys(("never_committed", "beyond_max", "no_queue"), pa.int32()),
-}
-
-
-def _plan_backlog(wanted: Wanted, count: int) -> list[Work]:
-    states: list[tuple[str, QueueLag]] = []
-    work: list[QueueRange] = []
-    for path in wanted.stores:
-        found = cells(open_store(path), wanted)
-        states += [(path, state) for state in found]
-        work += ranges(path, found)
-    dealt = shares(work, count) or [[]]
-    return [BacklogShare(tuple(states) if number == 0 else (), tuple(share)) for number, share in enumerate(dealt)]
-
-
-def _read_backlog(work: Work, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    assert isinstance(work, BacklogShare)
-    rows = [_state_row(path, state) for path, state in work.states]
-    stores = {path: open_store(path) for path in sorted({each.store for each in work.ranges})}
-    for each in work.ranges:
-        for group, segment in behind(stores[each.store], each):
-            rows += _segment_rows(each, group, segment)
-        if len(rows) >= _BATCH_ROWS:
-            yield _batch(rows, names)
-            rows = []
-    if rows:
-        yield _batch(rows, names)
-
-
-def _batch(rows: list[dict[str, object]], names: Sequence[str]) -> pa.RecordBatch:
-    schema = pa.schema([(name, _BACKLOG_TYPES[name]) for name in names])
-    return pa.RecordBatch.from_pylist(rows, schema=schema)
-
-
-def _state_row(path: str, state: QueueLag) -> dict[str, object]:
-    return {
-        "store": path,
-        "group": state.group,
-        "topic": state.topic,
-        "queue_id": state.queue_id,
-        "is_state": True,
-        "messages": 0,
-        "bytes": 0,
-        "dangling": 0,
-        "lag": state.lag_count,
-        "lost": state.lost_count,
-        "never_committed": int(state.state is LagState.NEVER_COMMITTED),
-        "beyond_max": int(state.state is LagState.BEYOND_MAX),
-        "no_queue": int(state.state is LagState.NO_QUEUE),
-    }
-
-
-def _segment_rows(work: QueueRange, group: str, segment: Segment) -> list[dict[str, object]]:
-    where: dict[str, object] = {
-        "store": work.store,
-        "group": group,
-        "topic": work.topic,
-        "queue_id": work.queue_id,
-        "is_state": False,
-    }
-    rows: list[dict[str, object]] = [
-        {
-            **where,
-            "tag": tag,
-            "messages": sums.messages,
-            "bytes": sums.bytes,
-            "oldest_ms": sums.oldest_ms,
-            "newest_ms": sums.newest_ms,
-            "dangling": 0,
-        }
-        for tag, sums in segment.by_tag.items()
-    ]
-    if segment.dangling:
-        # Nobody knows the tag of what is not there: these go with the queue.
-        rows.append({**where, "is_state": True, "messages": 0, "bytes": 0, "dangling": segment.dangling})
-    return rows
-
-
-OFFSET_COLUMNS = "store string, group string, topic string, queue_id int, consumer_offset bigint"
-
-
-def _plan_stores(wanted: Wanted, count: int) -> list[Work]:
-    return [(path, wanted) for path in wanted.stores]
-
-
-def _read_offsets(work: Work, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    path, wanted = _store_work(work)
-    found = [
-        each
-        for each in committed_offsets(open_store(path))
-        if (not wanted.groups or each.group in wanted.groups) and (not wanted.topics or each.topic in wanted.topics)
-    ]
-    columns = {
-        "store": pa.array([path] * len(found), pa.string()),
-        "group": pa.array([each.group for each in found], pa.string()),
-        "topic": pa.array([each.topic for each in found], pa.string()),
-        "queue_id": pa.array([each.queue_id for each in found], pa.int32()),
-        "consumer_offset": pa.array([each.offset for each in found], pa.int64()),
-    }
-    yield pa.RecordBatch.from_arrays([columns[name] for name in names], names=list(names))
-
-
-def _store_work(work: Work) -> tuple[str, Wanted]:
-    assert isinstance(work, tuple)
-    path, wanted = work
-    return path, wanted
-
 
 QUEUE_COLUMNS = (
     "store string, topic string, queue_id int, queue_offset bigint, physical_offset bigint, size_bytes int,"
@@ -173,23 +25,29 @@ QUEUE_COLUMNS = (
 
 def _plan_queues(wanted: Wanted, count: int) -> list[Work]:
     work = [
-        QueueRange(path, queue.topic, queue.queue_id, queue.min_offset, queue.max_offset, ())
+        QueueRange(path, queue.topic, queue.queue_id, low, high, ())
         for path in wanted.stores
         for queue in queue_bounds(open_store(path), wanted.topics or None)
-        if queue.min_offset < queue.max_offset
+        if not wanted.queue_ids or queue.queue_id in wanted.queue_ids
+        for low, high in [
+            (max(queue.min_offset, wanted.queue_offset.low), min(queue.max_offset, wanted.queue_offset.high))
+        ]
+        if low < high
     ]
-    return [tuple(share) for share in shares(work, count)]
+    return [(tuple(share), wanted) for share in shares(work, count)]
 
 
 def _read_queues(work: Work, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
     assert isinstance(work, tuple)
-    stores = {path: open_store(path) for path in sorted({each.store for each in work})}
-    for each in work:
+    ranges, wanted = work
+    stores = {path: open_store(path) for path in sorted({each.store for each in ranges})}
+    for each in ranges:
         queue = stores[each.store].consume_queue(each.topic, each.queue_id)
         for first, run in queue.runs(each.low, each.high):
-            for begin in range(0, len(run), _BATCH_ROWS):
-                entries = run[begin : begin + _BATCH_ROWS]
-                kept = np.flatnonzero(~is_filler(entries))
+            for begin in range(0, len(run), BATCH_ROWS):
+                entries = run[begin : begin + BATCH_ROWS]
+                mask = ~is_filler(entries) & wanted.physical_offset.mask(entries["physical_offset"])
+                kept = np.flatnonzero(mask)
                 columns = {
                     "store": pa.array([each.store] * len(kept), pa.string()),
                     "topic": pa.array([each.topic] * len(kept), pa.string()),
@@ -205,99 +63,85 @@ def _read_queues(work: Work, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
 MESSAGE_COLUMNS = (
     "store string, topic string, queue_id int, queue_offset bigint, physical_offset bigint, size_bytes int,"
     " store_time_ms bigint, born_time_ms bigint, flag int, sys_flag int, reconsume_times int, prepared_offset bigint,"
-    " body_size int, tags string, keys string, body binary"
+    " body_crc int, body_size int, born_host string, store_host string, tags string, keys string, sharding_key string,"
+    " unique_key string, producer_group string, properties map<string,string>, body binary"
 )
 _HEADER_COLUMNS = {
-    "queue_id": "queue_id",
-    "queue_offset": "queue_offset",
-    "physical_offset": "physical_offset",
     "size_bytes": "total_size",
-    "store_time_ms": "store_time_ms",
-    "born_time_ms": "born_time_ms",
-    "flag": "flag",
-    "sys_flag": "sys_flag",
-    "reconsume_times": "reconsume_times",
-    "prepared_offset": "prepared_offset",
-    "body_size": "body_size",
+    **{
+        name: name
+        for name in (
+            "queue_id",
+            "queue_offset",
+            "physical_offset",
+            "store_time_ms",
+            "born_time_ms",
+            "flag",
+            "sys_flag",
+            "reconsume_times",
+            "prepared_offset",
+            "body_crc",
+            "body_size",
+        )
+    },
+}
+_PROPERTY_COLUMNS = {
+    "tags": "TAGS",
+    "keys": "KEYS",
+    "sharding_key": "__SHARDINGKEY",
+    "unique_key": "UNIQ_KEY",
+    "producer_group": "PGROUP",
 }
 
 
 def _plan_messages(wanted: Wanted, count: int) -> list[Work]:
-    """One partition a commit log file: records never cross files, so each file can be walked by itself."""
-    del count
-    return [
-        (path, file.start, wanted)
-        for path in wanted.stores
-        for file in open_store(path).commit_log.files
-        if file.size_bytes
-    ]
+    return [(tuple(share), wanted) for share in log_splits(wanted, count)]
 
 
 def _read_messages(work: Work, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Walks one file; behind a damaged record it goes on at the next sound one, as no broker would."""
     assert isinstance(work, tuple)
-    path, start, wanted = work
-    log = open_store(path).commit_log
-    (file,) = (each for each in log.files if each.start == start)
-    position: int | None = 0
-    while position is not None:
-        resume: int | None = None
-        for found, tail in log.scan(file, position):
-            if found is not None:
-                yield from _message_batches(path, file, found, wanted, names)
-            if tail is not None and not tail.is_clean:
-                resume = log.resync(file, tail.position)
-        position = resume
+    splits, wanted = work
+    assert all(isinstance(split, LogSplit) for split in splits)
+    for found, _ in shares_of(splits, wanted):
+        for chunk in found:
+            yield _message_batch(chunk, names)
 
 
-def _message_batches(
-    path: str, file: MappedFile, found: Headers, wanted: Wanted, names: Sequence[str]
-) -> Iterator[pa.RecordBatch]:
-    topics = _texts(_binary(file.buffer, Spans(found.topic_start, found.topic_size)))
-    if wanted.topics:
-        mask = np.isin(np.array(topics.to_pylist(), dtype=object), list(wanted.topics))
-        found, topics = found.take(mask), topics.filter(pa.array(mask))
-    if not len(found):
-        return
-    properties = property_spans(file.buffer, found, [name.upper() for name in names if name in ("tags", "keys")])
+def _message_batch(chunk: Chunk, names: Sequence[str]) -> pa.RecordBatch:
+    buffer, found = chunk.buffer, chunk.found
+    wanted = [_PROPERTY_COLUMNS[name] for name in names if name in _PROPERTY_COLUMNS]
+    spans = property_spans(buffer, found, wanted)
     columns = []
     for name in names:
         if name in _HEADER_COLUMNS:
             columns.append(pa.array(getattr(found, _HEADER_COLUMNS[name])))
-        elif name == "store":
-            columns.append(pa.array([path] * len(found), pa.string()))
-        elif name == "topic":
-            columns.append(topics)
+        elif name in _PROPERTY_COLUMNS:
+            columns.append(texts(binary(buffer, spans[_PROPERTY_COLUMNS[name]])))
+        elif name in ("born_host", "store_host"):
+            columns.append(named(hosts(buffer, found, born=name == "born_host", port=True)))
+        elif name == "properties":
+            columns.append(properties(buffer, found))
         elif name == "body":
-            columns.append(_binary(file.buffer, Spans(found.body_start, found.body_size)).cast(pa.binary()))
+            columns.append(binary(buffer, Spans(found.body_start, found.body_size)).cast(pa.binary()))
         else:
-            columns.append(_texts(_binary(file.buffer, properties[name.upper()])))
-    yield pa.RecordBatch.from_arrays(columns, names=list(names))
+            columns.append(
+                named(chunk.topics) if name == "topic" else pa.array([chunk.store] * len(found), pa.string())
+            )
+    return pa.RecordBatch.from_arrays(columns, names=list(names))
 
 
-def _binary(buffer: Buffer, spans: Spans) -> pa.LargeBinaryArray:
-    """Copies byte spans into one arrow array; what has no span is null."""
-    starts = np.where(spans.present, spans.start, 0)
-    offsets = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(spans.size, dtype=np.int64)))
-    index = np.repeat(starts - offsets[:-1], spans.size) + np.arange(int(offsets[-1]), dtype=np.int64)
-    absent = None if spans.present.all() else pa.py_buffer(np.packbits(spans.present, bitorder="little"))
-    return pa.LargeBinaryArray.from_buffers(
-        pa.large_binary(), len(starts), [absent, pa.py_buffer(offsets), pa.py_buffer(buffer[index])]
-    )
-
-
-def _texts(values: pa.LargeBinaryArray) -> pa.StringArray:
-    """Decodes UTF-8; what is none is replaced, as nothing may hide a message."""
-    try:
-        return values.cast(pa.string())
-    except pa.ArrowInvalid:
-        decoded = [None if value is None else value.decode("utf-8", "replace") for value in values.to_pylist()]
-        return pa.array(decoded, pa.string())
-
+_QUEUE_FILTERS = frozenset({"topic", "queue_id", "queue_offset", "physical_offset"})
 
 TABLES: dict[str, SourceTable] = {
-    "backlog": SourceTable(BACKLOG_COLUMNS, _plan_backlog, _read_backlog),
-    "consume_queue": SourceTable(QUEUE_COLUMNS, _plan_queues, _read_queues),
-    "consumer_offsets": SourceTable(OFFSET_COLUMNS, _plan_stores, _read_offsets),
-    "messages": SourceTable(MESSAGE_COLUMNS, _plan_messages, _read_messages),
+    "backlog": SourceTable(BACKLOG_COLUMNS, plan_backlog, read_backlog, has_store_time=True),
+    "consume_queue": SourceTable(QUEUE_COLUMNS, _plan_queues, _read_queues, _QUEUE_FILTERS, has_offsets=True),
+    "messages": SourceTable(
+        MESSAGE_COLUMNS,
+        _plan_messages,
+        _read_messages,
+        _QUEUE_FILTERS | {"store_time_ms"},
+        has_store_time=True,
+        has_offsets=True,
+    ),
+    **tables_config.TABLES,
 }

@@ -14,7 +14,8 @@ import pytest
 from mqctl.errors import BadInputError, NotFoundError
 from mqctl.model.names import is_system_group, is_system_topic
 from mqctl.spark import planning
-from mqctl.spark.planning import QueueRange, Wanted, ranges, shares
+from mqctl.spark.planning import QueueRange, ranges, shares
+from mqctl.spark.wanted import Wanted
 from tests.spark.plain_backlog import Found, plain_backlog
 
 if TYPE_CHECKING:

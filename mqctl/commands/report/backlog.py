@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterable, Sequence, Set
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from mqctl.cli.emit import Output, emit, tell
 from mqctl.cli.options import AllOption, GroupOption, NoColorOption, OutputOption, TopicOption
-from mqctl.errors import ExitCode, NotFoundError, UsageError
+from mqctl.cli.spark_options import (
+    LOCAL,
+    ConfOption,
+    MasterOption,
+    SinceOption,
+    StoresOption,
+    UntilOption,
+    session_settings,
+    started,
+    store_paths,
+    wanted_of,
+)
+from mqctl.errors import ExitCode, NotFoundError
 from mqctl.model.backlog import BacklogBy
 from mqctl.render.backlog import backlog_document
 
@@ -24,17 +33,15 @@ EXAMPLES = (
 
 
 def command(
-    store: Annotated[
-        list[Path], typer.Option("--store", metavar="DIR", help="A broker's store directory; may be repeated.")
-    ],
+    store: StoresOption,
     group: GroupOption = None,
     topic: TopicOption = None,
     by: Annotated[BacklogBy, typer.Option("--by", help="What one row stands for.")] = BacklogBy.TOPIC,
     system: AllOption = False,
-    master: Annotated[str, typer.Option("--master", metavar="URL", help="Spark master.")] = "local[*]",
-    conf: Annotated[
-        list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="Spark setting; may be repeated.")
-    ] = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    master: MasterOption = LOCAL,
+    conf: ConfOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
@@ -43,20 +50,15 @@ def command(
     Counts what the store still holds at or above each group's offset. `lost` expired before it was consumed; `lead
     nowhere` are queue entries without a message in the commit log. Runs on Spark (pip install 'mqctl[spark]').
     """
-    from mqctl.spark.planning import Wanted, committed_offsets, open_store
-    from mqctl.spark.session import SessionSettings, open_session
+    from mqctl.spark.planning import committed_offsets, open_store
 
-    settings = SessionSettings(
-        environ=os.environ, master=master, conf=tuple(map(_setting, conf or ())), cache_dir=_cache_dir()
-    )
-    paths = tuple(str(path.absolute()) for path in store) if settings.is_local else tuple(map(str, store))
-    wanted = Wanted(paths, tuple(group or ()), tuple(topic or ()), system=system)
+    settings = session_settings(master, conf)
+    paths = store_paths(store, settings)
+    wanted = wanted_of(paths, groups=group, topics=topic, since=since, until=until, system=system)
     if settings.is_local:  # the workers see what we see: no need to start a JVM to say that it is not there
         known = {each.group for path in paths for each in committed_offsets(open_store(path))}
         _require_groups(group or (), known, paths)
-    if sys.stderr.isatty():
-        tell("mqctl: starting Spark")
-    with open_session(settings) as spark:
+    with started(settings) as spark:
         from mqctl.spark.reports.backlog import backlog_rows, unread_batch_topics
 
         rows = backlog_rows(spark, wanted, by)
@@ -77,16 +79,3 @@ def _require_groups(wanted: Iterable[str], known: Set[str], paths: Sequence[str]
                 f"no consumer group {name} with offsets in {', '.join(paths)}",
                 remedy=f"groups with offsets: {shown}" if shown else "no group has offsets there",
             )
-
-
-def _setting(text: str) -> tuple[str, str]:
-    key, found, value = text.partition("=")
-    if not found or not key.startswith("spark."):
-        raise UsageError(f"--conf {text} is no Spark setting", remedy="write --conf spark.some.key=value")
-    return key, value
-
-
-def _cache_dir() -> Path | None:
-    """Where class data archives live; None where there is no home for them."""
-    base = os.environ.get("XDG_CACHE_HOME") or (f"{os.environ['HOME']}/.cache" if os.environ.get("HOME") else None)
-    return Path(base) / "mqctl" / "spark" if base else None

@@ -7,14 +7,14 @@ minimum, and `dangling` entries lead to no message (the commit log file is gone,
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mqctl.model.backlog import BacklogBy, BacklogRow
 from mqctl.spark.carried import delivered
-from mqctl.spark.planning import Wanted, committed_offsets, open_store
-from mqctl.spark.source import FORMAT, register
+from mqctl.spark.planning import committed_offsets, open_store
+from mqctl.spark.source import FORMAT, register, wanted_options
+from mqctl.spark.wanted import Wanted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -33,11 +33,8 @@ def backlog_parts(spark: SparkSession, wanted: Wanted, *, partitions: int | None
     """Returns the source's table of partial aggregates, computed in at most `partitions` tasks (default: 4 a core)."""
     register(spark)
     options = {
+        **wanted_options(wanted),
         "table": "backlog",
-        "stores": json.dumps(wanted.stores),
-        "groups": json.dumps(wanted.groups),
-        "topics": json.dumps(wanted.topics),
-        "system": str(wanted.system).lower(),
         "partitions": str(partitions or 4 * spark.sparkContext.defaultParallelism),
     }
     return spark.read.format(FORMAT).options(**options).load()

@@ -1,0 +1,194 @@
+"""Scanning commit logs in splits: which byte ranges of which files hold what is wanted, and their records in chunks.
+
+Splits are cut anywhere; where a record really begins is found from its magic and its own physical offset, by both
+neighbours alike, so that every record belongs to exactly one split. Behind a damaged spot a split goes on at the next
+sound record, as no broker would, and tells how many bytes it passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mqctl.spark.planning import open_store
+from mqctl.spark.wanted import CLOCK_SLACK_MS, Wanted
+from mqctl.store.commitlog import CommitLog
+from mqctl.store.kernel import Headers, Stop, Tail, gather
+from mqctl.store.mapped_files import Buffer, MappedFile
+from mqctl.store.texts import Alphabet, topic_codes
+from mqctl.store.walk import find_record, scan
+
+SMALLEST_SPLIT_BYTES = 64 << 20
+LARGEST_SPLIT_BYTES = 256 << 20
+"""Bigger splits ship fewer partial groups and cost more memory: a worker stays below 300 MB with these."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogSplit:
+    """The records of one commit log file that begin at byte positions in [low, high).
+
+    Attributes:
+        start: physical offset of the file's first byte.
+    """
+
+    store: str
+    start: int
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Some wanted records of one file, with their topics."""
+
+    store: str
+    buffer: Buffer
+    found: Headers
+    topics: Alphabet
+
+
+@dataclass(slots=True)
+class Coverage:
+    """What a split was read as.
+
+    Attributes:
+        messages, bytes: sound records seen, wanted or not.
+        skipped_bytes: bytes passed over between sound records, or behind the last where something follows it that is
+            no record.
+        stop: why the walk ended at last.
+        damaged_at: physical offsets of the first damaged spots.
+    """
+
+    store: str
+    start: int
+    messages: int = 0
+    bytes: int = 0
+    skipped_bytes: int = 0
+    stop: str = Stop.END.value
+    damaged_at: tuple[int, ...] = ()
+
+
+def log_splits(wanted: Wanted, count: int) -> list[list[LogSplit]]:
+    """Cuts the commit logs into at most about `count` shares of like size; files and ranges outside are left out."""
+    logs = [(path, open_store(path).commit_log) for path in wanted.stores]
+    total = sum(file.size_bytes for _, log in logs for file in log.files)
+    step = min(max(SMALLEST_SPLIT_BYTES, -(-total // max(1, count))), LARGEST_SPLIT_BYTES)
+    splits = [split for path, log in logs for split in _splits_of(path, log, wanted, step)]
+    splits.sort(key=lambda split: split.low - split.high)
+    # Small files of many stores share a task: starting one costs more than reading them.
+    shares: list[list[LogSplit]] = []
+    sizes: list[int] = []
+    for split in splits:
+        size = split.high - split.low
+        if sizes and sizes[-1] + size <= step:
+            shares[-1].append(split)
+            sizes[-1] += size
+        else:
+            shares.append([split])
+            sizes.append(size)
+    return shares
+
+
+def _splits_of(path: str, log: CommitLog, wanted: Wanted, step: int) -> Iterator[LogSplit]:
+    """Yields the splits whose physical offsets and store times may hold something wanted.
+
+    A record's store time is at or after that of an earlier one, but for a clock that was set back; `CLOCK_SLACK_MS`
+    is allowed for that.
+    """
+    candidates = [
+        LogSplit(path, file.start, low, min(low + step, file.size_bytes))
+        for file in log.files
+        for low in range(0, file.size_bytes, step)
+        if wanted.physical_offset.touches(file.start + low, file.start + min(low + step, file.size_bytes) - 1)
+    ]
+    if wanted.store_time_ms.is_everything:
+        yield from candidates
+        return
+    files = {file.start: file for file in log.files}
+    times = [_first_store_time(files[split.start], split.low, split.high) for split in candidates]
+    for number, split in enumerate(candidates):
+        first = times[number]
+        if first is None and split.low:
+            continue  # a record that reaches into this range begins in the one before
+        following = next((time for time in times[number + 1 :] if time is not None), None)
+        low = -(1 << 61) if first is None else first - CLOCK_SLACK_MS
+        high = (1 << 61) if following is None else following + CLOCK_SLACK_MS
+        if wanted.store_time_ms.touches(low, high):
+            yield split
+
+
+def _first_store_time(file: MappedFile, low: int, high: int) -> int | None:
+    at = find_record(file.buffer, file.buffer.data, file.start, low, min(high, len(file.buffer)))
+    if at is None or at + 88 > len(file.buffer):
+        return None
+    sys_flag = int.from_bytes(bytes(file.buffer[at + 36 : at + 40]), "big")
+    place = np.array([at + 56 + (12 if sys_flag & 0x10 else 0)], dtype=np.int64)
+    return int(gather(file.buffer, ">i8", place)[0])
+
+
+def chunks(split: LogSplit, wanted: Wanted, covered: Coverage) -> Iterator[Chunk]:
+    """Yields the wanted records of a split; `covered` is filled on the way."""
+    log = open_store(split.store).commit_log
+    file = next((each for each in log.files if each.start == split.start), None)
+    if file is None or not len(file.buffer):
+        return
+    buffer, capacity = file.buffer, log.capacity
+    first = 0 if split.low == 0 else find_record(buffer, buffer.data, file.start, split.low, split.high)
+    if first is None:
+        return
+    if split.high < len(buffer):
+        following = find_record(buffer, buffer.data, file.start, split.high, len(buffer))
+        if following is not None:
+            buffer, capacity = buffer[:following], None
+    position: int | None = first
+    spots: list[int] = []
+    while position is not None:
+        resume: int | None = None
+        for found, tail in scan(buffer, file.start, position, capacity=capacity):
+            if found is not None:
+                covered.messages += len(found)
+                covered.bytes += int(found.total_size.sum(dtype=np.int64))
+                yield from _chunk(split.store, buffer, found, wanted)
+            if tail is not None:
+                covered.stop = tail.stop.value
+                if not tail.is_clean:
+                    resume = _resume(buffer, file.start, tail, covered)
+                    spots.append(file.start + tail.position)
+        position = resume
+    covered.damaged_at = tuple(spots[:10])
+
+
+def _resume(buffer: Buffer, file_start: int, tail: Tail, covered: Coverage) -> int | None:
+    """Finds where sound records go on behind a damaged spot, and counts what is passed over."""
+    following = find_record(buffer, buffer.data, file_start, tail.position + 1, len(buffer))
+    end = following
+    if end is None:
+        rest = buffer[tail.position :]
+        used = np.flatnonzero(rest[: 1 << 24])
+        end = tail.position + (int(used[-1]) + 1 if len(used) else 0)
+    covered.skipped_bytes += end - tail.position
+    return following
+
+
+def _chunk(store: str, buffer: Buffer, found: Headers, wanted: Wanted) -> Iterator[Chunk]:
+    mask = wanted.rows(found)
+    if mask is not None and not mask.all():
+        found = found.take(mask)
+    if not len(found):
+        return
+    topics = topic_codes(buffer, found)
+    keep = np.array([wanted.wants_topic(name) for name in topics.names] + [False], dtype=bool)
+    if not keep[:-1].all() or (topics.codes < 0).any():
+        rows = keep[topics.codes]
+        found, topics = found.take(rows), Alphabet(topics.codes[rows], topics.names)
+    if len(found):
+        yield Chunk(store, buffer, found, topics)
+
+
+def shares_of(splits: Sequence[LogSplit], wanted: Wanted) -> Iterator[tuple[Iterator[Chunk], Coverage]]:
+    """Yields the chunks of each split with the coverage that is true once they are used up."""
+    for split in splits:
+        covered = Coverage(split.store, split.start)
+        yield chunks(split, wanted, covered), covered
