@@ -18,6 +18,7 @@ from mqctl.render.filters import BloomReport, CollisionReport, FilterVerdict, Li
 from mqctl.render.findings import DiagnosisReport
 from mqctl.render.groups import GroupList, GroupMembers, GroupSettings, ProducerList
 from mqctl.render.lag import LagReport
+from mqctl.render.lag_watch import LagRound
 from mqctl.render.local_clusters import LocalStatus
 from mqctl.render.messages_view import MessageList
 from mqctl.render.offsets import OffsetChangeReport, OffsetHistory, OffsetPlanReport
@@ -43,6 +44,7 @@ LIVE: dict[str, type] = {
     "group.advice/1": AdviceReport,
     "group.config/1": GroupSettings,
     "group.describe/1": GroupMembers,
+    "group.lag.watch/1": LagRound,
     "group.list/1": GroupList,
     "group.members/1": GroupMembers,
     "message.list/1": MessageList,

@@ -764,6 +764,13 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
                 "both",
             ),
         ),
+        "--watch": ("Look again and again.", ()),
+        "--until": (
+            "Wait until this holds: lag, time_lag or lost, of every group or `lag(GROUP)`, joined by and, or.",
+            (),
+        ),
+        "--every": ("Time between looks.", ()),
+        "--count": ("End after so many looks.", ()),
         "--at": ("Judge as of this time: ISO, epoch milliseconds, `now`, `-2h`, `yesterday 10:00`.", ()),
         "--all": ("System topics and groups too.", ()),
         "--advise": ("Look twice and say when backlogs end, what bounds them, what would help.", ()),

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import time
 
-from mqctl.cli.emit import tell
+from mqctl.cli.emit import Output, emit, tell
 from mqctl.client.cluster import Cluster
 from mqctl.client.deadline import Deadline
 from mqctl.errors import NotFoundError
 from mqctl.model.lag import GroupLag, LagEvidence, QueueLag, group_lags, lag_rows, with_rates
 from mqctl.model.unavailable import Part, Unavailable
+from mqctl.render.lag import By, lag_document
 
 _BESIDE_LAG = frozenset({Part.MEMBERS, Part.RUNNING_INFO, Part.CONSUMPTION})
 
@@ -48,10 +49,17 @@ class LagView:
     missing: Sequence[Unavailable] = ()
     beside: Sequence[Unavailable] = ()
 
+    def gap_lines(self) -> list[str]:
+        """Returns what could not be asked, in words."""
+        return [
+            f"{gap.part}{f' ({gap.scope})' if gap.scope else ''} not read: {gap.reason}"
+            for gap in (*self.missing, *self.beside)
+        ]
+
     def tell_gaps(self) -> None:
         """Names on stderr what could not be asked."""
-        for gap in (*self.missing, *self.beside):
-            tell(f"mqctl: {gap.part}{f' ({gap.scope})' if gap.scope else ''} not read: {gap.reason}")
+        for line in self.gap_lines():
+            tell(f"mqctl: {line}")
 
 
 def lag_view(evidence: Sequence[LagEvidence], wish: LagWish) -> LagView:
@@ -107,6 +115,13 @@ def live_lag(cluster: Cluster, deadline: Deadline, wish: LagWish) -> LagView:
         with_consumers=wish.with_consumers,
     )
     return lag_view(evidence, wish)
+
+
+def show(view: LagView, wish: LagWish, rows: By, output: Output) -> None:
+    """Writes the view, and names on stderr what could not be asked."""
+    document = lag_document(view.moment_ms, view.groups, view.queues, by=rows, with_consumers=wish.with_consumers)
+    emit(document, output)
+    view.tell_gaps()
 
 
 def snapshot_lag(file: Path) -> list[LagEvidence]:

@@ -11,7 +11,7 @@ from mqctl.model.unavailable import Unavailable
 from mqctl.render.brokers import COLUMNS, BrokerRow, broker_row
 from mqctl.render.clusters import ClusterRow, cluster_row
 from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
-from mqctl.render.units import count
+from mqctl.render.units import count, counted
 from mqctl.snapshot.live_brokers import LiveBroker
 
 _SERVER_COLUMNS = (
@@ -114,7 +114,7 @@ def description_document(description: ClusterDescription) -> Document:
     row = description.cluster
     lines = [
         f"cluster      {row.cluster}, {row.versions or 'version not known'}",
-        f"brokers      {description.master_count} masters, {description.slave_count} slaves",
+        f"brokers      {counted(description.master_count, 'master')}, {counted(description.slave_count, 'slave')}",
         f"rates        {_or_unknown(row.put_tps)} in/s, {_or_unknown(row.get_tps)} out/s",
         f"topics       {_number(description.topic_count)} of applications, "
         f"{_number(description.retry_topic_count)} retry, {_number(description.dead_letter_topic_count)} dead-letter",

@@ -12,8 +12,8 @@ COLUMNS = (
     Column("cluster", "cluster"),
     Column("broker_names", "brokers"),
     Column("process_count", "processes", Kind.COUNT),
-    Column("put_tps", "in/s", none="?"),
-    Column("get_tps", "out/s", none="?"),
+    Column("put_tps", "in/s", Kind.RATE, none="?"),
+    Column("get_tps", "out/s", Kind.RATE, none="?"),
     Column("versions", "versions"),
 )
 

@@ -18,6 +18,8 @@ class Kind(StrEnum):
     SHARE = "share"
     SEVERITY = "severity"
     FLAG = "flag"
+    RATE = "rate"
+    CHANGE = "change"
 
 
 @dataclass(frozen=True, slots=True)

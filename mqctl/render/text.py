@@ -18,9 +18,11 @@ _WRITERS: dict[Kind, Callable[..., str]] = {
     Kind.DURATION_MS: units.duration,
     Kind.TIME_MS: units.instant,
     Kind.SHARE: units.share,
+    Kind.RATE: units.rate,
+    Kind.CHANGE: units.change,
     Kind.FLAG: lambda value: "yes" if value else "no",
 }
-_RIGHT = frozenset({Kind.COUNT, Kind.BYTES, Kind.DURATION_MS, Kind.SHARE})
+_RIGHT = frozenset({Kind.COUNT, Kind.BYTES, Kind.DURATION_MS, Kind.SHARE, Kind.RATE, Kind.CHANGE})
 _SEVERITY_STYLE = {"fatal": "bold red", "error": "red", "warning": "yellow", "info": "cyan"}
 
 

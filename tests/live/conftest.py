@@ -19,6 +19,7 @@ from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from tests.conftest import REPOSITORY, Outcome
 from tests.embedded_broker.messages import send
 from tests.embedded_broker.wire import Peer
+from tests.live.terminal import Seen, Terminal, run_on_terminal
 
 Run = Callable[..., Outcome]
 Consume = Callable[..., "subprocess.Popen[str]"]
@@ -87,3 +88,14 @@ def consume(cluster: EmbeddedCluster) -> Iterator[Consume]:
     for process in running:
         process.kill()
         process.communicate()
+
+
+@pytest.fixture
+def terminal(cluster: EmbeddedCluster, tmp_path: Path) -> Terminal:
+    """Runs mqctl against the cluster on a terminal."""
+    places = {name: str(tmp_path / name.lower()) for name in ("MQCTL_CONFIG_DIR", "MQCTL_STATE_DIR", "MQCTL_CACHE_DIR")}
+
+    def run(*words: object, keys: Mapping[str, bytes] | None = None) -> Seen:
+        return run_on_terminal(words, {**places, "MQCTL_NAMESRV": cluster.namesrv}, keys or {}, tmp_path)
+
+    return run

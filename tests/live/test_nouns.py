@@ -29,6 +29,7 @@ ASKED: dict[str, tuple[str, ...]] = {
     "group.advice/1": ("group", "lag", "-g", "G", "--advise", "--window", "300ms"),
     "group.config/1": ("group", "config", "-g", "G"),
     "group.describe/1": ("group", "describe", "-g", "G"),
+    "group.lag.watch/1": ("group", "lag", "--watch", "--count", "1"),
     "group.list/1": ("group", "list"),
     "group.members/1": ("group", "members", "-g", "G"),
     "message.list/1": ("message", "peek", "-t", "Pay"),

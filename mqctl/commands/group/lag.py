@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from mqctl.cli.backlog_advising import Advised, AdviseOption, WindowOption, advised
 from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
-from mqctl.cli.emit import Output, emit
-from mqctl.cli.lag_view import LagView, LagWish, lag_view, live_lag, snapshot_lag
+from mqctl.cli.emit import Output
+from mqctl.cli.lag_view import LagWish, lag_view, live_lag, show, snapshot_lag
 from mqctl.cli.options import (
     AllOption,
     AtOption,
@@ -23,12 +24,14 @@ from mqctl.cli.options import (
     at_ms,
 )
 from mqctl.errors import ExitCode, UsageError
-from mqctl.render.lag import By, lag_document
+from mqctl.render.lag import By
 
 EXAMPLES = (
     "mqctl group lag",
     "mqctl group lag -g order-service -o wide",
     "mqctl group lag --by queue -t orders",
+    "mqctl group lag --watch --every 5s",
+    "mqctl group lag -g order-service --until 'lag<100 and time_lag<30s' --timeout 10m",
     "mqctl group lag --namesrv 10.0.0.1:9876 -o json | jq '.groups[] | select(.lag_ms > 60000)'",
     "mqctl group lag -g order-service --advise --window 30s",
     "mqctl group lag --store /backup/store",
@@ -46,6 +49,19 @@ def command(
     by: Annotated[
         By | None, typer.Option("--by", help="Rows to show; both when a group is named.", show_choices=True)
     ] = None,
+    watching: Annotated[
+        bool, typer.Option("--watch", help="Look again and again; shows rates and where the lag is going.")
+    ] = False,
+    until: Annotated[
+        str | None,
+        typer.Option(
+            "--until",
+            metavar="CONDITION",
+            help="Wait until this holds: lag, time_lag or lost, of every group or `lag(GROUP)`, joined by and, or.",
+        ),
+    ] = None,
+    every: Annotated[str, typer.Option("--every", metavar="SPAN", help="Time between looks.")] = "5s",
+    count: Annotated[int | None, typer.Option("--count", metavar="N", help="End after so many looks.")] = None,
     at: AtOption = None,
     system: AllOption = False,
     advise: AdviseOption = False,
@@ -61,16 +77,15 @@ def command(
     do not tell leave these unknown, which is no failure. Looks at a live cluster, or at a store directory (judged as of
     its own last instant unless --at says otherwise), or at a snapshot. --advise says when backlogs end, what bounds
     them and what would help.
+
+    --watch shows rates over the last 15 s. --until ends with 0 when the condition holds, 75 when it does not within
+    --timeout (10 minutes unless given), 3 when the last look could not tell.
     """
-    if store is not None and snapshot is not None:
-        raise UsageError("--store and --snapshot contradict each other")
+    again = watching or until is not None
+    _refuse(store, snapshot, at, again=again, advise=advise)
     if advise or window is not None:
         who = Advised(namesrv=namesrv, profile=profile, timeout=timeout, groups=group, topics=topic, snapshot=snapshot)
         return advised(who, window, output, wanted=advise and store is None)
-    if at is not None and store is None:
-        raise UsageError(
-            "--at belongs to --store", reason="a snapshot has its own moment, a live cluster its own clock"
-        )
     rows = by or (By.BOTH if group else By.GROUP)
     wish = LagWish(
         groups=group or (),
@@ -86,13 +101,26 @@ def command(
         view = lag_view(snapshot_lag(snapshot), wish)
     else:
         chosen = connection(namesrv, profile, timeout)
+        if again:
+            from mqctl.cli.lag_watch import Again, look_again
+
+            asked = Again(watching=watching, until=until, every=every, count=count, limit=timeout)
+            return look_again(chosen, wish, asked, rows, output)
         with chosen.open() as cluster:
             view = live_lag(cluster, chosen.deadline(), wish)
-    return _show(view, wish, rows, output, failed=ExitCode.IO if store is not None else ExitCode.UNREACHABLE)
-
-
-def _show(view: LagView, wish: LagWish, rows: By, output: Output, *, failed: ExitCode) -> int:
-    document = lag_document(view.moment_ms, view.groups, view.queues, by=rows, with_consumers=wish.with_consumers)
-    emit(document, output)
-    view.tell_gaps()
+    show(view, wish, rows, output)
+    failed = ExitCode.IO if store is not None else ExitCode.UNREACHABLE
     return failed if view.missing else ExitCode.OK
+
+
+def _refuse(store: Path | None, snapshot: Path | None, at: str | None, *, again: bool, advise: bool) -> None:
+    if store is not None and snapshot is not None:
+        raise UsageError("--store and --snapshot contradict each other")
+    if again and (store is not None or snapshot is not None):
+        raise UsageError("--watch and --until need a live cluster", reason="files do not move")
+    if again and advise:
+        raise UsageError("--advise contradicts --watch and --until", remedy="add --window SPAN to --advise instead")
+    if at is not None and store is None:
+        raise UsageError(
+            "--at belongs to --store", reason="a snapshot has its own moment, a live cluster its own clock"
+        )

@@ -1,0 +1,230 @@
+"""Conditions over lag, for scripts that wait: `lag<100 and time_lag(order-service)<30s`.
+
+What is not known keeps a condition open: it is neither reached nor missed (three-valued logic, as SQL has it).
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from mqctl.errors import UsageError
+from mqctl.model.lag import LagState, QueueLag
+
+_WORD = re.compile(r"\s*(?:(<=|>=|==|!=|<|>|=|\(|\))|([%|\w.+-]+))")
+_OPERATORS: dict[str, Callable[[int, int], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "=": operator.eq,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+_MEASURES = ("lag", "time_lag", "lost")
+_UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+_SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|s|min|m|h|d)")
+_REMEDY = "for instance --until 'lag<100', --until 'time_lag<30s and lag(order-service)<=1000'"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A number that is known, or, when not `exact`, only to be no less than `value`."""
+
+    value: int
+    exact: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFacts:
+    """What conditions ask of a group: all its topics together, the time lag that of the latest."""
+
+    lag: Known
+    time_lag: Known
+    lost: Known
+
+
+Facts = Mapping[str, GroupFacts]
+Truth = bool | None
+
+
+class Condition:
+    """A parsed condition.
+
+    Attributes:
+        groups: the groups it names.
+    """
+
+    def __init__(self, text: str, judge: Callable[[Facts], Truth], groups: frozenset[str]) -> None:
+        self.text = text
+        self.groups = groups
+        self._judge = judge
+
+    def holds(self, facts: Facts) -> Truth:
+        """Tells whether it holds for the groups in `facts`; None when that cannot be told.
+
+        A measure without a group means every group. No group at all tells nothing.
+        """
+        return self._judge(facts)
+
+
+def facts_of(rows: Iterable[QueueLag], *, complete: bool) -> dict[str, GroupFacts]:
+    """Sums up queues by group.
+
+    Args:
+        complete: whether all brokers were heard; if not, there may be more than is known.
+    """
+    by_group: dict[str, list[QueueLag]] = {}
+    for row in rows:
+        by_group.setdefault(row.group, []).append(row)
+    return {group: _facts(members, complete=complete) for group, members in by_group.items()}
+
+
+def _facts(rows: Sequence[QueueLag], *, complete: bool) -> GroupFacts:
+    # A queue that the group never committed in is all lag or none, as its consumers are set to start.
+    open_end = any(row.state is LagState.NEVER_COMMITTED and row.broker_offset for row in rows)
+    waiting = [row for row in rows if (row.lag_count or 0) > 0]
+    return GroupFacts(
+        lag=Known(sum(row.lag_count or 0 for row in waiting), complete and not open_end),
+        time_lag=Known(
+            max((row.lag_ms or 0 for row in waiting), default=0),
+            complete and not open_end and all(row.lag_ms is not None for row in waiting),
+        ),
+        lost=Known(sum(row.lost_count for row in rows), complete),
+    )
+
+
+def parse_condition(text: str) -> Condition:
+    """Parses a condition: comparisons with `and`, `or` and brackets.
+
+    Raises:
+        UsageError: it is none; says at which character.
+    """
+    parser = _Parser(text)
+    judge = parser.either()
+    parser.end()
+    return Condition(text, judge, frozenset(parser.groups))
+
+
+def _compare(known: Known, sign: str, wanted: int) -> Truth:
+    if known.exact:
+        return _OPERATORS[sign](known.value, wanted)
+    if sign in ("<", "<="):
+        return None if _OPERATORS[sign](known.value, wanted) else False
+    if sign in (">", ">="):
+        return True if _OPERATORS[sign](known.value, wanted) else None
+    if known.value > wanted:
+        return sign == "!="
+    return None
+
+
+def _all(parts: Iterable[Truth]) -> Truth:
+    found = list(parts)
+    if False in found:
+        return False
+    return None if None in found or not found else True
+
+
+def _any(parts: Iterable[Truth]) -> Truth:
+    found = list(parts)
+    if True in found:
+        return True
+    return None if None in found or not found else False
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._words: list[tuple[str, int]] = []
+        self.groups: set[str] = set()
+        position = 0
+        while text[position:].strip():
+            found = _WORD.match(text, position)
+            if found is None:
+                start = len(text) - len(text[position:].lstrip())
+                raise self._wrong(f"{text[start]!r} at character {start + 1} has no meaning here")
+            self._words.append((found[1] or found[2], found.start(1) if found[1] else found.start(2)))
+            position = found.end()
+        self._at = 0
+
+    def _wrong(self, reason: str) -> UsageError:
+        return UsageError(f"cannot read the condition {self._text!r}", reason=reason, remedy=_REMEDY)
+
+    def _peek(self) -> str:
+        return self._words[self._at][0] if self._at < len(self._words) else ""
+
+    def _take(self, what: str) -> str:
+        if self._at >= len(self._words):
+            raise self._wrong(f"{what} is missing at the end")
+        self._at += 1
+        return self._words[self._at - 1][0]
+
+    def _unexpected(self, what: str) -> UsageError:
+        word, position = self._words[self._at - 1]
+        return self._wrong(f"{word!r} at character {position + 1} is not {what}")
+
+    def end(self) -> None:
+        if self._at < len(self._words):
+            self._at += 1
+            raise self._unexpected("`and` or `or`")
+
+    def either(self) -> Callable[[Facts], Truth]:
+        parts = [self._both()]
+        while self._peek().lower() == "or":
+            self._at += 1
+            parts.append(self._both())
+        return parts[0] if len(parts) == 1 else lambda facts: _any(part(facts) for part in parts)
+
+    def _both(self) -> Callable[[Facts], Truth]:
+        parts = [self._one()]
+        while self._peek().lower() == "and":
+            self._at += 1
+            parts.append(self._one())
+        return parts[0] if len(parts) == 1 else lambda facts: _all(part(facts) for part in parts)
+
+    def _one(self) -> Callable[[Facts], Truth]:
+        word = self._take("a comparison")
+        if word == "(":
+            inner = self.either()
+            if self._take("`)`") != ")":
+                raise self._unexpected("`)`")
+            return inner
+        measure = word.lower().replace("-", "_")
+        if measure not in _MEASURES:
+            raise self._unexpected("one of lag, time_lag, lost")
+        group = self._group()
+        sign = self._take("one of < <= > >= = !=")
+        if sign not in _OPERATORS:
+            raise self._unexpected("one of < <= > >= = !=")
+        wanted = self._number(measure)
+
+        def judge(facts: Facts) -> Truth:
+            chosen = facts.values() if group is None else [facts[group]] if group in facts else []
+            return _all(_compare(getattr(item, measure), sign, wanted) for item in chosen)
+
+        return judge
+
+    def _group(self) -> str | None:
+        if self._peek() != "(":
+            return None
+        self._at += 1
+        name = self._take("a group")
+        if name in _OPERATORS or name in "()":
+            raise self._unexpected("a group")
+        if self._take("`)`") != ")":
+            raise self._unexpected("`)`")
+        self.groups.add(name)
+        return name
+
+    def _number(self, measure: str) -> int:
+        word = self._take("a number")
+        if measure != "time_lag":
+            if not word.isdecimal():
+                raise self._unexpected("a number of messages")
+            return int(word)
+        parts = _SPAN.findall(word)
+        if not parts or "".join(number + unit for number, unit in parts) != word:
+            raise self._unexpected("a duration such as 30s or 5m")
+        return round(sum(float(number) * _UNITS[unit] for number, unit in parts))

@@ -1,0 +1,46 @@
+"""Lag over time: one table a round."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mqctl.model.lag_trend import GroupTrend
+from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.render.units import instant
+
+COLUMNS = (
+    Column("group", "group"),
+    Column("topic", "topic"),
+    Column("lag_count", "lag", Kind.COUNT, none="?"),
+    Column("lag_change_count", "change", Kind.CHANGE, none="?"),
+    Column("lag_ms", "time lag", Kind.DURATION_MS, none="?"),
+    Column("produce_tps", "in/s", Kind.RATE, none="?"),
+    Column("consume_tps", "out/s", Kind.RATE, none="?"),
+    Column("trend", "trend"),
+    Column("caught_up_in_ms", "gone in", Kind.DURATION_MS),
+    Column("lost_count", "lost", Kind.COUNT, wide=True),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LagRound:
+    """Machine form of one round of `group lag --watch`."""
+
+    observed_at_ms: int
+    round: int
+    groups: list[GroupTrend]
+
+
+def round_document(observed_at_ms: int, number: int, rows: Sequence[GroupTrend]) -> Document:
+    """Builds the document of one round."""
+    return Document(
+        schema="group.lag.watch/1",
+        value=LagRound(observed_at_ms=observed_at_ms, round=number, groups=list(rows)),
+        records=rows,
+        csv_columns=COLUMNS,
+        blocks=[
+            Paragraphs([f"{instant(observed_at_ms)}  round {number}"]),
+            Table(COLUMNS, rows, empty="no group has offsets there"),
+        ],
+    )
