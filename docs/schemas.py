@@ -24,6 +24,7 @@ from mqctl.render.messages_view import MessageList
 from mqctl.render.offsets import OffsetChangeReport, OffsetHistory, OffsetPlanReport
 from mqctl.render.processes import ProcessList
 from mqctl.render.profiles import ProfileList
+from mqctl.render.resend import ResendPlanReport, ResendReport
 from mqctl.render.sent import SentMessage
 from mqctl.render.subscriptions import SubscriptionReport
 from mqctl.render.topics import GroupsOfTopic, Route, TopicDescription, TopicList, TopicStats
@@ -38,6 +39,8 @@ LIVE: dict[str, type] = {
     "cluster.describe/1": ClusterDescription,
     "cluster.list/1": ClusterList,
     "dlq.list/1": DeadLetterGroups,
+    "dlq.plan/1": ResendPlanReport,
+    "dlq.resend/1": ResendReport,
     "dlq.show/1": DeadLetters,
     "delay.backlog/1": DelayLevels,
     "delay.levels/1": DelayLevels,

@@ -66,6 +66,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(("cluster", "list"), "List the clusters that the name servers know."),
     Entry(("delay", "check"), "Judge delayOffset.json against the schedule queues."),
     Entry(("dlq", "list"), "List how many dead letters each group has, and how old they are."),
+    Entry(("dlq", "resend"), "Send dead letters again, by plan, each one once.", "changes"),
     Entry(("dlq", "show"), "Show the dead letters of a group: failures, reason, origin."),
     Entry(("delay", "backlog"), "Show what waits on each delay level."),
     Entry(("delay", "check"), "Judge delay offsets against the schedule queues."),

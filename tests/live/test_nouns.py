@@ -12,6 +12,7 @@ from embedded_broker import Drop, EmbeddedCluster
 from tests.embedded_broker.messages import heartbeat
 from tests.embedded_broker.wire import Peer
 from tests.live.conftest import Run
+from tests.live.failing import fail
 
 EXECUTED = ("--shift-by", "-1", "--clamp", "--execute", "--confirm", "G")
 ASKED: dict[str, tuple[str, ...]] = {
@@ -27,6 +28,8 @@ ASKED: dict[str, tuple[str, ...]] = {
     "delay.backlog/1": ("delay", "backlog"),
     "delay.levels/1": ("delay", "levels"),
     "group.advice/1": ("group", "lag", "-g", "G", "--advise", "--window", "300ms"),
+    "dlq.plan/1": ("dlq", "resend", "-g", "G"),
+    "dlq.resend/1": ("dlq", "resend", "-g", "G", "--execute", "--confirm", "G"),
     "group.config/1": ("group", "config", "-g", "G"),
     "group.describe/1": ("group", "describe", "-g", "G"),
     "group.lag.watch/1": ("group", "lag", "--watch", "--count", "1"),
@@ -54,7 +57,10 @@ def test_every_live_form_is_asked_here() -> None:
 
 
 @pytest.mark.parametrize("schema", sorted(ASKED))
-def test_the_machine_form_is_the_documented_one_and_people_see_a_table(live: Run, schema: str) -> None:
+def test_the_machine_form_is_the_documented_one_and_people_see_a_table(
+    live: Run, cluster: EmbeddedCluster, schema: str
+) -> None:
+    fail(cluster, "broker-a", 0, level=-1)
     outcome = live(*ASKED[schema], "-o", "json")
     assert outcome.exit_code == 0, outcome.stderr
     document = outcome.json

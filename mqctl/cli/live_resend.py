@@ -1,0 +1,252 @@
+"""What `mqctl dlq resend` does: which letters go where, and sending them."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from time import monotonic, sleep, time
+
+from mqctl.cli.confirmation import confirm_name
+from mqctl.cli.connection import Connection
+from mqctl.cli.emit import tell
+from mqctl.cli.live_dead_letters import letter_brokers
+from mqctl.cli.places import state_dir
+from mqctl.cli.progress import step_progress
+from mqctl.client import broker as ask
+from mqctl.client.cluster import Cluster
+from mqctl.client.routes import publish_queues
+from mqctl.errors import BadInputError, ExitCode, NotFoundError, UnreachableError, UsageError
+from mqctl.execute.journal import Journal
+from mqctl.execute.resend import Outlet, carry_out
+from mqctl.execute.resend_journal import FAILED, SENT, WAITING, LetterRecord, ResendJournal, ResendRecord
+from mqctl.model.dead_letter import DeadLetter, LetterChoice
+from mqctl.model.plan import ClusterIdentity
+from mqctl.model.queue import MessageQueue
+from mqctl.model.resend import RESENT_BY, LetterKey, ResendPlan, letter_key, target_of
+from mqctl.plan.resend import decide
+from mqctl.protocol.bodies_cluster import TopicRoute
+from mqctl.render.document import Document
+from mqctl.render.resend import plan_document, resend_document
+from mqctl.snapshot.live_asking import Asking
+from mqctl.snapshot.live_brokers import LiveBroker
+from mqctl.snapshot.live_dead_letters import dead_letters
+from mqctl.snapshot.live_resent import SentQuery, copy_id, find_copies, target_routes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResendWish:
+    """What is to be sent again.
+
+    Attributes:
+        rate: messages a second.
+        limit: most letters of each queue.
+        resume: id of the resend to be taken up again.
+    """
+
+    group: str
+    choice: LetterChoice
+    to_topic: str | None
+    rate: float
+    limit: int | None = None
+    resume: str | None = None
+
+
+def journal() -> ResendJournal:
+    """Returns the journal of this user."""
+    return ResendJournal(state_dir() / "journal" / "resends")
+
+
+def run(
+    cluster: Cluster, chosen: Connection, wish: ResendWish, *, execute: bool, confirmed: str | None
+) -> tuple[Document, int]:
+    """Plans, and sends when asked to; returns what to show and the exit code.
+
+    Raises:
+        MqctlError: as `make_plan`, `confirm_name` and the journal.
+    """
+    plan = make_plan(Asking(cluster, chosen.deadline()), wish)
+    if not execute or not (plan.sending or wish.resume):
+        return plan_document(plan), ExitCode.OK
+    confirm_name("group", wish.group, confirmed)
+    with Journal(state_dir() / "journal").alone(wish.group):
+        # Planned again: somebody may have sent some since. What was not shown is not sent.
+        plan = make_plan(Asking(cluster, chosen.deadline()), wish if wish.resume else _only(wish, plan))
+        record = journal().read(wish.resume) if wish.resume else journal().begin(plan, _who())
+        tell(f"mqctl: resend {record.id}; mqctl dlq resend -g {record.group} --resume {record.id} takes it up again")
+        whole = _send(cluster, chosen, plan, record)
+    return resend_document(record), _exit_code(record, whole=whole)
+
+
+def _only(wish: ResendWish, shown: ResendPlan) -> ResendWish:
+    ids = frozenset(item.key.letter_id for item in shown.sending)
+    return replace(wish, choice=LetterChoice(ids=ids, brokers=wish.choice.brokers), limit=None)
+
+
+def make_plan(asking: Asking, wish: ResendWish) -> ResendPlan:
+    """Reads the letters and decides about each; asks only.
+
+    Raises:
+        NotFoundError: no such group or resend.
+        UnreachableError: letters or earlier copies cannot be told for sure.
+        BadInputError: the resend to be resumed was made on another cluster.
+        UsageError: it was one of another group.
+    """
+    brokers = letter_brokers(asking, wish.group, wish.choice.brokers)
+    if wish.resume:
+        wish = _resumed(wish, journal().read(wish.resume), brokers)
+    _all_told(brokers)
+    letters, found = dead_letters(asking, brokers, wish.group, wish.choice, wish.limit)
+    for queue, error in sorted(found.errors.items()):
+        problem = f"broker {queue.broker_name} does not tell all its dead letters"
+        raise UnreachableError(problem, reason=str(error), remedy="nothing was sent; leave it out with --broker")
+    topics = {topic for letter in letters if (topic := target_of(letter, wish.to_topic))}
+    routes = target_routes(asking, topics)
+    closed = dict.fromkeys(topics - set(routes), "there is no such topic")
+    closed |= {name: "no queue of it can be written" for name in routes if not publish_queues(name, routes[name])}
+    resent = _resent_before(asking, wish, letters, routes)
+    return ResendPlan(
+        identity=ClusterIdentity(
+            cluster=brokers[0].address.cluster,
+            brokers=tuple(sorted((broker.name, broker.address.address) for broker in brokers)),
+        ),
+        group=wish.group,
+        to_topic=wish.to_topic,
+        rate=wish.rate,
+        made_at_ms=round(time() * 1000),
+        items=decide(letters, wish.to_topic, resent=resent, closed=closed),
+        hearers=_hearers(asking, brokers, routes, wish.group),
+        resumes=wish.resume,
+    )
+
+
+def _resumed(wish: ResendWish, record: ResendRecord, brokers: list[LiveBroker]) -> ResendWish:
+    if record.group != wish.group:
+        raise UsageError(f"resend {record.id} is not of group {wish.group}", remedy=f"add -g {record.group}")
+    here = {(item.address.cluster, item.name, item.address.address) for item in brokers}
+    for name, address in sorted(record.brokers.items()):
+        if (record.cluster, name, address) not in here:
+            raise BadInputError(
+                f"resend {record.id} was made on another cluster",
+                reason=f"it was made on {name} of {record.cluster} at {address}",
+                remedy="name that cluster with --namesrv or --profile; or choose the letters anew without --resume",
+            )
+    left = frozenset(letter.letter_id for letter in record.letters if letter.state != SENT)
+    # An id that no letter has: nothing is left, and nothing is chosen.
+    choice = LetterChoice(ids=left or frozenset({""}))
+    return ResendWish(group=wish.group, choice=choice, to_topic=record.to_topic, rate=wish.rate, resume=wish.resume)
+
+
+def _all_told(brokers: list[LiveBroker]) -> None:
+    for broker in brokers:
+        if broker.gaps:
+            remedy = "nothing was sent; leave it out with --broker of the others, or wait for it"
+            raise UnreachableError(f"broker {broker.name} did not answer", reason=broker.gaps[0].reason, remedy=remedy)
+
+
+def _resent_before(
+    asking: Asking, wish: ResendWish, letters: Sequence[DeadLetter], routes: dict[str, TopicRoute]
+) -> dict[tuple[LetterKey, str], str]:
+    """Asks the journal, and then the brokers: somebody may have resent letters from another machine."""
+    resent = {
+        (letter.key, letter.topic): f"by {record.id}"
+        for record in journal().all()
+        for letter in record.letters
+        if letter.state == SENT
+    }
+    queries = [
+        SentQuery(key=letter_key(letter), topic=topic, since_ms=letter.stored.message.store_time_ms)
+        for letter in letters
+        if (topic := target_of(letter, wish.to_topic)) and (letter_key(letter), topic) not in resent
+    ]
+    for key, message in find_copies(asking, queries, routes).items():
+        resent[key] = f"by {message.properties.get(RESENT_BY, 'somebody')}"
+    return resent
+
+
+def _hearers(
+    asking: Asking, brokers: list[LiveBroker], routes: dict[str, TopicRoute], group: str
+) -> dict[str, tuple[str, ...]]:
+    answers = asking.put(
+        ((topic, broker.name), broker.address.address, ask.topic_groups(topic))
+        for topic in routes
+        for broker in brokers
+        if topic in broker.topics
+    )
+    found: dict[str, set[str]] = {topic: set() for topic in routes}
+    for (topic, _), names in answers.values.items():
+        # 5.x names the topic itself among them, which is none.
+        found[topic] |= set(names) - {topic, group}
+    return {topic: tuple(sorted(names)) for topic, names in found.items()}
+
+
+def _send(cluster: Cluster, chosen: Connection, plan: ResendPlan, record: ResendRecord) -> bool:
+    from mqctl.client.instance import ClientSettings
+    from mqctl.client.link import LinkSettings
+    from mqctl.client.packing import ProducerSettings
+    from mqctl.client.producer import Producer
+
+    routes = target_routes(Asking(cluster, chosen.deadline()), {letter.topic for letter in record.letters})
+    letters = {item.key: item.letter for item in plan.items}
+    born = {key: letter.stored.message.store_time_ms for key, letter in letters.items()}
+
+    def find_copy(letter: LetterRecord) -> str | None:
+        query = SentQuery(key=letter.key, topic=letter.topic, since_ms=born[letter.key])
+        copies = find_copies(Asking(cluster, chosen.deadline()), [query], routes)
+        return copy_id(copies[letter.key, letter.topic]) if copies else None
+
+    def queues(topic: str) -> Sequence[MessageQueue]:
+        found = publish_queues(topic, routes[topic]) if topic in routes else ()
+        if not found:
+            raise NotFoundError(f"topic {topic} has no queue to send to", remedy="mqctl topic route; or --to TOPIC")
+        return found
+
+    settings = ClientSettings(name_servers=chosen.namesrv, links=LinkSettings(credentials=chosen.credentials))
+    with (
+        step_progress() as report,
+        journal().appending(record) as save,
+        # One attempt: a second one could store a second copy.
+        Producer("MQCTL_PRODUCER", settings, ProducerSettings(retries=0)) as producer,
+    ):
+        total = len(record.letters)
+        outlet = Outlet(
+            producer=producer,
+            queues=queues,
+            find_copy=find_copy,
+            pace=_Pace(plan.rate).wait,
+            save=save,
+            report=lambda done: report("resending", done, total) if report else None,
+        )
+        return carry_out(record, letters, outlet)
+
+
+class _Pace:
+    """Lets messages go at most at a rate, without making up for time that was lost."""
+
+    def __init__(self, rate: float) -> None:
+        self._step_s = 1 / rate
+        self._next_s = monotonic()
+
+    def wait(self) -> None:
+        now_s = monotonic()
+        if now_s < self._next_s:
+            sleep(self._next_s - now_s)
+        self._next_s = max(now_s, self._next_s) + self._step_s
+
+
+def _exit_code(record: ResendRecord, *, whole: bool) -> ExitCode:
+    if not whole:
+        return ExitCode.CRITICAL
+    states = {letter.state for letter in record.letters} - {SENT}
+    if not states:
+        return ExitCode.OK
+    return ExitCode.WARNING if states <= {FAILED, WAITING} else ExitCode.UNKNOWN
+
+
+def _who() -> str:
+    try:
+        return f"{getpass.getuser()}@{socket.gethostname()}"
+    except (KeyError, OSError):
+        return f"{os.getuid()}@{socket.gethostname()}"

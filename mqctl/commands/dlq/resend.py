@@ -1,0 +1,79 @@
+"""`mqctl dlq resend`: send dead letters again."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.live_dead_letters import (
+    BrokersOption,
+    IdOption,
+    KeyOption,
+    SinceOption,
+    UntilOption,
+    letter_choice,
+)
+from mqctl.cli.options import ConfirmOption, ExecuteOption, NoColorOption, OneGroupOption, OutputOption
+from mqctl.errors import UsageError
+
+EXAMPLES = (
+    "mqctl dlq resend -g order-service --since 'yesterday 10:00'",
+    "mqctl dlq resend -g order-service --key order-4711 --execute --confirm order-service",
+    "mqctl dlq resend -g order-service --to '%RETRY%order-service' --rate 20 --execute --confirm order-service",
+    "mqctl dlq resend -g order-service --resume 20261121-091500-3fa2 --execute --confirm order-service",
+)
+
+
+def command(
+    group: OneGroupOption,
+    to_topic: Annotated[
+        str | None, typer.Option("--to", metavar="TOPIC", help="Where to; without it each letter's first topic.")
+    ] = None,
+    key: KeyOption = None,
+    message_id: IdOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    broker: BrokersOption = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=1, help="Most letters of each queue, the oldest first.")
+    ] = None,
+    rate: Annotated[float, typer.Option("--rate", metavar="NUMBER", help="Most messages a second.")] = 50,
+    resume: Annotated[
+        str | None, typer.Option("--resume", metavar="ID", help="Take up a resend that was cut off.")
+    ] = None,
+    execute: ExecuteOption = False,
+    confirm: ConfirmOption = None,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """Plan which dead letters of a group go where, and with --execute send them: each one once.
+
+    A letter that was sent to a topic before is left alone, also when that was done from elsewhere: copies carry their
+    letter's id (MQCTL_RESENT_FROM) and are looked up before each send. The letters stay where they are. All groups
+    of a topic get what is sent to it; --to '%RETRY%GROUP' reaches one group only. --timeout limits the plan and each
+    look-up, not the sending.
+    """
+    if not rate > 0:
+        raise UsageError("--rate must be more than nothing", remedy="use for instance --rate 50")
+    choosing = (to_topic, key, message_id, since, until, broker, limit)
+    if resume is not None and any(item is not None for item in choosing):
+        raise UsageError("--resume takes up the letters of a resend", remedy="leave out --to and what chooses letters")
+    if to_topic is not None:
+        from mqctl.client.outgoing import check_topic
+
+        check_topic(to_topic)
+    from mqctl.cli.live_resend import ResendWish, run
+
+    choice = letter_choice(key, message_id, since, until, broker)
+    wish = ResendWish(group=group, choice=choice, to_topic=to_topic, rate=rate, limit=limit, resume=resume)
+    chosen = connection(namesrv, profile, timeout)
+    with chosen.open() as cluster:
+        document, code = run(cluster, chosen, wish, execute=execute, confirmed=confirm)
+    emit(document, output)
+    return code

@@ -1,0 +1,127 @@
+"""Sends dead letters again: one at a time, at a bounded rate, each looked up right before and, when in doubt, after."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from mqctl.client.outgoing import OutgoingMessage, SendResult
+from mqctl.client.producer import Producer
+from mqctl.client.selectors import by_key
+from mqctl.errors import DeadlineError, MqctlError, UnreachableError
+from mqctl.execute.resend_journal import FAILED, SENDING, SENT, UNKNOWN, LetterRecord, ResendRecord
+from mqctl.model.dead_letter import DeadLetter
+from mqctl.model.message import SHARDING_KEY
+from mqctl.model.queue import MessageQueue
+from mqctl.model.resend import LetterKey, travelling_properties
+
+_LIMIT_MS = 5_000
+_FAILURES_IN_A_ROW = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outlet:
+    """What sending needs.
+
+    Attributes:
+        queues: returns the queues of a topic. Raises NotFoundError: a topic that is gone must not be created anew.
+        find_copy: returns the offset id of a letter's copy, None when there is none. Raises MqctlError.
+        pace: waits until the next message may go.
+        save: writes the state of the letter at an index down, and the end for -1. Raises StorageError.
+        report: told how many letters are done.
+    """
+
+    producer: Producer
+    queues: Callable[[str], Sequence[MessageQueue]]
+    find_copy: Callable[[LetterRecord], str | None]
+    pace: Callable[[], None]
+    save: Callable[[int], None]
+    report: Callable[[int], None]
+
+
+def carry_out(record: ResendRecord, letters: Mapping[LetterKey, DeadLetter], outlet: Outlet) -> bool:
+    """Sends every letter that is not yet sent; returns whether it came to its end.
+
+    A copy that is found is never sent twice. After three failures in a row the rest stays for another time.
+
+    Args:
+        letters: by key; one that is missing is no longer stored.
+    """
+    turns: dict[str, int] = {}
+    failures = 0
+    for index, state in enumerate(record.letters):
+        if state.state == SENT:
+            continue
+        letter = letters.get(state.key)
+        if letter is None:
+            state.state, state.reason = FAILED, "the dead letter is no longer stored"
+        else:
+            _resend(record, index, letter, outlet, turns)
+            failures = failures + 1 if state.state in (FAILED, UNKNOWN) else 0
+        outlet.save(index)
+        outlet.report(index + 1)
+        if failures >= _FAILURES_IN_A_ROW and index + 1 < len(record.letters):
+            return False
+    record.ended = True
+    outlet.save(-1)
+    return True
+
+
+def _resend(record: ResendRecord, index: int, letter: DeadLetter, outlet: Outlet, turns: dict[str, int]) -> None:
+    state = record.letters[index]
+    try:
+        found = outlet.find_copy(state)
+        if found is not None:
+            state.state, state.copy_id, state.reason = SENT, found, "its copy was there already"
+            return
+        queue = _queue(outlet.queues(state.topic), letter, turns)
+    except MqctlError as error:
+        # Unsent as far as this run knows; one in flight from an earlier run keeps its doubt.
+        state.state, state.reason = UNKNOWN if state.state in (SENDING, UNKNOWN) else FAILED, str(error)
+        return
+    outlet.pace()
+    state.state, state.reason = SENDING, None
+    outlet.save(index)
+    try:
+        result = outlet.producer.send(_copy(record, letter, state.topic), queue=queue, timeout_ms=_LIMIT_MS)
+    except (UnreachableError, DeadlineError) as error:
+        _settle(state, outlet, error)
+    except MqctlError as error:
+        state.state, state.reason = FAILED, str(error)
+    else:
+        state.state, state.copy_id, state.reason = SENT, result.offset_id, _remark(result)
+
+
+def _settle(state: LetterRecord, outlet: Outlet, error: MqctlError) -> None:
+    """Looks for the copy of a letter whose send had no answer."""
+    try:
+        found = outlet.find_copy(state)
+    except MqctlError:
+        found = None
+    if found is not None:
+        state.state, state.copy_id, state.reason = SENT, found, "no answer came, but its copy is there"
+    else:
+        state.state, state.reason = UNKNOWN, f"in doubt: {error}"
+
+
+def _remark(result: SendResult) -> str | None:
+    return None if result.status == 0 else f"stored, but the broker says {result.status.name}"
+
+
+def _queue(queues: Sequence[MessageQueue], letter: DeadLetter, turns: dict[str, int]) -> MessageQueue:
+    """Chooses as producers do: by sharding key where the message has one, else in turns."""
+    topic = queues[0].topic
+    sharding_key = letter.stored.message.properties.get(SHARDING_KEY)
+    if sharding_key is not None:
+        return by_key(sharding_key)(queues, OutgoingMessage(topic=topic, body=b""))
+    turns[topic] = turns.get(topic, -1) + 1
+    return queues[turns[topic] % len(queues)]
+
+
+def _copy(record: ResendRecord, letter: DeadLetter, topic: str) -> OutgoingMessage:
+    return OutgoingMessage(
+        topic=topic,
+        body=letter.stored.body,
+        flag=letter.stored.message.flag,
+        properties=travelling_properties(letter, topic, record.id),
+    )

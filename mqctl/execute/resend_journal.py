@@ -1,0 +1,186 @@
+"""The journal of resent dead letters: one file a change, to which a line is added before and after every send.
+
+A line that a crash tore off is left out when the file is read: the letter counts as in flight, and is looked up.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from mqctl.errors import BadInputError, NotFoundError, StorageError
+from mqctl.model.resend import LetterKey, ResendPlan
+
+WAITING, SENDING, SENT, FAILED, UNKNOWN = "waiting", "sending", "sent", "failed", "unknown"
+
+
+class LetterRecord(msgspec.Struct, kw_only=True):
+    """One letter of a change.
+
+    Attributes:
+        letter_id, unique_key: which letter.
+        state: `waiting`; `sending` from right before its request on; then `sent`, `failed` or `unknown`.
+        copy_id: offset id of its copy.
+        reason: why it is not sent.
+    """
+
+    letter_id: str
+    unique_key: str
+    topic: str
+    state: str = WAITING
+    copy_id: str | None = None
+    reason: str | None = None
+
+    @property
+    def key(self) -> LetterKey:
+        return LetterKey(letter_id=self.letter_id, unique_key=self.unique_key)
+
+
+class ResendRecord(msgspec.Struct, kw_only=True):
+    """One resend of a group's dead letters.
+
+    Attributes:
+        to_topic: the topic asked for; None for each letter's own.
+        who: user and machine.
+        made_at_ms: epoch milliseconds.
+        brokers: master address by broker name: which cluster it was.
+        ended: False while it runs, and for ever when it was killed or stopped.
+    """
+
+    id: str
+    group: str
+    to_topic: str | None
+    rate: float
+    who: str
+    made_at_ms: int
+    cluster: str
+    brokers: dict[str, str]
+    letters: list[LetterRecord]
+    ended: bool = False
+
+    @property
+    def state(self) -> str:
+        """`sent`, or what keeps it from being so."""
+        if not self.ended:
+            return "interrupted"
+        states = {letter.state for letter in self.letters}
+        return next((state for state in (UNKNOWN, SENDING, FAILED, WAITING) if state in states), SENT)
+
+
+class _Line(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A change of one letter's state, or the end of the change."""
+
+    letter: int = -1
+    state: str = ""
+    copy_id: str | None = None
+    reason: str | None = None
+    ended: bool = False
+
+
+class ResendJournal:
+    """The resends made from this machine.
+
+    Args:
+        directory: created with the first one.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def begin(self, plan: ResendPlan, who: str) -> ResendRecord:
+        """Writes down what is about to be sent. Raises StorageError, and then nothing may be."""
+        now = datetime.now(UTC)
+        record = ResendRecord(
+            id=f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}",
+            group=plan.group,
+            to_topic=plan.to_topic,
+            rate=plan.rate,
+            who=who,
+            made_at_ms=plan.made_at_ms,
+            cluster=plan.identity.cluster,
+            brokers=dict(plan.identity.brokers),
+            letters=[
+                LetterRecord(letter_id=item.key.letter_id, unique_key=item.key.unique_key, topic=item.topic or "")
+                for item in plan.sending
+            ],
+        )
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True)
+            with self._file(record.id).open("xb") as stream:
+                stream.write(msgspec.json.encode(record) + b"\n")
+                stream.flush()
+                os.fsync(stream.fileno())
+        except OSError as error:
+            raise self._full(error) from error
+        return record
+
+    @contextmanager
+    def appending(self, record: ResendRecord) -> Iterator[Callable[[int], None]]:
+        """Yields a function that writes down the state of the letter at an index; -1 writes down the end.
+
+        Raises:
+            StorageError: the disk is full; nothing more may be sent then.
+        """
+        try:
+            with self._file(record.id).open("ab") as stream:
+
+                def save(index: int) -> None:
+                    letter = record.letters[index] if index >= 0 else None
+                    line = (
+                        _Line(ended=True)
+                        if letter is None
+                        else _Line(letter=index, state=letter.state, copy_id=letter.copy_id, reason=letter.reason)
+                    )
+                    # The blank line ends whatever a crash tore off before.
+                    stream.write(b"\n" + msgspec.json.encode(line) + b"\n")
+                    stream.flush()
+                    os.fsync(stream.fileno())
+
+                yield save
+        except OSError as error:
+            raise self._full(error) from error
+
+    def read(self, change_id: str) -> ResendRecord:
+        """Returns one resend. Raises NotFoundError, BadInputError."""
+        file = self._file(change_id)
+        if "/" in change_id or not file.is_file():
+            raise NotFoundError(f"there is no resend {change_id}", remedy="mqctl history")
+        try:
+            head, *lines = file.read_bytes().splitlines()
+            record = msgspec.json.decode(head, type=ResendRecord)
+        except (OSError, ValueError, msgspec.DecodeError) as error:
+            raise BadInputError(f"could not read {file}", reason=str(error), remedy="restore it") from error
+        for text in lines:
+            _apply(record, text)
+        return record
+
+    def all(self) -> list[ResendRecord]:
+        """Returns every resend, the latest first."""
+        records = [self.read(file.stem) for file in self._directory.glob("*.ndjson")]
+        return sorted(records, key=lambda record: record.made_at_ms, reverse=True)
+
+    def _file(self, change_id: str) -> Path:
+        return self._directory / f"{change_id}.ndjson"
+
+    def _full(self, error: OSError) -> StorageError:
+        problem, reason = f"could not write the journal in {self._directory}", error.strerror or str(error)
+        return StorageError(problem, reason=reason, remedy="free its disk, or set MQCTL_STATE_DIR to another one")
+
+
+def _apply(record: ResendRecord, text: bytes) -> None:
+    try:
+        line = msgspec.json.decode(text, type=_Line)
+    except msgspec.DecodeError:
+        return
+    if line.ended:
+        record.ended = True
+    if 0 <= line.letter < len(record.letters):
+        letter = record.letters[line.letter]
+        letter.state, letter.copy_id, letter.reason = line.state, line.copy_id, line.reason
+        record.ended = False

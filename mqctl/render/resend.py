@@ -1,0 +1,196 @@
+"""Plans to send dead letters again, and how that went, as tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mqctl.execute.resend_journal import ResendRecord
+from mqctl.model.names import retry_topic
+from mqctl.model.resend import Fate, ResendPlan
+from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.render.units import duration
+
+PLAN_COLUMNS = (
+    Column("broker_name", "broker"),
+    Column("queue_offset", "offset", Kind.COUNT),
+    Column("age_ms", "age", Kind.DURATION_MS),
+    Column("failed_count", "failed", Kind.COUNT),
+    Column("keys", "keys"),
+    Column("unique_key", "message id"),
+    Column("topic", "to topic", none="?"),
+    Column("fate", "plan"),
+    Column("note", "why", none=""),
+    Column("letter_id", "dead letter id", wide=True),
+)
+SENT_COLUMNS = (
+    Column("letter_id", "dead letter id"),
+    Column("topic", "to topic"),
+    Column("state", "state"),
+    Column("copy_id", "sent as"),
+    Column("reason", "why", none=""),
+    Column("unique_key", "message id", wide=True),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedLetter:
+    """One letter of a plan: `send`, `resent` before, or `stuck`."""
+
+    letter_id: str
+    unique_key: str
+    broker_name: str
+    queue_offset: int
+    age_ms: int
+    failed_count: int
+    keys: str | None
+    topic: str | None
+    fate: str
+    note: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hearers:
+    """Groups beside the one in question that get what is sent to a topic."""
+
+    topic: str
+    groups: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResendPlanReport:
+    """Machine form of a plan that was not executed.
+
+    Attributes:
+        rate: messages a second.
+        hearers: who else gets the messages, by topic.
+    """
+
+    cluster: str
+    group: str
+    to_topic: str | None
+    rate: float
+    made_at_ms: int
+    resumes: str | None
+    send_count: int
+    resent_count: int
+    stuck_count: int
+    hearers: list[Hearers]
+    letters: list[PlannedLetter]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResentLetter:
+    """One letter of a resend: `sent`, `failed`, `unknown` (in doubt), `sending` (cut off) or `waiting`."""
+
+    letter_id: str
+    unique_key: str
+    topic: str
+    state: str
+    copy_id: str | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResendReport:
+    """Machine form of a resend."""
+
+    id: str
+    cluster: str
+    group: str
+    to_topic: str | None
+    who: str
+    made_at_ms: int
+    state: str
+    sent_count: int
+    letters: list[ResentLetter]
+
+
+def plan_document(plan: ResendPlan) -> Document:
+    """Builds the document of a plan."""
+    rows = [
+        PlannedLetter(
+            letter_id=item.key.letter_id,
+            unique_key=item.key.unique_key,
+            broker_name=item.letter.broker_name,
+            queue_offset=item.letter.stored.message.queue_offset,
+            age_ms=plan.made_at_ms - item.letter.stored.message.store_time_ms,
+            failed_count=item.letter.failed_count,
+            keys=item.letter.stored.message.properties.get("KEYS"),
+            topic=item.topic,
+            fate=item.fate.value,
+            note=item.note,
+        )
+        for item in plan.items
+    ]
+    counts = {fate: sum(item.fate is fate for item in plan.items) for fate in Fate}
+    report = ResendPlanReport(
+        cluster=plan.identity.cluster,
+        group=plan.group,
+        to_topic=plan.to_topic,
+        rate=plan.rate,
+        made_at_ms=plan.made_at_ms,
+        resumes=plan.resumes,
+        send_count=counts[Fate.SEND],
+        resent_count=counts[Fate.RESENT],
+        stuck_count=counts[Fate.STUCK],
+        hearers=[Hearers(topic=topic, groups=list(groups)) for topic, groups in sorted(plan.hearers.items())],
+        letters=rows,
+    )
+    blocks: list[Table | Paragraphs] = [
+        Table(PLAN_COLUMNS, rows, empty="no dead letter was chosen"),
+        Paragraphs(_lines(plan, counts)),
+    ]
+    return Document(schema="dlq.plan/1", value=report, records=rows, blocks=blocks)
+
+
+def _lines(plan: ResendPlan, counts: dict[Fate, int]) -> list[str]:
+    sending = counts[Fate.SEND]
+    lines = [
+        f"{plan.group} on {plan.identity.cluster}: {sending:,} of {len(plan.items):,} dead letters would be sent, "
+        f"{counts[Fate.RESENT]:,} were before, {counts[Fate.STUCK]:,} cannot be"
+    ]
+    if not sending:
+        return [*lines, "nothing to do"]
+    if sending > plan.rate:
+        lines.append(f"at {plan.rate:g} a second that takes {duration(round(1000 * sending / plan.rate))}")
+    for topic in sorted({item.topic for item in plan.sending if item.topic}):
+        others = plan.hearers.get(topic, ())
+        if others and topic != retry_topic(plan.group):
+            lines.append(
+                f"these groups get the messages of {topic} too: {', '.join(others)}; "
+                f"--to '{retry_topic(plan.group)}' reaches {plan.group} alone"
+            )
+    return [*lines, f"nothing was sent; add --execute --confirm {plan.group} to do it"]
+
+
+def resend_document(record: ResendRecord) -> Document:
+    """Builds the document of a resend."""
+    rows = [
+        ResentLetter(
+            letter_id=letter.letter_id,
+            unique_key=letter.unique_key,
+            topic=letter.topic,
+            state=letter.state,
+            copy_id=letter.copy_id,
+            reason=letter.reason,
+        )
+        for letter in record.letters
+    ]
+    sent = sum(row.state == "sent" for row in rows)
+    report = ResendReport(
+        id=record.id,
+        cluster=record.cluster,
+        group=record.group,
+        to_topic=record.to_topic,
+        who=record.who,
+        made_at_ms=record.made_at_ms,
+        state=record.state,
+        sent_count=sent,
+        letters=rows,
+    )
+    lines = [f"resend {record.id}: {record.state}, {sent:,} of {len(rows):,} sent"]
+    if sent < len(rows):
+        lines.append(f"mqctl dlq resend -g {record.group} --resume {record.id} goes on; what is in doubt is looked up")
+    return Document(
+        schema="dlq.resend/1", value=report, records=rows, blocks=[Table(SENT_COLUMNS, rows), Paragraphs(lines)]
+    )
