@@ -224,7 +224,7 @@ class StoreReader:
     def offset_by_time(self, topic: str, queue_id: int, ms: int, boundary: Boundary = Boundary.NEAREST) -> int:
         """Finds the logical offset that stands for the instant `ms`.
 
-        NEAREST: the message stored at `ms`, else the nearer neighbour (the earlier of two), within the queue; 0 for an
+        NEAREST: any message stored at `ms`, else the nearer neighbour (the earlier of two), within the queue; 0 for an
         empty one. LOWER: the first stored at or after `ms`, else the maximum. UPPER: the last stored at or before
         `ms`, else the minimum. Searches all files by store time; 4.9 first picks a file by its modification time.
 
@@ -234,6 +234,8 @@ class StoreReader:
         queue = self.queues.table.get((topic, queue_id))
         if queue is None or queue.min_offset >= queue.max_offset:
             return 0
+        if boundary is Boundary.NEAREST:
+            return self._nearest(queue, ms)
         low, high = queue.min_offset, queue.max_offset
         while low < high:  # the first offset whose store time is at or after `ms`
             middle = (low + high) // 2
@@ -244,22 +246,27 @@ class StoreReader:
                 high = middle
         if boundary is Boundary.LOWER:
             return low
-        if boundary is Boundary.UPPER:
-            while low < queue.max_offset and self.store_time(topic, queue_id, low) == ms:
-                low += 1
-            return max(queue.min_offset, low - 1)
-        return self._nearest(queue, low, ms)
+        while low < queue.max_offset and self.store_time(topic, queue_id, low) == ms:
+            low += 1
+        return max(queue.min_offset, low - 1)
 
-    def _nearest(self, queue: QueueWriter, after: int, ms: int) -> int:
-        if after >= queue.max_offset:
-            return queue.max_offset - 1
-        if after == queue.min_offset:
-            return after
-        later = self.store_time(queue.topic, queue.queue_id, after)
-        earlier = self.store_time(queue.topic, queue.queue_id, after - 1)
-        if later is None or earlier is None or later == ms:
-            return after
-        return after - 1 if ms - earlier <= later - ms else after
+    def _nearest(self, queue: QueueWriter, ms: int) -> int:
+        """The search of 4.9 (`ConsumeQueue.getOffsetInQueueByTime`): it stops at any of several of the same time."""
+        low, high = queue.min_offset, queue.max_offset - 1
+        earlier: tuple[int, int] | None = None
+        later: tuple[int, int] | None = None
+        while low <= high:
+            middle = (low + high) // 2
+            stored = self.store_time(queue.topic, queue.queue_id, middle)
+            if stored == ms:
+                return middle
+            if stored is None or stored < ms:
+                low, earlier = middle + 1, (middle, stored or 0)
+            else:
+                high, later = middle - 1, (middle, stored)
+        if earlier is None or later is None:
+            return queue.min_offset if earlier is None else queue.max_offset - 1
+        return earlier[0] if ms - earlier[1] <= later[1] - ms else later[0]
 
 
 def _is_full(count: int, total_bytes: int, limits: tuple[int, int], *, on_disk: bool) -> bool:

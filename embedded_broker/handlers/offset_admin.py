@@ -6,6 +6,7 @@ from embedded_broker.broker import Broker
 from embedded_broker.clients import ConsumerGroup
 from embedded_broker.registry import Call, handles, sends
 from embedded_broker.sends import missing_topic_remark
+from embedded_broker.storage import Boundary
 from mqctl.errors import BadInputError
 from mqctl.model.config import TopicConfig
 from mqctl.model.queue import MessageQueue
@@ -61,7 +62,8 @@ def reset_offset(broker: Broker, request: InvokeBrokerToResetOffset, call: Call)
 def _by_time(broker: Broker, topic: str, number: int, time_ms: int) -> int:
     if time_ms == _LATEST:
         return broker.storage.max_offset(topic, number)
-    return max(0, broker.storage.offset_by_time(topic, number, time_ms))
+    boundary = Boundary.LOWER if broker.release.five else Boundary.NEAREST
+    return max(0, broker.storage.offset_by_time(topic, number, time_ms, boundary))
 
 
 def _tell_members(

@@ -1,50 +1,68 @@
-"""What the offset commands share: where a group stands, the plan, and carrying it out."""
+"""What the offset commands share: a plan shown, confirmed, carried out, reported."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from time import time
+from pathlib import Path
+from signal import SIGTERM, default_int_handler, signal
+from time import sleep
 
 from mqctl.cli.emit import tell
-from mqctl.cli.live_brokers import open_brokers
-from mqctl.cli.live_groups import memberships_by_broker
+from mqctl.cli.offset_plans import Wish, make_plan
 from mqctl.cli.places import state_dir
-from mqctl.errors import BadInputError, ExitCode, NotFoundError, RefusedError, UnreachableError, UsageError
-from mqctl.execute.journal import CONFIRMED, NOT_MOVED, UNKNOWN, ChangeRecord, Journal
-from mqctl.execute.offsets import carry_out
-from mqctl.model.names import retry_topic
-from mqctl.model.plan import ClusterIdentity, Method, OffsetPlan, PlanKind
+from mqctl.cli.progress import step_progress
+from mqctl.cli.times import parse_span_ms
+from mqctl.client.deadline import Deadline
+from mqctl.errors import BadInputError, ExitCode, RefusedError, StorageError, UsageError
+from mqctl.execute.journal import CONFIRMED, PLANNED, UNKNOWN, ChangeRecord, Journal
+from mqctl.execute.offsets import Work, carry_out
+from mqctl.execute.settling import Patience
+from mqctl.model.plan import OffsetChange, OffsetPlan
 from mqctl.model.queue import MessageQueue
-from mqctl.plan.offsets import QueuePosition, Situation, choose_method, plan_changes
-from mqctl.plan.targets import Target, ToGiven, ToTime
 from mqctl.render.document import Document
 from mqctl.render.offsets import MovedQueue, OffsetChangeReport, change_document, plan_document
-from mqctl.snapshot.live_asking import Asking, Scope
-from mqctl.snapshot.live_brokers import LiveBroker, ask_groups, ask_offsets, ask_settings, masters_of
-from mqctl.snapshot.live_messages import at_time, bounds, queue_addresses, store_times
+from mqctl.snapshot.live_asking import Asking
+
+# A member rests for ten seconds after each callback of a broker, one after the other (`resetOffset` of 4.9.8).
+_REST_MS = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
-    """What is to be changed.
+class Asked:
+    """What the user asked for beside the wish.
 
     Attributes:
-        topics: each must exist but the group's retry topic.
-        brokers, queue_ids: only these; all when empty.
-        clamp: bring offsets outside a queue to its nearest bound.
-        undoes: id of the change to take back.
+        confirmed: the name given with `--confirm`.
+        settle_ms: how long to wait for members; None for what they may need.
+        export: where to write the plan.
     """
 
-    group: str
-    topics: tuple[str, ...]
-    target: Target
-    brokers: frozenset[str] = frozenset()
-    queue_ids: frozenset[int] = frozenset()
-    clamp: bool = False
-    kind: PlanKind = PlanKind.OFFSET_RESET
-    undoes: str | None = None
+    execute: bool
+    confirmed: str | None
+    settle_ms: int | None = None
+    export: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """What came of it.
+
+    Attributes:
+        record: None when nothing was carried out.
+    """
+
+    document: Document
+    code: int
+    record: ChangeRecord | None = None
+
+
+def asked(confirmed: str | None, settle: str | None, *, execute: bool, export: Path | None = None) -> Asked:
+    """Reads what was asked for. Raises UsageError."""
+    settle_ms = None if settle is None else parse_span_ms(settle)
+    return Asked(execute=execute, confirmed=confirmed, settle_ms=settle_ms, export=export)
 
 
 def journal() -> Journal:
@@ -52,83 +70,135 @@ def journal() -> Journal:
     return Journal(state_dir() / "journal")
 
 
-def run(asking: Asking, wish: Wish, *, execute: bool, confirmed: str | None) -> tuple[Document, int]:
-    """Plans, and carries the plan out when asked to; returns what to show and the exit code.
+def run(asking: Asking, wish: Wish, asked: Asked) -> Done:
+    """Plans, and carries the plan out when asked to.
 
     Raises:
         MqctlError: as `make_plan`, `confirm` and `carry_plan_out`.
     """
     plan = make_plan(asking, wish)
-    hint = f"nothing was changed; add --execute --confirm {wish.group} to do it"
-    if not execute or not plan.moving:
-        return plan_document(plan, hint), ExitCode.OK
-    confirm(wish.group, confirmed)
-    record = carry_plan_out(asking, wish, plan)
-    return change_document(report_of(record)), exit_code(record)
+    shown = plan_document(plan, f"nothing was changed; add --execute --confirm {wish.group} to do it")
+    if asked.export is not None:
+        export_plan(shown, asked.export)
+    if not asked.execute or not (plan.moving or wish.resumes):
+        return Done(document=shown, code=ExitCode.OK)
+    confirm(wish.group, asked.confirmed, shown)
+    later = Asking(asking.cluster, Deadline(asking.deadline.limit_ms))  # typing a name takes its time
+    record, stopped = carry_plan_out(later, wish, plan, asked.settle_ms)
+    code = exit_code(record)
+    if stopped is not None:
+        code = ExitCode.CRITICAL
+        tell(
+            f"mqctl: stopped in the middle: {stopped}\n  next: mqctl offset reset --resume {record.id} finishes it, "
+            f"mqctl offset undo {record.id} takes it back"
+        )
+    return Done(document=change_document(report_of(record)), code=code, record=record)
 
 
-def undo_wish(asking: Asking, record: ChangeRecord) -> Wish:
-    """Returns the wish to stand where a group stood before a change.
+def export_plan(document: Document, path: Path) -> None:
+    """Writes a plan for `--from-file`, as CSV or JSON. Raises UsageError, StorageError."""
+    from mqctl.render import machine
 
-    Raises:
-        BadInputError: this is another cluster.
-        RefusedError: nothing of the change can be taken back.
-    """
-    # Names alone prove nothing: most clusters are called DefaultCluster, with a broker-a.
-    here = {item.broker_name: (item.cluster, item.address) for item in asking.cluster.masters(asking.deadline)}
-    for name, address in sorted(record.brokers.items()):
-        if here.get(name) != (record.cluster, address):
-            raise BadInputError(
-                f"change {record.id} was made on another cluster",
-                reason=f"it was made on {name} of {record.cluster} at {address}",
-                remedy="name that cluster with --namesrv or --profile; if its broker has a new address, reset queue by "
-                "queue to the old offsets of mqctl offset history -o json",
-            )
-    old = {
-        MessageQueue(queue.topic, queue.broker_name, queue.queue_id): queue.old
-        for queue in record.queues
-        if queue.old is not None and queue.state != NOT_MOVED
-    }
-    if not old:
-        reason = "no queue of it moved, or none had an offset before"
-        raise RefusedError(f"change {record.id} cannot be taken back", reason=reason)
-    return Wish(
-        group=record.group,
-        topics=tuple(sorted({queue.topic for queue in old})),
-        target=ToGiven(old, f"before change {record.id}"),
-        brokers=frozenset(queue.broker_name for queue in old),
-        clamp=True,
-        kind=PlanKind.UNDO,
-        undoes=record.id,
-    )
+    write = {".json": machine.write_json, ".csv": machine.write_csv}.get(path.suffix)
+    if write is None:
+        raise UsageError(f"cannot export a plan to {path}", remedy="name a file that ends with .json or .csv")
+    try:
+        with path.open("w", encoding="utf-8", newline="") as stream:
+            write(document, stream)
+    except OSError as error:
+        raise StorageError(f"could not write the plan to {path}", reason=error.strerror or str(error)) from error
+    tell(f"mqctl: plan written to {path}; mqctl offset reset --from-file {path} reads it")
 
 
-def clone_wish(asking: Asking, source: str, group: str, topic: str) -> Wish:
-    """Returns the wish to stand where another group stands.
+def carry_plan_out(
+    asking: Asking, wish: Wish, shown: OffsetPlan, settle_ms: int | None
+) -> tuple[ChangeRecord, str | None]:
+    """Carries out a plan, if it still holds; returns the record, and why it stopped in the middle if it did.
 
     Raises:
-        NotFoundError: the source has no offset on the topic.
-        UnreachableError: a broker does not tell.
+        BadInputError: the group moved, or its members changed, since the plan was made.
+        RefusedError: another mqctl changes the group.
+        StorageError: the journal cannot be written; nothing was changed then.
     """
-    brokers = masters_of(open_brokers(asking))
-    ask_offsets(asking, brokers, Scope(groups=frozenset({source}), topics=frozenset({topic})))
-    _all_answered(brokers)
-    offsets = {
-        MessageQueue(name, broker.name, queue_id): offset
-        for broker in brokers
-        for (_, name, queue_id), offset in broker.offsets.items()
-        if name == topic
-    }
-    if not offsets:
-        raise NotFoundError(f"group {source} has no offset on {topic}", remedy=f"mqctl group lag -g {source}")
-    return Wish(
-        group=group,
-        topics=(topic,),
-        target=ToGiven(offsets, f"group {source}"),
-        brokers=frozenset(queue.broker_name for queue in offsets),
-        clamp=True,
-        kind=PlanKind.OFFSET_CLONE,
-    )
+    book = journal()
+    with book.alone(f"group {wish.group} of {shown.identity.cluster}"), _terminable(), step_progress() as report:
+        plan = _as_shown(shown, make_plan(asking, wish))
+        record = book.open(plan, wish.undoes) if wish.resumes is None else _taken_up(book, wish.resumes, plan)
+        tell(f"mqctl: change {record.id}; mqctl offset undo {record.id} takes it back")
+        work = Work(
+            cluster=asking.cluster,
+            deadline=asking.deadline,
+            record=record,
+            addresses=dict(plan.identity.brokers),
+            save=book.write,
+            patience=Patience(
+                wait_ms=_wait_ms(plan) if settle_ms is None else settle_ms,
+                pause=lambda ms: sleep(ms / 1000),
+                report=lambda done, total: report("members", done, total) if report is not None else None,
+            ),
+        )
+        try:
+            carry_out(work)
+        except KeyboardInterrupt:
+            return record, "interrupted"
+        except StorageError as error:
+            return record, str(error)
+    return record, None
+
+
+def _wait_ms(plan: OffsetPlan) -> int:
+    return _REST_MS * (1 + max(1, len(plan.callbacks)))
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """A polite end is an interruption: what was done is said, and the exit code tells."""
+    before = signal(SIGTERM, default_int_handler)
+    try:
+        yield
+    finally:
+        signal(SIGTERM, before)
+
+
+def _taken_up(book: Journal, change_id: str, plan: OffsetPlan) -> ChangeRecord:
+    """Returns the record of a change that is to be finished; old offsets stay those of its beginning."""
+    record = book.read(change_id)
+    now = {change.queue: change for change in plan.changes}
+    for queue in record.queues:
+        change = now.get(MessageQueue(queue.topic, queue.broker_name, queue.queue_id))
+        if change is not None and queue.state != CONFIRMED:
+            queue.new, queue.reason = change.new, None
+            queue.state, queue.found = (PLANNED, None) if change.moves else (CONFIRMED, change.old)
+    record.method, record.callbacks, record.ended = plan.method.value, list(plan.callbacks), False
+    book.write(record)
+    return record
+
+
+def confirm(name: str, confirmed: str | None, shown: Document) -> None:
+    """Shows the plan and has the user type the name, or takes `--confirm`. Raises RefusedError, UsageError."""
+    if confirmed is None and sys.stdin.isatty():
+        from mqctl.render.text import write_plain
+
+        write_plain(shown, sys.stderr, wide=False)
+        sys.stderr.write(f"Type {name} to go on, anything else to stop: ")
+        sys.stderr.flush()
+        confirmed = sys.stdin.readline().strip()
+        if confirmed != name:
+            raise RefusedError("nothing was changed", reason="the name was not typed")
+    if confirmed is None:
+        raise RefusedError(
+            "--execute needs a confirmation", reason="there is no terminal to ask on", remedy=f"add --confirm {name}"
+        )
+    if confirmed != name:
+        raise UsageError(f"--confirm {confirmed} is not what is changed", reason=f"the plan is about {name}")
+
+
+def exit_code(record: ChangeRecord) -> ExitCode | int:
+    """Exit code of an execution: 0 all confirmed, 1 some did not move, 3 unconfirmed."""
+    states = {queue.state for queue in record.queues} - {CONFIRMED}
+    if not states:
+        return ExitCode.OK
+    return ExitCode.UNKNOWN if UNKNOWN in states else ExitCode.WARNING
 
 
 def report_of(record: ChangeRecord) -> OffsetChangeReport:
@@ -160,164 +230,34 @@ def report_of(record: ChangeRecord) -> OffsetChangeReport:
     )
 
 
-def make_plan(asking: Asking, wish: Wish) -> OffsetPlan:
-    """Computes the plan; asks only.
+def _as_shown(shown: OffsetPlan, now: OffsetPlan) -> OffsetPlan:
+    """Returns the plan as it was shown, with what the group has now as old offsets.
+
+    What arrived since is no part of it: the end of a queue is where it was when the plan was shown.
 
     Raises:
-        NotFoundError: no such group, topic, broker or queue.
-        UnreachableError: a broker in question does not answer.
-        RefusedError: the group has members and these brokers leave offsets to them.
+        BadInputError: it does not hold any more.
     """
-    brokers = _brokers(asking, wish)
-    queues = _queues(asking, wish)
-    holders = {queue.broker_name for queue in queues}
-    touched = [broker for broker in brokers if broker.name in holders]
-    online = any(found.members for found in memberships_by_broker(asking, touched, wish.group).values())
-    _all_answered(touched)
-    method = choose_method(
-        Situation(
-            group=wish.group,
-            online=online,
-            server_side=all(broker.config.get("useServerSideResetOffset") == "true" for broker in touched),
-            whole_topics=not wish.queue_ids,
-        ),
-        wish.target,
-    )
-    if method is Method.CALLBACK:
-        raise RefusedError(
-            f"cannot change offsets of group {wish.group}",
-            reason="it has members, and these brokers leave offsets to them",
-            remedy="stop its consumers and run it again; mqctl group members tells who they are",
-        )
-    found = at_time(asking, queues, wish.target.time_ms) if isinstance(wish.target, ToTime) else None
-    changes = plan_changes(_positions(asking, wish.group, queues, touched), wish.target, found=found, clamp=wish.clamp)
-    inside = {change.queue: change.new for change in changes if change.min_offset <= change.new < change.max_offset}
-    times = store_times(asking, queues, inside)
-    return OffsetPlan(
-        kind=wish.kind,
-        identity=ClusterIdentity(
-            cluster=touched[0].address.cluster,
-            brokers=tuple(sorted((broker.name, broker.address.address) for broker in touched)),
-        ),
-        group=wish.group,
-        target=str(wish.target),
-        method=method,
-        made_at_ms=round(time() * 1000),
-        online=online,
-        changes=tuple(replace(change, new_store_time_ms=times.get(change.queue)) for change in changes),
-        target_time_ms=wish.target.time_ms if isinstance(wish.target, ToTime) else None,
-    )
-
-
-def carry_plan_out(asking: Asking, wish: Wish, shown: OffsetPlan) -> ChangeRecord:
-    """Carries out a plan, if it still holds.
-
-    Raises:
-        BadInputError: the group moved, or its members changed, since the plan was made.
-        RefusedError: another mqctl changes the group.
-        StorageError: the journal cannot be written; nothing was changed then.
-    """
-    book = journal()
-    with book.alone(wish.group):
-        plan = make_plan(asking, wish)
-        _still_holds(shown, plan)
-        record = book.open(plan, wish.undoes)
-        tell(f"mqctl: change {record.id}; mqctl offset undo {record.id} takes it back")
-        carry_out(asking.cluster, asking.deadline, record, dict(plan.identity.brokers), book.write)
-    return record
-
-
-def confirm(group: str, confirmed: str | None) -> None:
-    """Has the user type the group's name, or takes `--confirm`. Raises RefusedError, UsageError."""
-    if confirmed is None and sys.stdin.isatty():
-        sys.stderr.write(f"Type the group's name to go on, anything else to stop: {group}? ")
-        confirmed = sys.stdin.readline().strip()
-        if confirmed != group:
-            raise RefusedError("nothing was changed", reason="the name was not typed")
-    if confirmed is None:
-        raise RefusedError(
-            "--execute needs a confirmation", reason="there is no terminal to ask on", remedy=f"add --confirm {group}"
-        )
-    if confirmed != group:
-        raise UsageError(f"--confirm {confirmed} is not the group", reason=f"the plan is about {group}")
-
-
-def exit_code(record: ChangeRecord) -> ExitCode | int:
-    """Exit code of an execution: 0 all confirmed, 1 some did not move, 3 unconfirmed."""
-    states = {queue.state for queue in record.queues} - {CONFIRMED}
-    if not states:
-        return ExitCode.OK
-    return ExitCode.UNKNOWN if UNKNOWN in states else ExitCode.WARNING
-
-
-def _brokers(asking: Asking, wish: Wish) -> list[LiveBroker]:
-    """Returns the masters with settings, the group and its offsets."""
-    brokers = masters_of(open_brokers(asking, wish.brokers))
-    scope = Scope(groups=frozenset({wish.group}))
-    ask_settings(asking, brokers)
-    ask_groups(asking, brokers, scope)
-    ask_offsets(asking, brokers, scope)
-    if not any(broker.groups or broker.offsets or broker.gaps for broker in brokers):
-        raise NotFoundError(f"there is no consumer group {wish.group}", remedy="mqctl group list --all")
-    return brokers
-
-
-def _queues(asking: Asking, wish: Wish) -> dict[MessageQueue, str]:
-    found: dict[MessageQueue, str] = {}
-    for topic in wish.topics:
-        try:
-            found |= queue_addresses(asking, topic)
-        except NotFoundError:
-            if topic != retry_topic(wish.group):
-                raise
-    known = {queue.queue_id for queue in found}
-    if missing := sorted(wish.queue_ids - known):
-        raise NotFoundError(f"there is no queue {missing[0]} of {wish.topics[0]}", remedy="mqctl topic route")
-    return {
-        queue: address
-        for queue, address in found.items()
-        if (not wish.brokers or queue.broker_name in wish.brokers or address in wish.brokers)
-        and (not wish.queue_ids or queue.queue_id in wish.queue_ids)
-    }
-
-
-def _positions(
-    asking: Asking, group: str, queues: dict[MessageQueue, str], brokers: Iterable[LiveBroker]
-) -> list[QueuePosition]:
-    committed = {(broker.name, *key): offset for broker in brokers for key, offset in broker.offsets.items()}
-    ends = bounds(asking, queues)
-    if unanswered := sorted(set(queues) - set(ends)):
-        raise UnreachableError(
-            f"broker {unanswered[0].broker_name} did not tell where queue {unanswered[0].queue_id} begins and ends",
-            remedy="nothing was changed; check it with mqctl broker list, or leave it out with --broker",
-        )
-    return [
-        QueuePosition(
-            queue=queue,
-            min_offset=low,
-            max_offset=high,
-            committed=committed.get((queue.broker_name, group, queue.topic, queue.queue_id)),
-        )
-        for queue, (low, high) in ends.items()
-    ]
-
-
-def _all_answered(brokers: list[LiveBroker]) -> None:
-    if not brokers:
-        raise NotFoundError("there is no queue to change", remedy="check the topic, and --queue and --broker")
-    for broker in brokers:
-        if broker.gaps:
-            remedy = "nothing was changed; leave it out with --broker of the others, or wait for it"
-            raise UnreachableError(f"broker {broker.name} did not answer", reason=broker.gaps[0].reason, remedy=remedy)
-
-
-def _still_holds(shown: OffsetPlan, now: OffsetPlan) -> None:
+    old = {change.queue: change for change in now.changes}
     if (shown.online, shown.method, shown.identity) != (now.online, now.method, now.identity):
         reason = "members of the group or brokers came or went since the plan was made"
-    elif not now.online and {change.queue: change.old for change in shown.changes} != {
-        change.queue: change.old for change in now.changes
-    }:
+    elif old.keys() != {change.queue for change in shown.changes}:
+        reason = "queues came or went since the plan was made"
+    elif not now.online and any(old[change.queue].old != change.old for change in shown.changes):
         reason = "somebody else moved the group since the plan was made"
+    elif any(not _inside(change.new, old[change.queue].min_offset, change.min_offset) for change in shown.changes):
+        reason = "messages that it would replay have been deleted since the plan was made"
     else:
-        return
+        return replace(shown, changes=tuple(_as_of_now(change, old[change.queue].old) for change in shown.changes))
     raise BadInputError("nothing was changed", reason=reason, remedy="look at the new plan and run it again")
+
+
+def _as_of_now(change: OffsetChange, old: int | None) -> OffsetChange:
+    """A queue that was to go forward and whose members have consumed beyond that by now stays where it is."""
+    if change.old is not None and old is not None and change.old <= change.new < old:
+        return replace(change, old=old, new=old, note="consumed beyond it by now")
+    return replace(change, old=old)
+
+
+def _inside(new: int, min_offset: int, shown_min_offset: int) -> bool:
+    return new >= min_offset or min_offset == shown_min_offset

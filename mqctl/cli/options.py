@@ -82,6 +82,15 @@ ExecuteOption = Annotated[bool, typer.Option("--execute", help="Carry the plan o
 ConfirmOption = Annotated[
     str | None, typer.Option("--confirm", metavar="GROUP", help="The group's name, instead of typing it when asked.")
 ]
+SettleOption = Annotated[
+    str | None,
+    typer.Option(
+        "--settle",
+        metavar="SPAN",
+        help="How long to wait for members to take new offsets over. Default: 10 s for each broker and topic they are "
+        "told of, and 10 s more.",
+    ),
+]
 LocalNameOption = Annotated[
     str, typer.Option("--name", metavar="NAME", help="Which local cluster; several can run side by side.")
 ]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import getpass
 import os
+import re
 import secrets
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,9 +15,9 @@ from pathlib import Path
 import msgspec
 
 from mqctl.errors import BadInputError, NotFoundError, RefusedError, StorageError
-from mqctl.model.plan import OffsetChange, OffsetPlan
+from mqctl.model.plan import Callback, OffsetChange, OffsetPlan
 
-PLANNED, CONFIRMED, NOT_MOVED, UNKNOWN = "planned", "confirmed", "not-moved", "unknown"
+PLANNED, SENT, CONFIRMED, NOT_MOVED, UNKNOWN = "planned", "sent", "confirmed", "not-moved", "unknown"
 
 
 class QueueRecord(msgspec.Struct, kw_only=True):
@@ -24,7 +25,7 @@ class QueueRecord(msgspec.Struct, kw_only=True):
 
     Attributes:
         old: committed offset before; None when there was none.
-        state: `planned` until its request ended, then `confirmed`, `not-moved` or `unknown`.
+        state: `planned`; `sent` from right before its request on; then `confirmed`, `not-moved` or `unknown`.
         found: committed offset read back.
         reason: why it is not confirmed.
     """
@@ -48,6 +49,7 @@ class ChangeRecord(msgspec.Struct, kw_only=True):
         brokers: master address by broker name: which cluster it was.
         ended: False while it runs, and for ever when it was killed.
         undoes: id of the change that this one takes back.
+        callbacks: the requests of a change that the members carry out.
     """
 
     id: str
@@ -62,6 +64,7 @@ class ChangeRecord(msgspec.Struct, kw_only=True):
     queues: list[QueueRecord]
     ended: bool = False
     undoes: str | None = None
+    callbacks: list[Callback] = []
 
     @property
     def state(self) -> str:
@@ -83,20 +86,33 @@ class Journal:
         self._directory = directory
 
     @contextmanager
-    def alone(self, group: str) -> Iterator[None]:
-        """Keeps other commands of this machine from changing the same group. Raises RefusedError, StorageError."""
+    def alone(self, what: str, remedy: str = "wait for it") -> Iterator[None]:
+        """Keeps other commands of this machine from changing the same thing.
+
+        Args:
+            what: the thing, for instance `group G of DefaultCluster`.
+
+        Raises:
+            RefusedError: another one does, and it is said who.
+            StorageError: the journal cannot be written.
+        """
         from filelock import FileLock, Timeout
 
+        name = re.sub(r"[^\w.-]", "_", what)
+        lock, holder = FileLock(self._directory / f".{name}.lock", timeout=0), self._directory / f".{name}.holder"
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
-            with FileLock(self._directory / f".{group.replace('/', '_')}.lock", timeout=0):
-                yield
+            lock.acquire()
         except Timeout as error:
-            raise RefusedError(
-                f"cannot change offsets of group {group}", reason="another mqctl is doing so", remedy="wait for it"
-            ) from error
+            reason = f"another mqctl is changing it: {_held_by(holder)}"
+            raise RefusedError(f"cannot change {what}", reason=reason, remedy=remedy) from error
         except OSError as error:
             raise self._full(error) from error
+        try:
+            _say_who(holder, self._full)
+            yield
+        finally:
+            lock.release()
 
     def open(self, plan: OffsetPlan, undoes: str | None = None) -> ChangeRecord:
         """Writes down what is about to happen. Raises StorageError, and then nothing may happen."""
@@ -107,12 +123,14 @@ class Journal:
             group=plan.group,
             target=plan.target,
             method=plan.method.value,
-            who=f"{_user()}@{socket.gethostname()}",
+            who=who(),
             made_at_ms=plan.made_at_ms,
             cluster=plan.identity.cluster,
             brokers=dict(plan.identity.brokers),
-            queues=[_planned(change) for change in plan.moving],
+            # A broker that tells members tells them all queues, those that stand where they should among them.
+            queues=[_planned(change) for change in (plan.changes if plan.callbacks else plan.moving)],
             undoes=undoes,
+            callbacks=list(plan.callbacks),
         )
         self.write(record)
         return record
@@ -156,6 +174,25 @@ def _planned(change: OffsetChange) -> QueueRecord:
     return QueueRecord(
         topic=queue.topic, broker_name=queue.broker_name, queue_id=queue.queue_id, old=change.old, new=change.new
     )
+
+
+def who() -> str:
+    """Returns user and machine."""
+    return f"{_user()}@{socket.gethostname()}"
+
+
+def _say_who(holder: Path, full: Callable[[OSError], StorageError]) -> None:
+    try:
+        holder.write_text(f"{who()}, process {os.getpid()}, since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC")
+    except OSError as error:
+        raise full(error) from error
+
+
+def _held_by(holder: Path) -> str:
+    try:
+        return holder.read_text() or "it does not say who"
+    except OSError:
+        return "it does not say who"
 
 
 def _user() -> str:

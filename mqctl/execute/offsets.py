@@ -1,85 +1,142 @@
-"""Carries out a plan for offsets, one request a queue, and proves each by reading it back."""
+"""Carries out a plan for offsets and proves each queue by reading it back."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from mqctl.client.broker import consumer_offset
-from mqctl.client.broker_changes import commit_offset, reset_offset_here
+from mqctl.client.broker_changes import commit_offset, reset_offset_here, reset_offsets
 from mqctl.client.cluster import Cluster
 from mqctl.client.deadline import Deadline
 from mqctl.errors import DeadlineError, MqctlError, UnreachableError
-from mqctl.execute.journal import CONFIRMED, NOT_MOVED, UNKNOWN, ChangeRecord, QueueRecord
-from mqctl.model.plan import Method
+from mqctl.execute.holders import holders
+from mqctl.execute.journal import CONFIRMED, NOT_MOVED, PLANNED, SENT, UNKNOWN, ChangeRecord, QueueRecord
+from mqctl.execute.settling import Patience, settle
+from mqctl.model.plan import Callback, Method
+from mqctl.model.queue import MessageQueue
 
 
-def carry_out(
-    cluster: Cluster,
-    deadline: Deadline,
-    record: ChangeRecord,
-    addresses: Mapping[str, str],
-    save: Callable[[ChangeRecord], None],
-) -> None:
-    """Makes each change and reads it back; a broker that stops answering is not asked again.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """A change under way.
 
-    Args:
+    Attributes:
         addresses: master address by broker name.
-        save: is called with the record after each queue.
+        save: is called with the record before and after each request.
+        patience: how long to wait for members that are to take the change over.
     """
+
+    cluster: Cluster
+    deadline: Deadline
+    record: ChangeRecord
+    addresses: Mapping[str, str]
+    save: Callable[[ChangeRecord], None]
+    patience: Patience
+
+
+def carry_out(work: Work) -> None:
+    """Makes each change that is still to be made and reads it back; a broker that falls silent is not asked again.
+
+    Raises:
+        StorageError: the journal cannot be written any more; the change stops there.
+    """
+    record = work.record
+    if record.method == Method.CALLBACK:
+        for callback in record.callbacks:
+            _call_back(work, callback)
+    else:
+        _queue_by_queue(work)
+    if record.method != Method.COMMIT:
+        settle(work.cluster, record, work.addresses, work.patience)
+    record.ended = True
+    work.save(record)
+
+
+def _queue_by_queue(work: Work) -> None:
     silent: dict[str, MqctlError] = {}
-    for queue in record.queues:
-        address = addresses[queue.broker_name]
+    for queue in work.record.queues:
+        if queue.state not in (PLANNED, SENT):
+            continue
+        address = work.addresses[queue.broker_name]
         if address in silent:
             queue.reason = f"not tried: {silent[address]}"
             queue.state = NOT_MOVED
         else:
+            queue.state = SENT
+            work.save(work.record)
             try:
-                _move(cluster, deadline, record, queue, address)
+                _move(work, queue, address)
             except (UnreachableError, DeadlineError) as error:
                 silent[address] = error
                 queue.state, queue.reason = UNKNOWN, str(error)
             except MqctlError as error:
                 queue.state, queue.reason = NOT_MOVED, str(error)
-        save(record)
-    record.ended = True
-    save(record)
+        work.save(work.record)
 
 
-def _move(cluster: Cluster, deadline: Deadline, record: ChangeRecord, queue: QueueRecord, address: str) -> None:
+def _move(work: Work, queue: QueueRecord, address: str) -> None:
     """Sends one change and judges it. Raises MqctlError when the change itself was not accepted."""
-    _send(cluster, deadline, record, queue, address)
+    cluster, record = work.cluster, work.record
+    if record.method == Method.SERVER:
+        question = reset_offset_here(record.group, queue.topic, queue.queue_id, queue.new)
+        cluster.ask(address, question, work.deadline)
+        return  # members may commit the old offset once more: `settle` reads back
+    cluster.ask(address, commit_offset(record.group, queue.topic, queue.queue_id, queue.new), work.deadline)
     try:
-        queue.found = cluster.ask(address, consumer_offset(record.group, queue.topic, queue.queue_id), deadline)
+        queue.found = cluster.ask(address, consumer_offset(record.group, queue.topic, queue.queue_id), work.deadline)
     except (UnreachableError, DeadlineError):
         raise
     except MqctlError as error:
         # The broker took the change: whatever keeps it from being read back, undo must not leave this queue out.
         queue.state, queue.reason = UNKNOWN, f"accepted, but could not be read back: {error}"
         return
-    queue.state, queue.reason = _judge(queue, moves_on=record.method == Method.SERVER)
-
-
-def _judge(queue: QueueRecord, *, moves_on: bool) -> tuple[str, str | None]:
-    """Returns state and reason of a queue that was read back.
-
-    Args:
-        moves_on: members of the group consume, so that the offset may have left `new` again.
-    """
-    old, new, found = queue.old, queue.new, queue.found
-    if found == new:
-        return CONFIRMED, None
-    if moves_on and found is not None and found > new:
-        if old is not None and (old < new or found < old):
-            return CONFIRMED, None
-        # At or beyond the old offset: members caught up again, or nothing was ever moved back. Nobody can tell.
-        return UNKNOWN, f"the broker has {found}: consumed again already, or never moved"
-    if found == old:
-        return NOT_MOVED, f"the broker accepted the change and still has {found}"
-    return NOT_MOVED, f"the broker now has {found}: somebody else committed"
-
-
-def _send(cluster: Cluster, deadline: Deadline, record: ChangeRecord, queue: QueueRecord, address: str) -> None:
-    if record.method == Method.SERVER:
-        cluster.ask(address, reset_offset_here(record.group, queue.topic, queue.queue_id, queue.new), deadline)
+    if queue.found == queue.new:
+        queue.state, queue.reason = CONFIRMED, None
+    elif queue.found == queue.old:
+        queue.state, queue.reason = NOT_MOVED, f"the broker accepted the change and still has {queue.found}"
     else:
-        cluster.ask(address, commit_offset(record.group, queue.topic, queue.queue_id, queue.new), deadline)
+        queue.state, queue.reason = NOT_MOVED, f"the broker now has {queue.found}: {_by_whom(work, queue, address)}"
+
+
+def _by_whom(work: Work, queue: QueueRecord, address: str) -> str:
+    told = holders(work.cluster, (address,), work.record.group, work.deadline)
+    holder = told.queues.get(MessageQueue(queue.topic, queue.broker_name, queue.queue_id))
+    if holder is not None:
+        return f"{holder.client_id} has come online and committed"
+    return "somebody else committed, a member that has left again or another tool"
+
+
+def _call_back(work: Work, callback: Callback) -> None:
+    """Has one broker tell the members; each queue is then `sent`, or was refused."""
+    record = work.record
+    mine = {
+        MessageQueue(queue.topic, queue.broker_name, queue.queue_id): queue
+        for queue in record.queues
+        if (queue.topic, queue.broker_name) == (callback.topic, callback.broker_name) and queue.state in (PLANNED, SENT)
+    }
+    if not mine:
+        return
+    for queue in mine.values():
+        queue.state = SENT
+    work.save(record)
+    question = reset_offsets(callback.topic, record.group, callback.time_ms, force=True)
+    try:
+        told = work.cluster.ask(work.addresses[callback.broker_name], question, work.deadline).offset_table
+    except (UnreachableError, DeadlineError) as error:
+        for queue in mine.values():  # it may have told the members all the same: they are looked at
+            queue.reason = str(error)
+    except MqctlError as error:
+        for queue in mine.values():
+            queue.state, queue.reason = NOT_MOVED, str(error)
+    else:
+        for place, queue in mine.items():
+            _note_told(queue, told.get(place))
+    work.save(record)
+
+
+def _note_told(queue: QueueRecord, told: int | None) -> None:
+    if told is None:
+        queue.state, queue.reason = NOT_MOVED, "the broker told the members nothing of it: it is not a queue to write"
+    elif told != queue.new:
+        queue.new, queue.reason = told, f"planned {queue.new}; the queue has changed, and members were told {told}"

@@ -91,6 +91,19 @@ class OffsetChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Callback:
+    """One request 222: a broker searches a topic's queues for an instant and tells the members of the group.
+
+    Attributes:
+        time_ms: the instant that is sent; -1 means the end of each queue.
+    """
+
+    topic: str
+    broker_name: str
+    time_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetPlan:
     """A change of a consumer group's offsets.
 
@@ -99,6 +112,8 @@ class OffsetPlan:
         target_time_ms: for a reset by time, the instant.
         online: whether the group had members when the plan was made.
         changes: every queue in question, those that do not move among them.
+        callbacks: for `Method.CALLBACK`, the requests that make the change.
+        left_out: what the wish covers and the plan does not, each with the reason.
     """
 
     kind: PlanKind
@@ -110,6 +125,8 @@ class OffsetPlan:
     online: bool
     changes: tuple[OffsetChange, ...]
     target_time_ms: int | None = None
+    callbacks: tuple[Callback, ...] = ()
+    left_out: tuple[str, ...] = ()
 
     @property
     def replayed_count(self) -> int:

@@ -124,12 +124,16 @@ class Situation:
         online: whether any broker knows a member of the group.
         server_side: whether every broker changes offsets itself (5.x with useServerSideResetOffset).
         whole_topics: whether the wish covers all queues of each topic on each broker it touches.
+        polling: whether a member polls by itself (`CONSUME_ACTIVELY`): such members ignore what a broker tells them.
+        broadcasting: whether members keep offsets of their own.
     """
 
     group: str
     online: bool
     server_side: bool
     whole_topics: bool
+    polling: bool = False
+    broadcasting: bool = False
 
 
 def choose_method(situation: Situation, target: Target) -> Method:
@@ -144,15 +148,25 @@ def choose_method(situation: Situation, target: Target) -> Method:
     """
     if not situation.online:
         return Method.COMMIT
+    problem = f"cannot change offsets of group {situation.group}"
+    if situation.broadcasting:
+        reason = "it has members that broadcast: each keeps offsets of its own, in files on its machine"
+        remedy = "stop a member, change its offsets.json, start it"
+        raise RefusedError(problem, reason=reason, remedy=remedy)
     if situation.server_side:
         return Method.SERVER
     by_time = isinstance(target, ToTime | ToEarliest | ToLatest)
-    if by_time and situation.whole_topics:
+    if by_time and situation.whole_topics and not situation.polling:
         return Method.CALLBACK
-    limit = "by exact offset" if not by_time else "for some queues only"
+    if situation.polling:
+        limit, way = "", ""
+        reason = "it has members that poll: they do not listen to brokers, and overwrite what is committed"
+    else:
+        limit = " for some queues only" if by_time else " by exact offset"
+        way = "; or reset all queues by --to-time, --to-earliest or --to-latest"
+        reason = "it has members, and they would overwrite what is committed behind their backs"
     raise RefusedError(
-        f"cannot change offsets of group {situation.group} {limit}",
-        reason="it has members, and they would overwrite what is committed behind their backs",
-        remedy="stop all members and run it again; or reset all queues by --to-time, --to-earliest or --to-latest; "
-        "or let a new group start there (mqctl offset clone)",
+        f"{problem}{limit}",
+        reason=reason,
+        remedy=f"stop all members and run it again{way}; or let a new group start there (mqctl replay group)",
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from mqctl.model.plan import OffsetPlan
+from mqctl.model.plan import Method, OffsetPlan
 from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
 
 PLAN_COLUMNS = (
@@ -22,6 +22,7 @@ PLAN_COLUMNS = (
     Column("max_offset", "max", Kind.COUNT, wide=True),
     Column("note", "note", none=""),
 )
+CSV_COLUMNS = (*PLAN_COLUMNS, Column("broker_address", "address"))
 OUTCOME_COLUMNS = (
     Column("topic", "topic"),
     Column("broker_name", "broker"),
@@ -62,6 +63,7 @@ class PlannedQueue:
     skipped_count: int
     new_store_time_ms: int | None
     note: str | None
+    broker_address: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +80,7 @@ class OffsetPlanReport:
     made_at_ms: int
     replayed_count: int
     skipped_count: int
+    left_out: list[str]
     queues: list[PlannedQueue]
 
 
@@ -125,6 +128,7 @@ class OffsetHistory:
 
 def plan_document(plan: OffsetPlan, next_step: str) -> Document:
     """Builds the document of a plan; `next_step` is the command that executes it."""
+    addresses = dict(plan.identity.brokers)
     rows = [
         PlannedQueue(
             topic=change.queue.topic,
@@ -139,6 +143,7 @@ def plan_document(plan: OffsetPlan, next_step: str) -> Document:
             skipped_count=change.skipped_count,
             new_store_time_ms=change.new_store_time_ms,
             note=change.note,
+            broker_address=addresses[change.queue.broker_name],
         )
         for change in plan.changes
     ]
@@ -153,16 +158,29 @@ def plan_document(plan: OffsetPlan, next_step: str) -> Document:
         made_at_ms=plan.made_at_ms,
         replayed_count=plan.replayed_count,
         skipped_count=plan.skipped_count,
+        left_out=list(plan.left_out),
         queues=rows,
     )
     moving = len(plan.moving)
     lines = [
         f"{plan.group} {plan.target} on {plan.identity.cluster}: {moving} of {len(rows)} queues move, "
         f"{plan.replayed_count:,} messages consumed again, {plan.skipped_count:,} skipped",
+        *_ways(plan),
+        *(f"left out: {item}" for item in plan.left_out),
         next_step if moving else "nothing to do",
     ]
     blocks: list[Table | Paragraphs] = [Table(PLAN_COLUMNS, rows), Paragraphs(lines)]
-    return Document(schema="offset.plan/1", value=report, records=rows, blocks=blocks)
+    return Document(schema="offset.plan/1", value=report, records=rows, blocks=blocks, csv_columns=CSV_COLUMNS)
+
+
+def _ways(plan: OffsetPlan) -> list[str]:
+    """Says how a group with members is changed, since that takes its time."""
+    if plan.method is Method.CALLBACK:
+        rest = f"they rest about 10 s for each of {len(plan.callbacks)} broker and topic"
+        return [f"members are online: their brokers tell them, {rest}, commit the new offsets and go on"]
+    if plan.method is Method.SERVER:
+        return ["members are online: the brokers change the offsets, and members learn of it with their next pull"]
+    return []
 
 
 def change_document(report: OffsetChangeReport) -> Document:

@@ -178,6 +178,14 @@ def at_time(asking: Asking, queues: dict[MessageQueue, str], time_ms: int) -> di
                 high[queue] = middle
 
 
+def searched(asking: Asking, queues: dict[MessageQueue, str], time_ms: int) -> dict[MessageQueue, int]:
+    """Returns what each broker's own search by time finds (request 29), which is what it resets members to."""
+    answers = asking.put(
+        (queue, address, ask.offset_by_time(queue.topic, queue.queue_id, time_ms)) for queue, address in queues.items()
+    )
+    return {queue: max(0, offset) for queue, offset in answers.values.items()}
+
+
 def store_times(
     asking: Asking, queues: dict[MessageQueue, str], places: dict[MessageQueue, int]
 ) -> dict[MessageQueue, int]:

@@ -150,7 +150,7 @@ def test_with_members_5x_brokers_move_offsets_and_4_9_brokers_refuse(live: Run, 
         outcome = live(*RESET, "--to-offset", "2", "--clamp", *DO)
         changes = [request.code for request in cluster.requests() if request.code in (_RESET, 200, 314)]
         cluster.fault(_RESET, Answer(code=0, body=b'{"offsetTable":{}}'))
-        ignored = live(*RESET, "--to-offset", "1", "--clamp", *DO)
+        ignored = live(*RESET, "--to-offset", "1", "--clamp", "--settle", "2s", *DO)
         cluster.clear_faults()
     if cluster.on_loop(lambda running: running.broker("broker-a").release.five):
         assert (outcome.exit_code, outcome.json["method"]) == (0, "server"), outcome.stderr

@@ -8,7 +8,14 @@ import typer
 
 from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.options import ConfirmOption, ExecuteOption, NoColorOption, OneTopicOption, OutputOption
+from mqctl.cli.options import (
+    ConfirmOption,
+    ExecuteOption,
+    NoColorOption,
+    OneTopicOption,
+    OutputOption,
+    SettleOption,
+)
 from mqctl.errors import UsageError
 
 EXAMPLES = (
@@ -23,6 +30,7 @@ def command(
     topic: OneTopicOption,
     execute: ExecuteOption = False,
     confirm: ConfirmOption = None,
+    settle: SettleOption = None,
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
     timeout: TimeoutOption = None,
@@ -37,11 +45,12 @@ def command(
     if source == group:
         raise UsageError("a group already stands where it stands", remedy="name two groups")
     from mqctl.cli.live_brokers import asking_of
-    from mqctl.cli.live_offsets import clone_wish, run
+    from mqctl.cli.live_offsets import asked, run
+    from mqctl.cli.offset_wishes import clone_wish
 
     chosen = connection(namesrv, profile, timeout)
     with chosen.open() as cluster:
         asking = asking_of(cluster, chosen)
-        document, code = run(asking, clone_wish(asking, source, group, topic), execute=execute, confirmed=confirm)
-    emit(document, output)
-    return code
+        done = run(asking, clone_wish(asking, source, group, topic), asked(confirm, settle, execute=execute))
+    emit(done.document, output)
+    return done.code

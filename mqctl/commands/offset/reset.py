@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,24 +14,29 @@ from mqctl.cli.options import (
     ConfirmOption,
     ExecuteOption,
     NoColorOption,
-    OneGroupOption,
-    OneTopicOption,
     OutputOption,
+    SettleOption,
 )
 from mqctl.errors import UsageError
 from mqctl.model.names import retry_topic
 from mqctl.plan.targets import ShiftBy, Target, ToCurrent, ToEarliest, ToLatest, ToOffset, ToTime
 
+if TYPE_CHECKING:
+    from mqctl.cli.offset_plans import Wish
+
 EXAMPLES = (
     "mqctl offset reset -g order-service -t orders --to-time 'yesterday 10:00'",
     "mqctl offset reset -g order-service -t orders --by-duration 2h --execute --confirm order-service",
     "mqctl offset reset -g order-service -t orders --to-latest --broker broker-a --queue 3 -o json",
+    "mqctl offset reset -g order-service -t orders --to-earliest --export plan.csv",
+    "mqctl offset reset -g order-service --from-file plan.csv --execute --confirm order-service",
+    "mqctl offset reset --resume 20261121-091500-3fa2 --execute --confirm order-service",
 )
 
 
 def command(
-    group: OneGroupOption,
-    topic: OneTopicOption,
+    group: Annotated[str | None, typer.Option("-g", "--group", metavar="GROUP", help="Which consumer group.")] = None,
+    topic: Annotated[str | None, typer.Option("-t", "--topic", metavar="TOPIC", help="Which topic.")] = None,
     to_time: Annotated[
         str | None, typer.Option("--to-time", metavar="TIME", help="The first message stored at or after a time.")
     ] = None,
@@ -48,6 +54,18 @@ def command(
     shift_by: Annotated[
         int | None, typer.Option("--shift-by", metavar="COUNT", help="Messages onward; -100 goes back by 100.")
     ] = None,
+    from_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--from-file", metavar="FILE", help="A plan of --export, or a CSV: topic,broker_name,queue_id,new"
+        ),
+    ] = None,
+    resume: Annotated[
+        str | None, typer.Option("--resume", metavar="ID", help="Finish a change that was stopped in the middle.")
+    ] = None,
+    export: Annotated[
+        Path | None, typer.Option("--export", metavar="FILE", help="Write the plan to a .json or .csv file.")
+    ] = None,
     queues: Annotated[
         list[int] | None, typer.Option("-q", "--queue", metavar="ID", min=0, help="Only this queue; may be repeated.")
     ] = None,
@@ -58,6 +76,7 @@ def command(
     clamp: Annotated[bool, typer.Option("--clamp", help="Take the nearest bound for offsets outside a queue.")] = False,
     execute: ExecuteOption = False,
     confirm: ConfirmOption = None,
+    settle: SettleOption = None,
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
     timeout: TimeoutOption = None,
@@ -67,26 +86,62 @@ def command(
     """Plan where a group should stand, show what that replays and skips, and with --execute move it there.
 
     Times are exact: the first message stored at or after the instant, in every queue. Offsets of a group without
-    members are committed at the brokers; with members, 5.x brokers with server-side reset move them, and others leave
-    offsets to the members: mqctl then changes nothing. Each queue is read back, and a journal keeps the old offsets.
+    members are committed at the brokers; with members, 5.x brokers with server-side reset move them, and others have
+    the members begin elsewhere, for all queues of a topic and by time, earliest or latest only: each broker searches
+    for itself, so that the plan may begin a little earlier than the instant, never later. Each queue is read back until
+    it is proven, and a journal keeps the old offsets. Exit code 2: stopped in the middle; --resume finishes it.
     """
     target = _target(to_time, by_duration, to_earliest, to_latest, to_current, to_offset, shift_by)
+    wish = _wish(group, topic, target, brokers, queues, from_file, resume, with_retry=with_retry, clamp=clamp)
     from mqctl.cli.live_brokers import asking_of
-    from mqctl.cli.live_offsets import Wish, run
+    from mqctl.cli.live_offsets import asked, run
 
-    wish = Wish(
+    chosen = connection(namesrv, profile, timeout)
+    with chosen.open() as cluster:
+        done = run(asking_of(cluster, chosen), wish, asked(confirm, settle, execute=execute, export=export))
+    emit(done.document, output)
+    return done.code
+
+
+def _wish(
+    group: str | None,
+    topic: str | None,
+    target: list[Target],
+    brokers: list[str] | None,
+    queues: list[int] | None,
+    from_file: Path | None,
+    resume: str | None,
+    *,
+    with_retry: bool,
+    clamp: bool,
+) -> Wish:
+    given = len(target) + (from_file is not None) + (resume is not None)
+    if given != 1:
+        raise UsageError(
+            f"where to? {given} targets are given",
+            remedy="use one of --to-time, --by-duration, --to-earliest, --to-latest, --to-current, --to-offset, "
+            "--shift-by, --from-file, --resume",
+        )
+    if not target and (brokers or queues or with_retry):
+        raise UsageError("a file or a change names its own queues", remedy="leave --broker, --queue, --with-retry out")
+    from mqctl.cli.live_offsets import journal
+    from mqctl.cli.offset_plans import Wish
+    from mqctl.cli.offset_wishes import file_wish, resume_wish
+
+    if resume is not None:
+        return resume_wish(journal().read(resume))
+    if from_file is not None:
+        return file_wish(from_file, group, topic, clamp=clamp)
+    if group is None or topic is None:
+        raise UsageError("whose offsets, and of what?", remedy="name both, -g GROUP and -t TOPIC")
+    return Wish(
         group=group,
         topics=(topic, retry_topic(group)) if with_retry else (topic,),
-        target=target,
+        target=target[0],
         brokers=frozenset(brokers or ()),
         queue_ids=frozenset(queues or ()),
         clamp=clamp,
     )
-    chosen = connection(namesrv, profile, timeout)
-    with chosen.open() as cluster:
-        document, code = run(asking_of(cluster, chosen), wish, execute=execute, confirmed=confirm)
-    emit(document, output)
-    return code
 
 
 def _target(
@@ -97,7 +152,7 @@ def _target(
     to_current: bool,  # noqa: FBT001
     to_offset: int | None,
     shift_by: int | None,
-) -> Target:
+) -> list[Target]:
     wishes: list[Target] = []
     if to_time is not None or by_duration is not None:
         wishes += _times(to_time, by_duration)
@@ -106,13 +161,7 @@ def _target(
     wishes += [ToCurrent()] if to_current else []
     wishes += [ToOffset(to_offset)] if to_offset is not None else []
     wishes += [ShiftBy(shift_by)] if shift_by is not None else []
-    if len(wishes) != 1:
-        raise UsageError(
-            f"where to? {len(wishes)} targets are given",
-            remedy="use one of --to-time, --by-duration, --to-earliest, --to-latest, --to-current, --to-offset, "
-            "--shift-by",
-        )
-    return wishes[0]
+    return wishes
 
 
 def _times(to_time: str | None, by_duration: str | None) -> list[Target]:

@@ -1,0 +1,75 @@
+"""Plans in files: what `--export` writes and `--from-file` reads, and lists of queues that people write by hand."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from io import StringIO
+
+import msgspec
+
+_REQUIRED = ("topic", "broker_name", "queue_id", "new")
+
+
+class FileQueue(msgspec.Struct, kw_only=True):
+    """One queue of a plan in a file.
+
+    Attributes:
+        old: the offset that the plan rests on; None when the group had none.
+        knows_old: whether the file says anything about it.
+        broker_address: of the master, for proof of the cluster.
+    """
+
+    topic: str
+    broker_name: str
+    queue_id: int
+    new: int
+    old: int | None = None
+    knows_old: bool = True
+    broker_address: str | None = None
+
+
+class PlanFile(msgspec.Struct, kw_only=True):
+    """A plan in a file; a CSV names no group."""
+
+    queues: list[FileQueue]
+    group: str | None = None
+
+
+def read_plan(data: bytes, *, is_csv: bool) -> PlanFile:
+    """Reads a plan.
+
+    Raises:
+        ValueError: it is none.
+    """
+    plan = _from_csv(data) if is_csv else msgspec.json.decode(data, type=PlanFile)
+    if not plan.queues:
+        raise ValueError("it names no queue")
+    places = [(row.topic, row.broker_name, row.queue_id) for row in plan.queues]
+    if len(set(places)) != len(places):
+        raise ValueError("it names a queue twice")
+    return plan
+
+
+def _from_csv(data: bytes) -> PlanFile:
+    reader = csv.DictReader(StringIO(data.decode("utf-8-sig")))
+    columns = reader.fieldnames or ()
+    if missing := [name for name in _REQUIRED if name not in columns]:
+        raise ValueError(f"it has no column {missing[0]}")
+    return PlanFile(queues=[_queue(row, number) for number, row in enumerate(reader, start=2)])
+
+
+def _queue(row: Mapping[str, str | None], number: int) -> FileQueue:
+    old = row.get("old")
+    try:
+        return FileQueue(
+            topic=row["topic"] or "",
+            broker_name=row["broker_name"] or "",
+            queue_id=int(row["queue_id"] or ""),
+            new=int(row["new"] or ""),
+            old=int(old) if old else None,
+            knows_old="old" in row,
+            broker_address=row.get("broker_address") or None,
+        )
+    except ValueError as error:
+        raise ValueError(f"line {number}: {error}") from error
