@@ -91,11 +91,11 @@ class _Watched:
             record.state, record.reason = UNKNOWN, f"could not be read back: {self.error}"
             return
         who = f"{self.holder.client_id}, which holds the queue," if self.holder is not None else "somebody"
-        if found == record.old:
-            record.state, record.reason = NOT_MOVED, f"the broker still has {found}: no member has taken it over"
-        elif found is not None and found > record.new and not (self.rests and self.told):
+        if found is not None and found > record.new and not (self.rests and self.told):
             record.state = UNKNOWN
             record.reason = f"the broker has {found}: consumed again already, or never moved"
+        elif found == record.old:
+            record.state, record.reason = NOT_MOVED, f"the broker still has {found}: no member has taken it over"
         else:
             record.state, record.reason = NOT_MOVED, f"the broker has {found}: {who} has committed that over it"
 
