@@ -1,0 +1,296 @@
+"""Reads what jstack, `jcmd Thread.print` and `kill -3` write (HotSpot 8 to 21)."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, tzinfo
+
+from mqctl.model.dump import DumpTool, LockUse, StackFrame, StackLock, StackThread, ThreadState
+from mqctl.stacks.collecting import Collector, Frames, OpenDump
+from mqctl.stacks.frame_text import java_frame
+
+_HEADER = re.compile(
+    r'"(?P<name>.*)"(?: #(?P<id>\d+))?(?: \[(?P<os>\d+)\])?(?P<daemon> daemon)?(?P<rest>(?: \w+=\S+)+)(?P<doing> .*)?$'
+)
+_CPU = re.compile(r" cpu=([\d.]+)ms")
+_NATIVE_ID = re.compile(r" nid=(0x[0-9a-f]+|\d+)")
+_BEGIN = re.compile(r"\s*Full thread dump (?P<vm>[^:]*)")
+_MOMENT = re.compile(r"\s*(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\s*$")
+_PID = re.compile(r"(\d{1,9}):\s*$")
+_STATE = re.compile(r"\s+java\.lang\.Thread\.State\s*[:：]\s*(?P<text>\S.*?)\s*$")
+_LOCK = re.compile(r"- (?P<what>[^<(]*?)\s*<(?P<id>0x[0-9a-f]+)>(?:\s*\(an? (?P<kind>.+?)\))?\s*$")
+_USES = {
+    "locked": LockUse.HOLDS,
+    "": LockUse.HOLDS,
+    "waiting to lock": LockUse.WAITS_FOR,
+    "waiting on": LockUse.WAITS_ON,
+    "waiting to re-lock in wait()": LockUse.WAITS_FOR,
+    "parking to wait for": LockUse.WAITS_ON,
+}
+_STATES = {state.value: state for state in ThreadState}
+_OWNED_LOCK = re.compile(r"java\.util\.concurrent\.locks\.Reentrant\w*Lock\$")
+
+
+class JavaReader:
+    """Takes the lines of Java dumps.
+
+    Args:
+        zone: of the clock times.
+    """
+
+    def __init__(self, collector: Collector, zone: tzinfo) -> None:
+        self._collector = collector
+        self._zone = zone
+        self._frames = Frames(java_frame, collector.limits)
+        self._stacks: dict[tuple[str, ...], tuple[StackFrame, ...]] = {}
+        self._header: re.Match[str] | None = None
+        self._state = ""
+        self._lines: list[str] = []
+        self._with_locks = False
+        self._owned: list[StackLock] = []
+        self._circle: list[str] | None = None
+        self._told = False
+        self._moment_ms: int | None = None
+        self._pid: int | None = None
+
+    def begins(self, line: str) -> bool:
+        """Tells whether a Java dump, or a thread of one, can begin with this line."""
+        if line.startswith('"'):
+            return _HEADER.match(line) is not None
+        return (
+            "Full thread dump" in line or "Java-level deadlock" in line or bool(_MOMENT.match(line) or _PID.match(line))
+        )
+
+    def takes(self, line: str) -> bool:
+        """Takes a line; False when it is nothing of a Java dump."""
+        if self._header is not None:
+            if line.startswith("\tat "):
+                self._lines.append(line)
+                return True
+            if self._inside(line):
+                return True
+        return self._outside(line)
+
+    def _inside(self, line: str) -> bool:
+        """Takes a line that belongs to the open thread."""
+        text = line.strip()
+        if text.startswith("at "):
+            self._lines.append(f"\t{text}")
+        elif text.startswith("- "):
+            self._with_locks = True
+            self._lines.append(text)
+        elif not text:
+            pass  # the list of synchronizers follows an empty line
+        elif (found := _STATE.match(line)) is not None:
+            self._state = found["text"]
+        elif text.startswith("Locked ownable synchronizers"):
+            self._lines.append(text)
+        else:
+            return False
+        return True
+
+    def _outside(self, line: str) -> bool:
+        if line.startswith('"') and self._circle is None:
+            found = _HEADER.match(line)
+            if found is not None:
+                self.end_thread()
+                self._header = found
+                return True
+        if self._circle is not None:
+            return self._deadlock_line(line)
+        if "Java-level deadlock" in line or "dead lock" in line:
+            self.end_thread()
+            self._circle, self._told = [], False
+            return True
+        if "Full thread dump" in line and (begin := _BEGIN.search(line)) is not None:
+            self.end_thread()
+            self._collector.open(
+                OpenDump(
+                    tool=DumpTool.JSTACK,
+                    taken_at_ms=self._moment_ms,
+                    pid=self._pid,
+                    runtime=begin["vm"].strip() or None,
+                    complete=False,
+                )
+            )
+            self._moment_ms = self._pid = None
+            return True
+        return self._other(line)
+
+    def _other(self, line: str) -> bool:
+        if line.lstrip().startswith("JNI global ref"):
+            self.end_thread()
+            current = self._collector.current
+            if current is not None and current.tool is DumpTool.JSTACK:
+                current.complete = True
+            return True
+        found = _MOMENT.match(line)
+        if found is not None:
+            self.end_thread()
+            self._moment_ms = self._instant(found[1])
+            return True
+        found = _PID.match(line)
+        if found is not None:
+            self.end_thread()
+            self._pid = int(found[1])
+            return True
+        return False
+
+    def _instant(self, text: str) -> int | None:
+        try:
+            moment = datetime.strptime(text, "%Y-%m-%d %H:%M:%S").replace(tzinfo=self._zone)
+            return round(moment.timestamp() * 1000)
+        except (ValueError, OverflowError):
+            return None
+
+    def _deadlock_line(self, line: str) -> bool:
+        """Reads the circle; the stacks that follow it are those of the threads above and are passed over."""
+        circle = self._circle
+        assert circle is not None
+        text = line.strip()
+        if text.startswith('"') and text.endswith('":'):
+            if text[1:-2] not in circle:
+                circle.append(text[1:-2])
+        elif text.startswith("Java stack information"):
+            self._collector.deadlock(tuple(circle))
+            self._told = True
+        elif re.match(r"Found (\d+|one|a total of).*deadlocks?\.", text):
+            self._circle = None
+        elif "Java-level deadlock" in text and circle:
+            self._circle, self._told = [], False
+        elif "Full thread dump" in text or text.startswith("JNI global ref"):
+            self._circle = None
+            return self._outside(line)
+        return True
+
+    def end_text(self) -> None:
+        """Hands on what is open: the text ends here, perhaps in the middle of it."""
+        self.end_thread(at_end=True)
+        if self._circle and not self._told:
+            self._collector.deadlock(tuple(self._circle))
+
+    def end_thread(self, *, at_end: bool = False) -> None:
+        """Hands the open thread on."""
+        header, lines = self._header, self._lines
+        if header is None:
+            return
+        truncated = bool(at_end and lines and not lines[-1].rstrip().endswith((")", "None")))
+        frames = self._stack(lines)
+        wanted = _wanted(frames)
+        rest = header["rest"]
+        cpu, native = _CPU.search(rest), _NATIVE_ID.search(rest)
+        doing = (header["doing"] or "").partition("[")[0].strip()
+        words = self._state.split()
+        thread = StackThread(
+            name=header["name"],
+            id=int(header["id"]) if header["id"] else None,
+            native_id=int(native[1], 0) if native and len(native[1]) < 19 else None,
+            state=_STATES.get(words[0], ThreadState.UNKNOWN) if words else ThreadState.UNKNOWN,
+            state_text=self._state or doing,
+            cpu_ms=_number(cpu[1]) if cpu else None,
+            frames=frames,
+            waiting_for=wanted,
+            holds=_held(frames, self._owned, wanted),
+            daemon=header["daemon"] is not None,
+            truncated=truncated,
+        )
+        self._header, self._state, self._lines, self._owned, self._with_locks = None, "", [], [], False
+        self._collector.add(DumpTool.JSTACK, thread)
+        if self._frames.full:
+            self._collector.full = True
+            self._collector.cut("too many different calls: the rest was not read")
+
+    def _stack(self, lines: list[str]) -> tuple[StackFrame, ...]:
+        limit = self._collector.limits.thread_frame_count
+        if len(lines) > 2 * limit:
+            self._collector.note(f"only the innermost {limit} calls of a thread were read")
+            del lines[2 * limit :]
+        if self._with_locks:
+            return tuple(self._locked_stack(lines)[:limit])
+        key = tuple(lines)
+        known = self._stacks.get(key)
+        if known is None:
+            found = [self._frame(line) for line in lines]
+            known = tuple([frame for frame in found if frame is not None][:limit])
+            if len(self._stacks) < 10_000:
+                self._stacks[key] = known
+        return known
+
+    def _frame(self, line: str) -> StackFrame | None:
+        frame = self._frames.get(line[4:])
+        if frame is None and line.startswith("\tat "):
+            self._collector.note("a call could not be read")
+        return frame
+
+    def _locked_stack(self, lines: list[str]) -> list[StackFrame]:
+        frames: list[StackFrame] = []
+        locks: list[StackLock] = []
+        owned = False
+        for line in lines:
+            if line.startswith("\tat "):
+                if locks and frames:
+                    frames[-1] = _with(frames[-1], locks)
+                    locks = []
+                frame = self._frame(line)
+                if frame is not None:
+                    frames.append(frame)
+            elif line.startswith("Locked ownable"):
+                owned = True
+            else:
+                lock = _lock(line)
+                if lock is not None:
+                    (self._owned if owned else locks).append(lock)
+        if locks and frames:
+            frames[-1] = _with(frames[-1], locks)
+        return frames
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _lock(line: str) -> StackLock | None:
+    found = _LOCK.match(line)
+    if found is None:
+        return None
+    use = _USES.get(found["what"])
+    if use is None:
+        return None
+    kind = found["kind"]
+    if found["what"] == "parking to wait for" and kind and _OWNED_LOCK.match(kind):
+        use = LockUse.WAITS_FOR
+    return StackLock(id=found["id"], use=use, kind=kind)
+
+
+def _with(frame: StackFrame, locks: list[StackLock]) -> StackFrame:
+    return StackFrame(
+        function=frame.function,
+        module=frame.module,
+        file=frame.file,
+        line=frame.line,
+        native=frame.native,
+        locks=tuple(locks),
+    )
+
+
+def _wanted(frames: tuple[StackFrame, ...]) -> StackLock | None:
+    """Returns the lock that a thread waits for or on: the first such in its innermost calls."""
+    for frame in frames[:8]:
+        for lock in frame.locks:
+            if lock.use is not LockUse.HOLDS:
+                return lock
+    return None
+
+
+def _held(frames: tuple[StackFrame, ...], owned: list[StackLock], wanted: StackLock | None) -> tuple[StackLock, ...]:
+    """Returns the locks that a thread has. A monitor that it waits on or wants back is listed as locked too."""
+    held = {lock.id: lock for frame in frames for lock in frame.locks if lock.use is LockUse.HOLDS}
+    if wanted is not None:
+        held.pop(wanted.id, None)
+    elif held and any(frame.function.startswith("wait") and frame.module == "java.lang.Object" for frame in frames[:3]):
+        del held[next(iter(held))]  # `waiting on <no object reference available>`: it gave the innermost one back
+    held.update((lock.id, lock) for lock in owned)
+    return tuple(held.values())

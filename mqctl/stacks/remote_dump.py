@@ -1,0 +1,94 @@
+"""Reads the stacks in a consumer's running information (request 307; Java's `UtilAll.jstack`, and our own client's).
+
+Every line begins with the thread's name, padded to 40 characters; longer names are followed by the rest at once.
+"""
+
+from __future__ import annotations
+
+import re
+
+from mqctl.model.dump import DumpTool, StackFrame, StackThread, ThreadState
+from mqctl.stacks.collecting import Collector, Frames
+from mqctl.stacks.frame_text import java_frame
+
+_HEADER = re.compile(r"(?P<name>.*?)(?P<pad>\s*)TID: (?P<id>\d{1,18}) STATE: (?P<state>.*?)\s*$")
+_STATES = {state.value: state for state in ThreadState}
+
+
+class RemoteReader:
+    """Takes the lines of remote dumps."""
+
+    def __init__(self, collector: Collector) -> None:
+        self._collector = collector
+        self._frames = Frames(java_frame, collector.limits)
+        self._stacks: dict[tuple[str, ...], tuple[StackFrame, ...]] = {}
+        self._header: re.Match[str] | None = None
+        self._prefix = ""
+        self._name = ""
+        self._lines: list[str] = []
+
+    def begins(self, line: str) -> bool:
+        """Tells whether a thread begins with this line."""
+        return "TID: " in line and _HEADER.match(line) is not None
+
+    def takes(self, line: str) -> bool:
+        """Takes a line; False when it is nothing of a remote dump."""
+        header = self._header
+        if header is not None:
+            if line.startswith(self._prefix):
+                text = line[len(self._prefix) :]
+                if not text.startswith("TID: "):
+                    self._lines.append(text)
+                    return True
+            elif not line.strip():
+                self.end_thread()
+                return True
+            elif self._name and line.startswith(self._name) and "TID: " not in line:
+                self._lines.append(line[len(self._name) :].strip())
+                return True
+        if "TID: " in line and (found := _HEADER.match(line)) is not None:
+            self.end_thread()
+            self._header = found
+            self._prefix, self._name = found["name"] + found["pad"], found["name"]
+            return True
+        return False
+
+    def end_text(self) -> None:
+        """Hands on what is open: the text ends here, perhaps in the middle of it."""
+        self.end_thread(at_end=True)
+
+    def end_thread(self, *, at_end: bool = False) -> None:
+        """Hands the open thread on."""
+        header, lines = self._header, self._lines
+        if header is None:
+            return
+        limit = self._collector.limits.thread_frame_count
+        if len(lines) > limit:
+            self._collector.note(f"only the innermost {limit} calls of a thread were read")
+            del lines[limit:]
+        word = header["state"].partition(" ")[0]
+        thread = StackThread(
+            name=header["name"],
+            id=int(header["id"]),
+            state=_STATES.get(word, ThreadState.UNKNOWN),
+            state_text=header["state"],
+            frames=self._stack(lines),
+            truncated=at_end and (not lines or ")" not in lines[-1]),
+        )
+        self._header, self._lines = None, []
+        self._collector.add(DumpTool.REMOTE, thread)
+        if self._frames.full:
+            self._collector.full = True
+            self._collector.cut("too many different calls: the rest was not read")
+
+    def _stack(self, lines: list[str]) -> tuple[StackFrame, ...]:
+        key = tuple(lines)
+        known = self._stacks.get(key)
+        if known is None:
+            found = [self._frames.get(line) for line in lines]
+            if None in found:
+                self._collector.note("a call could not be read")
+            known = tuple(frame for frame in found if frame is not None)
+            if len(self._stacks) < 10_000:
+                self._stacks[key] = known
+        return known
