@@ -190,6 +190,12 @@ def _signal_obstacle(pid: int, proc: Path) -> RefusedError | None:
             reason="it does not catch SIGQUIT (started with -Xrs?): asking for a dump would end it, as kill -3 would",
             remedy=_BROKER_REMEDY,
         )
+    if psutil.Process(pid).status() == psutil.STATUS_STOPPED:
+        return RefusedError(
+            f"could not attach to the Java process {pid}",
+            reason="it is stopped (SIGSTOP): nothing in it runs, and it would not answer",
+            remedy=f"kill -CONT {pid} lets it go on",
+        )
     if "-XX:+DisableAttachMechanism" in _words(pid):
         return RefusedError(
             f"could not attach to the Java process {pid}",

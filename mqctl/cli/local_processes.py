@@ -15,9 +15,10 @@ from mqctl.errors import ConfigurationError, DeadlineError, NotFoundError, Unrea
 from mqctl.model.member import Member
 from mqctl.model.unavailable import Part, Unavailable
 from mqctl.render.processes import ProcessRow
-from mqctl.snapshot.live_asking import Scope
-from mqctl.snapshot.live_brokers import ask_groups, masters_of
+from mqctl.snapshot.live_asking import Asking, Scope
+from mqctl.snapshot.live_brokers import LiveBroker, ask_groups, masters_of
 from mqctl.snapshot.live_members import gather_memberships
+from mqctl.snapshot.live_stacks import Memberships
 
 _LOOK_S = 0.3
 
@@ -45,23 +46,47 @@ def surroundings(wish: ClusterWish) -> tuple[Surroundings | None, list[Unavailab
         return None, []
     try:
         with chosen.open() as cluster:
-            asking = asking_of(cluster, chosen)
-            addresses = cluster.name_servers.addresses()
-            everyone = open_brokers(asking)
-            brokers = masters_of(everyone)
-            ask_groups(asking, brokers, Scope())
-            memberships = gather_memberships(asking, brokers, Scope())
+            known = members_of(asking_of(cluster, chosen), Scope())
     except (UnreachableError, DeadlineError) as error:
         return Surroundings(), [Unavailable(part=Part.MEMBERS, reason=str(error))]
+    return known.around, known.gaps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownMembers:
+    """Who consumes in a cluster, as its brokers tell it.
+
+    Attributes:
+        brokers: the masters; `memberships` are by their numbers.
+    """
+
+    around: Surroundings
+    brokers: list[LiveBroker]
+    memberships: Memberships
+    gaps: list[Unavailable]
+
+
+def members_of(asking: Asking, scope: Scope) -> KnownMembers:
+    """Asks every broker for the members of its groups.
+
+    Raises:
+        UnreachableError, DeadlineError: no name server answered.
+    """
+    everyone = open_brokers(asking)
+    brokers = masters_of(everyone)
+    if not scope.groups:
+        ask_groups(asking, brokers, scope)
+    memberships = gather_memberships(asking, brokers, scope)
     members: dict[str, list[Member]] = {}
     for held in memberships.values():
         for item in held:
             members.setdefault(item.group, []).extend(item.members)
+    addresses = {*asking.cluster.name_servers.addresses(), *(broker.address.address for broker in everyone)}
     around = Surroundings(
-        members={group: tuple(items) for group, items in members.items()},
-        addresses=frozenset({*addresses, *(broker.address.address for broker in everyone)}),
+        members={group: tuple(items) for group, items in members.items()}, addresses=frozenset(addresses)
     )
-    return around, [gap for broker in brokers for gap in broker.gaps[:1]]
+    gaps = [gap for broker in brokers for gap in broker.gaps[:1]]
+    return KnownMembers(around=around, brokers=brokers, memberships=memberships, gaps=gaps)
 
 
 def process_rows(around: Surroundings) -> tuple[list[ProcessRow], list[Unavailable]]:

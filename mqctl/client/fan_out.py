@@ -18,6 +18,7 @@ from mqctl.model.unavailable import Part, Unavailable
 
 T = TypeVar("T")
 IN_FLIGHT = 16
+RELAYED_IN_FLIGHT = 256
 CALL_TIMEOUT_MS = 3000
 
 
@@ -98,6 +99,7 @@ def fan_out(
     *,
     in_flight: int = IN_FLIGHT,
     call_timeout_ms: int = CALL_TIMEOUT_MS,
+    relayed: bool = False,
 ) -> Iterator[Outcome[T]]:
     """Puts all questions and yields the outcomes as they come.
 
@@ -106,12 +108,17 @@ def fan_out(
 
     Args:
         deadline: when it passes, what is still open ends with a DeadlineError.
+        relayed: the addresses pass the questions on to others, each its own: one without an answer says nothing about
+            the address, and all are under way at once until the deadline, since each may wait for somebody else.
         in_flight: limit of requests in flight at each address.
         call_timeout_ms: limit of one request.
     """
     waiting: dict[str, deque[Ask[T]]] = {}
     for ask in asks:
         waiting.setdefault(ask.address, deque()).append(ask)
+    if relayed:
+        in_flight, call_timeout_ms = RELAYED_IN_FLIGHT, deadline.remaining_ms
+    final = UnreachableError if relayed else (UnreachableError, DeadlineError)
     flight: _Flight[T] = _Flight(links, deadline, call_timeout_ms)
     try:
         for queue in waiting.values():
@@ -124,7 +131,7 @@ def fan_out(
                     continue
                 outcome = _outcome(ended, call)
                 queue = waiting[ended.address]
-                if isinstance(outcome.error, UnreachableError | DeadlineError):
+                if isinstance(outcome.error, final):
                     left = list(queue)
                     queue.clear()
                     yield outcome

@@ -68,12 +68,18 @@ class Asking:
         self.cluster = cluster
         self.deadline = deadline
 
-    def put(self, questions: Iterable[tuple[K, str, Question[T]]]) -> Answers[K, T]:
+    def put(
+        self, questions: Iterable[tuple[K, str, Question[T]]], *, relayed: bool = False, limit_ms: int | None = None
+    ) -> Answers[K, T]:
         """Puts questions, given as (key, address, question), all at once.
 
         They get a third of the time that is left: a broker that never answers must not cost the others their turn.
+
+        Args:
+            relayed: brokers pass them on to clients, and one that is silent stands for itself only.
+            limit_ms: their time, where nothing is asked after them.
         """
-        limit = self.deadline.within(self.deadline.remaining_ms // _SHARE)
+        limit = self.deadline.within(self.deadline.remaining_ms // _SHARE if limit_ms is None else limit_ms)
         asks: dict[int, K] = {}
         listed: list[Ask[T]] = []
         for key, address, question in questions:
@@ -82,7 +88,7 @@ class Asking:
             listed.append(ask)
         values: dict[K, T] = {}
         errors: dict[K, MqctlError] = {}
-        for outcome in self.cluster.ask_many(listed, limit):
+        for outcome in self.cluster.ask_many(listed, limit, relayed=relayed):
             key = asks[id(outcome.ask)]
             if outcome.error is not None:
                 errors[key] = outcome.error

@@ -1,0 +1,303 @@
+"""Where stacks come from: a process of this machine, instances through their broker, files; several looks at each.
+
+Beside the stacks comes what they are judged with: what the instance holds, and how far its group is behind.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic, sleep, time
+from typing import Protocol
+
+from mqctl.capture.processes import ConsumerIdentity, identities_of
+from mqctl.cli.connection import DEFAULT_TIMEOUT_MS, Connection, connection
+from mqctl.cli.live_brokers import open_brokers
+from mqctl.cli.live_groups import group_holders
+from mqctl.cli.local_processes import members_of
+from mqctl.client.cluster import Cluster
+from mqctl.client.deadline import Deadline
+from mqctl.errors import (
+    BadInputError,
+    ConfigurationError,
+    DeadlineError,
+    MqctlError,
+    NotFoundError,
+    UnreachableError,
+    UsageError,
+)
+from mqctl.model.dump import StackDump
+from mqctl.model.lag import QueueLag
+from mqctl.model.stack_look import Look, Sight, StackEvidence, StackInstance, put_together
+from mqctl.model.unavailable import Part, Unavailable
+from mqctl.snapshot.live_asking import Asking, Scope
+from mqctl.snapshot.live_brokers import LiveBroker, masters_of
+from mqctl.snapshot.live_members import gather_memberships
+from mqctl.snapshot.live_stacks import GroupLooks, Memberships, lags_of, read_sights, running_of
+
+DEFAULT_DUMPS = 3
+DEFAULT_EVERY_MS = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackWish:
+    """Whose stacks, taken how.
+
+    Attributes:
+        dump_count, every_ms: how many looks, and how far apart.
+        native, nonblocking: as py-spy has it.
+    """
+
+    pid: int | None = None
+    client_id: str | None = None
+    group: str | None = None
+    files: tuple[Path, ...] = ()
+    dump_count: int = DEFAULT_DUMPS
+    every_ms: int = DEFAULT_EVERY_MS
+    native: bool = False
+    nonblocking: bool = False
+    namesrv: str | None = None
+    profile: str | None = None
+    timeout: str | None = None
+
+    def check(self) -> None:
+        """Checks that one source is named. Raises UsageError."""
+        named = [name for name, given in (("--pid", self.pid is not None), ("--file", bool(self.files))) if given]
+        if self.client_id is not None and self.group is None:
+            raise UsageError("--client needs its group", remedy="add -g GROUP; mqctl group members -g GROUP shows ids")
+        if self.client_id is not None or (self.group is not None and not named):
+            named.append("--client" if self.client_id is not None else "--group")
+        if len(named) > 1:
+            raise UsageError(f"{' and '.join(named)} contradict each other", remedy="name one source of stacks")
+        if not named:
+            remedy = "add --pid PID, -g GROUP (all its instances), --client ID -g GROUP, or --file DUMP"
+            raise UsageError("whose stacks?", remedy=f"{remedy}; mqctl stacks find lists processes of this machine")
+
+
+class StackSource(Protocol):
+    """What can be looked at again and again."""
+
+    def look(self, deadline: Deadline) -> Look:
+        """Looks once.
+
+        Raises:
+            MqctlError: there was nothing to see.
+        """
+        ...
+
+
+def now_ms() -> int:
+    """Returns epoch milliseconds."""
+    return round(time() * 1000)
+
+
+@contextmanager
+def open_source(wish: StackWish) -> Iterator[tuple[StackSource, int]]:
+    """Yields the live source that is wished for, and the milliseconds that one look at it may take.
+
+    Raises:
+        NotFoundError: there is no such process, group or instance.
+        PermissionDeniedError, RefusedError, ConfigurationError: something is in the way of a dump.
+        UnreachableError, DeadlineError: no name server answered.
+    """
+    if wish.pid is not None:
+        process = _Process(wish.pid, wish)  # before anybody else is asked: what is in the way of it is the answer
+        chosen = _cluster_if_any(wish)
+        if chosen is None:
+            yield process, connection_timeout_ms(wish)
+            return
+        with chosen.open() as cluster:
+            process.join(cluster, chosen)
+            yield process, chosen.timeout_ms
+        return
+    chosen = connection(wish.namesrv, wish.profile, wish.timeout)
+    with chosen.open() as cluster:
+        yield _instances(cluster, chosen, wish.group or "", wish.client_id), chosen.timeout_ms
+
+
+def connection_timeout_ms(wish: StackWish) -> int:
+    """Returns the limit of one look where no cluster is named."""
+    from mqctl.cli.times import parse_span_ms
+
+    return parse_span_ms(wish.timeout) if wish.timeout else DEFAULT_TIMEOUT_MS
+
+
+def _cluster_if_any(wish: StackWish) -> Connection | None:
+    try:
+        return connection(wish.namesrv, wish.profile, wish.timeout)
+    except ConfigurationError:
+        if wish.profile:
+            raise
+        return None
+
+
+def _instances(cluster: Cluster, chosen: Connection, group: str, client_id: str | None) -> GroupSource:
+    asking = Asking(cluster, chosen.deadline())
+    brokers = masters_of(open_brokers(asking))
+    memberships = gather_memberships(asking, brokers, Scope(groups=frozenset({group})))
+    if not memberships and not any(broker.gaps for broker in brokers):
+        group_holders(asking, group)  # nobody online is one thing, a name that no broker knows is another
+    gaps = tuple(
+        Unavailable(part=gap.part, reason=gap.reason, scope=broker.name)
+        for broker in brokers
+        for gap in broker.gaps[:1]
+    )
+    looks = GroupLooks(cluster=cluster, group=group, brokers=brokers, memberships=memberships, client_id=client_id)
+    return GroupSource(looks, gaps)
+
+
+class GroupSource:
+    """Instances of a group through their brokers."""
+
+    def __init__(self, looks: GroupLooks, gaps: tuple[Unavailable, ...]) -> None:
+        self._looks = looks
+        self._gaps = gaps
+
+    def look(self, deadline: Deadline) -> Look:
+        """Looks at all of them at once."""
+        seen = self._looks.look(deadline, now_ms())
+        return Look(at_ms=seen.at_ms, sights=seen.sights, lags=seen.lags, unavailable=(*self._gaps, *seen.unavailable))
+
+
+@dataclass(kw_only=True)
+class _Joined:
+    """The cluster that a process consumes from, and who it is there."""
+
+    cluster: Cluster
+    brokers: list[LiveBroker]
+    memberships: Memberships
+    identity: ConsumerIdentity | None
+    gaps: tuple[Unavailable, ...] = ()
+
+
+class _Process:
+    """A process of this machine, joined with what its cluster says of it."""
+
+    def __init__(self, pid: int, wish: StackWish) -> None:
+        from mqctl.capture.local import LocalProcessDumps, Manner
+        from mqctl.capture.tools import SearchPath
+
+        search = SearchPath(path=os.environ.get("PATH", ""), java_home=os.environ.get("JAVA_HOME"))
+        manner = Manner(native=wish.native, nonblocking=wish.nonblocking, search=search)
+        self._dumps = LocalProcessDumps(pid, manner, now_ms=now_ms)
+        self._pid = pid
+        self._group = wish.group
+        self._joined: _Joined | None = None
+
+    def join(self, cluster: Cluster, chosen: Connection) -> None:
+        """Finds out for which group the process consumes; a cluster that does not answer is a gap, not an end."""
+        asking = Asking(cluster, chosen.deadline())
+        scope = Scope(groups=frozenset({self._group} if self._group else ()))
+        try:
+            known = members_of(asking, scope)
+        except (UnreachableError, DeadlineError) as error:
+            gap = Unavailable(part=Part.MEMBERS, reason=str(error))
+            self._joined = _Joined(cluster=cluster, brokers=[], memberships={}, identity=None, gaps=(gap,))
+            return
+        found = [item for item in identities_of(self._pid, known.around) if item.client_id is not None]
+        gaps = tuple(known.gaps)
+        if not found:
+            reason = f"no broker of {chosen.source} names a connection of this process as a member"
+            reason += f" of {self._group}" if self._group else ""
+            gaps += (Unavailable(part=Part.MEMBERS, reason=reason, scope=f"pid {self._pid}"),)
+        self._joined = _Joined(
+            cluster=cluster,
+            brokers=known.brokers,
+            memberships=known.memberships,
+            identity=found[0] if found else None,
+            gaps=gaps,
+        )
+
+    def look(self, deadline: Deadline) -> Look:
+        """Takes one dump, and asks the cluster what the instance holds and how far its group is behind."""
+        shot = self._dumps.take(deadline)
+        at_ms = shot.dump.taken_at_ms or now_ms()
+        joined = self._joined
+        identity = joined.identity if joined else None
+        info, gaps = None, list(joined.gaps if joined else ())
+        lags: tuple[QueueLag, ...] = ()
+        if joined is not None and identity is not None and identity.client_id is not None:
+            asking = Asking(joined.cluster, deadline)
+            who = (identity.group, identity.client_id)
+            info = running_of(asking, joined.brokers, joined.memberships, *who)
+            lags, more = lags_of(joined.cluster, deadline, identity.group, at_ms)
+            gaps += more
+        sight = Sight(
+            source=f"pid {self._pid}",
+            group=identity.group if identity else self._group,
+            client_id=identity.client_id if identity else None,
+            raw=shot.raw,
+            dump=shot.dump,
+            info=info,
+            took_ms=shot.took_ms,
+        )
+        return Look(at_ms=at_ms, sights=(sight,), lags=lags, unavailable=tuple(gaps))
+
+
+def take_looks(source: StackSource, look_ms: int, wish: StackWish) -> StackEvidence:
+    """Looks as often as wished, and puts the looks together.
+
+    A source that is lost after the first look ends the looking: what was seen stays, and the loss is named.
+
+    Raises:
+        MqctlError: the first look showed nothing.
+    """
+    looks: list[Look] = []
+    started = monotonic()
+    for number in range(wish.dump_count):
+        pause_s = started + number * wish.every_ms / 1000 - monotonic()
+        if pause_s > 0:
+            sleep(pause_s)
+        try:
+            looks.append(source.look(Deadline(look_ms)))
+        except MqctlError as error:
+            if not looks:
+                raise
+            gap = Unavailable(part=Part.STACKS, reason=str(error), scope=f"look {number + 1} of {wish.dump_count}")
+            looks.append(Look(at_ms=now_ms(), unavailable=(gap,)))
+            break
+    return put_together([read_sights(look) for look in looks])
+
+
+def gather_stacks(wish: StackWish) -> StackEvidence:
+    """Gathers from whatever source is wished for.
+
+    Raises:
+        UsageError: none is named, or two.
+    """
+    wish.check()
+    if wish.files:
+        return from_files(wish.files)
+    with open_source(wish) as (source, look_ms):
+        return take_looks(source, look_ms, wish)
+
+
+def from_files(files: tuple[Path, ...]) -> StackEvidence:
+    """Reads saved dumps; those of one process, or of one file that names none, are looks at one instance.
+
+    Raises:
+        NotFoundError: there is no such file.
+        BadInputError: a file holds no dump at all.
+    """
+    from mqctl.stacks.parse import read_stream
+
+    found: dict[str, list[StackDump]] = {}
+    for file in files:
+        if not file.is_file():
+            raise NotFoundError(f"there is no file {file}", remedy="name a saved dump")
+        with file.open("rb") as stream:
+            dumps = read_stream(stream, source=str(file))
+        if not dumps:
+            raise BadInputError(
+                f"{file} holds no stacks",
+                reason="it is no text of jstack, jcmd, py-spy or a consumer's running information",
+                remedy="jstack -l PID > DUMP, or py-spy dump --json --pid PID > DUMP",
+            )
+        for dump in dumps:
+            found.setdefault(f"{file}" if dump.pid is None else f"pid {dump.pid} in {file}", []).append(dump)
+    instances = tuple(StackInstance(source=source, dumps=tuple(dumps)) for source, dumps in found.items())
+    newest = max((dump.taken_at_ms for item in instances for dump in item.dumps if dump.taken_at_ms), default=now_ms())
+    return StackEvidence(now_ms=newest, instances=instances)
