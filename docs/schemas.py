@@ -26,6 +26,7 @@ from mqctl.render.processes import ProcessList
 from mqctl.render.profiles import ProfileList
 from mqctl.render.resend import ResendPlanReport, ResendReport
 from mqctl.render.sent import SentMessage
+from mqctl.render.step_plans import StepReport
 from mqctl.render.subscriptions import SubscriptionReport
 from mqctl.render.topics import GroupsOfTopic, Route, TopicDescription, TopicList, TopicStats
 from mqctl.render.verification import Verification
@@ -77,6 +78,7 @@ SCHEMAS: dict[str, type] = {
     "commands/1": CommandList,
     "commands.mqadmin/1": MqadminList,
     "delay.check/1": DelayReport,
+    "delay.repair/1": StepReport,
     "doctor/1": DiagnosisReport,
     "group.lag/1": LagReport,
     "local.status/1": LocalStatus,

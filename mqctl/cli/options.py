@@ -91,6 +91,9 @@ SettleOption = Annotated[
         "told of, and 10 s more.",
     ),
 ]
+ConfirmNameOption = Annotated[
+    str | None, typer.Option("--confirm", metavar="NAME", help="The name asked for, instead of typing it.")
+]
 LocalNameOption = Annotated[
     str, typer.Option("--name", metavar="NAME", help="Which local cluster; several can run side by side.")
 ]

@@ -57,6 +57,11 @@ def _snapshot(broker: LiveBroker, state: DelayState | None) -> BrokerSnapshot:
     )
 
 
+def has_timers(broker: BrokerSnapshot) -> bool:
+    """Tells whether a broker delivers at any moment: 5.x with its timer wheel."""
+    return (broker.version or "").startswith("V5") and broker.config.get("timerWheelEnable") == "true"
+
+
 def delay_states(asking: Asking, brokers: list[LiveBroker], *, now_ms: int, records: int) -> dict[int, DelayState]:
     """Looks at the delay levels of masters whose settings were asked, by their number in `brokers`.
 

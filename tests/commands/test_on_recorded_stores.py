@@ -174,6 +174,7 @@ def machine_form(mqctl: Run, golden_store: Store, tmp_path: Path, schema: str) -
         "commands/1": ["commands"],
         "commands.mqadmin/1": ["commands", "--mqadmin", "all"],
         "delay.check/1": ["delay", "check", "--store", store],
+        "delay.repair/1": ["delay", "repair", "--store", store],
         "doctor/1": ["doctor", "--store", store],
         "filter.bloom/1": ["filter", "bloom"],
         "filter.collisions/1": ["filter", "collisions", "Aa", "BB"],

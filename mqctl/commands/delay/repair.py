@@ -1,0 +1,106 @@
+"""`mqctl delay repair`: right offsets for a stopped broker, lost messages sent again."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.options import (
+    AtOption,
+    ConfirmNameOption,
+    ExecuteOption,
+    LevelsOption,
+    NoColorOption,
+    OptionalStoreOption,
+    OutputOption,
+)
+from mqctl.errors import UsageError
+
+EXAMPLES = (
+    "mqctl delay repair --store /data/store",
+    "mqctl delay repair --store /data/store --set 3=17 --execute --confirm store",
+    "mqctl delay repair --resend --broker broker-a",
+    "mqctl delay repair --resend --store /backup/store --level 3 --from 10 --until 40 --broker broker-a",
+)
+
+
+def command(
+    store: OptionalStoreOption = None,
+    levels: LevelsOption = None,
+    at: AtOption = None,
+    offsets: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="LEVEL=OFFSET", help="Set a level to this offset; may be repeated."),
+    ] = None,
+    undo: Annotated[str | None, typer.Option("--undo", metavar="ID", help="Take a change of the files back.")] = None,
+    resend: Annotated[bool, typer.Option("--resend", help="Send messages again that no level will deliver.")] = False,
+    level: Annotated[
+        list[int] | None, typer.Option("--level", metavar="LEVEL", min=1, help="With --resend: this level.")
+    ] = None,
+    first: Annotated[
+        int | None, typer.Option("--from", metavar="OFFSET", min=0, help="With --resend: from this queue offset.")
+    ] = None,
+    until: Annotated[
+        int | None, typer.Option("--until", metavar="OFFSET", min=0, help="With --resend: before this queue offset.")
+    ] = None,
+    broker: Annotated[
+        str | None, typer.Option("--broker", metavar="NAME", help="With --resend: the broker that sends.")
+    ] = None,
+    execute: ExecuteOption = False,
+    confirm: ConfirmNameOption = None,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """Plan to repair delay levels, and with --execute do it.
+
+    With --store, the offsets of a stopped broker's delayOffset.json: each level goes to its first message without a
+    delivered copy, in the file and its backup; refused while a broker holds the store's lock. On a slave the master
+    overwrites the file. With --resend, messages that no level will deliver are sent again with what is left of their
+    delay: those on levels beyond the table, or those named; from a live broker, or from --store.
+    """
+    if resend:
+        if levels or at or offsets or undo:
+            raise UsageError("--levels, --at, --set and --undo do not go with --resend", remedy="leave them out")
+        from mqctl.cli.delay_resends import ResendWish
+        from mqctl.cli.delay_resends import resend as send_again
+
+        wish = ResendWish(
+            store=store,
+            broker=broker,
+            levels=tuple(level or ()),
+            first=first,
+            end=until,
+            execute=execute,
+            confirmed=confirm,
+        )
+        document, code = send_again(wish, connection(namesrv, profile, timeout))
+    else:
+        if level or first is not None or until is not None or broker or namesrv or profile:
+            raise UsageError(
+                "--level, --from, --until, --broker and a cluster belong to --resend", remedy="add --resend"
+            )
+        from mqctl.cli import delay_repairs
+
+        if undo is not None:
+            document, code = delay_repairs.undo(undo, execute=execute, confirmed=confirm)
+        elif store is None:
+            raise UsageError("what is to be repaired?", remedy="add --store DIR, --resend or --undo ID")
+        else:
+            document, code = delay_repairs.repair(
+                delay_repairs.RepairWish(
+                    store=store,
+                    levels=levels,
+                    at=at,
+                    offsets=delay_repairs.pairs(offsets or ()),
+                    execute=execute,
+                    confirmed=confirm,
+                )
+            )
+    emit(document, output)
+    return code

@@ -1,0 +1,107 @@
+"""Writing a stopped broker's delayOffset.json and its backup, while nobody else can use the store."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from mqctl.errors import PermissionDeniedError, RefusedError, StorageError
+from mqctl.protocol.fastjson import dump_bytes
+
+FILES = ("config/delayOffset.json", "config/delayOffset.json.bak")
+
+
+def in_use(store: Path) -> bool:
+    """Tells whether a broker holds the store's lock (`FileLock` on `lock`: one byte at 0, by POSIX rules)."""
+    path = store / "lock"
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.lockf(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB, 1, 0)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+@contextmanager
+def alone(store: Path) -> Iterator[None]:
+    """Holds the store's lock, so that no broker starts meanwhile.
+
+    Raises:
+        RefusedError: a broker holds it.
+        PermissionDeniedError, StorageError: the lock's file cannot be opened.
+    """
+    path = store / "lock"
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except PermissionError as error:
+        raise PermissionDeniedError(
+            f"could not open {path}", reason="permission denied", remedy="run as the broker's user"
+        ) from error
+    except OSError as error:
+        raise StorageError(f"could not open {path}", reason=error.strerror or str(error)) from error
+    try:
+        try:
+            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 0)
+        except OSError as error:
+            raise RefusedError(
+                f"cannot change files of the store {store}",
+                reason="a broker is using it, and would write its own offsets over them",
+                remedy="stop that broker",
+            ) from error
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def contents(store: Path) -> dict[str, str | None]:
+    """Returns both files as they are, None for one that is not there; bytes that are no UTF-8 survive as surrogates."""
+    found: dict[str, str | None] = {}
+    for name in FILES:
+        try:
+            found[name] = (store / name).read_bytes().decode("utf-8", "backslashreplace")
+        except FileNotFoundError:
+            found[name] = None
+        except OSError as error:
+            raise StorageError(f"could not read {store / name}", reason=error.strerror or str(error)) from error
+    return found
+
+
+def document(old: Mapping[str, object], table: Mapping[int, int]) -> str:
+    """Returns the text of delayOffset.json with new offsets; what else it held (5.x: a version) stays."""
+    return dump_bytes({**old, "offsetTable": dict(sorted(table.items()))}, pretty=True).decode()
+
+
+def write(store: Path, texts: Mapping[str, str | None]) -> None:
+    """Writes both files, each whole or not at all, the backup first; None removes one.
+
+    Raises:
+        StorageError: the operating system refused; the files that were written stay.
+    """
+    for name in reversed(FILES):
+        path, text = store / name, texts.get(name)
+        fresh = path.with_name(f"{path.name}.mqctl")
+        try:
+            if text is None:
+                path.unlink(missing_ok=True)
+                continue
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with fresh.open("wb") as stream:
+                stream.write(text.encode())
+                stream.flush()
+                os.fsync(stream.fileno())
+            if path.exists():
+                known = path.stat()
+                fresh.chmod(known.st_mode & 0o7777)
+                if os.geteuid() == 0:
+                    os.chown(fresh, known.st_uid, known.st_gid)
+            fresh.replace(path)
+        except OSError as error:
+            raise StorageError(f"could not write {path}", reason=error.strerror or str(error)) from error

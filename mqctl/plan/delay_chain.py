@@ -1,0 +1,117 @@
+"""The cheapest chain of delay levels that reaches a moment.
+
+Every hop costs one more stored and delivered message, so the fewest hops are the cheapest. With `M` the longest delay,
+a hop of another level costs `1 - delay / M` more than `M` would for the same time: a shortest path over remainders
+modulo `M` finds the best chain for any moment that is far enough, and for near ones all sums are tried.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from math import gcd
+
+from mqctl.errors import UsageError
+from mqctl.model.delay_level import DelayLevelTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DelayChain:
+    """How to wait.
+
+    Attributes:
+        levels: delay levels to pass through, the longest first: what one hop is late, shorter ones make up for.
+        reached_ms: sum of their delays.
+        rest_ms: what is left to wait after the last one, less than the smallest step of the table.
+    """
+
+    levels: tuple[int, ...]
+    reached_ms: int
+    rest_ms: int
+
+
+def cheapest_chain(table: DelayLevelTable, remaining_ms: int) -> DelayChain:
+    """Returns the chain with the fewest hops that comes as near to `remaining_ms` as levels can, and never over it.
+
+    Raises:
+        UsageError: the table has no level.
+    """
+    level_of: dict[int, int] = {}
+    for level, delay_ms in enumerate(table.delays_ms, start=1):
+        if delay_ms > 0:
+            level_of.setdefault(delay_ms, level)
+    if not level_of:
+        raise UsageError("a chain needs delay levels", reason="the table has none")
+    unit = gcd(*level_of)
+    coins = sorted((delay_ms // unit for delay_ms in level_of), reverse=True)
+    counts = _cheapest(coins, max(0, remaining_ms) // unit)
+    used = [coin for coin in coins for _ in range(counts.get(coin, 0))]
+    reached_ms = sum(used) * unit
+    return DelayChain(
+        levels=tuple(level_of[coin * unit] for coin in used),
+        reached_ms=reached_ms,
+        rest_ms=max(0, remaining_ms) - reached_ms,
+    )
+
+
+def next_level(table: DelayLevelTable, remaining_ms: int) -> int | None:
+    """Returns the level of the next hop; None when the rest is shorter than any level."""
+    chain = cheapest_chain(table, remaining_ms)
+    return chain.levels[0] if chain.levels else None
+
+
+def _cheapest(coins: list[int], amount: int) -> dict[int, int]:
+    """Returns how often each coin is used in the shortest sum that is `amount`, or the nearest one below it."""
+    largest, others = coins[0], coins[1:]
+    path = _by_remainder(largest, others, amount % largest)
+    if path is not None and sum(coin * count for coin, count in path.items()) <= amount:
+        spent = sum(coin * count for coin, count in path.items())
+        return {**path, largest: (amount - spent) // largest}
+    return _by_sums(coins, amount)
+
+
+def _by_remainder(largest: int, others: list[int], wanted: int) -> dict[int, int] | None:
+    """Shortest path (Dijkstra) to the remainder `wanted` modulo the largest coin. Costs are scaled by that coin."""
+    best = {0: (0, 0)}
+    came: dict[int, int] = {}
+    heap = [(0, 0, 0)]
+    while heap:
+        cost, spent, remainder = heappop(heap)
+        if (cost, spent) > best[remainder]:
+            continue
+        if remainder == wanted:
+            break
+        for coin in others:
+            step = (cost + largest - coin, spent + coin)
+            place = (remainder + coin) % largest
+            if place not in best or step < best[place]:
+                best[place] = step
+                came[place] = coin
+                heappush(heap, (*step, place))
+    if wanted not in best:
+        return None
+    counts: dict[int, int] = {}
+    place = wanted
+    while place != 0:
+        coin = came[place]
+        counts[coin] = counts.get(coin, 0) + 1
+        place = (place - coin) % largest
+    return counts
+
+
+def _by_sums(coins: list[int], amount: int) -> dict[int, int]:
+    """Every sum up to `amount`, each with the last coin of its shortest form."""
+    fewest: list[int | None] = [0] + [None] * amount
+    last = [0] * (amount + 1)
+    for total in range(1, amount + 1):
+        for coin in coins:
+            before = fewest[total - coin] if coin <= total else None
+            found = fewest[total]
+            if before is not None and (found is None or before + 1 < found):
+                fewest[total], last[total] = before + 1, coin
+    place = next(total for total in range(amount, -1, -1) if fewest[total] is not None)
+    counts: dict[int, int] = {}
+    while place:
+        counts[last[place]] = counts.get(last[place], 0) + 1
+        place -= last[place]
+    return counts

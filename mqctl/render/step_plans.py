@@ -1,0 +1,93 @@
+"""Plans made of steps and their outcome, as tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mqctl.model.step_plan import StepPlan
+from mqctl.render.document import Column, Document, Paragraphs, Table
+
+PLAN_COLUMNS = (
+    Column("subject", "what"),
+    Column("old", "now", none="none"),
+    Column("new", "then", none="none"),
+    Column("effect", "effect", none=""),
+    Column("reason", "why not", none=""),
+)
+OUTCOME_COLUMNS = (
+    Column("subject", "what"),
+    Column("old", "before", none="none"),
+    Column("new", "asked for", none="none"),
+    Column("found", "read back", none="?"),
+    Column("state", "state"),
+    Column("reason", "why", none=""),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepRow:
+    """One step: `planned`, `confirmed`, `not-done`, `unknown`, or `impossible` with the reason."""
+
+    subject: str
+    old: str | None
+    new: str | None
+    effect: str | None
+    state: str
+    found: str | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepReport:
+    """Machine form of a plan made of steps, and of its outcome.
+
+    Attributes:
+        id: of the change in the journal; None for a plan that was only shown.
+        state: `planned`, `nothing-to-do`, `confirmed`, `not-done`, `unknown` or `interrupted`.
+    """
+
+    kind: str
+    target: str
+    made_at_ms: int
+    id: str | None
+    state: str
+    undoes: str | None
+    steps: list[StepRow]
+
+
+def step_plan_document(plan: StepPlan, schema: str, next_step: str) -> Document:
+    """Builds the document of a plan; `next_step` tells how to have it done."""
+    rows = [
+        StepRow(
+            subject=step.subject,
+            old=step.old,
+            new=step.new,
+            effect=step.effect or None,
+            state="impossible" if step.problem else "planned" if step.moves else "unchanged",
+            found=None,
+            reason=step.problem,
+        )
+        for step in plan.steps
+    ]
+    moving = len(plan.moving)
+    report = StepReport(
+        kind=plan.kind,
+        target=plan.target,
+        made_at_ms=plan.made_at_ms,
+        id=None,
+        state="planned" if moving else "nothing-to-do",
+        undoes=None,
+        steps=rows,
+    )
+    count = f"{moving} change{'' if moving == 1 else 's'}"
+    line = f"{plan.kind} of {plan.target}: {count if moving else 'nothing to do'}"
+    lines = [line, next_step] if moving else [line]
+    blocks: list[Table | Paragraphs] = [Table(PLAN_COLUMNS, rows, empty="everything is as it should be")]
+    return Document(schema=schema, value=report, records=rows, blocks=[*blocks, Paragraphs(lines)])
+
+
+def step_change_document(report: StepReport, schema: str) -> Document:
+    """Builds the document of a change that was made."""
+    lines = [f"change {report.id}: {report.state}"]
+    blocks: list[Table | Paragraphs] = [Table(OUTCOME_COLUMNS, report.steps), Paragraphs(lines)]
+    return Document(schema=schema, value=report, records=report.steps, blocks=blocks)
