@@ -28,6 +28,7 @@ from mqctl.render.resend import ResendPlanReport, ResendReport
 from mqctl.render.sent import SentMessage
 from mqctl.render.step_plans import StepReport
 from mqctl.render.subscriptions import SubscriptionReport
+from mqctl.render.subscriptions import ReleaseReport, SubscriptionCheckAll, SubscriptionReport
 from mqctl.render.topics import GroupsOfTopic, Route, TopicDescription, TopicList, TopicStats
 from mqctl.render.verification import Verification
 
@@ -58,8 +59,10 @@ LIVE: dict[str, type] = {
     "producer.list/1": ProducerList,
     "retry.list/1": RetryList,
     "stacks.find/1": ProcessList,
+    "subscription.check-all/1": SubscriptionCheckAll,
     "subscription.check/1": SubscriptionReport,
     "subscription.show/1": SubscriptionReport,
+    "subscription.simulate/1": ReleaseReport,
     "topic.describe/1": TopicDescription,
     "topic.groups/1": GroupsOfTopic,
     "topic.list/1": TopicList,

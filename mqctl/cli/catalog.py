@@ -109,6 +109,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(("store", "describe"), "Summarise a store directory: files, topics, groups, times."),
     Entry(("store", "verify"), "Verify every record, queue entry and index entry of a store directory."),
     Entry(("subscription", "check"), "Check that all members of a group want the same."),
+    Entry(("subscription", "simulate"), "Simulate a grey release: some members change their tags."),
     Entry(("subscription", "show"), "Show what the members of a group want, and what is skipped."),
     Entry(("topic", "describe"), "Show a topic's settings, queues and groups."),
     Entry(("topic", "groups"), "List the consumer groups of a topic."),

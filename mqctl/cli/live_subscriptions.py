@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from mqctl.cli.known_groups import require_group
 from mqctl.diagnosis.group_view import GroupView, group_views, losses_of, wanted_text
-from mqctl.model.names import group_of
+from mqctl.errors import UsageError
+from mqctl.model.names import group_of, is_system_group
 from mqctl.model.queue import MessageQueue
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.model.tag_sample import TagSample
 from mqctl.model.unavailable import Part, Unavailable
-from mqctl.render.subscriptions import BrokerWantRow, LossRow, SubscriptionReport, WantRow
+from mqctl.render.subscriptions import BrokerWantRow, GroupCheckRow, LossRow, SubscriptionReport, WantRow
 
+TagsFromOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tags-from", metavar="BROKER=DIR", help="Count tags in a broker's store instead of sampling; may be repeated."
+    ),
+]
 _95_PERCENT = 1.96
 _EVIDENCE = frozenset({Part.MEMBERS, Part.RUNNING_INFO, Part.TAGS})
 
@@ -79,16 +91,17 @@ def broker_rows(view: GroupView) -> list[BrokerWantRow]:
 
 
 def consistent(view: GroupView, rows: Sequence[WantRow]) -> bool | None:
-    """Tells whether all members want the same; None when nobody differs but somebody did not tell."""
+    """Tells whether all members want the same; None when somebody did not tell, or nobody is there to tell."""
     if any(row.differs for row in rows):
         return False
-    return None if view.silent else True
+    return None if view.silent or not view.client_ids else True
 
 
 def loss_rows(view: GroupView, samples: Sequence[TagSample]) -> list[LossRow]:
     """Computes what is skipped, by topic and tag, from samples of the queues."""
     rows = []
     for topic in view.topics():
+        complete = all(sample.complete for sample in samples if sample.queue.topic == topic)
         for loss in losses_of(view, topic, samples):
             share = loss.lost_share
             rows.append(
@@ -98,11 +111,74 @@ def loss_rows(view: GroupView, samples: Sequence[TagSample]) -> list[LossRow]:
                     sampled_count=loss.message_count,
                     lost_count=loss.lost_count,
                     lost_share=share,
-                    margin_share=_95_PERCENT * math.sqrt(share * (1 - share) / loss.message_count),
+                    margin_share=0.0 if complete else margin(share, loss.message_count),
                     queues="; ".join(f"{_name(queue)}: {owner}" for queue, owner in loss.queues),
                 )
             )
     return rows
+
+
+def margin(share: float, count: int) -> float:
+    """Returns half of the 95 % interval around a share that was found in a sample of `count`."""
+    return _95_PERCENT * math.sqrt(share * (1 - share) / count) if count else 0.0
+
+
+def check_row(snapshot: ClusterSnapshot, report: SubscriptionReport) -> GroupCheckRow:
+    """Builds the line of one group."""
+    view = view_of(snapshot, report.group)
+    words = {True: "same", False: "differ", None: "unknown"}
+    topics = sorted({row.topic for row in report.wants if row.differs})
+    sampled = sum(row.sampled_count for row in report.losses)
+    return GroupCheckRow(
+        group=report.group,
+        verdict=words[report.consistent] if view.client_ids else "offline",
+        member_count=len(view.client_ids),
+        silent_count=len(view.silent),
+        topics=", ".join(topics) or None,
+        lost_count=sum(row.lost_count for row in report.losses) if sampled else None,
+        sampled_count=sampled or None,
+    )
+
+
+def group_names(snapshot: ClusterSnapshot) -> list[str]:
+    """Returns every group that any broker knows, system groups left out."""
+    known = {
+        name
+        for broker in snapshot.brokers
+        for name in (*(item.name for item in broker.groups), *(item.group for item in broker.memberships))
+    }
+    return sorted(name for name in known if not is_system_group(name))
+
+
+def counted_in(snapshot: ClusterSnapshot, stores: Sequence[str], topics: Iterable[str]) -> ClusterSnapshot:
+    """Replaces samples by counts of all entries of stores, given as `BROKER=DIR`.
+
+    Raises:
+        UsageError: one is not written so, or names no broker of the cluster.
+        NotFoundError, BadInputError: a directory is no store, or has none of the topics.
+    """
+    from mqctl.snapshot.store_tags import count_tags
+
+    if not stores:
+        return snapshot
+    brokers = {broker.name for broker in snapshot.brokers}
+    tags = {
+        tag
+        for view in group_views(snapshot)
+        for topic in view.topics()
+        for wanted in (*view.subscriptions(topic).values(), view.effective(topic))
+        for tag in (wanted.tags if wanted else ())
+    }
+    found: list[TagSample] = []
+    for text in stores:
+        name, sign, directory = text.partition("=")
+        if not sign or name not in brokers:
+            known = ", ".join(sorted(filter(None, brokers)))
+            raise UsageError(f"cannot read {text}", reason=f"brokers: {known}", remedy="write --tags-from BROKER=DIR")
+        found += count_tags(Path(directory), name, topics, tags)
+    counted = {sample.queue for sample in found}
+    others = [sample for sample in snapshot.tag_samples if sample.queue not in counted]
+    return replace(snapshot, tag_samples=(*others, *found))
 
 
 def _name(queue: MessageQueue) -> str:

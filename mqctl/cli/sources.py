@@ -20,7 +20,7 @@ class LiveWish:
     Attributes:
         groups, topics, brokers: names; None or empty for everything.
         window_ms: look twice, so far apart, for rules that need movement; 0 looks once.
-        time_scale: how much faster than real time the cluster runs.
+        sampled: topics whose tags are sampled in any case.
     """
 
     namesrv: str | None = None
@@ -31,6 +31,7 @@ class LiveWish:
     brokers: list[str] | None = None
     window_ms: int = 0
     with_stacks: bool = False
+    sampled: frozenset[str] = frozenset()
 
 
 def read_snapshot(
@@ -109,6 +110,7 @@ def _ask(live: LiveWish) -> ClusterSnapshot:
                 now_ms=now_ms,
                 scope=scope,
                 with_stacks=live.with_stacks,
+                sampled=live.sampled,
                 progress=progress,
             )
 

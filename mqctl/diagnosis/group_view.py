@@ -118,13 +118,13 @@ def losses_of(view: GroupView, topic: str, samples: Iterable[TagSample]) -> list
     """Returns what a group loses of one topic because its members want different tags, from samples of its queues."""
     counts = {sample.queue: sample.counts for sample in samples if sample.queue.topic == topic}
     owners = {held.queue: client for client, info in view.running.items() for held in info.queues if not held.dropped}
-    wanted = {client: _tags(view.subscription(client, topic)) for client in view.running}
+    wanted = {client: tags_of(view.subscription(client, topic)) for client in view.running}
     effective = view.effective(topic)
-    by_broker = _tags(effective) if effective is not None else None
+    by_broker = tags_of(effective) if effective is not None else None
     return tag_losses(counts, {queue: owners.get(queue) for queue in counts}, wanted, by_broker)
 
 
-def _tags(subscription: Subscription | None) -> Tags:
+def tags_of(subscription: Subscription | None) -> Tags:
     """Returns what a subscription lets through: nothing where there is none."""
     if subscription is None:
         return frozenset()

@@ -14,12 +14,14 @@ class TagSample:
 
     Attributes:
         first_offset: where the sample begins.
-        counts: messages by tag; the empty text stands for none.
+        counts: messages by tag; the empty text stands for none, `#` and a hash for a tag whose name is not known.
+        complete: whether these are all messages of the queue, so that shares have no error.
     """
 
     queue: MessageQueue
     first_offset: int
     counts: Mapping[str, int]
+    complete: bool = False
 
     @property
     def message_count(self) -> int:

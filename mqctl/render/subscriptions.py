@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
@@ -82,7 +83,7 @@ class SubscriptionReport:
     """Machine form of `subscription show` and `subscription check`.
 
     Attributes:
-        consistent: None when some member did not tell, and the others agree.
+        consistent: None when some member did not tell and the others agree, or when nobody is online.
     """
 
     group: str
@@ -92,15 +93,166 @@ class SubscriptionReport:
     losses: list[LossRow]
 
 
+_WORDS = {True: "all members want the same", False: "members differ", None: "not every member told what it wants"}
+_OFFLINE = "nobody is online, so that nobody can tell what members want"
+
+
 def subscription_document(schema: str, report: SubscriptionReport) -> Document:
     """Builds the document of a group's subscriptions."""
-    words = {True: "all members want the same", False: "members differ", None: "not every member told what it wants"}
+    words = _WORDS[report.consistent] if report.wants or report.brokers else _OFFLINE
     blocks: list[Table | Paragraphs] = [
-        Paragraphs([f"{report.group}: {words[report.consistent]}"]),
+        Paragraphs([f"{report.group}: {words}"]),
         Table(WANT_COLUMNS, report.wants, empty=f"nobody of {report.group} is online"),
         Table(BROKER_COLUMNS, report.brokers, title="What brokers filter by", empty="no subscriptions"),
     ]
     if report.losses:
-        title = "Skipped for good, in the newest messages of each queue"
-        blocks.append(Table(LOSS_COLUMNS, report.losses, title=title))
+        exact = all(row.margin_share == 0 for row in report.losses)
+        what = "counted in all messages" if exact else "in the newest messages of each queue"
+        blocks.append(Table(LOSS_COLUMNS, report.losses, title=f"Skipped for good, {what}"))
     return Document(schema=schema, value=report, records=report.wants, csv_columns=WANT_COLUMNS, blocks=blocks)
+
+
+GROUP_COLUMNS = (
+    Column("group", "group"),
+    Column("verdict", "verdict"),
+    Column("member_count", "members", Kind.COUNT),
+    Column("silent_count", "silent", Kind.COUNT),
+    Column("topics", "differ in"),
+    Column("lost_count", "skipped", Kind.COUNT),
+    Column("sampled_count", "of sampled", Kind.COUNT),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupCheckRow:
+    """One group in one line.
+
+    Attributes:
+        verdict: `same`, `differ`, `unknown` (some member did not tell) or `offline` (nobody to ask).
+        topics: where members differ.
+        lost_count, sampled_count: messages skipped for it, of those that were looked at; None when none were.
+    """
+
+    group: str
+    verdict: str
+    member_count: int
+    silent_count: int
+    topics: str | None
+    lost_count: int | None
+    sampled_count: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubscriptionCheckAll:
+    """Machine form of `subscription check --all`."""
+
+    groups: list[GroupCheckRow]
+
+
+def check_all_document(rows: Sequence[GroupCheckRow], reports: Sequence[SubscriptionReport]) -> Document:
+    """Builds the document of `subscription check --all`: one line a group, then those whose members differ in full."""
+    blocks: list[Table | Paragraphs] = [Table(GROUP_COLUMNS, rows, empty="no consumer groups")]
+    for report in reports:
+        if report.consistent is False:
+            blocks += subscription_document("subscription.check/1", report).blocks
+    return Document(
+        schema="subscription.check-all/1",
+        value=SubscriptionCheckAll(groups=list(rows)),
+        records=rows,
+        csv_columns=GROUP_COLUMNS,
+        blocks=blocks,
+    )
+
+
+FORECAST_COLUMNS = (
+    Column("tag", "tag"),
+    Column("wanted_by", "wanted by"),
+    Column("sampled_count", "messages", Kind.COUNT),
+    Column("lost_if_old_share", "skipped while brokers filter by the old tags", Kind.SHARE),
+    Column("lost_if_new_share", "by the new", Kind.SHARE),
+    Column("margin_share", "+/-", Kind.SHARE),
+    Column("queues", "where (queue: owner)", wide=True),
+)
+STEP_COLUMNS = (
+    Column("before", "all members from"),
+    Column("after", "to"),
+    Column("lost_count", "skipped on the way", Kind.COUNT, none="?"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForecastRow:
+    """One tag during the release.
+
+    Attributes:
+        wanted_by: `both`, `old` or `new`.
+        lost_if_old_count, lost_if_new_count: skipped while brokers hold the old, or the new, subscription: the newest
+            heartbeat decides, so that it may change at any time.
+        margin_share: half of the 95 % interval around the larger share; 0 when all messages were counted.
+    """
+
+    tag: str
+    wanted_by: str
+    sampled_count: int
+    lost_if_old_count: int
+    lost_if_new_count: int
+    lost_if_old_share: float
+    lost_if_new_share: float
+    margin_share: float
+    queues: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepRow:
+    """One deployment of the safe way; `lost_count` of messages that both its ends want, None without a sample."""
+
+    before: str
+    after: str
+    lost_count: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseReport:
+    """Machine form of `subscription simulate`.
+
+    Attributes:
+        changed: members that have the new tags, the others have the old ones.
+        owners_from: `held` (what members say that they hold), or the strategy that was computed.
+        sampled_count: messages that shares were computed from; 0 when none could be looked at.
+    """
+
+    group: str
+    topic: str
+    old: str
+    new: str
+    changed: list[str]
+    member_count: int
+    owners_from: str
+    sampled_count: int
+    losses: list[ForecastRow]
+    safe_way: list[StepRow]
+
+
+def release_document(report: ReleaseReport) -> Document:
+    """Builds the document of `subscription simulate`."""
+    head = f"{report.group} on {report.topic}: {len(report.changed)} of {report.member_count} members go from "
+    lines = [f"{head}{report.old} to {report.new}: {', '.join(report.changed)}"]
+    if not report.sampled_count:
+        lines.append("no message could be looked at: how much is skipped is not known, only that it is")
+    ways = [
+        "A group of its own for the new tags loses nothing: clone the offsets (mqctl offset clone), start it there.",
+        "Within this group, deploy to every member in turn, and wait until mqctl subscription check ends with 0:",
+    ]
+    blocks: list[Table | Paragraphs] = [
+        Paragraphs(lines),
+        Table(FORECAST_COLUMNS, report.losses, title="Skipped for good meanwhile", empty="nothing was looked at"),
+        Paragraphs(ways),
+        Table(STEP_COLUMNS, report.safe_way),
+    ]
+    return Document(
+        schema="subscription.simulate/1",
+        value=report,
+        records=report.losses,
+        csv_columns=FORECAST_COLUMNS,
+        blocks=blocks,
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import replace
 
 from mqctl.client.cluster import BrokerAddress, Cluster, broker_addresses
@@ -39,6 +39,7 @@ def gather_live(
     now_ms: int,
     scope: Scope | None = None,
     with_stacks: bool = False,
+    sampled: Set[str] = frozenset(),
     progress: Progress | None = None,
 ) -> ClusterSnapshot:
     """Gathers a snapshot of a live cluster.
@@ -47,6 +48,7 @@ def gather_live(
         now_ms: epoch milliseconds of this moment; all ages refer to it.
         scope: groups, topics and brokers to look at; everything by default.
         with_stacks: ask consumers for their threads as well.
+        sampled: topics whose tags are sampled in any case, not only where members of a group differ.
         progress: told what is being asked, and how many of how many steps are done.
 
     Raises:
@@ -74,7 +76,7 @@ def gather_live(
     delays = delay_states(asking, masters, now_ms=now_ms, records=FEW_RECORDS)
     delayed = {masters[number].address: state for number, state in delays.items()}
     running, running_gaps = gather_running(asking, brokers, memberships, with_stacks=with_stacks)
-    samples, sample_gaps = _tag_samples(asking, running, views)
+    samples, sample_gaps = _tag_samples(asking, running, views, sampled)
     location = ";".join(cluster.name_servers.addresses())
     return ClusterSnapshot(
         origin=Origin(kind=OriginKind.LIVE, location=location, observed_at_ms=now_ms, observed_from=ObservedFrom.CLOCK),
@@ -93,17 +95,17 @@ def gather_live(
 
 
 def _tag_samples(
-    asking: Asking, running: tuple[RunningInfo, ...], views: tuple[NameServerView, ...]
+    asking: Asking, running: tuple[RunningInfo, ...], views: tuple[NameServerView, ...], sampled: Set[str]
 ) -> tuple[tuple[TagSample, ...], list[Unavailable]]:
     """Samples the topics on which members of one group want different things: what they lose is counted from it."""
     wanted: dict[tuple[str, str], set[tuple[str, ...]]] = {}
     for info in running:
         for item in info.subscriptions:
             wanted.setdefault((info.group, item.topic), set()).add((item.expression_type, *item.tags))
-    torn = sorted({topic for (_, topic), sets in wanted.items() if len(sets) > 1 and group_of(topic) is None})
+    torn = {topic for (_, topic), sets in wanted.items() if len(sets) > 1 and group_of(topic) is None}
     routes = {route.topic: route for view in reversed(views) for route in view.routes}
     queues: dict[MessageQueue, str] = {}
-    for topic in torn:
+    for topic in sorted(torn | sampled):
         if topic in routes:
             masters = {endpoint.name: endpoint.master for endpoint in routes[topic].endpoints}
             for queue in routes[topic].readable_queues():

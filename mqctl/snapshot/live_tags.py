@@ -52,7 +52,8 @@ def sample_tags(
         for code, _ in entries:
             name = names.get((queue.topic, code), f"#{code}")
             counts[name] = counts.get(name, 0) + 1
-        samples.append(TagSample(queue=queue, first_offset=starts[queue], counts=counts))
+        complete = starts[queue] == ends[queue][0] and len(entries) == ends[queue][1] - ends[queue][0]
+        samples.append(TagSample(queue=queue, first_offset=starts[queue], counts=counts, complete=complete))
     return samples, failed
 
 

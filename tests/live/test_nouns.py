@@ -11,6 +11,7 @@ from docs.schemas import LIVE
 from embedded_broker import Drop, EmbeddedCluster
 from tests.embedded_broker.messages import heartbeat
 from tests.embedded_broker.wire import Peer
+from tests.live.cast import Cast, Scripted
 from tests.live.conftest import Run
 from tests.live.failing import fail
 
@@ -43,6 +44,8 @@ ASKED: dict[str, tuple[str, ...]] = {
     "retry.list/1": ("retry", "list"),
     "stacks.find/1": ("stacks", "find"),
     "subscription.check/1": ("subscription", "check", "-g", "G"),
+    "subscription.check-all/1": ("subscription", "check", "--all"),
+    "subscription.simulate/1": (*("subscription", "simulate", "-g", "G", "-t", "Pay"), "--to", "B", "--instances", "1"),
     "subscription.show/1": ("subscription", "show", "-g", "G"),
     "topic.describe/1": ("topic", "describe", "-t", "Pay"),
     "topic.groups/1": ("topic", "groups", "-t", "Pay"),
@@ -61,12 +64,15 @@ def test_the_machine_form_is_the_documented_one_and_people_see_a_table(
     live: Run, cluster: EmbeddedCluster, schema: str
 ) -> None:
     fail(cluster, "broker-a", 0, level=-1)
-    outcome = live(*ASKED[schema], "-o", "json")
+    with Cast(cluster) as members:
+        if schema.startswith("subscription."):
+            members.join(Scripted(client_id="one", topics={"Pay": "A"}))
+        outcome = live(*ASKED[schema], "-o", "json")
+        table = live(*ASKED[schema])
     assert outcome.exit_code == 0, outcome.stderr
     document = outcome.json
     assert document.pop("schema") == schema
     msgspec.convert(document, LIVE[schema], strict=True)
-    table = live(*ASKED[schema])
     assert (table.exit_code, bool(table.stdout.strip())) == (0, True)
 
 

@@ -3,37 +3,67 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Annotated
+
+import typer
 
 from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.live_brokers import tell_gaps
-from mqctl.cli.live_subscriptions import judged
-from mqctl.cli.options import NoColorOption, OneGroupOption, OutputOption, SnapshotOption
+from mqctl.cli.live_subscriptions import TagsFromOption, check_row, counted_in, group_names, judged, view_of
+from mqctl.cli.options import NoColorOption, OutputOption, SnapshotOption
 from mqctl.cli.sources import LiveWish, read_snapshot
-from mqctl.errors import ExitCode
-from mqctl.render.subscriptions import subscription_document
+from mqctl.errors import ExitCode, UsageError
+from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.render.subscriptions import check_all_document, subscription_document
 
 EXAMPLES = (
     "mqctl subscription check -g order-service",
+    "mqctl subscription check --all -o json | jq '.groups[] | select(.verdict == \"differ\")'",
+    "mqctl subscription check -g order-service --tags-from broker-a=/data/store",
     "mqctl subscription check -g order-service --snapshot incident.snap",
 )
 
 
 def command(
-    group: OneGroupOption,
+    group: Annotated[str | None, typer.Option("-g", "--group", metavar="GROUP", help="Which consumer group.")] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Every group; those with nobody online do not count.")
+    ] = False,
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
     timeout: TimeoutOption = None,
     snapshot: SnapshotOption = None,
+    tags_from: TagsFromOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Check that all members of a group want the same. Ends with 0 when they do, 2 when they differ, 3 when unknown."""
-    live = LiveWish(namesrv=namesrv, profile=profile, timeout=timeout, groups=[group])
+    """Check that all members of a group want the same.
+
+    Ends with 0 when they do, 2 when they differ, 3 when unknown: some member did not tell, or nobody is online.
+    """
+    if everything == (group is not None):
+        raise UsageError("name one group, or all of them", remedy="use -g GROUP or --all")
+    live = LiveWish(namesrv=namesrv, profile=profile, timeout=timeout, groups=[group] if group else None)
     state = read_snapshot(store=None, snapshot=snapshot, now=datetime.now().astimezone(), live=live)
+    if group is None:
+        return _all(state, output)
+    state = counted_in(state, tags_from or (), view_of(state, group).topics())
     report, gaps = judged(state, group)
     emit(subscription_document("subscription.check/1", report), output)
     tell_gaps(gaps)
     if report.consistent is False:
         return ExitCode.CRITICAL
     return ExitCode.OK if report.consistent and not gaps else ExitCode.UNKNOWN
+
+
+def _all(state: ClusterSnapshot, output: Output) -> int:
+    found = [judged(state, name) for name in group_names(state)]
+    rows = [check_row(state, report) for report, _ in found]
+    emit(check_all_document(rows, [report for report, _ in found]), output)
+    gaps = list(dict.fromkeys(gap for _, listed in found for gap in listed))
+    tell_gaps(gaps)
+    verdicts = {row.verdict for row in rows}
+    if "differ" in verdicts:
+        return ExitCode.CRITICAL
+    return ExitCode.OK if "same" in verdicts and "unknown" not in verdicts and not gaps else ExitCode.UNKNOWN

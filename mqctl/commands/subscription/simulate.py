@@ -1,0 +1,64 @@
+"""`mqctl subscription simulate`: what a grey release of new tags would lose."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.known_groups import require_group
+from mqctl.cli.live_brokers import tell_gaps
+from mqctl.cli.live_subscriptions import TagsFromOption, counted_in
+from mqctl.cli.options import NoColorOption, OneGroupOption, OneTopicOption, OutputOption, SnapshotOption
+from mqctl.cli.release_plan import release_report
+from mqctl.cli.sources import LiveWish, read_snapshot
+from mqctl.model.unavailable import Part
+from mqctl.render.subscriptions import release_document
+
+EXAMPLES = (
+    "mqctl subscription simulate -g order-service -t orders --to 'paid' --instances 2",
+    "mqctl subscription simulate -g order-service -t orders --to 'paid || refunded' --client 10.0.0.1@9#1",
+    "mqctl subscription simulate -g order-service -t orders --to 'paid' --instances 1 --tags-from broker-a=/data/store",
+)
+
+
+def command(
+    group: OneGroupOption,
+    topic: OneTopicOption,
+    to: Annotated[str, typer.Option("--to", metavar="TAGS", help="The new tags: `a || b`, `*`.")],
+    instances: Annotated[
+        int | None, typer.Option("--instances", min=1, help="So many members change, the last in order of allocation.")
+    ] = None,
+    client: Annotated[
+        list[str] | None, typer.Option("--client", metavar="ID", help="Instead: this member changes; may be repeated.")
+    ] = None,
+    strategy: Annotated[
+        str | None, typer.Option("--strategy", metavar="NAME", help="avg, circle or hash; else what members hold now.")
+    ] = None,
+    tags_from: TagsFromOption = None,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    snapshot: SnapshotOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """Simulate a grey release: some members of a group change to other tags, the rest keep theirs.
+
+    Shows for each tag what would be skipped meanwhile, and a way that loses nothing. Shares come from the newest
+    messages of each queue, with their error, or from all entries of a store. Nothing is changed.
+    """
+    wish = LiveWish(
+        namesrv=namesrv, profile=profile, timeout=timeout, groups=[group], topics=[topic], sampled=frozenset({topic})
+    )
+    state = read_snapshot(store=None, snapshot=snapshot, now=datetime.now().astimezone(), live=wish)
+    require_group(state, group)
+    state = counted_in(state, tags_from or (), [topic])
+    report = release_report(state, group, topic, to, instances=instances, clients=client or (), strategy=strategy)
+    emit(release_document(report), output)
+    wanted = (Part.MEMBERS, Part.ROUTES, Part.TAGS)
+    found = (state.unavailable, *(broker.unavailable for broker in state.brokers))
+    return tell_gaps(gap for gaps in found for gap in gaps if gap.part in wanted)
