@@ -74,7 +74,6 @@ class LocalProcessDumps:
         else:
             self._words = [str(find_py_spy(manner.search)), "dump", "--json", "--pid", str(pid)]
             self._words += ["--native"] if manner.native else []
-            self._words += ["--nonblocking"] if manner.nonblocking else []
         self._sources = SourceLines(proc / str(pid) / "root", self.process.create_time())
 
     def take(self, deadline: Deadline) -> Shot:
@@ -90,8 +89,10 @@ class LocalProcessDumps:
     def _python(self, deadline: Deadline) -> Shot:
         watch = StopWatch(self.pid, self._proc)
         taken_at_ms = self._now_ms()
+        # What is stopped already cannot be stopped by py-spy, and need not be.
+        words = [*self._words, "--nonblocking"] if self._manner.nonblocking or self._stopped() else self._words
         try:
-            ran = run(self._words, deadline, meanwhile=watch.look)
+            ran = run(words, deadline, meanwhile=watch.look)
             watch.look()
         finally:
             watch.close()
@@ -128,11 +129,15 @@ class LocalProcessDumps:
         return replace(dump, threads=threads, taken_at_ms=taken_at_ms, pid=self.pid, notes=notes)
 
     def _notes(self) -> list[str]:
-        try:
-            stopped = self.process.status() == psutil.STATUS_STOPPED
-        except psutil.Error:
+        if not self._stopped():
             return []
-        return [f"the process is stopped (SIGSTOP): nothing in it runs until kill -CONT {self.pid}"] if stopped else []
+        return [f"the process is stopped (SIGSTOP): nothing in it runs until kill -CONT {self.pid}"]
+
+    def _stopped(self) -> bool:
+        try:
+            return bool(self.process.status() == psutil.STATUS_STOPPED)
+        except psutil.Error:
+            return False
 
     def _check(self, ran: Ran, deadline: Deadline) -> None:
         if ran.code == 0:
