@@ -12,6 +12,7 @@ from mqctl.render.brokers import BrokerDescription, BrokerList, SettingList
 from mqctl.render.cluster_description import ClusterDescription
 from mqctl.render.clusters import ClusterList
 from mqctl.render.commands import CommandList, MqadminList
+from mqctl.render.consumed import ConsumeReport
 from mqctl.render.dead_letters import DeadLetterGroups, DeadLetters, RetryList
 from mqctl.render.delay import DelayLevels, DelayReport
 from mqctl.render.filters import BloomReport, CollisionReport, FilterVerdict, LintReport
@@ -52,6 +53,7 @@ LIVE: dict[str, type] = {
     "group.lag.watch/1": LagRound,
     "group.list/1": GroupList,
     "group.members/1": GroupMembers,
+    "message.consume/1": ConsumeReport,
     "message.list/1": MessageList,
     "message.send/1": SentMessage,
     "offset.change/1": OffsetChangeReport,

@@ -11,7 +11,7 @@ from typing import Any
 from mqctl.model.body_form import BodyForm
 from mqctl.model.stored_message import StoredMessage
 from mqctl.render import units
-from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.render.document import Column, Document, Kind, Paragraphs
 from mqctl.render.text import printable
 
 COLUMNS = (
@@ -122,14 +122,18 @@ def _body(body: bytes, form: BodyForm) -> tuple[str, Any]:
 def message_document(found: Sequence[StoredMessage], form: BodyForm, *, schema: str = "store.cat/1") -> Document:
     """Builds the document of a list of messages: for people one block each, for machines one record each."""
     rows = [shown(message, form) for message in found]
-    blocks: list[Table | Paragraphs] = [Paragraphs(_lines(row)) for row in rows]
     return Document(
         schema=schema,
         value=MessageList(messages=rows),
         records=rows,
         csv_columns=COLUMNS,
-        blocks=blocks or [Paragraphs(["no messages"])],
+        blocks=message_blocks(rows),
     )
+
+
+def message_blocks(rows: Sequence[ShownMessage]) -> list[Paragraphs]:
+    """Returns what people see: a block for each message."""
+    return [Paragraphs(_lines(row)) for row in rows] or [Paragraphs(["no messages"])]
 
 
 def _lines(row: ShownMessage) -> list[str]:

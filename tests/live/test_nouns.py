@@ -36,6 +36,7 @@ ASKED: dict[str, tuple[str, ...]] = {
     "group.lag.watch/1": ("group", "lag", "--watch", "--count", "1"),
     "group.list/1": ("group", "list"),
     "group.members/1": ("group", "members", "-g", "G"),
+    "message.consume/1": ("message", "consume", "-t", "Pay", "--from-start", "--count", "1"),
     "message.list/1": ("message", "peek", "-t", "Pay"),
     "message.send/1": ("message", "send", "-t", "Pay", "--body", "x"),
     "offset.change/1": (*("offset", "reset", "-g", "G", "-t", "Pay"), *EXECUTED),

@@ -1,0 +1,33 @@
+"""The filter options of commands that read a topic as a consumer would."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mqctl.errors import UsageError
+
+TagsOption = Annotated[
+    str | None, typer.Option("--tags", metavar="EXPRESSION", help="Only these tags, `a || b`; brokers filter.")
+]
+SqlOption = Annotated[
+    str | None, typer.Option("--sql", metavar="CONDITION", help="Only what this SQL92 condition lets through.")
+]
+
+
+def chosen_filter(tags: str | None, sql: str | None) -> tuple[str, str]:
+    """Returns the expression and its type.
+
+    Raises:
+        UsageError: both are given, or one that cannot be.
+    """
+    if tags is not None and sql is not None:
+        raise UsageError("--tags and --sql contradict each other", remedy="use one of them")
+    if sql is not None:
+        if not sql.strip():
+            raise UsageError("--sql has no condition", remedy='for instance --sql "amount > 100"')
+        return sql, "SQL92"
+    from mqctl.filter.tags import parse_tags
+
+    return parse_tags(tags).expression, "TAG"

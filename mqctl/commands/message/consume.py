@@ -1,0 +1,79 @@
+"""`mqctl message consume`: consume as a member of a group, to try things."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.emit import Output
+from mqctl.cli.options import BodyOption, NoColorOption, OneTopicOption, OutputOption
+from mqctl.cli.subscribing import SqlOption, TagsOption, chosen_filter
+from mqctl.cli.times import parse_instant, parse_span_ms
+from mqctl.errors import ExitCode, UsageError
+from mqctl.model.body_form import BodyForm
+
+EXAMPLES = (
+    "mqctl message consume -t orders",
+    "mqctl message consume -t orders --from-start --tags paid --count 5 -o json",
+    "mqctl message consume -t orders -g order-service --count 1 --commit",
+)
+
+
+def command(
+    topic: OneTopicOption,
+    group: Annotated[
+        str | None,
+        typer.Option("-g", "--group", metavar="GROUP", help="Consume as this group; else as a temporary one."),
+    ] = None,
+    commit: Annotated[
+        bool, typer.Option("--commit", help="With -g: commit what was shown; its members will not get it.")
+    ] = False,
+    tags: TagsOption = None,
+    sql: SqlOption = None,
+    since: Annotated[
+        str | None, typer.Option("--since", metavar="TIME", help="Temporary group: begin at this store time.")
+    ] = None,
+    from_start: Annotated[bool, typer.Option("--from-start", help="Temporary group: begin at the oldest.")] = False,
+    count: Annotated[int, typer.Option("--count", min=1, help="End after so many messages.")] = 10,
+    wait: Annotated[str, typer.Option("--wait", metavar="SPAN", help="How long to wait for them.")] = "10s",
+    body: BodyOption = BodyForm.TEXT,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """Consume messages as a real member of a group, which takes its share of the queues while it runs.
+
+    Without -g a temporary group is made, begins with what comes from now (or as told) and is removed at the end. With
+    -g the group's queues are shared out anew, twice: when this member comes and when it goes; and nothing is committed
+    unless --commit says so. Use `message peek` or `tail` to look without any of that. Ends with 0 when fewer came, 3
+    when a commit could not be confirmed.
+    """
+    expression, kind = chosen_filter(tags, sql)
+    if group is not None and (since is not None or from_start):
+        raise UsageError("a group begins where it stands", remedy="mqctl offset reset moves it; leave -g out otherwise")
+    if since is not None and from_start:
+        raise UsageError("--since and --from-start contradict each other", remedy="use one of them")
+    if commit and group is None:
+        raise UsageError("--commit needs -g", reason="a temporary group is removed with its offsets")
+    since_ms = 0 if from_start else None
+    if since is not None:
+        since_ms = parse_instant(since, datetime.now().astimezone()).epoch_ms
+    from mqctl.cli.consuming import ConsumeWish, consume
+
+    wish = ConsumeWish(
+        topic=topic,
+        expression=expression,
+        kind=kind,
+        group=group,
+        count=count,
+        wait_ms=parse_span_ms(wait),
+        since_ms=since_ms,
+        commit=commit,
+    )
+    unconfirmed = consume(connection(namesrv, profile, timeout), wish, body, output)
+    return ExitCode.UNKNOWN if unconfirmed else ExitCode.OK

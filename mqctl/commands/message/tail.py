@@ -1,0 +1,63 @@
+"""`mqctl message tail`: the newest messages of a topic, and those that follow."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.emit import Output
+from mqctl.cli.options import BodyOption, NoColorOption, OneTopicOption, OutputOption
+from mqctl.cli.subscribing import SqlOption, TagsOption, chosen_filter
+from mqctl.cli.times import parse_span_ms
+from mqctl.errors import UsageError
+from mqctl.model.body_form import BodyForm
+from mqctl.snapshot.live_tail import Wanted
+
+EXAMPLES = (
+    "mqctl message tail -t orders",
+    "mqctl message tail -t orders --follow --tags 'paid || refunded'",
+    'mqctl message tail -t orders --follow --sql "amount > 100" -o ndjson | jq .body',
+    "mqctl message tail -t orders --follow --lines 0 --count 1 --timeout 1m",
+)
+
+
+def command(
+    topic: OneTopicOption,
+    follow: Annotated[bool, typer.Option("-f", "--follow", help="Go on with messages as they come.")] = False,
+    lines: Annotated[int, typer.Option("--lines", min=0, help="How many of the newest to begin with.")] = 10,
+    tags: TagsOption = None,
+    sql: SqlOption = None,
+    count: Annotated[int | None, typer.Option("--count", min=1, help="End after so many messages.")] = None,
+    every: Annotated[str, typer.Option("--every", metavar="SPAN", help="Pause when nothing came.")] = "500ms",
+    body: BodyOption = BodyForm.TEXT,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """Show the newest messages of a topic, one a line, and with --follow those that come. No offset is committed.
+
+    Brokers filter: --tags takes `a || b`, --sql a condition in SQL92 (brokers need enablePropertyFilter). The newest
+    are taken before the filter looks at them. With --follow, --timeout ends the command; without, nothing does.
+    """
+    expression, kind = chosen_filter(tags, sql)
+    if follow and output not in (Output.TABLE, Output.WIDE, Output.NDJSON):
+        raise UsageError(f"--follow has no {output} form", remedy="use -o ndjson: one message a line")
+    if count is not None and not follow:
+        raise UsageError("--count belongs to --follow", remedy="use --lines")
+    from mqctl.cli.tailing import Following, tail_topic
+
+    following = Following(
+        lines=lines,
+        follow=follow,
+        count=count,
+        every_ms=parse_span_ms(every),
+        limited=timeout is not None,
+        body=body,
+        output=output,
+    )
+    wanted = Wanted(topic=topic, expression=expression, kind=kind)
+    return tail_topic(connection(namesrv, profile, timeout), wanted, following)
