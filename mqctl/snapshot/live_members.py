@@ -88,11 +88,7 @@ def gather_running(
     Args:
         limit_ms: how long they have; a third of the time that is left when not given.
     """
-    ways: dict[tuple[str, str], str] = {}
-    for number, items in memberships.items():
-        for item in items:
-            for client in item.client_ids:
-                ways.setdefault((item.group, client), brokers[number].address.address)
+    ways = _ways(brokers, memberships)
     questions = ((key, way, ask.running_info(*key, with_stacks=with_stacks)) for key, way in sorted(ways.items()))
     answers = asking.put(questions, relayed=True, limit_ms=limit_ms)
     running = tuple(_running(key, answers.values[key]) for key in sorted(answers.values))
@@ -102,6 +98,28 @@ def gather_running(
         if not refused_with(error, _OFFLINE)
     )
     return running, tuple(gaps)
+
+
+def _ways(
+    brokers: list[LiveBroker], memberships: Mapping[int, tuple[GroupMembership, ...]]
+) -> dict[tuple[str, str], str]:
+    """Returns the address through which each instance is asked, by (group, client id).
+
+    Brokers that know it take turns: each passes on 16 questions at a time (`adminBrokerThreadPoolNums`), and one whose
+    consumer is silent holds a thread of it for ten seconds.
+    """
+    known: dict[tuple[str, str], list[int]] = {}
+    for number, items in memberships.items():
+        for item in items:
+            for client in item.client_ids:
+                known.setdefault((item.group, client), []).append(number)
+    load = dict.fromkeys(memberships, 0)
+    ways = {}
+    for key, numbers in sorted(known.items()):
+        chosen = min(numbers, key=lambda number: (load[number], number))
+        load[chosen] += 1
+        ways[key] = brokers[chosen].address.address
+    return ways
 
 
 def _running(key: tuple[str, str], info: ConsumerRunningInfo) -> RunningInfo:
