@@ -8,6 +8,7 @@ and a JVM's safepoint.
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
@@ -157,5 +158,6 @@ def measure(what: str, words: list[str], threads: int, *, native: bool = False, 
 
 
 if __name__ == "__main__":
+    logging.getLogger("asyncio").setLevel(logging.ERROR)  # the instances all leave at once
     group()
     pauses()
