@@ -15,6 +15,7 @@ from mqctl.render.commands import CommandList, MqadminList
 from mqctl.render.consumed import ConsumeReport
 from mqctl.render.dead_letters import DeadLetterGroups, DeadLetters, RetryList
 from mqctl.render.delay import DelayLevels, DelayReport
+from mqctl.render.delay_plans import ChainReport, RelayReport
 from mqctl.render.filters import BloomReport, CollisionReport, FilterVerdict, LintReport
 from mqctl.render.findings import DiagnosisReport
 from mqctl.render.groups import GroupList, GroupMembers, GroupSettings, ProducerList
@@ -83,6 +84,8 @@ SCHEMAS: dict[str, type] = {
     "commands/1": CommandList,
     "commands.mqadmin/1": MqadminList,
     "delay.check/1": DelayReport,
+    "delay.plan/1": ChainReport,
+    "delay.relay/1": RelayReport,
     "delay.repair/1": StepReport,
     "doctor/1": DiagnosisReport,
     "group.lag/1": LagReport,

@@ -70,6 +70,8 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(("delay", "backlog"), "Show what waits on each delay level."),
     Entry(("delay", "check"), "Judge delay offsets against the schedule queues."),
     Entry(("delay", "levels"), "Show the delay levels and where each stands."),
+    Entry(("delay", "plan"), "Compute the cheapest chain of delay levels to a moment."),
+    Entry(("delay", "relay"), "Deliver at any moment on brokers without timers.", "changes"),
     Entry(("delay", "repair"), "Repair delay offsets of a stopped broker, or send lost messages again.", "changes"),
     Entry(("filter", "bloom"), "Show the bit map behind SQL92 subscriptions."),
     Entry(("filter", "collisions"), "Find tags that brokers cannot tell apart."),

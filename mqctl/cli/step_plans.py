@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from mqctl.cli.confirmation import confirm_name
 from mqctl.cli.emit import tell
 from mqctl.cli.places import state_dir
-from mqctl.errors import BadInputError, ExitCode, RefusedError, UsageError
+from mqctl.errors import BadInputError, ExitCode
 from mqctl.execute.step_journal import CONFIRMED, UNKNOWN, StepChange, StepJournal
 from mqctl.model.step_plan import StepPlan
 from mqctl.render.document import Document
@@ -59,7 +59,7 @@ def run_steps(plan: StepPlan, wish: Execution, again: Callable[[], StepPlan] | N
         hint = f"nothing was changed; add --execute --confirm {plan.confirm} to do it"
         code = ExitCode.WARNING if wish.execute and left_out else ExitCode.OK
         return step_plan_document(plan, wish.schema, hint), code
-    confirm_name(plan.confirm, wish.confirmed)
+    confirm_name(plan.confirm_kind, plan.confirm, wish.confirmed)
     if again is not None and again().moving != plan.moving:
         raise BadInputError(
             "nothing was changed",
@@ -76,21 +76,6 @@ def run_steps(plan: StepPlan, wish: Execution, again: Callable[[], StepPlan] | N
     journal.write(change)
     ended = exit_code(change)
     return step_change_document(report_of(change), wish.schema), max(ended, ExitCode.WARNING) if left_out else ended
-
-
-def confirm_name(name: str, confirmed: str | None) -> None:
-    """Has the user type a name, or takes `--confirm`. Raises RefusedError, UsageError."""
-    if confirmed is None and sys.stdin.isatty():
-        sys.stderr.write(f"Type {name} to go on, anything else to stop: ")
-        if sys.stdin.readline().strip() != name:
-            raise RefusedError("nothing was changed", reason="the name was not typed")
-        return
-    if confirmed is None:
-        raise RefusedError(
-            "--execute needs a confirmation", reason="there is no terminal to ask on", remedy=f"add --confirm {name}"
-        )
-    if confirmed != name:
-        raise UsageError(f"--confirm {confirmed} does not fit", reason=f"the plan is about {name}")
 
 
 def report_of(change: StepChange) -> StepReport:

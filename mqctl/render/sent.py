@@ -13,12 +13,17 @@ COLUMNS = (
     Column("broker_name", "broker"),
     Column("queue_id", "queue", Kind.COUNT),
     Column("queue_offset", "offset", Kind.COUNT),
+    Column("way", "delivered by", none="at once"),
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentMessage:
-    """Machine form of `message send`."""
+    """Machine form of `message send`.
+
+    Attributes:
+        way: `timer` or `relay` for a message that was asked to come at a moment; None for any other.
+    """
 
     status: str
     message_id: str
@@ -26,6 +31,7 @@ class SentMessage:
     broker_name: str
     queue_id: int
     queue_offset: int
+    way: str | None = None
 
 
 def sent_document(row: SentMessage) -> Document:

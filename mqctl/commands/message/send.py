@@ -17,6 +17,7 @@ from mqctl.render.sent import SentMessage, sent_document
 EXAMPLES = (
     "mqctl message send -t orders --body 'hello'",
     "mqctl message send -t orders --tag paid --key order-4711 --property region=eu --body-file order.json",
+    "mqctl message send -t orders --body 'wake up' --deliver-at +90min",
     "echo hello | mqctl message send -t orders --body-file -",
 )
 
@@ -35,13 +36,20 @@ def command(
     delay_level: Annotated[
         int | None, typer.Option("--delay-level", metavar="LEVEL", min=1, help="Deliver later, by delay level.")
     ] = None,
+    deliver_at: Annotated[
+        str | None, typer.Option("--deliver-at", metavar="TIME", help="Deliver at this time: by timer, or by a relay.")
+    ] = None,
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
     timeout: TimeoutOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> None:
-    """Send one message as a producer would, and show where it went."""
+    """Send one message as a producer would, and show where it went.
+
+    --deliver-at uses the timers of 5.x brokers; where there are none, or they do not reach so far, the message goes to
+    a running `mqctl delay relay`, which brings it there by delay levels.
+    """
     if (body is None) == (body_file is None):
         raise UsageError("the message needs one body", remedy="use one of --body and --body-file")
     content = body.encode() if body is not None else _read(body_file or "-")
@@ -60,6 +68,13 @@ def command(
         properties=extra,
         delay_level=delay_level or 0,
     )
+    way = None
+    if deliver_at is not None:
+        if delay_level is not None:
+            raise UsageError("--delay-level and --deliver-at contradict each other", remedy="use one of them")
+        from mqctl.cli.deliver_at import at_moment
+
+        message, way = at_moment(message, deliver_at, chosen)
     settings = ClientSettings(name_servers=chosen.namesrv, links=LinkSettings(credentials=chosen.credentials))
     with Producer("MQCTL_PRODUCER", settings) as producer:
         result = producer.send(message, timeout_ms=chosen.timeout_ms)
@@ -70,6 +85,7 @@ def command(
         broker_name=result.queue.broker_name,
         queue_id=result.queue.queue_id,
         queue_offset=result.queue_offset,
+        way=way,
     )
     emit(sent_document(row), output)
 

@@ -1,0 +1,63 @@
+"""`mqctl delay plan`: the cheapest chain of delay levels to a moment."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.options import BrokersOption, LevelsOption, NoColorOption, OutputOption
+from mqctl.errors import UsageError
+from mqctl.model.delay_level import DelayLevelTable
+from mqctl.plan.delay_chain import cheapest_chain
+
+EXAMPLES = (
+    "mqctl delay plan --at 'tomorrow 08:00'",
+    "mqctl delay plan --at +100min --levels '1s 5s 10s 30s 1m 10m 1h' -o json",
+)
+
+
+def command(
+    at: Annotated[str, typer.Option("--at", metavar="TIME", help="When consumers shall see the message.")],
+    levels: LevelsOption = None,
+    brokers: BrokersOption = None,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> None:
+    """Compute the fewest delay levels, one after the other, that end at a moment, never later.
+
+    The levels are those of the live brokers, or those of --levels, and then nothing is asked. A relay (mqctl delay
+    relay) goes such chains for messages of mqctl message send --deliver-at; brokers of 5.x with timers need none.
+    """
+    from mqctl.cli.times import parse_instant
+    from mqctl.render.delay_plans import chain_document
+
+    now = datetime.now().astimezone()
+    moment, now_ms = parse_instant(at, now), round(now.timestamp() * 1000)
+    if moment.epoch_ms < now_ms:
+        raise UsageError(f"{moment.text} is past", remedy="name a moment to come, for instance --at +2h")
+    native = None
+    if levels is not None:
+        table = DelayLevelTable.parse(levels)
+        if table.bad_item is not None:
+            raise UsageError(f"cannot read the delay levels {levels!r}", reason=f"{table.bad_item!r} is no delay")
+    else:
+        from mqctl.cli.delay_ways import delay_ways
+        from mqctl.cli.live_brokers import asking_of
+
+        chosen = connection(namesrv, profile, timeout)
+        with chosen.open() as cluster:
+            ways = delay_ways(asking_of(cluster, chosen), tuple(brokers or ()))
+        table, levels = ways.table, ways.levels
+        native = ways.timer_reach_ms is not None and moment.epoch_ms - now_ms <= ways.timer_reach_ms
+    chain = cheapest_chain(table, moment.epoch_ms - now_ms)
+    document = chain_document(
+        chain, levels=levels, table=table, now_ms=now_ms, deliver_ms=moment.epoch_ms, native_timer=native
+    )
+    emit(document, output)

@@ -1,0 +1,50 @@
+"""`mqctl delay relay`: deliver at any moment on brokers that know delay levels only."""
+
+from __future__ import annotations
+
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.emit import Output, emit, tell
+from mqctl.cli.options import NoColorOption, OutputOption
+
+EXAMPLES = ("mqctl delay relay", "mqctl delay relay --profile prod")
+
+
+def command(
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> None:
+    """Relay messages of `mqctl message send --deliver-at` from delay level to delay level, until interrupted.
+
+    It creates its topic MQCTL_DELAY_RELAY on masters that lack it, and consumes it as the group of the same name.
+    Several relays share the work. One that dies loses nothing; what it had in hand may come twice.
+    """
+    from mqctl.cli.delay_ways import delay_ways
+    from mqctl.cli.interrupts import wait_for_interrupt
+    from mqctl.cli.live_brokers import asking_of
+    from mqctl.client.broker import topic_configs
+    from mqctl.client.broker_changes import put_topic
+    from mqctl.client.delay_relay import RELAY_TOPIC, DelayRelay
+    from mqctl.client.instance import ClientSettings
+    from mqctl.client.link import LinkSettings
+    from mqctl.model.config import TopicConfig
+    from mqctl.render.delay_plans import RelayReport, relay_document
+
+    chosen = connection(namesrv, profile, timeout)
+    with chosen.open() as cluster:
+        asking = asking_of(cluster, chosen)
+        ways = delay_ways(asking)
+        for master in cluster.masters(asking.deadline):
+            if RELAY_TOPIC not in cluster.ask(master.address, topic_configs(), asking.deadline):
+                topic = TopicConfig(name=RELAY_TOPIC, read_queue_count=4, write_queue_count=4)
+                cluster.ask(master.address, put_topic(topic), asking.deadline)
+                tell(f"mqctl: created topic {RELAY_TOPIC} on {master.broker_name}")
+    client = ClientSettings(name_servers=chosen.namesrv, links=LinkSettings(credentials=chosen.credentials))
+    with DelayRelay(client, ways.table) as relay:
+        tell(f"mqctl: relaying over the levels {ways.levels}; interrupt it to end")
+        wait_for_interrupt()
+    counts = relay.counts
+    report = RelayReport(relayed_count=counts.relayed, delivered_count=counts.delivered, failed_count=counts.failed)
+    emit(relay_document(report), output)
