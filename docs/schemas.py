@@ -6,7 +6,7 @@ from mqctl.commands.rules.explain import RuleExplained
 from mqctl.commands.rules.list import RuleList
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render.advice import AdviceReport
-from mqctl.render.allocation import AllocationReport, Simulation
+from mqctl.render.allocation import AllocationReport
 from mqctl.render.backlog import BacklogReport
 from mqctl.render.brokers import BrokerDescription, BrokerList, SettingList
 from mqctl.render.cluster_description import ClusterDescription
@@ -28,8 +28,8 @@ from mqctl.render.processes import ProcessList
 from mqctl.render.profiles import ProfileList
 from mqctl.render.resend import ResendPlanReport, ResendReport
 from mqctl.render.sent import SentMessage
+from mqctl.render.simulation import Simulation
 from mqctl.render.step_plans import StepReport
-from mqctl.render.subscriptions import SubscriptionReport
 from mqctl.render.subscriptions import ReleaseReport, SubscriptionCheckAll, SubscriptionReport
 from mqctl.render.topics import GroupsOfTopic, Route, TopicDescription, TopicList, TopicStats
 from mqctl.render.verification import Verification

@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from mqctl.allocation.rooms import RoomRule
 from mqctl.allocation.strategies import (
     Average,
     AverageByCircle,
+    ByConfig,
     ByMachineRoom,
     ConsistentHash,
     NearbyRoom,
     Strategy,
 )
 from mqctl.errors import UsageError
+from mqctl.model.queue import MessageQueue
 
-NAMES = ("avg", "circle", "hash", "nearby", "nearby:circle", "nearby:hash", "room")
+NAMES = ("avg", "circle", "hash", "nearby", "nearby:circle", "nearby:hash", "room", "config")
 _PLAIN: dict[str, Strategy] = {"avg": Average(), "circle": AverageByCircle(), "hash": ConsistentHash()}
 
 
-def strategy_of(name: str, rule: RoomRule | None = None, rooms: frozenset[str] = frozenset()) -> Strategy:
+def strategy_of(
+    name: str,
+    rule: RoomRule | None = None,
+    rooms: frozenset[str] = frozenset(),
+    fixed: Mapping[str, Sequence[MessageQueue]] | None = None,
+) -> Strategy:
     """Returns the strategy that a name means.
 
     Args:
-        name: `avg`, `circle`, `hash`, `nearby` (over `avg`) or `nearby:circle`, `nearby:hash`, `room`.
+        name: `avg`, `circle`, `hash`, `nearby` (over `avg`) or `nearby:circle`, `nearby:hash`, `room`, `config`.
         rule: how names tell their room, for `nearby`.
         rooms: the rooms that `room` serves.
+        fixed: the queues of each client, for `config`.
 
     Raises:
         UsageError: there is no such strategy, or it lacks its rule or rooms.
@@ -37,6 +47,10 @@ def strategy_of(name: str, rule: RoomRule | None = None, rooms: frozenset[str] =
                 "the strategy nearby needs to know rooms", remedy="add --room-rule prefix:- or regex:PATTERN"
             )
         return NearbyRoom(_PLAIN[inner or "avg"], rule.broker_room, rule.client_room)
+    if name == "config":
+        if fixed is None:
+            raise UsageError("the strategy config needs its lists", remedy="add --config FILE, a YAML map of lists")
+        return ByConfig(fixed)
     if name == "room":
         if not rooms:
             raise UsageError("the strategy room needs the rooms it serves", remedy="add --serve-rooms HT,CP")

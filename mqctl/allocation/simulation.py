@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mqctl.allocation.rooms import RoomRule
+from mqctl.allocation.rooms import RoomRule, selectable_queues
 from mqctl.allocation.strategies import Strategy
 from mqctl.allocation.views import Ownership, View, ownership, sorted_clients, sorted_queues
 from mqctl.errors import UsageError
@@ -64,6 +64,42 @@ class Move:
     after: str | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewRoom:
+    """A room that is added: so many brokers with so many queues each, and so many clients."""
+
+    name: str
+    broker_count: int
+    queue_count: int
+    client_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What is different afterwards.
+
+    Attributes:
+        add_clients: new members, named like the last one.
+        remove_clients: how many of the last members leave.
+        join, leave: members by name.
+        queues_each: queues on each broker from now on.
+        lose_room: a room whose members are gone; its brokers stay unless `with_brokers`.
+        lose_brokers: brokers whose queues are gone.
+        add_brokers: new brokers, each with its number of queues.
+    """
+
+    add_clients: int = 0
+    remove_clients: int = 0
+    join: tuple[str, ...] = ()
+    leave: tuple[str, ...] = ()
+    queues_each: int | None = None
+    lose_room: str | None = None
+    with_brokers: bool = False
+    lose_brokers: tuple[str, ...] = ()
+    add_brokers: tuple[tuple[str, int], ...] = ()
+    add_rooms: tuple[NewRoom, ...] = ()
+
+
 def simulate(layout: Layout, strategy: Strategy, rule: RoomRule | None = None) -> Result:
     """Computes who owns what when all members see the same."""
     clients, queues = sorted_clients(layout.clients), sorted_queues(layout.queues)
@@ -103,7 +139,13 @@ def _owner(owners: Ownership, queue: MessageQueue) -> str | None:
 
 
 def numbered_layout(
-    topic: str, queue_count: int, client_count: int, *, broker_count: int = 1, rooms: Sequence[str] = ()
+    topic: str,
+    queue_count: int,
+    client_count: int,
+    *,
+    broker_count: int = 1,
+    rooms: Sequence[str] = (),
+    separator: str = "-",
 ) -> Layout:
     """Makes a layout from numbers: brokers `broker-a`, clients `client-00`, with rooms `HT-broker-a`, `HT-client-00`.
 
@@ -111,13 +153,14 @@ def numbered_layout(
         queue_count: queues on each broker.
         client_count: clients in all, dealt out to the rooms in turn.
         broker_count: brokers in each room.
+        separator: what stands between a room and the rest of a name.
 
     Raises:
         UsageError: there is nothing to share out, or nobody to take it.
     """
     if queue_count < 1 or client_count < 1 or broker_count < 1:
         raise UsageError("a simulation needs queues, clients and brokers", remedy="use numbers above 0")
-    prefixes = [f"{room}-" for room in rooms] or [""]
+    prefixes = [f"{room}{separator}" for room in rooms] or [""]
     width = max(2, len(str(client_count - 1)))
     return Layout(
         queues=tuple(
@@ -140,44 +183,161 @@ def _letters(number: int) -> str:
     return text
 
 
-def changed_layout(
-    layout: Layout,
-    rule: RoomRule | None,
-    *,
-    add_clients: int = 0,
-    remove_clients: int = 0,
-    queues_each: int | None = None,
-    lose_room: str | None = None,
-    lose_brokers: Sequence[str] = (),
-) -> Layout:
+def changed_layout(layout: Layout, rule: RoomRule | None, change: Change) -> Layout:
     """Returns the layout after a change.
 
-    Args:
-        add_clients: new members, named like the last one.
-        remove_clients: how many of the last members leave.
-        queues_each: queues on each broker from now on.
-        lose_room: a room whose members are gone; its brokers stay.
-        lose_brokers: brokers whose queues are gone.
-
     Raises:
-        UsageError: more members leave than there are, or a room or broker is not there.
+        UsageError: nobody is left, or a room, member or broker is not there, or is there already.
     """
-    clients = list(layout.clients)
-    if remove_clients >= len(clients) and remove_clients:
-        raise UsageError(f"cannot take away {remove_clients} of {len(clients)} clients")
-    clients = clients[: len(clients) - remove_clients]
-    clients += [f"{layout.clients[-1]}+{number}" for number in range(1, add_clients + 1)]
-    if lose_room is not None:
-        if rule is None or not any(rule.client_room(client) == lose_room for client in clients):
-            raise UsageError(f"no client is in room {lose_room}", remedy="check --room-rule and the clients' ids")
-        clients = [client for client in clients if rule.client_room(client) != lose_room]
-    brokers = sorted({(queue.topic, queue.broker_name) for queue in layout.queues})
-    unknown = set(lose_brokers) - {name for _, name in brokers}
+    rooms = [_room_layout(layout, rule, room) for room in change.add_rooms]
+    joining = [*change.join, *(client for room in rooms for client in room.clients)]
+    clients = _clients_after(layout, rule, change, joining)
+    queues = _queues_after(layout, rule, change)
+    return Layout(queues=(*queues, *(queue for room in rooms for queue in room.queues)), clients=clients)
+
+
+def _clients_after(layout: Layout, rule: RoomRule | None, change: Change, joining: Sequence[str]) -> tuple[str, ...]:
+    unknown, known = set(change.leave) - set(layout.clients), set(layout.clients) & set(joining)
     if unknown:
-        raise UsageError(f"there is no broker {min(unknown)}")
+        raise UsageError(f"no client is called {min(unknown)}", reason=f"there are {', '.join(layout.clients[:10])}")
+    if known:
+        raise UsageError(f"there is a client {min(known)} already")
+    staying = [client for client in layout.clients if client not in change.leave]
+    if change.remove_clients > len(staying):
+        raise UsageError(f"cannot take away {change.remove_clients} of {len(staying)} clients")
+    staying = staying[: len(staying) - change.remove_clients]
+    staying += [f"{layout.clients[-1]}+{number}" for number in range(1, change.add_clients + 1)]
+    if change.lose_room is not None:
+        if rule is None or not any(rule.client_room(client) == change.lose_room for client in staying):
+            raise UsageError(
+                f"no client is in room {change.lose_room}", remedy="check --room-rule and the clients' ids"
+            )
+        staying = [client for client in staying if rule.client_room(client) != change.lose_room]
+    if not staying and not joining:
+        raise UsageError("no client would be left", remedy="leave one, or see mqctl group lag --advise")
+    return (*staying, *joining)
+
+
+def _queues_after(layout: Layout, rule: RoomRule | None, change: Change) -> tuple[MessageQueue, ...]:
+    topic = layout.queues[0].topic
+    brokers = sorted({queue.broker_name for queue in layout.queues})
+    gone = set(change.lose_brokers)
+    if gone - set(brokers):
+        raise UsageError(f"there is no broker {min(gone - set(brokers))}", reason=f"there are {', '.join(brokers)}")
+    if change.with_brokers and change.lose_room is not None and rule is not None:
+        gone |= {name for name in brokers if rule.broker_room(name) == change.lose_room}
     queues = layout.queues
-    if queues_each is not None:
-        queues = tuple(MessageQueue(topic, name, number) for topic, name in brokers for number in range(queues_each))
-    return Layout(
-        queues=tuple(queue for queue in queues if queue.broker_name not in lose_brokers), clients=tuple(clients)
+    if change.queues_each is not None:
+        queues = tuple(MessageQueue(topic, name, number) for name in brokers for number in range(change.queues_each))
+    for name, count in change.add_brokers:
+        if name in brokers:
+            raise UsageError(f"there is a broker {name} already")
+        queues += tuple(MessageQueue(topic, name, number) for number in range(count))
+    left = tuple(queue for queue in queues if queue.broker_name not in gone)
+    if not left and not change.add_rooms:
+        raise UsageError("no queue would be left")
+    return left
+
+
+def _room_layout(layout: Layout, rule: RoomRule | None, room: NewRoom) -> Layout:
+    """Names a new room's brokers and clients as numbers do, and asks the rule whether it reads the room from them."""
+    made = numbered_layout(
+        layout.queues[0].topic,
+        room.queue_count,
+        room.client_count,
+        broker_count=room.broker_count,
+        rooms=(room.name,),
+        separator="@" if all("@" in queue.broker_name for queue in layout.queues) else "-",
     )
+    names = {queue.broker_name for queue in made.queues}
+    read = rule is not None and all(rule.broker_room(name) == room.name for name in names)
+    if rule is None or not read or any(rule.client_room(client) != room.name for client in made.clients):
+        raise UsageError(
+            f"the room rule does not read {room.name} from {min(names)}",
+            remedy="name them yourself, with --add-broker NAME=QUEUES and --add-client ID",
+        )
+    return made
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoomLoad:
+    """What one room (or everybody, without a rule) has to carry, and can.
+
+    Attributes:
+        required_tps: what arrives in the queues that its clients own; None when not known.
+        capacity_tps: what its clients can pass; None when that of one is not known.
+    """
+
+    room: str
+    client_count: int
+    queue_count: int
+    required_tps: float | None
+    capacity_tps: float | None
+
+    @property
+    def enough(self) -> bool | None:
+        if self.required_tps is None or self.capacity_tps is None:
+            return None
+        return self.capacity_tps >= self.required_tps
+
+
+def room_loads(
+    result: Result,
+    rule: RoomRule | None,
+    arriving: Mapping[MessageQueue, float],
+    capacity: Mapping[str, float],
+    usual_tps: float | None,
+) -> list[RoomLoad]:
+    """Sums up rates by the room of the consumers.
+
+    Args:
+        arriving: messages a second, by queue; a queue that is not there makes its owner's load unknown.
+        capacity: messages a second that a client can pass.
+        usual_tps: the capacity of a client that is not in it, such as one that is added; None when not known.
+    """
+    members: dict[str, list[str]] = {}
+    for client in result.loads:
+        members.setdefault(((rule.client_room(client) or "?") if rule else "all"), []).append(client)
+    owned: dict[str, list[MessageQueue]] = {}
+    for queue, owners in result.owners.owners.items():
+        for client in owners:
+            owned.setdefault(client, []).append(queue)
+    found = []
+    for room, clients in sorted(members.items()):
+        queues = [queue for client in clients for queue in owned.get(client, ())]
+        rates = [arriving.get(queue) for queue in queues]
+        powers = [capacity.get(client, usual_tps) for client in clients]
+        found.append(
+            RoomLoad(
+                room=room,
+                client_count=len(clients),
+                queue_count=len(queues),
+                required_tps=_total(rates),
+                capacity_tps=_total(powers),
+            )
+        )
+    return found
+
+
+def _total(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if len(known) == len(values) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sending:
+    """Which queues a producer uses that stays in its room: `own` is false when it has none there and takes all."""
+
+    room: str
+    own: bool
+    queues: tuple[MessageQueue, ...]
+
+
+def sending_sides(layout: Layout, rule: RoomRule) -> list[Sending]:
+    """Returns the producer's choice for every room that brokers or clients are in."""
+    names = [rule.broker_room(queue.broker_name) for queue in layout.queues]
+    rooms = {room for room in (*names, *map(rule.client_room, layout.clients)) if room}
+    return [
+        Sending(room=room, own=room in names, queues=tuple(selectable_queues(layout.queues, room, rule)))
+        for room in sorted(rooms)
+    ]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mqctl.allocation.observed import TopicAllocation
-from mqctl.allocation.simulation import Move, Result
+from mqctl.allocation.simulation import Result
 from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
 
 QUEUE_COLUMNS = (
@@ -41,17 +41,6 @@ RESULT_COLUMNS = (
     Column("crossing_count", "cross-room", Kind.COUNT),
     Column("moved_count", "moved", Kind.COUNT),
     Column("failure", "fails"),
-)
-LOAD_COLUMNS = (
-    Column("client_id", "client"),
-    Column("before", "before", Kind.COUNT),
-    Column("after", "after", Kind.COUNT),
-)
-MOVE_COLUMNS = (
-    Column("broker", "broker"),
-    Column("queue_id", "queue", Kind.COUNT),
-    Column("before", "from", none="nobody"),
-    Column("after", "to", none="nobody"),
 )
 
 
@@ -116,34 +105,6 @@ class ResultRow:
     failure: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadRow:
-    """Queues of one client before and after."""
-
-    client_id: str
-    before: int | None
-    after: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MoveRow:
-    """A queue that changes its owner."""
-
-    broker: str
-    queue_id: int
-    before: str | None
-    after: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Simulation:
-    """Machine form of `allocation simulate`."""
-
-    results: list[ResultRow]
-    loads: list[LoadRow]
-    moves: list[MoveRow]
-
-
 def allocation_document(group: str, topics: Sequence[TopicAllocation]) -> Document:
     """Builds the document of `allocation show`."""
     queues = [
@@ -203,31 +164,4 @@ def result_row(layout: str, result: Result, moved_count: int | None) -> ResultRo
         crossing_count=result.crossing_count,
         moved_count=moved_count,
         failure=result.failure,
-    )
-
-
-def simulation_document(
-    rows: Sequence[ResultRow], before: Result, after: Result | None, moved: Sequence[Move]
-) -> Document:
-    """Builds the document of `allocation simulate`; `after` is None when nothing changes."""
-    later = after.loads if after else before.loads
-    clients = sorted({*before.loads, *later})
-    loads = [LoadRow(client_id=name, before=before.loads.get(name), after=later.get(name)) for name in clients]
-    moves = [
-        MoveRow(broker=item.queue.broker_name, queue_id=item.queue.queue_id, before=item.before, after=item.after)
-        for item in moved
-    ]
-    blocks: list[Table | Paragraphs] = [
-        Table(RESULT_COLUMNS, rows),
-        Table(LOAD_COLUMNS, loads, title="Queues by client"),
-    ]
-    if moves:
-        title = "Queues that move (what is in flight may be consumed twice, or out of order)"
-        blocks.append(Table(MOVE_COLUMNS, moves, title=title))
-    return Document(
-        schema="allocation.simulate/1",
-        value=Simulation(results=list(rows), loads=loads, moves=moves),
-        records=rows,
-        csv_columns=RESULT_COLUMNS,
-        blocks=blocks,
     )

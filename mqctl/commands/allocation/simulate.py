@@ -2,65 +2,67 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Annotated
+from pathlib import Path
 
-import typer
-
-from mqctl.allocation.choice import strategy_of
 from mqctl.allocation.rooms import RoomRule
-from mqctl.allocation.simulation import Layout, changed_layout, moves, numbered_layout, simulate
+from mqctl.allocation.simulation import Change, Result, changed_layout, moves, room_loads, sending_sides, simulate
+from mqctl.cli import simulation_options as options
 from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options import NoColorOption, OutputOption, SnapshotOption
 from mqctl.cli.room_option import RoomRuleOption, rule_of
-from mqctl.errors import NotFoundError, UsageError
-from mqctl.render.allocation import ResultRow, result_row, simulation_document
+from mqctl.cli.what_if import (
+    Beginning,
+    Numbers,
+    Strategies,
+    fixed_lists,
+    names_in,
+    new_broker,
+    new_room,
+    numbers_of,
+    observed,
+)
+from mqctl.errors import UsageError
+from mqctl.render.allocation import ResultRow, result_row
+from mqctl.render.simulation import RoomRow, room_rows, sending_rows, simulation_document
 
 EXAMPLES = (
     "mqctl allocation simulate --queues 8 --clients 3 --compare",
     "mqctl allocation simulate --queues 8 --clients 6 --rooms HT,CP --strategy nearby --lose-room HT",
+    "mqctl allocation simulate --queues 8 --clients 4 --rooms HT,CP --rate 900 --capacity 300 --lose-room HT",
     "mqctl allocation simulate -g order-service -t orders --add-clients 2",
-    "mqctl allocation simulate -g order-service -t orders --queues-each 12 --snapshot now.snap",
+    "mqctl allocation simulate -g order-service -t orders --room-rule prefix:- --lose-room HT --window 30s",
+    "mqctl allocation simulate -g order-service -t orders --add-broker broker-c --snapshot now.snap",
 )
-_COMPARED = ("avg", "circle", "hash", "nearby")
 
 
 def command(
-    group: Annotated[
-        str | None, typer.Option("-g", "--group", metavar="GROUP", help="Begin with this live group.")
-    ] = None,
-    topic: Annotated[str | None, typer.Option("-t", "--topic", metavar="TOPIC", help="Its topic.")] = None,
-    queues: Annotated[
-        int | None, typer.Option("--queues", min=1, help="Instead: so many queues on each broker.")
-    ] = None,
-    clients: Annotated[int | None, typer.Option("--clients", min=1, help="Instead: so many clients.")] = None,
-    brokers: Annotated[int, typer.Option("--brokers", min=1, help="Brokers (in each room), with --queues.")] = 1,
-    rooms: Annotated[
-        str | None, typer.Option("--rooms", metavar="NAMES", help="Rooms with commas, with --queues.")
-    ] = None,
-    strategy: Annotated[
-        str, typer.Option("--strategy", metavar="NAME", help="avg, circle, hash, nearby[:INNER], room.")
-    ] = "avg",
-    to_strategy: Annotated[
-        str | None, typer.Option("--to-strategy", metavar="NAME", help="Change to this one.")
-    ] = None,
-    add_clients: Annotated[int, typer.Option("--add-clients", min=0, help="So many clients more.")] = 0,
-    remove_clients: Annotated[int, typer.Option("--remove-clients", min=0, help="So many clients less.")] = 0,
-    queues_each: Annotated[
-        int | None, typer.Option("--queues-each", min=1, help="So many queues on each broker then.")
-    ] = None,
-    lose_room: Annotated[
-        str | None, typer.Option("--lose-room", metavar="ROOM", help="The clients of a room are gone.")
-    ] = None,
-    lose_broker: Annotated[
-        list[str] | None, typer.Option("--lose-broker", metavar="NAME", help="A broker is gone.")
-    ] = None,
-    serve_rooms: Annotated[
-        str | None, typer.Option("--serve-rooms", metavar="NAMES", help="Rooms of the strategy room.")
-    ] = None,
+    group: options.BeginGroup = None,
+    topic: options.BeginTopic = None,
+    queues: options.Queues = None,
+    clients: options.Clients = None,
+    client: options.ClientIds = None,
+    brokers: options.Brokers = 1,
+    rooms: options.Rooms = None,
+    rate: options.Rate = None,
+    capacity: options.Capacity = None,
+    window: options.Window = None,
+    strategy: options.StrategyName = "avg",
+    to_strategy: options.ToStrategy = None,
+    add_clients: options.AddClients = 0,
+    remove_clients: options.RemoveClients = 0,
+    add_client: options.AddClient = None,
+    remove_client: options.RemoveClient = None,
+    queues_each: options.QueuesEach = None,
+    lose_room: options.LoseRoom = None,
+    with_brokers: options.WithBrokers = False,
+    lose_broker: options.LoseBroker = None,
+    add_broker: options.AddBroker = None,
+    add_room: options.AddRoom = None,
+    serve_rooms: options.ServeRooms = None,
+    config: options.ConfigFile = None,
     room_rule: RoomRuleOption = None,
-    compare: Annotated[bool, typer.Option("--compare", help="All strategies side by side.")] = False,
+    compare: options.Compare = False,
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
     timeout: TimeoutOption = None,
@@ -68,47 +70,74 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> None:
-    """Simulate who would own which queue: another strategy, other clients, queues or brokers, a room lost.
+    """Simulate who would own which queue: another strategy, other clients, queues or brokers, a room lost or added.
 
-    Begins with a live group, a snapshot, or numbers alone. All clients are taken to see the same.
+    Begins with a live group, a snapshot, or numbers alone; all clients are taken to see the same. With rooms, shows
+    what each has to carry against what its clients can pass, and which queues producers of each room use.
     """
-    rule = rule_of(room_rule, profile)
-    if queues is not None and clients is not None:
-        names = tuple(filter(None, (rooms or "").split(",")))
-        layout = numbered_layout(topic or "topic", queues, clients, broker_count=brokers, rooms=names)
-        rule = rule or (rule_of("prefix:-") if names else None)
-    elif group is not None and topic is not None:
-        from mqctl.cli.sources import LiveWish, read_snapshot
-
-        wish = LiveWish(namesrv=namesrv, profile=profile, timeout=timeout, groups=[group], topics=[topic])
-        state = read_snapshot(store=None, snapshot=snapshot, now=datetime.now().astimezone(), live=wish)
-        ids = {client for held in state.members_of(group).values() for client in held.client_ids}
-        route = state.routes().get(topic)
-        if not ids or route is None:
-            raise NotFoundError(f"nobody of {group} is online, or there is no topic {topic}", remedy="mqctl group list")
-        layout = Layout(queues=route.readable_queues(), clients=tuple(sorted(ids)))
-    else:
-        raise UsageError("a simulation begins somewhere", remedy="use -g GROUP -t TOPIC, or --queues N --clients N")
-    served = frozenset(filter(None, (serve_rooms or "").split(",")))
-    later = changed_layout(
-        layout,
-        rule,
+    numbers = numbers_of(queues, client or clients, brokers=brokers, rooms=rooms, rate=rate, capacity=capacity)
+    rule = rule_of(room_rule, profile) or (rule_of("prefix:-") if numbers and numbers.rooms else None)
+    start = _begin(numbers, group, topic, (namesrv, profile, timeout, window), snapshot)
+    change = Change(
         add_clients=add_clients,
         remove_clients=remove_clients,
+        join=tuple(add_client or ()),
+        leave=tuple(remove_client or ()),
         queues_each=queues_each,
         lose_room=lose_room,
+        with_brokers=with_brokers,
         lose_brokers=tuple(lose_broker or ()),
+        add_brokers=tuple(new_broker(text, start.usual_queue_count) for text in add_broker or ()),
+        add_rooms=tuple(map(new_room, add_room or ())),
     )
-    before = simulate(layout, strategy_of(strategy, rule, served), rule)
-    changes = later != layout or to_strategy is not None
-    after = simulate(later, strategy_of(to_strategy or strategy, rule, served), rule) if changes else None
+    known = Strategies(rule=rule, served=names_in(serve_rooms), fixed=fixed_lists(config, start.topic))
+    _show(start, change, known, (strategy, to_strategy), output, compare=compare)
+
+
+def _begin(
+    numbers: Numbers | None,
+    group: str | None,
+    topic: str | None,
+    source: tuple[str | None, str | None, str | None, str | None],
+    snapshot: Path | None,
+) -> Beginning:
+    if numbers is not None:
+        return numbers.begin(topic or "topic")
+    if group is None or topic is None:
+        raise UsageError("a simulation begins somewhere", remedy="use -g GROUP -t TOPIC, or --queues N --clients N")
+    from mqctl.cli.sources import LiveWish
+    from mqctl.cli.times import parse_span_ms
+
+    namesrv, profile, timeout, window = source
+    wish = LiveWish(
+        namesrv=namesrv,
+        profile=profile,
+        timeout=timeout,
+        groups=[group],
+        topics=[topic],
+        window_ms=parse_span_ms(window) if window else 0,
+    )
+    return observed(wish, snapshot, group, topic)
+
+
+def _show(
+    start: Beginning, change: Change, known: Strategies, names: tuple[str, str | None], output: Output, *, compare: bool
+) -> None:
+    later = changed_layout(start.layout, known.rule, change)
+    before = simulate(start.layout, known.named(names[0]), known.rule)
+    changes = later != start.layout or names[1] is not None
+    after = simulate(later, known.named(names[1] or names[0]), known.rule) if changes else None
     moved = moves(before.owners, after.owners) if after else []
-    rows = [result_row("before", before, None)]
+    rows: list[ResultRow] = [result_row("before", before, None)]
     rows += [result_row("after", after, len(moved))] if after else []
-    rows += _compared(later, rule, served) if compare else []
-    emit(simulation_document(rows, before, after, moved), output)
+    for other in known.comparable(later) if compare else ():
+        result = simulate(later, other, known.rule)
+        rows.append(result_row("compare", result, len(moves(before.owners, result.owners))))
+    rooms = _rooms("before", before, start, known.rule) + (_rooms("after", after, start, known.rule) if after else [])
+    sending = sending_rows("before", sending_sides(start.layout, known.rule)) if known.rule else []
+    sending += sending_rows("after", sending_sides(later, known.rule)) if known.rule and after else []
+    emit(simulation_document(rows, before, after, moved, rooms=rooms, sending=sending), output)
 
 
-def _compared(layout: Layout, rule: RoomRule | None, served: frozenset[str]) -> list[ResultRow]:
-    names = [name for name in _COMPARED if name != "nearby" or rule is not None] + (["room"] if served else [])
-    return [result_row("compare", simulate(layout, strategy_of(name, rule, served), rule), None) for name in names]
+def _rooms(layout: str, result: Result, start: Beginning, rule: RoomRule | None) -> list[RoomRow]:
+    return room_rows(layout, room_loads(result, rule, start.arriving, start.capacity, start.usual_tps))

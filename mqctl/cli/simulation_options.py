@@ -1,0 +1,57 @@
+"""Options of `allocation simulate`: what it begins with, and what changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+BeginGroup = Annotated[str | None, typer.Option("-g", "--group", metavar="GROUP", help="Begin with this live group.")]
+BeginTopic = Annotated[str | None, typer.Option("-t", "--topic", metavar="TOPIC", help="Its topic.")]
+Queues = Annotated[int | None, typer.Option("--queues", min=1, help="Instead: so many queues on each broker.")]
+Clients = Annotated[int | None, typer.Option("--clients", min=1, help="Instead: so many clients.")]
+ClientIds = Annotated[
+    list[str] | None, typer.Option("--client", metavar="ID", help="Instead: a client by name; may be repeated.")
+]
+Brokers = Annotated[int, typer.Option("--brokers", min=1, help="Brokers (in each room), with --queues.")]
+Rooms = Annotated[str | None, typer.Option("--rooms", metavar="NAMES", help="Rooms with commas, with --queues.")]
+Rate = Annotated[float | None, typer.Option("--rate", min=0, help="Messages a second in all, with --queues.")]
+Capacity = Annotated[
+    float | None, typer.Option("--capacity", min=0, help="Messages a second that a client can pass, with --queues.")
+]
+Window = Annotated[
+    str | None, typer.Option("--window", metavar="SPAN", help="Look twice, so far apart, to measure what arrives.")
+]
+StrategyName = Annotated[
+    str, typer.Option("--strategy", metavar="NAME", help="avg, circle, hash, nearby[:INNER], room, config.")
+]
+ToStrategy = Annotated[str | None, typer.Option("--to-strategy", metavar="NAME", help="Change to this one.")]
+AddClients = Annotated[int, typer.Option("--add-clients", min=0, help="So many clients more.")]
+RemoveClients = Annotated[int, typer.Option("--remove-clients", min=0, help="So many clients less.")]
+AddClient = Annotated[
+    list[str] | None, typer.Option("--add-client", metavar="ID", help="This client joins; may be repeated.")
+]
+RemoveClient = Annotated[
+    list[str] | None, typer.Option("--remove-client", metavar="ID", help="This client leaves; may be repeated.")
+]
+QueuesEach = Annotated[int | None, typer.Option("--queues-each", min=1, help="So many queues on each broker then.")]
+LoseRoom = Annotated[str | None, typer.Option("--lose-room", metavar="ROOM", help="The clients of a room are gone.")]
+WithBrokers = Annotated[bool, typer.Option("--with-brokers", help="With --lose-room: its brokers are gone as well.")]
+LoseBroker = Annotated[list[str] | None, typer.Option("--lose-broker", metavar="NAME", help="A broker is gone.")]
+AddBroker = Annotated[
+    list[str] | None,
+    typer.Option("--add-broker", metavar="NAME[=QUEUES]", help="A broker more, with as many queues as others have."),
+]
+AddRoom = Annotated[
+    list[str] | None,
+    typer.Option("--add-room", metavar="ROOM=BxQ+C", help="A room more: B brokers of Q queues each, and C clients."),
+]
+ServeRooms = Annotated[
+    str | None, typer.Option("--serve-rooms", metavar="NAMES", help="Rooms of the strategy room, with commas.")
+]
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option("--config", metavar="FILE", help="Lists of the strategy config: YAML, `client: [broker-a/0, ...]`."),
+]
+Compare = Annotated[bool, typer.Option("--compare", help="All strategies side by side.")]

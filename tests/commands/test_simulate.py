@@ -1,0 +1,146 @@
+"""`allocation simulate` from numbers alone: what changes, what rooms carry, what producers use, what makes no sense."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Outcome
+
+Run = Callable[..., Outcome]
+ROOMS = ("--queues", 4, "--clients", 4, "--rooms", "HT,CP")
+
+
+def simulated(mqctl: Run, *words: object) -> Any:
+    outcome = mqctl("allocation", "simulate", *words, "-o", "json")
+    assert outcome.exit_code == 0, outcome.stderr
+    return outcome.json
+
+
+def loads(report: Any) -> dict[str, tuple[int | None, int | None]]:
+    return {row["client_id"]: (row["before"], row["after"]) for row in report["loads"]}
+
+
+def test_named_clients_join_and_leave(mqctl: Run) -> None:
+    words = ("--queues", 6, "--client", "b", "--client", "a", "--remove-client", "a", "--add-client", "c")
+    report = simulated(mqctl, *words, "--add-client", "d")
+    assert loads(report) == {"a": (3, None), "b": (3, 2), "c": (None, 2), "d": (None, 2)}
+    assert [(row["queue_id"], row["before"], row["after"]) for row in report["moves"]] == [
+        (0, "a", "b"),
+        (1, "a", "b"),
+        (2, "a", "c"),
+        (3, "b", "c"),
+        (4, "b", "d"),
+        (5, "b", "d"),
+    ]
+
+
+def test_a_broker_is_added_with_as_many_queues_as_others_have(mqctl: Run) -> None:
+    report = simulated(mqctl, "--queues", 4, "--brokers", 2, "--clients", 2, "--add-broker", "broker-z")
+    assert [row["queue_count"] for row in report["results"]] == [8, 12]
+    fewer = simulated(mqctl, "--queues", 4, "--clients", 2, "--add-broker", "broker-z=2", "--add-broker", "broker-y=1")
+    assert [row["queue_count"] for row in fewer["results"]] == [4, 7]
+    hashed = simulated(
+        mqctl, "--queues", 40, "--clients", 3, "--strategy", "hash", "--add-broker", "broker-z", "--queues-each", 40
+    )
+    assert {row["broker"] for row in hashed["moves"]} == {"broker-z"}
+
+
+def test_a_room_is_added(mqctl: Run) -> None:
+    report = simulated(mqctl, *ROOMS, "--strategy", "nearby", "--add-room", "SH=1x6+2")
+    after = {
+        row["room"]: (row["client_count"], row["queue_count"]) for row in report["rooms"] if row["layout"] == "after"
+    }
+    assert after == {"CP": (2, 4), "HT": (2, 4), "SH": (2, 6)}
+    # Nothing of the rooms that were there moves: only the new room's queues find their owners.
+    assert {row["broker"] for row in report["moves"]} == {"SH-broker-a"}
+    assert {(row["room"], row["own"]) for row in report["sending"] if row["layout"] == "after"} == {
+        ("CP", True),
+        ("HT", True),
+        ("SH", True),
+    }
+
+
+def test_a_lost_room_needs_what_the_other_may_not_have(mqctl: Run) -> None:
+    words = (*ROOMS, "--strategy", "nearby", "--lose-room", "HT", "--rate", 900)
+    report = simulated(mqctl, *words, "--capacity", 300)
+    rooms = {(row["layout"], row["room"]): row for row in report["rooms"]}
+    assert (rooms["before", "HT"]["required_tps"], rooms["before", "HT"]["enough"]) == (450.0, True)
+    assert (rooms["after", "CP"]["required_tps"], rooms["after", "CP"]["capacity_tps"]) == (900.0, 600.0)
+    assert rooms["after", "CP"]["enough"] is False
+    assert simulated(mqctl, *words, "--capacity", 450)["rooms"][-1]["enough"] is True
+    unknown = simulated(mqctl, *words)
+    assert (unknown["rooms"][-1]["capacity_tps"], unknown["rooms"][-1]["enough"]) == (None, None)
+
+
+def test_a_room_may_take_its_brokers_with_it(mqctl: Run) -> None:
+    alive = simulated(mqctl, *ROOMS, "--strategy", "nearby", "--lose-room", "HT")
+    gone = simulated(mqctl, *ROOMS, "--strategy", "nearby", "--lose-room", "HT", "--with-brokers")
+    assert (alive["results"][1]["queue_count"], alive["results"][1]["crossing_count"]) == (8, 4)
+    assert (gone["results"][1]["queue_count"], gone["results"][1]["crossing_count"]) == (4, 0)
+    lone = simulated(mqctl, *ROOMS, "--lose-broker", "HT-broker-a")
+    senders = {row["room"]: (row["own"], row["brokers"]) for row in lone["sending"] if row["layout"] == "after"}
+    assert senders == {"HT": (False, "CP-broker-a"), "CP": (True, "CP-broker-a")}
+
+
+def test_config_owns_what_is_written_down_and_nothing_else(mqctl: Run, tmp_path: Path) -> None:
+    file = tmp_path / "lists.yaml"
+    file.write_text("client-00: [broker-a/0, broker-a/1]\nclient-01: [broker-a/1]\n")
+    report = simulated(mqctl, "--queues", 4, "--clients", 2, "--strategy", "config", "--config", file)
+    (row,) = report["results"]
+    assert (row["strategy"], row["orphan_count"]) == ("CONFIG", 2)
+    assert loads(report) == {"client-00": (2, 2), "client-01": (1, 1)}
+    file.write_text("client-00: [nothing]\n")
+    assert mqctl("allocation", "simulate", "--queues", 1, "--clients", 1, "--config", file).exit_code == 64
+
+
+def test_all_strategies_stand_side_by_side(mqctl: Run, tmp_path: Path) -> None:
+    file = tmp_path / "lists.yaml"
+    file.write_text("client-00: [broker-a/0]\n")
+    plain = simulated(mqctl, "--queues", 5, "--clients", 3, "--compare", "--config", file)
+    assert [row["strategy"] for row in plain["results"] if row["layout"] == "compare"] == [
+        "AVG",
+        "AVG_BY_CIRCLE",
+        "CONSISTENT_HASH",
+        "CONFIG",
+    ]
+    rooms = simulated(mqctl, *ROOMS, "--compare")
+    compared = {row["strategy"]: row for row in rooms["results"] if row["layout"] == "compare"}
+    assert set(compared) == {
+        *("AVG", "AVG_BY_CIRCLE", "CONSISTENT_HASH", "MACHINE_ROOM"),
+        *(f"MACHINE_ROOM_NEARBY-{name}" for name in ("AVG", "AVG_BY_CIRCLE", "CONSISTENT_HASH")),
+    }
+    # Brokers are named with a hyphen, and MACHINE_ROOM wants an @: nobody gets anything.
+    assert compared["MACHINE_ROOM"]["orphan_count"] == 8
+    assert compared["MACHINE_ROOM_NEARBY-AVG"]["crossing_count"] == 0
+    assert compared["AVG"]["moved_count"] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--queues", 4), "--clients"),
+        (("--rate", 4, "-g", "G", "-t", "T"), "--queues"),
+        (("--queues", 4, "--clients", 2, "--lose-broker", "x"), "no broker x"),
+        (("--queues", 4, "--clients", 2, "--lose-broker", "broker-a"), "no queue would be left"),
+        (("--queues", 4, "--clients", 2, "--add-broker", "broker-a"), "already"),
+        (("--queues", 4, "--clients", 2, "--add-broker", "b=x"), "NAME=QUEUES"),
+        (("--queues", 4, "--clients", 2, "--remove-client", "x"), "no client is called x"),
+        (("--queues", 4, "--clients", 2, "--add-client", "client-00"), "already"),
+        (("--queues", 4, "--clients", 2, "--remove-clients", 2), "no client would be left"),
+        (("--queues", 4, "--clients", 2, "--remove-clients", 3), "3 of 2"),
+        (("--queues", 4, "--clients", 2, "--add-room", "SH=1x1+1"), "does not read SH"),
+        ((*ROOMS, "--add-room", "SH"), "SH=2x8+3"),
+        ((*ROOMS, "--add-room", "SH=0x8+3"), "SH=2x8+3"),
+        ((*ROOMS, "--lose-room", "XX"), "no client is in room XX"),
+        (("--queues", 4, "--clients", 2, "--strategy", "config"), "--config"),
+        (("--queues", 4, "--clients", 2, "--strategy", "fair"), "use one of"),
+        ((), "begins somewhere"),
+    ],
+)
+def test_what_makes_no_sense(mqctl: Run, words: tuple[object, ...], said: str) -> None:
+    outcome = mqctl("allocation", "simulate", *words)
+    assert (outcome.exit_code, said in outcome.stderr) == (64, True), outcome.stderr

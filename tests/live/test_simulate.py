@@ -1,0 +1,54 @@
+"""`allocation simulate` from live groups and snapshots: members tell their speed, which decides if a room is enough."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from embedded_broker import EmbeddedCluster
+from mqctl.model.queue import MessageQueue
+from mqctl.protocol.bodies_client import ConsumeStatus, ProcessQueueInfo
+from tests.live.cast import Cast, Scripted
+from tests.live.conftest import Run
+
+
+def member(client_id: str, broker: str, tps: float, rt_ms: float) -> Scripted:
+    return Scripted(
+        client_id=client_id,
+        queues={MessageQueue("Pay", broker, number): ProcessQueueInfo() for number in (0, 1)},
+        rates={"Pay": ConsumeStatus(consume_ok_tps=tps, consume_rt=rt_ms)},
+        properties={"PROP_THREADPOOL_CORE_SIZE": "4", "PROP_CONSUMEORDERLY": "false"},
+    )
+
+
+def test_a_lost_room_is_weighed_against_what_the_other_was_measured_to_pass(
+    live: Run, cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
+    rooms = ("--room-rule", "regex:-([ab])$")
+    words = ("allocation", "simulate", "-g", "G", "-t", "Pay", *rooms, "--strategy", "nearby", "--lose-room", "a")
+    file = tmp_path / "now.snap"
+    with Cast(cluster) as cast:
+        # Four threads of 20 ms pass 200 a second; of 10 ms, 400.
+        cast.join(member("one-a", "broker-a", 150.0, 10.0), member("two-b", "broker-b", 100.0, 20.0))
+        report = live(*words, "-o", "json").json
+        assert live("snapshot", "save", file).exit_code == 0
+        arriving = live(*words, "--window", "200ms", "-o", "json").json
+    after = {row["room"]: row for row in report["rooms"] if row["layout"] == "after"}
+    assert (after["b"]["required_tps"], after["b"]["capacity_tps"], after["b"]["enough"]) == (250.0, 200.0, False)
+    assert live(*words, "--snapshot", file, "-o", "json").json == report
+    # Nothing arrived while it looked twice: that is a measured nothing.
+    assert [row["required_tps"] for row in arriving["rooms"] if row["layout"] == "after"] == [0.0]
+
+
+def test_members_that_do_not_tell_leave_it_unknown(live: Run, cluster: EmbeddedCluster) -> None:
+    rooms = ("--room-rule", "regex:-([ab])$")
+    words = ("allocation", "simulate", "-g", "G", "-t", "Pay", *rooms, "--strategy", "nearby", "--lose-room", "a")
+    with Cast(cluster) as cast:
+        cast.join(Scripted(client_id="one-a", silent=True), Scripted(client_id="two-b", silent=True))
+        report = live(*words, "--timeout", "2s", "-o", "json").json
+    assert [(row["capacity_tps"], row["enough"]) for row in report["rooms"] if row["layout"] == "after"] == [
+        (None, None)
+    ]
+
+
+def test_nobody_online_is_not_simulated(live: Run) -> None:
+    assert live("allocation", "simulate", "-g", "G", "-t", "Pay").exit_code == 66
