@@ -55,7 +55,7 @@ class StopWatch:
 
     @property
     def paused_ms(self) -> float | None:
-        """How long it was stopped at most: between the looks around it that found it free. None when it was not seen."""
+        """How long it was stopped at most: between the looks around it that found it free. None when none found it."""
         if not self._stopped or self._free_before is None:
             return None
         return ((self._free_after or monotonic()) - self._free_before) * 1000

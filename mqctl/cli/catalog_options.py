@@ -17,6 +17,7 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
         "--topic": ("Only this topic.", ()),
         "--broker": ("Only this broker.", ()),
         "--window": ("Look twice, so far apart, at what should move: 60s.", ()),
+        "--stacks": ("Take the stacks of the consumers in question as well, three times within two seconds.", ()),
         "--time-scale": ("The cluster's clocks run X times as fast.", ()),
         "--room-rule": (
             "How names of brokers and clients tell their machine room: prefix:-, prefix:@, regex:PATTERN, map:FILE.",
@@ -1711,6 +1712,7 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
         "--timeout": ("Limit of the whole command, 15s for instance.", ()),
         "--store": ("A broker's store directory (or a copy of one).", ()),
         "--window": ("Look twice, so far apart, at what should move: 60s.", ()),
+        "--stacks": ("Take the stacks of the consumers in question as well, three times within two seconds.", ()),
         "--force": ("Replace FILE if it exists.", ()),
         "--quick": ("Skip the pass over the whole commit log.", ()),
         "--at": ("Judge as of this time: ISO, epoch milliseconds, `now`, `-2h`, `yesterday 10:00`.", ()),

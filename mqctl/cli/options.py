@@ -69,6 +69,12 @@ QuickOption = Annotated[
 BrokersOption = Annotated[
     list[str] | None, typer.Option("--broker", metavar="NAME", help="Only this broker; may be repeated.")
 ]
+StacksOption = Annotated[
+    bool,
+    typer.Option(
+        "--stacks", help="Take the stacks of the consumers in question as well, three times within two seconds."
+    ),
+]
 LangOption = Annotated[
     Lang | None,
     typer.Option("--lang", envvar="MQCTL_LANG", help="Language of sentences. Codes and JSON stay as they are."),

@@ -12,6 +12,9 @@ from mqctl.cli.progress import step_progress
 from mqctl.errors import UsageError
 from mqctl.model.snapshot import ClusterSnapshot
 
+_LATER_STACKS = 2
+_STACKS_APART_S = 1.0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveWish:
@@ -55,6 +58,12 @@ def read_snapshot(
     """
     if store is not None and snapshot is not None:
         raise UsageError("--store and --snapshot contradict each other", remedy="name one source")
+    if (store or snapshot) is not None and live is not None and live.with_stacks:
+        raise UsageError(
+            "--stacks belongs to a live cluster",
+            reason="a snapshot has the stacks that were saved with it, a store has none",
+            remedy="mqctl snapshot save --stacks FILE saves them",
+        )
     if snapshot is not None:
         _refuse_store_options(at, levels, broker_name, quick=quick, reason="a snapshot was gathered with its own")
         from mqctl.snapshot.archive import load
@@ -93,6 +102,7 @@ def _ask(live: LiveWish) -> ClusterSnapshot:
 
     from mqctl.snapshot.live_asking import Scope
     from mqctl.snapshot.live_gatherer import gather_live
+    from mqctl.snapshot.live_stacks import with_later_stacks
 
     chosen = connection(live.namesrv, live.profile, live.timeout)
     scope = Scope(
@@ -115,9 +125,14 @@ def _ask(live: LiveWish) -> ClusterSnapshot:
             )
 
         first = look()
-        if not live.window_ms:
-            return first
-        if progress is not None:
-            progress("waiting for movement", 0, 1)
-        sleep(live.window_ms / 1000)
-        return replace(look(), earlier=first)
+        if live.window_ms:
+            if progress is not None:
+                progress("waiting for movement", 0, 1)
+            sleep(live.window_ms / 1000)
+            first = replace(look(), earlier=first)
+        for number in range(_LATER_STACKS if live.with_stacks else 0):
+            if progress is not None:
+                progress("stacks", number, _LATER_STACKS)
+            sleep(_STACKS_APART_S)
+            first = with_later_stacks(cluster, chosen.deadline(), first, round(time() * 1000))
+        return first

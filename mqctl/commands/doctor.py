@@ -22,6 +22,7 @@ from mqctl.cli.options import (
     OutputOption,
     QuickOption,
     SnapshotOption,
+    StacksOption,
     TopicOption,
 )
 from mqctl.cli.room_option import RoomRuleOption, rule_of
@@ -56,6 +57,7 @@ def command(
     window: Annotated[
         str | None, typer.Option("--window", metavar="SPAN", help="Look twice, so far apart, at what should move: 60s.")
     ] = None,
+    stacks: StacksOption = False,
     time_scale: Annotated[
         float, typer.Option("--time-scale", metavar="X", help="The cluster's clocks run X times as fast.")
     ] = 1.0,
@@ -105,6 +107,7 @@ def command(
             topics=topic,
             brokers=broker,
             window_ms=parse_span_ms(window) if window else 0,
+            with_stacks=stacks,
         ),
     )
     settings = Settings(time_scale=time_scale, room_rule=rule_of(room_rule, profile))

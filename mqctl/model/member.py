@@ -122,12 +122,21 @@ class TopicRates:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StackText:
+    """The threads of an instance as free text, and when they were asked for."""
+
+    taken_at_ms: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunningInfo:
     """What one consumer instance says about itself (request 307).
 
     Attributes:
         properties: settings by name, `PROP_...` ones included.
         stacks: its threads as free text, where they were asked for.
+        later_stacks: the same again, oldest first, for whoever wants to know what moves.
     """
 
     group: str
@@ -137,6 +146,7 @@ class RunningInfo:
     rates: tuple[TopicRates, ...] = ()
     properties: Mapping[str, str] = field(default_factory=dict)
     stacks: str | None = None
+    later_stacks: tuple[StackText, ...] = ()
 
     @property
     def orderly(self) -> bool | None:

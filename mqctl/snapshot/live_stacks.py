@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from mqctl.client.cluster import Cluster
+from mqctl.client.cluster import BrokerAddress, Cluster
 from mqctl.client.deadline import Deadline
 from mqctl.errors import DeadlineError, NotFoundError, RefusedError, UnreachableError
 from mqctl.model.lag import QueueLag, queue_lags
-from mqctl.model.member import GroupMembership, RunningInfo
+from mqctl.model.member import GroupMembership, RunningInfo, StackText
+from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.model.stack_look import Look, Sight
 from mqctl.model.unavailable import Part, Unavailable
 from mqctl.snapshot.live_asking import Asking, Scope
@@ -126,6 +127,39 @@ def running_of(
     }
     running, _ = gather_running(asking, brokers, one)
     return running[0] if running else None
+
+
+def with_later_stacks(cluster: Cluster, deadline: Deadline, snapshot: ClusterSnapshot, now_ms: int) -> ClusterSnapshot:
+    """Asks every instance whose stacks a snapshot holds for them once more, all at once.
+
+    One that does not answer this time keeps what it has.
+    """
+    wanted = {(info.group, info.client_id) for info in snapshot.running if info.stacks}
+    brokers: list[LiveBroker] = []
+    memberships: dict[int, tuple[GroupMembership, ...]] = {}
+    for broker in snapshot.brokers:
+        if broker.address is None or broker.broker_id != 0:
+            continue
+        memberships[len(brokers)] = tuple(
+            replace(item, client_ids=tuple(name for name in item.client_ids if (item.group, name) in wanted))
+            for item in broker.memberships
+        )
+        address = BrokerAddress(broker.cluster or "", broker.name or "", 0, broker.address)
+        brokers.append(LiveBroker(address=address))
+    running, _ = gather_running(
+        Asking(cluster, deadline), brokers, memberships, with_stacks=True, limit_ms=deadline.remaining_ms
+    )
+    later = {
+        (info.group, info.client_id): StackText(taken_at_ms=now_ms, text=info.stacks) for info in running if info.stacks
+    }
+    return replace(
+        snapshot,
+        running=tuple(
+            replace(info, later_stacks=(*info.later_stacks, later[key])) if key in later else info
+            for info in snapshot.running
+            for key in [(info.group, info.client_id)]
+        ),
+    )
 
 
 def read_sights(look: Look) -> Look:

@@ -10,7 +10,7 @@ import typer
 
 from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import tell
-from mqctl.cli.options import AtOption, BrokerNameOption, LevelsOption, OptionalStoreOption, QuickOption
+from mqctl.cli.options import AtOption, BrokerNameOption, LevelsOption, OptionalStoreOption, QuickOption, StacksOption
 from mqctl.cli.sources import LiveWish, read_snapshot
 from mqctl.render import units
 from mqctl.snapshot.archive import save
@@ -31,6 +31,7 @@ def command(
     window: Annotated[
         str | None, typer.Option("--window", metavar="SPAN", help="Look twice, so far apart, at what should move: 60s.")
     ] = None,
+    stacks: StacksOption = False,
     force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
     quick: QuickOption = False,
     at: AtOption = None,
@@ -52,7 +53,11 @@ def command(
         broker_name=broker_name,
         quick=quick,
         live=LiveWish(
-            namesrv=namesrv, profile=profile, timeout=timeout, window_ms=parse_span_ms(window) if window else 0
+            namesrv=namesrv,
+            profile=profile,
+            timeout=timeout,
+            window_ms=parse_span_ms(window) if window else 0,
+            with_stacks=stacks,
         ),
     )
     save(state, file, force=force)
