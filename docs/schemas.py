@@ -22,6 +22,7 @@ from mqctl.render.groups import GroupList, GroupMembers, GroupSettings, Producer
 from mqctl.render.lag import LagReport
 from mqctl.render.lag_watch import LagRound
 from mqctl.render.local_clusters import LocalStatus
+from mqctl.render.message_trace import TraceReport
 from mqctl.render.messages_view import MessageList
 from mqctl.render.offsets import OffsetChangeReport, OffsetHistory, OffsetPlanReport
 from mqctl.render.processes import ProcessList
@@ -56,6 +57,7 @@ LIVE: dict[str, type] = {
     "group.members/1": GroupMembers,
     "message.consume/1": ConsumeReport,
     "message.list/1": MessageList,
+    "message.trace/1": TraceReport,
     "message.send/1": SentMessage,
     "offset.change/1": OffsetChangeReport,
     "offset.plan/1": OffsetPlanReport,

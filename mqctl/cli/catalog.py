@@ -91,6 +91,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(("message", "get"), "Show a message by its id."),
     Entry(("message", "peek"), "Look at messages of queues without consuming them."),
     Entry(("message", "send"), "Send a message, to try things.", "changes"),
+    Entry(("message", "trace"), "Show who sent a message, who consumed it, and which groups are past it."),
     Entry(("message", "tail"), "Show the newest messages of a topic, and those that come."),
     Entry(("offset", "clone"), "Let a group stand where another one stands, by plan.", "changes"),
     Entry(("offset", "history"), "Show the changes of offsets made from here."),

@@ -1268,6 +1268,48 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
         ),
         "--no-color": ("No colours, whatever the terminal.", ()),
     },
+    "message trace": {
+        "message_id": ("Offset id (of a send result) or unique id.", ()),
+        "-t": ("Topic of a unique id, if nobody traced it.", ()),
+        "--topic": ("Topic of a unique id, if nobody traced it.", ()),
+        "--trace-topic": ("Where clients write their traces.", ()),
+        "--body": (
+            "How bodies are shown.",
+            (
+                "text",
+                "json",
+                "hex",
+                "none",
+            ),
+        ),
+        "--namesrv": ("Name servers, `host:port;host:port`, or the URL of an address service.", ()),
+        "-n": ("Name servers, `host:port;host:port`, or the URL of an address service.", ()),
+        "--profile": ("A profile of `mqctl profile`.", ()),
+        "--timeout": ("Limit of the whole command, 15s for instance.", ()),
+        "-o": (
+            "Format of the answer on stdout.",
+            (
+                "table",
+                "wide",
+                "json",
+                "ndjson",
+                "yaml",
+                "csv",
+            ),
+        ),
+        "--output": (
+            "Format of the answer on stdout.",
+            (
+                "table",
+                "wide",
+                "json",
+                "ndjson",
+                "yaml",
+                "csv",
+            ),
+        ),
+        "--no-color": ("No colours, whatever the terminal.", ()),
+    },
     "message tail": {
         "-t": ("Which topic.", ()),
         "--topic": ("Which topic.", ()),

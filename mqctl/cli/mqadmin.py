@@ -106,15 +106,17 @@ TABLE: tuple[SubCommand, ...] = (
     _whole("skipAccumulatedMessage", "offset reset -g GROUP -t TOPIC --to-latest"),
     _whole("cloneGroupOffset", "offset clone --from GROUP -g GROUP -t TOPIC"),
     # messages
-    _part("queryMsgById", "message get ID", note="no resending to a client"),
+    _part("queryMsgById", "message get ID", "message trace ID", note="no resending to a client"),
     _whole("queryMsgByKey", "message find -t TOPIC --key KEY"),
-    _part("queryMsgByUniqueKey", "message get ID -t TOPIC", note="no resending to a client"),
+    _part(
+        "queryMsgByUniqueKey", "message get ID -t TOPIC", "message trace ID -t TOPIC", note="no resending to a client"
+    ),
     _whole("queryMsgByOffset", "message peek -t TOPIC --queue N --broker NAME --offset N"),
-    _none("queryMsgTraceById", _NOT_YET),
+    _whole("queryMsgTraceById", "message trace ID"),
     _whole("printMsg", "message peek -t TOPIC", note="creates no consumer group and no retry topic to do so"),
     _whole("printMsgByQueue", "message peek -t TOPIC --queue N --broker NAME"),
     _whole("sendMessage", "message send -t TOPIC --body TEXT"),
-    _none("consumeMessage", _NOT_YET),
+    _whole("consumeMessage", "message consume -t TOPIC", "message tail -t TOPIC"),
     _none("checkMsgSendRT", _NOT_YET),
     _only_5("dumpCompactionLog", Coverage.NONE, "compaction logs are not read yet"),
     # brokers, clusters, counters

@@ -56,8 +56,12 @@ ASKED: dict[str, tuple[str, ...]] = {
 }
 
 
+ELSEWHERE = {"message.trace/1"}
+"""Those whose command line is only known once something was sent; `test_tracing` holds them to their form."""
+
+
 def test_every_live_form_is_asked_here() -> None:
-    assert ASKED.keys() == LIVE.keys()
+    assert ASKED.keys() | ELSEWHERE == LIVE.keys()
 
 
 @pytest.mark.parametrize("schema", sorted(ASKED))
@@ -163,7 +167,7 @@ def test_messages_by_id_key_queue_and_time(live: Run) -> None:
         (("group", "config", "-g", "nope"), 66, "no consumer group nope"),
         (("broker", "describe", "nope"), 66, "broker-a"),
         (("cluster", "describe", "nope"), 66, "DefaultCluster"),
-        (("message", "get", "zz"), 65, "zz"),
+        (("message", "get", "zz"), 64, "message find -t TOPIC --key KEY"),
         (("message", "get", "7F000001000000010000000000000000"), 66, "127.0.0.1:1"),
         (("message", "find", "-t", "Pay"), 64, "--key"),
         (("message", "find", "-t", "nope", "--key", "k"), 66, "nope"),

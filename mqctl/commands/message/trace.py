@@ -1,0 +1,54 @@
+"""`mqctl message trace`: what became of one message."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.emit import Output, emit, tell
+from mqctl.cli.finding import check_id
+from mqctl.cli.live_brokers import asking_of, tell_gaps
+from mqctl.cli.options import BodyOption, NoColorOption, OutputOption
+from mqctl.cli.tracing import trace_message
+from mqctl.errors import ExitCode
+from mqctl.model.body_form import BodyForm
+from mqctl.render.message_trace import trace_document
+from mqctl.snapshot.message_trace import TRACE_TOPIC
+
+EXAMPLES = (
+    "mqctl message trace 7F00000100002A9F0000000000000000",
+    "mqctl message trace C0000202000018B4AAC27C6D0A4A0001 -t orders",
+    "mqctl message trace C0000202000018B4AAC27C6D0A4A0001 --trace-topic my-traces -o json | jq .consumptions",
+)
+
+
+def command(
+    message_id: Annotated[str, typer.Argument(metavar="ID", help="Offset id (of a send result) or unique id.")],
+    topic: Annotated[
+        str | None, typer.Option("-t", "--topic", metavar="TOPIC", help="Topic of a unique id, if nobody traced it.")
+    ] = None,
+    trace_topic: Annotated[
+        str, typer.Option("--trace-topic", metavar="TOPIC", help="Where clients write their traces.")
+    ] = TRACE_TOPIC,
+    body: BodyOption = BodyForm.TEXT,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """Show who sent a message and who consumed it when, as clients traced it, and which groups are past it.
+
+    Groups are judged by their offsets on the message's queue: `consumed` means online, past it and subscribed to it;
+    `filtered` past it but not wanted; `passed` past it, the rest not known because the group is offline.
+    """
+    check_id(message_id)
+    chosen = connection(namesrv, profile, timeout)
+    with chosen.open() as cluster:
+        report, gaps, errors = trace_message(asking_of(cluster, chosen), message_id, topic, trace_topic, body)
+    emit(trace_document(report), output)
+    for error in errors:
+        tell(f"mqctl: {error}")
+    return max(tell_gaps(gaps), ExitCode.UNREACHABLE if errors else ExitCode.OK)

@@ -1,0 +1,86 @@
+"""What became of a message, as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mqctl.model.message_track import ConsumeTrace, SendTrace, Track
+from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.render.messages_view import ShownMessage, message_blocks
+
+_SEND_COLUMNS = (
+    Column("kind", "sent"),
+    Column("group", "producer group"),
+    Column("client_host", "client"),
+    Column("time_ms", "began", Kind.TIME_MS, none="?"),
+    Column("cost_ms", "took", Kind.DURATION_MS, none="?"),
+    Column("message_type", "type"),
+    Column("state", "state"),
+    Column("succeeded", "succeeded", Kind.FLAG, none="?"),
+)
+_CONSUME_COLUMNS = (
+    Column("group", "consumer group", none="?"),
+    Column("client_host", "client"),
+    Column("began_ms", "began", Kind.TIME_MS, none="?"),
+    Column("cost_ms", "took", Kind.DURATION_MS, none="?"),
+    Column("retries", "retries", Kind.COUNT, none="?"),
+    Column("outcome", "outcome", none="not ended"),
+)
+_TRACK_COLUMNS = (
+    Column("group", "consumer group"),
+    Column("state", "state"),
+    Column("online", "online", Kind.FLAG, none="?"),
+    Column("consumer_offset", "consumer offset", Kind.COUNT, none="none"),
+    Column("track_type", "mqadmin says", wide=True),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceReport:
+    """Machine form of `message trace`.
+
+    Attributes:
+        unique_id: by which traces are found; None for a message without one.
+        message: None when it is not there any more.
+        traced: whether the trace topic was there to look into.
+        unreadable_count: lines of trace messages that are none.
+        tracks: empty when the message is not there.
+    """
+
+    unique_id: str | None
+    message: ShownMessage | None
+    traced: bool
+    sends: Sequence[SendTrace]
+    consumptions: Sequence[ConsumeTrace]
+    unreadable_count: int
+    tracks: Sequence[Track]
+
+
+def trace_document(report: TraceReport) -> Document:
+    """Builds the document of `message trace`."""
+    blocks: list[Table | Paragraphs] = []
+    blocks += (
+        message_blocks([report.message]) if report.message else [Paragraphs(["the message is not there any more"])]
+    )
+    if report.sends or report.consumptions:
+        blocks += [Table(_SEND_COLUMNS, report.sends, empty="no producer traced it")]
+        blocks += [Table(_CONSUME_COLUMNS, report.consumptions, empty="no consumer traced it")]
+    else:
+        blocks.append(Paragraphs([_untraced(report)]))
+    blocks.append(Table(_TRACK_COLUMNS, report.tracks, empty="no group has offsets on its queue"))
+    return Document(
+        schema="message.trace/1",
+        value=report,
+        records=report.tracks,
+        csv_columns=_TRACK_COLUMNS,
+        blocks=blocks,
+    )
+
+
+def _untraced(report: TraceReport) -> str:
+    if report.unique_id is None:
+        return "it has no unique id, by which traces are found"
+    if not report.traced:
+        return "there is no trace topic: brokers need traceTopicEnable, clients their own switch"
+    return "no client traced it: clients must switch tracing on, and traces come within seconds"

@@ -1,0 +1,146 @@
+"""`message trace`: sends and consumptions as clients traced them, and groups judged by their offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import pytest
+
+from docs.schemas import LIVE
+from embedded_broker import Drop, EmbeddedCluster
+from mqctl.client.broker_changes import commit_offset, put_group
+from mqctl.client.consumer_settings import MessageModel
+from mqctl.client.outgoing import OutgoingMessage, SendResult
+from mqctl.client.producer import Producer
+from mqctl.client.push_consumer import PushConsumer
+from mqctl.client.trace import Tracer
+from mqctl.model.config import SubscriptionGroupConfig
+from tests.client.consuming import Heard, create_topic, quick, quick_client, send, wait_until
+from tests.conftest import Outcome
+from tests.live.conftest import Run, change
+
+
+@pytest.fixture(scope="module", params=["4.9.8", "5.3.3"])
+def shared_single(request: pytest.FixtureRequest) -> Iterator[EmbeddedCluster]:
+    with EmbeddedCluster(version=request.param, settings={"traceTopicEnable": "true"}) as running:
+        yield running
+
+
+@pytest.fixture
+def single(shared_single: EmbeddedCluster) -> EmbeddedCluster:
+    """One broker with a trace topic and topic T of one queue."""
+    shared_single.reset()
+    create_topic(shared_single, "T", queues=1)
+    return shared_single
+
+
+@pytest.fixture
+def asked(mqctl: Run, single: EmbeddedCluster) -> Run:
+    return lambda *words: mqctl("message", "trace", *words, env={"MQCTL_NAMESRV": single.namesrv})
+
+
+def traced_send(cluster: EmbeddedCluster) -> SendResult:
+    client = quick_client(cluster)
+    with Tracer("PG", client) as tracer, Producer("PG", client, after_send=tracer.sent) as producer:
+        return producer.send(OutgoingMessage(topic="T", body=b"hello", tags="A", keys=["order-1"]))
+
+
+def report(asked: Run, *words: str) -> Any:
+    """Asks until the index has the message, as brokers build it a moment later."""
+    found: list[Outcome] = []
+    wait_until(lambda: found.append(asked(*words, "-o", "json")) or found[-1].exit_code == 0, "indexed")  # type: ignore[func-returns-value]
+    document = found[-1].json
+    assert document.pop("schema") == "message.trace/1"
+    msgspec.convert(document, LIVE["message.trace/1"], strict=True)
+    return document
+
+
+def test_who_sent_and_who_consumed(single: EmbeddedCluster, asked: Run) -> None:
+    sent = traced_send(single)
+    client = quick_client(single, instance_name="one")
+    heard = Heard()
+    with Tracer("G", client, flush_period_ms=20) as tracer:
+        consumer = PushConsumer("G", client, heard, quick(), after_consume=tracer.consumed)
+        consumer.subscribe("T", "A")
+        with consumer:
+            heard.wait_for(1)
+            wait_until(lambda: bool(report(asked, sent.message_id)["consumptions"]), "traced")
+            wait_until(lambda: report(asked, sent.message_id)["tracks"][0]["state"] == "consumed", "committed")
+            found = report(asked, sent.message_id)
+    assert (found["unique_id"], found["message"]["body"], found["traced"]) == (sent.message_id, "hello", True)
+    (publication,) = found["sends"]
+    assert (publication["kind"], publication["group"], publication["succeeded"]) == ("Pub", "PG", True)
+    assert publication["client_host"] == "127.0.0.1"
+    (call,) = found["consumptions"]
+    assert (call["group"], call["outcome"], call["retries"], call["succeeded"]) == ("G", "success", 0, True)
+    assert call["ended_ms"] >= call["began_ms"]
+    (track,) = found["tracks"]
+    assert (track["group"], track["online"], track["consumer_offset"], track["track_type"]) == (
+        "G",
+        True,
+        1,
+        "CONSUMED",
+    )
+    by_offset_id = report(asked, sent.offset_id)
+    assert (by_offset_id["sends"], by_offset_id["unique_id"]) == (found["sends"], sent.message_id)
+    text = asked(sent.message_id).stdout
+    assert ("PG" in text, "success" in text, "passed" in text) == (True, True, True)
+
+
+def test_groups_by_their_offsets(single: EmbeddedCluster, asked: Run) -> None:
+    (sent,) = send(single, [OutgoingMessage(topic="T", body=b"x", tags="A")])
+    for group, offset in (("past", 1), ("before", 0)):
+        change(single, "broker-a", put_group(SubscriptionGroupConfig(name=group)))
+        change(single, "broker-a", commit_offset(group, "T", 0, offset))
+    other = PushConsumer("wants-b", quick_client(single, instance_name="b"), Heard(), quick())
+    other.subscribe("T", "B")
+    everyone = quick(message_model=MessageModel.BROADCASTING)
+    caster = PushConsumer("caster", quick_client(single, instance_name="c"), Heard(), everyone)
+    caster.subscribe("T")
+    with other, caster:
+
+        def tracks() -> dict[str, tuple[str, str]]:
+            rows = report(asked, sent.message_id, "-t", "T")["tracks"]
+            return {row["group"]: (row["state"], row["track_type"]) for row in rows}
+
+        wait_until(lambda: tracks().get("wants-b", ("", ""))[0] == "filtered", "the filtered message is passed")
+        assert tracks() == {
+            "past": ("passed", "NOT_ONLINE"),
+            "before": ("not-yet", "NOT_ONLINE"),
+            "wants-b": ("filtered", "CONSUMED_BUT_FILTERED"),
+            "caster": ("broadcasting", "CONSUME_BROADCASTING"),
+        }
+
+
+def test_nobody_traced_it(single: EmbeddedCluster, asked: Run) -> None:
+    (sent,) = send(single, [OutgoingMessage(topic="T", body=b"x")])
+    found = report(asked, sent.message_id, "-t", "T")
+    assert (found["traced"], found["sends"], found["consumptions"]) == (True, [], [])
+    assert "clients must switch tracing on" in asked(sent.message_id, "-t", "T").stdout
+    elsewhere = asked(sent.message_id, "-t", "T", "--trace-topic", "nowhere")
+    assert (elsewhere.exit_code, "there is no trace topic" in elsewhere.stdout) == (0, True)
+
+
+def test_what_cannot_be_asked_is_named(single: EmbeddedCluster, asked: Run) -> None:
+    (sent,) = send(single, [OutgoingMessage(topic="T", body=b"x")])
+    single.fault(43, Drop())
+    outcome = asked(sent.message_id, "-t", "T", "--timeout", "1500ms", "-o", "json")
+    single.clear_faults()
+    assert (outcome.exit_code, outcome.json["tracks"], outcome.json["message"]["body"]) == (69, [], "x")
+    assert "consumer-offsets not read" in outcome.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("garbage",), 64, "message find -t TOPIC --key KEY"),
+        (("00" * 16,), 66, "message trace 00000000000000000000000000000000 -t TOPIC"),
+        (("00" * 16, "-t", "T"), 66, "it may have expired"),
+        (("00" * 16, "-t", "nope"), 66, "nope"),
+    ],
+)
+def test_what_is_not_there(asked: Run, words: tuple[str, ...], code: int, said: str) -> None:
+    outcome = asked(*words)
+    assert (outcome.exit_code, said in outcome.stderr) == (code, True), outcome.stderr
