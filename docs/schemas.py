@@ -27,6 +27,7 @@ from mqctl.render.messages_view import MessageList
 from mqctl.render.offsets import OffsetChangeReport, OffsetHistory, OffsetPlanReport
 from mqctl.render.processes import ProcessList
 from mqctl.render.profiles import ProfileList
+from mqctl.render.replays import ReplayList, ReplayPlanReport, ReplayReport
 from mqctl.render.resend import ResendPlanReport, ResendReport
 from mqctl.render.sent import SentMessage
 from mqctl.render.simulation import Simulation
@@ -65,6 +66,8 @@ LIVE: dict[str, type] = {
     "retry.list/1": RetryList,
     "stacks.find/1": ProcessList,
     "subscription.check-all/1": SubscriptionCheckAll,
+    "replay.preview/1": ReplayPlanReport,
+    "replay.report/1": ReplayReport,
     "subscription.check/1": SubscriptionReport,
     "subscription.show/1": SubscriptionReport,
     "subscription.simulate/1": ReleaseReport,
@@ -94,6 +97,7 @@ SCHEMAS: dict[str, type] = {
     "local.status/1": LocalStatus,
     "offset.history/1": OffsetHistory,
     "profile.list/1": ProfileList,
+    "replay.list/1": ReplayList,
     "report.backlog/1": BacklogReport,
     "rules.explain/1": RuleExplained,
     "rules.list/1": RuleList,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from io import StringIO
 from pathlib import Path
 from signal import SIGTERM, default_int_handler, signal
 from time import sleep
@@ -15,11 +16,13 @@ from mqctl.cli.offset_plans import Wish, make_plan
 from mqctl.cli.places import state_dir
 from mqctl.cli.progress import step_progress
 from mqctl.cli.times import parse_span_ms
+from mqctl.client.broker_changes import put_group
 from mqctl.client.deadline import Deadline
 from mqctl.errors import BadInputError, ExitCode, RefusedError, StorageError, UsageError
 from mqctl.execute.journal import CONFIRMED, PLANNED, UNKNOWN, ChangeRecord, Journal
 from mqctl.execute.offsets import Work, carry_out
 from mqctl.execute.settling import Patience
+from mqctl.model.config import SubscriptionGroupConfig
 from mqctl.model.plan import OffsetChange, OffsetPlan
 from mqctl.model.queue import MessageQueue
 from mqctl.render.document import Document
@@ -38,12 +41,14 @@ class Asked:
         confirmed: the name given with `--confirm`.
         settle_ms: how long to wait for members; None for what they may need.
         export: where to write the plan.
+        opened: told of the record before the first request is sent.
     """
 
     execute: bool
     confirmed: str | None
     settle_ms: int | None = None
     export: Path | None = None
+    opened: Callable[[ChangeRecord], None] = lambda _: None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +89,7 @@ def run(asking: Asking, wish: Wish, asked: Asked) -> Done:
         return Done(document=shown, code=ExitCode.OK)
     confirm(wish.group, asked.confirmed, shown)
     later = Asking(asking.cluster, Deadline(asking.deadline.limit_ms))  # typing a name takes its time
-    record, stopped = carry_plan_out(later, wish, plan, asked.settle_ms)
+    record, stopped = carry_plan_out(later, wish, plan, asked)
     code = exit_code(record)
     if stopped is not None:
         code = ExitCode.CRITICAL
@@ -101,18 +106,23 @@ def export_plan(document: Document, path: Path) -> None:
 
     write = {".json": machine.write_json, ".csv": machine.write_csv}.get(path.suffix)
     if write is None:
-        raise UsageError(f"cannot export a plan to {path}", remedy="name a file that ends with .json or .csv")
-    try:
-        with path.open("w", encoding="utf-8", newline="") as stream:
-            write(document, stream)
-    except OSError as error:
-        raise StorageError(f"could not write the plan to {path}", reason=error.strerror or str(error)) from error
+        raise UsageError(f"cannot write a plan to {path}", remedy="name a file that ends with .json or .csv")
+    stream = StringIO()
+    write(document, stream)
+    write_file(path, stream.getvalue().encode())
     tell(f"mqctl: plan written to {path}; mqctl offset reset --from-file {path} reads it")
 
 
-def carry_plan_out(
-    asking: Asking, wish: Wish, shown: OffsetPlan, settle_ms: int | None
-) -> tuple[ChangeRecord, str | None]:
+def write_file(path: Path, data: bytes) -> None:
+    """Writes a file for the user, its directory too. Raises StorageError."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    except OSError as error:
+        raise StorageError(f"could not write the plan to {path}", reason=error.strerror or str(error)) from error
+
+
+def carry_plan_out(asking: Asking, wish: Wish, shown: OffsetPlan, asked: Asked) -> tuple[ChangeRecord, str | None]:
     """Carries out a plan, if it still holds; returns the record, and why it stopped in the middle if it did.
 
     Raises:
@@ -121,9 +131,11 @@ def carry_plan_out(
         StorageError: the journal cannot be written; nothing was changed then.
     """
     book = journal()
-    with book.alone(f"group {wish.group} of {shown.identity.cluster}"), _terminable(), step_progress() as report:
+    with book.alone(f"group {wish.group} of {shown.identity.cluster}"), terminable(), step_progress() as report:
         plan = _as_shown(shown, make_plan(asking, wish))
         record = book.open(plan, wish.undoes) if wish.resumes is None else _taken_up(book, wish.resumes, plan)
+        asked.opened(record)
+        _create(asking, plan)
         tell(f"mqctl: change {record.id}; mqctl offset undo {record.id} takes it back")
         work = Work(
             cluster=asking.cluster,
@@ -132,7 +144,7 @@ def carry_plan_out(
             addresses=dict(plan.identity.brokers),
             save=book.write,
             patience=Patience(
-                wait_ms=_wait_ms(plan) if settle_ms is None else settle_ms,
+                wait_ms=_wait_ms(plan) if asked.settle_ms is None else asked.settle_ms,
                 pause=lambda ms: sleep(ms / 1000),
                 report=lambda done, total: report("members", done, total) if report is not None else None,
             ),
@@ -146,12 +158,19 @@ def carry_plan_out(
     return record, None
 
 
+def _create(asking: Asking, plan: OffsetPlan) -> None:
+    """Creates the group where it is missing: brokers of 5.x take no offset of a group that they do not know."""
+    addresses = dict(plan.identity.brokers)
+    for name in plan.creates_on:
+        asking.cluster.ask(addresses[name], put_group(SubscriptionGroupConfig(name=plan.group)), asking.deadline)
+
+
 def _wait_ms(plan: OffsetPlan) -> int:
     return _REST_MS * (1 + max(1, len(plan.callbacks)))
 
 
 @contextmanager
-def _terminable() -> Iterator[None]:
+def terminable() -> Iterator[None]:
     """A polite end is an interruption: what was done is said, and the exit code tells."""
     before = signal(SIGTERM, default_int_handler)
     try:

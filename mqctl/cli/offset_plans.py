@@ -8,7 +8,7 @@ from time import time
 
 from mqctl.cli.live_brokers import open_brokers
 from mqctl.cli.live_groups import memberships_by_broker
-from mqctl.errors import BadInputError, NotFoundError, UnreachableError
+from mqctl.errors import BadInputError, NotFoundError, RefusedError, UnreachableError
 from mqctl.model.member import GroupMembership, MessageModel
 from mqctl.model.names import retry_topic
 from mqctl.model.plan import Callback, ClusterIdentity, Method, OffsetChange, OffsetPlan, PlanKind
@@ -45,6 +45,7 @@ class Wish:
         origin: where that is from, for messages.
         callbacks: what is to be sent again, when a change that members carry out is finished.
         left_out: what the wish leaves out, each with the reason.
+        creates: the group may not exist, and is created then; it must have no members.
     """
 
     group: str
@@ -61,6 +62,7 @@ class Wish:
     origin: str = ""
     callbacks: tuple[Callback, ...] = ()
     left_out: tuple[str, ...] = ()
+    creates: bool = False
 
 
 def make_plan(asking: Asking, wish: Wish) -> OffsetPlan:
@@ -80,6 +82,12 @@ def make_plan(asking: Asking, wish: Wish) -> OffsetPlan:
     members = memberships_by_broker(asking, touched, wish.group)
     all_answered(touched)
     situation = _situation(wish, touched, members)
+    if wish.creates and situation.online:
+        raise RefusedError(
+            f"group {wish.group} cannot be pointed at a replay",
+            reason="it has members: their backlog would be mixed up with it",
+            remedy="name a new group, or stop them",
+        )
     method = Method.CALLBACK if _again(wish, situation) else choose_method(situation, wish.target)
     positions = _positions(asking, wish.group, queues, touched)
     _not_overtaken(wish, positions, online=situation.online)
@@ -106,6 +114,7 @@ def make_plan(asking: Asking, wish: Wish) -> OffsetPlan:
         target_time_ms=wish.target.time_ms if isinstance(wish.target, ToTime) else None,
         callbacks=callbacks,
         left_out=wish.left_out,
+        creates_on=tuple(broker.name for broker in touched if wish.creates and wish.group not in broker.groups),
     )
 
 
@@ -157,7 +166,7 @@ def _brokers(asking: Asking, wish: Wish) -> list[LiveBroker]:
     ask_settings(asking, brokers)
     ask_groups(asking, brokers, scope)
     ask_offsets(asking, brokers, scope)
-    if not any(broker.groups or broker.offsets or broker.gaps for broker in brokers):
+    if not wish.creates and not any(broker.groups or broker.offsets or broker.gaps for broker in brokers):
         raise NotFoundError(f"there is no consumer group {wish.group}", remedy="mqctl group list --all")
     return brokers
 

@@ -116,9 +116,8 @@ class Journal:
 
     def open(self, plan: OffsetPlan, undoes: str | None = None) -> ChangeRecord:
         """Writes down what is about to happen. Raises StorageError, and then nothing may happen."""
-        now = datetime.now(UTC)
         record = ChangeRecord(
-            id=f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}",
+            id=change_id(),
             kind=plan.kind.value,
             group=plan.group,
             target=plan.target,
@@ -174,6 +173,11 @@ def _planned(change: OffsetChange) -> QueueRecord:
     return QueueRecord(
         topic=queue.topic, broker_name=queue.broker_name, queue_id=queue.queue_id, old=change.old, new=change.new
     )
+
+
+def change_id() -> str:
+    """Returns a new id, in the order of time."""
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
 
 
 def who() -> str:

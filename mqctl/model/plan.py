@@ -17,6 +17,7 @@ class PlanKind(StrEnum):
     OFFSET_RESET = "offset-reset"
     OFFSET_SKIP = "offset-skip"
     OFFSET_CLONE = "offset-clone"
+    REPLAY_GROUP = "replay-group"
     UNDO = "undo"
 
 
@@ -114,6 +115,7 @@ class OffsetPlan:
         changes: every queue in question, those that do not move among them.
         callbacks: for `Method.CALLBACK`, the requests that make the change.
         left_out: what the wish covers and the plan does not, each with the reason.
+        creates_on: names of the brokers on which the group is created first.
     """
 
     kind: PlanKind
@@ -127,6 +129,7 @@ class OffsetPlan:
     target_time_ms: int | None = None
     callbacks: tuple[Callback, ...] = ()
     left_out: tuple[str, ...] = ()
+    creates_on: tuple[str, ...] = ()
 
     @property
     def replayed_count(self) -> int:

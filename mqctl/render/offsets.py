@@ -81,6 +81,7 @@ class OffsetPlanReport:
     replayed_count: int
     skipped_count: int
     left_out: list[str]
+    creates_on: list[str]
     queues: list[PlannedQueue]
 
 
@@ -159,12 +160,14 @@ def plan_document(plan: OffsetPlan, next_step: str) -> Document:
         replayed_count=plan.replayed_count,
         skipped_count=plan.skipped_count,
         left_out=list(plan.left_out),
+        creates_on=list(plan.creates_on),
         queues=rows,
     )
     moving = len(plan.moving)
     lines = [
         f"{plan.group} {plan.target} on {plan.identity.cluster}: {moving} of {len(rows)} queues move, "
         f"{plan.replayed_count:,} messages consumed again, {plan.skipped_count:,} skipped",
+        *([f"the group is created on {', '.join(plan.creates_on)}"] if plan.creates_on else []),
         *_ways(plan),
         *(f"left out: {item}" for item in plan.left_out),
         next_step if moving else "nothing to do",

@@ -185,6 +185,7 @@ def machine_form(mqctl: Run, golden_store: Store, tmp_path: Path, schema: str) -
         "local.status/1": ["local", "status"],
         "offset.history/1": ["offset", "history"],
         "profile.list/1": ["profile", "list"],
+        "replay.list/1": ["replay", "status"],
         "rules.explain/1": ["rules", "explain", "MQ101"],
         "rules.list/1": ["rules", "list"],
         "snapshot.show/1": ["snapshot", "show", snapshot],

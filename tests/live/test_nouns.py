@@ -16,6 +16,7 @@ from tests.live.conftest import Run
 from tests.live.failing import fail
 
 EXECUTED = ("--shift-by", "-1", "--clamp", "--execute", "--confirm", "G")
+PUBLISHED = ("--execute", "--confirm", "Pay")
 ASKED: dict[str, tuple[str, ...]] = {
     "allocation.show/1": ("allocation", "show", "-g", "G"),
     "broker.config/1": ("broker", "config"),
@@ -44,6 +45,8 @@ ASKED: dict[str, tuple[str, ...]] = {
     "producer.list/1": ("producer", "list"),
     "retry.list/1": ("retry", "list"),
     "stacks.find/1": ("stacks", "find"),
+    "replay.preview/1": ("replay", "publish", "-t", "Pay", "--from-offset", "0", "--to", "Pay"),
+    "replay.report/1": (*("replay", "publish", "-t", "Pay", "--from-offset", "4", "--to", "Pay"), *PUBLISHED),
     "subscription.check/1": ("subscription", "check", "-g", "G"),
     "subscription.check-all/1": ("subscription", "check", "--all"),
     "subscription.simulate/1": (*("subscription", "simulate", "-g", "G", "-t", "Pay"), "--to", "B", "--instances", "1"),

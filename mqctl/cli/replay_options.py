@@ -1,0 +1,40 @@
+"""Options of the replay commands, each declared once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+TopicOption = Annotated[str | None, typer.Option("-t", "--topic", metavar="TOPIC", help="Whose messages.")]
+SinceOption = Annotated[
+    str | None, typer.Option("--since", metavar="TIME", help="From the first message stored at or after a time.")
+]
+UntilOption = Annotated[str | None, typer.Option("--until", metavar="TIME", help="Up to, not with, a store time.")]
+FromOffsetOption = Annotated[
+    int | None, typer.Option("--from-offset", metavar="OFFSET", min=0, help="From this queue offset of each queue.")
+]
+ToOffsetOption = Annotated[
+    int | None, typer.Option("--to-offset", metavar="OFFSET", min=0, help="Up to, not with, this queue offset.")
+]
+SkippedOption = Annotated[
+    str | None, typer.Option("--skipped", metavar="ID", help="What a change of `mqctl offset history` has skipped.")
+]
+FromFileOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--from-file",
+        metavar="FILE",
+        help="The replay plan of `mqctl offset skip`, or a CSV: topic,broker_name,queue_id,begin,end.",
+    ),
+]
+BrokersOption = Annotated[
+    list[str] | None, typer.Option("--broker", metavar="NAME", help="Only this broker; may be repeated.")
+]
+QueuesOption = Annotated[
+    list[int] | None, typer.Option("-q", "--queue", metavar="ID", min=0, help="Only this queue; may be repeated.")
+]
+ConfirmTopicOption = Annotated[
+    str | None, typer.Option("--confirm", metavar="TOPIC", help="The target's name, instead of typing it when asked.")
+]

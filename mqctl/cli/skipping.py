@@ -1,0 +1,76 @@
+"""Skips a backlog and writes down where it lies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from mqctl.cli.emit import tell
+from mqctl.cli.live_offsets import Asked, Done, run, write_file
+from mqctl.cli.offset_plans import Wish
+from mqctl.cli.places import state_dir
+from mqctl.execute.journal import NOT_MOVED, ChangeRecord
+from mqctl.model.names import retry_topic
+from mqctl.model.plan import PlanKind
+from mqctl.plan.range_file import FileRange, RangeFile, write_ranges
+from mqctl.plan.targets import ToLatest
+from mqctl.snapshot.live_asking import Asking
+
+
+def skip(
+    asking: Asking,
+    group: str,
+    topic: str,
+    asked: Asked,
+    *,
+    brokers: Iterable[str],
+    replay_plan: Path | None,
+    with_retry: bool,
+) -> Done:
+    """Moves a group to the end of a topic, and writes the replay plan before and, with what was told, after.
+
+    Raises:
+        MqctlError: as `run`; StorageError: the plan cannot be written, and nothing was changed then.
+    """
+    wish = Wish(
+        group=group,
+        topics=(topic, retry_topic(group)) if with_retry else (topic,),
+        target=ToLatest(),
+        brokers=frozenset(brokers),
+        kind=PlanKind.OFFSET_SKIP,
+    )
+
+    def place(record: ChangeRecord) -> Path:
+        return replay_plan or state_dir() / "replays" / f"{record.id}.plan.json"
+
+    def write(record: ChangeRecord) -> None:
+        path = place(record)
+        ranges = [
+            FileRange(
+                topic=queue.topic,
+                broker_name=queue.broker_name,
+                broker_address=record.brokers[queue.broker_name],
+                queue_id=queue.queue_id,
+                begin_offset=queue.old or 0,
+                end_offset=queue.new,
+                count=queue.new - (queue.old or 0),
+            )
+            for queue in record.queues
+            if queue.state != NOT_MOVED and (queue.old or 0) < queue.new
+        ]
+        plan = RangeFile(
+            group=group,
+            reason=f"what change {record.id} skipped for group {group}",
+            made_at_ms=record.made_at_ms,
+            count=sum(item.count for item in ranges),
+            ranges=ranges,
+        )
+        write_file(path, write_ranges(plan))
+
+    done = run(asking, wish, replace(asked, opened=write))
+    if done.record is not None:
+        write(done.record)
+        following = f"mqctl replay publish --skipped {done.record.id} --to {topic}"
+        tell(f"mqctl: what was skipped is in {place(done.record)}\n  next: {following}")
+    return done

@@ -1,0 +1,71 @@
+"""`mqctl offset skip`: leave a backlog behind, and keep what is needed to replay it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.options import (
+    ConfirmOption,
+    ExecuteOption,
+    NoColorOption,
+    OneGroupOption,
+    OneTopicOption,
+    OutputOption,
+    SettleOption,
+)
+
+EXAMPLES = (
+    "mqctl offset skip -g order-service -t orders",
+    "mqctl offset skip -g order-service -t orders --execute --confirm order-service --replay-plan backlog.json",
+)
+
+
+def command(
+    group: OneGroupOption,
+    topic: OneTopicOption,
+    brokers: Annotated[
+        list[str] | None, typer.Option("--broker", metavar="NAME", help="Only this broker; may be repeated.")
+    ] = None,
+    with_retry: Annotated[bool, typer.Option("--with-retry", help="The group's retry topic as well.")] = False,
+    replay_plan: Annotated[
+        Path | None,
+        typer.Option("--replay-plan", metavar="FILE", help="Where to write the replay plan, as JSON."),
+    ] = None,
+    execute: ExecuteOption = False,
+    confirm: ConfirmOption = None,
+    settle: SettleOption = None,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """Plan to move a group to the end of a topic; with --execute, do it and write down what was skipped.
+
+    The replay plan holds the skipped stretch of each queue, from the committed offset to the one that was set. It is
+    written before anything changes. `mqctl replay publish --skipped ID` or `mqctl replay group --skipped ID` takes the
+    backlog up later, as long as the brokers keep its messages. With members online, what they had pulled but not
+    committed is in the plan as well: those messages may be consumed twice.
+    """
+    from mqctl.cli.live_brokers import asking_of
+    from mqctl.cli.live_offsets import asked
+    from mqctl.cli.skipping import skip
+
+    chosen = connection(namesrv, profile, timeout)
+    with chosen.open() as cluster:
+        done = skip(
+            asking_of(cluster, chosen),
+            group,
+            topic,
+            asked(confirm, settle, execute=execute),
+            brokers=brokers or (),
+            replay_plan=replay_plan,
+            with_retry=with_retry,
+        )
+    emit(done.document, output)
+    return done.code

@@ -1,0 +1,77 @@
+"""`mqctl replay group`: let a group of its own consume what lies between two times."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.options import ConfirmOption, ExecuteOption, NoColorOption, OutputOption
+from mqctl.cli.replay_options import (
+    BrokersOption,
+    FromFileOption,
+    FromOffsetOption,
+    QueuesOption,
+    SinceOption,
+    SkippedOption,
+    ToOffsetOption,
+    TopicOption,
+    UntilOption,
+)
+
+EXAMPLES = (
+    "mqctl replay group -g order-replay -t orders --since 'yesterday 10:00' --until 'yesterday 11:00'",
+    "mqctl replay group -g order-replay --skipped 20261121-091500-3fa2 --execute --confirm order-replay",
+)
+
+
+def command(
+    group: Annotated[
+        str, typer.Option("-g", "--group", metavar="GROUP", help="A group without members; made if it is new.")
+    ],
+    topic: TopicOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    from_offset: FromOffsetOption = None,
+    to_offset: ToOffsetOption = None,
+    skipped: SkippedOption = None,
+    from_file: FromFileOption = None,
+    brokers: BrokersOption = None,
+    queues: QueuesOption = None,
+    execute: ExecuteOption = False,
+    confirm: ConfirmOption = None,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """Plan to point a group at the beginning of what is to be replayed; with --execute, do it.
+
+    The group is created where it is missing, and gets its offsets before it has members: start its consumers then, with
+    the tags or the condition that you want. Where the replay ends is kept, and `mqctl replay status` tells when the
+    group has got there: consumers do not stop by themselves. `mqctl offset undo` takes the offsets back.
+    """
+    from mqctl.cli.live_brokers import asking_of
+    from mqctl.cli.live_offsets import asked
+    from mqctl.cli.live_replays import replay_by_group
+    from mqctl.cli.replay_sources import source_of
+
+    source = source_of(
+        topic=topic,
+        since=since,
+        until=until,
+        from_offset=from_offset,
+        to_offset=to_offset,
+        skipped=skipped,
+        from_file=from_file,
+        brokers=brokers,
+        queues=queues,
+    )
+    chosen = connection(namesrv, profile, timeout)
+    with chosen.open() as cluster:
+        done = replay_by_group(asking_of(cluster, chosen), source, group, asked(confirm, None, execute=execute))
+    emit(done.document, output)
+    return done.code

@@ -1,0 +1,88 @@
+"""`mqctl replay publish`: publish messages of the past once more."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.options import ExecuteOption, NoColorOption, OutputOption
+from mqctl.cli.replay_options import (
+    BrokersOption,
+    ConfirmTopicOption,
+    FromFileOption,
+    FromOffsetOption,
+    QueuesOption,
+    SinceOption,
+    SkippedOption,
+    ToOffsetOption,
+    TopicOption,
+    UntilOption,
+)
+
+EXAMPLES = (
+    "mqctl replay publish -t orders --since 'yesterday 10:00' --until 'yesterday 11:00' --to orders-again",
+    "mqctl replay publish -t orders --since -2h --tags 'paid || refunded' --to orders-again --rate 50 --execute "
+    "--confirm orders-again",
+    "mqctl replay publish --skipped 20261121-091500-3fa2 --to orders --execute --confirm orders",
+)
+
+
+def command(
+    target: Annotated[str, typer.Option("--to", metavar="TOPIC", help="The topic to publish to; it must exist.")],
+    topic: TopicOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    from_offset: FromOffsetOption = None,
+    to_offset: ToOffsetOption = None,
+    skipped: SkippedOption = None,
+    from_file: FromFileOption = None,
+    brokers: BrokersOption = None,
+    queues: QueuesOption = None,
+    tags: Annotated[str | None, typer.Option("--tags", metavar="EXPRESSION", help="Only these tags, `a || b`.")] = None,
+    key: Annotated[str | None, typer.Option("--key", metavar="KEY", help="Only messages with this key.")] = None,
+    sql: Annotated[str | None, typer.Option("--sql", metavar="SQL92", help="Only messages that meet this.")] = None,
+    rate: Annotated[float, typer.Option("--rate", metavar="COUNT", min=0.01, help="Messages a second, at most.")] = 100,
+    execute: ExecuteOption = False,
+    confirm: ConfirmTopicOption = None,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """Plan to publish messages once more, and tell who will get them; with --execute, publish them at a bounded rate.
+
+    Body, tags, keys and properties stay; a further key and the MQCTL_ORIGIN_ properties say where a copy comes from.
+    Messages of one queue keep their order. Each message is published at least once: after a stop, `mqctl replay resume`
+    asks the target for the keys of those that were being sent, and names what may be there twice. Exit code 2: stopped
+    in the middle; 3: complete, with messages in doubt.
+    """
+    from mqctl.cli.live_brokers import asking_of
+    from mqctl.cli.live_replays import carry_publish_out, plan_publish
+    from mqctl.cli.replay_sources import source_of
+    from mqctl.model.stretch import ReplayFilter
+
+    source = source_of(
+        topic=topic,
+        since=since,
+        until=until,
+        from_offset=from_offset,
+        to_offset=to_offset,
+        skipped=skipped,
+        from_file=from_file,
+        brokers=brokers,
+        queues=queues,
+    )
+    chosen = connection(namesrv, profile, timeout)
+    with chosen.open() as cluster:
+        asking = asking_of(cluster, chosen)
+        record, shown = plan_publish(asking, source, target, ReplayFilter(tags=tags, key=key, sql=sql), rate)
+        if not execute:
+            emit(shown, output)
+            return 0
+        done = carry_publish_out(asking_of(cluster, chosen), record, shown, confirm)
+    emit(done.document, output)
+    return done.code

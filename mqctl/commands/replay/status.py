@@ -1,0 +1,46 @@
+"""`mqctl replay status`: how far replays are."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.options import NoColorOption, OutputOption
+
+EXAMPLES = ("mqctl replay status", "mqctl replay status 20261121-101500-77aa", "mqctl replay status -o json")
+
+
+def command(
+    replay_id: Annotated[str | None, typer.Argument(metavar="[ID]", help="One replay, queue by queue.")] = None,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """List the replays made from here; or tell of one how far it is, and of a group's whether its end is reached.
+
+    The cluster is only asked for a single replay by a group. Ends with 0 when that has reached its end, with 1 when it
+    has not.
+    """
+    from mqctl.cli.live_replays import committed_by, replays, report_of
+    from mqctl.render.replays import replay_document, replay_list_document
+
+    book = replays()
+    if replay_id is None:
+        emit(replay_list_document([report_of(record) for record in book.all()]), output)
+        return 0
+    record = book.read(replay_id)
+    if record.kind != "group":
+        emit(replay_document(report_of(record)), output)
+        return 0
+    from mqctl.cli.live_brokers import asking_of
+
+    chosen = connection(namesrv, profile, timeout)
+    with chosen.open() as cluster:
+        report = report_of(record, committed_by(asking_of(cluster, chosen), record))
+    emit(replay_document(report), output)
+    return 0 if report.state == "reached" else 1

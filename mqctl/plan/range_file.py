@@ -1,0 +1,77 @@
+"""Replay plans in files: of `offset skip`, of consumers that shed messages (`mqctl.model.replay`), and CSV by hand."""
+
+from __future__ import annotations
+
+import csv
+from io import StringIO
+
+import msgspec
+
+from mqctl.model.replay import SCHEMA
+
+_REQUIRED = ("topic", "broker_name", "queue_id", "begin_offset", "end_offset")
+
+
+class FileRange(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A stretch of one queue; `end_offset` is exclusive. The address of the broker proves which cluster it is."""
+
+    topic: str
+    broker_name: str
+    queue_id: int
+    begin_offset: int
+    end_offset: int
+    count: int = 0
+    broker_address: str | None = None
+
+
+class RangeFile(msgspec.Struct, kw_only=True):
+    """A replay plan in a file.
+
+    Attributes:
+        reason: why the messages were left out.
+    """
+
+    ranges: list[FileRange]
+    schema: str = SCHEMA
+    group: str | None = None
+    reason: str | None = None
+    made_at_ms: int = 0
+    count: int = 0
+
+
+def read_ranges(data: bytes, *, is_csv: bool) -> RangeFile:
+    """Reads a replay plan.
+
+    Raises:
+        ValueError: it is none.
+    """
+    plan = _from_csv(data) if is_csv else msgspec.json.decode(data, type=RangeFile)
+    if plan.schema != SCHEMA:
+        raise ValueError(f"its schema is {plan.schema}, not {SCHEMA}")
+    if not plan.ranges:
+        raise ValueError("it names no queue")
+    return plan
+
+
+def write_ranges(plan: RangeFile) -> bytes:
+    """Writes a replay plan."""
+    return msgspec.json.format(msgspec.json.encode(plan), indent=2)
+
+
+def _from_csv(data: bytes) -> RangeFile:
+    reader = csv.DictReader(StringIO(data.decode("utf-8-sig")))
+    if missing := [name for name in _REQUIRED if name not in (reader.fieldnames or ())]:
+        raise ValueError(f"it has no column {missing[0]}")
+    return RangeFile(
+        ranges=[
+            FileRange(
+                topic=row["topic"],
+                broker_name=row["broker_name"],
+                queue_id=int(row["queue_id"]),
+                begin_offset=int(row["begin_offset"]),
+                end_offset=int(row["end_offset"]),
+                broker_address=row.get("broker_address") or None,
+            )
+            for row in reader
+        ]
+    )

@@ -1,0 +1,177 @@
+"""Replays as tables: the stretches that are planned, and what became of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+
+PLAN_COLUMNS = (
+    Column("topic", "topic"),
+    Column("broker_name", "broker"),
+    Column("queue_id", "queue", Kind.COUNT),
+    Column("begin", "from offset", Kind.COUNT),
+    Column("end", "to offset", Kind.COUNT),
+    Column("message_count", "messages", Kind.COUNT),
+    Column("gone_count", "deleted", Kind.COUNT),
+)
+CSV_COLUMNS = (*PLAN_COLUMNS, Column("broker_address", "address"))
+PROGRESS_COLUMNS = (
+    Column("topic", "topic"),
+    Column("broker_name", "broker"),
+    Column("queue_id", "queue", Kind.COUNT),
+    Column("begin", "from offset", Kind.COUNT),
+    Column("end", "to offset", Kind.COUNT),
+    Column("reached", "reached", Kind.COUNT, none="none"),
+    Column("left_count", "left", Kind.COUNT, none="?"),
+    Column("published_count", "published", Kind.COUNT),
+    Column("filtered_count", "filtered out", Kind.COUNT),
+    Column("gone_count", "deleted", Kind.COUNT, wide=True),
+)
+LIST_COLUMNS = (
+    Column("id", "id"),
+    Column("made_at_ms", "when", Kind.TIME_MS),
+    Column("kind", "replay"),
+    Column("source", "of"),
+    Column("goal", "to"),
+    Column("state", "state"),
+    Column("published_count", "published", Kind.COUNT),
+    Column("in_doubt_count", "in doubt", Kind.COUNT),
+    Column("who", "who", wide=True),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedRange:
+    """A stretch of one queue; `end` is exclusive, `gone_count` messages before `begin` are deleted already."""
+
+    topic: str
+    broker_name: str
+    broker_address: str
+    queue_id: int
+    begin: int
+    end: int
+    message_count: int
+    gone_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayPlanReport:
+    """Machine form of a replay that was not made; what `offset skip` leaves behind has neither target nor receivers.
+
+    Attributes:
+        receivers: groups that consume the target.
+    """
+
+    cluster: str
+    source: str
+    target: str | None
+    filter: str
+    rate_per_s: float | None
+    message_count: int
+    receivers: list[str]
+    queues: list[PlannedRange]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RangeProgress:
+    """A stretch and how far it is. `reached` is the offset read up to, or the one that the group has committed."""
+
+    topic: str
+    broker_name: str
+    queue_id: int
+    begin: int
+    end: int
+    reached: int | None
+    left_count: int | None
+    published_count: int
+    filtered_count: int
+    gone_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DoubtRow:
+    """A message that may be in the target twice, by its provenance key."""
+
+    key: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayReport:
+    """Machine form of one replay.
+
+    Attributes:
+        state: `complete`, `in-doubt`, `interrupted`; of a group `started`, `reached` or `unknown`.
+        goal: target topic, or consumer group.
+        left_count: messages still to be replayed, None when not known.
+        found_count: messages whose answer was lost and that were found by their key.
+    """
+
+    id: str
+    kind: str
+    state: str
+    who: str
+    made_at_ms: int
+    cluster: str
+    source: str
+    goal: str
+    filter: str
+    published_count: int
+    filtered_count: int
+    left_count: int | None
+    found_count: int
+    in_doubt: list[DoubtRow]
+    queues: list[RangeProgress]
+
+    @property
+    def in_doubt_count(self) -> int:
+        return len(self.in_doubt)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayList:
+    """Machine form of `replay status` without an id."""
+
+    replays: list[ReplayReport]
+
+
+def replay_plan_document(report: ReplayPlanReport, next_step: str) -> Document:
+    """Builds the document of a planned replay."""
+    lines = [f"{report.message_count:,} messages of {report.source}, {report.filter}"]
+    if report.target is not None:
+        to = ", ".join(report.receivers) or "no group"
+        rate = f", at most {report.rate_per_s:g} a second" if report.rate_per_s else ""
+        lines.append(f"published to {report.target}{rate}; consumed there by {to}")
+    lines.append(next_step)
+    blocks: list[Table | Paragraphs] = [Table(PLAN_COLUMNS, report.queues), Paragraphs(lines)]
+    return Document(
+        schema="replay.preview/1", value=report, records=report.queues, blocks=blocks, csv_columns=CSV_COLUMNS
+    )
+
+
+def replay_document(report: ReplayReport) -> Document:
+    """Builds the document of one replay."""
+    if report.kind == "group":
+        left = "unknown" if report.left_count is None else f"{report.left_count:,}"
+        lines = [f"replay {report.id} of {report.source} by group {report.goal}: {report.state}, {left} messages left"]
+    else:
+        lines = [
+            f"replay {report.id} of {report.source} to {report.goal}: {report.state}, {report.published_count:,} "
+            f"published, {report.filtered_count:,} filtered out, {report.left_count:,} left"
+        ]
+    lines += [f"in doubt: {item.key}: {item.reason}" for item in report.in_doubt]
+    blocks: list[Table | Paragraphs] = [Table(PROGRESS_COLUMNS, report.queues), Paragraphs(lines)]
+    return Document(schema="replay.report/1", value=report, records=report.queues, blocks=blocks)
+
+
+def replay_list_document(reports: Sequence[ReplayReport]) -> Document:
+    """Builds the document of all replays."""
+    rows = list(reports)
+    return Document(
+        schema="replay.list/1",
+        value=ReplayList(replays=rows),
+        records=rows,
+        blocks=[Table(LIST_COLUMNS, rows, empty="no replay was made from here")],
+    )
