@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from docs.schemas import SCHEMAS
+from docs.stack_classes import page as stack_classes
 from docs.support import support
 from mqctl.cli import catalog, mqadmin
 from mqctl.cli.completion_scripts import FILE_NAMES, script
@@ -46,6 +47,7 @@ def files() -> dict[str, str]:
         "docs/exit-codes.md": exit_codes(),
         "docs/mqadmin.md": mqadmin_table(),
         "docs/rules.md": rules(),
+        "docs/stack-classes.md": stack_classes(),
         "embedded_broker/SUPPORT.md": support(),
         **{f"docs/schemas/{name.replace('/', '-')}.json": schema(name) for name in SCHEMAS},
         **{f"completions/{name}": script(shell) for shell, name in FILE_NAMES.items()},

@@ -11,9 +11,8 @@ from functools import lru_cache
 
 from mqctl.model.dump import StackFrame
 
-_JAVA = re.compile(
-    r"(?:(?P<loader>[^/()\s]*)/)?(?:[^/()\s]*/)?(?P<name>[^()]+)\((?P<where>[^()]*)\)(?:\s+#\s*(?P<code>.*))?\s*$"
-)
+_JAVA = re.compile(r"(?P<name>[^()]+)\((?P<where>[^()]*)\)(?:\s+#\s*(?P<code>.*))?\s*$")
+_HIDDEN = re.compile(r"/0x[0-9a-f]+")
 _PYTHON = re.compile(r"(?P<name>.+?) \((?P<file>.+?)(?::(?P<line>\d+))?\)\s*$")
 _PACKAGE_ROOTS = re.compile(r".*(?:/|^)(?:site-packages|dist-packages|lib/python\d[\d.]*)/")
 _NATIVE_WHERE = frozenset({"Native Method", "本机方法", "本地方法"})
@@ -24,7 +23,10 @@ def java_frame(text: str) -> StackFrame | None:
     found = _JAVA.match(text)
     if found is None:
         return None
-    module, _, function = found["name"].rpartition(".")
+    name = found["name"]
+    if "/" in name:
+        name = _HIDDEN.sub("", name).rpartition("/")[2]  # `Lambda$42/0x7f..` is one class; else a loader or module
+    module, _, function = name.rpartition(".")
     where = found["where"]
     native = where.rpartition("/")[2] in _NATIVE_WHERE
     where = where.rpartition("/")[2]

@@ -8,7 +8,7 @@ from mqctl.model.dump import StackDump
 from mqctl.stacks.parse import read_dumps
 
 DUMPS = Path(__file__).parents[1] / "golden" / "dumps"
-FILES = sorted(path.name for path in DUMPS.iterdir() if path.suffix in (".txt", ".json"))
+FILES = sorted(path.name for path in DUMPS.glob("*-*"))
 
 
 def text(name: str) -> str:
