@@ -28,6 +28,7 @@ from mqctl.render.offsets import OffsetChangeReport, OffsetHistory, OffsetPlanRe
 from mqctl.render.processes import ProcessList
 from mqctl.render.profiles import ProfileList
 from mqctl.render.replays import ReplayList, ReplayPlanReport, ReplayReport
+from mqctl.render.reports import DuplicatesReported, OrderReported, SkewReported
 from mqctl.render.resend import ResendPlanReport, ResendReport
 from mqctl.render.sent import SentMessage
 from mqctl.render.simulation import Simulation
@@ -99,6 +100,9 @@ SCHEMAS: dict[str, type] = {
     "profile.list/1": ProfileList,
     "replay.list/1": ReplayList,
     "report.backlog/1": BacklogReport,
+    "report.duplicates/1": DuplicatesReported,
+    "report.order/1": OrderReported,
+    "report.skew/1": SkewReported,
     "rules.explain/1": RuleExplained,
     "rules.list/1": RuleList,
     "snapshot.show/1": ClusterSnapshot,

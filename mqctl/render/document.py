@@ -16,6 +16,7 @@ class Kind(StrEnum):
     DURATION_MS = "duration_ms"
     TIME_MS = "time_ms"
     SHARE = "share"
+    RATIO = "ratio"
     SEVERITY = "severity"
     FLAG = "flag"
     RATE = "rate"

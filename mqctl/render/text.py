@@ -20,9 +20,10 @@ _WRITERS: dict[Kind, Callable[..., str]] = {
     Kind.SHARE: units.share,
     Kind.RATE: units.rate,
     Kind.CHANGE: units.change,
+    Kind.RATIO: units.ratio,
     Kind.FLAG: lambda value: "yes" if value else "no",
 }
-_RIGHT = frozenset({Kind.COUNT, Kind.BYTES, Kind.DURATION_MS, Kind.SHARE, Kind.RATE, Kind.CHANGE})
+_RIGHT = frozenset({Kind.COUNT, Kind.BYTES, Kind.DURATION_MS, Kind.SHARE, Kind.RATE, Kind.CHANGE, Kind.RATIO})
 _SEVERITY_STYLE = {"fatal": "bold red", "error": "red", "warning": "yellow", "info": "cyan"}
 
 

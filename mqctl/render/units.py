@@ -69,3 +69,8 @@ def instant(value_ms: int, zone: tzinfo | None = None) -> str:
 def share(value: float) -> str:
     """Returns a fraction as a percentage with at most one decimal."""
     return f"{value:.1%}" if value < 0.1 else f"{value:.0%}"
+
+
+def ratio(value: float) -> str:
+    """Returns a plain number with two decimals."""
+    return f"{value:.2f}"

@@ -1,13 +1,12 @@
-"""Variable fields of many records as arrow arrays: texts, hosts, parsed properties. No loop per message in Python."""
+"""Variable fields of many records as arrow arrays: texts, parsed properties. No loop per message in Python."""
 
 from __future__ import annotations
 
-import ipaddress
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 
-from mqctl.model.message import SYSFLAG_BORN_HOST_V6, SYSFLAG_STORE_HOST_V6
 from mqctl.store.kernel import Headers, Int64s, gather
 from mqctl.store.layouts import NAME_VALUE_SEPARATOR, PROPERTY_SEPARATOR
 from mqctl.store.mapped_files import Buffer
@@ -46,31 +45,6 @@ def named(alphabet: Alphabet) -> pa.StringArray:
     return pa.array(alphabet.names, pa.string()).take(codes) if alphabet.names else pa.nulls(len(codes), pa.string())
 
 
-def hosts(buffer: Buffer, found: Headers, *, born: bool, port: bool) -> Alphabet:
-    """Numbers the born (or store) hosts of records, written `ip:port` as messages show them, or `ip` alone."""
-    born_v6 = (found.sys_flag & SYSFLAG_BORN_HOST_V6) != 0
-    start = found.position + (48 if born else 64)
-    if not born:
-        start = start + np.where(born_v6, 12, 0)
-    wide = born_v6 if born else (found.sys_flag & SYSFLAG_STORE_HOST_V6) != 0
-    size = np.where(wide, 16, 4).astype(np.int32) + (4 if port else 0)
-    codes = factorize(buffer, start, size).codes
-    count = int(codes.max(initial=-1)) + 1
-    first = np.zeros(count, dtype=np.int64)
-    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)  # codes are never -1: a header is always there
-    names = [_host(bytes(buffer[start[row] : start[row] + size[row]]), bool(wide[row])) for row in first.tolist()]
-    return Alphabet(codes, tuple(names))
-
-
-def _host(data: bytes, wide: bool) -> str:  # noqa: FBT001 - a private pair of values
-    width = 16 if wide else 4
-    address = str(ipaddress.ip_address(data[:width]))
-    if len(data) == width:
-        return address
-    port = int.from_bytes(data[width:], "big", signed=True)
-    return f"[{address}]:{port}" if wide else f"{address}:{port}"
-
-
 def properties(buffer: Buffer, found: Headers) -> pa.MapArray:
     """Parses the properties of records, by the rules of `parse_properties`: of duplicates the later wins."""
     sizes = np.maximum(found.properties_size, 0)
@@ -96,3 +70,24 @@ def _last_of_each(codes: Int64s) -> Int64s:
     """Returns, ascending, the last position of each distinct value."""
     _, at = np.unique(codes[::-1], return_index=True)
     return np.sort(len(codes) - 1 - at)
+
+
+ARROW = {"string": pa.string(), "int": pa.int32(), "bigint": pa.int64(), "boolean": pa.bool_()}
+
+
+def record_batch(
+    columns: Mapping[str, Sequence[object]], types: Mapping[str, str], names: Sequence[str] | None = None
+) -> pa.RecordBatch:
+    """Makes rows given as columns a batch of the columns `names` (all, in the order of `types`); others are null."""
+    asked = list(types if names is None else names)
+    count = len(next(iter(columns.values())))
+    arrays = [
+        pa.array(columns[name], ARROW[types[name]]) if name in columns else pa.nulls(count, ARROW[types[name]])
+        for name in asked
+    ]
+    return pa.RecordBatch.from_arrays(arrays, names=asked)
+
+
+def as_table(batches: Sequence[pa.RecordBatch], types: Mapping[str, str]) -> pa.Table:
+    """Joins batches of all columns of `types`."""
+    return pa.Table.from_batches(batches, schema=pa.schema([(name, ARROW[kind]) for name, kind in types.items()]))

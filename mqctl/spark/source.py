@@ -6,7 +6,8 @@
 Options: `table` (see `TABLES`), `stores` (JSON list of directories as the executors see them; or one directory given to
 `load`), `groups` and `topics` (JSON lists), `queue_ids` (JSON list of numbers), `system` (`true` for RocketMQ's own),
 `since_ms` and `until_ms` (store time), `queue_offset_from`, `queue_offset_until`, `physical_offset_from`,
-`physical_offset_until` (each range without its end), `partitions` (at most so many). What they exclude is not read.
+`physical_offset_until` (each range without its end), `ask` (JSON of an `Ask`: what tables of partial aggregates are
+counted by), `partitions` (at most so many). What they exclude is not read.
 
 Comparisons of these columns with constants that Spark pushes down (`where("store_time_ms >= ...")`) do the same; they
 need PySpark 4.1 and `spark.sql.python.filterPushdown.enabled=true`. A narrower `.schema(...)` reads fewer columns:
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from mqctl.errors import UsageError
+from mqctl.spark.asking import Ask
 from mqctl.spark.carried import carrying
 from mqctl.spark.table import SourceTable, Work
 from mqctl.spark.tables import TABLES
@@ -58,7 +60,8 @@ class RocketmqSource(DataSource):  # type: ignore[misc]  # PySpark is not typed 
             name, wanted = _table(self.options), _wanted(self.options)
             _refuse_unanswerable(name, TABLES[name], wanted)
             partitions = _number(self.options, "partitions", _DEFAULT_PARTITIONS)
-            return _Reader(name, wanted, partitions, tuple(schema.fieldNames()))
+            ask = Ask.parse(self.options["ask"]) if "ask" in self.options else Ask(())
+            return _Reader(name, wanted, partitions, tuple(schema.fieldNames()), ask)
 
 
 class _Partition(InputPartition):  # type: ignore[misc]  # PySpark is not typed for mypy here
@@ -70,11 +73,12 @@ class _Partition(InputPartition):  # type: ignore[misc]  # PySpark is not typed 
 
 
 class _Reader(DataSourceReader):  # type: ignore[misc]  # PySpark is not typed for mypy here
-    def __init__(self, table: str, wanted: Wanted, partitions: int, names: tuple[str, ...]) -> None:
+    def __init__(self, table: str, wanted: Wanted, partitions: int, names: tuple[str, ...], ask: Ask) -> None:
         self._table = table
         self._wanted = wanted
         self._count = max(1, partitions)
         self._names = names
+        self._ask = ask
 
     def pushFilters(self, filters: list[object]) -> Iterable[object]:
         """Narrows what is planned and read; Spark still applies every filter, so nothing hangs on our reading of it."""
@@ -87,7 +91,7 @@ class _Reader(DataSourceReader):  # type: ignore[misc]  # PySpark is not typed f
 
     def partitions(self) -> Sequence[InputPartition]:
         with carrying():
-            return [_Partition(work) for work in TABLES[self._table].plan(self._wanted, self._count)]
+            return [_Partition(work) for work in TABLES[self._table].plan(self._wanted, self._ask, self._count)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, _Partition)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mqctl.spark.asking import Ask
 from mqctl.spark.wanted import Wanted
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ class SourceTable:
 
     Attributes:
         columns: Spark DDL of all columns.
-        plan: (wanted, partitions at most) -> the work of each partition.
+        plan: (wanted, what to count by, partitions at most) -> the work of each partition.
         read: (work, names of the asked columns) -> record batches with exactly those columns.
         filters: columns whose pushed filters `plan` and `read` make use of.
         has_store_time: False where a range of store times cannot be told apart, and asking for one is refused.
@@ -30,7 +31,7 @@ class SourceTable:
     """
 
     columns: str
-    plan: Callable[[Wanted, int], Sequence[Work]]
+    plan: Callable[[Wanted, Ask, int], Sequence[Work]]
     read: Callable[[Work, Sequence[str]], Iterator[pa.RecordBatch]]
     filters: frozenset[str] = frozenset()
     has_store_time: bool = False

@@ -8,11 +8,15 @@ import numpy as np
 import pyarrow as pa
 
 from mqctl.spark import tables_config
-from mqctl.spark.columns import binary, hosts, named, properties, texts
+from mqctl.spark.asking import Ask
+from mqctl.spark.columns import binary, named, properties, record_batch, texts
+from mqctl.spark.hosts import hosts
+from mqctl.spark.parts import PART_TABLES, PartTable
 from mqctl.spark.planning import QueueRange, open_store, queue_bounds, shares
 from mqctl.spark.scan import Chunk, LogSplit, log_splits, shares_of
 from mqctl.spark.table import BATCH_ROWS, SourceTable, Work
 from mqctl.spark.tables_backlog import BACKLOG_COLUMNS, plan_backlog, read_backlog
+from mqctl.spark.tracks import TrackShare, plan_tracks, read_tracks
 from mqctl.spark.wanted import Wanted
 from mqctl.store.consumequeue import is_filler
 from mqctl.store.texts import Spans, property_spans
@@ -23,7 +27,8 @@ QUEUE_COLUMNS = (
 )
 
 
-def _plan_queues(wanted: Wanted, count: int) -> list[Work]:
+def _plan_queues(wanted: Wanted, ask: Ask, count: int) -> list[Work]:
+    del ask
     work = [
         QueueRange(path, queue.topic, queue.queue_id, low, high, ())
         for path in wanted.stores
@@ -94,7 +99,8 @@ _PROPERTY_COLUMNS = {
 }
 
 
-def _plan_messages(wanted: Wanted, count: int) -> list[Work]:
+def _plan_messages(wanted: Wanted, ask: Ask, count: int) -> list[Work]:
+    del ask
     return [(tuple(share), wanted) for share in log_splits(wanted, count)]
 
 
@@ -130,6 +136,32 @@ def _message_batch(chunk: Chunk, names: Sequence[str]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, names=list(names))
 
 
+def _part_table(part: PartTable) -> SourceTable:
+    def read(work: Work, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        for columns in part.read(work):
+            yield record_batch(columns, part.types, names)
+
+    columns = ", ".join(f"{name} {kind}" for name, kind in part.types.items())
+    return SourceTable(columns, part.plan, read, has_store_time=True, has_offsets=True)
+
+
+TRACK_COLUMNS = "bucket int, store string, topics array<string>, hosts array<string>, data binary"
+
+
+def _read_tracks(work: Work, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    assert isinstance(work, TrackShare)
+    texts_type = pa.list_(pa.string())
+    for each in read_tracks(work):
+        columns = {
+            "bucket": pa.array([each.bucket], pa.int32()),
+            "store": pa.array([each.store], pa.string()),
+            "topics": pa.array([list(each.topics)], texts_type),
+            "hosts": pa.array([list(each.hosts)], texts_type),
+            "data": pa.array([each.data], pa.binary()),
+        }
+        yield pa.RecordBatch.from_arrays([columns[name] for name in names], names=list(names))
+
+
 _QUEUE_FILTERS = frozenset({"topic", "queue_id", "queue_offset", "physical_offset"})
 
 TABLES: dict[str, SourceTable] = {
@@ -143,5 +175,7 @@ TABLES: dict[str, SourceTable] = {
         has_store_time=True,
         has_offsets=True,
     ),
+    "tracks": SourceTable(TRACK_COLUMNS, plan_tracks, _read_tracks, has_store_time=True, has_offsets=True),
     **tables_config.TABLES,
+    **{name: _part_table(part) for name, part in PART_TABLES.items()},
 }

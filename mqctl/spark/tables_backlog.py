@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from mqctl.model.lag import LagState, QueueLag
 from mqctl.spark.aggregation import Segment, behind
+from mqctl.spark.asking import Ask
 from mqctl.spark.planning import QueueRange, cells, open_store, ranges, shares
 from mqctl.spark.table import BATCH_ROWS, Work
 from mqctl.spark.wanted import Bounds, Wanted
@@ -40,7 +41,8 @@ _BACKLOG_TYPES = {
 }
 
 
-def plan_backlog(wanted: Wanted, count: int) -> list[Work]:
+def plan_backlog(wanted: Wanted, ask: Ask, count: int) -> list[Work]:
+    del ask
     states: list[tuple[str, QueueLag]] = []
     work: list[QueueRange] = []
     for path in wanted.stores:

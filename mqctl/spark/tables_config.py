@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
+from mqctl.spark.asking import Ask
 from mqctl.spark.planning import committed_offsets, open_store
 from mqctl.spark.table import BATCH_ROWS, SourceTable, Work
 from mqctl.spark.wanted import Wanted
@@ -22,8 +23,8 @@ _TYPES = {
 Row = dict[str, object]
 
 
-def _plan_stores(wanted: Wanted, count: int) -> list[Work]:
-    del count  # one task a store is all there is to share
+def _plan_stores(wanted: Wanted, ask: Ask, count: int) -> list[Work]:
+    del ask, count  # one task a store is all there is to share
     return [(path, wanted) for path in wanted.stores]
 
 
@@ -94,8 +95,8 @@ def _groups(path: str, wanted: Wanted) -> list[Row]:
 INDEX_COLUMNS = "store string, file string, key_hash int, physical_offset bigint, time_ms bigint"
 
 
-def _plan_index(wanted: Wanted, count: int) -> list[Work]:
-    del count
+def _plan_index(wanted: Wanted, ask: Ask, count: int) -> list[Work]:
+    del ask, count
     return [(path, each.path.name) for path in wanted.stores for each in open_store(path).index_files()]
 
 

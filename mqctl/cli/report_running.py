@@ -1,0 +1,155 @@
+"""How every `mqctl report` command runs: options to a question, Spark or this process to an answer, then stdout."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mqctl.cli.emit import Output, emit, tell
+from mqctl.cli.spark_options import LOCAL, session_settings, started, store_paths, wanted_of
+from mqctl.errors import ExitCode, NotFoundError, UsageError
+
+if TYPE_CHECKING:
+    from mqctl.model.report_rows import StoreRead
+    from mqctl.spark.engines import Engine
+    from mqctl.spark.wanted import Wanted
+
+NoSparkOption = Annotated[
+    bool, typer.Option("--no-spark", help="Read in this process, without Spark and Java: for small stores.")
+]
+TopOption = Annotated[int, typer.Option("--top", min=1, metavar="N", help="Keys shown of each queue or topic.")]
+KeyOption = Annotated[
+    str,
+    typer.Option("--key", metavar="PROPERTY", help="Property that is the key; default: __SHARDINGKEY, else KEYS."),
+]
+BucketOption = Annotated[
+    str, typer.Option("--bucket", metavar="DURATION", help="Width of the buckets of time, for instance 1m.")
+]
+ParquetOption = Annotated[
+    Path | None,
+    typer.Option("--parquet", metavar="DIR", help="Write each section as a Parquet file into this new directory."),
+]
+ReportGroupOption = Annotated[
+    list[str] | None,
+    typer.Option("-g", "--group", metavar="GROUP", help="Only topics this group has offsets for; may be repeated."),
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """The options that all reports share."""
+
+    stores: list[Path]
+    groups: list[str] | None = None
+    topics: list[str] | None = None
+    since: str | None = None
+    until: str | None = None
+    system: bool = False
+    master: str = LOCAL
+    conf: list[str] | None = None
+    no_spark: bool = False
+
+
+@contextmanager
+def answering(question: Question) -> Iterator[tuple[Engine, Wanted]]:
+    """Yields what computes the report and what it is asked for; a session lives as long as the block.
+
+    Raises:
+        UsageError: `--no-spark` with options of Spark.
+        NotFoundError: a group has no offsets anywhere.
+    """
+    settings = session_settings(question.master, question.conf)
+    paths = store_paths(question.stores, settings)
+    wanted = wanted_of(
+        paths,
+        groups=question.groups,
+        topics=question.topics,
+        since=question.since,
+        until=question.until,
+        system=question.system,
+    )
+    if settings.is_local:  # the workers see what we see: no need to start a JVM to say that it is not there
+        from mqctl.spark.planning import open_store
+
+        for path in paths:
+            open_store(path)
+    if question.no_spark:
+        if question.conf or not settings.is_local:
+            raise UsageError("--no-spark reads in this process", remedy="leave --master and --conf out")
+        from mqctl.spark.engines import PlainEngine
+
+        plain = PlainEngine()
+        yield plain, _of_groups(plain, wanted)
+        return
+    with started(settings) as spark:
+        from mqctl.spark.reports.combining import SparkEngine
+
+        engine = SparkEngine(spark)
+        yield engine, _of_groups(engine, wanted)
+
+
+def _of_groups(engine: Engine, wanted: Wanted) -> Wanted:
+    """Narrows what is wanted to the topics of the asked groups."""
+    if not wanted.groups:
+        return wanted
+    topics = engine.group_topics(wanted)
+    for group in wanted.groups:
+        if group not in topics:
+            known = ", ".join(sorted(topics)[:10])
+            raise NotFoundError(
+                f"no consumer group {group} with offsets in {', '.join(wanted.stores)}",
+                remedy=f"groups with offsets: {known}" if known else "no group has offsets there",
+            )
+    own = {topic for group in wanted.groups for topic in topics[group]}
+    return wanted.narrowed(topics=sorted(own))
+
+
+def bucket_ms(text: str) -> int:
+    """Parses `--bucket`.
+
+    Raises:
+        UsageError: it is no duration, or shorter than a second.
+    """
+    from mqctl.cli.times import parse_span_ms
+
+    found = parse_span_ms(text)
+    if found < 1000:
+        raise UsageError(f"--bucket {text} is too short", remedy="use 1s or more")
+    return found
+
+
+def report(
+    question: Question,
+    make: Callable[[Engine, Wanted], object],
+    name: str,
+    output: Output,
+    parquet: Path | None = None,
+) -> int:
+    """Computes a report, prints it, and tells on stderr what could not be read."""
+    from mqctl.render.reports import report_document
+
+    with answering(question) as (engine, wanted):
+        value = make(engine, wanted)
+    emit(report_document(name, wanted.stores, value), output)
+    if parquet is not None:
+        from mqctl.spark.saving import save_sections
+
+        save_sections(name, value, parquet)
+    tell_skipped(getattr(value, "read", []))
+    return ExitCode.OK
+
+
+def tell_skipped(read: Sequence[StoreRead]) -> None:
+    """Tells what of the stores could not be read: a report never counts less without saying so."""
+    for each in read:
+        if each.skipped_bytes:
+            spots = ", ".join(map(str, each.damaged_at[:3]))
+            tell(
+                f"mqctl: {each.store}: {each.skipped_bytes:,} bytes are no sound records and were passed over"
+                f" (at physical offset {spots}); `mqctl store verify --store {each.store}` tells more"
+            )

@@ -1,0 +1,68 @@
+"""`mqctl report duplicates`: messages stored more than once."""
+
+from __future__ import annotations
+
+from mqctl.cli.emit import Output
+from mqctl.cli.options import AllOption, NoColorOption, OutputOption, TopicOption
+from mqctl.cli.report_running import (
+    BucketOption,
+    KeyOption,
+    NoSparkOption,
+    ParquetOption,
+    Question,
+    ReportGroupOption,
+    TopOption,
+    bucket_ms,
+    report,
+)
+from mqctl.cli.spark_options import LOCAL, ConfOption, MasterOption, SinceOption, StoresOption, UntilOption
+
+EXAMPLES = (
+    "mqctl report duplicates --store /backup/store",
+    "mqctl report duplicates --store /backup/store -t orders --since -2d --top 20",
+)
+
+
+def command(
+    store: StoresOption,
+    group: ReportGroupOption = None,
+    topic: TopicOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    key: KeyOption = "",
+    top: TopOption = 5,
+    bucket: BucketOption = "1m",
+    system: AllOption = False,
+    parquet: ParquetOption = None,
+    no_spark: NoSparkOption = False,
+    master: MasterOption = LOCAL,
+    conf: ConfOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """Show messages that were stored more than once, by unique key and by business key.
+
+    The unique key is the client's message id: producers that resend after a timeout keep it. Retry and dead-letter
+    topics are left out, for they repeat messages by their nature.
+    """
+    from mqctl.spark.reports.duplicates import duplicates
+
+    width = bucket_ms(bucket)
+    question = Question(
+        stores=store,
+        groups=group,
+        topics=topic,
+        since=since,
+        until=until,
+        system=system,
+        master=master,
+        conf=conf,
+        no_spark=no_spark,
+    )
+    return report(
+        question,
+        lambda engine, wanted: duplicates(engine, wanted, top=top, bucket_ms=width, key_property=key),
+        "duplicates",
+        output,
+        parquet,
+    )

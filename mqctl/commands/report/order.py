@@ -1,0 +1,68 @@
+"""`mqctl report order`: keys in several queues and what explains them."""
+
+from __future__ import annotations
+
+from mqctl.cli.emit import Output
+from mqctl.cli.options import AllOption, NoColorOption, OutputOption, TopicOption
+from mqctl.cli.report_running import (
+    BucketOption,
+    KeyOption,
+    NoSparkOption,
+    ParquetOption,
+    Question,
+    ReportGroupOption,
+    TopOption,
+    bucket_ms,
+    report,
+)
+from mqctl.cli.spark_options import LOCAL, ConfOption, MasterOption, SinceOption, StoresOption, UntilOption
+
+EXAMPLES = (
+    "mqctl report order --store /backup/store",
+    "mqctl report order --store /backup/store -t orders --key orderId --bucket 10m",
+)
+
+
+def command(
+    store: StoresOption,
+    group: ReportGroupOption = None,
+    topic: TopicOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    key: KeyOption = "",
+    top: TopOption = 5,
+    bucket: BucketOption = "1m",
+    system: AllOption = False,
+    parquet: ParquetOption = None,
+    no_spark: NoSparkOption = False,
+    master: MasterOption = LOCAL,
+    conf: ConfOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """Show keys that stand in several queues, since when, and what explains it.
+
+    A move is a message in another queue than the message of its key stored before it. `sent in other order` counts
+    messages stored behind one that the same host sent later. Retry and dead-letter topics are left out.
+    """
+    from mqctl.spark.reports.order import order
+
+    width = bucket_ms(bucket)
+    question = Question(
+        stores=store,
+        groups=group,
+        topics=topic,
+        since=since,
+        until=until,
+        system=system,
+        master=master,
+        conf=conf,
+        no_spark=no_spark,
+    )
+    return report(
+        question,
+        lambda engine, wanted: order(engine, wanted, top=top, bucket_ms=width, key_property=key),
+        "order",
+        output,
+        parquet,
+    )

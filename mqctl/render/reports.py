@@ -1,0 +1,73 @@
+"""Reports over store directories for people: what stands out in words, then their sections as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from mqctl.model.reports import DuplicatesReport, OrderReport, SkewReport
+from mqctl.render.document import Document, Paragraphs, Table
+from mqctl.render.report_sections import SECTIONS
+from mqctl.render.report_words import findings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reported:
+    """Machine form of a report: the stores it was made of, what stands out, and the report itself."""
+
+    stores: list[str]
+    findings: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SkewReported(Reported):
+    """Machine form of `report skew`."""
+
+    report: SkewReport
+
+
+@dataclass(frozen=True, kw_only=True)
+class OrderReported(Reported):
+    """Machine form of `report order`."""
+
+    report: OrderReport
+
+
+@dataclass(frozen=True, kw_only=True)
+class DuplicatesReported(Reported):
+    """Machine form of `report duplicates`."""
+
+    report: DuplicatesReport
+
+
+_FORMS: dict[str, Callable[..., Reported]] = {
+    "skew": SkewReported,
+    "order": OrderReported,
+    "duplicates": DuplicatesReported,
+}
+
+
+def report_document(name: str, stores: Sequence[str], value: object) -> Document:
+    """Builds the document of `mqctl report NAME`."""
+    words = findings(name, value)
+    blocks: list[Table | Paragraphs] = [Paragraphs(words or ["nothing stands out"])]
+    tables = section_tables(name, value)
+    blocks += tables
+    return Document(
+        schema=f"report.{name}/1",
+        value=_FORMS[name](stores=list(stores), findings=words, report=value),
+        records=tables[0].rows,
+        blocks=blocks,
+    )
+
+
+def section_tables(name: str, value: object, most: int | None = None) -> list[Table]:
+    """Returns the sections that have rows, the first one always; `most` rows each."""
+    found = []
+    for number, section in enumerate(SECTIONS[name]):
+        rows = getattr(value, section.attribute)
+        if rows or not number:
+            shown = rows if most is None else rows[:most]
+            title = section.title if len(shown) == len(rows) else f"{section.title} (first {len(shown)} of {len(rows)})"
+            found.append(Table(section.columns, shown, title=title))
+    return found

@@ -1,0 +1,95 @@
+"""What a scan of commit logs is to be counted by."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+
+from mqctl.errors import UsageError
+
+
+class Dim(StrEnum):
+    """What messages can be told apart by; each is the column of that name in the table `counts`."""
+
+    TOPIC = "topic"
+    QUEUE = "queue_id"
+    TAG = "tag"
+    KEY = "key"
+    HOST = "born_host"
+    SIZE = "size_class"
+    TIME = "time_ms"
+    NEW_QUEUE = "new_queue"
+    TIMES = "reconsume_times"
+    VALUE = "value"
+
+
+class Selector(StrEnum):
+    """How a producer's queue selector makes a queue index of a key."""
+
+    HASH = "hash"  # SelectMessageQueueByHash (4.9.8): the absolute value of `hashCode() % n`
+    NUMBER = "number"  # the key read as a whole number, modulo n: what the samples of orders do
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """One way of counting: by `dims`; where one of them is the key, only the heaviest keys of each group are kept.
+
+    Attributes:
+        kept: keys of a split that survive in each group of the other dims, by messages and as many by bytes.
+    """
+
+    name: str
+    dims: tuple[Dim, ...]
+    kept: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """How to count.
+
+    Attributes:
+        bucket_ms: width of the buckets of `Dim.TIME`.
+        key_property: property that is the key; empty for `__SHARDINGKEY` and, where there is none, the first of KEYS.
+        value_property: property behind `Dim.VALUE`.
+        new_queues: number of queues of `Dim.NEW_QUEUE`, into which `selector` puts the key.
+    """
+
+    cuts: tuple[Cut, ...]
+    bucket_ms: int = 60_000
+    key_property: str = ""
+    value_property: str = ""
+    new_queues: int = 0
+    selector: Selector = Selector.HASH
+
+    @property
+    def dims(self) -> frozenset[Dim]:
+        """Every dim of any cut."""
+        return frozenset(dim for cut in self.cuts for dim in cut.dims)
+
+    def text(self) -> str:
+        """Writes this as the option `ask` of the data source."""
+        return json.dumps(
+            {
+                "cuts": [[cut.name, list(cut.dims), cut.kept] for cut in self.cuts],
+                "bucket_ms": self.bucket_ms,
+                "key_property": self.key_property,
+                "value_property": self.value_property,
+                "new_queues": self.new_queues,
+                "selector": self.selector,
+            }
+        )
+
+    @classmethod
+    def parse(cls, text: str) -> Ask:
+        """Reads the option `ask`.
+
+        Raises:
+            UsageError: it is none.
+        """
+        try:
+            value = json.loads(text)
+            cuts = tuple(Cut(name, tuple(map(Dim, dims)), kept) for name, dims, kept in value.pop("cuts"))
+            return cls(cuts, **{**value, "selector": Selector(value.get("selector", Selector.HASH))})
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise UsageError(f"read option ask={text}", reason=f"it is no JSON of cuts: {error}") from error

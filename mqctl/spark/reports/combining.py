@@ -1,0 +1,102 @@
+"""Partial aggregates combined by Spark: a function from a table of the source to a DataFrame, and its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from mqctl.spark.asking import Ask
+from mqctl.spark.carried import carrying, delivered
+from mqctl.spark.engines import Row
+from mqctl.spark.keyed import KEYED
+from mqctl.spark.parts import PART_TABLES
+from mqctl.spark.source import FORMAT, register, wanted_options
+from mqctl.spark.tracks import PackedTracks, unpacked
+from mqctl.spark.wanted import Wanted
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def parts(spark: SparkSession, table: str, wanted: Wanted, ask: Ask, *, partitions: int | None = None) -> DataFrame:
+    """Returns a table of partial aggregates, computed in at most about `partitions` tasks (default: 4 a core)."""
+    register(spark)
+    options = {
+        **wanted_options(wanted),
+        "table": table,
+        "ask": ask.text(),
+        "partitions": str(partitions or 4 * spark.sparkContext.defaultParallelism),
+    }
+    return spark.read.format(FORMAT).options(**options).load()
+
+
+def combined(found: DataFrame, table: str) -> DataFrame:
+    """Makes one row of the partial rows of each key."""
+    from pyspark.sql import functions as f
+
+    part = KEYED[table] if table in KEYED else PART_TABLES[table]
+    return found.groupBy(*part.keys).agg(
+        *(f.sum(name).alias(name) for name in part.sums),
+        *(f.min(name).alias(name) for name in part.lows),
+        *(f.max(name).alias(name) for name in part.highs),
+    )
+
+
+def keyed_parts(tracks: DataFrame, table: str, ask: Ask) -> DataFrame:
+    """Brings all tracks of each key together and judges them (`mqctl.spark.keyed`), a bucket of keys at a time."""
+    types = KEYED[table].types
+    schema = ", ".join(f"{name} {kind}" for name, kind in types.items())
+    return tracks.groupBy("bucket").applyInArrow(_judging(table, ask.text()), schema)
+
+
+def _judging(table: str, ask: str) -> Callable[[pa.Table], pa.Table]:
+    import pyarrow
+
+    def judge(found: pa.Table) -> pa.Table:
+        return _judge(table, ask, found)
+
+    # Spark chooses by these how the function wants its data; texts it would resolve where pyarrow is not known.
+    judge.__annotations__ = {"found": pyarrow.Table, "return": pyarrow.Table}
+    return judge
+
+
+def _judge(table: str, ask: str, found: pa.Table) -> pa.Table:
+    from mqctl.spark.columns import as_table, record_batch
+
+    keyed = KEYED[table]
+    packed = [
+        PackedTracks(**{**row, "topics": tuple(row["topics"]), "hosts": tuple(row["hosts"])})
+        for row in found.to_pylist()
+    ]
+    with carrying():
+        batches = [record_batch(columns, keyed.types) for columns in keyed.judge(unpacked(packed), Ask.parse(ask))]
+    return as_table(batches, keyed.types)
+
+
+class SparkEngine:
+    """Reads stores with a Spark session."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+
+    def rows(self, table: str, wanted: Wanted, ask: Ask) -> list[Row]:
+        """See `mqctl.spark.engines.Engine`."""
+        with delivered():
+            if table in KEYED:
+                found = keyed_parts(parts(self._spark, "tracks", wanted, ask), table, ask)
+            else:
+                found = parts(self._spark, table, wanted, ask)
+            rows: list[Row] = combined(found, table).toArrow().to_pylist()
+        return rows
+
+    def group_topics(self, wanted: Wanted) -> dict[str, set[str]]:
+        """See `mqctl.spark.engines.Engine`."""
+        everything = Wanted(wanted.stores, system=True)
+        with delivered():
+            found = parts(self._spark, "consumer_offsets", everything, Ask(())).select("group", "topic").distinct()
+            pairs = [(row["group"], row["topic"]) for row in found.collect()]
+        topics: dict[str, set[str]] = {}
+        for group, topic in pairs:
+            topics.setdefault(group, set()).add(topic)
+        return topics

@@ -1,0 +1,115 @@
+"""The duplicates report: messages stored more than once under one key, how far apart, by whom, and when."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from mqctl.model.message import UNIQ_KEY
+from mqctl.model.report_rows import (
+    DuplicateGap,
+    DuplicateKey,
+    DuplicateProducer,
+    DuplicateTopic,
+    DuplicateWindow,
+)
+from mqctl.model.reports import DuplicatesReport
+from mqctl.spark.asking import Ask
+from mqctl.spark.engines import Engine, Row, count, text
+from mqctl.spark.reports.figures import periods
+from mqctl.spark.wanted import Wanted
+
+UNIQUE, BUSINESS = "unique key", "business key"
+
+
+def duplicates(engine: Engine, wanted: Wanted, *, top: int, bucket_ms: int, key_property: str = "") -> DuplicatesReport:
+    """Scans the stores twice: by the client's unique keys, and by business keys."""
+    found = {
+        UNIQUE: engine.rows("duplicates", wanted, Ask((), bucket_ms=bucket_ms, key_property=UNIQ_KEY)),
+        BUSINESS: engine.rows("duplicates", wanted, Ask((), bucket_ms=bucket_ms, key_property=key_property)),
+    }
+    return duplicates_report(found, top=top, bucket_ms=bucket_ms)
+
+
+def duplicates_report(found: dict[str, list[Row]], *, top: int, bucket_ms: int) -> DuplicatesReport:
+    """Builds the report from the rows by kind of key."""
+    report = DuplicatesReport(bucket_ms=bucket_ms, topics=[], windows=[], producers=[], gaps=[], keys=[])
+    for by, rows in found.items():
+        cuts: dict[str, list[Row]] = defaultdict(list)
+        for row in rows:
+            cuts[text(row, "cut")].append(row)
+        report.gaps.extend(
+            DuplicateGap(
+                by=by, topic=text(row, "topic"), from_ms=count(row, "gap_class_ms"), copies=count(row, "copies")
+            )
+            for row in sorted(cuts["gaps"], key=lambda row: (text(row, "topic"), count(row, "gap_class_ms")))
+        )
+        report.topics.extend(_topics(by, cuts["topics"], report.gaps))
+        report.windows.extend(_windows(by, cuts["times"], bucket_ms))
+        report.producers.extend(
+            DuplicateProducer(
+                by=by, topic=text(row, "topic"), born_host=text(row, "born_host"), copies=count(row, "copies")
+            )
+            for row in sorted(cuts["hosts"], key=lambda row: (-count(row, "copies"), text(row, "born_host")))
+        )
+        report.keys.extend(_keys(by, cuts["keys"], top))
+    return report
+
+
+def _topics(by: str, rows: Iterable[Row], gaps: Iterable[DuplicateGap]) -> list[DuplicateTopic]:
+    commonest: dict[str, DuplicateGap] = {}
+    for gap in gaps:
+        if gap.by == by and gap.copies > (commonest[gap.topic].copies if gap.topic in commonest else 0):
+            commonest[gap.topic] = gap
+    found = [
+        DuplicateTopic(
+            by=by,
+            topic=text(row, "topic"),
+            messages=count(row, "messages"),
+            keys=count(row, "keys"),
+            repeated_keys=count(row, "repeated_keys"),
+            copies=count(row, "copies"),
+            same_host_copies=count(row, "same_host_copies"),
+            typical_gap_ms=commonest[text(row, "topic")].from_ms if text(row, "topic") in commonest else None,
+        )
+        for row in rows
+        if count(row, "messages")
+    ]
+    return sorted(found, key=lambda row: (-row.copies, row.topic))
+
+
+def _windows(by: str, rows: Iterable[Row], bucket_ms: int) -> list[DuplicateWindow]:
+    times: dict[str, dict[int, int]] = defaultdict(dict)
+    for row in rows:
+        times[text(row, "topic")][count(row, "time_ms")] = count(row, "copies")
+    return [
+        DuplicateWindow(
+            by=by,
+            topic=topic,
+            begin_ms=begin,
+            end_ms=end,
+            copies=sum(copies for at, copies in buckets.items() if begin <= at < end),
+        )
+        for topic, buckets in sorted(times.items())
+        for begin, end in periods(buckets, bucket_ms)
+    ]
+
+
+def _keys(by: str, rows: Iterable[Row], top: int) -> list[DuplicateKey]:
+    shown: dict[str, int] = defaultdict(int)
+    found = []
+    for row in sorted(rows, key=lambda row: (text(row, "topic"), -count(row, "copies"), text(row, "key"))):
+        shown[text(row, "topic")] += 1
+        if shown[text(row, "topic")] <= top:
+            found.append(
+                DuplicateKey(
+                    by=by,
+                    topic=text(row, "topic"),
+                    key=text(row, "key"),
+                    messages=count(row, "messages"),
+                    hosts=count(row, "hosts"),
+                    oldest_ms=count(row, "oldest_ms"),
+                    newest_ms=count(row, "newest_ms"),
+                )
+            )
+    return found

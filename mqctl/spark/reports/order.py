@@ -1,0 +1,117 @@
+"""The order report: keys that appear in several queues, since when, and which change of the queue count explains it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from mqctl.model.report_rows import OrderKey, OrderPeriod, OrderTopic
+from mqctl.model.reports import OrderReport
+from mqctl.spark.asking import Ask, Cut, Dim
+from mqctl.spark.engines import Engine, Row, count, number, text
+from mqctl.spark.reports.figures import periods, stores_read
+from mqctl.spark.wanted import Wanted
+
+_ORDER_CUTS = (Cut("order.queues", (Dim.TOPIC, Dim.QUEUE, Dim.TIME)),)
+
+
+def order(engine: Engine, wanted: Wanted, *, top: int, bucket_ms: int, key_property: str = "") -> OrderReport:
+    """Scans the stores and reports the `top` keys of each topic with most moves."""
+    ask = Ask(_ORDER_CUTS, bucket_ms=bucket_ms, key_property=key_property)
+    return order_report(
+        engine.rows("order", wanted, ask), engine.rows("counts", wanted, ask), top=top, bucket_ms=bucket_ms
+    )
+
+
+def order_report(found: Iterable[Row], counted: Iterable[Row], *, top: int, bucket_ms: int) -> OrderReport:
+    """Builds the report from what was found about keys and from queues in use over time."""
+    cuts: dict[str, list[Row]] = defaultdict(list)
+    for row in found:
+        cuts[text(row, "cut")].append(row)
+    counts = list(counted)
+    changes: dict[str, tuple[int, int, int]] = {}
+    for row in sorted(cuts["changes"], key=lambda row: count(row, "queues_before") + count(row, "queues_after")):
+        candidate = (count(row, "moves"), count(row, "queues_before"), count(row, "queues_after"))
+        if candidate[0] > changes.get(text(row, "topic"), (0, 0, 0))[0]:
+            changes[text(row, "topic")] = candidate
+    return OrderReport(
+        bucket_ms=bucket_ms,
+        read=stores_read(counts),
+        topics=sorted(
+            (_topic(row, changes.get(text(row, "topic"))) for row in cuts["topics"] if count(row, "messages")),
+            key=lambda row: (-row.moves, -row.inversions, row.topic),
+        ),
+        periods=_periods(cuts, counts, bucket_ms),
+        keys=_keys(cuts["keys"], top),
+    )
+
+
+def _topic(row: Row, change: tuple[int, int, int] | None) -> OrderTopic:
+    moves = count(row, "moves")
+    # A change that explains less than half of the moves is no explanation.
+    explained = change if change is not None and 2 * change[0] > moves else None
+    return OrderTopic(
+        topic=text(row, "topic"),
+        messages=count(row, "messages"),
+        keys=count(row, "keys"),
+        moved_keys=count(row, "moved_keys"),
+        moves=moves,
+        inversions=count(row, "inversions"),
+        queues_before=explained[1] if explained else None,
+        queues_after=explained[2] if explained else None,
+        explained_moves=explained[0] if explained else None,
+        first_move_ms=number(row.get("oldest_ms")),
+        last_move_ms=number(row.get("newest_ms")),
+    )
+
+
+def _periods(cuts: dict[str, list[Row]], counts: list[Row], bucket_ms: int) -> list[OrderPeriod]:
+    times: dict[str, dict[int, list[int]]] = defaultdict(lambda: defaultdict(lambda: [0, 0]))
+    for place, name in enumerate(("moves", "inversions")):
+        for row in cuts[name]:
+            times[text(row, "topic")][count(row, "time_ms")][place] += count(row, name)
+    in_use: dict[str, dict[int, set[tuple[str, int]]]] = defaultdict(lambda: defaultdict(set))
+    for row in counts:
+        if row["cut"] == "order.queues":
+            queue = (text(row, "store"), count(row, "queue_id"))
+            in_use[text(row, "topic")][count(row, "time_ms")].add(queue)
+    found = []
+    for topic, buckets in sorted(times.items()):
+        for begin, end in periods(buckets, bucket_ms):
+            inside = [sums for at, sums in buckets.items() if begin <= at < end]
+            before = max((at for at in in_use[topic] if at < begin), default=None)
+            after = min((at for at in in_use[topic] if at >= end), default=None)
+            found.append(
+                OrderPeriod(
+                    topic=topic,
+                    begin_ms=begin,
+                    end_ms=end,
+                    moves=sum(sums[0] for sums in inside),
+                    inversions=sum(sums[1] for sums in inside),
+                    queues_in_use_before=None if before is None else len(in_use[topic][before]),
+                    queues_in_use_after=None if after is None else len(in_use[topic][after]),
+                )
+            )
+    return found
+
+
+def _keys(rows: Iterable[Row], top: int) -> list[OrderKey]:
+    found = [
+        OrderKey(
+            topic=text(row, "topic"),
+            key=text(row, "key"),
+            messages=count(row, "messages"),
+            queues=count(row, "queues"),
+            moves=count(row, "moves"),
+            inversions=count(row, "inversions"),
+            oldest_ms=count(row, "oldest_ms"),
+            newest_ms=count(row, "newest_ms"),
+        )
+        for row in rows
+    ]
+    found.sort(key=lambda row: (row.topic, -row.moves, -row.inversions, row.key))
+    kept: dict[str, list[OrderKey]] = defaultdict(list)
+    for row in found:
+        if len(kept[row.topic]) < top:
+            kept[row.topic].append(row)
+    return [row for own in kept.values() for row in own]

@@ -1,0 +1,246 @@
+"""The skew report: how evenly messages are spread over queues, hot keys and producers, and what would help."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from mqctl.model.java_hash import java_string_hash
+from mqctl.model.report_rows import (
+    Resharded,
+    SkewKey,
+    SkewProducer,
+    SkewQueue,
+    SkewSize,
+    SkewTopic,
+)
+from mqctl.model.reports import SkewReport
+from mqctl.spark.asking import Ask, Cut, Dim, Selector
+from mqctl.spark.counting import QUEUES
+from mqctl.spark.engines import Engine, Row, count, maybe_text, text
+from mqctl.spark.reports.figures import gini, max_over_mean, share, stores_read
+from mqctl.spark.wanted import Wanted
+
+KEYS_KEPT = 200
+"""Keys of each queue that a split keeps; with more keys than that, counts are exact but for a stated error."""
+Place = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """Another way of spreading: number of queues, selector and the property that is the key."""
+
+    queues: int
+    selector: Selector = Selector.HASH
+    key_property: str = ""
+
+
+def skew_cuts(what_if: WhatIf | None, kept: int = KEYS_KEPT) -> tuple[Cut, ...]:
+    """Returns what must be counted."""
+    cuts = (
+        Cut("skew.queues", (Dim.TOPIC, Dim.QUEUE)),
+        Cut("skew.keys", (Dim.TOPIC, Dim.QUEUE, Dim.KEY), kept),
+        Cut("skew.hosts", (Dim.TOPIC, Dim.HOST)),
+        Cut("skew.sizes", (Dim.TOPIC, Dim.SIZE)),
+    )
+    return (*cuts, Cut("skew.new", (Dim.TOPIC, Dim.QUEUE, Dim.NEW_QUEUE))) if what_if else cuts
+
+
+def skew(
+    engine: Engine,
+    wanted: Wanted,
+    *,
+    top: int,
+    what_if: WhatIf | None = None,
+    key_property: str = "",
+    kept: int = KEYS_KEPT,
+) -> SkewReport:
+    """Scans the stores and reports; `top` keys of each queue are shown, as many by messages as by bytes."""
+    ask = Ask(
+        skew_cuts(what_if, kept),
+        key_property=what_if.key_property if what_if and what_if.key_property else key_property,
+        new_queues=what_if.queues if what_if else 0,
+        selector=what_if.selector if what_if else Selector.HASH,
+    )
+    return skew_report(engine.rows("counts", wanted, ask), top=top, what_if=what_if)
+
+
+def skew_report(rows: Iterable[Row], *, top: int, what_if: WhatIf | None = None) -> SkewReport:
+    """Builds the report from combined counts."""
+    cuts: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        cuts[text(row, "cut")].append(row)
+    places: dict[str, dict[Place, Row]] = defaultdict(dict)
+    for row in cuts[QUEUES] + cuts["skew.queues"]:  # queues without messages first: those with some replace them
+        places[text(row, "topic")][(text(row, "store"), count(row, "queue_id"))] = row
+    keys = _keys(cuts["skew.keys"], places, top, what_if)
+    return SkewReport(
+        read=stores_read(cuts["read"] + cuts["damage"]),
+        topics=sorted((_topic(topic, own, keys) for topic, own in places.items()), key=_by_messages),
+        queues=[each for topic, own in sorted(places.items()) for each in _queues(topic, own)],
+        keys=keys,
+        producers=_producers(cuts["skew.hosts"]),
+        sizes=_sizes(cuts["skew.sizes"]),
+        resharded=_resharded(cuts["skew.new"], places, what_if) if what_if else [],
+    )
+
+
+def _by_messages(row: SkewTopic) -> tuple[int, str]:
+    return -row.messages, row.topic
+
+
+def _topic(topic: str, own: dict[Place, Row], keys: Sequence[SkewKey]) -> SkewTopic:
+    messages = [count(row, "messages") for row in own.values()]
+    sizes = [count(row, "bytes") for row in own.values()]
+    total = sum(messages)
+    hot = max(sorted(own), key=lambda place: count(own[place], "messages")) if total else None
+    totals: dict[str, int] = defaultdict(int)
+    for key in keys:
+        if key.topic == topic and key.key is not None:
+            totals[key.key] += key.messages
+    hot_key = max(sorted(totals), key=totals.__getitem__, default=None)
+    return SkewTopic(
+        topic=topic,
+        queues=len(own),
+        messages=total,
+        bytes=sum(sizes),
+        gini=gini(messages),
+        bytes_gini=gini(sizes),
+        max_over_mean=max_over_mean(messages),
+        bytes_max_over_mean=max_over_mean(sizes),
+        hot_store=hot[0] if hot else None,
+        hot_queue_id=hot[1] if hot else None,
+        hot_share=share(max(messages, default=0), total),
+        hot_key=hot_key,
+        hot_key_share=share(totals[hot_key], total) if hot_key is not None else 0.0,
+    )
+
+
+def _queues(topic: str, own: dict[Place, Row]) -> list[SkewQueue]:
+    messages = sum(count(row, "messages") for row in own.values())
+    size = sum(count(row, "bytes") for row in own.values())
+    return [
+        SkewQueue(
+            topic=topic,
+            store=store,
+            queue_id=queue_id,
+            messages=count(row, "messages"),
+            bytes=count(row, "bytes"),
+            share=share(count(row, "messages"), messages),
+            bytes_share=share(count(row, "bytes"), size),
+        )
+        for (store, queue_id), row in sorted(own.items())
+    ]
+
+
+def _keys(rows: Sequence[Row], places: dict[str, dict[Place, Row]], top: int, what_if: WhatIf | None) -> list[SkewKey]:
+    by_queue: dict[tuple[str, str, int], list[Row]] = defaultdict(list)
+    missed: dict[tuple[str, str, int], int] = defaultdict(int)
+    for row in rows:
+        where = (text(row, "topic"), text(row, "store"), count(row, "queue_id"))
+        if row.get("is_rest"):
+            missed[where] += count(row, "most_messages")
+        elif row.get("key") is not None:
+            by_queue[where].append(row)
+    found = []
+    for (topic, store, queue_id), own in sorted(by_queue.items()):
+        chosen: dict[str, Row] = {}
+        for measure in ("messages", "bytes"):
+            heaviest = sorted(own, key=lambda row: (-count(row, measure), text(row, "key")))[:top]
+            chosen.update({text(row, "key"): row for row in heaviest})
+        total = count(places[topic][(store, queue_id)], "messages")
+        found += [
+            SkewKey(
+                topic=topic,
+                store=store,
+                queue_id=queue_id,
+                key=key,
+                messages=count(row, "messages"),
+                bytes=count(row, "bytes"),
+                share=share(count(row, "messages"), total),
+                missed_messages_most=missed[(topic, store, queue_id)],
+                new_queue=_new_queue(key, what_if),
+            )
+            for key, row in chosen.items()
+        ]
+    return found
+
+
+def _new_queue(key: str, what_if: WhatIf | None) -> int | None:
+    """Tells where the what-if puts a shown key (a shortened one has no place: its text is not the key)."""
+    if what_if is None or key.endswith(")"):
+        return None
+    if what_if.selector is Selector.NUMBER:
+        return int(key) % what_if.queues if key.isascii() and key.isdigit() else None
+    return abs(java_string_hash(key)) % what_if.queues
+
+
+def _producers(rows: Sequence[Row]) -> list[SkewProducer]:
+    sums: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
+    totals: dict[str, int] = defaultdict(int)
+    for row in rows:  # of one host in several stores
+        known = sums[(text(row, "topic"), maybe_text(row, "born_host") or "?")]
+        known[0] += count(row, "messages")
+        known[1] += count(row, "bytes")
+        totals[text(row, "topic")] += count(row, "messages")
+    found = [
+        SkewProducer(topic=topic, born_host=host, messages=number, bytes=size, share=share(number, totals[topic]))
+        for (topic, host), (number, size) in sums.items()
+    ]
+    return sorted(found, key=lambda row: (row.topic, -row.messages, row.born_host))
+
+
+def _sizes(rows: Sequence[Row]) -> list[SkewSize]:
+    sums: dict[tuple[str, int], list[int]] = defaultdict(lambda: [0, 0])
+    for row in rows:
+        known = sums[(text(row, "topic"), count(row, "size_class"))]
+        known[0] += count(row, "messages")
+        known[1] += count(row, "bytes")
+    return [
+        SkewSize(topic=topic, from_bytes=low, messages=number, bytes=size)
+        for (topic, low), (number, size) in sorted(sums.items())
+    ]
+
+
+def _resharded(rows: Sequence[Row], places: dict[str, dict[Place, Row]], what_if: WhatIf) -> list[Resharded]:
+    by_topic: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        by_topic[text(row, "topic")].append(row)
+    found = []
+    for topic, own in sorted(by_topic.items()):
+        # A producer's selector counts through the queues of all brokers, sorted by broker name: stores as given.
+        index = {place: number for number, place in enumerate(sorted(places[topic]))}
+        now, then = [0] * len(index), [0] * what_if.queues
+        moved = unkeyed = 0
+        for row in own:
+            number, new = count(row, "messages"), count(row, "new_queue")
+            if new < 0:
+                unkeyed += number
+                continue
+            place = index[(text(row, "store"), count(row, "queue_id"))]
+            now[place] += number
+            then[new] += number
+            moved += number if place != new else 0
+        keyed = sum(then)
+        busiest = max(range(len(then)), key=then.__getitem__) if keyed else None
+        found.append(
+            Resharded(
+                topic=topic,
+                queues_now=len(index),
+                new_queues=what_if.queues,
+                selector=what_if.selector.value,
+                key_property=what_if.key_property or "__SHARDINGKEY, else KEYS",
+                messages=keyed + unkeyed,
+                unkeyed_messages=unkeyed,
+                moved_messages=moved,
+                moved_share=share(moved, keyed),
+                gini_now=gini(now),
+                gini_then=gini(then),
+                max_over_mean_now=max_over_mean(now),
+                max_over_mean_then=max_over_mean(then),
+                busiest_queue=busiest,
+                busiest_share=share(max(then), keyed),
+            )
+        )
+    return found

@@ -1,0 +1,154 @@
+"""Tracks: a few numbers of each message with a key, packed, so that all messages of a key can be brought together.
+
+Nothing crosses into the JVM message by message: a split's tracks are dealt into buckets by the digests of their keys,
+and each bucket of a split is one binary value. Spark brings the values of one bucket together (`reports.combining`),
+where the functions of `keyed` see every message of its keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mqctl.model.names import group_of
+from mqctl.spark.asking import Ask
+from mqctl.spark.hosts import hosts
+from mqctl.spark.keys import key_hashes, key_spans
+from mqctl.spark.planning import open_store, queue_bounds
+from mqctl.spark.scan import Chunk, LogSplit, log_splits, shares_of
+from mqctl.spark.wanted import Wanted
+from mqctl.store.kernel import Int64s
+from mqctl.store.texts import digests
+
+TRACK = np.dtype(
+    [
+        ("digest", "<u8"),
+        ("store_ms", "<i8"),
+        ("born_ms", "<i8"),
+        ("physical", "<i8"),
+        ("hash", "<i4"),
+        ("queue", "<i4"),
+        ("topic", "<u4"),
+        ("host", "<u4"),
+        ("store", "<u4"),
+    ]
+)
+BUCKET_MESSAGES = 1_000_000
+"""Messages of a bucket, about: what one task sorts, and so its memory (56 bytes each, a few times)."""
+_MIX = np.uint64(0xA0761D6478BD642F)
+
+
+@dataclass(frozen=True, slots=True)
+class TrackShare:
+    """The work of one partition."""
+
+    splits: tuple[LogSplit, ...]
+    wanted: Wanted
+    ask: Ask
+    buckets: int
+
+
+@dataclass(frozen=True, slots=True)
+class PackedTracks:
+    """The tracks of one bucket of one split; `topic` and `host` in them index the names beside."""
+
+    bucket: int
+    store: str
+    topics: tuple[str, ...]
+    hosts: tuple[str, ...]
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Tracks:
+    """Tracks of whole keys, with what their `topic`, `host` and `store` index."""
+
+    rows: NDArray[np.void]
+    topics: tuple[str, ...]
+    hosts: tuple[str, ...]
+    stores: tuple[str, ...]
+
+
+def plan_tracks(wanted: Wanted, ask: Ask, count: int) -> list[object]:
+    """Plans shares of like size; the number of buckets follows the number of queue entries."""
+    entries = sum(
+        queue.max_offset - queue.min_offset
+        for path in wanted.stores
+        for queue in queue_bounds(open_store(path), None)
+        if wanted.wants_topic(queue.topic)
+    )
+    buckets = max(1, -(-entries // BUCKET_MESSAGES))
+    return [TrackShare(tuple(share), wanted, ask, buckets) for share in log_splits(wanted, count)]
+
+
+def read_tracks(work: TrackShare) -> Iterator[PackedTracks]:
+    """Yields the packed tracks of each split."""
+    for found, covered in shares_of(work.splits, work.wanted):
+        names: dict[str, int] = {}
+        addresses: dict[str, int] = {}
+        parts = [_tracks(chunk, work.ask, names, addresses) for chunk in found]
+        if not parts:
+            continue
+        rows = np.concatenate(parts)
+        bucket = ((rows["digest"] >> np.uint64(32)) % np.uint64(work.buckets)).astype(np.int32)
+        order = np.argsort(bucket, kind="stable")
+        edges = np.searchsorted(bucket[order], np.arange(work.buckets + 1))
+        for number in range(work.buckets):
+            piece = rows[order[edges[number] : edges[number + 1]]]
+            if len(piece):
+                yield PackedTracks(number, covered.store, tuple(names), tuple(addresses), piece.tobytes())
+
+
+def _tracks(chunk: Chunk, ask: Ask, names: dict[str, int], addresses: dict[str, int]) -> NDArray[np.void]:
+    """Packs the messages of a chunk that have a key; retries and dead letters repeat keys by their nature."""
+    found, buffer = chunk.found, chunk.buffer
+    spans = key_spans(buffer, found, ask.key_property)
+    own = np.array([group_of(name) is None for name in chunk.topics.names], dtype=bool)
+    kept = np.flatnonzero(spans.present & own[chunk.topics.codes])
+    topic = _numbered(names, chunk.topics.names)[chunk.topics.codes[kept]]
+    born = hosts(buffer, found, born=True, port=False)
+    rows = np.zeros(len(kept), dtype=TRACK)
+    digest = digests(buffer, np.maximum(spans.start, 0), spans.size)[kept]
+    rows["digest"] = (digest ^ (_topic_digests(chunk.topics.names)[chunk.topics.codes[kept]])) * _MIX
+    rows["hash"] = key_hashes(buffer, spans)[kept]
+    rows["topic"] = topic
+    rows["host"] = _numbered(addresses, born.names)[born.codes[kept]]
+    for column, values in (
+        ("store_ms", found.store_time_ms),
+        ("born_ms", found.born_time_ms),
+        ("physical", found.physical_offset),
+        ("queue", found.queue_id),
+    ):
+        rows[column] = values[kept]
+    return rows
+
+
+def _numbered(known: dict[str, int], names: Sequence[str]) -> Int64s:
+    return np.array([known.setdefault(name, len(known)) for name in names] or [0], dtype=np.int64)
+
+
+def _topic_digests(names: Sequence[str]) -> NDArray[np.uint64]:
+    texts = [name.encode() for name in names]
+    joined = np.frombuffer(b"".join(texts).ljust(8), dtype=np.uint8)
+    size = np.array([len(text) for text in texts], dtype=np.int32)
+    return digests(joined, np.cumsum(size, dtype=np.int64) - size, size)
+
+
+def unpacked(packed: Iterable[PackedTracks]) -> Tracks:
+    """Brings the tracks of one bucket together, sorted by key and then by time and place of storing."""
+    topics: dict[str, int] = {}
+    addresses: dict[str, int] = {}
+    stores: dict[str, int] = {}
+    parts = []
+    for each in packed:
+        rows = np.frombuffer(each.data, dtype=TRACK).copy()
+        rows["topic"] = _numbered(topics, each.topics)[rows["topic"]]
+        rows["host"] = _numbered(addresses, each.hosts)[rows["host"]]
+        rows["store"] = stores.setdefault(each.store, len(stores))
+        parts.append(rows)
+    joined = np.concatenate(parts) if parts else np.empty(0, dtype=TRACK)
+    order = np.lexsort((joined["physical"], joined["store"], joined["store_ms"], joined["digest"]))
+    return Tracks(joined[order], tuple(topics), tuple(addresses), tuple(stores))

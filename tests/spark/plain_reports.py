@@ -1,0 +1,113 @@
+"""Reports computed the slow and obvious way: one decoded message after the other."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+
+from mqctl.model.java_hash import java_string_hash
+from mqctl.model.message import Message
+from mqctl.model.names import group_of, is_system_topic
+from mqctl.store.directory import StoreDirectory
+
+Track = tuple[str, Message]
+
+
+def messages_of(store: Path, *, system: bool = False) -> list[Message]:
+    """Every record of a store, decoded one by one."""
+    log = StoreDirectory.open(store).commit_log
+    found = [
+        log.record_at(file.start + position) for file in log.files for position in log.walk(file).positions.tolist()
+    ]
+    return [each for each in found if system or not is_system_topic(each.topic)]
+
+
+def key_of(message: Message, name: str = "") -> str | None:
+    if name:
+        return message.properties.get(name)
+    return message.properties.get("__SHARDINGKEY") or message.properties.get("KEYS", "").split(" ")[0] or None
+
+
+def plain_gini(values: list[int]) -> float:
+    """The mean difference of all pairs over twice the mean."""
+    total = sum(values)
+    if not total:
+        return 0.0
+    return sum(abs(a - b) for a in values for b in values) / (2 * len(values) * total)
+
+
+def plain_keys(stores: dict[str, list[Message]]) -> dict[tuple[str, str, int, str], tuple[int, int]]:
+    """(topic, store, queue id, key) -> messages and bytes."""
+    found: dict[tuple[str, str, int, str], tuple[int, int]] = {}
+    for store, messages in stores.items():
+        for each in messages:
+            key = key_of(each)
+            if key is not None:
+                number, size = found.get((each.topic, store, each.queue_id, key), (0, 0))
+                found[(each.topic, store, each.queue_id, key)] = (number + 1, size + each.size_bytes)
+    return found
+
+
+def java_selected(key: str, queues: int) -> int:
+    """SelectMessageQueueByHash: Java's remainder keeps the sign, then the absolute value is taken."""
+    value = java_string_hash(key)
+    remainder = abs(value) % queues
+    return remainder if value >= 0 else abs(-remainder)
+
+
+def sequences(stores: dict[str, list[Message]], name: str = "") -> dict[tuple[str, str], list[Track]]:
+    """(topic, key) -> its messages in the order of storing, without retries and dead letters."""
+    found: dict[tuple[str, str], list[Track]] = defaultdict(list)
+    for number, store in enumerate(stores):
+        del number
+        for each in stores[store]:
+            key = key_of(each, name)
+            if key is not None and group_of(each.topic) is None:
+                found[(each.topic, key)].append((store, each))
+    order = {store: number for number, store in enumerate(stores)}
+    for own in found.values():
+        own.sort(key=lambda item: (item[1].store_time_ms, order[item[0]], item[1].physical_offset))
+    return found
+
+
+def host_of(message: Message) -> str:
+    return message.born_host.rpartition(":")[0].strip("[]")
+
+
+def plain_order(tracks: dict[tuple[str, str], list[Track]]) -> dict[str, dict[str, int]]:
+    """Figures of the order report by topic."""
+    found: dict[str, Counter[str]] = defaultdict(Counter)
+    for (topic, _), own in tracks.items():
+        sums = found[topic]
+        sums["messages"] += len(own)
+        sums["keys"] += 1
+        moves = 0
+        for (store, left), (other, right) in itertools.pairwise(own):
+            if (store, left.queue_id) != (other, right.queue_id):
+                moves += 1
+            elif right.born_time_ms < left.born_time_ms and host_of(left) == host_of(right):
+                sums["inversions"] += 1
+        sums["moves"] += moves
+        sums["moved_keys"] += moves > 0
+    return {topic: dict(sums) for topic, sums in found.items()}
+
+
+def plain_duplicates(tracks: dict[tuple[str, str], list[Track]]) -> dict[str, dict[str, int]]:
+    """Figures of the duplicates report by topic."""
+    found: dict[str, Counter[str]] = defaultdict(Counter)
+    for (topic, _), own in tracks.items():
+        sums = found[topic]
+        sums["messages"] += len(own)
+        sums["keys"] += 1
+        sums["repeated_keys"] += len(own) > 1
+        sums["copies"] += len(own) - 1
+        sums["same_host_copies"] += sum(
+            host_of(left[1]) == host_of(right[1]) for left, right in itertools.pairwise(own)
+        )
+    return {topic: dict(sums) for topic, sums in found.items()}
+
+
+def by_host(messages: Iterable[Message]) -> Counter[tuple[str, str]]:
+    return Counter((each.topic, host_of(each)) for each in messages)
