@@ -34,6 +34,7 @@ from mqctl.render.sent import SentMessage
 from mqctl.render.simulation import Simulation
 from mqctl.render.step_plans import StepReport
 from mqctl.render.subscriptions import ReleaseReport, SubscriptionCheckAll, SubscriptionReport
+from mqctl.render.top import TopFrame
 from mqctl.render.topics import GroupsOfTopic, Route, TopicDescription, TopicList, TopicStats
 from mqctl.render.verification import Verification
 
@@ -72,6 +73,7 @@ LIVE: dict[str, type] = {
     "subscription.check/1": SubscriptionReport,
     "subscription.show/1": SubscriptionReport,
     "subscription.simulate/1": ReleaseReport,
+    "top/1": TopFrame,
     "topic.describe/1": TopicDescription,
     "topic.groups/1": GroupsOfTopic,
     "topic.list/1": TopicList,

@@ -125,6 +125,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(("subscription", "check"), "Check that all members of a group want the same."),
     Entry(("subscription", "simulate"), "Simulate a grey release: some members change their tags."),
     Entry(("subscription", "show"), "Show what the members of a group want, and what is skipped."),
+    Entry(("top",), "Show brokers, groups and topics as they change."),
     Entry(("topic", "describe"), "Show a topic's settings, queues and groups."),
     Entry(("topic", "groups"), "List the consumer groups of a topic."),
     Entry(("topic", "list"), "List every topic with its brokers and queues."),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+
 from mqctl.client import broker as ask
 from mqctl.client.cluster import Cluster
 from mqctl.client.deadline import Deadline
@@ -23,6 +25,7 @@ def gather_live_lag(
     scope: Scope | None = None,
     system: bool = False,
     with_consumers: bool = False,
+    more_topics: Mapping[str, Collection[str]] | None = None,
 ) -> list[LagEvidence]:
     """Asks every master for committed offsets, queue bounds, and the age of what waits.
 
@@ -31,6 +34,7 @@ def gather_live_lag(
         scope: groups, topics and brokers to look at.
         system: include RocketMQ's own groups and topics.
         with_consumers: ask as well what is in flight, who holds the queues, and the rates.
+        more_topics: by broker name, topics whose queues are wanted though no group has offsets on them.
 
     Raises:
         UnreachableError, DeadlineError: no name server answered.
@@ -56,7 +60,10 @@ def gather_live_lag(
             for queue_id, offset in queues.items()
         }
     topics = [
-        (number, topic) for number, broker in enumerate(brokers) for topic in sorted({key[1] for key in broker.offsets})
+        (number, topic)
+        for number, broker in enumerate(brokers)
+        if not broker.gaps
+        for topic in sorted({key[1] for key in broker.offsets} | set((more_topics or {}).get(broker.name, ())))
     ]
     queues = queue_bounds(asking, brokers, topics)
     offsets = gather_offsets(asking, brokers, queues, now_ms)

@@ -51,6 +51,7 @@ ASKED: dict[str, tuple[str, ...]] = {
     "subscription.check-all/1": ("subscription", "check", "--all"),
     "subscription.simulate/1": (*("subscription", "simulate", "-g", "G", "-t", "Pay"), "--to", "B", "--instances", "1"),
     "subscription.show/1": ("subscription", "show", "-g", "G"),
+    "top/1": ("top", "--once", "--every", "100ms"),
     "topic.describe/1": ("topic", "describe", "-t", "Pay"),
     "topic.groups/1": ("topic", "groups", "-t", "Pay"),
     "topic.list/1": ("topic", "list"),

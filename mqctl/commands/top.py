@@ -1,0 +1,67 @@
+"""`mqctl top`: brokers, groups and topics, live."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.connection import DEFAULT_TIMEOUT_MS, NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.emit import Output
+from mqctl.cli.options import GroupOption, NoColorOption, OutputOption, TopicOption
+from mqctl.cli.screen import is_terminal
+from mqctl.cli.times import parse_span_ms
+from mqctl.errors import UsageError
+from mqctl.render.top import Sort
+
+EXAMPLES = (
+    "mqctl top",
+    "mqctl top -g order-service --every 5s",
+    "mqctl top --once",
+    "mqctl top -o ndjson --every 10s >> top.ndjson",
+)
+_LEAST_EVERY_MS = 100
+_ASKED_GROUPS = 40
+
+
+def command(
+    group: GroupOption = None,
+    topic: TopicOption = None,
+    sort: Annotated[Sort, typer.Option("--sort", help="Order of the groups.", show_choices=True)] = Sort.TIME,
+    every: Annotated[str, typer.Option("--every", metavar="SPAN", help="Time between looks.")] = "2s",
+    owners_every: Annotated[
+        str, typer.Option("--owners-every", metavar="SPAN", help="Time between questions who holds the queues.")
+    ] = "10s",
+    count: Annotated[int | None, typer.Option("--count", metavar="N", min=1, help="End after so many frames.")] = None,
+    once: Annotated[bool, typer.Option("--once", help="Look twice, --every apart, and print one frame.")] = False,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """Show brokers, groups and topics as they change: rates, lag and where it goes, queues that change hands.
+
+    On a terminal: q ends, t l i o m n sort, s takes the next order, p pauses. In a pipe frames follow each other, with
+    -o ndjson one a line. Rates of groups and topics span 15 s. Who holds the queues is asked for the first 40 groups in
+    the order chosen. --timeout is the limit of one look.
+    """
+    every_ms = parse_span_ms(every)
+    if every_ms < _LEAST_EVERY_MS:
+        raise UsageError(f"--every must be at least {_LEAST_EVERY_MS} ms", remedy="use for instance --every 2s")
+    if output in (Output.YAML, Output.CSV):
+        raise UsageError(f"top has no {output} form", remedy="use -o ndjson: one frame a line")
+    from mqctl.cli.top_frames import Frames
+    from mqctl.cli.top_screen import Pace, print_frames, show_frames
+    from mqctl.snapshot.live_asking import Scope
+    from mqctl.snapshot.live_top import TopGatherer
+
+    chosen = connection(namesrv, profile, timeout)
+    pace = Pace(every_ms=every_ms, round_ms=min(chosen.timeout_ms, DEFAULT_TIMEOUT_MS), count=count)
+    with chosen.open() as cluster:
+        scope = Scope(groups=frozenset(group or ()), topics=frozenset(topic or ()))
+        frames = Frames(TopGatherer(cluster, scope), shown=_ASKED_GROUPS, owners_every_ms=parse_span_ms(owners_every))
+        if not once and output is Output.TABLE and is_terminal() and sys.stdin.isatty():
+            return show_frames(frames, pace, sort)
+        return print_frames(frames, pace, sort, output, once=once)

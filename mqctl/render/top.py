@@ -1,0 +1,155 @@
+"""`top`: brokers, groups and topics in one frame."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from mqctl.model.lag_trend import GroupTrend, Trend
+from mqctl.model.topic_rate import TopicRate
+from mqctl.render.brokers import BrokerRow
+from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.render.units import count, counted, instant, rate
+
+_BROKER_COLUMNS = (
+    Column("name", "broker"),
+    Column("broker_id", "id", Kind.COUNT),
+    Column("put_tps", "in/s", Kind.RATE, none="?"),
+    Column("get_tps", "out/s", Kind.RATE, none="?"),
+    Column("disk_used_share", "disk", Kind.SHARE, none="?"),
+    Column("commit_log_bytes", "commit log", Kind.BYTES, none="?"),
+    Column("problem", "problem"),
+)
+_GROUP_COLUMNS = (
+    Column("group", "group"),
+    Column("topic", "topic"),
+    Column("lag_count", "lag", Kind.COUNT, none="?"),
+    Column("lag_change_count", "change", Kind.CHANGE, none="?"),
+    Column("lag_ms", "time lag", Kind.DURATION_MS, none="?"),
+    Column("produce_tps", "in/s", Kind.RATE, none="?"),
+    Column("consume_tps", "out/s", Kind.RATE, none="?"),
+    Column("trend", "trend"),
+    Column("member_count", "owners", Kind.COUNT, none="?"),
+    Column("owner_change_count", "moved", Kind.COUNT, none="?"),
+)
+_TOPIC_COLUMNS = (
+    Column("topic", "topic"),
+    Column("produce_tps", "in/s", Kind.RATE, none="?"),
+    Column("message_count", "messages", Kind.COUNT),
+    Column("queue_count", "queues", Kind.COUNT),
+)
+
+
+class Sort(StrEnum):
+    """By what groups are sorted."""
+
+    TIME = "time"
+    LAG = "lag"
+    IN = "in"
+    OUT = "out"
+    MOVED = "moved"
+    NAME = "name"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopGroup:
+    """One group on one topic.
+
+    Attributes:
+        produce_tps, consume_tps, trend: as `group lag --watch` has them.
+        member_count: instances that hold a queue; None when not asked yet, or not told.
+        owner_change_count: queues that changed hands since the start, as far as it was looked at, for the groups shown.
+    """
+
+    group: str
+    topic: str
+    lag_count: int | None
+    lag_change_count: int | None
+    lag_ms: int | None
+    produce_tps: float | None
+    consume_tps: float | None
+    trend: Trend
+    member_count: int | None
+    owner_change_count: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopFrame:
+    """Machine form of one frame of `top`.
+
+    Attributes:
+        problems: what could not be asked, one sentence each.
+    """
+
+    observed_at_ms: int
+    round: int
+    brokers: Sequence[BrokerRow]
+    groups: Sequence[TopGroup]
+    topics: Sequence[TopicRate]
+    problems: Sequence[str]
+
+
+def top_group(trend: GroupTrend, members: int | None, moved: int | None) -> TopGroup:
+    """Joins a group's lag with its owners."""
+    return TopGroup(
+        group=trend.group,
+        topic=trend.topic,
+        lag_count=trend.lag_count,
+        lag_change_count=trend.lag_change_count,
+        lag_ms=trend.lag_ms,
+        produce_tps=trend.produce_tps,
+        consume_tps=trend.consume_tps,
+        trend=trend.trend,
+        member_count=members,
+        owner_change_count=moved,
+    )
+
+
+_KEYS: dict[Sort, Callable[[TopGroup], float]] = {
+    Sort.TIME: lambda row: row.lag_ms or 0,
+    Sort.LAG: lambda row: row.lag_count or 0,
+    Sort.IN: lambda row: row.produce_tps or 0,
+    Sort.OUT: lambda row: row.consume_tps or 0,
+    Sort.MOVED: lambda row: row.owner_change_count or 0,
+    Sort.NAME: lambda row: 0,
+}
+
+
+def sorted_groups(rows: Sequence[TopGroup], sort: Sort) -> list[TopGroup]:
+    """Returns the rows, the largest first; names decide between equals."""
+    key = _KEYS[sort]
+    return sorted(rows, key=lambda row: (-key(row), row.group, row.topic))
+
+
+def frame_document(frame: TopFrame, *, sort: Sort, groups: int | None = None, topics: int | None = None) -> Document:
+    """Builds the document of a frame.
+
+    Args:
+        groups, topics: how many rows of each people see; None for all.
+    """
+    head = [_head(frame, sort)]
+    if frame.problems:
+        head.append(f"{counted(len(frame.problems), 'question')} not answered: {frame.problems[0]}")
+    return Document(
+        schema="top/1",
+        value=frame,
+        records=[frame],
+        blocks=[
+            Paragraphs(head),
+            Table(_BROKER_COLUMNS, frame.brokers, empty="no brokers"),
+            Table(_GROUP_COLUMNS, frame.groups[:groups], empty="no group has offsets"),
+            Table(_TOPIC_COLUMNS, frame.topics[:topics], empty="no topics"),
+        ],
+    )
+
+
+def _head(frame: TopFrame, sort: Sort) -> str:
+    coming = [row.put_tps for row in frame.brokers if row.broker_id == 0 and row.put_tps is not None]
+    going = [row.get_tps for row in frame.brokers if row.broker_id == 0 and row.get_tps is not None]
+    lag = sum(max(0, row.lag_count or 0) for row in frame.groups)
+    told = f"{rate(sum(coming))} in/s, {rate(sum(going))} out/s" if coming and going else "rates not known"
+    return (
+        f"{instant(frame.observed_at_ms)}  {counted(len(frame.brokers), 'broker')}, {told}, lag {count(lag)}, "
+        f"sorted by {sort}"
+    )
