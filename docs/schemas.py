@@ -32,6 +32,7 @@ from mqctl.render.reports import DuplicatesReported, OrderReported, SkewReported
 from mqctl.render.resend import ResendPlanReport, ResendReport
 from mqctl.render.sent import SentMessage
 from mqctl.render.simulation import Simulation
+from mqctl.render.stack_watch import StackRound
 from mqctl.render.step_plans import StepReport
 from mqctl.render.subscriptions import ReleaseReport, SubscriptionCheckAll, SubscriptionReport
 from mqctl.render.top import TopFrame
@@ -67,6 +68,7 @@ LIVE: dict[str, type] = {
     "producer.list/1": ProducerList,
     "retry.list/1": RetryList,
     "stacks.find/1": ProcessList,
+    "stacks.watch/1": StackRound,
     "subscription.check-all/1": SubscriptionCheckAll,
     "replay.preview/1": ReplayPlanReport,
     "replay.report/1": ReplayReport,

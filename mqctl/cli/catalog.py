@@ -119,6 +119,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(("snapshot", "save"), "Gather a snapshot into one file."),
     Entry(("snapshot", "show"), "Show what a snapshot holds."),
     Entry(("stacks", "find"), "Find the consumer processes of this machine."),
+    Entry(("stacks", "watch"), "Show what consume threads do, again and again."),
     Entry(("store", "cat"), "Print stored messages by queue, physical offset, key or id."),
     Entry(("store", "describe"), "Summarise a store directory: files, topics, groups, times."),
     Entry(("store", "verify"), "Verify every record, queue entry and index entry of a store directory."),

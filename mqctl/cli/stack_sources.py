@@ -88,6 +88,10 @@ class StackSource(Protocol):
         """
         ...
 
+    def refresh(self, deadline: Deadline) -> None:
+        """Finds out anew who is there, for looks that go on for long."""
+        ...
+
 
 def now_ms() -> int:
     """Returns epoch milliseconds."""
@@ -115,7 +119,7 @@ def open_source(wish: StackWish) -> Iterator[tuple[StackSource, int]]:
         return
     chosen = connection(wish.namesrv, wish.profile, wish.timeout)
     with chosen.open() as cluster:
-        yield _instances(cluster, chosen, wish.group or "", wish.client_id), chosen.timeout_ms
+        yield GroupSource(cluster, chosen.deadline(), wish.group or "", wish.client_id), chosen.timeout_ms
 
 
 def connection_timeout_ms(wish: StackWish) -> int:
@@ -134,27 +138,39 @@ def _cluster_if_any(wish: StackWish) -> Connection | None:
         return None
 
 
-def _instances(cluster: Cluster, chosen: Connection, group: str, client_id: str | None) -> GroupSource:
-    asking = Asking(cluster, chosen.deadline())
-    brokers = masters_of(open_brokers(asking))
-    memberships = gather_memberships(asking, brokers, Scope(groups=frozenset({group})))
-    if not memberships and not any(broker.gaps for broker in brokers):
-        group_holders(asking, group)  # nobody online is one thing, a name that no broker knows is another
-    gaps = tuple(
-        Unavailable(part=gap.part, reason=gap.reason, scope=broker.name)
-        for broker in brokers
-        for gap in broker.gaps[:1]
-    )
-    looks = GroupLooks(cluster=cluster, group=group, brokers=brokers, memberships=memberships, client_id=client_id)
-    return GroupSource(looks, gaps)
-
-
 class GroupSource:
-    """Instances of a group through their brokers."""
+    """Instances of a group through their brokers.
 
-    def __init__(self, looks: GroupLooks, gaps: tuple[Unavailable, ...]) -> None:
-        self._looks = looks
-        self._gaps = gaps
+    Raises:
+        NotFoundError: no broker knows the group, or the instance.
+        RefusedError: none of its instances is online.
+    """
+
+    def __init__(self, cluster: Cluster, deadline: Deadline, group: str, client_id: str | None) -> None:
+        self._cluster = cluster
+        self._group = group
+        self._client_id = client_id
+        self.refresh(deadline)
+
+    def refresh(self, deadline: Deadline) -> None:
+        """Asks the brokers for the members, whoever was silent among them."""
+        asking = Asking(self._cluster, deadline)
+        brokers = masters_of(open_brokers(asking))
+        memberships = gather_memberships(asking, brokers, Scope(groups=frozenset({self._group})))
+        if not memberships and not any(broker.gaps for broker in brokers):
+            group_holders(asking, self._group)  # nobody online is one thing, a name that no broker knows is another
+        self._gaps = tuple(
+            Unavailable(part=gap.part, reason=gap.reason, scope=broker.name)
+            for broker in brokers
+            for gap in broker.gaps[:1]
+        )
+        self._looks = GroupLooks(
+            cluster=self._cluster,
+            group=self._group,
+            brokers=brokers,
+            memberships=memberships,
+            client_id=self._client_id,
+        )
 
     def look(self, deadline: Deadline) -> Look:
         """Looks at all of them at once."""
@@ -171,6 +187,7 @@ class _Joined:
     memberships: Memberships
     identity: ConsumerIdentity | None
     gaps: tuple[Unavailable, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class _Process:
@@ -199,17 +216,24 @@ class _Process:
             return
         found = [item for item in identities_of(self._pid, known.around) if item.client_id is not None]
         gaps = tuple(known.gaps)
-        if not found:
-            reason = f"no broker of {chosen.source} names a connection of this process as a member"
-            reason += f" of {self._group}" if self._group else ""
+        notes: tuple[str, ...] = ()
+        reason = f"no broker of {chosen.source} names a connection of process {self._pid} as a member"
+        if not found and self._group:
+            reason += f" of {self._group}"
             gaps += (Unavailable(part=Part.MEMBERS, reason=reason, scope=f"pid {self._pid}"),)
+        elif not found:
+            notes = (f"{reason}: it is judged by its stacks alone",)
         self._joined = _Joined(
             cluster=cluster,
             brokers=known.brokers,
             memberships=known.memberships,
             identity=found[0] if found else None,
             gaps=gaps,
+            notes=notes,
         )
+
+    def refresh(self, deadline: Deadline) -> None:
+        """A process stays who it is."""
 
     def look(self, deadline: Deadline) -> Look:
         """Takes one dump, and asks the cluster what the instance holds and how far its group is behind."""
@@ -234,7 +258,8 @@ class _Process:
             info=info,
             took_ms=shot.took_ms,
         )
-        return Look(at_ms=at_ms, sights=(sight,), lags=lags, unavailable=tuple(gaps))
+        notes = joined.notes if joined else ()
+        return Look(at_ms=at_ms, sights=(sight,), lags=lags, unavailable=tuple(gaps), notes=notes)
 
 
 def take_looks(source: StackSource, look_ms: int, wish: StackWish) -> StackEvidence:

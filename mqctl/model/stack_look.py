@@ -6,7 +6,7 @@ Times are epoch milliseconds.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from mqctl.model.dump import StackDump
 from mqctl.model.lag import QueueLag
@@ -43,12 +43,14 @@ class Look:
     Attributes:
         lags: of their groups' queues.
         unavailable: what could not be seen.
+        notes: what whoever reads should know, and what is nobody's failure.
     """
 
     at_ms: int
     sights: tuple[Sight, ...] = ()
     lags: tuple[QueueLag, ...] = ()
     unavailable: tuple[Unavailable, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +85,8 @@ class StackEvidence:
     instances: tuple[StackInstance, ...] = ()
     lags: tuple[QueueLag, ...] = ()
     earlier_lags: tuple[QueueLag, ...] = ()
-    unavailable: tuple[Unavailable, ...] = field(default=())
+    unavailable: tuple[Unavailable, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def put_together(looks: Sequence[Look]) -> StackEvidence:
@@ -106,6 +109,7 @@ def put_together(looks: Sequence[Look]) -> StackEvidence:
         lags=with_lags[-1].lags if with_lags else (),
         earlier_lags=with_lags[0].lags if len(with_lags) > 1 else (),
         unavailable=tuple(gaps.values()),
+        notes=tuple(dict.fromkeys(note for look in looks for note in look.notes)),
     )
 
 

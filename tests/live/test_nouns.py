@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import msgspec
@@ -45,6 +46,7 @@ ASKED: dict[str, tuple[str, ...]] = {
     "producer.list/1": ("producer", "list"),
     "retry.list/1": ("retry", "list"),
     "stacks.find/1": ("stacks", "find"),
+    "stacks.watch/1": ("stacks", "watch", "--pid", str(os.getpid()), "--count", "1"),
     "replay.preview/1": ("replay", "publish", "-t", "Pay", "--from-offset", "0", "--to", "Pay"),
     "replay.report/1": (*("replay", "publish", "-t", "Pay", "--from-offset", "4", "--to", "Pay"), *PUBLISHED),
     "subscription.check/1": ("subscription", "check", "-g", "G"),

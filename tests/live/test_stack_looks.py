@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 from collections.abc import Iterator
@@ -120,6 +121,12 @@ def test_a_process_is_joined_with_what_its_cluster_says(cluster: EmbeddedCluster
     assert "no broker of --namesrv names a connection" in reasons(other)[f"pid {process.pid}"]
 
 
+def test_a_process_that_is_no_member_is_judged_by_its_stacks(cluster: EmbeddedCluster) -> None:
+    evidence = gather_stacks(StackWish(pid=os.getpid(), namesrv=cluster.namesrv, dump_count=1))
+    assert (len(evidence.instances[0].dumps), evidence.unavailable) == (1, ())
+    assert "by its stacks alone" in evidence.notes[0]
+
+
 def test_a_process_that_dies_between_looks_leaves_what_was_seen(cluster: EmbeddedCluster, consume: Consume) -> None:
     process = consume("sleep")
 
@@ -131,6 +138,9 @@ def test_a_process_that_dies_between_looks_leaves_what_was_seen(cluster: Embedde
             process.kill()
             process.wait()
             return seen
+
+        def refresh(self, deadline: Deadline) -> None:
+            source.refresh(deadline)
 
     wish = replace(_TWICE, pid=process.pid, namesrv=cluster.namesrv)
     with open_source(wish) as (source, look_ms):

@@ -1,0 +1,66 @@
+"""What consume threads do over time: one table a round, a row for each pool and each thing that its threads do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.render.units import instant
+
+COLUMNS = (
+    Column("source", "instance"),
+    Column("group", "group", none="?", wide=True),
+    Column("thread_count", "threads", Kind.COUNT),
+    Column("cls", "do"),
+    Column("motion", "moves"),
+    Column("cpu_share", "cpu", Kind.SHARE, none="?"),
+    Column("same_ms", "same for", Kind.DURATION_MS),
+    Column("line", "at", none="-"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackWatchRow:
+    """Threads of one pool that do the same.
+
+    Attributes:
+        source: `pid 4711`, or a client id.
+        cls: what they do, as `stacks dump` names it.
+        motion: `stuck`, `slow`, `busy`, `idle`; `unknown` in the first round, which has nothing to compare with.
+        cpu_share: of one core, each thread's mean; None where the system does not tell.
+        line: the line of application code that they stand on.
+        same_ms: for how long some thread of the pool has done this there.
+    """
+
+    source: str
+    group: str | None
+    thread_count: int
+    cls: str
+    motion: str
+    cpu_share: float | None
+    line: str | None
+    same_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackRound:
+    """Machine form of one round of `stacks watch`."""
+
+    observed_at_ms: int
+    round: int
+    threads: list[StackWatchRow]
+
+
+def stack_round_document(observed_at_ms: int, number: int, rows: Sequence[StackWatchRow], said: str) -> Document:
+    """Builds the document of one round; `said` is what else is to be told in its headline."""
+    return Document(
+        schema="stacks.watch/1",
+        value=StackRound(observed_at_ms=observed_at_ms, round=number, threads=list(rows)),
+        records=rows,
+        csv_columns=COLUMNS,
+        blocks=[
+            Paragraphs([f"{instant(observed_at_ms)}  round {number}{said}"]),
+            Table(COLUMNS, rows, empty="no consume thread was seen"),
+        ],
+    )
