@@ -10,7 +10,7 @@ from mqctl.render.allocation import AllocationReport
 from mqctl.render.backlog import BacklogReport
 from mqctl.render.brokers import BrokerDescription, BrokerList, SettingList
 from mqctl.render.cluster_description import ClusterDescription
-from mqctl.render.clusters import ClusterList
+from mqctl.render.clusters import ClusterList, NameServerSettingList
 from mqctl.render.commands import CommandList, MqadminList
 from mqctl.render.consumed import ConsumeReport
 from mqctl.render.dead_letters import DeadLetterGroups, DeadLetters, RetryList
@@ -19,6 +19,7 @@ from mqctl.render.delay_plans import ChainReport, RelayReport
 from mqctl.render.filters import BloomReport, CollisionReport, FilterVerdict, LintReport
 from mqctl.render.findings import DiagnosisReport
 from mqctl.render.groups import GroupList, GroupMembers, GroupSettings, ProducerList
+from mqctl.render.instance import InstanceReport
 from mqctl.render.lag import LagReport
 from mqctl.render.lag_watch import LagRound
 from mqctl.render.local_clusters import LocalStatus
@@ -30,6 +31,7 @@ from mqctl.render.profiles import ProfileList
 from mqctl.render.replays import ReplayList, ReplayPlanReport, ReplayReport
 from mqctl.render.reports import DuplicatesReported, OrderReported, SkewReported
 from mqctl.render.resend import ResendPlanReport, ResendReport
+from mqctl.render.queue_entries import EntryList
 from mqctl.render.sent import SentMessage
 from mqctl.render.simulation import Simulation
 from mqctl.render.stack_watch import StackRound
@@ -37,6 +39,7 @@ from mqctl.render.step_plans import StepReport
 from mqctl.render.subscriptions import ReleaseReport, SubscriptionCheckAll, SubscriptionReport
 from mqctl.render.top import TopFrame
 from mqctl.render.topics import GroupsOfTopic, Route, TopicDescription, TopicList, TopicStats
+from mqctl.render.traffic import Traffic
 from mqctl.render.verification import Verification
 
 LIVE: dict[str, type] = {
@@ -46,6 +49,7 @@ LIVE: dict[str, type] = {
     "broker.list/1": BrokerList,
     "broker.stats/1": SettingList,
     "cluster.describe/1": ClusterDescription,
+    "cluster.config/1": NameServerSettingList,
     "cluster.list/1": ClusterList,
     "dlq.list/1": DeadLetterGroups,
     "dlq.plan/1": ResendPlanReport,
@@ -58,6 +62,7 @@ LIVE: dict[str, type] = {
     "group.describe/1": GroupMembers,
     "group.lag.watch/1": LagRound,
     "group.list/1": GroupList,
+    "group.member/1": InstanceReport,
     "group.members/1": GroupMembers,
     "message.consume/1": ConsumeReport,
     "message.list/1": MessageList,
@@ -77,10 +82,12 @@ LIVE: dict[str, type] = {
     "subscription.simulate/1": ReleaseReport,
     "top/1": TopFrame,
     "topic.describe/1": TopicDescription,
+    "topic.entries/1": EntryList,
     "topic.groups/1": GroupsOfTopic,
     "topic.list/1": TopicList,
     "topic.route/1": Route,
     "topic.stats/1": TopicStats,
+    "topic.traffic/1": Traffic,
 }
 """Those of commands that only a live cluster answers."""
 

@@ -45,12 +45,14 @@ class Member:
         client_id: `ip@instanceName`, with a unit name where one is set. Not unique where it should be.
         address: `ip:port` of the connection.
         version: ordinal of the client's release.
+        last_heartbeat_ms: only told of producers.
     """
 
     client_id: str
     address: str
     language: str | None = None
     version: int | None = None
+    last_heartbeat_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -69,3 +69,28 @@ def cluster_row(name: str, members: Sequence[BrokerRow]) -> ClusterRow:
         get_tps=round(sum(get), 2) if get else None,
         versions=", ".join(sorted({row.version for row in members if row.version})),
     )
+
+
+SETTING_COLUMNS = (Column("name_server", "name server"), Column("key", "key"), Column("value", "value"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NameServerSetting:
+    """One property of one name server."""
+
+    name_server: str
+    key: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NameServerSettingList:
+    """Machine form of `cluster config`."""
+
+    settings: list[NameServerSetting]
+
+
+def name_server_settings_document(settings: Sequence[NameServerSetting]) -> Document:
+    """Builds the document of `cluster config`."""
+    value = NameServerSettingList(settings=list(settings))
+    return Document(schema="cluster.config/1", value=value, records=settings, blocks=[Table(SETTING_COLUMNS, settings)])

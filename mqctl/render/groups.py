@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mqctl.model.config import SubscriptionGroupConfig
-from mqctl.model.member import GroupMembership, ProducerMembership, RunningInfo, Subscription
+from mqctl.model.member import GroupMembership, Member, ProducerMembership, RunningInfo, Subscription
 from mqctl.protocol.codes import version_text
-from mqctl.render.document import Column, Document, Kind, Table
+from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
 
 LIST_COLUMNS = (
     Column("group", "consumer group"),
@@ -26,6 +26,8 @@ CONFIG_COLUMNS = (
     Column("retry_queue_count", "retry queues", Kind.COUNT),
     Column("broker_id", "reads from id", Kind.COUNT),
     Column("which_broker_when_consume_slowly", "when slow", Kind.COUNT),
+    Column("consume_from_min_enable", "from min", Kind.FLAG, wide=True),
+    Column("notify_consumer_ids_changed_enable", "notified of changes", Kind.FLAG, wide=True),
 )
 MEMBER_COLUMNS = (
     Column("client_id", "client id"),
@@ -52,6 +54,7 @@ PRODUCER_COLUMNS = (
     Column("language", "language"),
     Column("version", "version"),
     Column("brokers", "connected to"),
+    Column("last_heartbeat_ms", "last heartbeat", Kind.TIME_MS, wide=True),
 )
 
 
@@ -85,6 +88,8 @@ class GroupOnBroker:
     retry_queue_count: int
     broker_id: int
     which_broker_when_consume_slowly: int
+    consume_from_min_enable: bool
+    notify_consumer_ids_changed_enable: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,9 +134,16 @@ class SubscriptionRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupMembers:
-    """Machine form of `group members` and `group describe`."""
+    """Machine form of `group members` and `group describe`.
+
+    Attributes:
+        consume_type, message_model, consume_from_where: as the first broker that knows members has them.
+    """
 
     group: str
+    consume_type: str | None
+    message_model: str | None
+    consume_from_where: str | None
     members: list[MemberRow]
     subscriptions: list[SubscriptionRow]
     brokers: list[GroupOnBroker]
@@ -139,7 +151,7 @@ class GroupMembers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerRow:
-    """One producer."""
+    """One producer; `last_heartbeat_ms` is the newest that a broker got, epoch milliseconds."""
 
     group: str
     client_id: str
@@ -147,6 +159,7 @@ class ProducerRow:
     language: str | None
     version: str | None
     brokers: str
+    last_heartbeat_ms: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,6 +201,8 @@ def config_rows(configs: Mapping[str, SubscriptionGroupConfig]) -> list[GroupOnB
             retry_queue_count=config.retry_queue_count,
             broker_id=config.broker_id,
             which_broker_when_consume_slowly=config.which_broker_when_consume_slowly,
+            consume_from_min_enable=config.consume_from_min_enable,
+            notify_consumer_ids_changed_enable=config.notify_consumer_ids_changed_enable,
         )
         for broker, config in sorted(configs.items())
     ]
@@ -255,11 +270,23 @@ def members_document(
         for broker, held in sorted(memberships.items())
         for item in held.subscriptions
     ]
-    value = GroupMembers(group=group, members=members, subscriptions=subscriptions, brokers=list(configs))
-    blocks = [
+    first = next(iter(memberships.values()), GroupMembership(group=group))
+    value = GroupMembers(
+        group=group,
+        consume_type=first.consume_type,
+        message_model=first.message_model.value if first.message_model else None,
+        consume_from_where=first.consume_from_where,
+        members=members,
+        subscriptions=subscriptions,
+        brokers=list(configs),
+    )
+    told = [value.message_model, value.consume_type, value.consume_from_where]
+    blocks: list[Table | Paragraphs] = [
         Table(MEMBER_COLUMNS, members, empty=f"nobody of {group} is online"),
         Table(SUBSCRIPTION_COLUMNS, subscriptions, title="What brokers filter by", empty="no subscriptions"),
     ]
+    if any(told):
+        blocks.append(Paragraphs([", ".join(word for word in told if word)]))
     if configs:
         blocks.insert(0, Table(CONFIG_COLUMNS, configs, title=f"Consumer group {group}"))
     schema = "group.describe/1" if configs else "group.members/1"
@@ -268,22 +295,24 @@ def members_document(
 
 def producer_document(memberships: Iterable[tuple[str, ProducerMembership]]) -> Document:
     """Builds the document of `producer list` from the producer groups of each broker."""
-    found: dict[tuple[str, str], list[tuple[str, str, str | None, int | None]]] = {}
+    found: dict[tuple[str, str], list[tuple[str, Member]]] = {}
     for broker, held in memberships:
         for member in held.members:
-            entry = (broker, member.address, member.language, member.version)
-            found.setdefault((held.group, member.client_id), []).append(entry)
-    rows = [
-        ProducerRow(
-            group=group,
-            client_id=client,
-            addresses=", ".join(dict.fromkeys(address for _, address, _, _ in entries)),
-            language=entries[0][2],
-            version=version_text(entries[0][3]) if entries[0][3] else None,
-            brokers=", ".join(dict.fromkeys(broker for broker, _, _, _ in entries)),
-        )
-        for (group, client), entries in sorted(found.items())
-    ]
+            found.setdefault((held.group, member.client_id), []).append((broker, member))
+    rows = [_producer(group, client, entries) for (group, client), entries in sorted(found.items())]
     value = ProducerList(producers=rows)
     table = Table(PRODUCER_COLUMNS, rows, empty="no producer is connected")
     return Document(schema="producer.list/1", value=value, records=rows, blocks=[table])
+
+
+def _producer(group: str, client: str, entries: Sequence[tuple[str, Member]]) -> ProducerRow:
+    first = entries[0][1]
+    return ProducerRow(
+        group=group,
+        client_id=client,
+        addresses=", ".join(dict.fromkeys(member.address for _, member in entries)),
+        language=first.language,
+        version=version_text(first.version) if first.version else None,
+        brokers=", ".join(dict.fromkeys(broker for broker, _ in entries)),
+        last_heartbeat_ms=max((member.last_heartbeat_ms or 0 for _, member in entries), default=0) or None,
+    )

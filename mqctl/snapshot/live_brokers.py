@@ -150,19 +150,23 @@ def _note(brokers: list[LiveBroker], answers: Answers[int, T], part: Part) -> No
             broker.lost = broker.lost or out_of_reach(error)
 
 
-def ask_producers(asking: Asking, masters: list[LiveBroker]) -> None:
-    """Asks for producers; a broker before 4.9.4 cannot tell, and that is no gap."""
+def ask_producers(asking: Asking, masters: list[LiveBroker], *, system: bool = False) -> None:
+    """Asks for producers; a broker before 4.9.4 cannot tell, and that is no gap.
+
+    Args:
+        system: include the producer group that every client has for sending messages back.
+    """
     reachable = [broker for broker in masters if not _lost(broker)]
     answers = asking.put((number, item.address.address, ask.all_producers()) for number, item in enumerate(reachable))
     for number, broker in enumerate(reachable):
         error = answers.errors.get(number)
         if error is None:
-            broker.producers = tuple(_producer_groups(answers.values[number]))
+            broker.producers = tuple(_producer_groups(answers.values[number], system=system))
         elif not refused_with(error, _NOT_SUPPORTED):
             broker.gaps.append(Unavailable(part=Part.MEMBERS, reason=str(error), scope="producers"))
 
 
-def _producer_groups(table: ProducerTable) -> list[ProducerMembership]:
+def _producer_groups(table: ProducerTable, *, system: bool) -> list[ProducerMembership]:
     return [
         ProducerMembership(
             group=group,
@@ -172,10 +176,11 @@ def _producer_groups(table: ProducerTable) -> list[ProducerMembership]:
                     address=item.remote_ip.lstrip("/"),
                     language=item.language,
                     version=item.version,
+                    last_heartbeat_ms=item.last_update_timestamp or None,
                 )
                 for item in clients
             ),
         )
         for group, clients in sorted(table.data.items())
-        if not is_system_group(group)
+        if system or not is_system_group(group)
     ]

@@ -1,8 +1,11 @@
 """A server that answers with the frames recorded while mqadmin asked a real cluster.
 
 Each run of mqadmin is replayed on its own: a request gets the answer that was recorded for the same question, of that
-run first, else the nearest in time of the same recording (a recording keeps a route or a cluster once, not for every
-run). A question that nobody recorded is answered as a broker answers a code it does not know, and remembered.
+run first, else the nearest in time of the same recording (a recording keeps settings and the cluster once, not for
+every run). What moves is answered from the run's own minute only. mqctl asks some facts by other requests than mqadmin
+does; those answers are put together from recorded ones: routes from topic settings, all offsets and queue bounds from
+the consume stats of the groups. A question that nobody recorded is answered as a broker answers a code it does not
+know, and remembered.
 """
 
 from __future__ import annotations
@@ -19,7 +22,10 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+import msgspec
+
 from mqctl.protocol.frame import FLAG_RESPONSE, FrameDecoder, RemotingCommand, decode, encode
+from tests.live.replay_composed import composed_answer
 
 PACK = Path(__file__).parents[1] / "golden" / "mqadmin" / "mqadmin.tar.xz"
 
@@ -32,6 +38,8 @@ _MANNER = {
 }  # fmt: skip
 _NOT_SUPPORTED = 3
 _CLUSTER_INFO = 106
+_MOVING = {11, 12, 14, 28, 29, 30, 31, 38, 43, 202, 203, 204, 208, 307, 315, 317, 321, 328}
+_MINUTE_MS = 60_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +52,7 @@ class Exchange:
     to: str
     time_ms: int
     code: int
-    fields: Mapping[str, str]
+    fields: Mapping[str, str | int]
     has_body: bool
     answer: str
 
@@ -75,17 +83,17 @@ class MqadminRun:
 
 @cache
 def exchanges() -> tuple[Exchange, ...]:
-    return tuple(Exchange(**line) for line in _lines("exchanges.jsonl"))
+    return tuple(msgspec.convert(line, Exchange) for line in _lines("exchanges.jsonl"))
 
 
 @cache
 def runs() -> Mapping[str, MqadminRun]:
     """Every recorded run by `RELEASE/NAME`."""
-    found = (MqadminRun(**{**line, "argv": tuple(line["argv"])}) for line in _lines("runs.jsonl"))
+    found = (msgspec.convert(line, MqadminRun) for line in _lines("runs.jsonl"))
     return {f"{run.release}/{run.name}": run for run in found}
 
 
-def _lines(name: str) -> Iterator[dict[str, object]]:
+def _lines(name: str) -> Iterator[object]:
     with tarfile.open(PACK) as archive:
         file = archive.extractfile(name)
         assert file is not None
@@ -107,7 +115,12 @@ class Replay:
 
     @property
     def namesrv(self) -> str:
-        return self.addresses[_PLACES[self.run.release]["namesrv"]]
+        return self.addresses[PLACES[self.run.release]["namesrv"]]
+
+    @property
+    def master(self) -> str:
+        """The recorded address of the master."""
+        return PLACES[self.run.release]["broker"]
 
     def now(self, text: str) -> str:
         """`text` with the recorded addresses replaced by today's."""
@@ -125,10 +138,16 @@ class Replay:
         if request.is_oneway:
             return None
         asked = dict(request.ext_fields or {})
-        best = min(self._candidates(to, request.code, asked), key=self._distance, default=None)
+        best = next(iter(self.recorded(to, request.code, asked)), None)
+        composed = composed_answer(self, to, request.code, asked) if best is None else None
+        if composed is not None:
+            body = self.now(composed.decode()).encode()
+            return RemotingCommand(code=0, flag=FLAG_RESPONSE, opaque=request.opaque, body=body)
         if best is None:
             self.missing.append((to, request.code, asked))
-            answer = RemotingCommand(code=_NOT_SUPPORTED, flag=FLAG_RESPONSE, remark=f"code {request.code} not recorded")
+            answer = RemotingCommand(
+                code=_NOT_SUPPORTED, flag=FLAG_RESPONSE, remark=f"code {request.code} not recorded"
+            )
         else:
             answer = best.command
         body = answer.body
@@ -137,19 +156,25 @@ class Replay:
         return dataclasses.replace(answer, opaque=request.opaque, body=body)
 
     def _with_slave(self, code: int, body: str) -> str:
-        """The recordings keep one cluster answer, of the time before the slave came; runs that asked it get it added."""
-        slave = _PLACES[self.run.release].get("slave")
+        """The one recorded cluster answer is older than the slave; runs that asked the slave get it added."""
+        slave = PLACES[self.run.release].get("slave")
         asked_slave = any(e.to == "slave" and e.run == self.run.name for e in exchanges())
         if code == _CLUSTER_INFO and slave and asked_slave:
-            master = _PLACES[self.run.release]["broker"]
-            return body.replace(f'0:"{master}"', f'0:"{master}",1:"{slave}"')
+            return body.replace(f'0:"{self.master}"', f'0:"{self.master}",1:"{slave}"')
         return body
+
+    def recorded(self, to: str, code: int, asked: Mapping[str, str]) -> list[Exchange]:
+        """The exchanges that answer a question, the nearest first."""
+        return sorted(self._candidates(to, code, asked), key=self._distance)
 
     def _candidates(self, to: str, code: int, asked: Mapping[str, str]) -> Iterable[Exchange]:
         part = _part_of(self.run)
         for exchange in exchanges():
             if (exchange.release, exchange.part, exchange.to, exchange.code) == (self.run.release, part, to, code):
                 shared = (exchange.fields.keys() & asked.keys()) - _MANNER
+                moved = abs(exchange.time_ms - self.run.began_ms) > _MINUTE_MS and exchange.run != self.run.name
+                if code in _MOVING and moved:
+                    continue
                 if all(str(exchange.fields[name]) == asked[name] for name in shared):
                     yield exchange
 
@@ -159,7 +184,7 @@ class Replay:
 
 
 # Addresses that the recorded answers name.
-_PLACES = {
+PLACES = {
     "4.9.8": {"namesrv": "127.0.0.1:9876", "broker": "127.0.0.1:10911", "slave": "127.0.0.1:10921"},
     "5.3.3": {"namesrv": "127.0.0.2:29876", "broker": "127.0.0.2:21911"},
 }
@@ -199,8 +224,8 @@ class _Connection(socketserver.BaseRequestHandler):
 def replaying(run: MqadminRun) -> Iterator[Replay]:
     """Serves the recording of `run` on loopback ports of the moment."""
     replay = Replay(run)
-    servers = [(address, _Server(replay, to)) for to, address in _PLACES[run.release].items()]
-    replay.addresses = {address: "127.0.0.1:%d" % server.server_address[1] for address, server in servers}
+    servers = [(address, _Server(replay, to)) for to, address in PLACES[run.release].items()]
+    replay.addresses = {address: f"127.0.0.1:{server.server_address[1]}" for address, server in servers}
     threads = [threading.Thread(target=server.serve_forever, args=(0.02,)) for _, server in servers]
     for thread in threads:
         thread.start()

@@ -1,0 +1,50 @@
+"""`mqctl cluster config`: the properties of name servers."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.live_brokers import asking_of, tell_gaps
+from mqctl.cli.options import NoColorOption, OutputOption
+from mqctl.client.nameserver import name_server_settings
+from mqctl.model.unavailable import Part
+from mqctl.render.clusters import NameServerSetting, name_server_settings_document
+
+EXAMPLES = ("mqctl cluster config", "mqctl cluster config --diff", "mqctl cluster config --key 'order*' -o json")
+
+
+def command(
+    key: Annotated[
+        list[str] | None, typer.Option("--key", metavar="PATTERN", help="Only these keys; * and ? stand for others.")
+    ] = None,
+    diff: Annotated[bool, typer.Option("--diff", help="Only keys in which name servers differ.")] = False,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """Show the properties of every name server. Addresses, ports and paths differ by nature."""
+    chosen = connection(namesrv, profile, timeout)
+    with chosen.open() as cluster:
+        asking = asking_of(cluster, chosen)
+        addresses = cluster.name_servers.addresses(asking.deadline)
+        answers = asking.put((address, address, name_server_settings()) for address in addresses)
+    keys = sorted({name for settings in answers.values.values() for name in settings})
+    if key:
+        keys = [name for name in keys if any(fnmatchcase(name, pattern) for pattern in key)]
+    if diff:
+        keys = [name for name in keys if len({settings.get(name) for settings in answers.values.values()}) > 1]
+    rows = [
+        NameServerSetting(name_server=address, key=name, value=answers.values[address][name])
+        for name in keys
+        for address in addresses
+        if name in answers.values.get(address, {})
+    ]
+    emit(name_server_settings_document(rows), output)
+    return tell_gaps(answers.gaps(Part.CONFIG, {address: address for address in addresses}))

@@ -1,0 +1,61 @@
+"""`mqctl topic entries`: the raw entries of a consume queue, as the broker holds them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.emit import Output, emit, tell
+from mqctl.cli.live_brokers import asking_of
+from mqctl.cli.options import NoColorOption, OneTopicOption, OutputOption
+from mqctl.client.broker import queue_entries
+from mqctl.errors import ExitCode, NotFoundError
+from mqctl.render.queue_entries import entries_document
+from mqctl.snapshot.live_messages import queue_addresses
+
+EXAMPLES = (
+    "mqctl topic entries -t orders -q 0",
+    "mqctl topic entries -t orders -q 2 --broker broker-a --offset 4711 --count 32",
+    "mqctl topic entries -t orders -q 0 -g order-service -o json",
+)
+
+
+def command(
+    topic: OneTopicOption,
+    queue: Annotated[int, typer.Option("-q", "--queue", min=0, help="Id of the queue.")],
+    broker: Annotated[str | None, typer.Option("--broker", metavar="NAME", help="Only this broker's queue.")] = None,
+    offset: Annotated[int, typer.Option("--offset", min=0, help="Begin at this queue offset.")] = 0,
+    count: Annotated[int, typer.Option("--count", min=1, max=1000, help="How many entries.")] = 10,
+    group: Annotated[
+        str | None, typer.Option("-g", "--group", metavar="GROUP", help="Tell which entries pass this group's filter.")
+    ] = None,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """Show entries of a consume queue: physical offset, size, tags code, and whether a group's filter lets them pass.
+
+    An entry is what the broker filters by before it reads the message; with --group the verdict is the broker's own,
+    by the subscription that the group has there now.
+    """
+    chosen = connection(namesrv, profile, timeout)
+    with chosen.open() as cluster:
+        asking = asking_of(cluster, chosen)
+        addresses = queue_addresses(asking, topic)
+        queues = {
+            item: address
+            for item, address in addresses.items()
+            if item.queue_id == queue and broker in (None, item.broker_name)
+        }
+        if not queues:
+            raise NotFoundError(f"{topic} has no such queue", remedy=f"mqctl topic route -t {topic}")
+        question = queue_entries(topic, queue, offset, count, group=group)
+        answers = asking.put((item.broker_name, address, question) for item, address in queues.items())
+    emit(entries_document(answers.values, topic=topic, queue_id=queue, offset=offset, group=group), output)
+    for name, error in answers.errors.items():
+        tell(f"mqctl: queue {queue} of {name} not read: {error}")
+    return ExitCode.UNREACHABLE if answers.errors else ExitCode.OK

@@ -1,0 +1,44 @@
+"""`mqctl topic traffic`: what goes into topics and out to groups."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.live_brokers import asking_of, tell_broker_gaps
+from mqctl.cli.live_traffic import gather_traffic
+from mqctl.cli.options import AllOption, NoColorOption, OutputOption, TopicOption
+from mqctl.render.traffic import traffic_document
+
+EXAMPLES = (
+    "mqctl topic traffic",
+    "mqctl topic traffic -t orders",
+    "mqctl topic traffic --active -o json | jq '.topics[] | select(.groups == [])'",
+)
+
+
+def command(
+    topic: TopicOption = None,
+    active: Annotated[bool, typer.Option("--active", help="Only topics that got messages in the last day.")] = False,
+    everything: AllOption = False,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """Show what goes into each topic and out to each of its groups: rates, and messages of the last day.
+
+    The numbers are the brokers' own counters of the last minute and day, summed over the masters; a broker counts from
+    its start on. A topic with messages and no group is one that nobody reads.
+    """
+    chosen = connection(namesrv, profile, timeout)
+    with chosen.open() as cluster:
+        asking = asking_of(cluster, chosen)
+        brokers, topics = gather_traffic(asking, topic or (), system=everything)
+    shown = [item for item in topics if item.in_day_count] if active else topics
+    emit(traffic_document(shown), output)
+    return tell_broker_gaps(brokers)

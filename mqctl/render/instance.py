@@ -1,0 +1,134 @@
+"""One instance of a consumer group, as it describes itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mqctl.model.member import HeldQueue, RunningInfo, Subscription, TopicRates
+from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+
+_QUEUE_COLUMNS = (
+    Column("topic", "topic"),
+    Column("broker", "broker"),
+    Column("queue_id", "queue", Kind.COUNT),
+    Column("commit_offset", "consumer offset", Kind.COUNT),
+    Column("cached_count", "cached", Kind.COUNT),
+    Column("cached_mib", "MiB", Kind.COUNT),
+    Column("locked", "locked", Kind.FLAG),
+    Column("dropped", "dropped", Kind.FLAG),
+    Column("last_pull_time_ms", "last pull", Kind.TIME_MS),
+    Column("last_consume_time_ms", "last consumed", Kind.TIME_MS),
+    Column("cached_min_offset", "cached from", Kind.COUNT, wide=True),
+    Column("cached_max_offset", "cached to", Kind.COUNT, wide=True),
+    Column("transaction_count", "in hand", Kind.COUNT, wide=True),
+    Column("last_lock_time_ms", "last lock", Kind.TIME_MS, wide=True),
+)
+_RATE_COLUMNS = (
+    Column("topic", "topic"),
+    Column("pull_rt_ms", "pull ms"),
+    Column("pull_tps", "pulled/s"),
+    Column("consume_rt_ms", "consume ms"),
+    Column("consume_ok_tps", "consumed/s"),
+    Column("consume_failed_tps", "failed/s"),
+    Column("consume_failed_count", "failed in the last hour", Kind.COUNT),
+)
+_SUBSCRIPTION_COLUMNS = (
+    Column("topic", "topic"),
+    Column("expression_type", "type"),
+    Column("expression", "expression"),
+    Column("version_ms", "since", Kind.TIME_MS),
+)
+_PROPERTY_COLUMNS = (Column("key", "property"), Column("value", "value"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstanceQueue:
+    """A queue inside the instance; offsets are queue offsets, times epoch milliseconds or None if there was none."""
+
+    topic: str
+    broker: str
+    queue_id: int
+    commit_offset: int
+    cached_count: int
+    cached_mib: int
+    cached_min_offset: int
+    cached_max_offset: int
+    transaction_count: int
+    locked: bool
+    dropped: bool
+    last_lock_time_ms: int | None
+    last_pull_time_ms: int | None
+    last_consume_time_ms: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstanceReport:
+    """Machine form of `group member`."""
+
+    group: str
+    client_id: str
+    orderly: bool | None
+    thread_count: int | None
+    start_time_ms: int | None
+    subscriptions: list[Subscription]
+    queues: list[InstanceQueue]
+    rates: list[TopicRates]
+    properties: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Property:
+    key: str
+    value: str
+
+
+def instance_document(info: RunningInfo) -> Document:
+    """Builds the document of `group member`; its records are the queues."""
+    queues = [_queue(item) for item in info.queues]
+    value = InstanceReport(
+        group=info.group,
+        client_id=info.client_id,
+        orderly=info.orderly,
+        thread_count=info.thread_count,
+        start_time_ms=info.start_time_ms,
+        subscriptions=list(info.subscriptions),
+        queues=queues,
+        rates=list(info.rates),
+        properties=info.properties,
+    )
+    rows = [_Property(key, item) for key, item in sorted(info.properties.items())]
+    kind = {True: "orderly", False: "concurrent", None: "not told"}[info.orderly]
+    threads = "not told" if info.thread_count is None else str(info.thread_count)
+    return Document(
+        schema="group.member/1",
+        value=value,
+        records=queues,
+        csv_columns=_QUEUE_COLUMNS,
+        blocks=[
+            Paragraphs([f"{info.client_id} of {info.group}: listener {kind}, consume threads {threads}"]),
+            Table(_QUEUE_COLUMNS, queues, title="Queues", empty="it holds no queue"),
+            Table(_RATE_COLUMNS, info.rates, title="Rates of the last minute", empty="it tells no rates"),
+            Table(_SUBSCRIPTION_COLUMNS, info.subscriptions, title="Subscriptions", empty="it subscribes nothing"),
+            Table(_PROPERTY_COLUMNS, rows, title="Properties", empty="it tells no properties"),
+        ],
+    )
+
+
+def _queue(held: HeldQueue) -> InstanceQueue:
+    return InstanceQueue(
+        topic=held.queue.topic,
+        broker=held.queue.broker_name,
+        queue_id=held.queue.queue_id,
+        commit_offset=held.commit_offset,
+        cached_count=held.cached_count,
+        cached_mib=held.cached_mib,
+        cached_min_offset=held.cached_min_offset,
+        cached_max_offset=held.cached_max_offset,
+        transaction_count=held.transaction_count,
+        locked=held.locked,
+        dropped=held.dropped,
+        last_lock_time_ms=held.last_lock_time_ms or None,
+        last_pull_time_ms=held.last_pull_time_ms or None,
+        last_consume_time_ms=held.last_consume_time_ms or None,
+    )

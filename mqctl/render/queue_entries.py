@@ -1,0 +1,133 @@
+"""Raw entries of consume queues as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import msgspec
+
+from mqctl.protocol.bodies_stats import ConsumeQueueData, ConsumeQueueEntry
+from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+
+_COLUMNS = (
+    Column("broker", "broker"),
+    Column("queue_offset", "queue offset", Kind.COUNT),
+    Column("physical_offset", "physical offset", Kind.COUNT),
+    Column("size_bytes", "size", Kind.BYTES),
+    Column("tags_code", "tags code"),
+    Column("store_time_ms", "stored", Kind.TIME_MS),
+)
+_VERDICT = (Column("passes", "passes", Kind.FLAG, none="?"), Column("bit_map", "bit map", wide=True))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryRow:
+    """One entry of a consume queue.
+
+    Attributes:
+        tags_code: hash of the tag; where the queue has extended units, the code in the unit.
+        store_time_ms: epoch milliseconds; None without extended units.
+        bit_map: which filters of SQL92 subscriptions matched at storing, as the broker writes it.
+        passes: whether the group's filter lets it pass; None when no group was named or it has no subscription.
+        problem: what the broker said of this entry.
+    """
+
+    broker: str
+    queue_offset: int
+    physical_offset: int
+    size_bytes: int
+    tags_code: int
+    store_time_ms: int | None
+    bit_map: str | None
+    passes: bool | None
+    problem: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueOfEntries:
+    """Bounds of one queue, and what the broker knows of the group's subscription."""
+
+    broker: str
+    min_offset: int
+    max_offset: int
+    expression_type: str | None
+    expression: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryList:
+    """Machine form of `topic entries`."""
+
+    topic: str
+    queue_id: int
+    group: str | None
+    queues: list[QueueOfEntries]
+    entries: list[EntryRow]
+
+
+class _Extension(msgspec.Struct, rename="camel"):
+    """What an extended unit holds; the broker writes it as JSON text inside JSON."""
+
+    msg_store_time: int | None = None
+    tags_code: int | None = None
+
+
+def entries_document(
+    answers: Mapping[str, ConsumeQueueData | None], *, topic: str, queue_id: int, offset: int, group: str | None
+) -> Document:
+    """Builds the document of `topic entries`.
+
+    Args:
+        answers: what each broker told, by name; None where the queue has no such offset.
+        offset: queue offset of the first entry.
+    """
+    held = {name: data for name, data in sorted(answers.items()) if data is not None}
+    queues = [
+        QueueOfEntries(
+            broker=name,
+            min_offset=data.min_queue_index,
+            max_offset=data.max_queue_index,
+            expression_type=data.subscription_data.expression_type if data.subscription_data else None,
+            expression=data.subscription_data.sub_string if data.subscription_data else None,
+        )
+        for name, data in held.items()
+    ]
+    rows = [
+        _row(name, offset + step, entry, judged=group is not None and data.subscription_data is not None)
+        for name, data in held.items()
+        for step, entry in enumerate(data.queue_data)
+    ]
+    value = EntryList(topic=topic, queue_id=queue_id, group=group, queues=queues, entries=rows)
+    lines = [f"{item.broker}: queue {queue_id} from {item.min_offset} to {item.max_offset}" for item in queues]
+    lines += [f"{name}: queue {queue_id} has no entry at {offset}" for name in sorted(answers.keys() - held.keys())]
+    lines += [
+        f"{item.broker}: " + (f"{group} wants {item.expression}" if item.expression else f"no subscription of {group}")
+        for item in queues
+        if group
+    ]
+    columns = (*_COLUMNS, *(_VERDICT if group else ()))
+    empty = f"no entry at {offset} or later"
+    return Document(
+        schema="topic.entries/1",
+        value=value,
+        records=rows,
+        blocks=[Table(columns, rows, empty=empty), Paragraphs(lines)],
+    )
+
+
+def _row(broker: str, queue_offset: int, entry: ConsumeQueueEntry, *, judged: bool) -> EntryRow:
+    extension = _Extension()
+    if entry.extend_data_json:
+        extension = msgspec.json.decode(entry.extend_data_json, type=_Extension)
+    return EntryRow(
+        broker=broker,
+        queue_offset=queue_offset,
+        physical_offset=entry.physic_offset,
+        size_bytes=entry.physic_size,
+        tags_code=entry.tags_code if extension.tags_code is None else extension.tags_code,
+        store_time_ms=extension.msg_store_time,
+        bit_map="".join(entry.bit_map.split()) if entry.bit_map else None,
+        passes=entry.eval if judged else None,
+        problem=entry.msg,
+    )

@@ -1,0 +1,75 @@
+"""What goes into topics and out to groups, as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from mqctl.render.document import Column, Document, Kind, Table
+
+COLUMNS = (
+    Column("topic", "topic"),
+    Column("in_tps", "in/s", none="?"),
+    Column("in_day_count", "in 24 h", Kind.COUNT, none="?"),
+    Column("group", "group", none="nobody"),
+    Column("out_tps", "out/s", none="?"),
+    Column("out_day_count", "out 24 h", Kind.COUNT, none="?"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupTraffic:
+    """What a group fetched of a topic: messages a second in the last minute, of the last day; None if unknown."""
+
+    group: str
+    out_tps: float | None
+    out_day_count: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicTraffic:
+    """What came into a topic: messages a second in the last minute, of the last day; None if unknown."""
+
+    topic: str
+    in_tps: float | None
+    in_day_count: int | None
+    groups: list[GroupTraffic]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traffic:
+    """Machine form of `topic traffic`."""
+
+    topics: list[TopicTraffic]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Row:
+    topic: str
+    in_tps: float | None
+    in_day_count: int | None
+    group: str | None = None
+    out_tps: float | None = 0.0
+    out_day_count: int | None = 0
+
+
+def traffic_document(topics: Sequence[TopicTraffic]) -> Document:
+    """Shows a row for each group of each topic, and one for a topic that has none."""
+    rows = [row for item in topics for row in _rows(item)]
+    return Document(
+        schema="topic.traffic/1", value=Traffic(topics=list(topics)), records=topics, blocks=[Table(COLUMNS, rows)]
+    )
+
+
+def _rows(item: TopicTraffic) -> list[_Row]:
+    alone = _Row(topic=item.topic, in_tps=item.in_tps, in_day_count=item.in_day_count)
+    groups = [
+        replace(
+            alone,
+            group=found.group,
+            out_tps=found.out_tps,
+            out_day_count=found.out_day_count,
+        )
+        for found in item.groups
+    ]
+    return groups or [alone]
