@@ -32,6 +32,7 @@ from mqctl.render.replays import ReplayList, ReplayPlanReport, ReplayReport
 from mqctl.render.reports import DuplicatesReported, OrderReported, SkewReported
 from mqctl.render.resend import ResendPlanReport, ResendReport
 from mqctl.render.queue_entries import EntryList
+from mqctl.render.resend import ResendPlanReport, ResendReport
 from mqctl.render.sent import SentMessage
 from mqctl.render.simulation import Simulation
 from mqctl.render.stack_watch import StackRound

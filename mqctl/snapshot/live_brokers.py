@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -18,6 +19,7 @@ from mqctl.snapshot.live_asking import Answers, Asking, Scope, out_of_reach, ref
 T = TypeVar("T")
 # A broker that does not know request 328 (before 4.9.4) answers 3.
 _NOT_SUPPORTED = frozenset({3})
+_NOBODY = frozenset({1})
 
 
 @dataclass(kw_only=True)
@@ -26,6 +28,7 @@ class LiveBroker:
 
     Attributes:
         offsets: committed offsets by (group, topic, queue id).
+        tells_all_producers: whether it knows the request for all of them.
         lost: whether it left a question unanswered.
         reserved: names of clusters and brokers, for each of which brokers keep a topic.
     """
@@ -37,6 +40,7 @@ class LiveBroker:
     groups: dict[str, SubscriptionGroupConfig] = field(default_factory=dict)
     offsets: dict[tuple[str, str, int], int] = field(default_factory=dict)
     producers: tuple[ProducerMembership, ...] = ()
+    tells_all_producers: bool = True
     gaps: list[Unavailable] = field(default_factory=list)
     reserved: frozenset[str] = frozenset()
     lost: bool = False
@@ -164,6 +168,35 @@ def ask_producers(asking: Asking, masters: list[LiveBroker], *, system: bool = F
             broker.producers = tuple(_producer_groups(answers.values[number], system=system))
         elif not refused_with(error, _NOT_SUPPORTED):
             broker.gaps.append(Unavailable(part=Part.MEMBERS, reason=str(error), scope="producers"))
+        else:
+            broker.tells_all_producers = False
+
+
+def ask_producers_of(asking: Asking, masters: list[LiveBroker], groups: Collection[str]) -> None:
+    """Asks brokers that cannot tell all producers for those of `groups`; without any, that is a gap.
+
+    Source: request 328 came with 4.9.4, 204 has always been there and answers 1 when nobody of the group is connected.
+    """
+    mute = [broker for broker in masters if not broker.tells_all_producers]
+    if not groups:
+        for broker in mute:
+            reason = "the broker is older than 4.9.4 and tells the producers of a group only; name it with --group"
+            broker.gaps.append(Unavailable(part=Part.MEMBERS, reason=reason, scope="producers"))
+        return
+    answers = asking.put(
+        ((number, group), broker.address.address, ask.producer_connections(group))
+        for number, broker in enumerate(mute)
+        for group in groups
+    )
+    for (number, group), found in sorted(answers.values.items()):
+        members = tuple(
+            Member(client_id=item.client_id, address=item.client_addr, language=item.language, version=item.version)
+            for item in found.connection_set
+        )
+        mute[number].producers += (ProducerMembership(group=group, members=members),)
+    for (number, group), error in answers.errors.items():
+        if not refused_with(error, _NOBODY):
+            mute[number].gaps.append(Unavailable(part=Part.MEMBERS, reason=str(error), scope=group))
 
 
 def _producer_groups(table: ProducerTable, *, system: bool) -> list[ProducerMembership]:

@@ -38,7 +38,7 @@ _MANNER = {
 }  # fmt: skip
 _NOT_SUPPORTED = 3
 _CLUSTER_INFO = 106
-_MOVING = {11, 12, 14, 28, 29, 30, 31, 38, 43, 202, 203, 204, 208, 307, 315, 317, 321, 328}
+_MOVING = {12, 14, 28, 29, 30, 31, 38, 43, 202, 203, 204, 208, 307, 315, 317, 321, 328}
 _MINUTE_MS = 60_000
 
 
@@ -123,9 +123,9 @@ class Replay:
         return PLACES[self.run.release]["broker"]
 
     def now(self, text: str) -> str:
-        """`text` with the recorded addresses replaced by today's."""
+        """`text` with the recorded addresses, and the hosts inside message ids, replaced by today's."""
         for old, new in self.addresses.items():
-            text = text.replace(old, new)
+            text = text.replace(old, new).replace(_in_ids(old), _in_ids(new))
         return text
 
     def then(self, text: str) -> str:
@@ -141,9 +141,8 @@ class Replay:
         best = next(iter(self.recorded(to, request.code, asked)), None)
         composed = composed_answer(self, to, request.code, asked) if best is None else None
         if composed is not None:
-            body = self.now(composed.decode()).encode()
-            return RemotingCommand(code=0, flag=FLAG_RESPONSE, opaque=request.opaque, body=body)
-        if best is None:
+            answer = composed
+        elif best is None:
             self.missing.append((to, request.code, asked))
             answer = RemotingCommand(
                 code=_NOT_SUPPORTED, flag=FLAG_RESPONSE, remark=f"code {request.code} not recorded"
@@ -173,7 +172,8 @@ class Replay:
             if (exchange.release, exchange.part, exchange.to, exchange.code) == (self.run.release, part, to, code):
                 shared = (exchange.fields.keys() & asked.keys()) - _MANNER
                 moved = abs(exchange.time_ms - self.run.began_ms) > _MINUTE_MS and exchange.run != self.run.name
-                if code in _MOVING and moved:
+                empty = b'"brokerAddrTable":{}' in exchange.command.body and exchange.run != self.run.name
+                if empty or (moved and code in _MOVING):
                     continue
                 if all(str(exchange.fields[name]) == asked[name] for name in shared):
                     yield exchange
@@ -218,6 +218,12 @@ class _Connection(socketserver.BaseRequestHandler):
                 answer = server.replay.answer(server.to, request)
                 if answer is not None:
                     self.request.sendall(encode(answer))
+
+
+def _in_ids(address: str) -> str:
+    """An address as offset message ids begin with it: `7F00000100002A9F`."""
+    host, _, port = address.partition(":")
+    return "".join(f"{int(part):02X}" for part in host.split(".")) + f"{int(port):08X}"
 
 
 @contextmanager
