@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable
 from itertools import takewhile
@@ -266,7 +267,7 @@ def message(run: MqadminRun, ask: Ask) -> None:
         ]
         words += ["--count", "1"]
     else:
-        words = ["get", _of(run, "-i"), *(("-t", _of(run, "-t")) if "-t" in run.argv else ())]
+        words = ["get", _of(run, "-i"), *_topic(run)]
     if run.sub_command == "queryMsgById" and printed["OffsetID"] != _of(run, "-i"):
         # The message is gone; the broker answered with another one, and mqadmin prints it as if it were the one.
         assert ask("message", *words).exit_code == 66
@@ -282,6 +283,34 @@ def message(run: MqadminRun, ask: Ask) -> None:
     times = [text.time_ms(printed[name]) for name in ("Born Timestamp", "Store Timestamp")]
     assert times == [found["born_time_ms"], found["store_time_ms"]]
     assert (printed["Born Host"], printed["Store Host"]) == (found["born_host"], found["store_host"])
+    if run.sub_command != "queryMsgByOffset":
+        tracks(run, ask)
+
+
+def tracks(run: MqadminRun, ask: Ask) -> None:
+    """What mqadmin appends to a message: which groups have consumed it."""
+    told = answer(ask, "message", "trace", _of(run, "-i"), *_topic(run), partly=True)["tracks"]
+    printed = dict(re.findall(r"MessageTrack \[consumerGroup=(\w+), trackType=(\w+)", run.out))
+    assert printed
+    assert printed == {row["group"]: row["track_type"] for row in told if row["group"] in printed}
+
+
+def traces(run: MqadminRun, ask: Ask) -> None:
+    told = answer(ask, "message", "trace", _of(run, "-i"), partly=True)["sends"]
+    (printed,) = text.rows(run.out, "#Type")
+    kind, group, host, day, clock, cost, status = printed
+    (sent,) = told
+    assert [kind, group, host, status] == [
+        sent["kind"],
+        sent["group"],
+        sent["client_host"],
+        "success" if sent["succeeded"] else "failed",
+    ]
+    assert (text.time_ms(f"{day} {clock}"), cost) == (sent["time_ms"] // 1000 * 1000, f"{sent['cost_ms']}ms")
+
+
+def _topic(run: MqadminRun) -> tuple[str, ...]:
+    return ("-t", _of(run, "-t")) if "-t" in run.argv else ()
 
 
 def messages_by_key(run: MqadminRun, ask: Ask) -> None:
@@ -437,6 +466,7 @@ COMPARED: dict[str, Callable[[MqadminRun, Ask], None]] = {
     "queryMsgByKey": messages_by_key,
     "queryMsgByOffset": message,
     "queryMsgByUniqueKey": message,
+    "queryMsgTraceById": traces,
     "statsAll": stats_all,
     "topicClusterList": topic_cluster_list,
     "topicList": topic_list,

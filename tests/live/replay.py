@@ -129,9 +129,9 @@ class Replay:
         return text
 
     def then(self, text: str) -> str:
-        """`text` with today's addresses replaced by the recorded ones."""
+        """`text` with today's addresses, and the hosts inside message ids, replaced by the recorded ones."""
         for old, new in self.addresses.items():
-            text = text.replace(new, old)
+            text = text.replace(new, old).replace(_in_ids(new), _in_ids(old))
         return text
 
     def answer(self, to: str, request: RemotingCommand) -> RemotingCommand | None:
@@ -152,6 +152,9 @@ class Replay:
         body = answer.body
         if body[:1] in (b"{", b"["):
             body = self.now(self._with_slave(request.code, body.decode())).encode()
+        else:  # stored messages name the broker in binary
+            for old, new in self.addresses.items():
+                body = body.replace(bytes.fromhex(_in_ids(old)), bytes.fromhex(_in_ids(new)))
         return dataclasses.replace(answer, opaque=request.opaque, body=body)
 
     def _with_slave(self, code: int, body: str) -> str:
