@@ -48,6 +48,7 @@ def trace_message(
     report = TraceReport(
         unique_id=unique_id,
         message=shown(found, form) if found else None,
+        looked_everywhere=not errors,
         traced=has_topic,
         sends=sends(traced),
         consumptions=consumptions(traced),

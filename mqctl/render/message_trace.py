@@ -42,7 +42,8 @@ class TraceReport:
 
     Attributes:
         unique_id: by which traces are found; None for a message without one.
-        message: None when it is not there any more.
+        message: None when it is not there any more, or could not be looked up.
+        looked_everywhere: whether every broker that was asked for the message and its traces answered.
         traced: whether the trace topic was there to look into.
         unreadable_count: lines of trace messages that are none.
         tracks: empty when the message is not there.
@@ -50,6 +51,7 @@ class TraceReport:
 
     unique_id: str | None
     message: ShownMessage | None
+    looked_everywhere: bool
     traced: bool
     sends: Sequence[SendTrace]
     consumptions: Sequence[ConsumeTrace]
@@ -60,15 +62,14 @@ class TraceReport:
 def trace_document(report: TraceReport) -> Document:
     """Builds the document of `message trace`."""
     blocks: list[Table | Paragraphs] = []
-    blocks += (
-        message_blocks([report.message]) if report.message else [Paragraphs(["the message is not there any more"])]
-    )
+    blocks += message_blocks([report.message]) if report.message else [Paragraphs([_absent(report)])]
     if report.sends or report.consumptions:
         blocks += [Table(_SEND_COLUMNS, report.sends, empty="no producer traced it")]
         blocks += [Table(_CONSUME_COLUMNS, report.consumptions, empty="no consumer traced it")]
     else:
         blocks.append(Paragraphs([_untraced(report)]))
-    blocks.append(Table(_TRACK_COLUMNS, report.tracks, empty="no group has offsets on its queue"))
+    if report.message:
+        blocks.append(Table(_TRACK_COLUMNS, report.tracks, empty="no group has offsets on its queue"))
     return Document(
         schema="message.trace/1",
         value=report,
@@ -78,9 +79,17 @@ def trace_document(report: TraceReport) -> Document:
     )
 
 
+def _absent(report: TraceReport) -> str:
+    if report.looked_everywhere:
+        return "the message is not there any more"
+    return "the message was not found, but not every broker could be asked"
+
+
 def _untraced(report: TraceReport) -> str:
     if report.unique_id is None:
         return "it has no unique id, by which traces are found"
     if not report.traced:
         return "there is no trace topic: brokers need traceTopicEnable, clients their own switch"
+    if not report.looked_everywhere:
+        return "no trace was found, but not every broker could be asked"
     return "no client traced it: clients must switch tracing on, and traces come within seconds"

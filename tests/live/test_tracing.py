@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from docs.schemas import LIVE
-from embedded_broker import Drop, EmbeddedCluster
+from embedded_broker import CloseConnection, Drop, EmbeddedCluster
 from mqctl.client.broker_changes import commit_offset, put_group
 from mqctl.client.consumer_settings import MessageModel
 from mqctl.client.outgoing import OutgoingMessage, SendResult
@@ -121,6 +121,16 @@ def test_nobody_traced_it(single: EmbeddedCluster, asked: Run) -> None:
     assert "clients must switch tracing on" in asked(sent.message_id, "-t", "T").stdout
     elsewhere = asked(sent.message_id, "-t", "T", "--trace-topic", "nowhere")
     assert (elsewhere.exit_code, "there is no trace topic" in elsewhere.stdout) == (0, True)
+
+
+def test_a_message_that_could_not_be_looked_up_is_not_said_to_be_gone(single: EmbeddedCluster, asked: Run) -> None:
+    sent = traced_send(single)
+    single.fault(12, CloseConnection())
+    outcome = asked(sent.message_id, "-t", "T")
+    assert outcome.exit_code == 69
+    assert "not every broker could be asked" in outcome.stdout
+    assert "not there any more" not in outcome.stdout
+    assert "no group" not in outcome.stdout
 
 
 def test_what_cannot_be_asked_is_named(single: EmbeddedCluster, asked: Run) -> None:
