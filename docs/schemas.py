@@ -41,6 +41,7 @@ from mqctl.render.subscriptions import ReleaseReport, SubscriptionCheckAll, Subs
 from mqctl.render.top import TopFrame
 from mqctl.render.topics import GroupsOfTopic, Route, TopicDescription, TopicList, TopicStats
 from mqctl.render.traffic import Traffic
+from mqctl.render.transactions import TransactionCheckReport, TransactionDetail, TransactionList
 from mqctl.render.verification import Verification
 
 LIVE: dict[str, type] = {
@@ -89,6 +90,8 @@ LIVE: dict[str, type] = {
     "topic.route/1": Route,
     "topic.stats/1": TopicStats,
     "topic.traffic/1": Traffic,
+    "transaction.check/1": TransactionCheckReport,
+    "transaction.list/1": TransactionList,
 }
 """Those of commands that only a live cluster answers."""
 
@@ -120,5 +123,7 @@ SCHEMAS: dict[str, type] = {
     "snapshot.show/1": ClusterSnapshot,
     "store.cat/1": MessageList,
     "store.describe/1": ClusterSnapshot,
+    "transaction.resume/1": StepReport,
+    "transaction.show/1": TransactionDetail,
     "store.verify/1": Verification,
 }

@@ -52,6 +52,7 @@ GROUPS: dict[str, str] = {
     "stacks": "What consume threads do: stacks, classified and explained.",
     "subscription": "What the members of a group want, and where they differ.",
     "topic": "Topics of a live cluster: settings, routes, queues, groups.",
+    "transaction": "Messages held back until their producer says how they end.",
     "store": "A broker's store directory, read without a broker.",
 }
 
@@ -137,6 +138,10 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(("topic", "stats"), "Show the bounds of a topic's queues."),
     Entry(("topic", "traffic"), "Show what goes into topics and out to groups."),
     Entry(("commands",), "List every command, or what stands in for mqadmin's."),
+    Entry(("transaction", "check"), "Judge transactions: pending, given up, nobody to ask."),
+    Entry(("transaction", "list"), "List pending and discarded transactions."),
+    Entry(("transaction", "resume"), "Have discarded transactions checked again, by plan.", "changes"),
+    Entry(("transaction", "show"), "Show what became of one transaction."),
     Entry(("completion",), "Print the completion script of a shell."),
 )
 

@@ -65,6 +65,24 @@ def many_checks(case: Case) -> Iterator[Verdict]:
             )
 
 
+@rule("MQ725", Severity.ERROR, source="transactions 7", needs=_NEEDS, playbook="transaction-pending")
+def nobody_to_ask(case: Case) -> Iterator[Verdict]:
+    """Pending transactions of a producer group that has nobody online: the broker's checks reach no one."""
+    online = case.broker.transactions.online if case.broker.transactions else None
+    if online is None:
+        return
+    for group, members in _pending_by_group(case):
+        if online.get(group) == 0:
+            yield Verdict(
+                subject=_producer(case, group),
+                params={"group": group, "topics": _topics(members)},
+                evidence={
+                    "pending_count": len(members),
+                    "most_checks_count": max(member.check_count for member in members),
+                },
+            )
+
+
 @rule("MQ722", Severity.ERROR, source="T4", needs=_NEEDS, playbook="transaction-pending")
 def discarded_transactions(case: Case) -> Iterator[Verdict]:
     """Transactions that the broker gave up on: nobody said whether they were to be committed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -26,12 +27,20 @@ class PendingTransaction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscardedTransaction:
-    """A transaction that the broker gave up on, from TRANS_CHECK_MAX_TIME_TOPIC."""
+    """A transaction that the broker gave up on, from TRANS_CHECK_MAX_TIME_TOPIC.
+
+    Attributes:
+        physical_offset: of its record there.
+        check_count: how often producers were asked about it.
+    """
 
     unique_key: str | None
     topic: str | None
     producer_group: str | None
     discarded_time_ms: int
+    born_time_ms: int | None = None
+    physical_offset: int | None = None
+    check_count: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +66,7 @@ class TransactionState:
         lost_ops: committed, but no op message says so: will be checked again (after a crash of 5.x).
         double_commits: more than one committed message.
         committed_count, rolled_back_count: history that is still readable.
+        online: connected clients by producer group, for the groups of `pending`; None when nobody could be asked.
     """
 
     half_min_offset: int
@@ -71,3 +81,16 @@ class TransactionState:
     double_commits: tuple[CommittedTransaction, ...] = ()
     committed_count: int = 0
     rolled_back_count: int = 0
+    online: Mapping[str, int] | None = None
+
+    @property
+    def half_behind_count(self) -> int:
+        """Half messages that the check loop has not passed; copies and ended ones count."""
+        start = self.half_min_offset if self.half_progress is None else self.half_progress
+        return max(0, self.half_max_offset - max(start, self.half_min_offset))
+
+    @property
+    def op_behind_count(self) -> int:
+        """Op messages that the check loop reads anew each round, for one before them is not done."""
+        start = self.op_min_offset if self.op_progress is None else self.op_progress
+        return max(0, self.op_max_offset - max(start, self.op_min_offset))

@@ -25,6 +25,7 @@ from mqctl.snapshot.live_delay import FEW_RECORDS, delay_states
 from mqctl.snapshot.live_members import gather_memberships, gather_running
 from mqctl.snapshot.live_queues import gather_offsets, gather_queues
 from mqctl.snapshot.live_tags import sample_tags
+from mqctl.snapshot.live_transactions import FEW_HALVES, transaction_states
 
 _NO_ROUTE = frozenset({17})
 _HOUR_MS = 3_600_000
@@ -74,6 +75,8 @@ def gather_live(
     memberships = gather_memberships(asking, brokers, wanted)
     masters = masters_of(brokers)
     delays = delay_states(asking, masters, now_ms=now_ms, records=FEW_RECORDS)
+    transactions = transaction_states(asking, masters, limit=FEW_HALVES)
+    pending = {masters[number].address: state for number, state in transactions.items()}
     delayed = {masters[number].address: state for number, state in delays.items()}
     running, running_gaps = gather_running(asking, brokers, memberships, with_stacks=with_stacks)
     samples, sample_gaps = _tag_samples(asking, running, views, sampled)
@@ -84,6 +87,7 @@ def gather_live(
             replace(
                 _snapshot(broker, queues.get(number, ()), offsets.get(number, ()), memberships.get(number, ())),
                 delay=delayed.get(broker.address),
+                transactions=pending.get(broker.address),
             )
             for number, broker in enumerate(brokers)
         ),

@@ -362,5 +362,12 @@ DOUBLE_FAULTS = [
         ),
         "MQ707",
     ),
+    (
+        Fault(
+            "MQ725",
+            replace(HEALTHY, transactions=replace(TRANSACTIONS, pending=(pending(3, 5 * MINUTE),), online={"PG": 0})),
+        ),
+        "MQ720",
+    ),
     (Fault("MQ721", replace(HEALTHY, transactions=replace(TRANSACTIONS, pending=(pending(12, HOUR),)))), "MQ720"),
 ]

@@ -73,6 +73,7 @@ NUMBERS: dict[str, dict[str, Value]] = {
     "MQ714": {"disk_used_share": 0.97, "overdue_count": 2},
     "MQ720": {"pending_count": 1, "oldest_ms": 5 * MINUTE, "most_checks_count": 3},
     "MQ721": {"pending_count": 1, "most_checks_count": 12},
+    "MQ725": {"pending_count": 1, "most_checks_count": 3},
     "MQ722": {"discarded_count": 1, "last_time_ms": NOW - HOUR},
     "MQ723": {"transaction_count": 1, "first_half_offset": 5},
     "MQ724": {"transaction_count": 1, "extra_count": 1},

@@ -62,6 +62,8 @@ ASKED: dict[str, tuple[str, ...]] = {
     "topic.route/1": ("topic", "route", "-t", "Pay"),
     "topic.stats/1": ("topic", "stats", "-t", "Pay"),
     "topic.traffic/1": ("topic", "traffic"),
+    "transaction.check/1": ("transaction", "check"),
+    "transaction.list/1": ("transaction", "list"),
 }
 
 

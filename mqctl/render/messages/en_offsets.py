@@ -100,6 +100,7 @@ RULES: dict[str, Text] = {
         advice="See whether a producer of the group is online and what its transaction listener answers.",
         explain="Half messages from the check loop's position on that no op message names; copies of one transaction count "
         "once. Younger than about a minute they are normal.",
+        next_command="mqctl transaction list {source} -g {group}",
     ),
     "MQ721": Text(
         title="Transactions will soon be discarded",
@@ -110,6 +111,18 @@ RULES: dict[str, Text] = {
         effect="At 15 checks the broker gives up on them and the business data may be inconsistent.",
         advice="Bring a producer of the group online whose listener answers, now.",
         explain="The broker asks any producer of the group once a round (60 s, 30 s from 5.1.1 on) and counts.",
+        next_command="mqctl transaction list {source} -g {group}",
+    ),
+    "MQ725": Text(
+        title="Nobody answers the checks of pending transactions",
+        what={
+            "": "{pending_count:transaction} of producer group {group} ({topics}) are pending, checked up to "
+            "{most_checks_count:time}, and no producer of the group is connected to this broker."
+        },
+        effect="The broker's checks reach nobody and count all the same; at 15 it gives up on the transactions.",
+        advice="Start a producer of the group with its transaction listener; after that, resume what was discarded.",
+        explain="A broker asks only clients that are connected to it as producers of the transaction's own group.",
+        next_command="mqctl transaction list {source} -g {group}",
     ),
     "MQ722": Text(
         title="Transactions were discarded",
@@ -121,7 +134,7 @@ RULES: dict[str, Text] = {
         advice="Compare with the producer's records and send the missing messages again.",
         explain="After 15 unanswered checks, or beyond the retention, a half message is copied to TRANS_CHECK_MAX_TIME_TOPIC "
         "and forgotten.",
-        next_command="mqctl store cat {source} -t TRANS_CHECK_MAX_TIME_TOPIC -q 0",
+        next_command="mqctl transaction list {source} -g {group}",
     ),
     "MQ723": Text(
         title="Committed transactions without an op message",

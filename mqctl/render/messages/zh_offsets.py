@@ -90,6 +90,16 @@ RULES: dict[str, Text] = {
         advice="立即让该组中能正确答复回查的生产者上线。",
         explain="broker 每轮（60 s，5.1.1 起 30 s）向该组任意一个生产者回查一次并计数。",
     ),
+    "MQ725": Text(
+        title="悬而未决的事务没有生产者可回查",
+        what={
+            "": "生产者组 {group} 有 {pending_count} 个事务（{topics}）悬而未决，最多已回查 {most_checks_count} 次，而该组没有任何生产者"
+            "连接到这个 broker。"
+        },
+        effect="broker 的回查无人接收，次数却照样累计；满 15 次后事务将被放弃。",
+        advice="启动该组带事务监听器的生产者；之后再恢复已被丢弃的事务。",
+        explain="broker 只会向以该事务所属生产者组身份连接到自己的客户端回查。",
+    ),
     "MQ722": Text(
         title="事务消息已被丢弃",
         what={"": "broker 已放弃生产者组 {group} 的 {discarded_count} 个事务（{topics}），最近一次在 {last_time_ms}。"},

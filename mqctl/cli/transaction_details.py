@@ -1,0 +1,46 @@
+"""A transaction's records as rows."""
+
+from __future__ import annotations
+
+from mqctl.model.message import PRODUCER_GROUP, REAL_TOPIC
+from mqctl.model.stored_message import StoredMessage
+from mqctl.model.transaction_story import TransactionStory
+from mqctl.render.transactions import TransactionCopy, TransactionDetail
+from mqctl.snapshot.half_messages import check_count
+
+
+def detail_of(unique_key: str, stories: list[TransactionStory]) -> TransactionDetail:
+    """Returns the machine form of what one or more brokers hold of a transaction; a transaction has one broker."""
+    story = stories[0]
+    first = (story.halves or story.discarded)[0].message
+    copies = [
+        _copy(item, kind, found.broker_name)
+        for found in stories
+        for kind, items in (("half", found.halves), ("committed", found.committed), ("discarded", found.discarded))
+        for item in items
+    ]
+    return TransactionDetail(
+        unique_key=unique_key,
+        state=story.state,
+        topic=first.properties.get(REAL_TOPIC),
+        producer_group=first.properties.get(PRODUCER_GROUP),
+        born_time_ms=first.born_time_ms,
+        check_count=max(copy.check_count for copy in copies),
+        op_count=sum(found.ended_count for found in stories),
+        commit_count=sum(len(found.committed) for found in stories),
+        copies=sorted(copies, key=lambda copy: (copy.broker_name or "", copy.physical_offset)),
+    )
+
+
+def _copy(item: StoredMessage, kind: str, broker: str | None) -> TransactionCopy:
+    message = item.message
+    return TransactionCopy(
+        broker_name=broker,
+        kind=kind,
+        topic=message.topic,
+        queue_offset=message.queue_offset,
+        physical_offset=message.physical_offset,
+        store_time_ms=message.store_time_ms,
+        check_count=check_count(message),
+        message_id=item.message_id,
+    )

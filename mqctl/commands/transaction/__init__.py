@@ -1,0 +1,1 @@
+"""`mqctl transaction`: messages that are held back until their producer says how they end."""

@@ -1,0 +1,54 @@
+"""`mqctl transaction check`: judge transactions."""
+
+from __future__ import annotations
+
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.options import (
+    AtOption,
+    BrokersOption,
+    LangOption,
+    NoColorOption,
+    OptionalStoreOption,
+    OutputOption,
+    SnapshotOption,
+)
+from mqctl.cli.transaction_sources import TransactionSource, read_transactions
+from mqctl.diagnosis import diagnose
+from mqctl.render.transactions import check_document
+
+EXAMPLES = ("mqctl transaction check", "mqctl transaction check --store /backup/store -o json")
+RULES = ("MQ72*",)
+
+
+def command(
+    store: OptionalStoreOption = None,
+    snapshot: SnapshotOption = None,
+    at: AtOption = None,
+    brokers: BrokersOption = None,
+    lang: LangOption = None,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """Judge transactions: what is pending, what will soon be or was given up, whom brokers cannot ask.
+
+    From a store also what was committed without an op message, or twice: that needs the whole commit log. Ends with 0
+    fine, 1 warning, 2 critical, 3 unknown.
+    """
+    source = TransactionSource(
+        store=store,
+        snapshot=snapshot,
+        at=at,
+        deep=True,
+        brokers=tuple(brokers or ()),
+        namesrv=namesrv,
+        profile=profile,
+        timeout=timeout,
+    )
+    state = read_transactions(source)
+    diagnosis = diagnose(state, only=RULES)
+    emit(check_document(state, diagnosis, lang=lang), output)
+    return diagnosis.exit_code()

@@ -1,0 +1,68 @@
+"""`mqctl transaction list`: pending and discarded transactions."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.options import (
+    AtOption,
+    BrokersOption,
+    NoColorOption,
+    OptionalStoreOption,
+    OutputOption,
+    SnapshotOption,
+    TopicOption,
+)
+from mqctl.cli.transaction_sources import TransactionSource, read_transactions, tell_missing
+from mqctl.render.transactions import list_document, loop_rows, transaction_rows
+
+EXAMPLES = (
+    "mqctl transaction list",
+    "mqctl transaction list -g order-producer -t orders -o json",
+    "mqctl transaction list --store /backup/store",
+)
+
+
+def command(
+    group: Annotated[
+        list[str] | None,
+        typer.Option("-g", "--group", metavar="GROUP", help="Only of this producer group; may be repeated."),
+    ] = None,
+    topic: TopicOption = None,
+    count: Annotated[int, typer.Option("--count", metavar="COUNT", min=1, help="How many to show.")] = 100,
+    store: OptionalStoreOption = None,
+    snapshot: SnapshotOption = None,
+    at: AtOption = None,
+    brokers: BrokersOption = None,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """List transactions that nobody ended, and those that brokers gave up on: age, checks, and who could answer.
+
+    Online counts the producers of the group that are connected to that broker: it asks no others. The second table
+    tells how far each broker's check loop is; op messages behind are the gap that it reads anew each round.
+    """
+    source = TransactionSource(
+        store=store,
+        snapshot=snapshot,
+        at=at,
+        brokers=tuple(brokers or ()),
+        namesrv=namesrv,
+        profile=profile,
+        timeout=timeout,
+    )
+    state = read_transactions(source)
+    rows = [
+        row
+        for row in transaction_rows(state)
+        if (not group or row.producer_group in group) and (not topic or row.topic in topic)
+    ]
+    emit(list_document(rows[:count], loop_rows(state), left_out=max(0, len(rows) - count)), output)
+    return tell_missing(state)

@@ -1,0 +1,62 @@
+"""`mqctl transaction resume`: have discarded transactions checked again."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.options import (
+    BrokersOption,
+    ConfirmNameOption,
+    ExecuteOption,
+    NoColorOption,
+    OutputOption,
+    TopicOption,
+)
+
+EXAMPLES = (
+    "mqctl transaction resume 7F00000152C818B4AAC2155CF67B0000",
+    "mqctl transaction resume -g order-producer --execute --confirm DefaultCluster",
+)
+
+
+def command(
+    unique_keys: Annotated[
+        list[str] | None, typer.Argument(metavar="[ID]...", help="Unique ids; every discarded one without any.")
+    ] = None,
+    group: Annotated[
+        list[str] | None,
+        typer.Option("-g", "--group", metavar="GROUP", help="Only of this producer group; may be repeated."),
+    ] = None,
+    topic: TopicOption = None,
+    brokers: BrokersOption = None,
+    execute: ExecuteOption = False,
+    confirm: ConfirmNameOption = None,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """Plan to put transactions that brokers gave up on back into the half topic, and with --execute do it.
+
+    Producers of the group are then asked again, up to 15 times: have one online first. Transactions that were committed
+    meanwhile, or resumed before, are left out. Nothing takes it back: a producer's answer ends it.
+    """
+    from mqctl.cli.transaction_resumes import ResumeWish
+    from mqctl.cli.transaction_resumes import resume as bring_back
+
+    wish = ResumeWish(
+        unique_keys=frozenset(unique_keys or ()),
+        groups=frozenset(group or ()),
+        topics=frozenset(topic or ()),
+        brokers=frozenset(brokers or ()),
+        execute=execute,
+        confirmed=confirm,
+    )
+    document, code = bring_back(wish, connection(namesrv, profile, timeout))
+    emit(document, output)
+    return code

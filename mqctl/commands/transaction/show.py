@@ -1,0 +1,58 @@
+"""`mqctl transaction show`: one transaction with all its records."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.options import NoColorOption, OptionalStoreOption, OutputOption
+from mqctl.errors import NotFoundError
+
+EXAMPLES = (
+    "mqctl transaction show 7F00000152C818B4AAC2155CF67B0000",
+    "mqctl transaction show 7F00000152C818B4AAC2155CF67B0000 --store /backup/store",
+)
+
+
+def command(
+    unique_key: Annotated[str, typer.Argument(metavar="ID", help="The unique id that sending it returned.")],
+    store: OptionalStoreOption = None,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> None:
+    """Show what became of a transaction: the copies of its half message, what was committed, whether it was given up.
+
+    Live brokers find its records by their index files, as far back as those reach.
+    """
+    from mqctl.cli.transaction_details import detail_of
+    from mqctl.render.transactions import detail_document
+
+    if store is not None:
+        from mqctl.snapshot.transaction_stories import store_story
+
+        found = store_story(store, unique_key)
+        stories = [found] if found is not None else []
+    else:
+        from mqctl.cli.live_brokers import asking_of, open_brokers
+        from mqctl.snapshot.live_brokers import ask_topics, masters_of
+        from mqctl.snapshot.transaction_stories import live_story
+
+        chosen = connection(namesrv, profile, timeout)
+        with chosen.open() as cluster:
+            asking = asking_of(cluster, chosen)
+            masters = masters_of(open_brokers(asking))
+            ask_topics(asking, masters)
+            stories = [story for master in masters if (story := live_story(asking, master, unique_key)) is not None]
+    if not stories:
+        raise NotFoundError(
+            f"there is no half message of a transaction {unique_key}",
+            reason="neither half topic nor discard topic has it any more",
+            remedy="mqctl transaction list; mqctl message find --unique-key looks for a committed one",
+        )
+    emit(detail_document(detail_of(unique_key, stories)), output)

@@ -1,0 +1,263 @@
+"""Transactions as tables: pending and discarded ones, one of them in full, and how far the check loop is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from mqctl.diagnosis import Diagnosis
+from mqctl.model.lang import Lang
+from mqctl.model.origin import OriginKind
+from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
+from mqctl.model.transaction_state import DiscardedTransaction, PendingTransaction, TransactionState
+from mqctl.model.unavailable import Part
+from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.render.findings import DiagnosisReport, diagnosis_document
+from mqctl.render.units import counted
+
+_BROKER = Column("broker_name", "broker", none="?")
+COLUMNS = (
+    _BROKER,
+    Column("state", "state"),
+    Column("unique_key", "transaction", none="?"),
+    Column("topic", "topic", none="?"),
+    Column("producer_group", "producer group", none="?"),
+    Column("age_ms", "age", Kind.DURATION_MS, none="?"),
+    Column("check_count", "checks", Kind.COUNT, none="?"),
+    Column("online_count", "online", Kind.COUNT, none="?"),
+    Column("discarded_time_ms", "given up", Kind.TIME_MS),
+    Column("half_offset", "half offset", Kind.COUNT, wide=True),
+)
+LOOP_COLUMNS = (
+    _BROKER,
+    Column("pending_count", "pending", Kind.COUNT),
+    Column("discarded_count", "given up", Kind.COUNT),
+    Column("half_progress", "half offset", Kind.COUNT, none="none"),
+    Column("half_behind_count", "half behind", Kind.COUNT),
+    Column("op_progress", "op offset", Kind.COUNT, none="none"),
+    Column("op_behind_count", "op behind", Kind.COUNT),
+    Column("lost_op_count", "lost ops", Kind.COUNT, none="?"),
+    Column("double_commit_count", "committed twice", Kind.COUNT, none="?"),
+)
+COPY_COLUMNS = (
+    _BROKER,
+    Column("kind", "what"),
+    Column("topic", "topic"),
+    Column("queue_offset", "offset", Kind.COUNT),
+    Column("store_time_ms", "stored", Kind.TIME_MS),
+    Column("check_count", "checks", Kind.COUNT),
+    Column("message_id", "offset id", wide=True),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionRow:
+    """A transaction that is `pending`, or that the broker has `discarded`.
+
+    Attributes:
+        age_ms: since the half message was born.
+        online_count: clients of the producer group that this broker could ask; None when nobody could tell.
+        half_offset: of the newest half message; None for a discarded one.
+    """
+
+    broker_name: str | None
+    state: str
+    unique_key: str | None
+    topic: str | None
+    producer_group: str | None
+    age_ms: int | None
+    check_count: int | None
+    online_count: int | None
+    discarded_time_ms: int | None
+    half_offset: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckLoopRow:
+    """How far one broker's check loop is.
+
+    Attributes:
+        half_progress, op_progress: next offsets to look at; None when none is recorded.
+        half_behind_count: half messages it has not passed, ended ones and copies included.
+        op_behind_count: op messages it reads anew each round, for one before them is not done: the op gap.
+        lost_op_count: committed without an op message; None when the commit log was not read through.
+    """
+
+    broker_name: str | None
+    pending_count: int
+    discarded_count: int
+    half_progress: int | None
+    half_max_offset: int
+    half_behind_count: int
+    op_progress: int | None
+    op_max_offset: int
+    op_behind_count: int
+    lost_op_count: int | None
+    double_commit_count: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionList:
+    """Machine form of `transaction list`."""
+
+    transactions: list[TransactionRow]
+    check_loops: list[CheckLoopRow]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionCheckReport:
+    """Machine form of `transaction check`."""
+
+    check_loops: list[CheckLoopRow]
+    diagnosis: DiagnosisReport
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionCopy:
+    """One record of a transaction: a `half` message, an `op` message, the `committed` or the `discarded` message."""
+
+    broker_name: str | None
+    kind: str
+    topic: str
+    queue_offset: int
+    physical_offset: int
+    store_time_ms: int
+    check_count: int
+    message_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionDetail:
+    """Machine form of `transaction show`.
+
+    Attributes:
+        state: `pending`, `committed`, `rolled-back`, `discarded`, `lost-op` (committed, and will be checked again) or
+            `committed-twice`.
+        op_count: its half messages that op messages name.
+    """
+
+    unique_key: str
+    state: str
+    topic: str | None
+    producer_group: str | None
+    born_time_ms: int | None
+    check_count: int
+    op_count: int
+    commit_count: int
+    copies: list[TransactionCopy]
+
+
+def transaction_rows(snapshot: ClusterSnapshot) -> list[TransactionRow]:
+    """Returns every pending and discarded transaction, the oldest first."""
+    rows = []
+    now_ms = snapshot.origin.observed_at_ms
+    for broker in snapshot.brokers:
+        state = broker.transactions
+        if state is None:
+            continue
+        rows += [_pending(broker.name, item, state, now_ms) for item in state.pending]
+        rows += [_discarded(broker.name, item, state, now_ms) for item in state.discarded]
+    return sorted(rows, key=lambda row: (row.state != "pending", -(row.age_ms or 0)))
+
+
+def _online(state: TransactionState, group: str | None) -> int | None:
+    return None if state.online is None or group is None else state.online.get(group)
+
+
+def _pending(name: str | None, item: PendingTransaction, state: TransactionState, now_ms: int) -> TransactionRow:
+    return TransactionRow(
+        broker_name=name,
+        state="pending",
+        unique_key=item.unique_key,
+        topic=item.topic,
+        producer_group=item.producer_group,
+        age_ms=now_ms - item.born_time_ms,
+        check_count=item.check_count,
+        online_count=_online(state, item.producer_group),
+        discarded_time_ms=None,
+        half_offset=item.half_offset,
+    )
+
+
+def _discarded(name: str | None, item: DiscardedTransaction, state: TransactionState, now_ms: int) -> TransactionRow:
+    return TransactionRow(
+        broker_name=name,
+        state="discarded",
+        unique_key=item.unique_key,
+        topic=item.topic,
+        producer_group=item.producer_group,
+        age_ms=None if item.born_time_ms is None else now_ms - item.born_time_ms,
+        check_count=item.check_count,
+        online_count=_online(state, item.producer_group),
+        discarded_time_ms=item.discarded_time_ms,
+        half_offset=None,
+    )
+
+
+def loop_rows(snapshot: ClusterSnapshot) -> list[CheckLoopRow]:
+    """Returns how far each broker's check loop is; brokers that never held a half message are left out."""
+    return [
+        CheckLoopRow(
+            broker_name=broker.name,
+            pending_count=len(state.pending),
+            discarded_count=len(state.discarded),
+            half_progress=state.half_progress,
+            half_max_offset=state.half_max_offset,
+            half_behind_count=state.half_behind_count,
+            op_progress=state.op_progress,
+            op_max_offset=state.op_max_offset,
+            op_behind_count=state.op_behind_count,
+            lost_op_count=None if _unread(snapshot, broker) else len(state.lost_ops),
+            double_commit_count=None if _unread(snapshot, broker) else len(state.double_commits),
+        )
+        for broker in snapshot.brokers
+        if (state := broker.transactions) is not None
+    ]
+
+
+def _unread(snapshot: ClusterSnapshot, broker: BrokerSnapshot) -> bool:
+    """Tells whether nobody read the commit log through, without which committed messages are not known."""
+    return snapshot.origin.kind is OriginKind.LIVE or broker.lacks(Part.VERIFICATION) is not None
+
+
+def list_document(rows: list[TransactionRow], loops: list[CheckLoopRow], *, left_out: int = 0) -> Document:
+    """Builds the document of `transaction list`; `left_out` tells how many rows are beyond the asked count."""
+    value = TransactionList(transactions=rows, check_loops=loops)
+    blocks: list[Table | Paragraphs] = [Table(COLUMNS, rows, empty="no transaction is pending or given up")]
+    if left_out:
+        blocks.append(Paragraphs([f"and {counted(left_out, 'more transaction')}: --count shows them"]))
+    if loops:
+        blocks.append(Table(LOOP_COLUMNS, loops, title="check loops"))
+    return Document(schema="transaction.list/1", value=value, records=rows, csv_columns=COLUMNS, blocks=blocks)
+
+
+def check_document(snapshot: ClusterSnapshot, diagnosis: Diagnosis, *, lang: Lang | None) -> Document:
+    """Builds the document of `transaction check`."""
+    findings = diagnosis_document(snapshot, diagnosis, lang=lang, explain=False)
+    if not isinstance(findings.value, DiagnosisReport):
+        raise TypeError("a diagnosis document holds a diagnosis report")
+    loops = loop_rows(snapshot)
+    table = Table(LOOP_COLUMNS, loops, empty="no transaction was ever sent here")
+    return replace(
+        findings,
+        schema="transaction.check/1",
+        value=TransactionCheckReport(check_loops=loops, diagnosis=findings.value),
+        records=loops,
+        csv_columns=LOOP_COLUMNS,
+        blocks=[findings.blocks[0], table, *findings.blocks[1:]],
+    )
+
+
+def detail_document(detail: TransactionDetail) -> Document:
+    """Builds the document of `transaction show`."""
+    ended = counted(detail.op_count, "half message")
+    lines = [
+        f"transaction {detail.unique_key} of producer group {detail.producer_group or '?'} for {detail.topic or '?'}: "
+        f"{detail.state}, checked {counted(detail.check_count, 'time')}, {ended} ended"
+    ]
+    return Document(
+        schema="transaction.show/1",
+        value=detail,
+        records=detail.copies,
+        csv_columns=COPY_COLUMNS,
+        blocks=[Paragraphs(lines), Table(COPY_COLUMNS, detail.copies)],
+    )

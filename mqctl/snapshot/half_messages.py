@@ -1,0 +1,95 @@
+"""Half and op messages decoded, from files and live alike: algorithm A of the reference `transactions`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from mqctl.model.message import (
+    PRODUCER_GROUP,
+    REAL_TOPIC,
+    TRAN_PREPARED_QUEUE_OFFSET,
+    TRANSACTION_CHECK_TIMES,
+    Message,
+)
+from mqctl.model.transaction_state import DiscardedTransaction, PendingTransaction
+
+_OP_TAG = "d"
+
+
+@dataclass(frozen=True, slots=True)
+class Half:
+    """One copy of a half message at its offset in the half queue.
+
+    Attributes:
+        prepared_offset: offset of the original that this one is a copy of, for copies made during an immunity.
+    """
+
+    offset: int
+    prepared_offset: int | None
+    message: Message
+
+    @property
+    def identity(self) -> object:
+        """What all copies of one transaction share."""
+        message = self.message
+        own = (message.properties.get(PRODUCER_GROUP), message.properties.get(REAL_TOPIC), message.born_time_ms)
+        return message.unique_key or (*own, message.body_crc)
+
+
+def half_of(offset: int, message: Message) -> Half:
+    """Reads a record of the half topic."""
+    return Half(offset, _number(message.properties.get(TRAN_PREPARED_QUEUE_OFFSET, "")), message)
+
+
+def ended_offsets(ops: Iterable[Message]) -> set[int]:
+    """Half queue offsets that op messages name: one decimal number (4.9) or several, each followed by a comma (5.1)."""
+    return {
+        int(number)
+        for op in ops
+        if op.tags == _OP_TAG
+        for number in op.body.decode("utf-8", "replace").split(",")
+        if number.strip().isascii() and number.strip().isdigit()
+    }
+
+
+def pending_of(halves: Iterable[Half], ended: set[int], progress: int) -> Iterable[PendingTransaction]:
+    """Returns the transactions from the half queue offset `progress` on that nobody ended, the newest copy of each."""
+    newest: dict[object, Half] = {}
+    for half in halves:
+        if half.offset >= progress and half.offset not in ended and half.prepared_offset not in ended:
+            newest[half.identity] = half
+    for half in newest.values():
+        message = half.message
+        yield PendingTransaction(
+            unique_key=message.unique_key,
+            topic=message.properties.get(REAL_TOPIC),
+            producer_group=message.properties.get(PRODUCER_GROUP),
+            half_offset=half.offset,
+            physical_offset=message.physical_offset,
+            born_time_ms=message.born_time_ms,
+            store_time_ms=message.store_time_ms,
+            check_count=check_count(message),
+        )
+
+
+def discarded_of(message: Message) -> DiscardedTransaction:
+    """Reads a record of the discard topic."""
+    return DiscardedTransaction(
+        unique_key=message.unique_key,
+        topic=message.properties.get(REAL_TOPIC),
+        producer_group=message.properties.get(PRODUCER_GROUP),
+        discarded_time_ms=message.store_time_ms,
+        born_time_ms=message.born_time_ms,
+        physical_offset=message.physical_offset,
+        check_count=check_count(message),
+    )
+
+
+def check_count(message: Message) -> int:
+    """How often the producers of a half message were asked about it."""
+    return _number(message.properties.get(TRANSACTION_CHECK_TIMES, "")) or 0
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() else None

@@ -1,0 +1,143 @@
+"""All records of one transaction by its unique id: live brokers look into their indexes, a store is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from mqctl.client import broker as ask
+from mqctl.client import broker_messages as messages
+from mqctl.model.message import REAL_TOPIC, SYSFLAG_COMMIT, SYSFLAG_TRANSACTION_MASK, Message
+from mqctl.model.names import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, TRANSACTION_GROUP
+from mqctl.model.transaction_story import TransactionStory
+from mqctl.snapshot.half_messages import ended_offsets, half_of
+from mqctl.snapshot.live_asking import Asking
+from mqctl.snapshot.live_brokers import LiveBroker
+from mqctl.snapshot.live_messages import stored
+from mqctl.snapshot.live_records import QueueRange, queue_range, read_records
+
+_FOREVER_MS = 1 << 62
+_OPS_PAGE, _OPS_READ = 256, 20_000
+
+
+def live_story(asking: Asking, broker: LiveBroker, unique_key: str) -> TransactionStory | None:
+    """Looks a transaction up at one broker; None when it has no half message of it.
+
+    Raises:
+        UnreachableError, DeadlineError, AnswerError: the broker does not tell.
+    """
+    if HALF_TOPIC not in broker.topics:
+        return None
+    halves = _by_key(asking, broker, HALF_TOPIC, unique_key)
+    given_up = _by_key(asking, broker, DISCARD_TOPIC, unique_key) if DISCARD_TOPIC in broker.topics else []
+    if not halves and not given_up:
+        return None
+    topic = (halves or given_up)[0].properties.get(REAL_TOPIC)
+    found = _by_key(asking, broker, topic, unique_key) if topic is not None and topic in broker.topics else []
+    ended = ended_offsets(_ops(asking, broker, min((half.store_time_ms for half in halves), default=0)))
+    address = broker.address.address
+    progress = asking.cluster.ask(address, ask.consumer_offset(TRANSACTION_GROUP, HALF_TOPIC, 0), asking.deadline)
+    return _story(
+        _Records(
+            broker_name=broker.name,
+            halves=halves,
+            candidates=found,
+            given_up=given_up,
+            ended=ended,
+            progress=progress or 0,
+        )
+    )
+
+
+def _by_key(asking: Asking, broker: LiveBroker, topic: str, key: str) -> list[Message]:
+    question = messages.messages_by_key(topic, key, begin_ms=0, end_ms=_FOREVER_MS, unique=True)
+    found = asking.cluster.ask(broker.address.address, question, asking.deadline)
+    return sorted((item for item in found if item.unique_key == key), key=lambda item: item.physical_offset)
+
+
+def _ops(asking: Asking, broker: LiveBroker, since_ms: int) -> list[Message]:
+    """Pulls op messages, the newest first, until they are older than the transaction."""
+    bounds = queue_range(asking, broker, OP_TOPIC)
+    found: list[Message] = []
+    end = bounds.end
+    while end > bounds.first and len(found) < _OPS_READ:
+        start = max(bounds.first, end - _OPS_PAGE)
+        page = read_records(asking, broker, QueueRange(OP_TOPIC, start, end))
+        found += page
+        end = start
+        if page and page[0].store_time_ms < since_ms:
+            break
+    return found
+
+
+def store_story(path: Path, unique_key: str) -> TransactionStory | None:
+    """Looks a transaction up in a store directory; None when it has no half message of it.
+
+    Raises:
+        NotFoundError, BadInputError: there is no such store.
+    """
+    from mqctl.errors import MqctlError
+    from mqctl.snapshot.reading import Reading
+    from mqctl.store.directory import StoreDirectory
+
+    reading = Reading(StoreDirectory.open(path))
+
+    def read(topic: str) -> list[Message]:
+        found = []
+        for (name, _), bounds in reading.bounds.items():
+            if name == topic:
+                for place in reading.entries(bounds)[1]["physical_offset"].tolist():
+                    try:
+                        found.append(reading.store.commit_log.record_at(place))
+                    except MqctlError:
+                        continue  # `store verify` reports it
+        return found
+
+    halves = [item for item in read(HALF_TOPIC) if item.unique_key == unique_key]
+    given_up = [item for item in read(DISCARD_TOPIC) if item.unique_key == unique_key]
+    if not halves and not given_up:
+        return None
+    topic = (halves or given_up)[0].properties.get(REAL_TOPIC, "")
+    progress = reading.offset_table.offsets.get((HALF_TOPIC, TRANSACTION_GROUP), {}).get(0) or 0
+    return _story(
+        _Records(
+            broker_name=None,
+            halves=halves,
+            candidates=read(topic) if topic else [],
+            given_up=given_up,
+            ended=ended_offsets(read(OP_TOPIC)),
+            progress=progress,
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Records:
+    """What was found of a transaction: `candidates` may be its committed messages, `progress` is the check loop's."""
+
+    broker_name: str | None
+    halves: list[Message]
+    candidates: list[Message]
+    given_up: list[Message]
+    ended: set[int]
+    progress: int
+
+
+def _story(found: _Records) -> TransactionStory:
+    halves, ended = found.halves, found.ended
+    places = {half.physical_offset for half in halves}
+    copies = [half_of(half.queue_offset, half) for half in halves]
+    done = [copy.offset in ended or copy.prepared_offset in ended for copy in copies]
+    committed = [
+        item
+        for item in found.candidates
+        if item.sys_flag & SYSFLAG_TRANSACTION_MASK == SYSFLAG_COMMIT and item.prepared_transaction_offset in places
+    ]
+    return TransactionStory(
+        broker_name=found.broker_name,
+        halves=tuple(stored(item) for item in halves),
+        committed=tuple(stored(item) for item in committed),
+        discarded=tuple(stored(item) for item in found.given_up),
+        ended_count=sum(done),
+        open_count=sum(not end and copy.offset >= found.progress for end, copy in zip(done, copies, strict=True)),
+    )
