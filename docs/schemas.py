@@ -28,10 +28,9 @@ from mqctl.render.messages_view import MessageList
 from mqctl.render.offsets import OffsetChangeReport, OffsetHistory, OffsetPlanReport
 from mqctl.render.processes import ProcessList
 from mqctl.render.profiles import ProfileList
+from mqctl.render.queue_entries import EntryList
 from mqctl.render.replays import ReplayList, ReplayPlanReport, ReplayReport
 from mqctl.render.reports import DuplicatesReported, OrderReported, SkewReported
-from mqctl.render.resend import ResendPlanReport, ResendReport
-from mqctl.render.queue_entries import EntryList
 from mqctl.render.resend import ResendPlanReport, ResendReport
 from mqctl.render.sent import SentMessage
 from mqctl.render.simulation import Simulation

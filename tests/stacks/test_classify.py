@@ -90,7 +90,7 @@ def test_a_socket_is_told_by_phase_and_by_the_library_below_a_wrapper() -> None:
     [
         (("java.net.Inet6AddressImpl.lookupAllHostAddr(Native Method)", "java.net.InetAddress.getByName(I.java:1)",
           "okhttp3.Dns.lookup(Dns.kt:1)", "shop.A.b(A.java:1)"), ThreadState.RUNNABLE, StackClass.DNS),
-        (("java.lang.Thread.sleep(Native Method)", "org.springframework.retry.backoff.ThreadWaitSleeper.sleep(T.java:30)",
+        (("java.lang.Thread.sleep(Native Method)", "org.springframework.retry.backoff.ThreadWaitSleeper.sleep(T:3)",
           "shop.A.b(A.java:1)"), ThreadState.TIMED_WAITING, StackClass.RETRY),
         (("jdk.internal.misc.Unsafe.park(Native Method)", "java.util.concurrent.locks.LockSupport.park(L.java:1)",
           "java.util.concurrent.locks.AbstractQueuedSynchronizer$ConditionObject.await(A.java:1)",
