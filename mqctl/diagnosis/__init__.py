@@ -6,6 +6,7 @@ Importing the package registers every rule.
 from mqctl.diagnosis import (
     broker_health,
     cluster_routes,
+    comings,
     delay,
     drain,
     movement,
@@ -15,6 +16,7 @@ from mqctl.diagnosis import (
     rooms,
     routes,
     storage,
+    strategies,
     subscriptions,
     transactions,
 )
@@ -32,6 +34,7 @@ __all__ = [
     "Settings",
     "broker_health",
     "cluster_routes",
+    "comings",
     "delay",
     "diagnose",
     "drain",
@@ -42,6 +45,7 @@ __all__ = [
     "rooms",
     "routes",
     "storage",
+    "strategies",
     "subscriptions",
     "transactions",
 ]

@@ -8,10 +8,13 @@ from mqctl.diagnosis.registry import ClusterCase, Verdict, cluster_rule
 from mqctl.model.config import PERM_WRITE, perm_text
 from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
 from mqctl.model.names import group_of, is_system_topic
-from mqctl.model.route import NameServerView, TopicRoute
+from mqctl.model.route import NameServerView, RouteQueues, TopicRoute
+from mqctl.model.snapshot import BrokerSnapshot
 from mqctl.model.unavailable import Part
 
 _ROUTES = (Part.ROUTES,)
+# DefaultMQProducer.defaultTopicQueueNums: a producer asks for so many when a topic is created by its first message.
+_PRODUCER_QUEUES = 4
 
 
 def _user_routes(case: ClusterCase) -> Iterator[TopicRoute]:
@@ -56,7 +59,10 @@ def topic_on_some_brokers(case: ClusterCase) -> Iterator[Verdict]:
     """A topic that only some of a cluster's masters serve: the others carry nothing of it."""
     masters = _masters(case)
     clusters = {name: cluster for cluster, names in masters.items() for name in names}
+    by_sends = _by_sends(case)
     for route in _user_routes(case):
+        if route.topic in by_sends:
+            continue
         serving = {queues.broker_name for queues in route.queues}
         for cluster in sorted({clusters[name] for name in serving if name in clusters}):
             missing = sorted(masters[cluster] - serving)
@@ -165,3 +171,41 @@ def closed_broker(case: ClusterCase) -> Iterator[Verdict]:
                 subject=Subject(kind=SubjectKind.BROKER, broker=broker.name),
                 params={"broker": broker.name, "perm": perm_text(int(text))},
             )
+
+
+@cluster_rule("MQ614", Severity.WARNING, source="R7", needs=(Part.ROUTES, Part.CONFIG), playbook="scale-out")
+def created_by_a_send(case: ClusterCase) -> Iterator[Verdict]:
+    """A topic on one of several masters, as a producer asks for it, where brokers create topics by themselves."""
+    count = max((len(names) for names in _masters(case).values()), default=0)
+    for topic, only in sorted(_by_sends(case).items()):
+        yield Verdict(
+            subject=Subject(kind=SubjectKind.TOPIC, topic=topic),
+            params={"topic": topic, "broker": only.broker_name},
+            evidence={"broker_count": count, "queue_count": only.write_queue_count},
+            confidence=Confidence.MEDIUM,
+        )
+
+
+def _by_sends(case: ClusterCase) -> dict[str, RouteQueues]:
+    """Returns the topics that look created by their first message, with the broker that has them."""
+    creating = {broker.name: broker for broker in case.snapshot.brokers if _creates(broker)}
+    if all(len(names) < 2 for names in _masters(case).values()):
+        return {}
+    found = {}
+    for route in _user_routes(case):
+        only = route.queues[0] if len(route.queues) == 1 else None
+        broker = creating.get(only.broker_name) if only is not None else None
+        if only is None or broker is None or only.read_queue_count != only.write_queue_count:
+            continue
+        if only.write_queue_count in _usual(broker):
+            found[route.topic] = only
+    return found
+
+
+def _creates(broker: BrokerSnapshot) -> bool:
+    return broker.config.get("autoCreateTopicEnable", "").lower() == "true"
+
+
+def _usual(broker: BrokerSnapshot) -> set[int]:
+    own = broker.config.get("defaultTopicQueueNums", "")
+    return {_PRODUCER_QUEUES, int(own)} if own.isdecimal() else {_PRODUCER_QUEUES}

@@ -23,7 +23,7 @@ def endless_backlog(case: ClusterCase) -> Iterator[Verdict]:
     window_ms = case.now_ms - earlier.origin.observed_at_ms if earlier else 0
     if window_ms < case.settings.scaled(case.settings.drain_window_ms):
         return
-    settling = {view.group for view in case.views if view.settling(case.now_ms, case.settings)}
+    settling = {view.group for view in case.views if case.settling(view)}
     for advice in backlog_advice(case.snapshot, case.settings):
         moving = any(flow.behind and flow.out_tps for flow in advice.queues)
         if not moving or advice.group in settling:

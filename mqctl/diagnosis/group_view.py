@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mqctl.allocation.tag_loss import TagLoss, Tags, tag_losses
 from mqctl.diagnosis.settings import Settings
 from mqctl.model.finding import Subject, SubjectKind
-from mqctl.model.member import GroupMembership, Member, MessageModel, RunningInfo, Subscription
+from mqctl.model.member import POP, PULL, GroupMembership, Member, MessageModel, RunningInfo, Subscription
 from mqctl.model.names import group_of, is_system_group
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.model.tag_sample import TagSample
@@ -46,6 +46,22 @@ class GroupView:
     @property
     def broadcasting(self) -> bool:
         return any(item.message_model is MessageModel.BROADCASTING for item in self.memberships.values())
+
+    @property
+    def pops(self) -> bool:
+        """Whether members take messages by POP (5.x): every queue is everybody's."""
+        kinds = any(item.consume_type == POP for item in self.memberships.values())
+        return kinds or any(info.pops for info in self.running.values())
+
+    @property
+    def pulls(self) -> bool:
+        """Whether members pull for themselves: they may assign queues by hand, pause them, consume when they like."""
+        return any(item.consume_type == PULL for item in self.memberships.values())
+
+    @property
+    def shares(self) -> bool:
+        """Whether queues are shared out among members, each to one."""
+        return not (self.broadcasting or self.pulls or self.pops)
 
     def members(self) -> tuple[Member, ...]:
         """Returns every connection that any broker knows, once per (client id, address)."""

@@ -45,7 +45,7 @@ def stuck_offset(case: ClusterCase) -> Iterator[Verdict]:
     before = case.snapshot.earlier
     if before is None or _window_ms(case) < case.settings.scaled(case.settings.blocked_ms):
         return
-    online = {view.group for view in case.views if not view.settling(case.now_ms, case.settings)}
+    online = {view.group for view in case.views if not case.settling(view)}
     then, ends_then, ends = _committed(before), _ends(before), _ends(case.snapshot)
     for key, offset in sorted(_committed(case.snapshot).items()):
         group, topic, broker, queue_id = key

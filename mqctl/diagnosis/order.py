@@ -40,7 +40,7 @@ def unlocked_queues(case: ClusterCase) -> Iterator[Verdict]:
     """Queues of an orderly consumer that the broker has not locked for it: another one's lock has not run out."""
     for view, info in _orderly(case):
         waiting = [held for held in info.queues if not held.dropped and not held.locked]
-        if waiting:
+        if waiting and not case.settling(view):
             yield _verdict(view, info, waiting)
 
 

@@ -24,12 +24,20 @@ def queue_names(queues: list[MessageQueue]) -> str:
 
 
 def shared_topics(case: ClusterCase, view: GroupView) -> Iterator[tuple[str, list[MessageQueue]]]:
-    """Yields the topics that the members share out, with their readable queues. Broadcasting shares nothing out."""
-    if view.broadcasting or any(held.consume_type == "CONSUME_ACTIVELY" for held in view.memberships.values()):
+    """Yields the topics that the members share out, with their readable queues.
+
+    Broadcasting and POP share nothing out, and who pulls may assign queues by hand.
+    """
+    if not view.shares:
         return
     for topic in view.topics():
         if topic in case.readable_queues:
             yield topic, case.readable_queues[topic]
+
+
+def restarting(subject: Subject, seen: str) -> Unknown:
+    """Leaves open what may be over in a moment."""
+    return Unknown(subject=subject, reason=f"{seen}, but members came or went a moment ago: look again in two minutes")
 
 
 def _client(view: GroupView, client: str, held: HeldQueue | None = None) -> Subject:
@@ -39,7 +47,10 @@ def _client(view: GroupView, client: str, held: HeldQueue | None = None) -> Subj
 
 
 def _instances(case: ClusterCase) -> Iterator[tuple[GroupView, RunningInfo]]:
+    """Yields the members that are pushed to. One that pulls says nothing of when it last consumed, and may pause."""
     for view in case.views:
+        if view.pulls:
+            continue
         for _, info in sorted(view.running.items()):
             yield view, info
 
@@ -49,6 +60,8 @@ def idle_instances(case: ClusterCase) -> Iterator[Verdict]:
     """More instances than queues: the surplus gets nothing."""
     for view in case.views:
         members = len(view.client_ids)
+        if case.settling(view):
+            continue
         for topic, queues in shared_topics(case, view):
             if queues and members > len(queues):
                 yield Verdict(
@@ -67,6 +80,8 @@ def uneven_shares(case: ClusterCase) -> Iterator[Verdict]:
     """Few queues for the instances and no multiple of them: some carry twice what others carry."""
     for view in case.views:
         members = len(view.client_ids)
+        if case.settling(view):
+            continue
         for topic, queues in shared_topics(case, view):
             if members < len(queues) < 2 * members:
                 yield Verdict(
@@ -201,14 +216,15 @@ def pull_stopped(case: ClusterCase) -> Iterator[Verdict]:
 def orphans(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     """Queues that no member holds, by what the members themselves report."""
     for view in case.views:
-        if view.settling(case.now_ms, case.settings):
-            continue
         for topic, queues in shared_topics(case, view):
             held = {item.queue for info in view.running.values() for item in info.queues if not item.dropped}
             missing = [queue for queue in queues if queue not in held]
             if not missing:
                 continue
             subject = Subject(kind=SubjectKind.GROUP, group=view.group, topic=topic)
+            if case.settling(view):
+                yield restarting(subject, f"{len(missing)} queues have no owner")
+                continue
             if view.silent:
                 reason = f"{len(missing)} queues may belong to {named(view.silent)}, which did not answer"
                 yield Unknown(subject=subject, reason=reason)
@@ -243,10 +259,10 @@ def _waiting(case: ClusterCase, group: str, queues: list[MessageQueue]) -> int |
 
 
 @cluster_rule("MQ310", Severity.FATAL, source="S6", needs=_OWNERS, playbook="unconsumed-queue")
-def double_owners(case: ClusterCase) -> Iterator[Verdict]:
+def double_owners(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     """Queues that two members hold: consumed twice."""
     for view in case.views:
-        if view.settling(case.now_ms, case.settings) or view.broadcasting:
+        if not view.shares:
             continue
         owners: dict[MessageQueue, list[str]] = {}
         for client, info in view.running.items():
@@ -258,8 +274,12 @@ def double_owners(case: ClusterCase) -> Iterator[Verdict]:
             if len(clients) > 1:
                 topics.setdefault(queue.topic, []).append(queue)
         for topic, queues in sorted(topics.items()):
+            subject = Subject(kind=SubjectKind.GROUP, group=view.group, topic=topic)
+            if case.settling(view):
+                yield restarting(subject, f"{len(queues)} queues have two owners")
+                continue
             yield Verdict(
-                subject=Subject(kind=SubjectKind.GROUP, group=view.group, topic=topic),
+                subject=subject,
                 params={
                     "group": view.group,
                     "topic": topic,

@@ -127,6 +127,16 @@ class ClusterCase:
             for item in broker.consumer_offsets
         }
 
+    @cached_property
+    def _members_before(self) -> dict[str, tuple[str, ...]]:
+        earlier = self.snapshot.earlier
+        return {view.group: view.client_ids for view in group_views(earlier)} if earlier else {}
+
+    def settling(self, view: GroupView) -> bool:
+        """Tells whether queues may be on their way: a member has just started, or came or went between two looks."""
+        before = self._members_before.get(view.group, view.client_ids)
+        return before != view.client_ids or view.settling(self.now_ms, self.settings)
+
 
 Judge: TypeAlias = Callable[[Case], Iterable[Verdict | Unknown]]
 ClusterJudge: TypeAlias = Callable[[ClusterCase], Iterable[Verdict | Unknown]]

@@ -35,6 +35,8 @@ def _shared(case: ClusterCase) -> Iterator[_Shared]:
     if rule is None:
         return
     for view in case.views:
+        if case.settling(view):
+            continue
         clients = Counter(rule.client_room(client) or "" for client in view.client_ids)
         silent = [client for client in view.client_ids if not rule.client_room(client)]
         for topic, queues in shared_topics(case, view):

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
 from mqctl.diagnosis.group_view import GroupView, group_views, losses_of, named, wanted_text
+from mqctl.diagnosis.parallelism import restarting
 from mqctl.diagnosis.registry import ClusterCase, Unknown, Verdict, cluster_rule
 from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
 from mqctl.model.member import MessageModel, Subscription
@@ -137,14 +138,17 @@ def duplicate_client_ids(case: ClusterCase) -> Iterator[Verdict]:
 
 
 @cluster_rule("MQ206", Severity.ERROR, source="S5", needs=(Part.MEMBERS,), playbook="unconsumed-queue")
-def brokers_disagree(case: ClusterCase) -> Iterator[Verdict]:
+def brokers_disagree(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     """Brokers of one group that list different members: instances compute from different lists."""
     earlier = {view.group: view for view in group_views(case.snapshot.earlier)} if case.snapshot.earlier else {}
     for view in case.views:
         everyone = set(view.client_ids)
         missing = {name: everyone - set(held.client_ids) for name, held in view.memberships.items()}
         missing = {name: gone for name, gone in missing.items() if gone}
-        if not missing or view.settling(case.now_ms, case.settings):
+        if not missing:
+            continue
+        if case.settling(view):
+            yield restarting(view.subject, f"{len(missing)} brokers miss members")
             continue
         before = earlier.get(view.group)
         known = before.memberships if before is not None else {}

@@ -11,6 +11,17 @@ from enum import StrEnum
 
 from mqctl.model.queue import MessageQueue
 
+_STRATEGIES = {
+    "AllocateMessageQueueAveragely": "AVG",
+    "AllocateMessageQueueAveragelyByCircle": "AVG_BY_CIRCLE",
+    "AllocateMessageQueueByConfig": "CONFIG",
+    "AllocateMessageQueueByMachineRoom": "MACHINE_ROOM",
+    "AllocateMachineRoomNearby": "MACHINE_ROOM_NEARBY",
+    "AllocateMessageQueueConsistentHash": "CONSISTENT_HASH",
+}
+POP = "CONSUME_POP"
+PULL = "CONSUME_ACTIVELY"
+
 
 class MessageModel(StrEnum):
     """Whether the instances of a group share the messages or each get them all."""
@@ -136,6 +147,7 @@ class RunningInfo:
     """What one consumer instance says about itself (request 307).
 
     Attributes:
+        pops: whether it takes messages by POP (5.x): queues are then shared, and nobody owns one.
         properties: settings by name, `PROP_...` ones included.
         stacks: its threads as free text, where they were asked for.
         later_stacks: the same again, oldest first, for whoever wants to know what moves.
@@ -149,6 +161,17 @@ class RunningInfo:
     properties: Mapping[str, str] = field(default_factory=dict)
     stacks: str | None = None
     later_stacks: tuple[StackText, ...] = ()
+    pops: bool = False
+
+    @property
+    def strategy(self) -> str | None:
+        """Name of its allocation strategy, as the strategy's class calls itself; None when it does not say.
+
+        Java clients print the object, `...AllocateMessageQueueAveragely@405209d4`; the inner strategy of a nearby one
+        is not in it.
+        """
+        text = self.properties.get("allocateMessageQueueStrategy", "").partition("@")[0].rpartition(".")[2]
+        return _STRATEGIES.get(text, text) or None
 
     @property
     def orderly(self) -> bool | None:

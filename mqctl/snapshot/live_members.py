@@ -143,6 +143,7 @@ def _running(key: tuple[str, str], info: ConsumerRunningInfo) -> RunningInfo:
         ),
         properties=dict(info.properties),
         stacks=info.jstack,
+        pops=bool(info.mq_pop_table),
     )
 
 

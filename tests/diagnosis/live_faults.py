@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from mqctl.model.finding import Value
-from mqctl.model.member import RunningInfo, Subscription, TopicRates
+from mqctl.model.member import ProducerMembership, RunningInfo, Subscription, TopicRates
 from mqctl.model.queue import MessageQueue
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState
 from mqctl.model.route import TopicRoute
@@ -166,6 +166,55 @@ def _poison() -> ClusterSnapshot:
     return after(replace(now, running=(now.running[0], second)), now)
 
 
+def strategies(second: str) -> ClusterSnapshot:
+    """The first instance prints Java's AVG, the second one `second`."""
+    java = "org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely@405209d4"
+    first = saying(allocateMessageQueueStrategy=java)(LIVE.running[0])
+    return replace(LIVE, running=(first, saying(allocateMessageQueueStrategy=second)(LIVE.running[1])))
+
+
+def _newcomer() -> ClusterSnapshot:
+    """A group that begins at the end of a queue that has lost its first messages."""
+    snapshot = with_members(consume_from_where="CONSUME_FROM_LAST_OFFSET")
+    first, *others = snapshot.brokers
+    queues = (replace(first.queues[0], min_offset=10), *first.queues[1:])
+    return replace(
+        snapshot, brokers=(replace(first, queues=queues, consumer_offsets=first.consumer_offsets[1:]), *others)
+    )
+
+
+def _wider_everywhere(route: TopicRoute) -> TopicRoute:
+    return replace(route, queues=tuple(replace(item, write_queue_count=6) for item in route.queues))
+
+
+def _created() -> ClusterSnapshot:
+    """A topic of four queues on the first broker, which creates topics by itself."""
+    (view,) = LIVE.name_servers
+    only = replace(view.routes[0].queues[0], read_queue_count=4, write_queue_count=4)
+    route = replace(view.routes[0], topic="Sent", queues=(only,))
+    base = each_broker(lambda broker: replace(broker, config={"autoCreateTopicEnable": "true"}))
+    return replace(base, name_servers=(replace(view, routes=(*view.routes, route)),))
+
+
+def _producing(count: int) -> ClusterSnapshot:
+    members = tuple(member(f"192.0.2.{number}@9", 8_000 + number) for number in range(count))
+    return each_broker(
+        lambda broker: replace(broker, producers=(ProducerMembership(group="P", members=members),)), BROKERS[0]
+    )
+
+
+def _fixed_lists(*, extra: int = 0, missing: int = 0) -> ClusterSnapshot:
+    """Both instances use CONFIG; the second one's list has queues too many or too few."""
+    fixed = [saying(allocateMessageQueueStrategy="CONFIG")(info) for info in LIVE.running]
+    queues = fixed[1].queues[: 2 - missing] + tuple(held(BROKERS[1], 7 + number) for number in range(extra))
+    return replace(LIVE, running=(fixed[0], replace(fixed[1], queues=queues)))
+
+
+def _discarded(count: int) -> ClusterSnapshot:
+    queue = QueueState(topic="TRANS_CHECK_MAX_TIME_TOPIC", queue_id=0, min_offset=0, max_offset=count)
+    return each_broker(lambda broker: replace(broker, queues=(*broker.queues, queue)), BROKERS[0])
+
+
 _FORGOTTEN = with_second(
     lambda info: replace(info, subscriptions=(Subscription(topic="Other"), info.subscriptions[1]), queues=())
 )
@@ -268,6 +317,39 @@ SCENES: list[Scene] = [
         after(moving(612, 10_000, NOW - 4 * MINUTE), moving(600, 10_000)),
         {"lag_count": 9_388, "out_tps": 0.1, "drain_ms": 93_880_000, "expires_in_ms": 176 * MINUTE},
     ),
+    (
+        "MQ212",
+        None,
+        strategies("AVG_BY_CIRCLE"),
+        {"member_count": 2, "strategy_count": 2},
+    ),
+    (
+        "MQ415",
+        None,
+        _newcomer(),
+        {"skipped_count": 990, "queue_count": 1},
+    ),
+    (
+        "MQ507",
+        None,
+        after(_ordered(routing(_wider_everywhere, _all_orderly(LIVE))), _ordered(_all_orderly(LIVE))),
+        {"earlier_queue_count": 4, "queue_count": 12, "moved_share": 1 - 4 / 12},
+    ),
+    (
+        "MQ614",
+        None,
+        _created(),
+        {"broker_count": 2, "queue_count": 4},
+    ),
+    (
+        "MQ615",
+        None,
+        after(LIVE, _producing(3), 3 * MINUTE),
+        {"earlier_count": 3, "window_ms": 3 * MINUTE},
+    ),
+    ("MQ616", "gone", _fixed_lists(extra=1), {"missing_count": 0, "gone_count": 1, "queue_count": 4}),
+    ("MQ716", None, telling(timerReadBehind="15", timerOffsetBehind="40"), {"behind_ms": 15_000, "waiting_count": 40}),
+    ("MQ726", None, after(_discarded(7), _discarded(4)), {"new_count": 3, "window_ms": 2 * MINUTE}),
     ("MQ412", None, with_second(_failing), {"failed_share": 0.1}),
     ("MQ501", None, orderly(locked=False), {"queue_count": 1}),
     (
@@ -293,6 +375,7 @@ SCENES: list[Scene] = [
 
 # Faults that another rule rightly names as well: its code is the last part.
 DOUBLE_SCENES: list[tuple[Scene, str]] = [
+    (("MQ616", "missing", _fixed_lists(missing=1), {"missing_count": 1, "gone_count": 0, "queue_count": 4}), "MQ309"),
     (
         (
             "MQ309",

@@ -5,13 +5,22 @@ from __future__ import annotations
 from mqctl.render.messages import Text
 from mqctl.render.messages.zh_backlog import PHRASES as BACKLOG_PHRASES
 from mqctl.render.messages.zh_backlog import RULES as BACKLOG_RULES
+from mqctl.render.messages.zh_comings import RULES as COMINGS_RULES
 from mqctl.render.messages.zh_delay import RULES as DELAY_RULES
 from mqctl.render.messages.zh_groups import RULES as GROUP_RULES
 from mqctl.render.messages.zh_live import RULES as LIVE_RULES
 from mqctl.render.messages.zh_offsets import RULES as OFFSET_RULES
 from mqctl.render.messages.zh_storage import RULES as STORAGE_RULES
 
-RULES: dict[str, Text] = {**STORAGE_RULES, **GROUP_RULES, **LIVE_RULES, **OFFSET_RULES, **DELAY_RULES, **BACKLOG_RULES}
+RULES: dict[str, Text] = {
+    **STORAGE_RULES,
+    **GROUP_RULES,
+    **LIVE_RULES,
+    **OFFSET_RULES,
+    **DELAY_RULES,
+    **BACKLOG_RULES,
+    **COMINGS_RULES,
+}
 
 PHRASES = {
     **BACKLOG_PHRASES,
