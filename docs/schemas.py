@@ -30,7 +30,16 @@ from mqctl.render.processes import ProcessList
 from mqctl.render.profiles import ProfileList
 from mqctl.render.queue_entries import EntryList
 from mqctl.render.replays import ReplayList, ReplayPlanReport, ReplayReport
-from mqctl.render.reports import DuplicatesReported, OrderReported, SkewReported
+from mqctl.render.reports import (
+    CapacityReported,
+    DelayReported,
+    DuplicatesReported,
+    OrderReported,
+    RetriesReported,
+    SkewReported,
+    TagsReported,
+    TransactionsReported,
+)
 from mqctl.render.resend import ResendPlanReport, ResendReport
 from mqctl.render.sent import SentMessage
 from mqctl.render.simulation import Simulation
@@ -114,6 +123,11 @@ SCHEMAS: dict[str, type] = {
     "profile.list/1": ProfileList,
     "replay.list/1": ReplayList,
     "report.backlog/1": BacklogReport,
+    "report.capacity/1": CapacityReported,
+    "report.delay/1": DelayReported,
+    "report.retries/1": RetriesReported,
+    "report.tags/1": TagsReported,
+    "report.transactions/1": TransactionsReported,
     "report.duplicates/1": DuplicatesReported,
     "report.order/1": OrderReported,
     "report.skew/1": SkewReported,

@@ -16,6 +16,7 @@ from mqctl.errors import ExitCode, NotFoundError, UsageError
 
 if TYPE_CHECKING:
     from mqctl.model.report_rows import StoreRead
+    from mqctl.model.snapshot import ClusterSnapshot
     from mqctl.spark.engines import Engine
     from mqctl.spark.wanted import Wanted
 
@@ -153,3 +154,52 @@ def tell_skipped(read: Sequence[StoreRead]) -> None:
                 f"mqctl: {each.store}: {each.skipped_bytes:,} bytes are no sound records and were passed over"
                 f" (at physical offset {spots}); `mqctl store verify --store {each.store}` tells more"
             )
+
+
+def require_levels(levels: str | None) -> None:
+    """Checks `--levels`: a broker would not start on a bad one, so it can only be a slip."""
+    from mqctl.model.delay_level import DelayLevelTable
+
+    bad = DelayLevelTable.parse(levels).bad_item if levels else None
+    if bad is not None:
+        raise UsageError(
+            f"cannot read the delay levels {levels!r}",
+            reason=f"{bad!r} is no number followed by s, m, h or d",
+            remedy="give messageDelayLevel as the broker has it, for instance --levels '1s 5s 10s 30s 1m'",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribed:
+    """A snapshot that knows members of groups, and the broker of each store."""
+
+    snapshot: ClusterSnapshot | None
+    brokers: tuple[str, ...]
+
+    def by_store(self, stores: Sequence[str]) -> dict[str, str]:
+        """Returns the broker of each store."""
+        return dict(zip(stores, self.brokers, strict=False))
+
+
+def subscribed(snapshot: Path | None, stores: Sequence[Path], brokers: Sequence[str] | None) -> Subscribed:
+    """Loads `--snapshot` and matches stores with brokers.
+
+    Raises:
+        UsageError: it is not clear which store is which broker's.
+    """
+    if snapshot is None:
+        return Subscribed(None, tuple(brokers or ()))
+    from mqctl.snapshot.archive import load
+
+    known = load(snapshot)
+    names = list(brokers or [])
+    found = sorted({broker.name for broker in known.brokers if broker.name})
+    if not names and len(stores) == 1 and len(found) == 1:
+        names = found
+    if len(names) != len(stores):
+        raise UsageError(
+            "which store belongs to which broker is not clear",
+            reason=f"{len(stores)} stores, {len(names)} broker names",
+            remedy=f"give --broker-name for each --store; the snapshot knows {', '.join(found) or 'none'}",
+        )
+    return Subscribed(known, tuple(names))

@@ -21,6 +21,23 @@ from mqctl.model.report_rows import (
     SkewTopic,
     StoreRead,
 )
+from mqctl.model.report_rows_store import (
+    CapacityBucket,
+    CapacityStore,
+    CapacityTopic,
+    DelayDue,
+    DelayLevel,
+    LostTag,
+    PendingHalf,
+    ResolutionTime,
+    RetryAttempt,
+    RetryError,
+    RetryFlow,
+    RetryGroup,
+    TagQueue,
+    TagShare,
+    TransactionGroup,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,3 +74,55 @@ class DuplicatesReport:
     producers: list[DuplicateProducer]
     gaps: list[DuplicateGap]
     keys: list[DuplicateKey]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TagsReport:
+    """Machine form of `report tags`."""
+
+    read: list[StoreRead]
+    topics: list[TagShare]
+    queues: list[TagQueue]
+    lost: list[LostTag]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapacityReport:
+    """Machine form of `report capacity`."""
+
+    bucket_ms: int
+    read: list[StoreRead]
+    stores: list[CapacityStore]
+    topics: list[CapacityTopic]
+    buckets: list[CapacityBucket]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetriesReport:
+    """Machine form of `report retries`."""
+
+    bucket_ms: int
+    read: list[StoreRead]
+    groups: list[RetryGroup]
+    attempts: list[RetryAttempt]
+    flow: list[RetryFlow]
+    errors: list[RetryError]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DelayReport:
+    """Machine form of `report delay`."""
+
+    at_ms: int
+    bucket_ms: int
+    levels: list[DelayLevel]
+    due: list[DelayDue]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionsReport:
+    """Machine form of `report transactions`."""
+
+    groups: list[TransactionGroup]
+    times: list[ResolutionTime]
+    pending: list[PendingHalf]

@@ -2,19 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from mqctl.render import report_sections_store
 from mqctl.render.document import Column, Kind
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A section: the report's attribute with its rows, a title and columns."""
-
-    attribute: str
-    title: str
-    columns: tuple[Column, ...]
-
+from mqctl.render.section import READ, Section
 
 _TOPIC = Column("topic", "topic")
 _STORE = Column("store", "store", wide=True)
@@ -30,18 +20,6 @@ _END = Column("end_ms", "until", Kind.TIME_MS)
 _BY = Column("by", "by")
 _COPIES = Column("copies", "copies", Kind.COUNT)
 _HOST = Column("born_host", "born host")
-READ = Section(
-    "read",
-    "What was read",
-    (
-        Column("store", "store"),
-        _MESSAGES,
-        _BYTES,
-        Column("skipped_bytes", "passed over", Kind.BYTES),
-        Column("damaged_at", "damaged at", wide=True),
-    ),
-)
-
 SECTIONS: dict[str, tuple[Section, ...]] = {
     "skew": (
         Section(
@@ -178,4 +156,5 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
             (_TOPIC, _BY, _KEY, _MESSAGES, Column("hosts", "hosts", Kind.COUNT), _OLDEST, _NEWEST),
         ),
     ),
+    **report_sections_store.SECTIONS,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mqctl.model.reports import DuplicatesReport, OrderReport, SkewReport
-from mqctl.render import units
+from mqctl.render import report_words_store, units
 
 HOT_QUEUE = 2.0
 """A queue with more than this many times the mean is hot (diagnosis rule P3)."""
@@ -94,4 +94,9 @@ def _duplicates(report: object) -> list[str]:
     return words
 
 
-_WORDS: dict[str, Callable[[object], list[str]]] = {"skew": _skew, "order": _order, "duplicates": _duplicates}
+_WORDS: dict[str, Callable[[object], list[str]]] = {
+    "skew": _skew,
+    "order": _order,
+    "duplicates": _duplicates,
+    **report_words_store.WORDS,
+}

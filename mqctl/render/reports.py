@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from mqctl.model.reports import DuplicatesReport, OrderReport, SkewReport
+from mqctl.model.reports import (
+    CapacityReport,
+    DelayReport,
+    DuplicatesReport,
+    OrderReport,
+    RetriesReport,
+    SkewReport,
+    TagsReport,
+    TransactionsReport,
+)
 from mqctl.render.document import Document, Paragraphs, Table
 from mqctl.render.report_sections import SECTIONS
 from mqctl.render.report_words import findings
@@ -40,10 +49,50 @@ class DuplicatesReported(Reported):
     report: DuplicatesReport
 
 
+@dataclass(frozen=True, kw_only=True)
+class TagsReported(Reported):
+    """Machine form of `report tags`."""
+
+    report: TagsReport
+
+
+@dataclass(frozen=True, kw_only=True)
+class CapacityReported(Reported):
+    """Machine form of `report capacity`."""
+
+    report: CapacityReport
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetriesReported(Reported):
+    """Machine form of `report retries`."""
+
+    report: RetriesReport
+
+
+@dataclass(frozen=True, kw_only=True)
+class DelayReported(Reported):
+    """Machine form of `report delay`."""
+
+    report: DelayReport
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransactionsReported(Reported):
+    """Machine form of `report transactions`."""
+
+    report: TransactionsReport
+
+
 _FORMS: dict[str, Callable[..., Reported]] = {
     "skew": SkewReported,
     "order": OrderReported,
     "duplicates": DuplicatesReported,
+    "tags": TagsReported,
+    "capacity": CapacityReported,
+    "retries": RetriesReported,
+    "delay": DelayReported,
+    "transactions": TransactionsReported,
 }
 
 

@@ -73,4 +73,4 @@ def share(value: float) -> str:
 
 def ratio(value: float) -> str:
     """Returns a plain number with two decimals."""
-    return f"{value:.2f}"
+    return f"{value:,.2f}"

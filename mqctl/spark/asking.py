@@ -52,6 +52,8 @@ class Ask:
         bucket_ms: width of the buckets of `Dim.TIME`.
         key_property: property that is the key; empty for `__SHARDINGKEY` and, where there is none, the first of KEYS.
         value_property: property behind `Dim.VALUE`.
+        at_ms: the moment as of which something is late; 0 where a table does not ask.
+        levels: the broker's messageDelayLevel; empty for the default.
         new_queues: number of queues of `Dim.NEW_QUEUE`, into which `selector` puts the key.
     """
 
@@ -61,6 +63,8 @@ class Ask:
     value_property: str = ""
     new_queues: int = 0
     selector: Selector = Selector.HASH
+    at_ms: int = 0
+    levels: str = ""
 
     @property
     def dims(self) -> frozenset[Dim]:
@@ -77,6 +81,8 @@ class Ask:
                 "value_property": self.value_property,
                 "new_queues": self.new_queues,
                 "selector": self.selector,
+                "at_ms": self.at_ms,
+                "levels": self.levels,
             }
         )
 

@@ -8,7 +8,8 @@ from typing import Protocol
 from mqctl.spark.asking import Ask
 from mqctl.spark.counting import Columns
 from mqctl.spark.keyed import KEYED, KeyedTable
-from mqctl.spark.parts import PART_TABLES, PartTable
+from mqctl.spark.part_tables import PART_TABLES
+from mqctl.spark.parts import PartTable
 from mqctl.spark.planning import committed_offsets, open_store
 from mqctl.spark.tracks import PackedTracks, TrackShare, plan_tracks, read_tracks, unpacked
 from mqctl.spark.wanted import Wanted

@@ -111,5 +111,3 @@ COUNTS = PartTable(
     plan=_plan_counts,
     read=_read_counts,
 )
-
-PART_TABLES: dict[str, PartTable] = {"counts": COUNTS}

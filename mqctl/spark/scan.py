@@ -107,7 +107,7 @@ def _splits_of(path: str, log: CommitLog, wanted: Wanted, step: int) -> Iterator
         yield from candidates
         return
     files = {file.start: file for file in log.files}
-    times = [_first_store_time(files[split.start], split.low, split.high) for split in candidates]
+    times = [first_store_time(files[split.start], split.low, split.high) for split in candidates]
     for number, split in enumerate(candidates):
         first = times[number]
         if first is None and split.low:
@@ -119,7 +119,7 @@ def _splits_of(path: str, log: CommitLog, wanted: Wanted, step: int) -> Iterator
             yield split
 
 
-def _first_store_time(file: MappedFile, low: int, high: int) -> int | None:
+def first_store_time(file: MappedFile, low: int, high: int) -> int | None:
     at = find_record(file.buffer, file.buffer.data, file.start, low, min(high, len(file.buffer)))
     if at is None or at + 88 > len(file.buffer):
         return None

@@ -11,7 +11,8 @@ from mqctl.spark import tables_config
 from mqctl.spark.asking import Ask
 from mqctl.spark.columns import binary, named, properties, record_batch, texts
 from mqctl.spark.hosts import hosts
-from mqctl.spark.parts import PART_TABLES, PartTable
+from mqctl.spark.part_tables import PART_TABLES
+from mqctl.spark.parts import PartTable
 from mqctl.spark.planning import QueueRange, open_store, queue_bounds, shares
 from mqctl.spark.scan import Chunk, LogSplit, log_splits, shares_of
 from mqctl.spark.table import BATCH_ROWS, SourceTable, Work

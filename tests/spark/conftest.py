@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from mqctl.spark.engines import Engine, PlainEngine
 from mqctl.spark.session import SessionSettings, open_session
 
 if TYPE_CHECKING:
@@ -19,3 +20,14 @@ def spark() -> Iterator[SparkSession]:
     pytest.importorskip("pyspark", reason="the spark extra is not installed")
     with open_session(SessionSettings(environ=os.environ, master="local[2]")) as session:
         yield session
+
+
+@pytest.fixture(params=["plain", "spark"])
+def engine(request: pytest.FixtureRequest) -> Engine:
+    if request.param == "plain":
+        return PlainEngine()
+    pytest.importorskip("pyspark", reason="the spark extra is not installed")
+    from mqctl.spark.reports.combining import SparkEngine
+
+    session: SparkSession = request.getfixturevalue("spark")
+    return SparkEngine(session)

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
@@ -22,25 +21,11 @@ from mqctl.spark.wanted import Wanted
 from tests.spark import plain_reports as plain
 from tests.store.builder import StoreBuilder, message
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 Store = Callable[[str], Path]
 STORES = ["store-clean", "store-killed", "store-rolled-clean", "store-5.3.3"]
 MINUTE_MS = 60_000
 LONG = "x" * 30_000
-
-
-@pytest.fixture(params=["plain", "spark"])
-def engine(request: pytest.FixtureRequest) -> Engine:
-    if request.param == "plain":
-        return PlainEngine()
-    pytest.importorskip("pyspark", reason="the spark extra is not installed")
-    from mqctl.spark.reports.combining import SparkEngine
-
-    session: SparkSession = request.getfixturevalue("spark")
-    return SparkEngine(session)
 
 
 def made_store(root: Path, seed: int, count: int = 600) -> Path:

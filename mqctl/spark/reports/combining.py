@@ -9,7 +9,7 @@ from mqctl.spark.asking import Ask
 from mqctl.spark.carried import carrying, delivered
 from mqctl.spark.engines import Row
 from mqctl.spark.keyed import KEYED
-from mqctl.spark.parts import PART_TABLES
+from mqctl.spark.part_tables import PART_TABLES
 from mqctl.spark.source import FORMAT, register, wanted_options
 from mqctl.spark.tracks import PackedTracks, unpacked
 from mqctl.spark.wanted import Wanted

@@ -1,0 +1,60 @@
+"""`mqctl report capacity`: rates, growth and room of stores."""
+
+from __future__ import annotations
+
+from mqctl.cli.emit import Output
+from mqctl.cli.options import AllOption, NoColorOption, OutputOption, TopicOption
+from mqctl.cli.report_running import (
+    BucketOption,
+    NoSparkOption,
+    ParquetOption,
+    Question,
+    ReportGroupOption,
+    bucket_ms,
+    report,
+)
+from mqctl.cli.spark_options import LOCAL, ConfOption, MasterOption, SinceOption, StoresOption, UntilOption
+
+EXAMPLES = (
+    "mqctl report capacity --store /data/store",
+    "mqctl report capacity --store /data/a --store /data/b --since -1d --bucket 10m",
+)
+
+
+def command(
+    store: StoresOption,
+    group: ReportGroupOption = None,
+    topic: TopicOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    bucket: BucketOption = "1m",
+    system: AllOption = False,
+    parquet: ParquetOption = None,
+    no_spark: NoSparkOption = False,
+    master: MasterOption = LOCAL,
+    conf: ConfOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """Show rates, peaks and growth of stores, and the room that is left on their disks.
+
+    Growth is the mean rate of what the commit log holds in the asked range, as if nothing were deleted. The disk is the
+    one that the directory is on now: of a copied store that is not the broker's.
+    """
+    from mqctl.spark.reports.capacity import capacity
+
+    width = bucket_ms(bucket)
+    question = Question(
+        stores=store,
+        groups=group,
+        topics=topic,
+        since=since,
+        until=until,
+        system=system,
+        master=master,
+        conf=conf,
+        no_spark=no_spark,
+    )
+    return report(
+        question, lambda engine, wanted: capacity(engine, wanted, bucket_ms=width), "capacity", output, parquet
+    )

@@ -1,0 +1,71 @@
+"""`mqctl report retries`: retries and dead letters of groups."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.emit import Output
+from mqctl.cli.options import AllOption, NoColorOption, OutputOption, TopicOption
+from mqctl.cli.report_running import (
+    BucketOption,
+    NoSparkOption,
+    ParquetOption,
+    Question,
+    ReportGroupOption,
+    bucket_ms,
+    report,
+)
+from mqctl.cli.spark_options import LOCAL, ConfOption, MasterOption, SinceOption, StoresOption, UntilOption
+
+EXAMPLES = (
+    "mqctl report retries --store /backup/store",
+    "mqctl report retries --store /backup/store -g order-service --error-property ERROR",
+)
+
+
+def command(
+    store: StoresOption,
+    group: ReportGroupOption = None,
+    topic: TopicOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    error_property: Annotated[
+        str, typer.Option("--error-property", metavar="PROPERTY", help="Property that carries the last error.")
+    ] = "",
+    bucket: BucketOption = "1m",
+    system: AllOption = False,
+    parquet: ParquetOption = None,
+    no_spark: NoSparkOption = False,
+    master: MasterOption = LOCAL,
+    conf: ConfOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """Show retries and dead letters of consumer groups: how many, how often, when, and what they say.
+
+    Counts the messages of retry and dead-letter topics. `consumed or waiting after it` is what came that far and
+    neither failed again nor died. --error-property names a property in which consumers leave the reason of a failure.
+    """
+    from mqctl.spark.reports.retries import retries
+
+    width = bucket_ms(bucket)
+    question = Question(
+        stores=store,
+        groups=group,
+        topics=topic,
+        since=since,
+        until=until,
+        system=system,
+        master=master,
+        conf=conf,
+        no_spark=no_spark,
+    )
+    return report(
+        question,
+        lambda engine, wanted: retries(engine, wanted, bucket_ms=width, error_property=error_property),
+        "retries",
+        output,
+        parquet,
+    )

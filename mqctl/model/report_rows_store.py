@@ -1,0 +1,244 @@
+"""More rows of the reports over store directories: tags, room, retries, delay levels, transactions.
+
+Times are epoch milliseconds, shares between 0 and 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TagShare:
+    """A tag's share of a topic; None stands for messages without a tag."""
+
+    topic: str
+    tag: str | None
+    messages: int
+    bytes: int
+    share: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TagQueue:
+    """A tag's share of one queue."""
+
+    topic: str
+    store: str
+    queue_id: int
+    tag: str | None
+    messages: int
+    bytes: int
+    share: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LostTag:
+    """What members of a group that want different tags keep each other from getting.
+
+    Attributes:
+        messages: with this tag in the stores, as far as they were read.
+        lost_messages: those in queues whose owner, or the broker's filter, does not let the tag through.
+        queues: where, with the owner of each queue.
+    """
+
+    group: str
+    topic: str
+    tag: str
+    messages: int
+    lost_messages: int
+    lost_share: float
+    queues: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapacityStore:
+    """Rates of one store and the room that is left.
+
+    Attributes:
+        messages, bytes: in the asked range.
+        peak_messages_per_second, peak_bytes_per_second: of the busiest bucket.
+        bytes_per_day: growth of the commit log at the mean rate; None where the range is too short to tell.
+        kept_hours: how far back the commit log reaches.
+        disk_bytes, free_bytes: of the disk that the directory is on now (a copy's disk is not the broker's).
+        hours_to_75, hours_to_90: until that share of the disk is used: from 75 % on brokers delete files before their
+            time, at 90 % they refuse sends; None without growth, 0 when it is so already.
+    """
+
+    store: str
+    messages: int
+    bytes: int
+    first_ms: int | None
+    last_ms: int | None
+    messages_per_second: float | None
+    bytes_per_second: float | None
+    peak_messages_per_second: float | None
+    peak_bytes_per_second: float | None
+    peak_at_ms: int | None
+    bytes_per_day: float | None
+    log_bytes: int
+    kept_hours: float | None
+    disk_bytes: int
+    free_bytes: int
+    hours_to_75: float | None
+    hours_to_90: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapacityBucket:
+    """What a store took in from `time_ms` on, for the width of a bucket."""
+
+    store: str
+    time_ms: int
+    messages: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapacityTopic:
+    """A topic's part of what was stored."""
+
+    topic: str
+    messages: int
+    bytes: int
+    share: float
+    bytes_share: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryGroup:
+    """Retries and dead letters of one consumer group.
+
+    Attributes:
+        retries: messages in its retry topic: one for each time a message was sent back.
+        first_retries: those of a first attempt: how many different messages failed.
+        dead: messages in its dead-letter topic.
+        most_attempts: the highest attempt seen.
+        waiting: messages of the retry topic behind the group's offsets; None where none are known.
+    """
+
+    group: str
+    retries: int
+    first_retries: int
+    dead: int
+    most_attempts: int
+    waiting: int | None
+    first_ms: int | None
+    last_ms: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryAttempt:
+    """How far messages of a group came.
+
+    Attributes:
+        retried: messages sent back for the attempt of this number.
+        dead: messages that became dead letters with this count.
+        ended: messages whose last seen attempt this was, and that did not die: consumed, or still waiting. Below zero
+            where retention has taken earlier attempts away.
+    """
+
+    group: str
+    attempt: int
+    retried: int
+    dead: int
+    ended: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryFlow:
+    """Retries and dead letters stored from `time_ms` on, for the width of a bucket."""
+
+    group: str
+    time_ms: int
+    retries: int
+    dead: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryError:
+    """What the asked property says in retries and dead letters of a group."""
+
+    group: str
+    value: str
+    messages: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DelayLevel:
+    """One delay level of one store.
+
+    Attributes:
+        delay_ms: None where the table has no such level.
+        next_offset: of delayOffset.json; None where it has none, everything waits then.
+        waiting: entries from `next_offset` on.
+        missing: of these, entries that lead to no message.
+        overdue: due more than 2 s before the moment asked about.
+        offset_state: `ok`, `unknown` (no offset), `below` the queue's first entry or `beyond` its end.
+    """
+
+    store: str
+    level: int
+    delay_ms: int | None
+    min_offset: int
+    max_offset: int
+    next_offset: int | None
+    offset_state: str
+    waiting: int
+    missing: int
+    overdue: int
+    not_due: int
+    head_due_ms: int | None
+    first_overdue_ms: int | None
+    last_due_ms: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DelayDue:
+    """Messages of a level that are due from `time_ms` on, for the width of a bucket."""
+
+    store: str
+    level: int
+    time_ms: int
+    waiting: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionGroup:
+    """Transactions of one producer group for one topic.
+
+    Attributes:
+        ended: committed or rolled back.
+        mean_resolution_ms, longest_ms: from the first half message to its op message.
+        oldest_pending_ms: store time of the first half message of the oldest one that waits.
+    """
+
+    producer_group: str
+    topic: str
+    transactions: int
+    ended: int
+    pending: int
+    mean_resolution_ms: float | None
+    longest_ms: int | None
+    oldest_pending_ms: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResolutionTime:
+    """Transactions of a producer group that took at least `from_ms` and less than twice that to end."""
+
+    producer_group: str
+    from_ms: int
+    ended: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingHalf:
+    """A transaction that waits, among the oldest."""
+
+    store: str
+    producer_group: str
+    topic: str
+    unique_key: str | None
+    half_offset: int
+    first_stored_ms: int

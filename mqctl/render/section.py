@@ -1,0 +1,29 @@
+"""A section of a report for people, and the one that tells what was read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mqctl.render.document import Column, Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section: the report's attribute with its rows, a title and columns."""
+
+    attribute: str
+    title: str
+    columns: tuple[Column, ...]
+
+
+READ = Section(
+    "read",
+    "What was read",
+    (
+        Column("store", "store"),
+        Column("messages", "messages", Kind.COUNT),
+        Column("bytes", "bytes", Kind.BYTES),
+        Column("skipped_bytes", "passed over", Kind.BYTES),
+        Column("damaged_at", "damaged at", wide=True),
+    ),
+)

@@ -1,0 +1,71 @@
+"""The delay report: what waits on delay levels, when it is due, and what is late."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mqctl.model.report_rows_store import DelayDue, DelayLevel
+from mqctl.model.reports import DelayReport
+from mqctl.spark.asking import Ask
+from mqctl.spark.engines import Engine, Row, count, number, text
+from mqctl.spark.parts_delay import DUE, LEVELS
+from mqctl.spark.wanted import Wanted
+
+
+def delay(engine: Engine, wanted: Wanted, *, at_ms: int | None, bucket_ms: int, levels: str = "") -> DelayReport:
+    """Reads the schedule queues; without `at_ms` as of the stores' own last instant (newest store time)."""
+    if at_ms is None:
+        known = [number(row.get("newest_ms")) for row in engine.rows("extents", wanted, Ask(()))]
+        at_ms = max((time for time in known if time is not None), default=0)
+    ask = Ask((), bucket_ms=bucket_ms, at_ms=at_ms, levels=levels)
+    return delay_report(engine.rows("delay", wanted, ask), at_ms=at_ms, bucket_ms=bucket_ms)
+
+
+def delay_report(rows: Iterable[Row], *, at_ms: int, bucket_ms: int) -> DelayReport:
+    """Builds the report from the rows of the table `delay`."""
+    found = list(rows)
+    return DelayReport(
+        at_ms=at_ms,
+        bucket_ms=bucket_ms,
+        levels=sorted((_level(row) for row in found if row["cut"] == LEVELS), key=lambda row: (row.store, row.level)),
+        due=sorted(
+            (
+                DelayDue(
+                    store=text(row, "store"),
+                    level=count(row, "level"),
+                    time_ms=count(row, "time_ms"),
+                    waiting=count(row, "waiting"),
+                )
+                for row in found
+                if row["cut"] == DUE
+            ),
+            key=lambda row: (row.store, row.level, row.time_ms),
+        ),
+    )
+
+
+def _level(row: Row) -> DelayLevel:
+    low, high, following = count(row, "min_offset"), count(row, "max_offset"), number(row.get("next_offset"))
+    state = "ok"
+    if following is None:
+        state = "unknown"
+    elif following > high:
+        state = "beyond"
+    elif following < low:
+        state = "below"
+    return DelayLevel(
+        store=text(row, "store"),
+        level=count(row, "level"),
+        delay_ms=number(row.get("delay_ms")),
+        min_offset=low,
+        max_offset=high,
+        next_offset=following,
+        offset_state=state,
+        waiting=count(row, "waiting"),
+        missing=count(row, "missing"),
+        overdue=count(row, "overdue"),
+        not_due=count(row, "not_due"),
+        head_due_ms=number(row.get("head_due_ms")),
+        first_overdue_ms=number(row.get("first_overdue_ms")),
+        last_due_ms=number(row.get("last_due_ms")),
+    )
