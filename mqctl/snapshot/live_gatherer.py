@@ -22,7 +22,7 @@ from mqctl.protocol import bodies_cluster as wire
 from mqctl.snapshot.live_asking import Asking, Scope, refused_with
 from mqctl.snapshot.live_brokers import LiveBroker, gather_brokers, masters_of
 from mqctl.snapshot.live_delay import FEW_RECORDS, delay_states
-from mqctl.snapshot.live_members import gather_memberships, gather_running
+from mqctl.snapshot.live_members import gather_memberships, gather_running, without_stacks
 from mqctl.snapshot.live_queues import gather_offsets, gather_queues
 from mqctl.snapshot.live_tags import sample_tags
 from mqctl.snapshot.live_transactions import FEW_HALVES, transaction_states
@@ -79,6 +79,7 @@ def gather_live(
     pending = {masters[number].address: state for number, state in transactions.items()}
     delayed = {masters[number].address: state for number, state in delays.items()}
     running, running_gaps = gather_running(asking, brokers, memberships, with_stacks=with_stacks)
+    stack_gaps = without_stacks(running) if with_stacks else []
     samples, sample_gaps = _tag_samples(asking, running, views, sampled)
     location = ";".join(cluster.name_servers.addresses())
     return ClusterSnapshot(
@@ -94,7 +95,7 @@ def gather_live(
         name_servers=views,
         running=running,
         tag_samples=samples,
-        unavailable=(*gaps, *route_gaps, *running_gaps, *sample_gaps),
+        unavailable=(*gaps, *route_gaps, *running_gaps, *stack_gaps, *sample_gaps),
     )
 
 

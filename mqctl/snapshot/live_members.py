@@ -100,6 +100,16 @@ def gather_running(
     return running, tuple(gaps)
 
 
+def without_stacks(running: Iterable[RunningInfo]) -> list[Unavailable]:
+    """Names the instances that answered without the stacks they were asked for."""
+    reason = "it answers without stacks: its client does not support them"
+    return [
+        Unavailable(part=Part.STACKS, reason=reason, scope=f"{info.client_id} of {info.group}")
+        for info in running
+        if not info.stacks
+    ]
+
+
 def _ways(
     brokers: list[LiveBroker], memberships: Mapping[int, tuple[GroupMembership, ...]]
 ) -> dict[tuple[str, str], str]:

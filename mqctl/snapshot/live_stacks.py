@@ -16,7 +16,7 @@ from mqctl.model.unavailable import Part, Unavailable
 from mqctl.snapshot.live_asking import Asking, Scope
 from mqctl.snapshot.live_brokers import LiveBroker
 from mqctl.snapshot.live_lag import gather_live_lag
-from mqctl.snapshot.live_members import gather_running
+from mqctl.snapshot.live_members import gather_running, without_stacks
 from mqctl.stacks.parse import read_dumps
 
 Memberships = Mapping[int, tuple[GroupMembership, ...]]
@@ -73,11 +73,7 @@ class GroupLooks:
                 self.silent[scope] = Unavailable(
                     part=Part.RUNNING_INFO, reason="it left the group while it was asked", scope=scope
                 )
-        for info in running:
-            if not info.stacks:
-                scope = self._scope(info.client_id)
-                reason = "it answers without stacks: its client does not support them"
-                gaps.append(Unavailable(part=Part.STACKS, reason=reason, scope=scope))
+        gaps += without_stacks(running)
         sights = tuple(
             Sight(
                 source=info.client_id,

@@ -16,7 +16,7 @@ def test_a_snapshot_carries_stacks_and_what_they_were_later(live: Run, consume: 
     assert info.stacks is not None
     texts = [info.stacks, *(item.text for item in info.later_stacks)]
     assert len(texts) == 3
-    assert all("stack_process.py" in text and "ConsumeMessageThread_G_1" in text for text in texts)
+    assert all("stack_states.py" in text and "ConsumeMessageThread_G_1" in text for text in texts)
     first, second = (item.taken_at_ms for item in info.later_stacks)
     assert second > first
     plain = tmp_path / "without.snap"

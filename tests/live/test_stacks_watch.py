@@ -37,7 +37,7 @@ def test_rounds_tell_what_moves_and_for_how_long(live: Run, consume: Consume) ->
         rows = [json.loads(line) for line in outcome.stdout.splitlines()]
         assert [(row["cls"], row["thread_count"], row["group"]) for row in rows] == [("sleep", 2, "G")] * 3
         assert [row["motion"] for row in rows] == ["unknown", "stuck", "stuck"]
-        assert "sleeps(stack_process.py" in rows[0]["line"]
+        assert "sleeps(stack_states.py" in rows[0]["line"]
         assert rows[0]["same_ms"] == 0
         assert rows[2]["same_ms"] >= 500
     table = live("stacks", "watch", "--pid", process.pid, "--every", "100ms", "--count", "2")
