@@ -137,6 +137,15 @@ class ClusterCase:
         before = self._members_before.get(view.group, view.client_ids)
         return before != view.client_ids or view.settling(self.now_ms, self.settings)
 
+    @cached_property
+    def stack_verdicts(self) -> list[tuple[str, Verdict]]:
+        """What the stacks of all instances mean, each with its rule's code; empty where none were taken."""
+        if not any(info.stacks for info in self.snapshot.running):
+            return []
+        from mqctl.diagnosis.stack_judging import judged  # a snapshot without stacks does not pay for their readers
+
+        return judged(self)
+
 
 Judge: TypeAlias = Callable[[Case], Iterable[Verdict | Unknown]]
 ClusterJudge: TypeAlias = Callable[[ClusterCase], Iterable[Verdict | Unknown]]

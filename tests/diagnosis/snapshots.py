@@ -41,6 +41,8 @@ from tests.diagnosis.live_faults import DOUBLE_SCENES
 from tests.diagnosis.live_faults import SCENES as LIVE_SCENES
 from tests.diagnosis.room_faults import BY_PREFIX
 from tests.diagnosis.room_faults import SCENES as ROOM_SCENES
+from tests.diagnosis.stack_faults import DOUBLE_SCENES as STACK_DOUBLE_SCENES
+from tests.diagnosis.stack_faults import SCENES as STACK_SCENES
 
 NOW = 1_795_218_000_000
 MINUTE, HOUR = 60_000, 3_600_000
@@ -328,7 +330,7 @@ def _transaction_faults() -> list[Fault]:
 
 FAULTS = [
     *(Fault(code, scene) for code, scene in SCENES.items()),
-    *(Fault(code, scene, variant) for code, variant, scene, _ in LIVE_SCENES),
+    *(Fault(code, scene, variant) for code, variant, scene, _ in [*LIVE_SCENES, *STACK_SCENES]),
     *(Fault(code, scene, None, BY_PREFIX) for code, scene, _ in ROOM_SCENES),
     *_storage_faults(),
     *_topic_faults(),
@@ -338,7 +340,10 @@ FAULTS = [
 
 # Faults that another rule rightly names as well: its code is the second part.
 DOUBLE_FAULTS = [
-    *((Fault(code, scene, variant), other) for (code, variant, scene, _), other in DOUBLE_SCENES),
+    *(
+        (Fault(code, scene, variant), other)
+        for (code, variant, scene, _), other in [*DOUBLE_SCENES, *STACK_DOUBLE_SCENES]
+    ),
     (Fault("MQ403", _offsets(offset("G", "Pay", 0, 500, 71 * HOUR))), "MQ401"),
     (
         Fault(

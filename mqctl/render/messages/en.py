@@ -10,6 +10,7 @@ from mqctl.render.messages.en_delay import RULES as DELAY_RULES
 from mqctl.render.messages.en_groups import RULES as GROUP_RULES
 from mqctl.render.messages.en_live import RULES as LIVE_RULES
 from mqctl.render.messages.en_offsets import RULES as OFFSET_RULES
+from mqctl.render.messages.en_stacks import RULES as STACK_RULES
 from mqctl.render.messages.en_storage import RULES as STORAGE_RULES
 
 RULES: dict[str, Text] = {
@@ -20,6 +21,7 @@ RULES: dict[str, Text] = {
     **DELAY_RULES,
     **BACKLOG_RULES,
     **COMINGS_RULES,
+    **STACK_RULES,
 }
 
 PHRASES = {

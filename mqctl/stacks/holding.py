@@ -1,0 +1,146 @@
+"""What a consumer holds in its queues and how far it is behind, as far as its stacks are judged by it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mqctl.model.lag import QueueLag
+from mqctl.model.member import HeldQueue, RunningInfo
+from mqctl.model.names import group_of
+from mqctl.model.queue import MessageQueue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """What is known of the consumer beside its stacks; all of it may be missing.
+
+    Attributes:
+        info: its running information; earlier: the same some time before.
+        lags: of its group's queues; earlier_lags: the same some time before.
+    """
+
+    now_ms: int
+    info: RunningInfo | None = None
+    earlier: RunningInfo | None = None
+    lags: Sequence[QueueLag] = ()
+    earlier_lags: Sequence[QueueLag] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackLimits:
+    """Windows of the verdicts; the defaults are those of the reference catalogue of faults (P7, P8, O4).
+
+    Attributes:
+        behind_ms: a time lag from which a group is behind; 0 for any lag at all.
+        commit_ms: how long an offset that a consumer knows may be on its way to the broker: three commits.
+        saturated_share: share of idle threads up to which a pool has nothing to spare.
+    """
+
+    blocked_ms: int = 60_000
+    pull_stopped_ms: int = 120_000
+    lock_expired_ms: int = 30_000
+    behind_ms: int = 0
+    commit_ms: int = 15_000
+    saturated_share: float = 0.25
+
+
+class Situation:
+    """The numbers of one consumer of one group, put together."""
+
+    def __init__(self, group: str | None, held: Held, limits: StackLimits) -> None:
+        self.held = held
+        self.limits = limits
+        self.group = group if group is not None else (held.info.group if held.info else None)
+        info = held.info
+        self.info = info if info is not None and group in (None, info.group) else None
+        self.queues: tuple[HeldQueue, ...] = tuple(
+            queue for queue in (self.info.queues if self.info else ()) if not queue.dropped
+        )
+        mine = {queue.queue for queue in self.queues}
+        rows = [row for row in held.lags if self.group is None or row.group == self.group]
+        self.rows = [row for row in rows if self.info is None or _key(row) in {_name(queue) for queue in mine}]
+        self.cached_count = sum(queue.cached_count for queue in self.queues) if self.info else None
+        lags = [max(0, row.lag_count) for row in self.rows if row.lag_count is not None]
+        self.lag_count = sum(lags) if lags else None
+        ages = [row.lag_ms for row in self.rows if row.lag_ms is not None and (row.lag_count or 0) > 0]
+        self.lag_ms = max(ages) if ages else None
+
+    @property
+    def idle_ms(self) -> int | None:
+        """How long the queue with messages that waits longest finished none."""
+        times = [queue.last_consume_time_ms for queue in self.queues if queue.cached_count]
+        return self.held.now_ms - min(times) if times else None
+
+    @property
+    def blocked(self) -> list[HeldQueue]:
+        """Queues that hold messages and finished none for a while (P7)."""
+        now_ms, limit = self.held.now_ms, self.limits.blocked_ms
+        return [item for item in self.queues if item.cached_count and now_ms - item.last_consume_time_ms > limit]
+
+    @property
+    def pressing(self) -> bool | None:
+        """Whether the consumer is behind, or stands; None when nothing tells."""
+        if self.blocked:
+            return True
+        if self.lag_count is None:
+            return None if self.info is None else bool(self.cached_count) and self.limits.behind_ms == 0
+        old = self.lag_ms is None or self.lag_ms >= self.limits.behind_ms
+        return self.lag_count > 0 and old
+
+    def row_of(self, queue: HeldQueue) -> QueueLag | None:
+        """Returns how far the group is behind in one queue."""
+        return next((row for row in self.rows if _key(row) == _name(queue.queue)), None)
+
+    def earlier_of(self, queue: HeldQueue) -> HeldQueue | None:
+        """Returns the same queue some time before."""
+        before = self.held.earlier
+        return next((item for item in before.queues if item.queue == queue.queue), None) if before else None
+
+    def holds_offset(self) -> HeldQueue | None:
+        """Returns the queue whose offset stands at its oldest cached message: that one holds it (B1). Retries last.
+
+        Of several, the one that finished nothing for the longest time.
+        """
+        standing = [
+            queue
+            for queue in self.queues
+            if queue.cached_count and (queue in self.blocked or self._stands(queue)) and not group_of(queue.queue.topic)
+        ]
+        return min(standing, key=lambda queue: queue.last_consume_time_ms) if standing else None
+
+    def _stands(self, queue: HeldQueue) -> bool:
+        before = self.earlier_of(queue)
+        if before is None or not before.cached_count:
+            return False
+        return before.commit_offset == queue.commit_offset and before.cached_min_offset == queue.cached_min_offset
+
+    def uncommitted(self) -> tuple[HeldQueue, QueueLag] | None:
+        """Returns a queue that was consumed further than its broker has been told, for longer than commits take."""
+        for queue in self.queues:
+            row = self.row_of(queue)
+            if row is None or row.consumer_offset is None or queue.commit_offset <= row.consumer_offset:
+                continue
+            if self.held.now_ms - queue.last_consume_time_ms > self.limits.commit_ms:
+                return queue, row
+        return None
+
+    def unlocked(self) -> list[HeldQueue]:
+        """Returns queues of an orderly consumer whose lock is missing or has run out (O1, O4)."""
+        if self.info is None or not self.info.orderly:
+            return []
+        limit = self.limits.lock_expired_ms
+        return [q for q in self.queues if not q.locked or self.held.now_ms - q.last_lock_time_ms > limit]
+
+    def unpulled(self) -> list[HeldQueue]:
+        """Returns queues that are no longer pulled (P8)."""
+        now_ms, limit = self.held.now_ms, self.limits.pull_stopped_ms
+        return [q for q in self.queues if q.last_pull_time_ms and now_ms - q.last_pull_time_ms > limit]
+
+
+def _key(row: QueueLag) -> tuple[str, str | None, int]:
+    return row.topic, row.broker_name, row.queue_id
+
+
+def _name(queue: MessageQueue) -> tuple[str, str | None, int]:
+    return queue.topic, queue.broker_name, queue.queue_id
