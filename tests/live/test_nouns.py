@@ -69,6 +69,7 @@ ASKED: dict[str, tuple[str, ...]] = {
 
 ELSEWHERE = {"group.member/1", "message.trace/1"}
 """Those whose command line is known once something runs; `test_member` and `test_tracing` hold them to their form."""
+"""Their command line is known only once something runs; `test_member` and `test_tracing` hold them to their form."""
 
 
 def test_every_live_form_is_asked_here() -> None:
