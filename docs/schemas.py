@@ -42,6 +42,7 @@ from mqctl.render.reports import (
 )
 from mqctl.render.resend import ResendPlanReport, ResendReport
 from mqctl.render.sent import SentMessage
+from mqctl.render.settings import History, SettingChangeReport, SettingPlanReport
 from mqctl.render.simulation import Simulation
 from mqctl.render.stack_watch import StackRound
 from mqctl.render.step_plans import StepReport
@@ -87,6 +88,8 @@ LIVE: dict[str, type] = {
     "subscription.check-all/1": SubscriptionCheckAll,
     "replay.preview/1": ReplayPlanReport,
     "replay.report/1": ReplayReport,
+    "settings.change/1": SettingChangeReport,
+    "settings.plan/1": SettingPlanReport,
     "subscription.check/1": SubscriptionReport,
     "subscription.show/1": SubscriptionReport,
     "subscription.simulate/1": ReleaseReport,
@@ -118,6 +121,7 @@ SCHEMAS: dict[str, type] = {
     "delay.repair/1": StepReport,
     "doctor/1": DiagnosisReport,
     "group.lag/1": LagReport,
+    "history/1": History,
     "local.status/1": LocalStatus,
     "offset.history/1": OffsetHistory,
     "profile.list/1": ProfileList,

@@ -1,8 +1,10 @@
-"""Commands that run until somebody ends them."""
+"""Commands that somebody ends before they end by themselves."""
 
 from __future__ import annotations
 
-from signal import SIGINT, SIGTERM, signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from signal import SIGINT, SIGTERM, default_int_handler, signal
 from threading import Event
 
 
@@ -15,3 +17,13 @@ def wait_for_interrupt() -> None:
     finally:
         for number, handler in before.items():
             signal(number, handler)
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """A polite end is an interruption: what was done is said, and the exit code tells."""
+    before = signal(SIGTERM, default_int_handler)
+    try:
+        yield
+    finally:
+        signal(SIGTERM, before)

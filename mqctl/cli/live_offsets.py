@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
-from signal import SIGTERM, default_int_handler, signal
 from time import sleep
 
+from mqctl.cli.confirmation import confirm
 from mqctl.cli.emit import tell
+from mqctl.cli.interrupts import terminable
 from mqctl.cli.offset_plans import Wish, make_plan
 from mqctl.cli.places import state_dir
 from mqctl.cli.progress import step_progress
 from mqctl.cli.times import parse_span_ms
 from mqctl.client.broker_changes import put_group
 from mqctl.client.deadline import Deadline
-from mqctl.errors import BadInputError, ExitCode, RefusedError, StorageError, UsageError
+from mqctl.errors import BadInputError, ExitCode, StorageError, UsageError
 from mqctl.execute.journal import CONFIRMED, PLANNED, UNKNOWN, ChangeRecord, Journal
 from mqctl.execute.offsets import Work, carry_out
 from mqctl.execute.settling import Patience
@@ -169,16 +168,6 @@ def _wait_ms(plan: OffsetPlan) -> int:
     return _REST_MS * (1 + max(1, len(plan.callbacks)))
 
 
-@contextmanager
-def terminable() -> Iterator[None]:
-    """A polite end is an interruption: what was done is said, and the exit code tells."""
-    before = signal(SIGTERM, default_int_handler)
-    try:
-        yield
-    finally:
-        signal(SIGTERM, before)
-
-
 def _taken_up(book: Journal, change_id: str, plan: OffsetPlan) -> ChangeRecord:
     """Returns the record of a change that is to be finished; old offsets stay those of its beginning."""
     record = book.read(change_id)
@@ -191,25 +180,6 @@ def _taken_up(book: Journal, change_id: str, plan: OffsetPlan) -> ChangeRecord:
     record.method, record.callbacks, record.ended = plan.method.value, list(plan.callbacks), False
     book.write(record)
     return record
-
-
-def confirm(name: str, confirmed: str | None, shown: Document) -> None:
-    """Shows the plan and has the user type the name, or takes `--confirm`. Raises RefusedError, UsageError."""
-    if confirmed is None and sys.stdin.isatty():
-        from mqctl.render.text import write_plain
-
-        write_plain(shown, sys.stderr, wide=False)
-        sys.stderr.write(f"Type {name} to go on, anything else to stop: ")
-        sys.stderr.flush()
-        confirmed = sys.stdin.readline().strip()
-        if confirmed != name:
-            raise RefusedError("nothing was changed", reason="the name was not typed")
-    if confirmed is None:
-        raise RefusedError(
-            "--execute needs a confirmation", reason="there is no terminal to ask on", remedy=f"add --confirm {name}"
-        )
-    if confirmed != name:
-        raise UsageError(f"--confirm {confirmed} is not what is changed", reason=f"the plan is about {name}")
 
 
 def exit_code(record: ChangeRecord) -> ExitCode | int:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from time import monotonic, sleep, time
 
+from mqctl.cli.confirmation import confirm
 from mqctl.cli.emit import tell
-from mqctl.cli.live_offsets import Asked, Done, confirm, journal, run, terminable
+from mqctl.cli.interrupts import terminable
+from mqctl.cli.live_offsets import Asked, Done, journal, run
 from mqctl.cli.offset_plans import Wish
 from mqctl.cli.places import state_dir
 from mqctl.cli.progress import step_progress

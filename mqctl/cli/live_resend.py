@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import getpass
-import os
-import socket
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from time import monotonic, sleep, time
 
-from mqctl.cli.confirmation import confirm_name
+from mqctl.cli.confirmation import confirm
 from mqctl.cli.connection import Connection
 from mqctl.cli.emit import tell
+from mqctl.cli.interrupts import terminable
 from mqctl.cli.live_dead_letters import letter_brokers
 from mqctl.cli.places import state_dir
 from mqctl.cli.progress import step_progress
@@ -65,18 +63,22 @@ def run(
     """Plans, and sends when asked to; returns what to show and the exit code.
 
     Raises:
-        MqctlError: as `make_plan`, `confirm_name` and the journal.
+        MqctlError: as `make_plan`, `confirm` and the journal.
     """
     plan = make_plan(Asking(cluster, chosen.deadline()), wish)
     if not execute or not (plan.sending or wish.resume):
         return plan_document(plan), ExitCode.OK
-    confirm_name("group", wish.group, confirmed)
-    with Journal(state_dir() / "journal").alone(wish.group):
+    confirm(wish.group, confirmed, plan_document(plan))
+    what = f"dead letters of {wish.group} of {plan.identity.cluster}"
+    with Journal(state_dir() / "journal").alone(what), terminable():
         # Planned again: somebody may have sent some since. What was not shown is not sent.
         plan = make_plan(Asking(cluster, chosen.deadline()), wish if wish.resume else _only(wish, plan))
-        record = journal().read(wish.resume) if wish.resume else journal().begin(plan, _who())
+        record = journal().read(wish.resume) if wish.resume else journal().begin(plan)
         tell(f"mqctl: resend {record.id}; mqctl dlq resend -g {record.group} --resume {record.id} takes it up again")
-        whole = _send(cluster, chosen, plan, record)
+        try:
+            whole = _send(cluster, chosen, plan, record)
+        except KeyboardInterrupt:
+            whole = False
     return resend_document(record), _exit_code(record, whole=whole)
 
 
@@ -243,10 +245,3 @@ def _exit_code(record: ResendRecord, *, whole: bool) -> ExitCode:
     if not states:
         return ExitCode.OK
     return ExitCode.WARNING if states <= {FAILED, WAITING} else ExitCode.UNKNOWN
-
-
-def _who() -> str:
-    try:
-        return f"{getpass.getuser()}@{socket.gethostname()}"
-    except (KeyError, OSError):
-        return f"{os.getuid()}@{socket.gethostname()}"

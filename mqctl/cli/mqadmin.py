@@ -75,10 +75,15 @@ _NOT_YET = "not offered yet"
 
 TABLE: tuple[SubCommand, ...] = (
     # topics
-    _none("updateTopic", _NOT_YET),
+    _whole(
+        "updateTopic",
+        "topic create -t TOPIC",
+        "topic update -t TOPIC",
+        note="a plan; fewer queues only when they are read",
+    ),
     _only_5("updateTopicList", Coverage.NONE, _NOT_YET),
-    _none("deleteTopic", _NOT_YET),
-    _none("updateTopicPerm", _NOT_YET),
+    _whole("deleteTopic", "topic delete -t TOPIC", note="refused while a group subscribes to it or has not read it"),
+    _whole("updateTopicPerm", "topic update -t TOPIC --perm RW"),
     _whole("topicRoute", "topic route -t TOPIC", note="asks every name server and shows where they disagree"),
     _whole("topicStatus", "topic stats -t TOPIC"),
     _whole("topicClusterList", "topic describe -t TOPIC", "cluster list"),
@@ -89,14 +94,14 @@ TABLE: tuple[SubCommand, ...] = (
         "allocation show -g GROUP -t TOPIC",
         note="counts and names of a live group instead of a list of addresses; every strategy, not AVG alone",
     ),
-    _none("updateOrderConf", _NOT_YET),
+    _whole("updateOrderConf", "topic order -t TOPIC --set CONFIG", note="written to every name server, and read back"),
     _only_5("updateStaticTopic", Coverage.NONE, _STATIC),
     _only_5("remappingStaticTopic", Coverage.NONE, _STATIC),
     # consumer groups and offsets
-    _none("updateSubGroup", _NOT_YET),
+    _whole("updateSubGroup", "group create -g GROUP", "group update -g GROUP", note="what is not given stays"),
     _only_5("updateSubGroupList", Coverage.NONE, _NOT_YET),
     _only_5("setConsumeMode", Coverage.NONE, "switching a group between pull and pop is the application's decision"),
-    _none("deleteSubGroup", _NOT_YET),
+    _part("deleteSubGroup", "group delete -g GROUP", note="retry and dead-letter topics stay: `topic delete`"),
     _whole("getConsumerConfig", "group config -g GROUP"),
     _whole("consumerProgress", "group lag -g GROUP", "group lag"),
     _whole(
@@ -127,7 +132,7 @@ TABLE: tuple[SubCommand, ...] = (
     _only_5("dumpCompactionLog", Coverage.NONE, "compaction logs are not read yet"),
     # brokers, clusters, counters
     _whole("brokerStatus", "broker describe BROKER", "broker stats BROKER"),
-    _none("updateBrokerConfig", _NOT_YET),
+    _whole("updateBrokerConfig", "broker set NAME=VALUE", note="refuses properties that a broker would forget"),
     _whole("getBrokerConfig", "broker config BROKER"),
     _whole("brokerConsumeStats", "group lag", note="every group of every broker, by count and by time"),
     _none("sendMsgStatus", _NOT_YET),
@@ -142,8 +147,8 @@ TABLE: tuple[SubCommand, ...] = (
     _whole("producerConnection", "producer list -g GROUP"),
     _none("updateKvConfig", _SERVER),
     _none("deleteKvConfig", _SERVER),
-    _none("wipeWritePerm", _NOT_YET),
-    _none("addWritePerm", _NOT_YET),
+    _whole("wipeWritePerm", "broker wipe-write-perm BROKER"),
+    _whole("addWritePerm", "broker add-write-perm BROKER"),
     _whole("getNamesrvConfig", "cluster config"),
     _none("updateNamesrvConfig", _SERVER),
     _only_5("addBroker", Coverage.NONE, "adds a broker to a container process; " + _SERVER),

@@ -100,6 +100,9 @@ SettleOption = Annotated[
 ConfirmNameOption = Annotated[
     str | None, typer.Option("--confirm", metavar="NAME", help="The name asked for, instead of typing it.")
 ]
+OnlyBrokersOption = Annotated[
+    list[str] | None, typer.Option("--broker", metavar="NAME", help="Only on this broker; may be repeated.")
+]
 LocalNameOption = Annotated[
     str, typer.Option("--name", metavar="NAME", help="Which local cluster; several can run side by side.")
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from mqctl.cli.confirmation import confirm_name
+from mqctl.cli.confirmation import confirm
 from mqctl.cli.emit import tell
 from mqctl.cli.places import state_dir
 from mqctl.errors import BadInputError, ExitCode
@@ -59,7 +59,7 @@ def run_steps(plan: StepPlan, wish: Execution, again: Callable[[], StepPlan] | N
         hint = f"nothing was changed; add --execute --confirm {plan.confirm} to do it"
         code = ExitCode.WARNING if wish.execute and left_out else ExitCode.OK
         return step_plan_document(plan, wish.schema, hint), code
-    confirm_name(plan.confirm_kind, plan.confirm, wish.confirmed)
+    confirm(plan.confirm, wish.confirmed, step_plan_document(plan, wish.schema, ""))
     if again is not None and again().moving != plan.moving:
         raise BadInputError(
             "nothing was changed",

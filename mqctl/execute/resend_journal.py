@@ -6,15 +6,14 @@ A line that a crash tore off is left out when the file is read: the letter count
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 
 from mqctl.errors import BadInputError, NotFoundError, StorageError
+from mqctl.execute.journal import change_id, who
 from mqctl.model.resend import LetterKey, ResendPlan
 
 WAITING, SENDING, SENT, FAILED, UNKNOWN = "waiting", "sending", "sent", "failed", "unknown"
@@ -93,15 +92,14 @@ class ResendJournal:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
-    def begin(self, plan: ResendPlan, who: str) -> ResendRecord:
+    def begin(self, plan: ResendPlan) -> ResendRecord:
         """Writes down what is about to be sent. Raises StorageError, and then nothing may be."""
-        now = datetime.now(UTC)
         record = ResendRecord(
-            id=f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}",
+            id=change_id(),
             group=plan.group,
             to_topic=plan.to_topic,
             rate=plan.rate,
-            who=who,
+            who=who(),
             made_at_ms=plan.made_at_ms,
             cluster=plan.identity.cluster,
             brokers=dict(plan.identity.brokers),
@@ -146,11 +144,11 @@ class ResendJournal:
         except OSError as error:
             raise self._full(error) from error
 
-    def read(self, change_id: str) -> ResendRecord:
+    def read(self, identity: str) -> ResendRecord:
         """Returns one resend. Raises NotFoundError, BadInputError."""
-        file = self._file(change_id)
-        if "/" in change_id or not file.is_file():
-            raise NotFoundError(f"there is no resend {change_id}", remedy="mqctl history")
+        file = self._file(identity)
+        if "/" in identity or not file.is_file():
+            raise NotFoundError(f"there is no resend {identity}", remedy="mqctl history")
         try:
             head, *lines = file.read_bytes().splitlines()
             record = msgspec.json.decode(head, type=ResendRecord)
@@ -165,8 +163,8 @@ class ResendJournal:
         records = [self.read(file.stem) for file in self._directory.glob("*.ndjson")]
         return sorted(records, key=lambda record: record.made_at_ms, reverse=True)
 
-    def _file(self, change_id: str) -> Path:
-        return self._directory / f"{change_id}.ndjson"
+    def _file(self, identity: str) -> Path:
+        return self._directory / f"{identity}.ndjson"
 
     def _full(self, error: OSError) -> StorageError:
         problem, reason = f"could not write the journal in {self._directory}", error.strerror or str(error)

@@ -182,6 +182,7 @@ def machine_form(mqctl: Run, golden_store: Store, tmp_path: Path, schema: str) -
         "filter.lint/1": ["filter", "lint", "NOT a = 5"],
         "filter.test/1": ["filter", "test", "a = 5", "--prop", "a=5"],
         "group.lag/1": ["group", "lag", "--store", store],
+        "history/1": ["history"],
         "local.status/1": ["local", "status"],
         "offset.history/1": ["offset", "history"],
         "profile.list/1": ["profile", "list"],

@@ -50,6 +50,8 @@ ASKED: dict[str, tuple[str, ...]] = {
     "stacks.watch/1": ("stacks", "watch", "--pid", str(os.getpid()), "--count", "1"),
     "replay.preview/1": ("replay", "publish", "-t", "Pay", "--from-offset", "0", "--to", "Pay"),
     "replay.report/1": (*("replay", "publish", "-t", "Pay", "--from-offset", "4", "--to", "Pay"), *PUBLISHED),
+    "settings.change/1": ("topic", "create", "-t", "Fresh", "--execute"),
+    "settings.plan/1": ("topic", "update", "-t", "Pay", "--queues", "4"),
     "subscription.check/1": ("subscription", "check", "-g", "G"),
     "subscription.check-all/1": ("subscription", "check", "--all"),
     "subscription.simulate/1": (*("subscription", "simulate", "-g", "G", "-t", "Pay"), "--to", "B", "--instances", "1"),

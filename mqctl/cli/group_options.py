@@ -1,0 +1,45 @@
+"""Options of the commands that create and change consumer groups."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+ConsumeOption = Annotated[
+    bool | None, typer.Option("--consume/--no-consume", help="Whether brokers deliver to it at all.")
+]
+BroadcastOption = Annotated[
+    bool | None, typer.Option("--broadcast/--no-broadcast", help="Whether it may consume by broadcasting.")
+]
+FromMinOption = Annotated[
+    bool | None, typer.Option("--from-min/--no-from-min", help="Whether it may begin at the first message.")
+]
+RetryMaxOption = Annotated[
+    int | None, typer.Option("--retry-max", metavar="NUMBER", min=0, help="Retries before a dead letter.")
+]
+RetryQueuesOption = Annotated[
+    int | None, typer.Option("--retry-queues", metavar="NUMBER", min=0, help="Queues of its retry topic.")
+]
+BrokerIdOption = Annotated[
+    int | None,
+    typer.Option("--broker-id", metavar="ID", min=0, help="Which process it consumes from; 0 the master."),
+]
+SlowBrokerIdOption = Annotated[
+    int | None, typer.Option("--slow-broker-id", metavar="ID", min=0, help="Which one when it reads from disk.")
+]
+NotifyOption = Annotated[
+    bool | None, typer.Option("--notify/--no-notify", help="Whether members hear at once who comes and goes.")
+]
+OrderlyOption = Annotated[
+    bool | None, typer.Option("--orderly/--no-orderly", help="Of 5.x brokers: whether pops keep the order.")
+]
+ConsumeTimeoutOption = Annotated[
+    int | None,
+    typer.Option("--consume-timeout", metavar="MINUTES", min=1, help="Of 5.x brokers: limit of a listener."),
+]
+
+
+def group_wishes(**given: bool | int | None) -> dict[str, bool | int]:
+    """Returns the settings that were given, by their name in `SubscriptionGroupConfig`."""
+    return {name: value for name, value in given.items() if value is not None}

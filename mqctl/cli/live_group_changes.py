@@ -1,0 +1,164 @@
+"""Plans that create, change and delete consumer groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from mqctl.cli.live_settings import identity_of, now_ms, touched_masters
+from mqctl.client import broker as ask
+from mqctl.client.outgoing import check_group
+from mqctl.errors import NotFoundError, RefusedError, UsageError
+from mqctl.model.config import SubscriptionGroupConfig
+from mqctl.model.names import is_system_group
+from mqctl.model.setting_plan import SettingKind, SettingPlan, SettingStep, fields_of
+from mqctl.snapshot.live_asking import Asking, Scope
+from mqctl.snapshot.live_brokers import LiveBroker, ask_groups, ask_runtime
+from mqctl.snapshot.live_members import gather_memberships
+from mqctl.snapshot.live_topic_use import all_told
+
+_FIVE_ONLY = frozenset({"consume_message_orderly", "consume_timeout_minute"})
+
+
+def plan_creation(asking: Asking, group: str, wishes: Mapping[str, Any], brokers: Sequence[str]) -> SettingPlan:
+    """Plans a new group.
+
+    Args:
+        wishes: settings by their name in `SubscriptionGroupConfig`, those that are given.
+
+    Raises:
+        UsageError: its name cannot be.
+        RefusedError: a broker has it with other settings, or does not know a setting.
+    """
+    check_group(group)
+    masters = _masters(asking, group, wishes, brokers)
+    new = replace(SubscriptionGroupConfig(name=group), **wishes)
+    steps = []
+    for broker in masters:
+        old = broker.groups.get(group)
+        if old is not None and old != new:
+            raise RefusedError(
+                f"group {group} is there on {broker.name}",
+                reason="it has other settings",
+                remedy=f"mqctl group update -g {group}; or name the brokers that lack it with --broker",
+            )
+        steps.append(_step(broker, group, old, new))
+    return _plan("group-create", group, masters, steps, _meanings(wishes), severe=False)
+
+
+def plan_update(asking: Asking, group: str, wishes: Mapping[str, Any], brokers: Sequence[str]) -> SettingPlan:
+    """Plans other settings of a group; what is not given stays as it is.
+
+    Raises:
+        NotFoundError: no broker has it.
+        RefusedError: a broker does not know a setting.
+    """
+    if not wishes:
+        raise UsageError("what is to change?", remedy="give at least one setting; see mqctl group update --help")
+    holders = _holders(_masters(asking, group, wishes, brokers), group)
+    steps = [_step(item, group, item.groups[group], replace(item.groups[group], **wishes)) for item in holders]
+    return _plan("group-update", group, holders, steps, _meanings(wishes), severe=True)
+
+
+def plan_deletion(asking: Asking, group: str, brokers: Sequence[str]) -> SettingPlan:
+    """Plans to delete a group.
+
+    Raises:
+        NotFoundError: no broker has it.
+        RefusedError: it has members.
+    """
+    holders = _holders(_masters(asking, group, {}, brokers), group)
+    refuse_with_members(asking, holders, group)
+    answers = asking.put(
+        (number, item.address.address, ask.consume_stats(group)) for number, item in enumerate(holders)
+    )
+    unread = sum(
+        max(0, item.broker_offset - item.consumer_offset)
+        for stats in answers.values.values()
+        for item in stats.offset_table.values()
+    )
+    told = f"{unread:,}" if not answers.errors else "an unknown number of"
+    warnings = [
+        f"{told} messages are unread by it; its offsets stay, and a group of the same name goes on there",
+        "its retry and dead-letter topics stay: mqctl topic delete",
+    ]
+    steps = [_step(item, group, item.groups[group], None) for item in holders]
+    return _plan("group-delete", group, holders, steps, warnings, severe=True)
+
+
+def refuse_with_members(asking: Asking, holders: list[LiveBroker], group: str) -> None:
+    """Raises RefusedError when somebody consumes for a group."""
+    found = gather_memberships(asking, holders, Scope(groups=frozenset({group})))
+    all_told(holders)
+    members = {client for items in found.values() for item in items for client in item.client_ids}
+    if members:
+        raise RefusedError(
+            f"group {group} cannot be deleted",
+            reason=f"{len(members)} members consume for it: {', '.join(sorted(members)[:3])}",
+            remedy=f"stop them; mqctl group members -g {group} tells who they are",
+        )
+
+
+def _masters(asking: Asking, group: str, wishes: Mapping[str, Any], brokers: Sequence[str]) -> list[LiveBroker]:
+    if is_system_group(group):
+        raise UsageError(f"group {group} belongs to the brokers", reason="they and mqadmin rely on it")
+    masters = touched_masters(asking, brokers)
+    ask_groups(asking, masters, Scope(groups=frozenset({group})))
+    if _FIVE_ONLY & set(wishes):
+        ask_runtime(asking, masters)
+    all_told(masters)
+    for broker in masters if _FIVE_ONLY & set(wishes) else ():
+        version = broker.runtime.get("brokerVersionDesc", "?")
+        if not version.startswith("V5"):
+            name = min(_FIVE_ONLY & set(wishes))
+            problem = f"broker {broker.name} does not know the setting {name}"
+            raise RefusedError(problem, reason=f"it is {version}", remedy="leave it out, or name others with --broker")
+    return masters
+
+
+def _holders(masters: list[LiveBroker], group: str) -> list[LiveBroker]:
+    holders = [broker for broker in masters if group in broker.groups]
+    if not holders:
+        raise NotFoundError(f"there is no consumer group {group}", remedy="mqctl group list --all")
+    return holders
+
+
+def _plan(
+    kind: str, group: str, brokers: list[LiveBroker], steps: list[SettingStep], warnings: list[str], *, severe: bool
+) -> SettingPlan:
+    return SettingPlan(
+        kind=kind,
+        noun="group",
+        subject=group,
+        identity=identity_of(brokers),
+        made_at_ms=now_ms(),
+        steps=tuple(steps),
+        warnings=tuple(warnings),
+        severe=severe,
+    )
+
+
+def _step(
+    broker: LiveBroker, group: str, old: SubscriptionGroupConfig | None, new: SubscriptionGroupConfig | None
+) -> SettingStep:
+    return SettingStep(
+        kind=SettingKind.GROUP,
+        place=broker.name,
+        address=broker.address.address,
+        subject=group,
+        old=fields_of(old),
+        new=fields_of(new),
+    )
+
+
+def _meanings(wishes: Mapping[str, Any]) -> list[str]:
+    """Returns what settings mean that are easily misread."""
+    found = []
+    if wishes.get("consume_enable") is False:
+        found.append("its consumers get nothing more: brokers refuse their pulls with NO_PERMISSION (16)")
+    if wishes.get("retry_queue_count") == 0:
+        found.append("without retry queues a message that fails is dropped, without a dead letter")
+    if wishes.get("retry_max_times") == 0:
+        found.append("without retries a message that fails once becomes a dead letter")
+    return found

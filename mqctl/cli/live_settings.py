@@ -1,0 +1,111 @@
+"""What the commands that change settings share: the plan is shown, or carried out if it still holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from time import time
+
+from mqctl.cli.confirmation import confirm
+from mqctl.cli.connection import Connection
+from mqctl.cli.emit import tell
+from mqctl.cli.interrupts import terminable
+from mqctl.cli.live_brokers import open_brokers
+from mqctl.cli.places import state_dir
+from mqctl.client.cluster import Cluster
+from mqctl.errors import BadInputError, ExitCode, UsageError
+from mqctl.execute.journal import CONFIRMED, UNKNOWN, Journal
+from mqctl.execute.setting_journal import SettingJournal, SettingRecord
+from mqctl.execute.settings import carry_out
+from mqctl.model.plan import ClusterIdentity
+from mqctl.model.setting_plan import SettingPlan
+from mqctl.render.document import Document
+from mqctl.render.settings import change_document, plan_document
+from mqctl.snapshot.live_asking import Asking
+from mqctl.snapshot.live_brokers import LiveBroker, masters_of
+
+Make = Callable[[Asking], SettingPlan]
+
+
+def journal() -> SettingJournal:
+    """Returns the journal of this user."""
+    return SettingJournal(state_dir() / "journal" / "settings")
+
+
+def run(
+    cluster: Cluster, chosen: Connection, make: Make, *, execute: bool, confirmed: str | None
+) -> tuple[Document, int]:
+    """Plans, and carries the plan out when asked to; returns what to show and the exit code.
+
+    Args:
+        make: computes the plan; asks only.
+
+    Raises:
+        BadInputError: the plan no longer holds; nothing was changed.
+        MqctlError: as `make`, `confirm` and the journal.
+    """
+    plan = make(Asking(cluster, chosen.deadline()))
+    if not execute or not plan.moving:
+        return plan_document(plan), ExitCode.OK
+    for warning in plan.warnings:
+        tell(f"mqctl: note: {warning}")
+    if plan.severe:
+        confirm(plan.subject, confirmed, plan_document(plan))
+    with Journal(state_dir() / "journal").alone(_what(plan)), terminable():
+        asking = Asking(cluster, chosen.deadline())
+        if make(asking).steps != plan.steps:
+            raise BadInputError(
+                "nothing was changed",
+                reason="somebody else changed it since the plan was made",
+                remedy="look at the new plan and run it again",
+            )
+        record = journal().begin(plan)
+        tell(f"mqctl: change {record.id}; mqctl undo {record.id} takes it back")
+        try:
+            carry_out(cluster, asking.deadline, record, journal().write)
+        except KeyboardInterrupt:
+            return change_document(record), ExitCode.CRITICAL
+    return change_document(record), _exit_code(record)
+
+
+def _what(plan: SettingPlan) -> str:
+    return f"{plan.noun} {plan.subject} of {plan.identity.cluster}"
+
+
+def touched_masters(asking: Asking, names: Iterable[str]) -> list[LiveBroker]:
+    """Returns the masters, or those named.
+
+    Raises:
+        NotFoundError: there is no such broker.
+        UsageError: nothing is named, and the name servers know several clusters.
+    """
+    chosen = tuple(names)
+    brokers = masters_of(open_brokers(asking, chosen))
+    clusters = sorted({broker.address.cluster for broker in brokers})
+    if len(clusters) > 1 and not chosen:
+        raise UsageError(
+            "the name servers know several clusters", reason=", ".join(clusters), remedy="name brokers with --broker"
+        )
+    if not brokers:
+        raise UsageError("no master is among the brokers named", remedy="mqctl broker list tells which is one")
+    return brokers
+
+
+def identity_of(brokers: Iterable[LiveBroker]) -> ClusterIdentity:
+    """Returns which cluster a plan is made on."""
+    listed = list(brokers)
+    return ClusterIdentity(
+        cluster=listed[0].address.cluster,
+        brokers=tuple(sorted((broker.name, broker.address.address) for broker in listed)),
+    )
+
+
+def now_ms() -> int:
+    """Returns the time on this machine, epoch milliseconds."""
+    return round(time() * 1000)
+
+
+def _exit_code(record: SettingRecord) -> ExitCode:
+    states = {step.state for step in record.steps} - {CONFIRMED}
+    if not states:
+        return ExitCode.OK
+    return ExitCode.UNKNOWN if UNKNOWN in states else ExitCode.WARNING

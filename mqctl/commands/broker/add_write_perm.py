@@ -1,0 +1,43 @@
+"""`mqctl broker add-write-perm`: let producers write to a broker again."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.options import ConfirmNameOption, ExecuteOption, NoColorOption, OutputOption
+
+EXAMPLES = (
+    "mqctl broker add-write-perm broker-a",
+    "mqctl broker add-write-perm broker-a --execute --confirm broker-a",
+)
+
+
+def command(
+    broker: Annotated[str, typer.Argument(metavar="BROKER", help="Name of the broker, or address of its master.")],
+    execute: ExecuteOption = False,
+    confirm: ConfirmNameOption = None,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """Plan that name servers let producers write to a broker again; with --execute, do it and read it back."""
+    from mqctl.cli.live_broker_changes import plan_write_perm
+    from mqctl.cli.live_settings import run
+
+    chosen = connection(namesrv, profile, timeout)
+    with chosen.open() as cluster:
+        document, code = run(
+            cluster,
+            chosen,
+            lambda asking: plan_write_perm(asking, broker, writable=True),
+            execute=execute,
+            confirmed=confirm,
+        )
+    emit(document, output)
+    return code

@@ -1,0 +1,55 @@
+"""`mqctl broker set`: other properties of brokers."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.options import ConfirmNameOption, ExecuteOption, NoColorOption, OnlyBrokersOption, OutputOption
+from mqctl.errors import UsageError
+
+EXAMPLES = (
+    "mqctl broker set autoCreateTopicEnable=false",
+    "mqctl broker set fileReservedTime=48 --broker broker-a --execute --confirm broker-a",
+)
+
+
+def command(
+    settings: Annotated[list[str], typer.Argument(metavar="NAME=VALUE...", help="Properties and their new values.")],
+    broker: OnlyBrokersOption = None,
+    execute: ExecuteOption = False,
+    confirm: ConfirmNameOption = None,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """Plan other values of broker properties, on every master or on those named; with --execute, set and read back.
+
+    The name to confirm is the broker's, or the cluster's where several change. Brokers take a property they do not
+    know with success, and forget it; here that is refused.
+    """
+    wishes: dict[str, str] = {}
+    for item in settings:
+        name, given, value = item.partition("=")
+        if not given or not name or name in wishes:
+            raise UsageError(f"cannot read {item!r}", remedy="write NAME=VALUE, each name once")
+        wishes[name] = value
+    from mqctl.cli.live_broker_changes import plan_settings
+    from mqctl.cli.live_settings import run
+
+    chosen = connection(namesrv, profile, timeout)
+    with chosen.open() as cluster:
+        document, code = run(
+            cluster,
+            chosen,
+            lambda asking: plan_settings(asking, wishes, broker or ()),
+            execute=execute,
+            confirmed=confirm,
+        )
+    emit(document, output)
+    return code

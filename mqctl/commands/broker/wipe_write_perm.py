@@ -1,0 +1,46 @@
+"""`mqctl broker wipe-write-perm`: keep producers away from a broker."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.options import ConfirmNameOption, ExecuteOption, NoColorOption, OutputOption
+
+EXAMPLES = (
+    "mqctl broker wipe-write-perm broker-a",
+    "mqctl broker wipe-write-perm broker-a --execute --confirm broker-a",
+)
+
+
+def command(
+    broker: Annotated[str, typer.Argument(metavar="BROKER", help="Name of the broker, or address of its master.")],
+    execute: ExecuteOption = False,
+    confirm: ConfirmNameOption = None,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """Plan that name servers keep producers away from a broker; with --execute, do it and read it back.
+
+    For maintenance: consumers go on, producers use the other brokers. mqctl broker add-write-perm ends it.
+    """
+    from mqctl.cli.live_broker_changes import plan_write_perm
+    from mqctl.cli.live_settings import run
+
+    chosen = connection(namesrv, profile, timeout)
+    with chosen.open() as cluster:
+        document, code = run(
+            cluster,
+            chosen,
+            lambda asking: plan_write_perm(asking, broker, writable=False),
+            execute=execute,
+            confirmed=confirm,
+        )
+    emit(document, output)
+    return code

@@ -1,0 +1,85 @@
+"""`mqctl group create`: a new consumer group."""
+
+from __future__ import annotations
+
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.group_options import (
+    BroadcastOption,
+    BrokerIdOption,
+    ConsumeOption,
+    ConsumeTimeoutOption,
+    FromMinOption,
+    NotifyOption,
+    OrderlyOption,
+    RetryMaxOption,
+    RetryQueuesOption,
+    SlowBrokerIdOption,
+    group_wishes,
+)
+from mqctl.cli.options import (
+    ConfirmNameOption,
+    ExecuteOption,
+    NoColorOption,
+    OneGroupOption,
+    OnlyBrokersOption,
+    OutputOption,
+)
+
+EXAMPLES = (
+    "mqctl group create -g order-service",
+    "mqctl group create -g order-service --retry-max 5 --execute",
+)
+
+
+def command(
+    group: OneGroupOption,
+    consume: ConsumeOption = None,
+    broadcast: BroadcastOption = None,
+    from_min: FromMinOption = None,
+    retry_max: RetryMaxOption = None,
+    retry_queues: RetryQueuesOption = None,
+    broker_id: BrokerIdOption = None,
+    slow_broker_id: SlowBrokerIdOption = None,
+    notify: NotifyOption = None,
+    orderly: OrderlyOption = None,
+    consume_timeout: ConsumeTimeoutOption = None,
+    broker: OnlyBrokersOption = None,
+    execute: ExecuteOption = False,
+    confirm: ConfirmNameOption = None,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """Plan a new consumer group on every master, or on those named; with --execute, create it and read it back.
+
+    What is not given is as brokers set it up themselves: 16 retries, one retry queue.
+    """
+    wishes = group_wishes(
+        consume_enable=consume,
+        consume_broadcast_enable=broadcast,
+        consume_from_min_enable=from_min,
+        retry_max_times=retry_max,
+        retry_queue_count=retry_queues,
+        broker_id=broker_id,
+        which_broker_when_consume_slowly=slow_broker_id,
+        notify_consumer_ids_changed_enable=notify,
+        consume_message_orderly=orderly,
+        consume_timeout_minute=consume_timeout,
+    )
+    from mqctl.cli.live_group_changes import plan_creation
+    from mqctl.cli.live_settings import run
+
+    chosen = connection(namesrv, profile, timeout)
+    with chosen.open() as cluster:
+        document, code = run(
+            cluster,
+            chosen,
+            lambda asking: plan_creation(asking, group, wishes, broker or ()),
+            execute=execute,
+            confirmed=confirm,
+        )
+    emit(document, output)
+    return code

@@ -1,0 +1,50 @@
+"""`mqctl group delete`: a consumer group."""
+
+from __future__ import annotations
+
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.options import (
+    ConfirmNameOption,
+    ExecuteOption,
+    NoColorOption,
+    OneGroupOption,
+    OnlyBrokersOption,
+    OutputOption,
+)
+
+EXAMPLES = (
+    "mqctl group delete -g order-audit",
+    "mqctl group delete -g order-audit --execute --confirm order-audit",
+)
+
+
+def command(
+    group: OneGroupOption,
+    broker: OnlyBrokersOption = None,
+    execute: ExecuteOption = False,
+    confirm: ConfirmNameOption = None,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """Plan to delete a consumer group from its brokers; with --execute, delete it.
+
+    Refused while anybody consumes for it. Its offsets stay, so that mqctl undo brings all of it back.
+    """
+    from mqctl.cli.live_group_changes import plan_deletion
+    from mqctl.cli.live_settings import run
+
+    chosen = connection(namesrv, profile, timeout)
+    with chosen.open() as cluster:
+        document, code = run(
+            cluster,
+            chosen,
+            lambda asking: plan_deletion(asking, group, broker or ()),
+            execute=execute,
+            confirmed=confirm,
+        )
+    emit(document, output)
+    return code

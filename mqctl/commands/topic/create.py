@@ -1,0 +1,66 @@
+"""`mqctl topic create`: a new topic."""
+
+from __future__ import annotations
+
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.options import (
+    ConfirmNameOption,
+    ExecuteOption,
+    NoColorOption,
+    OneTopicOption,
+    OnlyBrokersOption,
+    OutputOption,
+)
+from mqctl.cli.topic_options import (
+    AttributeOption,
+    PermOption,
+    QueuesOption,
+    ReadQueuesOption,
+    WriteQueuesOption,
+    topic_wish,
+)
+
+EXAMPLES = (
+    "mqctl topic create -t orders --queues 8",
+    "mqctl topic create -t orders --queues 8 --execute",
+    "mqctl topic create -t orders --queues 4 --attribute message.type=FIFO --broker broker-a --execute",
+)
+
+
+def command(
+    topic: OneTopicOption,
+    queues: QueuesOption = None,
+    read_queues: ReadQueuesOption = None,
+    write_queues: WriteQueuesOption = None,
+    perm: PermOption = None,
+    attributes: AttributeOption = None,
+    broker: OnlyBrokersOption = None,
+    execute: ExecuteOption = False,
+    confirm: ConfirmNameOption = None,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """Plan a new topic on every master, or on those named; with --execute, create it and read it back.
+
+    Without numbers it gets 8 queues on each broker. A broker that has it with the same settings is left alone, one with
+    others refuses the plan.
+    """
+    wish = topic_wish(queues, read_queues, write_queues, perm, attributes)
+    from mqctl.cli.live_settings import run
+    from mqctl.cli.live_topic_changes import plan_creation
+
+    chosen = connection(namesrv, profile, timeout)
+    with chosen.open() as cluster:
+        document, code = run(
+            cluster,
+            chosen,
+            lambda asking: plan_creation(asking, topic, wish, broker or ()),
+            execute=execute,
+            confirmed=confirm,
+        )
+    emit(document, output)
+    return code

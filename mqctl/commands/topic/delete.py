@@ -1,0 +1,59 @@
+"""`mqctl topic delete`: a topic, with all its messages."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.options import (
+    ConfirmNameOption,
+    ExecuteOption,
+    NoColorOption,
+    OneTopicOption,
+    OnlyBrokersOption,
+    OutputOption,
+)
+
+EXAMPLES = (
+    "mqctl topic delete -t orders-test",
+    "mqctl topic delete -t orders-test --execute --confirm orders-test",
+    "mqctl topic delete -t orders-test --drop-unread --execute --confirm orders-test",
+)
+
+
+def command(
+    topic: OneTopicOption,
+    drop_unread: Annotated[
+        bool, typer.Option("--drop-unread", help="Although messages are there that nobody has read.")
+    ] = False,
+    broker: OnlyBrokersOption = None,
+    execute: ExecuteOption = False,
+    confirm: ConfirmNameOption = None,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """Plan to delete a topic from its brokers and then from the name servers; with --execute, delete it.
+
+    Refused while a group subscribes to it, or while a message is unread; the refusal names each group. Its messages
+    cannot be brought back.
+    """
+    from mqctl.cli.live_settings import run
+    from mqctl.cli.live_topic_changes import plan_deletion
+
+    chosen = connection(namesrv, profile, timeout)
+    with chosen.open() as cluster:
+        document, code = run(
+            cluster,
+            chosen,
+            lambda asking: plan_deletion(asking, topic, broker or (), drop_unread=drop_unread),
+            execute=execute,
+            confirmed=confirm,
+        )
+    emit(document, output)
+    return code

@@ -1,0 +1,72 @@
+"""`mqctl topic update`: other settings of a topic."""
+
+from __future__ import annotations
+
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.options import (
+    ConfirmNameOption,
+    ExecuteOption,
+    NoColorOption,
+    OneTopicOption,
+    OnlyBrokersOption,
+    OutputOption,
+)
+from mqctl.cli.topic_options import (
+    AttributeOption,
+    PermOption,
+    QueuesOption,
+    ReadQueuesOption,
+    WriteQueuesOption,
+    topic_wish,
+)
+from mqctl.errors import UsageError
+
+EXAMPLES = (
+    "mqctl topic update -t orders --queues 16",
+    "mqctl topic update -t orders --queues 4 --execute --confirm orders",
+    "mqctl topic update -t %DLQ%order-service --perm RW --execute --confirm %DLQ%order-service",
+)
+
+
+def command(
+    topic: OneTopicOption,
+    queues: QueuesOption = None,
+    read_queues: ReadQueuesOption = None,
+    write_queues: WriteQueuesOption = None,
+    perm: PermOption = None,
+    attributes: AttributeOption = None,
+    broker: OnlyBrokersOption = None,
+    execute: ExecuteOption = False,
+    confirm: ConfirmNameOption = None,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """Plan other queue numbers, permissions or attributes of a topic; with --execute, change and read back.
+
+    Fewer queues are reached in two runs: the first stops producers from writing to the others, the second, refused
+    while any group has messages there, stops consumers from reading them. The plan tells from a sample of stored
+    messages which share of keys would go to another queue.
+    """
+    wish = topic_wish(queues, read_queues, write_queues, perm, attributes)
+    if wish.empty:
+        raise UsageError(
+            "what is to change?", remedy="give --queues, --read-queues, --write-queues, --perm or --attribute"
+        )
+    from mqctl.cli.live_settings import run
+    from mqctl.cli.live_topic_changes import plan_update
+
+    chosen = connection(namesrv, profile, timeout)
+    with chosen.open() as cluster:
+        document, code = run(
+            cluster,
+            chosen,
+            lambda asking: plan_update(asking, topic, wish, broker or ()),
+            execute=execute,
+            confirmed=confirm,
+        )
+    emit(document, output)
+    return code

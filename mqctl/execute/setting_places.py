@@ -1,0 +1,108 @@
+"""How each kind of setting is read and written at its place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from mqctl.client import broker as ask
+from mqctl.client import broker_changes as put
+from mqctl.client import nameserver as ns
+from mqctl.client.cluster import Cluster
+from mqctl.client.deadline import Deadline
+from mqctl.errors import NotFoundError
+from mqctl.model.config import PERM_WRITE, SubscriptionGroupConfig, TopicConfig
+from mqctl.model.setting_plan import Fields, SettingKind, config_of, fields_of
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where one setting lives."""
+
+    kind: SettingKind
+    address: str
+    subject: str
+
+
+def read_setting(cluster: Cluster, place: Place, limit: Deadline) -> Fields | None:
+    """Returns what a place has; None where there is nothing. Raises MqctlError when it does not tell."""
+    address, subject = place.address, place.subject
+    match place.kind:
+        case SettingKind.TOPIC:
+            return fields_of(cluster.ask(address, ask.topic_configs(), limit).get(subject))
+        case SettingKind.GROUP:
+            return fields_of(cluster.ask(address, ask.group_configs(), limit).get(subject))
+        case SettingKind.BROKER:
+            value = cluster.ask(address, ask.broker_settings(), limit).get(subject)
+            return None if value is None else {subject: value}
+        case SettingKind.KV:
+            return _kv(cluster, address, subject, limit)
+        case SettingKind.ROUTE:
+            return _route(cluster, address, subject, limit)
+        case SettingKind.WRITE_PERM:
+            return _write_perm(cluster, address, subject, limit)
+
+
+def _kv(cluster: Cluster, address: str, subject: str, limit: Deadline) -> Fields | None:
+    namespace, _, key = subject.partition("/")
+    try:
+        value = cluster.ask(address, ns.kv_value(namespace, key), limit)
+    except NotFoundError:
+        return None
+    return None if value is None else {key: value}
+
+
+def _route(cluster: Cluster, address: str, subject: str, limit: Deadline) -> Fields | None:
+    try:
+        where = cluster.ask(address, ns.route(subject), limit)
+    except NotFoundError:
+        return None
+    return {"brokers": ", ".join(sorted(data.broker_name for data in where.queue_datas))}
+
+
+def _write_perm(cluster: Cluster, address: str, subject: str, limit: Deadline) -> Fields | None:
+    # Every broker registers a topic of its own name; the permission of all its topics changes at once.
+    try:
+        where = cluster.ask(address, ns.route(subject), limit)
+    except NotFoundError:
+        return None
+    perms = [data.perm for data in where.queue_datas if data.broker_name == subject]
+    return {"writable": "true" if perms[0] & PERM_WRITE else "false"} if perms else None
+
+
+def write_setting(cluster: Cluster, place: Place, change: tuple[Fields | None, Fields | None], limit: Deadline) -> None:
+    """Sends the request that turns the first of `change` into the second. Raises MqctlError when it is refused."""
+    address, subject = place.address, place.subject
+    old, new = change
+    match place.kind:
+        case SettingKind.TOPIC if new is None:
+            cluster.ask(address, put.delete_topic(subject), limit)
+        case SettingKind.TOPIC:
+            cluster.ask(address, put.put_topic(_topic(subject, old, new or {})), limit)
+        case SettingKind.GROUP if new is None:
+            cluster.ask(address, put.delete_group(subject, with_offsets=False), limit)
+        case SettingKind.GROUP:
+            config = config_of(SubscriptionGroupConfig, subject, new or {})
+            version = cluster.ask(address, ask.runtime_info(), limit).table.get("brokerVersionDesc", "")
+            cluster.ask(address, put.put_group(config, five=version.startswith("V5")), limit)
+        case SettingKind.BROKER:
+            cluster.ask(address, put.put_broker_settings(dict(new or {})), limit)
+        case SettingKind.KV:
+            namespace, _, key = subject.partition("/")
+            question = ns.delete_kv(namespace, key) if new is None else ns.put_kv(namespace, key, new[key])
+            cluster.ask(address, question, limit)
+        case SettingKind.ROUTE:
+            cluster.ask(address, ns.delete_route(subject), limit)
+        case SettingKind.WRITE_PERM if (new or {}).get("writable") == "true":
+            cluster.ask(address, ns.add_write_permission(subject), limit)
+        case SettingKind.WRITE_PERM:
+            cluster.ask(address, ns.wipe_write_permission(subject), limit)
+
+
+def _topic(subject: str, old: Fields | None, new: Fields) -> TopicConfig:
+    config = config_of(TopicConfig, subject, new)
+    if old is None:
+        return config
+    # 5.x refuses to be told an attribute that cannot change, even its present value.
+    known = config_of(TopicConfig, subject, old).attributes
+    changed = {name: value for name, value in config.attributes.items() if known.get(name) != value}
+    return replace(config, attributes=changed)

@@ -1,0 +1,89 @@
+"""Carries out changes of settings: each place is read, changed and read back; what fails is named, and what follows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mqctl.client.cluster import Cluster
+from mqctl.client.deadline import Deadline
+from mqctl.errors import DeadlineError, MqctlError, UnreachableError
+from mqctl.execute.journal import CONFIRMED, NOT_MOVED, PLANNED, UNKNOWN
+from mqctl.execute.setting_journal import SettingRecord, StepRecord
+from mqctl.execute.setting_places import Place, read_setting, write_setting
+from mqctl.model.setting_plan import SettingKind
+
+
+def carry_out(
+    cluster: Cluster, deadline: Deadline, record: SettingRecord, save: Callable[[SettingRecord], None]
+) -> None:
+    """Makes every step; those of a stage are not tried when one of an earlier stage is not confirmed.
+
+    Args:
+        save: is called with the record after each step.
+    """
+    for step in record.steps:
+        missing = next(
+            (item for item in record.steps if item.stage < step.stage and item.state != CONFIRMED),
+            None,
+        )
+        if missing is not None:
+            step.state = NOT_MOVED
+            step.reason = f"not tried: the {missing.kind} at {missing.place} comes first, and is {missing.state}"
+        else:
+            _change(cluster, deadline, step)
+        save(record)
+    record.ended = True
+    save(record)
+
+
+def _change(cluster: Cluster, deadline: Deadline, step: StepRecord) -> None:
+    place = Place(SettingKind(step.kind), step.address, step.subject)
+    try:
+        before = read_setting(cluster, place, deadline)
+        if before == step.new:
+            step.state, step.found = CONFIRMED, step.new
+            return
+        if before != step.old:
+            step.found = None if before is None else dict(before)
+            step.state, step.reason = NOT_MOVED, "somebody else changed it since the plan was made"
+            return
+    except MqctlError as error:
+        step.state, step.reason = NOT_MOVED, f"not tried: {error}"
+        return
+    try:
+        write_setting(cluster, place, (step.old, step.new), deadline)
+    except (UnreachableError, DeadlineError) as error:
+        # The request may have arrived: what is there now tells.
+        _read_back(cluster, deadline, step, place, error)
+    except MqctlError as error:
+        step.state, step.reason = NOT_MOVED, str(error)
+    else:
+        _read_back(cluster, deadline, step, place, None)
+
+
+def _read_back(cluster: Cluster, deadline: Deadline, step: StepRecord, place: Place, error: MqctlError | None) -> None:
+    try:
+        found = read_setting(cluster, place, deadline)
+    except MqctlError as unread:
+        step.state, step.reason = UNKNOWN, f"could not be read back: {error or unread}"
+        return
+    step.found = None if found is None else dict(found)
+    if found == step.new:
+        step.state = CONFIRMED
+    elif error is not None and found == step.old:
+        # It may still arrive.
+        step.state, step.reason = UNKNOWN, f"unchanged so far: {error}"
+    elif found == step.old:
+        step.state, step.reason = NOT_MOVED, "the change was accepted, and nothing changed"
+    else:
+        step.state, step.reason = NOT_MOVED, "it now has other settings than wished"
+
+
+def untouched(step: StepRecord) -> bool:
+    """Tells whether a step is known to have changed nothing, so that there is nothing to take back."""
+    return step.state == NOT_MOVED and (step.found is None or step.found == step.old)
+
+
+def not_begun(step: StepRecord) -> bool:
+    """Tells whether a step was never reached; after a crash the one that was under way looks so too."""
+    return step.state == PLANNED

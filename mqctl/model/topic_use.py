@@ -1,0 +1,66 @@
+"""Who reads a topic, and what of it is still unread: what stands in the way of taking queues, or the topic, away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from mqctl.model.queue import MessageQueue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reader:
+    """A consumer group of a topic.
+
+    Attributes:
+        member_count: members that subscribe to it now.
+        broadcasting: its members keep their offsets themselves, so that nobody can tell what they read.
+        offsets: committed offsets by queue.
+    """
+
+    group: str
+    member_count: int
+    broadcasting: bool
+    offsets: Mapping[MessageQueue, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicUse:
+    """What a topic holds, and who reads it.
+
+    Attributes:
+        bounds: first and next offset by queue.
+    """
+
+    topic: str
+    bounds: Mapping[MessageQueue, tuple[int, int]]
+    readers: tuple[Reader, ...]
+
+    def message_count(self, queues: Iterable[MessageQueue] | None = None) -> int:
+        """Returns how many messages queues hold, all of them when none are named."""
+        chosen = self.bounds if queues is None else queues
+        return sum(high - low for queue in chosen for low, high in [self.bounds.get(queue, (0, 0))])
+
+    def unread(self, queues: Iterable[MessageQueue] | None = None) -> list[str]:
+        """Returns who has not read how many messages of queues, one sentence each; none when all is read."""
+        chosen = list(self.bounds if queues is None else queues)
+        held = self.message_count(chosen)
+        if not held:
+            return []
+        readers = [item for item in self.readers if (item.offsets or item.member_count) and not item.broadcasting]
+        if not readers:
+            return [f"no group has read its {held:,} messages"]
+        left = {reader.group: sum(self._left(reader, queue) for queue in chosen) for reader in readers}
+        return [f"group {group} has not read {count:,} messages" for group, count in sorted(left.items()) if count]
+
+    def _left(self, reader: Reader, queue: MessageQueue) -> int:
+        low, high = self.bounds.get(queue, (0, 0))
+        return max(0, high - max(low, reader.offsets.get(queue, low)))
+
+    def subscribed(self) -> list[str]:
+        """Returns which groups subscribe to it now, one sentence each."""
+        return [
+            f"group {reader.group} subscribes to it with {reader.member_count} members"
+            for reader in self.readers
+            if reader.member_count
+        ]

@@ -1,0 +1,60 @@
+"""Which keys would go to another queue when the number of queues changes.
+
+Producers that keep the order of a key choose its queue by hash modulo the number of writable queues of all brokers
+(`SelectMessageQueueByHash`), so a change moves most keys, and two queues then hold messages of one key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from mqctl.model.config import TopicConfig
+from mqctl.model.java_hash import java_string_hash
+from mqctl.model.queue import MessageQueue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyMoves:
+    """What a change does to the keys of a sample.
+
+    Attributes:
+        message_count: messages of the sample that have a key.
+        placed_count: those that lie where the hash of their key puts them: all of them, in a topic ordered by key.
+        key_count, moved_count: different keys, and those that get another queue.
+    """
+
+    message_count: int
+    placed_count: int
+    key_count: int
+    moved_count: int
+
+
+def publish_queues(topic: str, configs: Mapping[str, TopicConfig]) -> list[MessageQueue]:
+    """Returns the queues that producers choose from, in their order."""
+    return [
+        MessageQueue(topic, name, number)
+        for name, config in sorted(configs.items())
+        if config.writable
+        for number in range(config.write_queue_count)
+    ]
+
+
+def key_moves(
+    sample: Iterable[tuple[str, MessageQueue]], old: Sequence[MessageQueue], new: Sequence[MessageQueue]
+) -> KeyMoves:
+    """Computes where the keys of a sample go before and after a change."""
+    listed = list(sample)
+    if not old or not new:
+        return KeyMoves(message_count=len(listed), placed_count=0, key_count=0, moved_count=0)
+    keys = {key for key, _ in listed}
+    return KeyMoves(
+        message_count=len(listed),
+        placed_count=sum(_chosen(key, old) == queue for key, queue in listed),
+        key_count=len(keys),
+        moved_count=sum(_chosen(key, old) != _chosen(key, new) for key in keys),
+    )
+
+
+def _chosen(key: str, queues: Sequence[MessageQueue]) -> MessageQueue:
+    return queues[abs(java_string_hash(key)) % len(queues)]

@@ -1,0 +1,114 @@
+"""From a topic as it is and what is wanted of it to its next settings, in an order that loses nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from mqctl.errors import RefusedError, UsageError
+from mqctl.model.config import PERM_READ, PERM_WRITE, TopicConfig
+from mqctl.model.queue import MessageQueue
+from mqctl.model.topic_use import TopicUse
+
+_LETTERS = {"R": PERM_READ, "W": PERM_WRITE, "-": 0}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicWish:
+    """What is wanted of a topic; None leaves as it is.
+
+    Attributes:
+        queues: queues to read and to write; fewer of them are reached in two steps.
+        attributes: of 5.x, by name.
+    """
+
+    queues: int | None = None
+    read_queues: int | None = None
+    write_queues: int | None = None
+    perm: int | None = None
+    attributes: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def empty(self) -> bool:
+        wishes = (self.queues, self.read_queues, self.write_queues, self.perm)
+        return all(wish is None for wish in wishes) and not self.attributes
+
+
+def parse_perm(text: str) -> int:
+    """Reads a permission: `RW-`, `RW`, `R`, `W`, or the number of its bits. Raises UsageError."""
+    if text.isdigit() and int(text) <= PERM_READ + PERM_WRITE and not int(text) & 1:
+        return int(text)
+    letters = text.upper()
+    if not letters or any(letter not in _LETTERS for letter in letters):
+        raise UsageError(f"cannot read the permission {text!r}", remedy="write RW, R, W or -")
+    return sum(_LETTERS[letter] for letter in set(letters))
+
+
+def first_config(topic: str, wish: TopicWish) -> TopicConfig:
+    """Returns the settings of a topic that is created. Raises UsageError."""
+    write = _first(wish.write_queues, wish.queues, 8)
+    read = _first(wish.read_queues, wish.queues, write)
+    config = TopicConfig(name=topic, read_queue_count=read, write_queue_count=write, attributes=dict(wish.attributes))
+    _all_read(config)
+    return config if wish.perm is None else replace(config, perm=wish.perm)
+
+
+def next_config(
+    config: TopicConfig, wish: TopicWish, broker_name: str, use: TopicUse
+) -> tuple[TopicConfig, str | None]:
+    """Returns the settings that a topic gets on one broker now, and what is left for later.
+
+    Queues are taken away in two steps: producers must have stopped to write to them, and every group must have read
+    them, before consumers are told to stop reading.
+
+    Raises:
+        UsageError: messages would go to queues that nobody reads.
+        RefusedError: messages of queues that are to go are unread, or producers still write there.
+    """
+    write = _first(wish.write_queues, wish.queues, config.write_queue_count)
+    read = _first(wish.read_queues, wish.queues, config.read_queue_count)
+    note = None
+    if read < config.read_queue_count:
+        if config.write_queue_count > read and wish.read_queues is None:
+            read, note = config.read_queue_count, f"run it again to read {read} only, when all is read"
+        elif config.write_queue_count > read:
+            raise RefusedError(
+                f"the queues of {config.name} on {broker_name} cannot go yet",
+                reason=f"producers write to {config.write_queue_count} of them",
+                remedy=f"mqctl topic update -t {config.name} --write-queues {read}; or --queues {read}, twice",
+            )
+        else:
+            _refuse_unread(config, read, broker_name, use)
+    changed = replace(
+        config,
+        read_queue_count=read,
+        write_queue_count=write,
+        perm=config.perm if wish.perm is None else wish.perm,
+        attributes={**config.attributes, **wish.attributes},
+    )
+    _all_read(changed)
+    return changed, note
+
+
+def _refuse_unread(config: TopicConfig, read: int, broker_name: str, use: TopicUse) -> None:
+    going = [MessageQueue(config.name, broker_name, number) for number in range(read, config.read_queue_count)]
+    if left := use.unread(going):
+        raise RefusedError(
+            f"queues {read} to {config.read_queue_count - 1} of {config.name} on {broker_name} cannot go yet",
+            reason="; ".join(left),
+            remedy=f"let the groups read them, or skip: mqctl offset reset -g GROUP -t {config.name} --to-latest",
+        )
+
+
+def _all_read(config: TopicConfig) -> None:
+    write, read = config.write_queue_count, config.read_queue_count
+    if write > read:
+        raise UsageError(
+            f"{config.name} would have {write} queues to write and {read} to read",
+            reason="nobody would read the others",
+            remedy="raise --read-queues too, or use --queues",
+        )
+
+
+def _first(*wishes: int | None) -> int:
+    return next(wish for wish in wishes if wish is not None)

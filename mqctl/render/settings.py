@@ -1,0 +1,242 @@
+"""Plans for topics, groups and brokers, their outcome, and the history of all changes, as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from mqctl.execute.setting_journal import SettingRecord
+from mqctl.model.setting_plan import Fields, SettingPlan, shown_value
+from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+
+PLAN_COLUMNS = (
+    Column("place", "place"),
+    Column("kind", "what"),
+    Column("subject", "name"),
+    Column("was", "is", none="none"),
+    Column("becomes", "becomes", none="none"),
+    Column("note", "note", none=""),
+    Column("address", "address", wide=True),
+    Column("stage", "stage", Kind.COUNT, wide=True),
+)
+OUTCOME_COLUMNS = (
+    Column("place", "place"),
+    Column("kind", "what"),
+    Column("subject", "name"),
+    Column("was", "was", none="none"),
+    Column("becomes", "wished", none="none"),
+    Column("state", "state"),
+    Column("reason", "why", none=""),
+)
+HISTORY_COLUMNS = (
+    Column("id", "id"),
+    Column("made_at_ms", "when", Kind.TIME_MS),
+    Column("kind", "change"),
+    Column("subject", "of"),
+    Column("part_count", "parts", Kind.COUNT),
+    Column("state", "state"),
+    Column("back", "the way back", none="none"),
+    Column("who", "who", wide=True),
+    Column("cluster", "cluster", wide=True),
+    Column("undoes", "undoes", wide=True),
+)
+# What a new or deleted topic or group is told by; the rest is in the machine form.
+_TELLING = ("read_queue_count", "write_queue_count", "perm", "retry_max_times", "retry_queue_count", "consume_enable")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedStep:
+    """One step of a plan; `was` and `becomes` are what changes, in words."""
+
+    kind: str
+    place: str
+    address: str
+    subject: str
+    old: Mapping[str, str] | None
+    new: Mapping[str, str] | None
+    was: str | None
+    becomes: str | None
+    stage: int
+    moves: bool
+    note: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingPlanReport:
+    """Machine form of a plan for settings that was not executed."""
+
+    kind: str
+    noun: str
+    subject: str
+    cluster: str
+    made_at_ms: int
+    undoes: str | None
+    warnings: list[str]
+    steps: list[PlannedStep]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedStep:
+    """One step of a change: `confirmed`, `not-moved`, `unknown`, or `planned` where it was interrupted before."""
+
+    kind: str
+    place: str
+    address: str
+    subject: str
+    old: Mapping[str, str] | None
+    new: Mapping[str, str] | None
+    found: Mapping[str, str] | None
+    was: str | None
+    becomes: str | None
+    state: str
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingChangeReport:
+    """Machine form of a change of settings."""
+
+    id: str
+    kind: str
+    noun: str
+    subject: str
+    cluster: str
+    who: str
+    made_at_ms: int
+    state: str
+    undoes: str | None
+    steps: list[ChangedStep]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryEntry:
+    """One change made from this machine.
+
+    Attributes:
+        part_count: queues, letters or steps.
+        back: the command that takes it back or takes it up again; None where there is no way.
+    """
+
+    id: str
+    made_at_ms: int
+    kind: str
+    subject: str
+    part_count: int
+    state: str
+    who: str
+    cluster: str
+    undoes: str | None
+    back: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """Machine form of `history`."""
+
+    changes: list[HistoryEntry]
+
+
+def plan_document(plan: SettingPlan) -> Document:
+    """Builds the document of a plan."""
+    rows = []
+    for step in plan.steps:
+        was, becomes = difference(step.old, step.new)
+        rows.append(
+            PlannedStep(
+                kind=step.kind.value,
+                place=step.place,
+                address=step.address,
+                subject=step.subject,
+                old=step.old,
+                new=step.new,
+                was=was,
+                becomes=becomes,
+                stage=step.stage,
+                moves=step.moves,
+                note=step.note,
+            )
+        )
+    report = SettingPlanReport(
+        kind=plan.kind,
+        noun=plan.noun,
+        subject=plan.subject,
+        cluster=plan.identity.cluster,
+        made_at_ms=plan.made_at_ms,
+        undoes=plan.undoes,
+        warnings=list(plan.warnings),
+        steps=rows,
+    )
+    moving = len(plan.moving)
+    doing = f"--execute --confirm {plan.subject}" if plan.severe else "--execute"
+    lines = [
+        f"{plan.kind} {plan.subject} on {plan.identity.cluster}: {moving} of {len(rows)} places change",
+        *(f"note: {warning}" for warning in plan.warnings),
+        f"nothing was changed; add {doing} to do it" if moving else "nothing to do",
+    ]
+    blocks: list[Table | Paragraphs] = [Table(PLAN_COLUMNS, rows), Paragraphs(lines)]
+    return Document(schema="settings.plan/1", value=report, records=rows, blocks=blocks)
+
+
+def change_document(record: SettingRecord) -> Document:
+    """Builds the document of an executed plan."""
+    rows = []
+    for step in record.steps:
+        was, becomes = difference(step.old, step.new)
+        rows.append(
+            ChangedStep(
+                kind=step.kind,
+                place=step.place,
+                address=step.address,
+                subject=step.subject,
+                old=step.old,
+                new=step.new,
+                found=step.found,
+                was=was,
+                becomes=becomes,
+                state=step.state,
+                reason=step.reason,
+            )
+        )
+    report = SettingChangeReport(
+        id=record.id,
+        kind=record.kind,
+        noun=record.noun,
+        subject=record.subject,
+        cluster=record.cluster,
+        who=record.who,
+        made_at_ms=record.made_at_ms,
+        state=record.state,
+        undoes=record.undoes,
+        steps=rows,
+    )
+    done = sum(row.state == "confirmed" for row in rows)
+    lines = [f"change {record.id}: {record.state}, {done} of {len(rows)} done"]
+    blocks: list[Table | Paragraphs] = [Table(OUTCOME_COLUMNS, rows), Paragraphs(lines)]
+    return Document(schema="settings.change/1", value=report, records=rows, blocks=blocks)
+
+
+def history_document(entries: Iterable[HistoryEntry]) -> Document:
+    """Builds the document of `history`."""
+    rows = list(entries)
+    table = Table(HISTORY_COLUMNS, rows, empty="no change was made from here")
+    return Document(schema="history/1", value=History(changes=rows), records=rows, blocks=[table])
+
+
+def difference(old: Fields | None, new: Fields | None) -> tuple[str | None, str | None]:
+    """Returns in words what is and what will be: the settings that differ, or the telling ones of a whole."""
+    if old is None or new is None:
+        return _words(old, _telling(old)), _words(new, _telling(new))
+    differing = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
+    names = differing or list(_telling(new))
+    return _words(old, names), _words(new, names)
+
+
+def _telling(settings: Fields | None) -> list[str]:
+    known = settings or {}
+    return [name for name in _TELLING if name in known] or sorted(known)
+
+
+def _words(settings: Fields | None, names: Iterable[str]) -> str | None:
+    if settings is None:
+        return None
+    return " ".join(f"{name}={shown_value(name, settings[name]) if name in settings else 'none'}" for name in names)

@@ -1,0 +1,107 @@
+"""Who reads a topic of a live cluster, and the keys of its newest messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mqctl.client import broker as ask
+from mqctl.errors import UnreachableError
+from mqctl.model.member import GroupMembership, MessageModel
+from mqctl.model.message import SHARDING_KEY
+from mqctl.model.queue import MessageQueue
+from mqctl.model.topic_use import Reader, TopicUse
+from mqctl.snapshot.live_asking import Asking, Scope
+from mqctl.snapshot.live_brokers import LiveBroker, ask_offsets
+from mqctl.snapshot.live_members import gather_memberships
+from mqctl.snapshot.live_messages import bounds, peek
+
+_SAMPLED = 128
+
+
+def all_told(brokers: list[LiveBroker]) -> None:
+    """Raises UnreachableError when a broker left a question unanswered: a change must not rest on half a picture."""
+    for broker in brokers:
+        if broker.gaps:
+            raise UnreachableError(
+                f"broker {broker.name} did not tell its {broker.gaps[0].part}",
+                reason=broker.gaps[0].reason,
+                remedy="nothing was changed; wait for it, or name the others with --broker",
+            )
+
+
+def topic_use(asking: Asking, holders: list[LiveBroker], topic: str) -> TopicUse:
+    """Asks the brokers that have a topic who reads it, and how far.
+
+    Raises:
+        UnreachableError: one of them does not tell.
+    """
+    places = queue_places(holders, topic)
+    ends = bounds(asking, places)
+    if missing := sorted(set(places) - set(ends)):
+        problem = f"broker {missing[0].broker_name} did not tell where queue {missing[0].queue_id} begins and ends"
+        raise UnreachableError(problem, remedy="nothing was changed; wait for the broker")
+    answers = asking.put((number, item.address.address, ask.topic_groups(topic)) for number, item in enumerate(holders))
+    for number, error in answers.errors.items():
+        problem = f"broker {holders[number].name} did not tell who reads {topic}"
+        raise UnreachableError(problem, reason=str(error), remedy="nothing was changed; wait for the broker")
+    # 5.x names the topic itself among its groups, which is none.
+    groups = frozenset(name for names in answers.values.values() for name in names if name != topic)
+    if not groups:
+        return TopicUse(topic=topic, bounds=ends, readers=())
+    ask_offsets(asking, holders, Scope(groups=groups))
+    members = gather_memberships(asking, holders, Scope(groups=groups))
+    all_told(holders)
+    return TopicUse(
+        topic=topic, bounds=ends, readers=tuple(_reader(group, topic, holders, members) for group in sorted(groups))
+    )
+
+
+def _reader(
+    group: str, topic: str, holders: list[LiveBroker], members: Mapping[int, tuple[GroupMembership, ...]]
+) -> Reader:
+    mine = [item for items in members.values() for item in items if item.group == group]
+    subscribing = [item for item in mine if any(one.topic == topic for one in item.subscriptions)]
+    return Reader(
+        group=group,
+        member_count=len({client for item in subscribing for client in item.client_ids}),
+        broadcasting=any(item.message_model is MessageModel.BROADCASTING for item in subscribing),
+        offsets={
+            MessageQueue(topic, broker.name, queue_id): offset
+            for broker in holders
+            for (name, of_topic, queue_id), offset in broker.offsets.items()
+            if (name, of_topic) == (group, topic)
+        },
+    )
+
+
+def queue_places(holders: list[LiveBroker], topic: str) -> dict[MessageQueue, str]:
+    """Returns every queue that a topic's settings allow to be read or written, with its master's address."""
+    return {
+        MessageQueue(topic, broker.name, number): broker.address.address
+        for broker in holders
+        if (config := broker.topics.get(topic)) is not None
+        for number in range(max(config.read_queue_count, config.write_queue_count))
+    }
+
+
+def sampled_keys(
+    asking: Asking, use: TopicUse, holders: list[LiveBroker]
+) -> tuple[list[tuple[str, MessageQueue]], str]:
+    """Reads the newest messages of each queue; returns their keys with the queue, and what kind of key that is.
+
+    Sharding keys count where any message has one, else the first of a message's keys. Queues that cannot be read are
+    left out: a sample stays one.
+    """
+    places = queue_places(holders, use.topic)
+    starts = {queue: max(low, high - _SAMPLED) for queue, (low, high) in use.bounds.items() if high > low}
+    found, _ = peek(asking, places, starts, _SAMPLED)
+    owner = {broker.address.address: broker.name for broker in holders}
+    located = [
+        (item.message, MessageQueue(use.topic, name, item.message.queue_id))
+        for item in found
+        if (name := owner.get(item.message.store_host)) is not None
+    ]
+    sharded = [(key, queue) for message, queue in located if (key := message.properties.get(SHARDING_KEY)) is not None]
+    if sharded:
+        return sharded, "sharding keys"
+    return [(message.keys[0], queue) for message, queue in located if message.keys], "keys"

@@ -1,0 +1,247 @@
+"""`mqctl topic create|update|delete|order` and the way back, on every master of clusters of both releases."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from embedded_broker import Answer, Drop, EmbeddedCluster
+from mqctl.client.broker_changes import commit_offset, put_group, put_topic
+from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
+from tests.embedded_broker.messages import heartbeat, send
+from tests.embedded_broker.wire import Peer
+from tests.live.conftest import Run, change
+
+_PUT, _DELETE, _CHANGES = 17, 215, (15, 17, 25, 100, 102, 200, 205, 207, 215, 216, 310, 327)
+DO = ("--execute", "-o", "json")
+
+
+def sure(name: str = "Pay") -> tuple[str, ...]:
+    return (*DO, "--confirm", name)
+
+
+def on_brokers(live: Run, topic: str = "Pay") -> dict[str, tuple[int, int, str]]:
+    """Queues to read, to write, and permission by broker; nothing where the topic is unknown."""
+    outcome = live("topic", "describe", "-t", topic, "-o", "json")
+    rows = outcome.json["brokers"] if outcome.exit_code == 0 else []
+    return {row["broker"]: (row["read_queue_count"], row["write_queue_count"], row["perm"]) for row in rows}
+
+
+def both(*settings: Any) -> dict[str, Any]:
+    return {"broker-a": settings, "broker-b": settings}
+
+
+def consume_all(cluster: EmbeddedCluster) -> None:
+    for name in ("broker-a", "broker-b"):
+        change(cluster, name, commit_offset("G", "Pay", 0, 5))
+
+
+PLANS = [
+    ("topic", "create", "-t", "New", "--queues", "3"),
+    ("topic", "update", "-t", "Pay", "--queues", "4"),
+    ("topic", "update", "-t", "Pay", "--queues", "1"),
+    ("topic", "update", "-t", "Pay", "--perm", "R"),
+    ("topic", "delete", "-t", "Pay", "--drop-unread"),
+    ("topic", "order", "-t", "Pay", "--set", "broker-a:2"),
+]
+
+
+def test_plans_send_no_changing_request(live: Run, cluster: EmbeddedCluster) -> None:
+    cluster.record_requests()
+    for words in PLANS:
+        outcome = live(*words, "-o", "json")
+        assert (outcome.exit_code, any(step["moves"] for step in outcome.json["steps"])) == (0, True), outcome.stderr
+        assert "nothing was changed; add --execute" in live(*words).stdout
+    assert cluster.requests()
+    assert [request.code for request in cluster.requests() if request.code in _CHANGES] == []
+
+
+def test_a_topic_is_created_on_every_master_and_undone(live: Run) -> None:
+    done = live("topic", "create", "-t", "New", "--queues", "3", *DO)
+    assert (done.exit_code, done.json["state"], on_brokers(live, "New")) == (0, "confirmed", both(3, 3, "RW-"))
+    again = live("topic", "create", "-t", "New", "--queues", "3")
+    assert (again.exit_code, "nothing to do" in again.stdout) == (0, True)
+    other = live("topic", "create", "-t", "New", "--queues", "4", *DO)
+    assert (other.exit_code, "other settings" in other.stderr) == (76, True)
+    undone = live("undo", done.json["id"], *sure("New"))
+    assert (undone.exit_code, on_brokers(live, "New")) == (0, {}), undone.stderr
+    assert live("topic", "route", "-t", "New").exit_code == 66
+
+
+def test_a_topic_that_was_created_and_is_used_is_not_undone(live: Run, cluster: EmbeddedCluster) -> None:
+    done = live("topic", "create", "-t", "New", "--broker", "broker-b", *DO)
+    assert on_brokers(live, "New") == {"broker-b": (8, 8, "RW-")}
+    with Peer(cluster.broker("broker-b").address) as peer:
+        assert peer.call(send("New"), b"x").code == 0
+    undo = live("undo", done.json["id"], *sure("New"))
+    assert (undo.exit_code, "no group has read its 1 messages" in undo.stderr) == (76, True), undo.stderr
+
+
+def test_more_queues_tell_what_moves_and_are_undone(live: Run, cluster: EmbeddedCluster) -> None:
+    plan = live("topic", "update", "-t", "Pay", "--queues", "3", "-o", "json").json
+    (said,) = [line for line in plan["warnings"] if "another queue" in line]
+    # Java hashes of k0 ... k4 are 3365 ... 3369; four queues before, six after.
+    before = ["a0", "a1", "b0", "b1"]
+    after = ["a0", "a1", "a2", "b0", "b1", "b2"]
+    moved = sum(before[(3365 + n) % 4] != after[(3365 + n) % 6] for n in range(5))
+    placed = sum(before[(3365 + n) % 4] == name for n in range(5) for name in ("a0", "b0"))
+    assert said.startswith(f"{moved} of 5 keys in a sample of 10 messages ({moved / 5:.0%}) would go to another queue")
+    assert f"; {placed} of those messages lie where" in said
+    done = live("topic", "update", "-t", "Pay", "--queues", "3", *sure())
+    assert (done.exit_code, on_brokers(live)) == (0, both(3, 3, "RW-")), done.stderr
+    assert live("undo", done.json["id"], *sure()).exit_code == 0
+    # The way back takes queues away that nobody has used.
+    assert on_brokers(live) == both(2, 2, "RW-")
+
+
+def test_queues_go_in_two_steps_and_only_when_they_are_read(live: Run, cluster: EmbeddedCluster) -> None:
+    with Peer(cluster.broker("broker-a").address) as peer:
+        assert peer.call(send("Pay", queue_id=1), b"late").code == 0
+    words = ("topic", "update", "-t", "Pay", "--queues", "1")
+    hasty = live("topic", "update", "-t", "Pay", "--read-queues", "1", *sure())
+    assert (hasty.exit_code, "--write-queues" in hasty.stderr) == (76, True)
+    first = live(*words, *sure())
+    assert (first.exit_code, on_brokers(live)) == (0, both(2, 1, "RW-")), first.stderr
+    refused = live(*words, *sure())
+    assert (refused.exit_code, "group G has not read 1 messages" in refused.stderr) == (76, True)
+    assert on_brokers(live) == both(2, 1, "RW-")
+    change(cluster, "broker-a", commit_offset("G", "Pay", 1, 1))
+    second = live(*words, *sure())
+    assert (second.exit_code, on_brokers(live)) == (0, both(1, 1, "RW-")), second.stderr
+    assert live("undo", second.json["id"], *sure()).exit_code == 0
+    assert live("undo", first.json["id"], *sure()).exit_code == 0
+    assert on_brokers(live) == both(2, 2, "RW-")
+
+
+def test_permissions(live: Run, cluster: EmbeddedCluster) -> None:
+    letters = TopicConfig(name="%DLQ%G", read_queue_count=1, write_queue_count=1, perm=2)
+    change(cluster, "broker-b", put_topic(letters))
+    words = ("topic", "update", "-t", "%DLQ%G", "--perm", "RW-")
+    done = live(*words, "--broker", "broker-b", *sure("%DLQ%G"))
+    assert (done.exit_code, on_brokers(live, "%DLQ%G")) == (0, {"broker-b": (1, 1, "RW-")}), done.stderr
+    assert live("dlq", "list", "-o", "json").json["groups"][0]["readable"]
+    closed = live("topic", "update", "-t", "Pay", "--perm", "R", *sure())
+    assert (closed.exit_code, on_brokers(live)) == (0, both(2, 2, "R--"))
+    assert "producers can no longer send to Pay on broker-a" in closed.stderr
+
+
+def test_a_topic_in_use_is_not_deleted(live: Run, cluster: EmbeddedCluster) -> None:
+    unread = live("topic", "delete", "-t", "Pay", *sure())
+    assert (unread.exit_code, "group G has not read 4 messages" in unread.stderr) == (76, True), unread.stderr
+    consume_all(cluster)
+    with Peer(cluster.broker("broker-a").address) as peer:
+        heartbeat(peer, "client-1", group="G", subscriptions={"Pay": "*"})
+        used = live("topic", "delete", "-t", "Pay", "--drop-unread", *sure())
+    assert (used.exit_code, "group G subscribes to it with 1 members" in used.stderr) == (76, True)
+    assert on_brokers(live) == both(2, 2, "RW-")
+
+
+def test_a_topic_is_deleted_everywhere_and_its_settings_come_back(live: Run, cluster: EmbeddedCluster) -> None:
+    consume_all(cluster)
+    plan = live("topic", "delete", "-t", "Pay")
+    assert "10 messages go with it" in plan.stdout
+    assert "keep the offsets of G" in plan.stdout
+    done = live("topic", "delete", "-t", "Pay", *sure())
+    assert (done.exit_code, on_brokers(live)) == (0, {}), done.stdout
+    kinds = [step["kind"] for step in done.json["steps"]]
+    assert kinds == ["topic", "topic", "route", "route"]
+    assert live("topic", "route", "-t", "Pay").exit_code == 66
+    undone = live("undo", done.json["id"], *sure())
+    assert (undone.exit_code, on_brokers(live)) == (0, both(2, 2, "RW-")), undone.stderr
+    assert "its messages are gone" in undone.stderr
+    assert "Impact: destroys." in live("topic", "delete", "--help").stdout
+
+
+def test_the_name_servers_wait_for_the_brokers(live: Run, cluster: EmbeddedCluster) -> None:
+    consume_all(cluster)
+    cluster.fault(_DELETE, Answer(code=1, remark="no"), server="broker-b")
+    done = live("topic", "delete", "-t", "Pay", *sure())
+    cluster.clear_faults()
+    states = [(step["place"], step["state"]) for step in done.json["steps"]]
+    assert (done.exit_code, states[:2]) == (1, [("broker-a", "confirmed"), ("broker-b", "not-moved")]), done.stderr
+    assert {step["state"] for step in done.json["steps"][2:]} == {"not-moved"}
+    assert "the topic at broker-b comes first" in done.json["steps"][2]["reason"]
+    assert on_brokers(live) == {"broker-b": (2, 2, "RW-")}
+    assert live("undo", done.json["id"], *sure()).exit_code == 0
+    assert on_brokers(live) == both(2, 2, "RW-")
+
+
+def test_a_broker_that_only_says_success_has_changed_nothing(live: Run, cluster: EmbeddedCluster) -> None:
+    cluster.fault(_PUT, Answer(code=0), server="broker-a")
+    done = live("topic", "update", "-t", "Pay", "--queues", "4", *sure())
+    cluster.clear_faults()
+    states = {step["place"]: (step["state"], step["reason"]) for step in done.json["steps"]}
+    assert done.exit_code == 1
+    assert states["broker-a"] == ("not-moved", "the change was accepted, and nothing changed")
+    assert states["broker-b"] == ("confirmed", None)
+
+
+def test_a_broker_that_falls_silent_is_unknown_and_undo_asks_anew(live: Run, cluster: EmbeddedCluster) -> None:
+    cluster.fault(_PUT, Drop(), server="broker-b")
+    done = live("topic", "update", "-t", "Pay", "--queues", "4", *sure(), "--timeout", "6s")
+    cluster.clear_faults()
+    states = {step["place"]: step["state"] for step in done.json["steps"]}
+    assert (done.exit_code, states) == (3, {"broker-a": "confirmed", "broker-b": "unknown"}), done.stderr
+    assert live("undo", done.json["id"], *sure()).exit_code == 0
+    assert on_brokers(live) == both(2, 2, "RW-")
+
+
+def test_the_order_configuration_is_written_to_every_name_server(live: Run) -> None:
+    words = ("topic", "order", "-t", "Pay", "--set", "broker-a:2;broker-b:1")
+    done = live(*words, *sure())
+    assert (done.exit_code, [step["state"] for step in done.json["steps"]]) == (0, ["confirmed"] * 2), done.stderr
+    plan = live("topic", "update", "-t", "Pay", "--queues", "4").stdout
+    assert "keeps the order configuration broker-a:2;broker-b:1" in plan
+    assert live("topic", "order", "-t", "Pay", "--remove", *sure()).exit_code == 0
+    assert live("undo", done.json["id"], *sure()).exit_code == 0
+    assert "nothing to do" in live("topic", "order", "-t", "Pay", "--remove").stdout
+
+
+def test_attributes_belong_to_5x(live: Run, cluster: EmbeddedCluster) -> None:
+    words = ("topic", "create", "-t", "Fifo", "--attribute", "message.type=FIFO")
+    done = live(*words, *DO)
+    if cluster.on_loop(lambda running: running.broker("broker-a").release.five):
+        assert (done.exit_code, done.json["state"]) == (0, "confirmed"), done.stderr
+        assert '"message.type": "FIFO"' in done.json["steps"][0]["found"]["attributes"]
+    else:
+        assert (done.exit_code, "keeps no attributes" in done.stderr) == (76, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("topic", "create", "-t", "no such name"), 64, "no topic name"),
+        (("topic", "create", "-t", "TBW102"), 64, "belongs to the brokers"),
+        (("topic", "create", "-t", "broker-a"), 64, "belongs to the brokers"),
+        (("topic", "create", "-t", "New", "--broker", "nowhere"), 66, "nowhere"),
+        (("topic", "create", "-t", "New", "--perm", "Q"), 64, "permission"),
+        (("topic", "create", "-t", "New", "--attribute", "x"), 64, "NAME=VALUE"),
+        (("topic", "update", "-t", "Pay"), 64, "what is to change"),
+        (("topic", "update", "-t", "Pay", "--write-queues", "9"), 64, "nobody would read"),
+        (("topic", "update", "-t", "nope", "--queues", "9"), 66, "nope"),
+        (("topic", "update", "-t", "Pay", "--queues", "3", "--execute"), 76, "--confirm Pay"),
+        (
+            ("topic", "update", "-t", "Pay", "--queues", "3", "--execute", "--confirm", "Pya"),
+            64,
+            "the plan is about Pay",
+        ),
+        (("topic", "delete", "-t", "nope"), 66, "nope"),
+        (("topic", "order", "-t", "Pay"), 64, "--remove"),
+        (("topic", "order", "-t", "Pay", "--set", "broker-a:9"), 64, "broker-a:2"),
+        (("undo", "20200101-000000-0000"), 66, "history"),
+        (("undo", "../../x"), 66, "history"),
+    ],
+)
+def test_bad_input(live: Run, words: tuple[str, ...], code: int, said: str) -> None:
+    outcome = live(*words)
+    assert (outcome.exit_code, said in outcome.stderr) == (code, True), outcome.stderr
+    assert on_brokers(live) == both(2, 2, "RW-")
+
+
+def test_a_group_that_never_committed_keeps_a_topic(live: Run, cluster: EmbeddedCluster) -> None:
+    change(cluster, "broker-a", put_group(SubscriptionGroupConfig(name="H")))
+    change(cluster, "broker-a", commit_offset("H", "Pay", 1, 0))
+    consume_all(cluster)
+    outcome = live("topic", "delete", "-t", "Pay")
+    assert (outcome.exit_code, "group H has not read 10 messages" in outcome.stderr) == (76, True), outcome.stderr
