@@ -19,6 +19,13 @@ def run() -> int:
         sys.stdout.write(answer(arguments[1:]))
         return 0
     from mqctl.cli.exit import run_guarded
+
+    if arguments[:1] == ["__names"] and len(arguments) > 1:
+        from pathlib import Path
+
+        from mqctl.cli.name_cache import refresh
+
+        return run_guarded(arguments, lambda words: refresh(Path(words[1]), list(words[2:])))
     from mqctl.main import main
 
     return run_guarded(arguments, main)

@@ -1,4 +1,4 @@
-"""The static Tab: words and options from the generated catalog, without typer."""
+"""The Tab: words and options from the generated catalog, without typer; names of a live cluster from a cache."""
 
 from __future__ import annotations
 
@@ -30,5 +30,19 @@ def candidates(before: list[str], current: str) -> list[tuple[str, str]]:
     if before and before[-1] in options and options[before[-1]][1]:
         return [(choice, "") for choice in options[before[-1]][1]]
     if not current.startswith("-"):
+        live = _live_names(" ".join(path), before, options)
+        if live is not None:
+            return live
         return [(choice, "") for name, (_, choices) in options.items() if name[0] != "-" for choice in choices]
     return [(name, summary) for name, (summary, _) in options.items() if name[0] == "-" and name not in before]
+
+
+def _live_names(
+    command: str, before: list[str], options: dict[str, tuple[str, tuple[str, ...]]]
+) -> list[tuple[str, str]] | None:
+    """Returns the names that a cluster knows, None where none belong."""
+    from mqctl.cli.complete_names import kind_of, names
+
+    option = bool(before) and before[-1] in options and before[-1][0] == "-"
+    kind = kind_of(command, before, takes_value=option)
+    return None if kind is None else [(name, kind) for name in names(kind, before)]
