@@ -211,6 +211,7 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
         "-n": ("Name servers, `host:port;host:port`, or the URL of an address service.", ()),
         "--profile": ("A profile of `mqctl profile`.", ()),
         "--timeout": ("Limit of the whole command, 15s for instance.", ()),
+        "--snapshot": ("A saved snapshot instead of a store directory.", ()),
         "-o": (
             "Format of the answer on stdout.",
             (
@@ -241,6 +242,7 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
         "-n": ("Name servers, `host:port;host:port`, or the URL of an address service.", ()),
         "--profile": ("A profile of `mqctl profile`.", ()),
         "--timeout": ("Limit of the whole command, 15s for instance.", ()),
+        "--snapshot": ("A saved snapshot instead of a store directory.", ()),
         "-o": (
             "Format of the answer on stdout.",
             (
@@ -270,6 +272,7 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
         "-n": ("Name servers, `host:port;host:port`, or the URL of an address service.", ()),
         "--profile": ("A profile of `mqctl profile`.", ()),
         "--timeout": ("Limit of the whole command, 15s for instance.", ()),
+        "--snapshot": ("A saved snapshot instead of a store directory.", ()),
         "-o": (
             "Format of the answer on stdout.",
             (
@@ -333,6 +336,7 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
         "-n": ("Name servers, `host:port;host:port`, or the URL of an address service.", ()),
         "--profile": ("A profile of `mqctl profile`.", ()),
         "--timeout": ("Limit of the whole command, 15s for instance.", ()),
+        "--snapshot": ("A saved snapshot instead of a store directory.", ()),
         "-o": (
             "Format of the answer on stdout.",
             (
@@ -426,6 +430,7 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
         "-n": ("Name servers, `host:port;host:port`, or the URL of an address service.", ()),
         "--profile": ("A profile of `mqctl profile`.", ()),
         "--timeout": ("Limit of the whole command, 15s for instance.", ()),
+        "--snapshot": ("A saved snapshot instead of a store directory.", ()),
         "-o": (
             "Format of the answer on stdout.",
             (
@@ -455,6 +460,7 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
         "-n": ("Name servers, `host:port;host:port`, or the URL of an address service.", ()),
         "--profile": ("A profile of `mqctl profile`.", ()),
         "--timeout": ("Limit of the whole command, 15s for instance.", ()),
+        "--snapshot": ("A saved snapshot instead of a store directory.", ()),
         "-o": (
             "Format of the answer on stdout.",
             (
@@ -931,6 +937,7 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
         "-n": ("Name servers, `host:port;host:port`, or the URL of an address service.", ()),
         "--profile": ("A profile of `mqctl profile`.", ()),
         "--timeout": ("Limit of the whole command, 15s for instance.", ()),
+        "--snapshot": ("A saved snapshot instead of a store directory.", ()),
         "-o": (
             "Format of the answer on stdout.",
             (
@@ -1045,6 +1052,7 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
         "-n": ("Name servers, `host:port;host:port`, or the URL of an address service.", ()),
         "--profile": ("A profile of `mqctl profile`.", ()),
         "--timeout": ("Limit of the whole command, 15s for instance.", ()),
+        "--snapshot": ("A saved snapshot instead of a store directory.", ()),
         "-o": (
             "Format of the answer on stdout.",
             (
@@ -1129,6 +1137,7 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
         "-n": ("Name servers, `host:port;host:port`, or the URL of an address service.", ()),
         "--profile": ("A profile of `mqctl profile`.", ()),
         "--timeout": ("Limit of the whole command, 15s for instance.", ()),
+        "--snapshot": ("A saved snapshot instead of a store directory.", ()),
         "-o": (
             "Format of the answer on stdout.",
             (
@@ -1161,6 +1170,7 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
         "-n": ("Name servers, `host:port;host:port`, or the URL of an address service.", ()),
         "--profile": ("A profile of `mqctl profile`.", ()),
         "--timeout": ("Limit of the whole command, 15s for instance.", ()),
+        "--snapshot": ("A saved snapshot instead of a store directory.", ()),
         "-o": (
             "Format of the answer on stdout.",
             (
@@ -1192,6 +1202,7 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
         "-n": ("Name servers, `host:port;host:port`, or the URL of an address service.", ()),
         "--profile": ("A profile of `mqctl profile`.", ()),
         "--timeout": ("Limit of the whole command, 15s for instance.", ()),
+        "--snapshot": ("A saved snapshot instead of a store directory.", ()),
         "-o": (
             "Format of the answer on stdout.",
             (
@@ -1844,6 +1855,7 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
         "-n": ("Name servers, `host:port;host:port`, or the URL of an address service.", ()),
         "--profile": ("A profile of `mqctl profile`.", ()),
         "--timeout": ("Limit of the whole command, 15s for instance.", ()),
+        "--snapshot": ("A saved snapshot instead of a store directory.", ()),
         "-o": (
             "Format of the answer on stdout.",
             (
@@ -2994,6 +3006,7 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
         "-n": ("Name servers, `host:port;host:port`, or the URL of an address service.", ()),
         "--profile": ("A profile of `mqctl profile`.", ()),
         "--timeout": ("Limit of the whole command, 15s for instance.", ()),
+        "--snapshot": ("A saved snapshot instead of a store directory.", ()),
         "-o": (
             "Format of the answer on stdout.",
             (
@@ -3063,6 +3076,7 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
         "-n": ("Name servers, `host:port;host:port`, or the URL of an address service.", ()),
         "--profile": ("A profile of `mqctl profile`.", ()),
         "--timeout": ("Limit of the whole command, 15s for instance.", ()),
+        "--snapshot": ("A saved snapshot instead of a store directory.", ()),
         "-o": (
             "Format of the answer on stdout.",
             (
@@ -3094,6 +3108,7 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
         "-n": ("Name servers, `host:port;host:port`, or the URL of an address service.", ()),
         "--profile": ("A profile of `mqctl profile`.", ()),
         "--timeout": ("Limit of the whole command, 15s for instance.", ()),
+        "--snapshot": ("A saved snapshot instead of a store directory.", ()),
         "-o": (
             "Format of the answer on stdout.",
             (
@@ -3160,6 +3175,7 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
         "-n": ("Name servers, `host:port;host:port`, or the URL of an address service.", ()),
         "--profile": ("A profile of `mqctl profile`.", ()),
         "--timeout": ("Limit of the whole command, 15s for instance.", ()),
+        "--snapshot": ("A saved snapshot instead of a store directory.", ()),
         "-o": (
             "Format of the answer on stdout.",
             (
@@ -3191,6 +3207,7 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
         "-n": ("Name servers, `host:port;host:port`, or the URL of an address service.", ()),
         "--profile": ("A profile of `mqctl profile`.", ()),
         "--timeout": ("Limit of the whole command, 15s for instance.", ()),
+        "--snapshot": ("A saved snapshot instead of a store directory.", ()),
         "-o": (
             "Format of the answer on stdout.",
             (

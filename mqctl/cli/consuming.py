@@ -12,6 +12,7 @@ from time import monotonic
 from mqctl.cli.connection import Connection
 from mqctl.cli.emit import Output, emit, tell
 from mqctl.cli.live_groups import group_holders
+from mqctl.cli.looking import LiveOrSaved
 from mqctl.client.consumer_settings import ConsumeFrom
 from mqctl.client.instance import ClientSettings
 from mqctl.client.link import LinkSettings
@@ -75,7 +76,7 @@ def consume(chosen: Connection, wish: ConsumeWish, form: BodyForm, output: Outpu
             made = temporary_group(cluster, deadline, group, addresses=addresses, starts=starts, left_behind=left)
             stack.enter_context(made)
         else:
-            group_holders(asking, group)
+            group_holders(LiveOrSaved(asking, None), group)
         consumer = stack.enter_context(_consumer(chosen, wish, group))
         found = _collect(consumer, wish)
         report = _report(consumer, wish, found, form)

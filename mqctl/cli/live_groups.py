@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from mqctl.cli.live_brokers import open_brokers
+from mqctl.cli.looking import LiveOrSaved
 from mqctl.errors import NotFoundError
 from mqctl.model.member import GroupMembership
-from mqctl.snapshot.live_asking import Asking, Scope
+from mqctl.model.unavailable import Part
+from mqctl.snapshot.live_asking import Scope
 from mqctl.snapshot.live_brokers import LiveBroker, ask_groups, masters_of
-from mqctl.snapshot.live_members import gather_memberships
 
 
-def group_holders(asking: Asking, group: str) -> list[LiveBroker]:
+def group_holders(look: LiveOrSaved, group: str) -> list[LiveBroker]:
     """Returns the masters, each with the settings of one group.
 
     Raises:
         NotFoundError: every broker answered, and none knows it.
     """
-    brokers = masters_of(open_brokers(asking))
-    ask_groups(asking, brokers, Scope(groups=frozenset({group})))
-    if not any(broker.groups or broker.gaps for broker in brokers):
+    brokers = masters_of(look.brokers({Part.GROUPS, Part.MEMBERS}))
+    look.ask(ask_groups, brokers, Scope(groups=frozenset({group})))
+    if not any(group in broker.groups or broker.gaps for broker in brokers):
         raise NotFoundError(f"there is no consumer group {group}", remedy="mqctl group list --all")
     return brokers
 
 
-def memberships_by_broker(asking: Asking, brokers: list[LiveBroker], group: str) -> dict[str, GroupMembership]:
+def memberships_by_broker(look: LiveOrSaved, brokers: list[LiveBroker], group: str) -> dict[str, GroupMembership]:
     """Returns what each broker says of one group's members."""
-    found = gather_memberships(asking, brokers, Scope(groups=frozenset({group})))
+    found = look.memberships(brokers, frozenset({group}))
     return {brokers[number].name: items[0] for number, items in found.items()}

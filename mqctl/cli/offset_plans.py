@@ -8,6 +8,7 @@ from time import time
 
 from mqctl.cli.live_brokers import open_brokers
 from mqctl.cli.live_groups import memberships_by_broker
+from mqctl.cli.looking import LiveOrSaved
 from mqctl.errors import BadInputError, NotFoundError, RefusedError, UnreachableError
 from mqctl.model.member import GroupMembership, MessageModel
 from mqctl.model.names import retry_topic
@@ -79,7 +80,7 @@ def make_plan(asking: Asking, wish: Wish) -> OffsetPlan:
     queues = _queues(asking, wish)
     holders = {queue.broker_name for queue in queues}
     touched = [broker for broker in brokers if broker.name in holders]
-    members = memberships_by_broker(asking, touched, wish.group)
+    members = memberships_by_broker(LiveOrSaved(asking, None), touched, wish.group)
     all_answered(touched)
     situation = _situation(wish, touched, members)
     if wish.creates and situation.online:

@@ -18,6 +18,7 @@ from mqctl.cli.connection import DEFAULT_TIMEOUT_MS, Connection, connection
 from mqctl.cli.live_brokers import open_brokers
 from mqctl.cli.live_groups import group_holders
 from mqctl.cli.local_processes import members_of
+from mqctl.cli.looking import LiveOrSaved
 from mqctl.client.cluster import Cluster
 from mqctl.client.deadline import Deadline
 from mqctl.errors import (
@@ -158,7 +159,8 @@ class GroupSource:
         brokers = masters_of(open_brokers(asking))
         memberships = gather_memberships(asking, brokers, Scope(groups=frozenset({self._group})))
         if not memberships and not any(broker.gaps for broker in brokers):
-            group_holders(asking, self._group)  # nobody online is one thing, a name that no broker knows is another
+            # Nobody online is one thing, a name that no broker knows is another.
+            group_holders(LiveOrSaved(asking, None), self._group)
         self._gaps = tuple(
             Unavailable(part=gap.part, reason=gap.reason, scope=broker.name)
             for broker in brokers

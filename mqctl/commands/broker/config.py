@@ -7,10 +7,12 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_brokers import asking_of, open_brokers, tell_broker_gaps
-from mqctl.cli.options import NoColorOption, OutputOption
+from mqctl.cli.live_brokers import tell_broker_gaps
+from mqctl.cli.looking import looking
+from mqctl.cli.options import NoColorOption, OutputOption, SnapshotOption
+from mqctl.model.unavailable import Part
 from mqctl.render.brokers import Setting, setting_document
 from mqctl.snapshot.live_brokers import ask_settings
 
@@ -32,15 +34,14 @@ def command(
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
     timeout: TimeoutOption = None,
+    snapshot: SnapshotOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
     """Show the properties of brokers, by key."""
-    chosen = connection(namesrv, profile, timeout)
-    with chosen.open() as cluster:
-        asking = asking_of(cluster, chosen)
-        brokers = open_brokers(asking, broker or ())
-        ask_settings(asking, brokers)
+    with looking(namesrv, profile, timeout, snapshot) as look:
+        brokers = look.brokers({Part.CONFIG}, broker or ())
+        look.ask(ask_settings, brokers)
     keys = sorted({name for item in brokers for name in item.config})
     if key:
         keys = [name for name in keys if any(fnmatchcase(name, pattern) for pattern in key)]

@@ -6,10 +6,12 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_brokers import asking_of, open_brokers, tell_broker_gaps
-from mqctl.cli.options import NoColorOption, OutputOption
+from mqctl.cli.live_brokers import tell_broker_gaps
+from mqctl.cli.looking import looking
+from mqctl.cli.options import NoColorOption, OutputOption, SnapshotOption
+from mqctl.model.unavailable import Part
 from mqctl.render.brokers import description_document
 from mqctl.snapshot.live_brokers import ask_runtime
 
@@ -21,15 +23,14 @@ def command(
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
     timeout: TimeoutOption = None,
+    snapshot: SnapshotOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
     """Show the state of one broker: rates, waits, disk, commit log. JSON has every value the broker told."""
-    chosen = connection(namesrv, profile, timeout)
-    with chosen.open() as cluster:
-        asking = asking_of(cluster, chosen)
-        found = open_brokers(asking, [broker])[:1]
-        ask_runtime(asking, found)
+    with looking(namesrv, profile, timeout, snapshot) as look:
+        found = look.brokers({Part.RUNTIME}, [broker])[:1]
+        look.ask(ask_runtime, found)
     (asked,) = found
     emit(description_document(asked), output)
     return tell_broker_gaps(found)

@@ -6,10 +6,12 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_brokers import asking_of, open_brokers, tell_broker_gaps
-from mqctl.cli.options import NoColorOption, OutputOption
+from mqctl.cli.live_brokers import tell_broker_gaps
+from mqctl.cli.looking import looking
+from mqctl.cli.options import NoColorOption, OutputOption, SnapshotOption
+from mqctl.model.unavailable import Part
 from mqctl.render.brokers import Setting, setting_document
 from mqctl.snapshot.live_brokers import ask_runtime
 
@@ -23,15 +25,14 @@ def command(
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
     timeout: TimeoutOption = None,
+    snapshot: SnapshotOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
     """Show every counter and state that brokers tell, under RocketMQ's own names."""
-    chosen = connection(namesrv, profile, timeout)
-    with chosen.open() as cluster:
-        asking = asking_of(cluster, chosen)
-        brokers = open_brokers(asking, broker or ())
-        ask_runtime(asking, brokers)
+    with looking(namesrv, profile, timeout, snapshot) as look:
+        brokers = look.brokers({Part.RUNTIME}, broker or ())
+        look.ask(ask_runtime, brokers)
     rows = [
         Setting(broker=item.name, address=item.address.address, key=name, value=value)
         for item in brokers

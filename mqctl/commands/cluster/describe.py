@@ -6,16 +6,18 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_brokers import asking_of, tell_broker_gaps, tell_gaps
-from mqctl.cli.options import NoColorOption, OutputOption
+from mqctl.cli.live_brokers import tell_broker_gaps, tell_gaps
+from mqctl.cli.looking import looking
+from mqctl.cli.options import NoColorOption, OutputOption, SnapshotOption
 from mqctl.errors import NotFoundError, UsageError
+from mqctl.model.unavailable import Part
 from mqctl.render.cluster_description import cluster_description, description_document
 from mqctl.snapshot.live_asking import Scope
-from mqctl.snapshot.live_brokers import ask_groups, ask_runtime, ask_topics, list_brokers, masters_of
-from mqctl.snapshot.live_gatherer import ask_name_servers
+from mqctl.snapshot.live_brokers import ask_groups, ask_runtime, ask_topics, masters_of
 
+_PARTS = frozenset({Part.RUNTIME, Part.TOPICS, Part.GROUPS})
 EXAMPLES = ("mqctl cluster describe", "mqctl cluster describe DefaultCluster -o json | jq .name_servers")
 
 
@@ -26,19 +28,18 @@ def command(
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
     timeout: TimeoutOption = None,
+    snapshot: SnapshotOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
     """Show one cluster: name servers and where they differ, brokers, rates, and how many topics and groups it has."""
-    chosen = connection(namesrv, profile, timeout)
-    with chosen.open() as cluster:
-        asking = asking_of(cluster, chosen)
-        servers, addresses, gaps = ask_name_servers(asking)
-        which = _which(name or chosen.cluster, sorted({item.cluster for item in addresses}))
-        brokers = list_brokers(asking, tuple(item for item in addresses if item.cluster == which), Scope())
-        ask_runtime(asking, brokers)
-        ask_topics(asking, masters_of(brokers))
-        ask_groups(asking, masters_of(brokers), Scope())
+    with looking(namesrv, profile, timeout, snapshot) as look:
+        servers, addresses, gaps = look.name_servers()
+        which = _which(name or look.cluster, sorted({item.cluster for item in addresses}))
+        brokers = look.brokers_at(tuple(item for item in addresses if item.cluster == which), _PARTS)
+        look.ask(ask_runtime, brokers)
+        look.ask(ask_topics, masters_of(brokers))
+        look.ask(ask_groups, masters_of(brokers), Scope())
     emit(description_document(cluster_description(which, brokers, servers, gaps)), output)
     return max(tell_gaps(gaps), tell_broker_gaps(brokers))
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_brokers import asking_of, tell_broker_gaps
+from mqctl.cli.live_brokers import tell_broker_gaps
 from mqctl.cli.live_groups import group_holders
-from mqctl.cli.options import NoColorOption, OneGroupOption, OutputOption
+from mqctl.cli.looking import looking
+from mqctl.cli.options import NoColorOption, OneGroupOption, OutputOption, SnapshotOption
 from mqctl.render.groups import config_document, config_rows
 
 EXAMPLES = ("mqctl group config -g order-service", "mqctl group config -g order-service -o yaml")
@@ -17,13 +18,13 @@ def command(
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
     timeout: TimeoutOption = None,
+    snapshot: SnapshotOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
     """Show a group's settings on each broker."""
-    chosen = connection(namesrv, profile, timeout)
-    with chosen.open() as cluster:
-        brokers = group_holders(asking_of(cluster, chosen), group)
+    with looking(namesrv, profile, timeout, snapshot) as look:
+        brokers = group_holders(look, group)
     configs = {broker.name: broker.groups[group] for broker in brokers if group in broker.groups}
     emit(config_document(group, config_rows(configs)), output)
     return tell_broker_gaps(brokers)

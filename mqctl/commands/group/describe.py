@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_brokers import asking_of, tell_broker_gaps, tell_gaps
+from mqctl.cli.live_brokers import tell_broker_gaps, tell_gaps
 from mqctl.cli.live_groups import group_holders, memberships_by_broker
-from mqctl.cli.options import NoColorOption, OneGroupOption, OutputOption
+from mqctl.cli.looking import looking
+from mqctl.cli.options import NoColorOption, OneGroupOption, OutputOption, SnapshotOption
 from mqctl.render.groups import config_rows, members_document
-from mqctl.snapshot.live_members import gather_running
 
 EXAMPLES = ("mqctl group describe -g order-service", "mqctl group describe -g order-service -o yaml")
 
@@ -18,17 +18,16 @@ def command(
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
     timeout: TimeoutOption = None,
+    snapshot: SnapshotOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
     """Show a group's settings, its instances, and what brokers filter by. Its lag: `mqctl group lag -g GROUP`."""
-    chosen = connection(namesrv, profile, timeout)
-    with chosen.open() as cluster:
-        asking = asking_of(cluster, chosen)
-        brokers = group_holders(asking, group)
-        memberships = memberships_by_broker(asking, brokers, group)
+    with looking(namesrv, profile, timeout, snapshot) as look:
+        brokers = group_holders(look, group)
+        memberships = memberships_by_broker(look, brokers, group)
         numbered = {n: (memberships[item.name],) for n, item in enumerate(brokers) if item.name in memberships}
-        running, gaps = gather_running(asking, brokers, numbered)
+        running, gaps = look.running(brokers, numbered)
     configs = config_rows({broker.name: broker.groups[group] for broker in brokers if group in broker.groups})
     emit(members_document(group, memberships, running, configs), output)
     return max(tell_broker_gaps(brokers), tell_gaps(gaps))

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_brokers import asking_of, open_brokers, tell_broker_gaps
-from mqctl.cli.options import AllOption, NoColorOption, OutputOption
+from mqctl.cli.live_brokers import tell_broker_gaps
+from mqctl.cli.looking import looking
+from mqctl.cli.options import AllOption, NoColorOption, OutputOption, SnapshotOption
 from mqctl.model.member import GroupMembership
 from mqctl.model.names import is_system_group
+from mqctl.model.unavailable import Part
 from mqctl.render.groups import group_row, list_document
 from mqctl.snapshot.live_asking import Scope
 from mqctl.snapshot.live_brokers import ask_groups, masters_of
-from mqctl.snapshot.live_members import gather_memberships
 
 EXAMPLES = ("mqctl group list", "mqctl group list -o json | jq -r '.groups[] | select(.member_count == 0) | .group'")
 
@@ -21,16 +22,15 @@ def command(
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
     timeout: TimeoutOption = None,
+    snapshot: SnapshotOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
     """List every consumer group with its members and topics. System groups are hidden unless --all."""
-    chosen = connection(namesrv, profile, timeout)
-    with chosen.open() as cluster:
-        asking = asking_of(cluster, chosen)
-        brokers = masters_of(open_brokers(asking))
-        ask_groups(asking, brokers, Scope())
-        memberships = gather_memberships(asking, brokers, Scope())
+    with looking(namesrv, profile, timeout, snapshot) as look:
+        brokers = masters_of(look.brokers({Part.GROUPS, Part.MEMBERS}))
+        look.ask(ask_groups, brokers, Scope())
+        memberships = look.memberships(brokers)
     known: dict[str, list[str]] = {}
     for broker in brokers:
         for name in broker.groups:

@@ -6,15 +6,15 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_brokers import asking_of, open_brokers
 from mqctl.cli.live_groups import group_holders, memberships_by_broker
-from mqctl.cli.options import NoColorOption, OneGroupOption, OutputOption
+from mqctl.cli.looking import looking
+from mqctl.cli.options import NoColorOption, OneGroupOption, OutputOption, SnapshotOption
 from mqctl.errors import NotFoundError, RefusedError
+from mqctl.model.unavailable import Part
 from mqctl.render.instance import instance_document
 from mqctl.snapshot.live_brokers import masters_of
-from mqctl.snapshot.live_members import gather_running
 
 EXAMPLES = (
     "mqctl group member 10.0.0.7@4711 -g order-service",
@@ -28,6 +28,7 @@ def command(
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
     timeout: TimeoutOption = None,
+    snapshot: SnapshotOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
@@ -35,15 +36,13 @@ def command(
 
     The instance is asked through a broker that it is connected to. Clients in other languages may not answer.
     """
-    chosen = connection(namesrv, profile, timeout)
-    with chosen.open() as cluster:
-        asking = asking_of(cluster, chosen)
-        brokers = masters_of(open_brokers(asking))
-        memberships = memberships_by_broker(asking, brokers, group)
+    with looking(namesrv, profile, timeout, snapshot) as look:
+        brokers = masters_of(look.brokers({Part.MEMBERS}))
+        memberships = memberships_by_broker(look, brokers, group)
         known = sorted({name for held in memberships.values() for name in held.client_ids})
         if client not in known:
             if not known:
-                group_holders(asking, group)  # a group that no broker knows is told as such
+                group_holders(look, group)  # a group that no broker knows is told as such
             listed = ", ".join(known) or "nobody is online"
             remedy = f"mqctl group members -g {group}"
             raise NotFoundError(f"{group} has no instance {client}", reason=f"online: {listed}", remedy=remedy)
@@ -52,7 +51,7 @@ def command(
             for number, item in enumerate(brokers)
             if item.name in memberships and client in memberships[item.name].client_ids
         }
-        running, gaps = gather_running(asking, brokers, numbered)
+        running, gaps = look.running(brokers, numbered)
     found = [info for info in running if info.client_id == client]
     if not found:
         reason = next((gap.reason for gap in gaps if client in (gap.scope or "")), "it went offline meanwhile")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_brokers import asking_of, tell_broker_gaps
+from mqctl.cli.live_brokers import tell_broker_gaps
 from mqctl.cli.live_topics import topic_groups, topic_holders
-from mqctl.cli.options import NoColorOption, OneTopicOption, OutputOption
+from mqctl.cli.looking import looking
+from mqctl.cli.options import NoColorOption, OneTopicOption, OutputOption, SnapshotOption
 from mqctl.render.topics import groups_document
 
 EXAMPLES = ("mqctl topic groups -t orders", "mqctl topic groups -t orders -o json | jq -r '.groups[].group'")
@@ -17,14 +18,13 @@ def command(
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
     timeout: TimeoutOption = None,
+    snapshot: SnapshotOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
     """List the consumer groups that subscribe a topic or have offsets on it."""
-    chosen = connection(namesrv, profile, timeout)
-    with chosen.open() as cluster:
-        asking = asking_of(cluster, chosen)
-        holders = topic_holders(asking, topic)
-        groups = topic_groups(asking, holders, topic)
+    with looking(namesrv, profile, timeout, snapshot) as look:
+        holders = topic_holders(look, topic)
+        groups = topic_groups(look, holders, topic)
     emit(groups_document(topic, groups), output)
     return tell_broker_gaps(holders)

@@ -6,11 +6,13 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_brokers import asking_of, open_brokers, tell_broker_gaps
-from mqctl.cli.options import AllOption, NoColorOption, OutputOption
+from mqctl.cli.live_brokers import tell_broker_gaps
+from mqctl.cli.looking import looking
+from mqctl.cli.options import AllOption, NoColorOption, OutputOption, SnapshotOption
 from mqctl.model.config import TopicConfig
+from mqctl.model.unavailable import Part
 from mqctl.render.topics import list_document, topic_row
 from mqctl.snapshot.live_brokers import ask_topics, masters_of
 
@@ -27,15 +29,14 @@ def command(
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
     timeout: TimeoutOption = None,
+    snapshot: SnapshotOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
     """List every topic with its brokers, queues and permission. System topics are hidden unless --all."""
-    chosen = connection(namesrv, profile, timeout)
-    with chosen.open() as cluster:
-        asking = asking_of(cluster, chosen)
-        brokers = masters_of(open_brokers(asking))
-        ask_topics(asking, brokers)
+    with looking(namesrv, profile, timeout, snapshot) as look:
+        brokers = masters_of(look.brokers({Part.TOPICS}))
+        look.ask(ask_topics, brokers)
     topics: dict[str, dict[str, TopicConfig]] = {}
     for broker in brokers:
         for name, config in broker.topics.items():

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_brokers import asking_of, tell_gaps
-from mqctl.cli.options import NoColorOption, OneTopicOption, OutputOption
+from mqctl.cli.live_brokers import tell_gaps
+from mqctl.cli.looking import looking
+from mqctl.cli.options import NoColorOption, OneTopicOption, OutputOption, SnapshotOption
 from mqctl.errors import NotFoundError, UnreachableError
 from mqctl.render.topics import route_document
-from mqctl.snapshot.live_gatherer import ask_routes
 
 EXAMPLES = ("mqctl topic route -t orders", "mqctl topic route -t orders -o json | jq -r '.brokers[].master'")
 
@@ -18,15 +18,13 @@ def command(
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
     timeout: TimeoutOption = None,
+    snapshot: SnapshotOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
     """Show where a topic lives. Every name server is asked, and those that answer otherwise are named."""
-    chosen = connection(namesrv, profile, timeout)
-    with chosen.open() as cluster:
-        asking = asking_of(cluster, chosen)
-        addresses = cluster.name_servers.addresses(asking.deadline)
-        views, gaps = ask_routes(asking, dict.fromkeys(addresses, ()), [topic])
+    with looking(namesrv, profile, timeout, snapshot) as look:
+        views, gaps = look.routes(topic)
     known = {view.address: view.routes[0] for view in views if view.routes}
     if not known and gaps:
         raise UnreachableError(

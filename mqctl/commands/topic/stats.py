@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_brokers import asking_of, tell_broker_gaps
+from mqctl.cli.live_brokers import tell_broker_gaps
 from mqctl.cli.live_topics import topic_holders, topic_queues
-from mqctl.cli.options import NoColorOption, OneTopicOption, OutputOption
+from mqctl.cli.looking import looking
+from mqctl.cli.options import NoColorOption, OneTopicOption, OutputOption, SnapshotOption
 from mqctl.render.topics import stats_document
 
 EXAMPLES = ("mqctl topic stats -t orders", "mqctl topic stats -t orders -o csv")
@@ -17,14 +18,13 @@ def command(
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
     timeout: TimeoutOption = None,
+    snapshot: SnapshotOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
     """Show each queue of a topic: first and next offset, messages held, time of the last one."""
-    chosen = connection(namesrv, profile, timeout)
-    with chosen.open() as cluster:
-        asking = asking_of(cluster, chosen)
-        holders = topic_holders(asking, topic)
-        queues = topic_queues(asking, holders, topic)
+    with looking(namesrv, profile, timeout, snapshot) as look:
+        holders = topic_holders(look, topic)
+        queues = topic_queues(look, holders, topic)
     emit(stats_document(topic, queues), output)
     return tell_broker_gaps(holders)
