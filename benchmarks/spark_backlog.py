@@ -101,8 +101,12 @@ def ours(spark: SparkSession, store: str) -> dict[tuple[str, str | None], int]:
     """The report as the command runs it."""
     from mqctl.model.backlog import BacklogBy
     from mqctl.spark.reports.backlog import backlog_rows
+    from mqctl.spark.reports.combining import SparkEngine
 
-    return {(str(row.topic), row.tag): row.messages for row in backlog_rows(spark, Wanted((store,)), BacklogBy.TAG)}
+    return {
+        (str(row.topic), row.tag): row.messages
+        for row in backlog_rows(SparkEngine(spark), Wanted((store,)), BacklogBy.TAG)
+    }
 
 
 def tuples(spark: SparkSession, store: str) -> dict[tuple[str, str | None], int]:

@@ -2119,8 +2119,10 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
             ),
         ),
         "--all": ("System topics and groups too.", ()),
+        "--quick": ("From the consume queues alone: counts and sizes, no look at each record.", ()),
         "--since": ("Only messages stored at or after this time (forms as in --until).", ()),
         "--until": ("Only messages stored before this time: ISO, epoch milliseconds, `-2h`, `yesterday 10:00`.", ()),
+        "--no-spark": ("Read in this process, without Spark and Java: for small stores.", ()),
         "--master": ("Spark master.", ()),
         "--conf": ("Spark setting.", ()),
         "-o": (

@@ -57,8 +57,10 @@ class Question:
 
 
 @contextmanager
-def answering(question: Question) -> Iterator[tuple[Engine, Wanted]]:
+def answering(question: Question, *, of_groups: bool = True) -> Iterator[tuple[Engine, Wanted]]:
     """Yields what computes the report and what it is asked for; a session lives as long as the block.
+
+    With `of_groups` the asked groups choose topics; without, the report looks at groups itself.
 
     Raises:
         UsageError: `--no-spark` with options of Spark.
@@ -85,13 +87,13 @@ def answering(question: Question) -> Iterator[tuple[Engine, Wanted]]:
         from mqctl.spark.engines import PlainEngine
 
         plain = PlainEngine()
-        yield plain, _of_groups(plain, wanted)
+        yield plain, _of_groups(plain, wanted) if of_groups else wanted
         return
     with started(settings) as spark:
         from mqctl.spark.reports.combining import SparkEngine
 
         engine = SparkEngine(spark)
-        yield engine, _of_groups(engine, wanted)
+        yield engine, _of_groups(engine, wanted) if of_groups else wanted
 
 
 def _of_groups(engine: Engine, wanted: Wanted) -> Wanted:

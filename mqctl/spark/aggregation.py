@@ -47,29 +47,38 @@ class Sums:
 
 @dataclass(slots=True)
 class Segment:
-    """The messages between two readers' offsets, by tag, and the entries that lead to no message."""
+    """The messages between two readers' offsets by tag and by the time bucket (epoch ms) they arrived in.
+
+    Attributes:
+        dangling: entries that lead to no message.
+    """
 
     by_tag: dict[str | None, Sums] = field(default_factory=dict)
     dangling: int = 0
+    arrivals: dict[int, Sums] = field(default_factory=dict)
 
     def add(self, other: Segment) -> None:
         """Adds what `other` counted."""
         self.dangling += other.dangling
+        for time_ms, sums in other.arrivals.items():
+            self.arrivals.setdefault(time_ms, Sums()).add(sums)
         for tag, sums in other.by_tag.items():
             self.by_tag.setdefault(tag, Sums()).add(sums)
 
 
 def behind(
-    store: StoreDirectory, work: QueueRange, store_time_ms: Bounds = EVERYTHING
+    store: StoreDirectory, work: QueueRange, store_time_ms: Bounds = EVERYTHING, *, arrivals_ms: int = 0
 ) -> Iterator[tuple[str, Segment]]:
     """Yields, for each reader of a range, what of the range lies behind it.
 
     The entries are read once: offsets of the readers cut the range into segments, and a reader's backlog is the sum of
     the segments from its own on. The segment yielded is the same object each time, still growing: use it at once.
-    Messages stored outside of `store_time_ms` are passed over.
+    Messages stored outside of `store_time_ms` are passed over. With `arrivals_ms` above 0, messages are counted by
+    buckets of that width, too.
     """
     starts = np.unique(np.array([max(start, work.low) for _, start in work.readers], dtype=np.int64))
     segments = [Segment() for _ in starts]
+    counting = _Counting(store.commit_log, store_time_ms, arrivals_ms)
     expected = work.low
     for first, entries in store.consume_queue(work.topic, work.queue_id).runs(work.low, work.high):
         _count_missing(segments, starts, expected, first)
@@ -78,7 +87,7 @@ def behind(
             chunk = entries[begin : begin + CHUNK_ENTRIES]
             offsets = np.arange(first + begin, first + begin + len(chunk), dtype=np.int64)
             segment_of = np.searchsorted(starts, offsets, side="right") - 1
-            _count_chunk(store.commit_log, segments, segment_of, chunk, store_time_ms)
+            counting.add(segments, segment_of, chunk)
     _count_missing(segments, starts, expected, work.high)
     total = Segment()
     for number in range(len(starts) - 1, -1, -1):
@@ -95,27 +104,49 @@ def _count_missing(segments: list[Segment], starts: Int64s, low: int, high: int)
         segment.dangling += max(0, min(high, end) - max(low, int(starts[number])))
 
 
-def _count_chunk(
-    log: CommitLog, segments: list[Segment], segment_of: Int64s, entries: Entries, store_time_ms: Bounds
-) -> None:
-    dangling = ~is_filler(entries)
-    order = np.argsort(entries["physical_offset"], kind="stable")
-    physical = entries["physical_offset"][order]
-    for file in log.files:
-        low, high = np.searchsorted(physical, [file.start, file.end])
-        rows = order[low:high]
-        rows = rows[entries["physical_offset"][rows] - file.start <= len(file.buffer) - HEADER_BYTES]
-        if not len(rows):
-            continue
-        found = headers(file.buffer, entries["physical_offset"][rows] - file.start)
-        good = accepted(found, file.start, record_limit(file.buffer, log.file_size_bytes))
-        good &= found.total_size == entries["size"][rows]
-        dangling[rows[good]] = False
-        if not store_time_ms.is_everything:
-            good &= store_time_ms.mask(found.store_time_ms)
-        _add_records(segments, segment_of[rows[good]], file, found.take(good))
-    for number, count in enumerate(np.bincount(segment_of[dangling], minlength=len(segments))):
-        segments[number].dangling += int(count)
+@dataclass(frozen=True, slots=True)
+class _Counting:
+    """How entries are followed and counted."""
+
+    log: CommitLog
+    store_time_ms: Bounds
+    arrivals_ms: int
+
+    def add(self, segments: list[Segment], segment_of: Int64s, entries: Entries) -> None:
+        dangling = ~is_filler(entries)
+        order = np.argsort(entries["physical_offset"], kind="stable")
+        physical = entries["physical_offset"][order]
+        for file in self.log.files:
+            low, high = np.searchsorted(physical, [file.start, file.end])
+            rows = order[low:high]
+            rows = rows[entries["physical_offset"][rows] - file.start <= len(file.buffer) - HEADER_BYTES]
+            if not len(rows):
+                continue
+            found = headers(file.buffer, entries["physical_offset"][rows] - file.start)
+            good = accepted(found, file.start, record_limit(file.buffer, self.log.file_size_bytes))
+            good &= found.total_size == entries["size"][rows]
+            dangling[rows[good]] = False
+            if not self.store_time_ms.is_everything:
+                good &= self.store_time_ms.mask(found.store_time_ms)
+            _add_records(segments, segment_of[rows[good]], file, found.take(good))
+            if self.arrivals_ms:
+                _add_arrivals(segments, segment_of[rows[good]], found.take(good), self.arrivals_ms)
+        for number, count in enumerate(np.bincount(segment_of[dangling], minlength=len(segments))):
+            segments[number].dangling += int(count)
+
+
+def _add_arrivals(segments: list[Segment], segment_of: Int64s, found: Headers, width_ms: int) -> None:
+    if not len(found):
+        return
+    bucket = found.store_time_ms // width_ms
+    low = int(bucket.min())
+    room = int(bucket.max()) - low + 1
+    keys, inverse = np.unique(segment_of * room + (bucket - low), return_inverse=True)
+    counts, sizes = np.bincount(inverse), np.bincount(inverse, weights=found.total_size)
+    for row, key in enumerate(keys.tolist()):
+        arrivals = segments[key // room].arrivals
+        sums = Sums(int(counts[row]), int(sizes[row]))
+        arrivals.setdefault((key % room + low) * width_ms, Sums()).add(sums)
 
 
 def _add_records(segments: list[Segment], segment_of: Int64s, file: MappedFile, found: Headers) -> None:

@@ -53,6 +53,7 @@ class Ask:
         key_property: property that is the key; empty for `__SHARDINGKEY` and, where there is none, the first of KEYS.
         value_property: property behind `Dim.VALUE`.
         at_ms: the moment as of which something is late; 0 where a table does not ask.
+        quick: backlogs from the consume queues alone, where they can be believed.
         levels: the broker's messageDelayLevel; empty for the default.
         new_queues: number of queues of `Dim.NEW_QUEUE`, into which `selector` puts the key.
     """
@@ -65,6 +66,7 @@ class Ask:
     selector: Selector = Selector.HASH
     at_ms: int = 0
     levels: str = ""
+    quick: bool = False
 
     @property
     def dims(self) -> frozenset[Dim]:
@@ -83,6 +85,7 @@ class Ask:
                 "selector": self.selector,
                 "at_ms": self.at_ms,
                 "levels": self.levels,
+                "quick": self.quick,
             }
         )
 

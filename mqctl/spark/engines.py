@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 from mqctl.spark.asking import Ask
@@ -21,8 +21,8 @@ Row = dict[str, object]
 class Engine(Protocol):
     """Computes the combined rows of a table of partial aggregates."""
 
-    def rows(self, table: str, wanted: Wanted, ask: Ask) -> list[Row]:
-        """Reads the stores of `wanted`.
+    def rows(self, table: str, wanted: Wanted, ask: Ask, by: Sequence[str] | None = None) -> list[Row]:
+        """Reads the stores of `wanted`; rows are combined by the table's keys, or by some of them.
 
         Raises:
             NotFoundError: a store is missing on the host that should read it.
@@ -47,12 +47,12 @@ class PlainEngine:
                 found.setdefault(each.group, set()).add(each.topic)
         return found
 
-    def rows(self, table: str, wanted: Wanted, ask: Ask) -> list[Row]:
+    def rows(self, table: str, wanted: Wanted, ask: Ask, by: Sequence[str] | None = None) -> list[Row]:
         """See `Engine`."""
         if table in KEYED:
-            return _combined(KEYED[table], _judged(KEYED[table], wanted, ask))
+            return _combined(KEYED[table], _judged(KEYED[table], wanted, ask), by)
         part = PART_TABLES[table]
-        return _combined(part, (rows for work in part.plan(wanted, ask, 1) for rows in part.read(work)))
+        return _combined(part, (rows for work in part.plan(wanted, ask, 1) for rows in part.read(work)), by)
 
 
 def _judged(keyed: KeyedTable, wanted: Wanted, ask: Ask) -> Iterator[Columns]:
@@ -65,18 +65,21 @@ def _judged(keyed: KeyedTable, wanted: Wanted, ask: Ask) -> Iterator[Columns]:
         yield from keyed.judge(unpacked(found), ask)
 
 
-def _combined(part: PartTable | KeyedTable, found: Iterable[Columns]) -> list[Row]:
+def _combined(part: PartTable | KeyedTable, found: Iterable[Columns], by: Sequence[str] | None) -> list[Row]:
     combined: dict[tuple[object, ...], Row] = {}
+    keys = list(part.keys if by is None else by)
     for columns in found:
         names = list(columns)
         for values in zip(*columns.values(), strict=True):
-            _combine(part, combined, dict(zip(names, values, strict=True)))
+            _combine(part, keys, combined, dict(zip(names, values, strict=True)))
     return list(combined.values())
 
 
-def _combine(part: PartTable | KeyedTable, combined: dict[tuple[object, ...], Row], row: Row) -> None:
-    key = tuple(row.get(name) for name in part.keys)
-    known = combined.setdefault(key, {name: row.get(name) for name in part.keys})
+def _combine(
+    part: PartTable | KeyedTable, keys: Sequence[str], combined: dict[tuple[object, ...], Row], row: Row
+) -> None:
+    key = tuple(row.get(name) for name in keys)
+    known = combined.setdefault(key, {name: row.get(name) for name in keys})
     for name in part.sums:
         known[name] = _either(known.get(name), row.get(name), int.__add__)
     for name in part.lows:

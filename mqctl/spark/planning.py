@@ -20,6 +20,7 @@ from mqctl.store.directory import StoreDirectory
 
 RANGE_ENTRIES = 1_000_000
 """Entries of one range at most (20 MB of consume queue), so that one long queue is no single task."""
+_ENTRIES_ONLY = 8
 QUEUE_COST_ENTRIES = 2_000
 """What opening a queue costs, in entries: a share of many short queues is no lighter than one of a long queue."""
 SHARE_ENTRIES = 200_000
@@ -114,8 +115,12 @@ def cells(store: StoreDirectory, wanted: Wanted) -> list[QueueLag]:
     return queue_lags(evidence, origin.observed_at_ms, system=wanted.system)
 
 
-def ranges(store_path: str, states: Sequence[QueueLag]) -> list[QueueRange]:
-    """Returns what must be read to describe the messages behind the groups of `states`, each entry once."""
+def ranges(store_path: str, states: Sequence[QueueLag], *, whole: bool = False) -> list[QueueRange]:
+    """Returns what must be read to describe the messages behind the groups of `states`, each entry once.
+
+    Ranges are longer with `whole`: for readers that look at entries only.
+    """
+    longest = RANGE_ENTRIES * _ENTRIES_ONLY if whole else RANGE_ENTRIES
     readers: dict[tuple[str, int], list[tuple[int, str]]] = {}
     ends: dict[tuple[str, int], int] = {}
     for state in states:
@@ -129,8 +134,8 @@ def ranges(store_path: str, states: Sequence[QueueLag]) -> list[QueueRange]:
     for (topic, queue_id), behind in readers.items():
         end = ends[(topic, queue_id)]
         behind.sort()
-        for low in range(behind[0][0], end, RANGE_ENTRIES):
-            high = min(low + RANGE_ENTRIES, end)
+        for low in range(behind[0][0], end, longest):
+            high = min(low + longest, end)
             present = tuple((group, start) for start, group in behind if start < high)
             found.append(QueueRange(store_path, topic, queue_id, low, high, present))
     return found

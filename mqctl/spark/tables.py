@@ -16,7 +16,6 @@ from mqctl.spark.parts import PartTable
 from mqctl.spark.planning import QueueRange, open_store, queue_bounds, shares
 from mqctl.spark.scan import Chunk, LogSplit, log_splits, shares_of
 from mqctl.spark.table import BATCH_ROWS, SourceTable, Work
-from mqctl.spark.tables_backlog import BACKLOG_COLUMNS, plan_backlog, read_backlog
 from mqctl.spark.tracks import TrackShare, plan_tracks, read_tracks
 from mqctl.spark.wanted import Wanted
 from mqctl.store.consumequeue import is_filler
@@ -142,7 +141,7 @@ def _part_table(part: PartTable) -> SourceTable:
         for columns in part.read(work):
             yield record_batch(columns, part.types, names)
 
-    columns = ", ".join(f"{name} {kind}" for name, kind in part.types.items())
+    columns = ", ".join(f"`{name}` {kind}" for name, kind in part.types.items())
     return SourceTable(columns, part.plan, read, has_store_time=True, has_offsets=True)
 
 
@@ -166,7 +165,6 @@ def _read_tracks(work: Work, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
 _QUEUE_FILTERS = frozenset({"topic", "queue_id", "queue_offset", "physical_offset"})
 
 TABLES: dict[str, SourceTable] = {
-    "backlog": SourceTable(BACKLOG_COLUMNS, plan_backlog, read_backlog, has_store_time=True),
     "consume_queue": SourceTable(QUEUE_COLUMNS, _plan_queues, _read_queues, _QUEUE_FILTERS, has_offsets=True),
     "messages": SourceTable(
         MESSAGE_COLUMNS,

@@ -14,6 +14,7 @@ import pytest
 from mqctl.errors import BadInputError, NotFoundError
 from mqctl.model.names import is_system_group, is_system_topic
 from mqctl.spark import planning
+from mqctl.spark.engines import PlainEngine
 from mqctl.spark.planning import QueueRange, ranges, shares
 from mqctl.spark.wanted import Wanted
 from tests.spark.plain_backlog import Found, plain_backlog
@@ -31,8 +32,12 @@ def run(spark: SparkSession, wanted: Wanted, by: str) -> list[BacklogRow]:
     pytest.importorskip("pyspark", reason="the spark extra is not installed")
     from mqctl.model.backlog import BacklogBy
     from mqctl.spark.reports.backlog import backlog_rows
+    from mqctl.spark.reports.combining import SparkEngine
 
-    return backlog_rows(spark, wanted, BacklogBy(by))
+    rows = backlog_rows(SparkEngine(spark), wanted, BacklogBy(by))
+    if all((Path(store) / "consumequeue").is_dir() for store in wanted.stores):
+        assert backlog_rows(PlainEngine(), wanted, BacklogBy(by)) == rows
+    return rows
 
 
 def figures(messages: Iterable[tuple[int, int]]) -> tuple[int, int, int | None, int | None]:
@@ -263,3 +268,55 @@ def test_a_cut_queue_has_the_figures_of_a_whole_one(
         for (group, _, queue_id), found in truth.items()
         if found.tags
     }
+
+
+@pytest.mark.parametrize("name", STORES)
+@pytest.mark.parametrize("by", ["group", "topic", "queue"])
+def test_figures_from_the_queues_alone_are_those_of_the_records(
+    name: str, by: str, golden_store: Callable[[str], Path]
+) -> None:
+    from mqctl.model.backlog import BacklogBy
+    from mqctl.spark.reports.backlog import backlog_rows
+
+    wanted = Wanted((str(golden_store(name)),), system=True)
+    assert backlog_rows(PlainEngine(), wanted, BacklogBy(by), quick=True) == backlog_rows(
+        PlainEngine(), wanted, BacklogBy(by)
+    )
+
+
+@pytest.mark.parametrize("damage", ["hole", "tail", "record"])
+def test_queues_that_cannot_be_believed_send_us_to_the_records(store_copy: Callable[[str], Path], damage: str) -> None:
+    from mqctl.model.backlog import BacklogBy
+    from mqctl.spark.reports.backlog import backlog_rows
+
+    store = store_copy("store-rolled-clean")
+    set_offsets(store, {"TopicRoll@early": {0: 0, 1: 3}})
+    logs = sorted((store / "commitlog").iterdir())
+    if damage == "hole":
+        logs[1].unlink()
+    elif damage == "tail":
+        logs[-1].unlink()
+    else:
+        with logs[0].open("r+b") as file:
+            file.write(bytes(8))
+    wanted = Wanted((str(store),))
+    rows = backlog_rows(PlainEngine(), wanted, BacklogBy.QUEUE, quick=True)
+    assert rows == backlog_rows(PlainEngine(), wanted, BacklogBy.QUEUE)
+    assert reported(rows) == by_queue(plain_backlog(store))
+    assert sum(row.dangling_count or 0 for row in rows) > 0
+
+
+def test_arrivals_add_up_to_the_backlog(golden_store: Callable[[str], Path]) -> None:
+    from mqctl.spark.asking import Ask, Cut
+
+    store = golden_store("store-killed")
+    ask = Ask((Cut("arrivals", ()),), bucket_ms=1_000)
+    rows = PlainEngine().rows("backlog", Wanted((str(store),), system=True), ask, ("kind", "group", "time_ms"))
+    found = {(row["group"], row["time_ms"]): row["messages"] for row in rows if row["kind"] == "arrival"}
+    truth: dict[tuple[object, object], int] = {}
+    for (group, _, _), own in plain_backlog(store).items():
+        for messages in own.tags.values():
+            for time, _ in messages:
+                key = (group, time // 1_000 * 1_000)
+                truth[key] = truth.get(key, 0) + 1
+    assert found == truth != {}

@@ -9,6 +9,7 @@ import typer
 
 from mqctl.cli.emit import Output, emit, tell
 from mqctl.cli.options import AllOption, GroupOption, NoColorOption, OutputOption, TopicOption
+from mqctl.cli.report_running import NoSparkOption, Question, answering
 from mqctl.cli.spark_options import (
     LOCAL,
     ConfOption,
@@ -17,9 +18,7 @@ from mqctl.cli.spark_options import (
     StoresOption,
     UntilOption,
     session_settings,
-    started,
     store_paths,
-    wanted_of,
 )
 from mqctl.errors import ExitCode, NotFoundError
 from mqctl.model.backlog import BacklogBy
@@ -28,6 +27,7 @@ from mqctl.render.backlog import backlog_document
 EXAMPLES = (
     "mqctl report backlog --store /backup/store",
     "mqctl report backlog --store /backup/broker-a --store /backup/broker-b -g order-service --by tag",
+    "mqctl report backlog --store /backup/store --quick --no-spark",
     "mqctl report backlog --store /data/store --master 'local[8]' --conf spark.driver.memory=4g -o csv",
 )
 
@@ -38,8 +38,12 @@ def command(
     topic: TopicOption = None,
     by: Annotated[BacklogBy, typer.Option("--by", help="What one row stands for.")] = BacklogBy.TOPIC,
     system: AllOption = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="From the consume queues alone: counts and sizes, no look at each record.")
+    ] = False,
     since: SinceOption = None,
     until: UntilOption = None,
+    no_spark: NoSparkOption = False,
     master: MasterOption = LOCAL,
     conf: ConfOption = None,
     output: OutputOption = Output.TABLE,
@@ -48,20 +52,31 @@ def command(
     """Show what lies behind consumer groups: messages, bytes, oldest and newest store time.
 
     Counts what the store still holds at or above each group's offset. `lost` expired before it was consumed; `lead
-    nowhere` are queue entries without a message in the commit log. Runs on Spark (pip install 'mqctl[spark]').
+    nowhere` are queue entries without a message in the commit log. Runs on Spark (pip install 'mqctl[spark]') unless
+    --no-spark is given.
     """
     from mqctl.spark.planning import committed_offsets, open_store
 
+    question = Question(
+        stores=store,
+        groups=group,
+        topics=topic,
+        since=since,
+        until=until,
+        system=system,
+        master=master,
+        conf=conf,
+        no_spark=no_spark,
+    )
     settings = session_settings(master, conf)
     paths = store_paths(store, settings)
-    wanted = wanted_of(paths, groups=group, topics=topic, since=since, until=until, system=system)
     if settings.is_local:  # the workers see what we see: no need to start a JVM to say that it is not there
         known = {each.group for path in paths for each in committed_offsets(open_store(path))}
         _require_groups(group or (), known, paths)
-    with started(settings) as spark:
+    with answering(question, of_groups=False) as (engine, wanted):
         from mqctl.spark.reports.backlog import backlog_rows, unread_batch_topics
 
-        rows = backlog_rows(spark, wanted, by)
+        rows = backlog_rows(engine, wanted, by, quick=quick)
         unread = unread_batch_topics(paths) if settings.is_local else []
     if not settings.is_local and by is not BacklogBy.TAG:  # a group without messages behind it has no tags
         _require_groups(group or (), {row.group for row in rows}, paths)

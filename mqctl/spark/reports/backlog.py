@@ -8,17 +8,14 @@ minimum, and `dangling` entries lead to no message (the commit log file is gone,
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from mqctl.errors import UsageError
 from mqctl.model.backlog import BacklogBy, BacklogRow
-from mqctl.spark.carried import delivered
+from mqctl.spark.asking import Ask
+from mqctl.spark.engines import Engine, Row, count, maybe_text, number, text
+from mqctl.spark.parts_backlog import TAG
 from mqctl.spark.planning import committed_offsets, open_store
-from mqctl.spark.source import FORMAT, register, wanted_options
 from mqctl.spark.wanted import Wanted
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
 
 _KEYS = {
     BacklogBy.GROUP: ("group",),
@@ -26,68 +23,65 @@ _KEYS = {
     BacklogBy.QUEUE: ("group", "topic", "store", "queue_id"),
     BacklogBy.TAG: ("group", "topic", "tag"),
 }
-_OPTIONAL_KEYS = ("topic", "store", "queue_id", "tag")
 
 
-def backlog_parts(spark: SparkSession, wanted: Wanted, *, partitions: int | None = None) -> DataFrame:
-    """Returns the source's table of partial aggregates, computed in at most `partitions` tasks (default: 4 a core)."""
-    register(spark)
-    options = {
-        **wanted_options(wanted),
-        "table": "backlog",
-        "partitions": str(partitions or 4 * spark.sparkContext.defaultParallelism),
-    }
-    return spark.read.format(FORMAT).options(**options).load()
-
-
-def backlog(parts: DataFrame, by: BacklogBy) -> DataFrame:
-    """Sums partial aggregates to one row a group, topic, queue or tag."""
-    from pyspark.sql import functions as f
-
-    if by is BacklogBy.TAG:
-        parts = parts.where(~f.col("is_state"))
-    return parts.groupBy(*_KEYS[by]).agg(
-        f.sum("messages").alias("messages"),
-        f.sum("bytes").alias("bytes"),
-        f.min("oldest_ms").alias("oldest_ms"),
-        f.max("newest_ms").alias("newest_ms"),
-        f.sum("lag").alias("lag_count"),
-        *(
-            f.sum(name).alias(f"{name}_count")
-            for name in ("lost", "dangling", "never_committed", "beyond_max", "no_queue")
-        ),
-    )
-
-
-def backlog_rows(spark: SparkSession, wanted: Wanted, by: BacklogBy) -> list[BacklogRow]:
+def backlog_rows(engine: Engine, wanted: Wanted, by: BacklogBy, *, quick: bool = False) -> list[BacklogRow]:
     """Runs the report; the largest backlog first.
+
+    With `quick` sizes and counts come from the consume queues alone (tags are not told apart then, and entries that
+    lead nowhere only where files are missing or the records at a range's ends are not sound).
 
     Raises:
         NotFoundError: a store is missing on the host that should read it.
         BadInputError: a directory is no store, or has its consume queues in RocksDB.
         StorageError: the job failed otherwise.
+        UsageError: `quick` by tag or for a range of store times: only records tell these.
     """
-    with delivered():
-        collected = backlog(backlog_parts(spark, wanted), by).collect()
-    per_queue = by is not BacklogBy.TAG
-    rows = [
-        BacklogRow(
-            group=row["group"],
-            **{key: row[key] if key in _KEYS[by] else None for key in _OPTIONAL_KEYS},
-            messages=row["messages"],
-            bytes=row["bytes"],
-            oldest_ms=row["oldest_ms"],
-            newest_ms=row["newest_ms"],
-            lag_count=row["lag_count"],
-            lost_count=(row["lost_count"] or 0) if per_queue else None,
-            dangling_count=row["dangling_count"] if per_queue else None,
-            never_committed_count=(row["never_committed_count"] or 0) if per_queue else None,
-            beyond_max_count=(row["beyond_max_count"] or 0) if per_queue else None,
-            no_queue_count=(row["no_queue_count"] or 0) if per_queue else None,
+    if quick and (by is BacklogBy.TAG or not wanted.store_time_ms.is_everything):
+        raise UsageError(
+            "--quick reads queue entries only",
+            reason="they tell neither tags nor store times",
+            remedy="leave --quick out, or --by tag, --since and --until",
         )
-        for row in collected
-    ]
-    return sorted(rows, key=_order)
+    # Rows of tags and of states are summed apart: what a tag stands for has no state.
+    found = engine.rows("backlog", wanted, Ask((), quick=quick), ("kind", *_KEYS[by]))
+    merged: dict[tuple[object, ...], list[Row]] = {}
+    for row in found:
+        if by is not BacklogBy.TAG or row["kind"] == TAG:
+            merged.setdefault(tuple(row[key] for key in _KEYS[by]), []).append(row)
+    return sorted((_row(own, by) for own in merged.values()), key=_order)
+
+
+def _row(own: Sequence[Row], by: BacklogBy) -> BacklogRow:
+    keys, first = _KEYS[by], own[0]
+
+    def total(name: str) -> int:
+        return sum(count(row, name) for row in own)
+
+    def ends(name: str) -> list[int]:
+        return [time for row in own if (time := number(row.get(name))) is not None]
+
+    def state(name: str) -> int | None:
+        return None if by is BacklogBy.TAG else total(name)
+
+    lags = ends("lag")
+    return BacklogRow(
+        group=text(first, "group"),
+        topic=maybe_text(first, "topic") if "topic" in keys else None,
+        store=maybe_text(first, "store") if "store" in keys else None,
+        queue_id=number(first["queue_id"]) if "queue_id" in keys else None,
+        tag=maybe_text(first, "tag") if "tag" in keys else None,
+        messages=total("messages"),
+        bytes=total("bytes"),
+        oldest_ms=min(ends("oldest_ms"), default=None),
+        newest_ms=max(ends("newest_ms"), default=None),
+        lag_count=sum(lags) if lags else None,
+        lost_count=state("lost"),
+        dangling_count=state("dangling"),
+        never_committed_count=state("never_committed"),
+        beyond_max_count=state("beyond_max"),
+        no_queue_count=state("no_queue"),
+    )
 
 
 def _order(row: BacklogRow) -> tuple[object, ...]:

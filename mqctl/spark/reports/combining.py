@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from mqctl.spark.asking import Ask
@@ -31,12 +31,12 @@ def parts(spark: SparkSession, table: str, wanted: Wanted, ask: Ask, *, partitio
     return spark.read.format(FORMAT).options(**options).load()
 
 
-def combined(found: DataFrame, table: str) -> DataFrame:
-    """Makes one row of the partial rows of each key."""
+def combined(found: DataFrame, table: str, by: Sequence[str] | None = None) -> DataFrame:
+    """Makes one row of the partial rows of each key, or of each combination of the keys `by`."""
     from pyspark.sql import functions as f
 
     part = KEYED[table] if table in KEYED else PART_TABLES[table]
-    return found.groupBy(*part.keys).agg(
+    return found.groupBy(*(part.keys if by is None else by)).agg(
         *(f.sum(name).alias(name) for name in part.sums),
         *(f.min(name).alias(name) for name in part.lows),
         *(f.max(name).alias(name) for name in part.highs),
@@ -46,7 +46,7 @@ def combined(found: DataFrame, table: str) -> DataFrame:
 def keyed_parts(tracks: DataFrame, table: str, ask: Ask) -> DataFrame:
     """Brings all tracks of each key together and judges them (`mqctl.spark.keyed`), a bucket of keys at a time."""
     types = KEYED[table].types
-    schema = ", ".join(f"{name} {kind}" for name, kind in types.items())
+    schema = ", ".join(f"`{name}` {kind}" for name, kind in types.items())
     return tracks.groupBy("bucket").applyInArrow(_judging(table, ask.text()), schema)
 
 
@@ -80,14 +80,14 @@ class SparkEngine:
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
 
-    def rows(self, table: str, wanted: Wanted, ask: Ask) -> list[Row]:
+    def rows(self, table: str, wanted: Wanted, ask: Ask, by: Sequence[str] | None = None) -> list[Row]:
         """See `mqctl.spark.engines.Engine`."""
         with delivered():
             if table in KEYED:
                 found = keyed_parts(parts(self._spark, "tracks", wanted, ask), table, ask)
             else:
                 found = parts(self._spark, table, wanted, ask)
-            rows: list[Row] = combined(found, table).toArrow().to_pylist()
+            rows: list[Row] = combined(found, table, by).toArrow().to_pylist()
         return rows
 
     def group_topics(self, wanted: Wanted) -> dict[str, set[str]]:

@@ -1,0 +1,132 @@
+"""The table `backlog`: partial aggregates of what lies behind consumer groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mqctl.model.lag import LagState, QueueLag
+from mqctl.spark.aggregation import Segment, behind
+from mqctl.spark.asking import Ask
+from mqctl.spark.counting import Columns
+from mqctl.spark.parts import PartTable, Work
+from mqctl.spark.planning import QueueRange, cells, open_store, ranges, shares
+from mqctl.spark.quick import behind_by_entries
+from mqctl.spark.wanted import Wanted
+
+STATE, TAG, ARRIVAL = "state", "tag", "arrival"
+"""Kinds of rows: where a group stands in a queue; messages behind it by tag; and by the time bucket they arrived in."""
+ARRIVALS = "arrivals"
+"""The cut of an `Ask` that wants rows of the last kind."""
+_BATCH_ROWS = 32_000
+_STATES = {
+    "never_committed": LagState.NEVER_COMMITTED,
+    "beyond_max": LagState.BEYOND_MAX,
+    "no_queue": LagState.NO_QUEUE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class BacklogShare:
+    """The work of one partition of `backlog`: states to report as they are, and ranges to read."""
+
+    states: tuple[tuple[str, QueueLag], ...]
+    ranges: tuple[QueueRange, ...]
+    wanted: Wanted
+    ask: Ask
+
+
+def _plan(wanted: Wanted, ask: Ask, count: int) -> list[Work]:
+    states: list[tuple[str, QueueLag]] = []
+    work: list[QueueRange] = []
+    for path in wanted.stores:
+        found = cells(open_store(path), wanted)
+        states += [(path, state) for state in found]
+        work += ranges(path, found, whole=ask.quick)
+    dealt = shares(work, count) or [[]]
+    return [
+        BacklogShare(tuple(states) if number == 0 else (), tuple(share), wanted, ask)
+        for number, share in enumerate(dealt)
+    ]
+
+
+def _read(work: Work) -> Iterator[Columns]:
+    assert isinstance(work, BacklogShare)
+    if work.states:
+        yield _state_rows(work.states)
+    stores = {path: open_store(path) for path in sorted({each.store for each in work.ranges})}
+    bucket_ms = work.ask.bucket_ms if any(cut.name == ARRIVALS for cut in work.ask.cuts) else 0
+    rows: list[tuple[object, ...]] = []
+    for each in work.ranges:
+        store = stores[each.store]
+        found = behind_by_entries(store, each) if work.ask.quick else None
+        if found is None:
+            found = behind(store, each, work.wanted.store_time_ms, arrivals_ms=bucket_ms)
+        for group, segment in found:
+            rows += _segment_rows(each, group, segment)
+        if len(rows) >= _BATCH_ROWS:
+            yield _columns(rows)
+            rows = []
+    if rows:
+        yield _columns(rows)
+
+
+def _state_rows(states: tuple[tuple[str, QueueLag], ...]) -> Columns:
+    nothing = [0] * len(states)
+    return {
+        "kind": [STATE] * len(states),
+        "store": [path for path, _ in states],
+        "group": [state.group for _, state in states],
+        "topic": [state.topic for _, state in states],
+        "queue_id": [state.queue_id for _, state in states],
+        "messages": nothing,
+        "bytes": nothing,
+        "dangling": nothing,
+        "lag": [state.lag_count for _, state in states],
+        "lost": [state.lost_count for _, state in states],
+        **{name: [int(state.state is kind) for _, state in states] for name, kind in _STATES.items()},
+    }
+
+
+_NAMES = (
+    "kind", "store", "group", "topic", "queue_id", "tag", "time_ms", "messages", "bytes", "oldest_ms", "newest_ms",
+    "dangling",
+)  # fmt: skip
+
+
+def _columns(rows: list[tuple[object, ...]]) -> Columns:
+    return dict(zip(_NAMES, zip(*rows, strict=True), strict=True))
+
+
+def _segment_rows(work: QueueRange, group: str, segment: Segment) -> list[tuple[object, ...]]:
+    where = (work.store, group, work.topic, work.queue_id)
+    rows: list[tuple[object, ...]] = [
+        (TAG, *where, tag, None, sums.messages, sums.bytes, sums.oldest_ms, sums.newest_ms, 0)
+        for tag, sums in segment.by_tag.items()
+    ]
+    rows += [
+        (ARRIVAL, *where, None, time_ms, sums.messages, sums.bytes, None, None, 0)
+        for time_ms, sums in segment.arrivals.items()
+    ]
+    if segment.dangling:
+        # Nobody knows the tag of what is not there: these go with the queue.
+        rows.append((STATE, *where, None, None, 0, 0, None, None, segment.dangling))
+    return rows
+
+
+BACKLOG = PartTable(
+    keys={
+        "kind": "string",
+        "store": "string",
+        "group": "string",
+        "topic": "string",
+        "queue_id": "int",
+        "tag": "string",
+        "time_ms": "bigint",
+    },
+    sums=("messages", "bytes", "dangling", "lag", "lost", *_STATES),
+    lows=("oldest_ms",),
+    highs=("newest_ms",),
+    plan=_plan,
+    read=_read,
+)
