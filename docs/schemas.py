@@ -23,6 +23,7 @@ from mqctl.render.instance import InstanceReport
 from mqctl.render.lag import LagReport
 from mqctl.render.lag_watch import LagRound
 from mqctl.render.local_clusters import LocalStatus
+from mqctl.render.locks import LockReport, OrderReport
 from mqctl.render.message_trace import TraceReport
 from mqctl.render.messages_view import MessageList
 from mqctl.render.offsets import OffsetChangeReport, OffsetHistory, OffsetPlanReport
@@ -101,6 +102,8 @@ LIVE: dict[str, type] = {
     "topic.route/1": Route,
     "topic.stats/1": TopicStats,
     "topic.traffic/1": Traffic,
+    "lock.show/1": LockReport,
+    "order.check/1": OrderReport,
     "transaction.check/1": TransactionCheckReport,
     "transaction.list/1": TransactionList,
 }

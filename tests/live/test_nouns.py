@@ -64,6 +64,8 @@ ASKED: dict[str, tuple[str, ...]] = {
     "topic.route/1": ("topic", "route", "-t", "Pay"),
     "topic.stats/1": ("topic", "stats", "-t", "Pay"),
     "topic.traffic/1": ("topic", "traffic"),
+    "lock.show/1": ("lock", "show", "-g", "G"),
+    "order.check/1": ("order", "check", "-t", "Pay", "--key", "none"),
     "transaction.check/1": ("transaction", "check"),
     "transaction.list/1": ("transaction", "list"),
 }

@@ -1,0 +1,136 @@
+"""Who holds the locks of an ordered group's queues, put together from what instances say.
+
+Brokers tell their lock table to nobody, and a request that asked for a lock would take it.
+
+Source: `RebalanceLockManager` and `ConsumeMessageOrderlyService` of 4.9.8: a lock lives 60 s without renewal, owners
+renew every 20 s, and stop consuming 30 s after the last success.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from mqctl.allocation.observed import QueueOwner, TopicAllocation
+from mqctl.model.member import HeldQueue, RunningInfo
+from mqctl.model.queue import MessageQueue
+
+LOCK_LIVES_MS = 60_000
+LOCAL_VALID_MS = 30_000
+HUNG_AFTER_MS = 60_000
+
+
+class LockState(StrEnum):
+    """How a queue's lock stands.
+
+    HELD: one instance holds and renews it. EXPIRED: its holder has not renewed it for 30 s and consumes nothing. HUNG:
+    its holder cannot let go, its listener does not come back. WAITING: whoever is to have it does not get it, and no
+    instance says that it holds it: an owner that is gone still does. SPLIT: two instances hold it. UNKNOWN: nobody says
+    so, and an instance did not tell. NOBODY: it belongs to no instance.
+    """
+
+    HELD = "held"
+    EXPIRED = "expired"
+    HUNG = "hung"
+    WAITING = "waiting"
+    SPLIT = "split"
+    UNKNOWN = "unknown"
+    NOBODY = "nobody"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueLock:
+    """The lock of one queue.
+
+    Attributes:
+        holders: client ids that say that they hold it.
+        waiting: client ids that are to have it and do not.
+        last_lock_time_ms: when its holder last renewed it.
+        free_time_ms: when the broker gives it to another at the latest, unless it is renewed; None when nobody can say.
+        idle_ms: for how long the holder's listener has been silent, when it has messages in hand.
+        note: what keeps it, in words.
+    """
+
+    queue: MessageQueue
+    state: LockState
+    holders: tuple[str, ...] = ()
+    waiting: tuple[str, ...] = ()
+    last_lock_time_ms: int | None = None
+    free_time_ms: int | None = None
+    idle_ms: int | None = None
+    note: str = ""
+
+
+def queue_locks(
+    topics: Iterable[TopicAllocation], running: Iterable[RunningInfo], *, now_ms: int, hung_ms: int = HUNG_AFTER_MS
+) -> list[QueueLock]:
+    """Returns the lock of every queue of a group's topics.
+
+    Args:
+        running: what the instances of the group say; those that did not answer are missing.
+        hung_ms: a listener that has had messages for longer hangs.
+    """
+    infos = {info.client_id: info for info in running}
+    found = []
+    for topic in topics:
+        silent = tuple(item.client_id for item in topic.instances if item.client_id not in infos)
+        for owner in topic.queues:
+            held = {client: item for client, info in infos.items() for item in info.queues if item.queue == owner.queue}
+            found.append(_lock(owner, held, silent, _Limits(now_ms, hung_ms)))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    now_ms: int
+    hung_ms: int
+
+
+def _lock(owner: QueueOwner, held: dict[str, HeldQueue], silent: tuple[str, ...], limits: _Limits) -> QueueLock:
+    queue, expected = owner.queue, owner.expected
+    holders = tuple(sorted(client for client, item in held.items() if item.locked))
+    waiting = tuple(sorted(set(expected) - set(holders) - set(silent)))
+    if len(holders) > 1:
+        note = "two instances consume it: order is broken (one client id twice, or a broker that restarted)"
+        return QueueLock(queue=queue, state=LockState.SPLIT, holders=holders, waiting=waiting, note=note)
+    if holders:
+        return _held(queue, holders[0], held[holders[0]], waiting, limits)
+    if silent:
+        note = f"{', '.join(silent)} did not tell what it holds"
+        return QueueLock(queue=queue, state=LockState.UNKNOWN, waiting=waiting, note=note)
+    if not waiting:
+        return QueueLock(queue=queue, state=LockState.NOBODY, note="no instance is to have it")
+    return QueueLock(
+        queue=queue,
+        state=LockState.WAITING,
+        waiting=waiting,
+        free_time_ms=limits.now_ms + LOCK_LIVES_MS,
+        note="no instance holds it: an owner that is gone still has the lock, or the instance has not asked yet",
+    )
+
+
+def _held(queue: MessageQueue, client: str, item: HeldQueue, waiting: tuple[str, ...], limits: _Limits) -> QueueLock:
+    free_ms: int | None = item.last_lock_time_ms + LOCK_LIVES_MS if item.last_lock_time_ms else None
+    silent_ms = limits.now_ms - item.last_consume_time_ms
+    idle_ms = silent_ms if item.transaction_count else None
+    state, note = LockState.HELD, ""
+    if item.dropped and item.try_unlock_count:
+        state, free_ms = LockState.HUNG, None
+        times = "once" if item.try_unlock_count == 1 else f"{item.try_unlock_count} times"
+        note = f"it gave the queue up and tried to let go {times}, but its listener has not come back"
+    elif item.transaction_count and silent_ms > limits.hung_ms:
+        state, free_ms = LockState.HUNG, None
+        note = f"its listener has had {item.transaction_count} messages since; the lock is renewed meanwhile"
+    elif limits.now_ms - item.last_lock_time_ms > LOCAL_VALID_MS:
+        state, note = LockState.EXPIRED, "it has not been renewed: its owner consumes nothing until it is"
+    return QueueLock(
+        queue=queue,
+        state=state,
+        holders=(client,),
+        waiting=waiting,
+        last_lock_time_ms=item.last_lock_time_ms or None,
+        free_time_ms=free_ms,
+        idle_ms=idle_ms,
+        note=note,
+    )

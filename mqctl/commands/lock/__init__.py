@@ -1,0 +1,1 @@
+"""`mqctl lock`: the locks that keep ordered consumption in order."""

@@ -1,0 +1,57 @@
+"""`mqctl lock show`: who holds the queue locks of an ordered group."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from mqctl.allocation.locks import queue_locks
+from mqctl.allocation.observed import observed_allocation
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.known_groups import require_group
+from mqctl.cli.live_brokers import tell_gaps
+from mqctl.cli.options import NoColorOption, OneGroupOption, OutputOption, SnapshotOption, TopicOption
+from mqctl.cli.room_option import RoomRuleOption, rule_of
+from mqctl.cli.sources import LiveWish, read_snapshot
+from mqctl.model.unavailable import Part
+from mqctl.render.locks import lock_document
+
+EXAMPLES = (
+    "mqctl lock show -g order-service",
+    "mqctl lock show -g order-service -t orders -o json | jq '.queues[] | select(.state != \"held\")'",
+)
+
+
+def command(
+    group: OneGroupOption,
+    topic: TopicOption = None,
+    room_rule: RoomRuleOption = None,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    snapshot: SnapshotOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """Show for every queue of an ordered group who holds its lock, who waits for it, and when it will be free.
+
+    Put together from what the instances say of themselves and from the allocation; brokers are not asked for locks,
+    for that would take them. States: held, expired (not renewed for 30 s), hung (its listener does not come back),
+    waiting (an owner that is gone still has it: 60 s at most), split (two hold it), unknown, nobody.
+    """
+    rule = rule_of(room_rule, profile)
+    state = read_snapshot(
+        store=None,
+        snapshot=snapshot,
+        now=datetime.now().astimezone(),
+        live=LiveWish(namesrv=namesrv, profile=profile, timeout=timeout, groups=[group]),
+    )
+    require_group(state, group)
+    running = [info for info in state.running if info.group == group]
+    topics = [item for item in observed_allocation(state, group, rule=rule) if not topic or item.topic in topic]
+    locks = queue_locks(topics, running, now_ms=state.origin.observed_at_ms)
+    modes = {info.orderly for info in running}
+    emit(lock_document(group, locks, concurrent=modes == {False}), output)
+    wanted = (Part.MEMBERS, Part.RUNNING_INFO, Part.ROUTES)
+    gaps = (state.unavailable, *(broker.unavailable for broker in state.brokers))
+    return tell_gaps(gap for part in gaps for gap in part if gap.part in wanted)

@@ -1,0 +1,1 @@
+"""`mqctl order`: whether messages that belong in order can be in order."""

@@ -1,0 +1,71 @@
+"""`mqctl order check`: whether one key lies in one queue."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mqctl.allocation.key_order import key_spread, re_routing
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.emit import Output, emit, tell
+from mqctl.cli.options import NoColorOption, OneTopicOption, OptionalStoreOption, OutputOption
+from mqctl.errors import ExitCode, UsageError
+from mqctl.render.locks import order_document, order_report
+
+EXAMPLES = (
+    "mqctl order check -t orders",
+    "mqctl order check -t orders --key orderId --queues 8 --queues 16 -o json",
+    "mqctl order check -t orders --store /backup/store",
+)
+
+
+def command(
+    topic: OneTopicOption,
+    key: Annotated[
+        str | None,
+        typer.Option("--key", metavar="PROPERTY", help="Property that holds the key; else the sharding key, or KEYS."),
+    ] = None,
+    count: Annotated[int, typer.Option("--count", min=1, help="How many messages of each queue to sample.")] = 500,
+    queues: Annotated[
+        list[int] | None,
+        typer.Option("--queues", metavar="COUNT", min=1, help="What so many queues a broker would do; repeatable."),
+    ] = None,
+    show: Annotated[int, typer.Option("--show", min=0, help="How many keys to list.")] = 20,
+    store: OptionalStoreOption = None,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """Sample a topic and tell which keys lie in several queues, where no order holds between them.
+
+    A key that moved once was re-routed, by a changed number of queues for instance; one that moves back and forth has
+    no order at all. Also tells what another number of queues would re-route. Ends with 0 fine, 1 when a key lies in
+    several queues, 3 when nothing was found but a queue could not be sampled.
+    """
+    from mqctl.cli.key_samples import live_sample, store_sample, wider
+
+    if store is not None:
+        if namesrv or profile:
+            raise UsageError("--store and a live cluster contradict each other", remedy="name one source")
+        sample = store_sample(store, topic, key=key, count=count, broker_name="store")
+    else:
+        from mqctl.cli.live_brokers import asking_of
+
+        chosen = connection(namesrv, profile, timeout)
+        with chosen.open() as cluster:
+            sample = live_sample(asking_of(cluster, chosen), topic, key=key, count=count)
+    for place in sample.missing:
+        tell(f"mqctl: not sampled: {place}")
+    spread = key_spread(sample.messages, sample.queues)
+    brokers = len({queue.broker_name for queue in sample.queues})
+    wanted = queues or ([2 * (len(sample.queues) // brokers)] if brokers else [])
+    routings = [re_routing(sample.messages, sample.queues, wider(sample.queues, number)) for number in wanted]
+    width = len({message.queue for message in sample.messages} | set(sample.queues))
+    report = order_report(topic, sample.key, spread, routings, queue_count=width, shown=show)
+    emit(order_document(report), output)
+    if spread.spread:
+        return ExitCode.WARNING
+    return ExitCode.UNKNOWN if sample.missing else ExitCode.OK

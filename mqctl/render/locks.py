@@ -1,0 +1,193 @@
+"""Queue locks, and where keys lie, as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mqctl.allocation.key_order import KeySpread, ReRouting
+from mqctl.allocation.locks import LockState, QueueLock
+from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.render.units import counted, share
+
+LOCK_COLUMNS = (
+    Column("topic", "topic"),
+    Column("broker_name", "broker"),
+    Column("queue_id", "queue", Kind.COUNT),
+    Column("state", "lock"),
+    Column("holders", "holder", none="nobody"),
+    Column("waiting", "waiting", none=""),
+    Column("last_lock_time_ms", "renewed", Kind.TIME_MS),
+    Column("idle_ms", "listener silent", Kind.DURATION_MS),
+    Column("free_time_ms", "free at the latest", Kind.TIME_MS, none="?"),
+    Column("note", "note", none=""),
+)
+SPREAD_COLUMNS = (
+    Column("key", "key"),
+    Column("queues", "queues"),
+    Column("move_count", "moves", Kind.COUNT),
+    Column("last_move_time_ms", "last move", Kind.TIME_MS),
+)
+RE_ROUTING_COLUMNS = (
+    Column("queue_count", "queues", Kind.COUNT),
+    Column("moved_key_count", "keys re-routed", Kind.COUNT),
+    Column("moved_key_share", "of keys", Kind.SHARE),
+    Column("moved_message_count", "messages", Kind.COUNT),
+)
+_CALM = (LockState.HELD, LockState.NOBODY)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockRow:
+    """The lock of one queue; times in epoch milliseconds."""
+
+    topic: str
+    broker_name: str
+    queue_id: int
+    state: str
+    holders: str | None
+    waiting: str | None
+    last_lock_time_ms: int | None
+    idle_ms: int | None
+    free_time_ms: int | None
+    note: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockReport:
+    """Machine form of `lock show`.
+
+    Attributes:
+        concurrent: the group consumes concurrently, and so takes no locks.
+    """
+
+    group: str
+    concurrent: bool
+    queues: list[LockRow]
+
+
+def lock_document(group: str, locks: Sequence[QueueLock], *, concurrent: bool) -> Document:
+    """Builds the document of `lock show`."""
+    rows = [
+        LockRow(
+            topic=item.queue.topic,
+            broker_name=item.queue.broker_name,
+            queue_id=item.queue.queue_id,
+            state=item.state.value,
+            holders=", ".join(item.holders) or None,
+            waiting=", ".join(item.waiting) or None,
+            last_lock_time_ms=item.last_lock_time_ms,
+            idle_ms=item.idle_ms,
+            free_time_ms=item.free_time_ms,
+            note=item.note or None,
+        )
+        for item in ([] if concurrent else locks)
+    ]
+    odd = sum(item.state not in _CALM for item in locks)
+    line = f"{group} consumes concurrently: it takes no locks" if concurrent else f"{group}: {counted(odd, 'queue')} "
+    if not concurrent:
+        line += f"of {len(rows)} not held as they should be"
+    blocks: list[Table | Paragraphs] = [Paragraphs([line])]
+    if not concurrent:
+        blocks.append(Table(LOCK_COLUMNS, rows, empty="no member subscribes a topic that has queues"))
+    report = LockReport(group=group, concurrent=concurrent, queues=rows)
+    return Document(schema="lock.show/1", value=report, records=rows, csv_columns=LOCK_COLUMNS, blocks=blocks)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpreadRow:
+    """A key in several queues; `queues` names each with the number of its messages."""
+
+    key: str
+    queues: str
+    move_count: int
+    last_move_time_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReRoutingRow:
+    """What another number of queues would re-route, of the sampled keys."""
+
+    queue_count: int
+    key_count: int
+    moved_key_count: int
+    moved_key_share: float
+    moved_message_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderReport:
+    """Machine form of `order check`.
+
+    Attributes:
+        key: which property was taken as the key.
+        spread_key_count: keys in several queues; `spread` lists the first of them.
+        by_hash_share: share of the messages with a key that lie where a producer that chooses by hash puts them.
+    """
+
+    topic: str
+    key: str
+    queue_count: int
+    message_count: int
+    keyless_count: int
+    key_count: int
+    spread_key_count: int
+    by_hash_share: float | None
+    spread: list[SpreadRow]
+    re_routing: list[ReRoutingRow]
+
+
+def order_report(
+    topic: str, key: str, spread: KeySpread, routings: Sequence[ReRouting], *, queue_count: int, shown: int
+) -> OrderReport:
+    """Builds the machine form of `order check`."""
+    keyed = spread.message_count - spread.keyless_count
+    return OrderReport(
+        topic=topic,
+        key=key,
+        queue_count=queue_count,
+        message_count=spread.message_count,
+        keyless_count=spread.keyless_count,
+        key_count=spread.key_count,
+        spread_key_count=len(spread.spread),
+        by_hash_share=spread.by_hash_count / keyed if keyed and spread.by_hash_count is not None else None,
+        spread=[
+            SpreadRow(
+                key=item.key,
+                queues=", ".join(f"{q.broker_name}/{q.queue_id}: {count}" for q, count in item.counts.items()),
+                move_count=item.move_count,
+                last_move_time_ms=item.last_move_time_ms,
+            )
+            for item in spread.spread[:shown]
+        ],
+        re_routing=[
+            ReRoutingRow(
+                queue_count=item.queue_count,
+                key_count=item.key_count,
+                moved_key_count=item.moved_key_count,
+                moved_key_share=item.moved_key_count / item.key_count if item.key_count else 0.0,
+                moved_message_count=item.moved_message_count,
+            )
+            for item in routings
+        ],
+    )
+
+
+def order_document(report: OrderReport) -> Document:
+    """Builds the document of `order check`."""
+    keyless = counted(report.keyless_count, "message")
+    by_hash = "" if report.by_hash_share is None else f"; {share(report.by_hash_share)} lie where the hash puts them"
+    lines = [
+        f"{report.topic}: {counted(report.message_count, 'message')} sampled in {report.queue_count} queues, "
+        f"{counted(report.key_count, 'key')} by {report.key}, {keyless} without{by_hash}",
+        f"{counted(report.spread_key_count, 'key')} in several queues",
+    ]
+    blocks: list[Table | Paragraphs] = [Paragraphs(lines)]
+    if report.spread:
+        blocks.append(Table(SPREAD_COLUMNS, report.spread, title="keys in several queues"))
+    if report.re_routing:
+        title = "with another number of queues, for producers that choose by hash"
+        blocks.append(Table(RE_ROUTING_COLUMNS, report.re_routing, title=title))
+    return Document(
+        schema="order.check/1", value=report, records=report.spread, csv_columns=SPREAD_COLUMNS, blocks=blocks
+    )

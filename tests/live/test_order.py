@@ -1,0 +1,144 @@
+"""`lock show` and `order check` against consumers that hold, hang, wait and are gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from threading import Event
+from typing import Any
+
+import pytest
+
+from embedded_broker import EmbeddedCluster
+from mqctl.client.broker_changes import lock_queues
+from mqctl.client.consumer_settings import ConsumeMode
+from mqctl.client.deadline import Deadline
+from mqctl.client.links import Links
+from mqctl.client.outgoing import OutgoingMessage
+from mqctl.client.producer import Producer
+from mqctl.client.push_consumer import PushConsumer
+from mqctl.client.received import Consumed, ReceivedMessage
+from mqctl.client.selectors import by_key
+from mqctl.model.queue import MessageQueue
+from tests.client.consuming import Heard, create_topic, quick, quick_client, send, wait_until
+from tests.conftest import Outcome
+from tests.live.conftest import Run
+
+QUEUES = [MessageQueue("T", "broker-a", number) for number in range(4)]
+
+
+@pytest.fixture(params=["4.9.8", "5.3.3"])
+def ordered(request: pytest.FixtureRequest) -> Iterator[EmbeddedCluster]:
+    with EmbeddedCluster(version=request.param) as cluster:
+        create_topic(cluster, "T")
+        yield cluster
+
+
+def locks(mqctl: Run, cluster: EmbeddedCluster) -> dict[int, dict[str, Any]]:
+    outcome = mqctl("lock", "show", "-g", "G", "-o", "json", env={"MQCTL_NAMESRV": cluster.namesrv})
+    assert outcome.exit_code == 0, outcome.stderr
+    return {row["queue_id"]: row for row in outcome.json["queues"]}
+
+
+def member(cluster: EmbeddedCluster, listener: Heard, name: str) -> PushConsumer:
+    made = PushConsumer("G", quick_client(cluster, instance_name=name), listener, quick(), mode=ConsumeMode.ORDERLY)
+    made.subscribe("T")
+    return made
+
+
+def held(consumer: PushConsumer) -> list[MessageQueue]:
+    """The queues of T that a consumer has; its retry topic's do not count."""
+    return [queue for queue in list(consumer.rebalancing.process_queues) if queue.topic == "T"]
+
+
+def test_holders_are_named_and_who_waits_for_an_owner_that_is_gone(mqctl: Run, ordered: EmbeddedCluster) -> None:
+    with Links() as links:
+        question = lock_queues("G", "gone@1", (QUEUES[1],))
+        assert links.ask(ordered.broker().address, question, Deadline(10_000)) == {QUEUES[1]}
+    with member(ordered, Heard(), "one") as one:
+        wait_until(lambda: len(held(one)) == 3, "three queues locked")
+        found = locks(mqctl, ordered)
+        assert {number: row["state"] for number, row in found.items()} == {
+            0: "held", 1: "waiting", 2: "held", 3: "held",
+        }  # fmt: skip
+        assert (found[0]["holders"], found[1]["holders"], found[1]["waiting"]) == (one.client_id, None, one.client_id)
+        assert found[0]["free_time_ms"] - found[0]["last_lock_time_ms"] == 60_000
+        assert found[1]["free_time_ms"] is not None
+
+
+def test_an_owner_that_cannot_let_go_is_named(mqctl: Run, ordered: EmbeddedCluster) -> None:
+    entered: list[ReceivedMessage] = []
+    gate = Event()
+
+    def hangs(message: ReceivedMessage) -> Consumed:
+        entered.append(message)
+        gate.wait(60)
+        return Consumed.SUCCESS
+
+    for queue in QUEUES:
+        with Producer("PG", quick_client(ordered)) as producer:
+            producer.send(OutgoingMessage(topic="T", body=b"x"), queue=queue)
+    try:
+        with ExitStack() as members:
+            one = members.enter_context(member(ordered, Heard(hangs), "one"))
+            wait_until(lambda: len(entered) == len(QUEUES), "a listener that hangs on every queue")
+            two = members.enter_context(member(ordered, Heard(), "two"))
+
+            def given_up() -> bool:
+                return any(item.dropped and item.try_unlock_times for item in one.rebalancing.process_queues.values())
+
+            wait_until(given_up, "a queue that cannot be let go")
+            found = locks(mqctl, ordered)
+            hung = [row for row in found.values() if row["state"] == "hung"]
+            assert hung
+            assert all((row["holders"], row["waiting"]) == (one.client_id, two.client_id) for row in hung)
+            assert all(row["free_time_ms"] is None and "has not come back" in row["note"] for row in hung)
+            gate.set()
+    finally:
+        gate.set()
+
+
+def test_a_concurrent_group_takes_no_locks(mqctl: Run, ordered: EmbeddedCluster) -> None:
+    consumer = PushConsumer("G", quick_client(ordered), Heard(), quick())
+    consumer.subscribe("T")
+    with consumer:
+        wait_until(lambda: len(held(consumer)) == 4, "all queues")
+        outcome = mqctl("lock", "show", "-g", "G", "-o", "json", env={"MQCTL_NAMESRV": ordered.namesrv})
+        assert (outcome.json["concurrent"], outcome.json["queues"]) == (True, [])
+    assert mqctl("lock", "show", "-g", "nope", env={"MQCTL_NAMESRV": ordered.namesrv}).exit_code == 66
+
+
+def check(mqctl: Run, cluster: EmbeddedCluster, *words: object) -> Outcome:
+    return mqctl("order", "check", "-t", "T", "-o", "json", *words, env={"MQCTL_NAMESRV": cluster.namesrv})
+
+
+def test_keys_are_counted_where_they_lie_live_and_in_files(mqctl: Run, ordered: EmbeddedCluster) -> None:
+    with Producer("PG", quick_client(ordered)) as producer:
+        for number in range(60):
+            key = f"order-{number % 12}"
+            producer.send(OutgoingMessage(topic="T", body=b"x", keys=key), select=by_key(key))
+    live = check(mqctl, ordered, "--queues", 4, "--queues", 5)
+    assert live.exit_code == 0, live.stderr
+    report = live.json
+    assert (report["message_count"], report["key_count"], report["spread_key_count"]) == (60, 12, 0)
+    assert report["by_hash_share"] == 1.0
+    assert report["re_routing"][0]["moved_key_count"] == 0
+    assert report["re_routing"][1]["moved_message_count"] == 5 * report["re_routing"][1]["moved_key_count"] > 0
+    send(ordered, [OutgoingMessage(topic="T", body=b"x", keys="order-1") for _ in range(8)])
+    torn = check(mqctl, ordered)
+    assert (torn.exit_code, torn.json["spread_key_count"], torn.json["spread"][0]["key"]) == (1, 1, "order-1")
+    assert torn.json["spread"][0]["move_count"] >= 6
+    store = ordered.broker().store
+    ordered.broker().stop()
+    files = mqctl("order", "check", "-t", "T", "--store", store, "-o", "json")
+    assert files.exit_code == 1
+    same = ("message_count", "keyless_count", "key_count", "spread_key_count", "by_hash_share", "re_routing")
+    assert {name: files.json[name] for name in same} == {name: torn.json[name] for name in same}
+    assert mqctl("order", "check", "-t", "nothing", "--store", store).exit_code == 66
+
+
+def test_another_property_may_be_the_key(mqctl: Run, ordered: EmbeddedCluster) -> None:
+    send(ordered, [OutgoingMessage(topic="T", body=b"x", properties={"orderId": "7"}) for _ in range(4)])
+    assert check(mqctl, ordered).json["keyless_count"] == 4
+    outcome = check(mqctl, ordered, "--key", "orderId")
+    assert (outcome.exit_code, outcome.json["key"], outcome.json["spread_key_count"]) == (1, "orderId", 1)
