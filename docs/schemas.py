@@ -46,6 +46,7 @@ from mqctl.render.sent import SentMessage
 from mqctl.render.settings import History, SettingChangeReport, SettingPlanReport
 from mqctl.render.simulation import Simulation
 from mqctl.render.stack_watch import StackRound
+from mqctl.render.stacks import StackDumpReport
 from mqctl.render.step_plans import StepReport
 from mqctl.render.subscriptions import ReleaseReport, SubscriptionCheckAll, SubscriptionReport
 from mqctl.render.top import TopFrame
@@ -125,6 +126,7 @@ SCHEMAS: dict[str, type] = {
     "doctor/1": DiagnosisReport,
     "group.lag/1": LagReport,
     "history/1": History,
+    "stacks.dump/1": StackDumpReport,
     "local.status/1": LocalStatus,
     "offset.history/1": OffsetHistory,
     "profile.list/1": ProfileList,

@@ -136,6 +136,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(("rules", "list"), "List the rules with severity and playbook."),
     Entry(("snapshot", "save"), "Gather a snapshot into one file."),
     Entry(("snapshot", "show"), "Show what a snapshot holds."),
+    Entry(("stacks", "dump"), "Show what consume threads do: busy, stuck, waiting for what, idle."),
     Entry(("stacks", "find"), "Find the consumer processes of this machine."),
     Entry(("stacks", "watch"), "Show what consume threads do, again and again."),
     Entry(("store", "cat"), "Print stored messages by queue, physical offset, key or id."),

@@ -6,9 +6,11 @@ Beside the stacks comes what they are judged with: what the instance holds, and 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic, sleep, time
 from typing import Protocol
@@ -303,28 +305,38 @@ def gather_stacks(wish: StackWish) -> StackEvidence:
 
 
 def from_files(files: tuple[Path, ...]) -> StackEvidence:
-    """Reads saved dumps; those of one process, or of one file that names none, are looks at one instance.
+    """Reads saved dumps; `-` is stdin. Those of one process are looks at one instance, whatever file they are in.
 
     Raises:
         NotFoundError: there is no such file.
         BadInputError: a file holds no dump at all.
     """
-    from mqctl.stacks.parse import read_stream
+    from mqctl.stacks.processes import by_process
 
-    found: dict[str, list[StackDump]] = {}
-    for file in files:
-        if not file.is_file():
-            raise NotFoundError(f"there is no file {file}", remedy="name a saved dump")
-        with file.open("rb") as stream:
-            dumps = read_stream(stream, source=str(file))
-        if not dumps:
-            raise BadInputError(
-                f"{file} holds no stacks",
-                reason="it is no text of jstack, jcmd, py-spy or a consumer's running information",
-                remedy="jstack -l PID > DUMP, or py-spy dump --json --pid PID > DUMP",
-            )
-        for dump in dumps:
-            found.setdefault(f"{file}" if dump.pid is None else f"pid {dump.pid} in {file}", []).append(dump)
-    instances = tuple(StackInstance(source=source, dumps=tuple(dumps)) for source, dumps in found.items())
+    looks = by_process(dump for file in files for dump in _read_file(file))
+    instances = tuple(
+        StackInstance(source=dumps[0].source if dumps[0].pid is None else f"pid {dumps[0].pid}", dumps=tuple(dumps))
+        for dumps in looks
+    )
     newest = max((dump.taken_at_ms for item in instances for dump in item.dumps if dump.taken_at_ms), default=now_ms())
     return StackEvidence(now_ms=newest, instances=instances)
+
+
+def _read_file(file: Path) -> list[StackDump]:
+    from mqctl.stacks.parse import read_stream
+
+    zone = datetime.now().astimezone().tzinfo or UTC
+    if str(file) == "-":
+        dumps = read_stream(sys.stdin.buffer, source="stdin", zone=zone)
+    elif file.exists() and not file.is_dir():
+        with file.open("rb") as stream:
+            dumps = read_stream(stream, source=str(file), zone=zone)
+    else:
+        raise NotFoundError(f"there is no file {file}", remedy="name a saved dump, or - for stdin")
+    if not dumps:
+        raise BadInputError(
+            f"{file} holds no stacks",
+            reason="it is no text of jstack, jcmd, py-spy or a consumer's running information",
+            remedy="jstack -l PID > DUMP, or py-spy dump --json --pid PID > DUMP",
+        )
+    return dumps

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from mqctl.diagnosis.registry import RULES, ClusterCase, Verdict
 from mqctl.diagnosis.settings import Settings
@@ -10,8 +11,9 @@ from mqctl.model.dump import StackDump
 from mqctl.model.finding import Evidence, Finding, Subject, SubjectKind
 from mqctl.model.lag import queue_lags
 from mqctl.model.member import RunningInfo
+from mqctl.model.stack_look import StackEvidence, StackInstance
 from mqctl.stacks.classify import Classifier
-from mqctl.stacks.group import group
+from mqctl.stacks.group import StackReport, group
 from mqctl.stacks.parse import read_dumps
 from mqctl.stacks.verdict import Held, StackLimits, StackVerdict, verdict
 
@@ -81,3 +83,32 @@ def judged(case: ClusterCase) -> list[tuple[str, Verdict]]:
 
 def _earlier(case: ClusterCase) -> Sequence[RunningInfo]:
     return case.snapshot.earlier.running if case.snapshot.earlier else ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedInstance:
+    """One instance with its stacks put together, and what is wrong with it."""
+
+    instance: StackInstance
+    report: StackReport
+    findings: tuple[Finding, ...]
+
+
+def judge_evidence(evidence: StackEvidence, classifier: Classifier | None = None) -> list[JudgedInstance]:
+    """Judges all instances whose stacks were seen: any lag counts, who asks for stacks wants to know about it."""
+    judge = classifier or Classifier()
+    found: list[JudgedInstance] = []
+    for instance in evidence.instances:
+        if not instance.dumps:
+            continue
+        report = group(instance.dumps, judge)
+        held = Held(
+            now_ms=evidence.now_ms,
+            info=instance.info,
+            earlier=instance.earlier,
+            lags=evidence.lags,
+            earlier_lags=evidence.earlier_lags,
+        )
+        findings = tuple(finding(item, instance.source) for item in verdict(report, held))
+        found.append(JudgedInstance(instance=instance, report=report, findings=findings))
+    return found

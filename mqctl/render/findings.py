@@ -137,7 +137,7 @@ def diagnosis_document(
     )
     blocks: list[Table | Paragraphs] = [Paragraphs(list(_headline(snapshot, report, lang)))]
     blocks += [
-        _finding_block(row, finding, lang, explain) for row, finding in zip(rows, diagnosis.findings, strict=True)
+        finding_block(row, finding, lang, explain) for row, finding in zip(rows, diagnosis.findings, strict=True)
     ]
     if report.silenced:
         blocks.append(Table(_SILENCED_COLUMNS, report.silenced, title=phrase("silenced", lang)))
@@ -157,7 +157,8 @@ def _headline(snapshot: ClusterSnapshot, report: DiagnosisReport, lang: Lang | N
     )
 
 
-def _finding_block(row: FindingRow, finding: Finding, lang: Lang | None, explain: bool) -> Paragraphs:  # noqa: FBT001
+def finding_block(row: FindingRow, finding: Finding, lang: Lang | None, explain: bool) -> Paragraphs:  # noqa: FBT001
+    """Builds the paragraph of one finding; `explain` adds its evidence."""
     lines = [f"{row.severity.upper()}  {row.code}  {row.subject}", f"  {row.what}"]
     lines.append(f"  {phrase('effect', lang)}: {row.effect}")
     lines.append(f"  {phrase('advice', lang)}: {row.advice}")

@@ -32,7 +32,7 @@ class StackGroup:
         role, group: consume threads of a consumer group, or others.
         cls, rule: what they do, and by which rule; phase: `connect`, `read` or `write` on a socket.
         names: of the threads, in the dump's order.
-        line: the line of application code that they stand on.
+        line: the line of application code that they stand on; call: what the rule recognised, a library's call mostly.
         frames: the stack of one of them, in the newest dump.
         motions: how many threads moved how.
         cpu_share: mean share of one CPU that each used between the dumps; None when not known.
@@ -46,6 +46,7 @@ class StackGroup:
     rule: str
     names: tuple[str, ...]
     line: StackFrame | None
+    call: StackFrame | None
     frames: tuple[StackFrame, ...]
     motions: Mapping[Motion, int]
     cpu_share: float | None = None
@@ -55,6 +56,11 @@ class StackGroup:
     root: str | None = None
     root_cls: str | None = None
     root_line: StackFrame | None = None
+
+    @property
+    def place(self) -> StackFrame | None:
+        """Where they stand: the application's line, else what the rule recognised, else the innermost call."""
+        return self.line or self.call or next(iter(self.frames), None)
 
     @property
     def count(self) -> int:
@@ -200,6 +206,7 @@ def _finished(part: _Part, classes: Mapping[int, Classified], held_by: Mapping[s
         rule=part.what.rule,
         names=tuple(part.names),
         line=part.what.line,
+        call=part.what.frame,
         frames=part.thread.frames,
         motions=motions,
         cpu_share=sum(shares) / len(shares) if shares else None,

@@ -9,7 +9,6 @@ from mqctl.model.finding import Confidence, Severity, Value
 from mqctl.model.queue import MessageQueue
 from mqctl.stacks.group import Motion, StackGroup, StackReport
 from mqctl.stacks.holding import Held, Situation, StackLimits
-from mqctl.stacks.names import Role
 from mqctl.stacks.normal import shown_frame
 from mqctl.stacks.rules import StackClass as C
 
@@ -82,6 +81,13 @@ class _Pool:
         return sorted((item for item in self.groups if item.cls != C.IDLE), key=lambda item: -item.count)
 
     @property
+    def deadlocked(self) -> bool:
+        """Whether most of the threads that work are in a deadlock, which is told by itself."""
+        circles = {name for circle in (*self.report.deadlocks, *self.report.suspected) for name in circle}
+        caught = sum(1 for item in self.working for name in item.names if name in circles)
+        return 2 * caught > self.count - self.idle_count
+
+    @property
     def saturated(self) -> bool:
         """Whether no thread is to spare: few idle, or for an orderly consumer one at work for each waiting queue."""
         if not self.working:
@@ -141,7 +147,8 @@ def _pool_verdicts(pool: _Pool) -> Iterator[StackVerdict]:
     if fewer and situation.cached_count and (situation.cached_count > pool.count or not pool.count):
         yield _made(pool, FEWER, evidence={"configured_count": configured, **_numbers(pool)})
     if pool.saturated:
-        yield _busy(pool)
+        if not pool.deadlocked:
+            yield _busy(pool)
     elif pressing and (pool.count or situation.info is not None):
         idle = _idle(pool)
         if idle is not None:
@@ -192,15 +199,17 @@ def _busy(pool: _Pool) -> StackVerdict:
     cls = max(counts, key=lambda name: counts[name])
     mine = [item for item in pool.working if item.cls == cls]
     first = mine[0]
+    others = {**counts, C.IDLE: pool.idle_count}
     rest = ", ".join(
-        f"{count} {name}" for name, count in sorted(counts.items(), key=lambda pair: -pair[1]) if name != cls
+        f"{others[name]} {name}" for name in sorted(others, key=lambda n: -others[n]) if name != cls and others[name]
     )
     code = _CODES.get(cls, UNKNOWN)
     variant: str | None = cls
     params: dict[str, Value] = {"line": _line(first), "rest": rest or "-"}
     if code == LOCKED or (code == QUEUE_LOCKED and first.root):
         variant = "owner" if first.root else None
-        params |= {"owner": first.root, "owner_line": _root_line(first)} if first.root else {}
+        if first.root:
+            params |= {"owner": first.root, "owner_line": _root_line(first)}
     elif code == WORKING and cls == C.CPU and (pool.report.gc_share or 0) >= _GC_SHARE:
         variant = C.GC
     elif code in (UNKNOWN, QUEUE_LOCKED):
@@ -216,9 +225,7 @@ def _busy(pool: _Pool) -> StackVerdict:
 
 
 def _line(item: StackGroup) -> str:
-    """Returns the application's line, or else the innermost call."""
-    frame = item.line or next(iter(item.frames), None)
-    return shown_frame(frame) if frame is not None else "-"
+    return shown_frame(item.place) if item.place is not None else "-"
 
 
 def _root_line(item: StackGroup) -> str:
@@ -263,12 +270,3 @@ def _idle(pool: _Pool) -> StackVerdict | None:
 
 def _queue(queue: MessageQueue) -> str:
     return f"{queue.topic} {queue.broker_name}/{queue.queue_id}"
-
-
-def rest_of(report: StackReport) -> dict[Role, int]:
-    """Returns how many threads there are beside the consume threads, by whose they are."""
-    found: dict[Role, int] = {}
-    for item in report.groups:
-        if item.role is not Role.CONSUME:
-            found[item.role] = found.get(item.role, 0) + item.count
-    return found

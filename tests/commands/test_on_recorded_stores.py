@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from docs.schemas import LIVE, SCHEMAS
-from tests.conftest import Outcome
+from tests.conftest import GOLDEN, Outcome
 
 Run = Callable[..., Outcome]
 Store = Callable[[str], Path]
@@ -198,6 +198,7 @@ def machine_form(mqctl: Run, golden_store: Store, tmp_path: Path, schema: str) -
         "rules.explain/1": ["rules", "explain", "MQ101"],
         "rules.list/1": ["rules", "list"],
         "snapshot.show/1": ["snapshot", "show", snapshot],
+        "stacks.dump/1": ["stacks", "dump", "--file", GOLDEN / "dumps" / "java17-jstack-l.txt"],
         "store.cat/1": ["store", "cat", "--store", store, "-t", "TopicTest", "-q", "1"],
         "store.describe/1": ["store", "describe", "--store", store],
         "transaction.show/1": ["transaction", "show", "C00002021CA95FFD2B2766E37F6D0002", "--store", store],

@@ -6,7 +6,7 @@ from mqctl.render.messages import Text
 
 _LAG = "mqctl group lag {source} -g {group}"
 _QUEUES = "mqctl group lag {source} -g {group} --by queue"
-_SHARE = "{thread_count} of {pool_count} consume threads of {group} in {client}"
+_SHARE = "{thread_count} of {pool_count:consume thread} of {group} in {client}"
 _REST = "The others: {rest}."
 
 RULES: dict[str, Text] = {
@@ -114,17 +114,17 @@ RULES: dict[str, Text] = {
     "MQ327": Text(
         title="Consume threads are idle although the consumer is behind",
         what={
-            "held": "{idle_count} of {pool_count} consume threads of {group} in {client} are idle, but the offset of {queue} is held "
+            "held": "{idle_count} of {pool_count:consume thread} of {group} in {client} are idle, but the offset of {queue} is held "
             "at {queue_offset} by one message: its thread is at {line}, and the queue has finished nothing for {idle_ms}.",
-            "lost": "All {pool_count} consume threads of {group} in {client} are idle, but the offset of {queue} stands at "
+            "lost": "All {pool_count:consume thread} of {group} in {client} are idle, but the offset of {queue} stands at "
             "{queue_offset}: the message is cached, nobody works on it, and the queue has finished nothing for {idle_ms}.",
             "commit": "{client} has consumed {queue} up to {queue_offset}, {idle_ms} ago, but the broker still has "
-            "{consumer_offset} for {group}: its commits do not arrive. {idle_count} of {pool_count} consume threads are idle.",
-            "unlocked": "{idle_count} of {pool_count} consume threads of {group} in {client} are idle: {queue_count:queue} not locked "
+            "{consumer_offset} for {group}: its commits do not arrive. {idle_count} of {pool_count:consume thread} are idle.",
+            "unlocked": "{idle_count} of {pool_count:consume thread} of {group} in {client} are idle: {queue_count:queue} not locked "
             "on the broker ({queue}).",
-            "stopped": "{idle_count} of {pool_count} consume threads of {group} in {client} are idle: {queue_count:queue} no longer "
+            "stopped": "{idle_count} of {pool_count:consume thread} of {group} in {client} are idle: {queue_count:queue} no longer "
             "pulled ({queue}).",
-            "starved": "All {pool_count} consume threads of {group} in {client} are idle, although "
+            "starved": "All {pool_count:consume thread} of {group} in {client} are idle, although "
             "{lag_count:message} wait in their queues: nothing reaches them.",
         },
         effect="The backlog grows with threads to spare: more threads or instances change nothing.",
@@ -138,7 +138,7 @@ RULES: dict[str, Text] = {
     "MQ328": Text(
         title="Fewer consume threads than configured",
         what={
-            "": "{client} has {pool_count} consume threads of {group}, {configured_count} are configured, and {cached_count:message} "
+            "": "{client} has {pool_count:consume thread} of {group}, {configured_count} are configured, and {cached_count:message} "
             "wait in its cache.",
         },
         effect="Messages wait for threads that are not there.",

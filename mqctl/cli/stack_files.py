@@ -1,0 +1,66 @@
+"""Files around stacks: a user's class rules, and dumps as their tools wrote them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from mqctl.errors import BadInputError, NotFoundError, StorageError, UsageError
+from mqctl.model.stack_look import StackEvidence, StackInstance
+from mqctl.stacks.classify import Classifier
+from mqctl.stacks.rules import user_rules
+
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._@#-]+")
+
+
+def classifier_of(file: Path | None) -> Classifier:
+    """Returns the class table, with the rules of a user's file before it.
+
+    Raises:
+        NotFoundError: there is no such file.
+        BadInputError: it is no YAML, or no rules.
+    """
+    if file is None:
+        return Classifier()
+    import yaml
+
+    if not file.is_file():
+        raise NotFoundError(f"there is no file {file}", remedy="see docs/stack-classes.md")
+    try:
+        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        reason = " ".join(str(error).split())
+        raise BadInputError(f"{file} is no YAML", reason=reason, remedy="see docs/stack-classes.md") from error
+    return Classifier(user_rules(content, str(file)))
+
+
+def save_raw(evidence: StackEvidence, target: Path) -> list[Path]:
+    """Writes the dumps as their tools wrote them: one file, or a directory with one for each of several instances.
+
+    Raises:
+        UsageError: there is nothing to save: the dumps come from files.
+        StorageError: a file exists already, or the operating system refuses.
+    """
+    wanted = [instance for instance in evidence.instances if instance.raws]
+    if not wanted:
+        raise UsageError("--save has nothing to save", reason="the stacks come from files, or none were seen")
+    if len(wanted) == 1 and not target.is_dir():
+        files = {target: wanted[0]}
+    else:
+        files = {target / f"{_NOT_IN_NAMES.sub('_', item.source)}.txt": item for item in wanted}
+    for file, instance in files.items():
+        _write(file, instance)
+    return list(files)
+
+
+def _write(file: Path, instance: StackInstance) -> None:
+    text = "\n".join(raw if raw.endswith("\n") else f"{raw}\n" for raw in instance.raws)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("x", encoding="utf-8") as stream:
+            stream.write(text)
+    except FileExistsError as error:
+        raise StorageError(f"could not write {file}", reason="it exists", remedy="name another one") from error
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise StorageError(f"could not write {file}", reason=reason, remedy="name a writable place") from error

@@ -1,0 +1,138 @@
+"""`mqctl stacks dump`: what consume threads do, and why."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
+from mqctl.cli.emit import Output, emit, tell
+from mqctl.cli.options import LangOption, NoColorOption, OutputOption
+from mqctl.cli.stack_options import (
+    ClientOption,
+    DumpsOption,
+    EveryOption,
+    NativeOption,
+    NonblockingOption,
+    PidOption,
+    StackGroupOption,
+)
+from mqctl.cli.stack_sources import DEFAULT_DUMPS, StackWish, gather_stacks
+from mqctl.cli.times import parse_span_ms
+from mqctl.errors import ExitCode, UsageError
+from mqctl.model.stack_look import StackEvidence
+
+EXAMPLES = (
+    "mqctl stacks dump -g order-service",
+    "mqctl stacks dump --pid 4711 --explain",
+    "mqctl stacks dump --client 10.0.0.1@4711#1 -g order-service --save now.txt",
+    "mqctl stacks dump --file jstack.txt -o wide",
+    "jstack -l 4711 | mqctl stacks dump --file -",
+    "mqctl stacks dump --pid 4711 --dumps 20 --every 100ms --collapsed | flamegraph.pl > consume.svg",
+)
+
+
+def command(
+    pid: PidOption = None,
+    client: ClientOption = None,
+    group: StackGroupOption = None,
+    file: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--file",
+            metavar="DUMP",
+            help="A saved or pasted dump, `-` for stdin; may be repeated.",
+        ),
+    ] = None,
+    dumps: DumpsOption = DEFAULT_DUMPS,
+    every: EveryOption = "1s",
+    native: NativeOption = False,
+    nonblocking: NonblockingOption = False,
+    rules_file: Annotated[
+        Path | None,
+        typer.Option("--rules-file", metavar="FILE", help="Class rules of your own (YAML), tried before the built-in."),
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Other threads too, not only consume threads.")] = False,
+    calls: Annotated[bool, typer.Option("--calls", help="Show the calls of every row.")] = False,
+    collapsed: Annotated[
+        bool, typer.Option("--collapsed", help="Print collapsed stacks for flame graph tools instead.")
+    ] = False,
+    save: Annotated[
+        Path | None,
+        typer.Option("--save", metavar="PATH", help="Keep the dumps as their tool wrote them."),
+    ] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Show each finding's evidence in full.")] = False,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    lang: LangOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """Show what consume threads do: busy, stuck, waiting for what, or idle, and what that means for the backlog.
+
+    Reads a process of this machine, one or all instances of a group through their brokers, or saved dumps of jstack,
+    jcmd, py-spy, or a consumer's running information. Equal stacks are one row; several dumps show what moves. Live
+    consumers are judged with what they hold in their queues and how far their group is behind. An incomplete answer
+    is shown as such and ends with 69, or 74 for a file that is cut off.
+    """
+    from mqctl.cli.stack_files import classifier_of, save_raw
+
+    if collapsed and output is not Output.TABLE:
+        raise UsageError("--collapsed contradicts -o", reason="collapsed stacks have a format of their own")
+    wish = StackWish(
+        pid=pid,
+        client_id=client,
+        group=group,
+        files=tuple(file or ()),
+        dump_count=dumps,
+        every_ms=parse_span_ms(every),
+        native=native,
+        nonblocking=nonblocking,
+        namesrv=namesrv,
+        profile=profile,
+        timeout=timeout,
+    )
+    wish.check()
+    classifier = classifier_of(rules_file)
+    evidence = gather_stacks(wish)
+    for saved in save_raw(evidence, save) if save else ():
+        tell(f"mqctl: saved {saved}")
+    if collapsed:
+        from mqctl.stacks.collapsed import collapsed as lines_of
+
+        looks = [dump for instance in evidence.instances for dump in instance.dumps]
+        sys.stdout.writelines(f"{line}\n" for line in lines_of(looks, everything=everything))
+        return _told(evidence)
+    from mqctl.diagnosis.stack_judging import judge_evidence
+    from mqctl.render.stacks import StackView, stack_document
+
+    source = f"--namesrv {shlex.quote(namesrv)}" if namesrv else f"--profile {shlex.quote(profile)}" if profile else ""
+    view = StackView(lang=lang, source=source, everything=everything, calls=calls, explain=explain)
+    document = stack_document(
+        judge_evidence(evidence, classifier),
+        view,
+        observed_at_ms=evidence.now_ms,
+        unavailable=evidence.unavailable,
+        notes=evidence.notes,
+    )
+    emit(document, output)
+    return _told(evidence)
+
+
+def _told(evidence: StackEvidence) -> int:
+    """Names on stderr what is missing, and returns the exit code."""
+    for note in evidence.notes:
+        tell(f"mqctl: {note}")
+    for gap in evidence.unavailable:
+        tell(f"mqctl: {gap.part} not seen{f' ({gap.scope})' if gap.scope else ''}: {gap.reason}")
+    cut = [dump for instance in evidence.instances for dump in instance.dumps if dump.truncated or dump.notes]
+    for dump in cut:
+        tell(f"mqctl: {dump.source}: {'incomplete: ' if dump.truncated else ''}{'; '.join(dump.notes) or 'cut off'}")
+    if evidence.unavailable:
+        return ExitCode.UNREACHABLE
+    return ExitCode.IO if any(dump.truncated for dump in cut) else ExitCode.OK

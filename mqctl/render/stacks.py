@@ -1,0 +1,428 @@
+"""What consume threads do, as tables that fit a small terminal, and as a machine form with every stack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from mqctl.diagnosis.stack_judging import JudgedInstance
+from mqctl.model.dump import StackFrame
+from mqctl.model.finding import Finding
+from mqctl.model.lang import Lang
+from mqctl.model.unavailable import Unavailable
+from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.render.findings import FindingRow, finding_block, finding_row
+from mqctl.render.text import printable
+from mqctl.render.units import count, duration
+from mqctl.stacks.group import Motion, StackGroup, StackReport
+from mqctl.stacks.names import Role
+from mqctl.stacks.normal import shown_frame
+from mqctl.stacks.rules import StackClass
+
+_LINE_WIDTH = 44
+_SHOWN_CALLS = 8
+_SHOWN_SOURCES = 3
+_SHOWN_ROWS = 12
+_SHOWN_POOLS = 4
+COLUMNS = (
+    Column("thread_count", "threads", Kind.COUNT),
+    Column("does", "do"),
+    Column("motion", "moves", none="?"),
+    Column("short_line", "at", none="-"),
+    Column("cpu_share", "cpu", Kind.SHARE, wide=True, none="?"),
+    Column("group", "group", wide=True, none="?"),
+    Column("instance_count", "instances", Kind.COUNT, wide=True),
+    Column("rule", "by rule", wide=True),
+    Column("line", "line", wide=True, none="-"),
+    Column("owner", "lock held by", wide=True),
+)
+CSV_COLUMNS = (
+    Column("source", "instance"),
+    Column("role", "role"),
+    Column("group", "group"),
+    Column("thread_count", "threads"),
+    Column("cls", "class"),
+    Column("phase", "phase"),
+    Column("rule", "rule"),
+    Column("motion", "moves"),
+    Column("cpu_share", "cpu"),
+    Column("line", "line"),
+    Column("owner", "owner"),
+    Column("root", "root"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackGroupRow:
+    """Threads of one instance that do the same.
+
+    Attributes:
+        role: `consume`, `client`, `runtime` or `other`; group: consumer group, None where the names do not tell it.
+        cls: what they do; phase: `connect`, `read` or `write` on a socket.
+        motion: what most of them do between dumps: `stuck`, `slow`, `busy`, `idle`; None with a single dump.
+        motions: number of threads by motion.
+        cpu_share: share of one processor that each used between the dumps, None where it is not known.
+        line: the line of application code that they stand on.
+        place: the same, or a library's call where there is none.
+        owner, root: thread that holds their lock, and the last in the chain of owners.
+        calls: the stack of one of them, innermost call first.
+    """
+
+    source: str
+    role: str
+    group: str | None
+    cls: str
+    phase: str | None
+    rule: str
+    thread_count: int
+    motion: str | None
+    motions: dict[str, int]
+    cpu_share: float | None
+    line: str | None
+    place: str | None
+    owner: str | None
+    owner_cls: str | None
+    root: str | None
+    root_cls: str | None
+    root_line: str | None
+    threads: list[str]
+    calls: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolRow:
+    """The consume threads of one group in one instance.
+
+    Attributes:
+        configured_count: size of the pool as the instance tells it; None where it does not.
+        line: the line of application code that most of the threads stand on.
+    """
+
+    group: str | None
+    thread_count: int
+    idle_count: int
+    configured_count: int | None
+    line: str | None
+    line_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackInstanceRow:
+    """One instance.
+
+    Attributes:
+        span_ms: between the first and the last dump; None when not known.
+        pause_ms: how long the process stood still for a dump, at most.
+        deadlocks: proven circles of threads; suspected: others.
+        gc_share: share of one processor that the garbage collector used.
+        truncated: the dump is incomplete: what it does not show may exist.
+    """
+
+    source: str
+    group: str | None
+    client_id: str | None
+    tool: str
+    runtime: str | None
+    dump_count: int
+    span_ms: int | None
+    pause_ms: float | None
+    thread_count: int
+    pools: list[PoolRow]
+    groups: list[StackGroupRow]
+    deadlocks: list[list[str]]
+    suspected: list[list[str]]
+    gc_share: float | None
+    truncated: bool
+    notes: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackGap:
+    """What could not be seen."""
+
+    part: str
+    scope: str | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackDumpReport:
+    """Machine form of `stacks dump`."""
+
+    observed_at_ms: int
+    instances: list[StackInstanceRow]
+    findings: list[FindingRow]
+    unavailable: list[StackGap]
+    notes: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Merged:
+    """What threads of all instances do, for people."""
+
+    thread_count: int
+    does: str
+    motion: str | None
+    short_line: str | None
+    cpu_share: float | None
+    group: str | None
+    instance_count: int
+    rule: str
+    line: str | None
+    owner: str | None
+    calls: list[str]
+    cls: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackView:
+    """How stacks are shown.
+
+    Attributes:
+        source: the option that names the evidence, for commands to type next.
+        everything: other threads than consume threads too.
+        calls: the calls of every row, not only of those that no rule knows.
+        explain: the evidence of findings.
+    """
+
+    lang: Lang | None = None
+    source: str = ""
+    everything: bool = False
+    calls: bool = False
+    explain: bool = False
+
+
+def stack_document(
+    judged: Sequence[JudgedInstance],
+    view: StackView,
+    *,
+    observed_at_ms: int,
+    unavailable: Sequence[Unavailable] = (),
+    notes: Sequence[str] = (),
+) -> Document:
+    """Builds the document: what is wrong first, then what the threads do."""
+    rows = [_instance_row(item) for item in judged]
+    findings = [item for one in judged for item in one.findings]
+    findings.sort(key=lambda item: (-item.severity.rank, item.code))
+    told = [_told(item, view) for item in findings]
+    report = StackDumpReport(
+        observed_at_ms=observed_at_ms,
+        instances=rows,
+        findings=told,
+        unavailable=[StackGap(part=str(gap.part), scope=gap.scope, reason=gap.reason) for gap in unavailable],
+        notes=list(notes),
+    )
+    records = [group for row in rows for group in row.groups]
+    return Document(
+        schema="stacks.dump/1",
+        value=report,
+        records=records,
+        csv_columns=CSV_COLUMNS,
+        blocks=list(_blocks(rows, told, findings, view)),
+    )
+
+
+def _told(finding: Finding, view: StackView) -> FindingRow:
+    """Joins a finding with its sentences. Without a group there is nothing to type next."""
+    row = finding_row(finding, view.lang, view.source)
+    command = row.next_command
+    known = command is not None and finding.params.get("group") is not None
+    return replace(row, next_command=" ".join(command.split()) if command and known else None)
+
+
+def _blocks(
+    rows: Sequence[StackInstanceRow], told: Sequence[FindingRow], findings: Sequence[Finding], view: StackView
+) -> Iterable[Table | Paragraphs]:
+    """Yields what the threads do, then what is wrong: a screen of 80 by 24 holds the usual answer."""
+    yield Paragraphs(list(_headline(rows)))
+    merged = _merged(rows, everything=view.everything)
+    kept = merged if view.everything or view.calls else merged[:_SHOWN_ROWS]
+    yield Table(COLUMNS, kept, empty="no consume thread was seen")
+    folded = merged[len(kept) :]
+    if folded:
+        hidden = sum(item.thread_count for item in folded)
+        yield Paragraphs([f"and {len(folded)} more kinds of {hidden} threads (--all shows them)"])
+    for item in merged:
+        if item.calls and (view.calls or item.cls == StackClass.UNKNOWN):
+            yield Paragraphs(list(_calls(item, None if view.calls else _SHOWN_CALLS)))
+    yield from _finding_blocks(told, findings, view)
+
+
+def _calls(item: _Merged, limit: int | None) -> Iterable[str]:
+    kept = item.calls[:limit]
+    yield f"{item.does} at {item.short_line or '-'}:"
+    yield from (f"    {call}" for call in kept)
+    if len(kept) < len(item.calls):
+        yield f"    ({len(item.calls) - len(kept)} more, --calls shows them)"
+
+
+def _finding_blocks(told: Sequence[FindingRow], findings: Sequence[Finding], view: StackView) -> Iterable[Paragraphs]:
+    """Yields one paragraph a finding; the same one in other instances is only named, advice is given once a rule."""
+    same: dict[tuple[str, str | None, str], list[str]] = {}
+    for finding in findings:
+        key = (finding.code, finding.variant, str(finding.params.get("group")))
+        same.setdefault(key, []).append(finding.subject.client or "")
+    advised: set[str] = set()
+    for row, finding in zip(told, findings, strict=True):
+        clients = same.pop((finding.code, finding.variant, str(finding.params.get("group"))), None)
+        if clients is None:
+            continue
+        block = finding_block(row, finding, view.lang, view.explain)
+        lines = list(block.lines) if row.code not in advised or view.explain else list(block.lines[:2])
+        advised.add(row.code)
+        if len(clients) > 1:
+            lines.append(f"  as well in {_named(clients[1:])}")
+        yield Paragraphs(lines, severity=block.severity)
+
+
+def _headline(rows: Sequence[StackInstanceRow]) -> Iterable[str]:
+    for row in rows[:_SHOWN_SOURCES]:
+        looks = f"{row.dump_count} dumps" if row.dump_count > 1 else "1 dump"
+        span = f" over {duration(row.span_ms)}" if row.span_ms and row.dump_count > 1 else ""
+        pause = f", stopped for {row.pause_ms:.1f} ms each" if row.pause_ms else ""
+        cut = ", INCOMPLETE" if row.truncated else ""
+        name = printable(row.client_id or row.source)
+        yield f"{name}: {row.tool}, {looks}{span}{pause}, {_counted(row.thread_count)}{cut}"
+        for pool in row.pools[:_SHOWN_POOLS]:
+            size = f" of {pool.configured_count} configured" if pool.configured_count is not None else ""
+            name = printable(pool.group or "consume pool")
+            yield f"  {name}: {_counted(pool.thread_count, 'consume ')}{size}, {pool.idle_count} idle"
+            if pool.line and pool.line_count > 1:
+                yield f"    {pool.line_count} stand on {printable(pool.line)}"
+        if len(row.pools) > _SHOWN_POOLS:
+            hidden = row.pools[_SHOWN_POOLS:]
+            yield f"  and {len(hidden)} more groups with {sum(pool.thread_count for pool in hidden)} consume threads"
+        rest = {Role.CLIENT: "of the client", Role.RUNTIME: "of the runtime", Role.OTHER: "others"}
+        counts = {role: sum(g.thread_count for g in row.groups if g.role == role) for role in rest}
+        folded = ", ".join(f"{number} {rest[role]}" for role, number in counts.items() if number)
+        if folded:
+            yield f"  beside them {folded} (--all shows them)"
+    if len(rows) > _SHOWN_SOURCES:
+        others = rows[_SHOWN_SOURCES:]
+        yield f"and {len(others)} more instances with {sum(row.thread_count for row in others)} threads"
+
+
+def _counted(number: int, what: str = "") -> str:
+    return f"{count(number)} {what}thread{'' if number == 1 else 's'}"
+
+
+def _named(names: Sequence[str]) -> str:
+    shown = ", ".join(printable(name) for name in names[:_SHOWN_SOURCES])
+    return shown if len(names) <= _SHOWN_SOURCES else f"{shown} (+{len(names) - _SHOWN_SOURCES})"
+
+
+def _merged(rows: Sequence[StackInstanceRow], *, everything: bool) -> list[_Merged]:
+    """Joins what threads of all instances do, as far as it reads the same."""
+    parts: dict[tuple[object, ...], list[StackGroupRow]] = {}
+    for row in rows:
+        for item in row.groups:
+            if item.role == Role.CONSUME or everything:
+                key = (item.role, item.group, item.cls, item.phase, item.place, item.motion)
+                parts.setdefault(key, []).append(item)
+    merged = [_one(items) for items in parts.values()]
+    roles = {id(made): items[0].role for made, items in zip(merged, parts.values(), strict=True)}
+    order = [Role.CONSUME, Role.OTHER, Role.CLIENT, Role.RUNTIME]
+    return sorted(
+        merged,
+        key=lambda made: (order.index(Role(roles[id(made)])), made.cls == StackClass.IDLE, -made.thread_count),
+    )
+
+
+def _one(items: Sequence[StackGroupRow]) -> _Merged:
+    first = items[0]
+    shares = [item.cpu_share for item in items if item.cpu_share is not None]
+    place = first.place
+    return _Merged(
+        thread_count=sum(item.thread_count for item in items),
+        does=f"{first.cls} {first.phase}" if first.phase else first.cls,
+        motion=first.motion,
+        short_line=_short(place) if place and first.cls != StackClass.IDLE else None,
+        cpu_share=sum(shares) / len(shares) if shares else None,
+        group=first.group,
+        instance_count=len({item.source for item in items}),
+        rule=first.rule,
+        line=place,
+        owner=first.root or first.owner,
+        calls=first.calls,
+        cls=first.cls,
+    )
+
+
+def _short(line: str) -> str:
+    """Returns `Class.method(File:line)` of a line with packages, cut at the left where it is too long."""
+    name, bracket, where = line.partition("(")
+    parts = name.split(".")
+    kept = ".".join(parts[-2:]) if len(parts) > 2 else name
+    text = kept + bracket + where
+    return text if len(text) <= _LINE_WIDTH else "…" + text[-(_LINE_WIDTH - 1) :]
+
+
+def _instance_row(item: JudgedInstance) -> StackInstanceRow:
+    report, instance = item.report, item.instance
+    pauses = [dump.pause_ms for dump in instance.dumps if dump.pause_ms is not None]
+    return StackInstanceRow(
+        source=instance.source,
+        group=instance.group,
+        client_id=instance.client_id,
+        tool=str(report.tool),
+        runtime=next((dump.runtime for dump in instance.dumps if dump.runtime), None),
+        dump_count=report.dump_count,
+        span_ms=report.span_ms,
+        pause_ms=max(pauses) if pauses else None,
+        thread_count=report.thread_count,
+        pools=[_pool_row(report, name, item) for name in report.consumer_groups()],
+        groups=[_group_row(instance.source, group, report) for group in report.groups],
+        deadlocks=[list(circle) for circle in report.deadlocks],
+        suspected=[list(circle) for circle in report.suspected],
+        gc_share=report.gc_share,
+        truncated=report.truncated,
+        notes=list(report.notes),
+    )
+
+
+def _pool_row(report: StackReport, name: str | None, item: JudgedInstance) -> PoolRow:
+    groups = [group for group in report.consuming() if group.group == name]
+    info = item.instance.info
+    mine = info is not None and (name is None or name == info.group or info.group.startswith(name))
+    lines: dict[str, int] = {}
+    for group in groups:
+        if group.line is not None:
+            text = shown_frame(group.line)
+            lines[text] = lines.get(text, 0) + group.count
+    line = max(lines, key=lambda text: lines[text], default=None)
+    return PoolRow(
+        group=name if name is not None else item.instance.group,
+        thread_count=sum(group.count for group in groups),
+        idle_count=sum(group.count for group in groups if group.cls == StackClass.IDLE),
+        configured_count=info.thread_count if info is not None and mine else None,
+        line=line,
+        line_count=lines[line] if line else 0,
+    )
+
+
+def _group_row(source: str, group: StackGroup, report: StackReport) -> StackGroupRow:
+    return StackGroupRow(
+        source=source,
+        role=str(group.role),
+        group=group.group,
+        cls=group.cls,
+        phase=group.phase,
+        rule=group.rule,
+        thread_count=group.count,
+        motion=str(group.motion) if report.dump_count > 1 and group.motion is not Motion.UNKNOWN else None,
+        motions={str(motion): number for motion, number in group.motions.items()},
+        cpu_share=group.cpu_share,
+        line=_frame(group.line),
+        place=_frame(group.place),
+        owner=group.owner,
+        owner_cls=group.owner_cls,
+        root=group.root,
+        root_cls=group.root_cls,
+        root_line=_frame(group.root_line),
+        threads=list(group.names),
+        calls=[shown_frame(frame) for frame in group.frames],
+    )
+
+
+def _frame(frame: StackFrame | None) -> str | None:
+    return shown_frame(frame) if frame is not None else None
