@@ -21,7 +21,7 @@ from mqctl.model.plan import Method
 from mqctl.model.queue import MessageQueue
 
 _LOOK_EVERY_MS = 400
-_ASK_MS = 3_000
+_ASK_MS = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +74,7 @@ class _Watched:
     @property
     def proven(self) -> bool:
         old, new, found = self.record.old, self.record.new, self.record.found
-        if found is None:
+        if found is None or self.error is not None:
             return False
         if found == new:
             return True
@@ -106,15 +106,17 @@ def settle(cluster: Cluster, record: ChangeRecord, addresses: Mapping[str, str],
     deadline = Deadline(patience.wait_ms)
     total = len(watched)
     while watched:
-        _read_back(cluster, record.group, addresses, watched)
+        last = deadline.expired
+        # A broker that is silent must not cost the others their turn: it is asked again at the end.
+        _read_back(cluster, record.group, addresses, [item for item in watched if last or item.error is None])
         for item in watched:
             if item.proven:
                 item.record.state = CONFIRMED
         watched = [item for item in watched if not item.proven]
         patience.report(total - len(watched), total)
-        if not watched or deadline.expired:
+        if not watched or last:
             break
-        told = holders(cluster, set(addresses.values()), record.group, deadline)
+        told = holders(cluster, set(addresses.values()), record.group, Deadline(_ASK_MS))
         for item in watched:
             item.note(told)
         patience.pause(min(_LOOK_EVERY_MS, deadline.remaining_ms))

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
+from threading import Event
+from time import monotonic
 
 from embedded_broker import EmbeddedCluster
-from mqctl.client.consumer_settings import ConsumeMode
+from mqctl.client.consumer_settings import ConsumeMode, MessageModel
 from mqctl.client.push_consumer import PushConsumer
 from mqctl.client.received import Consumed, ReceivedMessage
+from mqctl.model.queue import MessageQueue
 from tests.client.consuming import Heard, quick, quick_client
 
 REST_MS = 1_200
+_LONG_S = 60
 
 
 @contextmanager
@@ -22,22 +27,61 @@ def member(
     name: str = "member",
     topic: str = "Pay",
     group: str = "G",
-    takes: bool = True,
+    busy: bool = False,
+    model: MessageModel = MessageModel.CLUSTERING,
+    kind: type[PushConsumer] = PushConsumer,
+    directory: Path | None = None,
 ) -> Iterator[Heard]:
     """Runs one member of a group.
 
     Args:
-        takes: consumes what it gets; otherwise everything fails for now.
+        busy: it is at its first messages as long as it runs, so that it commits nothing by itself.
+        directory: where a broadcasting one keeps its offsets.
     """
+    over = Event()
 
     def result(message: ReceivedMessage) -> Consumed:
-        if takes:
-            return Consumed.SUCCESS
-        return Consumed.SUSPEND_CURRENT_QUEUE_A_MOMENT if mode is ConsumeMode.ORDERLY else Consumed.RECONSUME_LATER
+        if busy:
+            over.wait(_LONG_S)
+        return Consumed.SUCCESS
 
     heard = Heard(result)
-    settings = quick(reset_delay_ms=REST_MS, correction_delay_ms=REST_MS)
-    consumer = PushConsumer(group, quick_client(cluster, instance_name=name), heard, settings, mode=mode)
+    settings = quick(
+        reset_delay_ms=REST_MS,
+        correction_delay_ms=REST_MS,
+        message_model=model,
+        await_termination_ms=200,
+        local_offset_dir=directory,
+    )
+    consumer = kind(group, quick_client(cluster, instance_name=name), heard, settings, mode=mode)
     consumer.subscribe(topic, "*")
     with consumer:
-        yield heard
+        try:
+            yield heard
+        finally:
+            if busy:
+                consumer.rebalancing.drop_all()  # what it was at is not its any more
+            over.set()
+
+
+def until(condition: Callable[[], bool], what: str) -> None:
+    """Asks until something holds; each question is a command of its own."""
+    end = monotonic() + _LONG_S / 2
+    while not condition():
+        assert monotonic() < end, f"never: {what}"
+
+
+class DeafConsumer(PushConsumer):
+    """A client that does not know resets, as those of other languages."""
+
+    def take_offsets(self, offsets: Mapping[MessageQueue, int]) -> None:
+        """Does nothing."""
+
+
+class StubbornConsumer(PushConsumer):
+    """A client that answers a reset with offsets of its own."""
+
+    def take_offsets(self, offsets: Mapping[MessageQueue, int]) -> None:
+        for queue in offsets:
+            self.offsets.update(queue, 4, increase_only=False)
+        self.offsets.persist(set(offsets))

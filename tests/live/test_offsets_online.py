@@ -2,70 +2,241 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 from collections import Counter
+from pathlib import Path
+from time import monotonic
 
 import pytest
 
-from embedded_broker import EmbeddedCluster
-from mqctl.client.consumer_settings import ConsumeMode
-from tests.client.consuming import Heard, wait_until
-from tests.live.conftest import Run
-from tests.live.members import member
-from tests.live.test_offsets import BEFORE, DO, RESET, offsets
+from embedded_broker import Answer, Drop, EmbeddedCluster
+from mqctl.client.broker_changes import put_group, put_topic
+from mqctl.client.consumer_settings import ConsumeMode, MessageModel
+from mqctl.client.lite_pull import LitePullConsumer
+from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
+from tests.client.consuming import Heard, quick_client
+from tests.conftest import REPOSITORY, Outcome
+from tests.embedded_broker.messages import send
+from tests.embedded_broker.wire import Peer
+from tests.live.conftest import Run, change
+from tests.live.members import DeafConsumer, StubbornConsumer, member, until
+from tests.live.test_offsets import BEFORE, DO, RESET, TARGETS, offsets, planned
 
 MODES = [ConsumeMode.CONCURRENT, ConsumeMode.ORDERLY]
-_COMMIT, _RESET = 15, 222
+_COMMIT, _READ_BACK, _RESET, _CHANGES = 15, 14, 222, (15, 17, 25, 200, 222, 314)
+_SECONDS = 30
 ENDS = {("broker-a", 0): 5, ("broker-a", 1): 0, ("broker-b", 0): 5, ("broker-b", 1): 0}
+START = {**ENDS, ("broker-a", 0): 0, ("broker-b", 0): 0}
 
 
 @pytest.fixture(params=["told", "server"])
-def cluster(request: pytest.FixtureRequest, cluster: EmbeddedCluster) -> EmbeddedCluster:
-    """Brokers that tell members, of each release, and brokers that change offsets themselves (5.x)."""
-    five = cluster.on_loop(lambda running: running.broker("broker-a").release.five)
-    if request.param == "server" and not five:
-        pytest.skip("4.9 knows no server-side reset")
-    if five:
-        setting = {"useServerSideResetOffset": "true" if request.param == "server" else "false"}
+def way(request: pytest.FixtureRequest, cluster: EmbeddedCluster) -> str:
+    """Brokers that tell members, of each release, and brokers that change offsets themselves (5.x only)."""
+    if cluster.on_loop(lambda running: running.broker("broker-a").release.five):
         for name in ("broker-a", "broker-b"):
             cluster.broker(name).stop()
-            cluster.broker(name).start(settings=setting)
-    return cluster
+            cluster.broker(name).start(settings={"useServerSideResetOffset": str(request.param == "server").lower()})
+        return "callback" if request.param == "told" else "server"
+    if request.param == "server":
+        pytest.skip("4.9 knows no server-side reset")
+    return "callback"
+
+
+@pytest.fixture
+def told(cluster: EmbeddedCluster) -> None:
+    """Brokers that tell members."""
+    if cluster.on_loop(lambda running: running.broker("broker-a").release.five):
+        for name in ("broker-a", "broker-b"):
+            cluster.broker(name).stop()
+            cluster.broker(name).start(settings={"useServerSideResetOffset": "false"})
 
 
 def keeps_up(live: Run, heard: Heard) -> None:
     """Waits until the members have consumed and committed everything."""
     heard.wait_for(4)
-    wait_until(lambda: offsets(live) == ENDS, "committed")
+    until(lambda: offsets(live) == ENDS, "committed")
 
 
-def method(cluster: EmbeddedCluster) -> str:
-    return cluster.on_loop(
-        lambda running: "server" if running.broker("broker-a").settings.use_server_side_reset_offset else "callback"
-    )
+def holds(live: Run, cluster: EmbeddedCluster) -> None:
+    """Waits until the member has all four queues."""
+
+    def queues() -> int:
+        outcome = live("group", "members", "-g", "G", "-o", "json")
+        return sum(row["queue_count"] or 0 for row in outcome.json["members"]) if outcome.exit_code == 0 else 0
+
+    until(lambda: queues() >= 4, "assigned")
+
+
+def refused(outcome: Outcome, said: str) -> None:
+    assert (outcome.exit_code, said in outcome.stderr, outcome.stdout) == (76, True, ""), outcome
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", sorted(TARGETS))
+def test_every_target_moves_exactly_as_planned_or_is_refused(
+    live: Run, cluster: EmbeddedCluster, way: str, mode: ConsumeMode, name: str
+) -> None:
+    options, _ = TARGETS[name]
+    with member(cluster, mode=mode, busy=True):
+        holds(live, cluster)
+        cluster.record_requests()
+        plan = live(*RESET, *options, "-o", "json")
+        assert [request.code for request in cluster.requests() if request.code in (_RESET, 25, 200)] == []
+        if way == "callback" and name in ("offset", "shift"):
+            refused(plan, "by exact offset")
+            refused(live(*RESET, *options, *DO), "mqctl replay group")
+            assert [request for request in cluster.requests() if request.code == _RESET] == []
+            return
+        assert (plan.exit_code, plan.json["method"], plan.json["online"]) == (0, way, True), plan.stderr
+        done = live(*RESET, *options, *DO)
+        assert (done.exit_code, done.json["state"]) == (0, "confirmed"), done.stdout
+        assert offsets(live) == planned(plan.json)
+        undo = live("offset", "undo", done.json["id"], *DO)
+        if way == "server":
+            assert (undo.exit_code, offsets(live)) == (0, BEFORE), undo.stderr
+            return
+        refused(undo, "by exact offset")
+    undone = live("offset", "undo", done.json["id"], *DO)
+    assert (undone.exit_code, offsets(live)) == (0, BEFORE), undone.stderr
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_members_go_back_to_the_earliest_and_consume_all_of_it_again(
-    live: Run, cluster: EmbeddedCluster, mode: ConsumeMode
+    live: Run, cluster: EmbeddedCluster, way: str, mode: ConsumeMode
 ) -> None:
     with member(cluster, mode=mode) as heard:
         keeps_up(live, heard)
         before = len(heard.messages)
         done = live(*RESET, "--to-earliest", *DO)
-        assert (done.exit_code, done.json["method"], done.json["state"]) == (0, method(cluster), "confirmed"), done
-        assert {row["new"] for row in done.json["queues"]} == {0}
+        assert (done.exit_code, done.json["method"], done.json["state"]) == (0, way, "confirmed"), done
         heard.wait_for(before + 10)
-        wait_until(lambda: offsets(live) == ENDS, "committed again")
+        until(lambda: offsets(live) == ENDS, "committed again")
         again = Counter((message.queue.broker_name, message.queue_offset) for message in heard.messages[before:])
         assert again == Counter({(name, offset): 1 for name in ("broker-a", "broker-b") for offset in range(5)})
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_members_skip_to_the_latest(live: Run, cluster: EmbeddedCluster, mode: ConsumeMode) -> None:
-    with member(cluster, mode=mode, takes=False) as heard:
-        heard.wait_for(2)
-        assert offsets(live) == BEFORE or mode is ConsumeMode.CONCURRENT
-        if mode is ConsumeMode.CONCURRENT:  # what fails goes to the retry topic, and the queue goes on
+@pytest.mark.usefixtures("told")
+def test_chosen_brokers_but_not_chosen_queues(live: Run, cluster: EmbeddedCluster) -> None:
+    with member(cluster, busy=True):
+        holds(live, cluster)
+        refused(live(*RESET, "--to-earliest", "--queue", 0), "for some queues only")
+        done = live(*RESET, "--to-earliest", "--broker", "broker-b", *DO)
+        assert (done.exit_code, done.json["state"]) == (0, "confirmed"), done.stdout
+        assert offsets(live) == {**BEFORE, ("broker-b", 0): 0}
+
+
+@pytest.mark.usefixtures("told")
+def test_members_that_do_not_obey_are_told_by_what_they_do(live: Run, cluster: EmbeddedCluster) -> None:
+    with member(cluster, busy=True, kind=DeafConsumer):
+        holds(live, cluster)
+        deaf = live(*RESET, "--to-earliest", *DO, "--settle", "1s")
+    assert (deaf.exit_code, deaf.json["state"], offsets(live)) == (1, "not-moved", BEFORE), deaf.stdout
+    moved = {row["queue_id"]: (row["state"], row["reason"]) for row in deaf.json["queues"]}
+    assert moved[0] == ("not-moved", "the broker still has 3: no member has taken it over")
+    with member(cluster, busy=True, kind=StubbornConsumer):
+        holds(live, cluster)
+        stubborn = live(*RESET, "--to-earliest", *DO, "--settle", "1s")
+    assert stubborn.exit_code == 1, stubborn.stdout
+    (reason,) = {row["reason"] for row in stubborn.json["queues"] if row["queue_id"] == 0}
+    assert reason == "the broker has 4: 127.0.0.1@member, which holds the queue, has committed that over it"
+
+
+@pytest.mark.usefixtures("told")
+def test_a_broker_that_refuses_and_one_that_cannot_be_read_back(live: Run, cluster: EmbeddedCluster) -> None:
+    with member(cluster, busy=True):
+        holds(live, cluster)
+        cluster.fault(_RESET, Answer(code=1, remark="too old a client"), server="broker-b")
+        done = live(*RESET, "--to-earliest", *DO)
+        cluster.clear_faults()
+        states = {(row["broker_name"], row["queue_id"]): row["state"] for row in done.json["queues"]}
+        assert (done.exit_code, states["broker-a", 0], states["broker-b", 0]) == (1, "confirmed", "not-moved"), done
+        assert any("too old a client" in (row["reason"] or "") for row in done.json["queues"])
+        cluster.fault(_READ_BACK, Drop(), server="broker-b")
+        unknown = live(*RESET, "--to-latest", *DO, "--settle", "2s")
+        cluster.clear_faults()
+    states = {(row["broker_name"], row["queue_id"]): row["state"] for row in unknown.json["queues"]}
+    assert (unknown.exit_code, states["broker-a", 0], states["broker-b", 0]) == (3, "confirmed", "unknown"), unknown
+
+
+@pytest.mark.usefixtures("told")
+def test_killed_while_members_rest_it_is_finished_by_resume(
+    live: Run, cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
+    with member(cluster, busy=True):
+        holds(live, cluster)
+        cluster.record_requests()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "mqctl", *RESET, "--to-earliest", *DO],
+            cwd=REPOSITORY,
+            env={**os.environ, "MQCTL_NAMESRV": cluster.namesrv, "MQCTL_STATE_DIR": str(tmp_path / "mqctl_state_dir")},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        end = monotonic() + _SECONDS
+        while len(cluster.requests(_RESET)) < 2:
+            assert monotonic() < end
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait(_SECONDS)
+        (record,) = live("offset", "history", "-o", "json").json["changes"]
+        assert (record["state"], {row["state"] for row in record["queues"]}) == ("interrupted", {"sent"})
+        done = live("offset", "reset", "--resume", record["id"], *DO)
+        assert (done.exit_code, done.json["state"], offsets(live)) == (0, "confirmed", START), done.stdout
+    assert live("offset", "undo", record["id"], *DO).exit_code == 0
+    assert offsets(live) == BEFORE
+
+
+@pytest.mark.usefixtures("told")
+def test_groups_that_brokers_cannot_tell(live: Run, cluster: EmbeddedCluster, tmp_path: Path) -> None:
+    with member(cluster, model=MessageModel.BROADCASTING, directory=tmp_path / "offsets") as heard:
+        heard.wait_for(4)
+        refused(live(*RESET, "--to-earliest"), "broadcast")
+    for name in ("broker-a", "broker-b"):
+        change(cluster, name, put_topic(TopicConfig(name="Other", read_queue_count=1, write_queue_count=1)))
+        change(cluster, name, put_group(SubscriptionGroupConfig(name="G")))
+    with LitePullConsumer("G", quick_client(cluster, instance_name="lite")) as lite:
+        lite.subscribe("Pay")
+        until(lambda: any(row["member_count"] for row in live("group", "list", "-o", "json").json["groups"]), "online")
+        refused(live(*RESET, "--to-earliest"), "poll")
+    with member(cluster, busy=True):
+        holds(live, cluster)
+        refused(live("offset", "reset", "-g", "G", "-t", "Other", "--to-earliest"), "never committed")
+
+
+@pytest.mark.parametrize("version", ["4.9.8", "5.3.3"])
+@pytest.mark.parametrize("online", [False, True])
+def test_messages_of_one_instant_are_never_cut_in_two(mqctl: Run, tmp_path: Path, version: str, online: bool) -> None:
+    """Three instants with five messages each; a reset to the second begins with the first of its five, or before."""
+    told = {"useServerSideResetOffset": "false"}
+    with EmbeddedCluster(version=version, virtual_time=True, settings=told) as cluster:
+        change(cluster, "broker-a", put_topic(TopicConfig(name="Pay", read_queue_count=1, write_queue_count=1)))
+        change(cluster, "broker-a", put_group(SubscriptionGroupConfig(name="G")))
+        instants = []
+        with Peer(cluster.broker().address) as peer:
+            for _ in range(3):
+                cluster.advance(50)
+                instants.append(cluster.now_ms())
+                for number in range(5):
+                    assert peer.call(send("Pay", properties={"KEYS": f"k{number}"}), b"x").code == 0
+
+        def live(*words: object) -> Outcome:
+            state = {"MQCTL_STATE_DIR": str(tmp_path), "MQCTL_NAMESRV": cluster.namesrv}
+            return mqctl(*words, env=state)
+
+        def check() -> None:
+            for moment, exact in ((instants[1], 5), (instants[1] + 1, 10), (instants[2], 10)):
+                outcome = live(*RESET, "--to-time", moment, "-o", "json")
+                assert outcome.exit_code == 0, outcome.stderr
+                (row,) = outcome.json["queues"]
+                early = exact - row["new"]
+                assert early == 0 or (online and version == "4.9.8" and 0 < early <= 5 and row["note"]), row
+
+        if not online:
+            check()
             return
-        done = live(*RESET, "--to-latest", *DO)
-        assert (done.exit_code, done.json["method"], offsets(live)) == (0, method(cluster), ENDS), done
+        with member(cluster) as heard:
+            heard.wait_for(15)
+            until(lambda: offsets(live) == {("broker-a", 0): 15}, "committed")
+            check()

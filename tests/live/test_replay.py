@@ -18,10 +18,9 @@ from mqctl.client.broker_changes import put_topic
 from mqctl.client.consumer_settings import ConsumeMode
 from mqctl.model.config import TopicConfig
 from mqctl.plan.replay import ORIGIN_OFFSET, REPLAY_ID
-from tests.client.consuming import wait_until
 from tests.conftest import REPOSITORY
 from tests.live.conftest import Run, change
-from tests.live.members import member
+from tests.live.members import member, until
 from tests.live.test_offsets import BEFORE, DO, offsets, planned
 
 _SECONDS = 30
@@ -99,7 +98,7 @@ def test_members_get_the_skipped_backlog_later_each_message_once(
         )
         assert done.exit_code == 0, done.stderr
         heard.wait_for(4)
-        wait_until(lambda: sum(offsets(live).values()) == 14, "committed")
+        until(lambda: sum(offsets(live).values()) == 14, "committed")
         found = Counter(
             (message.stored.properties["MQCTL_ORIGIN_BROKER"], message.keys[0]) for message in heard.messages
         )
@@ -179,7 +178,7 @@ def test_a_group_of_its_own_consumes_up_to_the_end_that_was_kept(live: Run, clus
     assert (before.exit_code, before.json["state"], before.json["left_count"]) == (1, "started", 4), before.stderr
     with member(cluster, group="New") as heard:
         heard.wait_for(6)
-        wait_until(lambda: live("replay", "status", done.json["id"]).exit_code == 0, "reached")
+        until(lambda: live("replay", "status", done.json["id"]).exit_code == 0, "reached")
     assert {message.queue_offset for message in heard.messages} == {2, 3, 4}
     after = live("replay", "status", done.json["id"], "-o", "json")
     assert (after.json["state"], after.json["left_count"]) == ("reached", 0)

@@ -1,0 +1,85 @@
+"""Which instant is sent to a broker that searches by itself: nothing is skipped, little is replayed beyond the wish."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mqctl.errors import RefusedError
+from mqctl.model.queue import MessageQueue
+from mqctl.plan.callback import Search, best_search, callback_changes, check_committed, instants
+from mqctl.plan.offsets import QueuePosition
+
+QUEUES = [MessageQueue("Pay", "broker-a", number) for number in range(4)]
+
+
+def nearest(times: list[int], time_ms: int) -> int:
+    """The search of 4.9.8 over the store times of a queue that begins at offset 0."""
+    low, high = 0, len(times) - 1
+    left = right = -1
+    while low <= high:
+        middle = (low + high) // 2
+        if times[middle] == time_ms:
+            return middle
+        if times[middle] < time_ms:
+            low, left = middle + 1, middle
+        else:
+            high, right = middle - 1, middle
+    if left < 0 or right < 0:
+        return 0 if left < 0 else len(times) - 1
+    return left if time_ms - times[left] <= times[right] - time_ms else right
+
+
+def searches(stored: dict[MessageQueue, list[int]], time_ms: int) -> tuple[list[Search], dict[MessageQueue, int]]:
+    exact = {queue: bisect_left(times, time_ms) for queue, times in stored.items()}
+    firsts = [times[exact[queue]] for queue, times in stored.items() if exact[queue] < len(times)]
+    found = [
+        Search(time_ms=moment, found={queue: nearest(times, moment) for queue, times in stored.items()})
+        for moment in instants(time_ms, firsts)
+    ]
+    return found, exact
+
+
+@given(
+    stored=st.lists(st.lists(st.integers(1_000, 1_060), min_size=1, max_size=12).map(sorted), min_size=1, max_size=4),
+    time_ms=st.integers(990, 1_070),
+)
+def test_nothing_is_skipped_and_no_more_replayed_than_any_single_instant_costs(
+    stored: list[list[int]], time_ms: int
+) -> None:
+    by_queue = dict(zip(QUEUES, stored, strict=False))
+    found, exact = searches(by_queue, time_ms)
+    chosen = best_search(found, exact)
+    assert all(chosen.found[queue] <= offset for queue, offset in exact.items())
+    plain = found[0]
+    assert plain.time_ms == time_ms
+    if all(plain.found[queue] <= offset for queue, offset in exact.items()):
+        assert sum(chosen.found.values()) >= sum(plain.found.values())
+
+
+@given(times=st.lists(st.integers(1_000, 1_200), min_size=2, max_size=30, unique=True).map(sorted), data=st.data())
+def test_one_queue_is_exact_to_the_message(times: list[int], data: st.DataObject) -> None:
+    """But behind its last message, where the search answers with that one."""
+    time_ms = data.draw(st.integers(times[0], times[-1]))
+    found, exact = searches({QUEUES[0]: times}, time_ms)
+    assert best_search(found, exact).found == exact
+
+
+def test_a_broker_that_can_only_skip_is_not_told() -> None:
+    with pytest.raises(RefusedError, match="without skipping"):
+        best_search([Search(time_ms=1, found={QUEUES[0]: 8})], {QUEUES[0]: 7})
+
+
+def test_the_plan_says_what_the_search_does_and_wants_every_queue_committed() -> None:
+    position = QueuePosition(queue=QUEUES[0], min_offset=0, max_offset=9, committed=9)
+    (change,), request = callback_changes(
+        ("Pay", "broker-a"), [position], {QUEUES[0]: 5}, Search(time_ms=7, found={QUEUES[0]: 4})
+    )
+    assert (change.new, change.note) == (4, "the broker's own search begins 1 before offset 5")
+    assert (request.topic, request.broker_name, request.time_ms) == ("Pay", "broker-a", 7)
+    check_committed([position], "G")
+    with pytest.raises(RefusedError, match="never committed"):
+        check_committed([QueuePosition(queue=QUEUES[1], min_offset=0, max_offset=9)], "G")
