@@ -1,4 +1,4 @@
-"""What comes, goes and grows between two looks beside offsets: producers, discarded transactions, ordered topics.
+"""What comes, goes and grows between two looks beside offsets: producers, ordered topics.
 
 And what one look shows of groups that begin at the end, and of timers.
 """
@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from mqctl.diagnosis.parallelism import queue_names, shared_topics
 from mqctl.diagnosis.registry import Case, ClusterCase, Verdict, cluster_rule, rule
 from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
-from mqctl.model.names import DISCARD_TOPIC
-from mqctl.model.queue import MessageQueue
 from mqctl.model.route import TopicRoute
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.model.unavailable import Part
@@ -106,30 +104,6 @@ def _producers(snapshot: ClusterSnapshot) -> dict[str, set[str]]:
         for producers in broker.producers:
             found.setdefault(producers.group, set()).update(member.client_id for member in producers.members)
     return found
-
-
-@cluster_rule("MQ726", Severity.ERROR, source="T4", needs=(Part.QUEUES, Part.CONFIG), playbook="transaction-pending")
-def discards_growing(case: ClusterCase) -> Iterator[Verdict]:
-    """Transactions that a live broker gave up on between two looks."""
-    if case.snapshot.earlier is None:
-        return
-    then = _discards(case.snapshot.earlier)
-    for queue, end in sorted(_discards(case.snapshot).items()):
-        if end > then.get(queue, 0):
-            yield Verdict(
-                subject=Subject(kind=SubjectKind.BROKER, broker=queue.broker_name),
-                params={"broker": queue.broker_name},
-                evidence={"new_count": end - then.get(queue, 0), "window_ms": _window_ms(case)},
-            )
-
-
-def _discards(snapshot: ClusterSnapshot) -> dict[MessageQueue, int]:
-    return {
-        MessageQueue(queue.topic, broker.name or "", queue.queue_id): queue.max_offset
-        for broker in snapshot.brokers
-        for queue in broker.queues
-        if queue.topic == DISCARD_TOPIC
-    }
 
 
 @rule("MQ716", Severity.ERROR, source="T5", needs=(Part.RUNTIME,), playbook="delay-late")

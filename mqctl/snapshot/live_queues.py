@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from mqctl.client import broker as ask
-from mqctl.model.names import DISCARD_TOPIC
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState
 from mqctl.model.unavailable import Part, Unavailable
 from mqctl.snapshot.live_asking import Asking, Scope, refused_with
@@ -18,9 +17,6 @@ def gather_queues(asking: Asking, brokers: list[LiveBroker], scope: Scope) -> di
     A topic that was deleted meanwhile has no queues; it is no gap.
     """
     wanted = [(number, topic) for number, broker in enumerate(brokers) for topic in broker.user_topics(scope)]
-    if not scope.topics and not scope.groups:
-        # Nobody consumes it, and only its growth tells that transactions are given up on.
-        wanted += [(number, DISCARD_TOPIC) for number, broker in enumerate(brokers) if DISCARD_TOPIC in broker.topics]
     return queue_bounds(asking, brokers, wanted)
 
 

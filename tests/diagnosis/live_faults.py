@@ -210,11 +210,6 @@ def _fixed_lists(*, extra: int = 0, missing: int = 0) -> ClusterSnapshot:
     return replace(LIVE, running=(fixed[0], replace(fixed[1], queues=queues)))
 
 
-def _discarded(count: int) -> ClusterSnapshot:
-    queue = QueueState(topic="TRANS_CHECK_MAX_TIME_TOPIC", queue_id=0, min_offset=0, max_offset=count)
-    return each_broker(lambda broker: replace(broker, queues=(*broker.queues, queue)), BROKERS[0])
-
-
 _FORGOTTEN = with_second(
     lambda info: replace(info, subscriptions=(Subscription(topic="Other"), info.subscriptions[1]), queues=())
 )
@@ -349,7 +344,6 @@ SCENES: list[Scene] = [
     ),
     ("MQ616", "gone", _fixed_lists(extra=1), {"missing_count": 0, "gone_count": 1, "queue_count": 4}),
     ("MQ716", None, telling(timerReadBehind="15", timerOffsetBehind="40"), {"behind_ms": 15_000, "waiting_count": 40}),
-    ("MQ726", None, after(_discarded(7), _discarded(4)), {"new_count": 3, "window_ms": 2 * MINUTE}),
     ("MQ412", None, with_second(_failing), {"failed_share": 0.1}),
     ("MQ501", None, orderly(locked=False), {"queue_count": 1}),
     (

@@ -21,11 +21,13 @@ from mqctl.protocol.bodies_client import (
     ProcessQueueInfo,
     SubscriptionData,
 )
+from mqctl.protocol.codes import Language
 from mqctl.protocol.frame import FrameDecoder, RemotingCommand, encode
 from mqctl.protocol.requests_client import Heartbeat
 from tests.embedded_broker.wire import Peer
 
 RUNNING_INFO = 307
+_FAR_AWAY = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,14 +104,19 @@ class Cast:
         self._thread = Thread(target=self._run, name="members", daemon=True)
         self._thread.start()
 
-    def join(self, *members: Scripted, brokers: Iterable[str] | None = None) -> None:
+    def join(
+        self, *members: Scripted, brokers: Iterable[str] | None = None, language: Language = Language.JAVA
+    ) -> None:
         """Has members send their heartbeats, each over a connection of its own to each broker."""
         names = list(brokers) if brokers is not None else list(self._cluster.brokers)
         for member in members:
             self._said[member.group, member.client_id] = member
             for name in names:
                 peer = Peer(self._cluster.broker(name).address)
-                assert peer.call(Heartbeat(), member.heartbeat().to_bytes()).code == 0
+                body = member.heartbeat().to_bytes()
+                heartbeat = Heartbeat().command(opaque=_FAR_AWAY, body=body, version=peer.version, language=language)
+                peer.socket.sendall(encode(heartbeat))
+                assert peer.answer_to(_FAR_AWAY).code == 0
                 self._peers.append(peer)
                 self._selector.register(peer.socket, selectors.EVENT_READ, FrameDecoder())
                 self._wake.send(b"+")

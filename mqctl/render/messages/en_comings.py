@@ -82,12 +82,4 @@ RULES: dict[str, Text] = {
         explain="timerReadBehind of 5.x: the second that the timer reads from its wheel, against the clock. More than ten is late.",
         next_command="mqctl broker stats {source} {broker}",
     ),
-    "MQ726": Text(
-        title="A broker gives up on transactions",
-        what={"": "{broker} discarded {new_count:transaction} within {window_ms}."},
-        effect="Their messages are never delivered, whatever the producer's database says.",
-        advice="Look at the producers' check listeners, and compare with the producer's records.",
-        explain="A half message that was checked as often as allowed goes to TRANS_CHECK_MAX_TIME_TOPIC. Needs two looks.",
-        next_command="mqctl producer list {source}",
-    ),
 }

@@ -61,11 +61,4 @@ RULES: dict[str, Text] = {
         advice="查看 broker 的磁盘，以及同一秒到期的消息数量。",
         explain="5.x 的 timerReadBehind：定时器正在读取的秒与时钟相比。超过十秒就是晚了。",
     ),
-    "MQ726": Text(
-        title="broker 放弃了事务",
-        what={"": "{broker} 在 {window_ms} 内丢弃了 {new_count} 个事务。"},
-        effect="无论生产者的数据库怎么说，这些消息都不会投递。",
-        advice="查看生产者的回查监听器，并与生产者的记录核对。",
-        explain="回查次数用完的半消息会进入 TRANS_CHECK_MAX_TIME_TOPIC。需要两次观察。",
-    ),
 }
