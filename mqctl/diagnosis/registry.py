@@ -268,13 +268,19 @@ def diagnose(
     Raises:
         UsageError: a pattern matches no rule.
     """
-    chosen = [entry for entry in _chosen(only, skip) if entry.applies_to(snapshot.origin.kind)]
+    fitting = [entry for entry in _chosen(only, skip) if entry.applies_to(snapshot.origin.kind)]
+    chosen = [entry for entry in fitting if Part.STACKS not in entry.needs or _has_stacks(snapshot)]
     used = settings or Settings()
-    outcomes: list[Finding | NotJudged] = []
+    outcomes: list[Finding | NotJudged] = [
+        NotJudged(code=entry.code, subject=Subject(kind=SubjectKind.CLUSTER), reason="no stacks were taken: --stacks")
+        for entry in fitting
+        if entry not in chosen and entry.code in only
+    ]
+    whole = ClusterCase(snapshot, snapshot.origin.observed_at_ms, used)
     for entry in chosen:
         outcomes += [_gap(entry, [gap], broker=None) for gap in snapshot.unavailable if gap.part in entry.needs]
         if entry.cluster_judge is not None:
-            outcomes += _judge_cluster(entry, ClusterCase(snapshot, snapshot.origin.observed_at_ms, used))
+            outcomes += _judge_cluster(entry, whole)
     for broker in snapshot.brokers:
         case = _case(broker, snapshot.origin, used)
         for entry in chosen:
@@ -283,6 +289,12 @@ def diagnose(
     gaps = [item for item in outcomes if isinstance(item, NotJudged)]
     findings.sort(key=lambda item: (-item.severity.rank, item.code))
     return Diagnosis(findings=tuple(findings), not_judged=tuple(gaps), rules_run=tuple(entry.code for entry in chosen))
+
+
+def _has_stacks(snapshot: ClusterSnapshot) -> bool:
+    """Tells whether consumers were asked for their stacks: where not, rules about them neither speak nor count."""
+    asked = any(gap.part is Part.STACKS for gap in snapshot.unavailable)
+    return asked or any(info.stacks for info in snapshot.running)
 
 
 def _case(broker: BrokerSnapshot, origin: Origin, settings: Settings) -> Case:

@@ -10,6 +10,7 @@ from mqctl.diagnosis import RULES, diagnose
 from mqctl.model.finding import Confidence, Severity
 from mqctl.model.origin import ObservedFrom, OriginKind
 from mqctl.model.snapshot import BrokerSnapshot
+from mqctl.model.unavailable import Part
 from tests.diagnosis.live_snapshots import LIVE
 from tests.diagnosis.snapshots import (
     DOUBLE_FAULTS,
@@ -28,6 +29,7 @@ from tests.diagnosis.snapshots import (
     pending,
     queue,
 )
+from tests.diagnosis.stack_faults import IDLE_POOL
 
 # A rule that is listed to say that nothing can show what it is about.
 UNKNOWABLE = {"MQ715"}
@@ -46,7 +48,13 @@ def test_a_healthy_live_cluster_has_no_findings_and_no_gaps() -> None:
     diagnosis = diagnose(LIVE)
     assert diagnosis.findings == ()
     assert diagnosis.not_judged == ()
-    assert set(diagnosis.rules_run) == {code for code, entry in RULES.items() if entry.applies_to(OriginKind.LIVE)}
+    asked = {code for code, entry in RULES.items() if entry.applies_to(OriginKind.LIVE)}
+    about_stacks = {code for code in asked if Part.STACKS in RULES[code].needs}
+    assert set(diagnosis.rules_run) == asked - about_stacks
+    idle = tuple(replace(info, stacks=IDLE_POOL) for info in LIVE.running)
+    with_stacks = diagnose(replace(LIVE, running=idle))
+    assert (with_stacks.findings, with_stacks.not_judged) == ((), ())
+    assert set(with_stacks.rules_run) == asked
     assert set(RULES) == {code for code, entry in RULES.items() if any(map(entry.applies_to, OriginKind))}
 
 

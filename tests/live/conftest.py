@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -62,6 +64,25 @@ def live(mqctl: Run, cluster: EmbeddedCluster, tmp_path: Path) -> Run:
         return mqctl(*words, env={**places, "MQCTL_NAMESRV": cluster.namesrv, **(env or {})})
 
     return run
+
+
+@pytest.fixture(scope="module")
+def slow_server() -> Iterator[str]:
+    """The URL of an HTTP server that takes questions and never answers."""
+    ended = threading.Event()
+
+    class Silent(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            ended.wait()
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Silent)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/slow"
+    ended.set()
+    server.shutdown()
+    thread.join()
+    server.server_close()
 
 
 @pytest.fixture

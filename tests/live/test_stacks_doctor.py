@@ -2,10 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import pytest
 
 from mqctl.snapshot.archive import load
+from tests.conftest import Outcome
 from tests.live.conftest import Consume, Run
+
+# Windows of a minute shrink to 0.3 s: nothing here waits to be late.
+SCALED = ("--time-scale", "200", "--only", "MQ32*")
+_SECONDS = 60
+
+
+def until(ask: Callable[[], Outcome], wanted: Callable[[set[str]], bool]) -> Any:
+    """Asks again until the codes of the findings are as wanted; returns the answer."""
+    end = monotonic() + _SECONDS
+    while True:
+        outcome = ask()
+        assert outcome.exit_code in {0, 1, 2, 3}, outcome.stderr
+        if wanted({item["code"] for item in outcome.json["findings"]}):
+            return outcome.json
+        assert monotonic() < end, outcome.stdout
 
 
 def test_a_snapshot_carries_stacks_and_what_they_were_later(live: Run, consume: Consume, tmp_path: Path) -> None:
@@ -24,3 +45,42 @@ def test_a_snapshot_carries_stacks_and_what_they_were_later(live: Run, consume: 
     assert [item.stacks for item in load(plain).running] == [None]
     refused = live("doctor", "--snapshot", file, "--stacks")
     assert (refused.exit_code, "--stacks belongs to a live cluster" in refused.stderr) == (64, True)
+
+
+@pytest.mark.parametrize(
+    ("does", "ready", "more", "code", "said"),
+    [
+        ("sleep", 2, {}, "MQ323", "sleeps(stack_states.py:"),
+        ("http", 2, {}, "MQ322", "asks_a_slow_server(stack_states.py:"),
+        ("deadlock", 2, {}, "MQ320", "ConsumeMessageThread_G_2"),
+        ("lock", 4, {"threads": 4}, "MQ321", "waits_for_a_lock(stack_states.py:"),
+        ("burn", 2, {}, "MQ324", "stack_states.py:"),
+        ("hang", 1, {}, "MQ327", "one_hangs(stack_states.py:"),
+    ],
+)
+def test_what_consumers_do_is_found_through_the_broker(
+    live: Run, consume: Consume, slow_server: str, does: str, ready: int, more: dict[str, int], code: str, said: str
+) -> None:
+    consume(does, ready=ready, url=slow_server, **more)
+    found = until(lambda: live("doctor", "-g", "G", "--stacks", *SCALED, "-o", "json"), lambda codes: code in codes)
+    (finding,) = [item for item in found["findings"] if item["code"] == code]
+    assert finding["subject"] == "G 127.0.0.1@one"
+    assert said in finding["what"] + finding["effect"]
+
+
+def test_a_consumer_that_keeps_up_has_no_finding(live: Run, consume: Consume) -> None:
+    consume("content", ready=4)
+    outcome = until(
+        lambda: live("doctor", "-g", "G", "--stacks", "-o", "json"),
+        lambda codes: not any(code.startswith("MQ32") for code in codes),
+    )
+    assert {"MQ320", "MQ327"} <= set(outcome["rules_run"])
+
+
+def test_rules_about_stacks_are_silent_without_them(live: Run, consume: Consume) -> None:
+    consume("sleep")
+    plain = live("doctor", "-g", "G", "-o", "json")
+    assert not [code for code in plain.json["rules_run"] if code.startswith("MQ32")]
+    asked = live("doctor", "-g", "G", "--only", "MQ322", "-o", "json")
+    assert (asked.exit_code, [gap["code"] for gap in asked.json["not_judged"]]) == (3, ["MQ322"])
+    assert "--stacks" in asked.json["not_judged"][0]["reason"]
