@@ -148,6 +148,7 @@ class Supervisor:
 
         Raises:
             NotFoundError: no cluster of this name was started.
+            StorageError: it is down, and its stores could not be deleted.
         """
         with self._locked(name):
             state = self.states.load(name)
@@ -157,13 +158,26 @@ class Supervisor:
                 _end(state.ready.pid)
             self.states.forget(name)
             if purge and state.data_dir is not None:
-                shutil.rmtree(state.data_dir, ignore_errors=True)
+                _delete(name, Path(state.data_dir))
             return state
 
     def _locked(self, name: str) -> _Locked:
         self.states.file(name)
         self._directory.mkdir(parents=True, exist_ok=True)
         return _Locked(name, self._directory / f"{name}.lock")
+
+
+def _delete(name: str, directory: Path) -> None:
+    try:
+        shutil.rmtree(directory)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise StorageError(
+            f"local cluster {name} is down, but its stores in {directory} could not be deleted",
+            reason=f"{error.filename}: {error.strerror or error}",
+            remedy=f"delete {directory} by hand",
+        ) from error
 
 
 class _Locked:

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mqctl.model.runtime import BrokerRuntime, read_runtime
 from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
 from mqctl.snapshot.live_brokers import LiveBroker
 
 COLUMNS = (
-    Column("cluster", "cluster"),
+    Column("cluster", "cluster", wide=True),
     Column("name", "broker"),
     Column("broker_id", "id", Kind.COUNT),
     Column("address", "address"),
     Column("version", "version", none="?"),
     Column("put_tps", "in/s", Kind.RATE, none="?"),
     Column("get_tps", "out/s", Kind.RATE, none="?"),
-    Column("put_today_count", "in today", Kind.COUNT, none="?"),
-    Column("get_today_count", "out today", Kind.COUNT, none="?"),
+    Column("put_today_count", "in today", Kind.COUNT, wide=True, none="?"),
+    Column("get_today_count", "out today", Kind.COUNT, wide=True, none="?"),
     Column("disk_used_share", "disk", Kind.SHARE, none="?"),
-    Column("commit_log_bytes", "commit log", Kind.BYTES, none="?"),
+    Column("commit_log_bytes", "commit log", Kind.BYTES, wide=True, none="?"),
     Column("oldest_message_time_ms", "oldest message", Kind.TIME_MS, wide=True),
     Column("boot_time_ms", "up since", Kind.TIME_MS, wide=True),
     Column("problem", "problem"),
@@ -122,7 +122,19 @@ def _rounded(value: float | None) -> float | None:
 def broker_document(rows: Sequence[BrokerRow]) -> Document:
     """Builds the document of a list of brokers."""
     value = BrokerList(brokers=list(rows))
-    return Document(schema="broker.list/1", value=value, records=rows, blocks=[Table(COLUMNS, rows)])
+    blocks = [Table(shown_columns(rows), rows)]
+    return Document(schema="broker.list/1", value=value, records=rows, csv_columns=COLUMNS, blocks=blocks)
+
+
+def shown_columns(rows: Sequence[BrokerRow]) -> list[Column]:
+    """Leaves out what says nothing, so that a list fits a narrow terminal: problems where there are none."""
+    quiet = all(row.problem is None for row in rows)
+    several = len({row.cluster for row in rows}) > 1
+    return [
+        replace(column, wide=False) if several and column.key == "cluster" else column
+        for column in COLUMNS
+        if not (quiet and column.key == "problem")
+    ]
 
 
 def description_document(broker: LiveBroker) -> Document:
@@ -139,7 +151,8 @@ def description_document(broker: LiveBroker) -> Document:
         schema="broker.describe/1",
         value=BrokerDescription(broker=row, runtime=runtime, raw=dict(broker.runtime)),
         records=[row],
-        blocks=[Table(COLUMNS, [row]), Paragraphs(pools)],
+        csv_columns=COLUMNS,
+        blocks=[Table(shown_columns([row]), [row]), Paragraphs(pools)],
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mqctl.model.names import group_of, is_system_group, is_system_topic
 from mqctl.model.route import BrokerEndpoint
 from mqctl.model.unavailable import Unavailable
-from mqctl.render.brokers import COLUMNS, BrokerRow, broker_row
+from mqctl.render.brokers import COLUMNS, BrokerRow, broker_row, shown_columns
 from mqctl.render.clusters import ClusterRow, cluster_row
 from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
 from mqctl.render.units import count, counted
@@ -20,7 +20,6 @@ _SERVER_COLUMNS = (
     Column("difference", "other than the rest"),
     Column("problem", "problem"),
 )
-_BROKER_COLUMNS = tuple(column for column in COLUMNS if column.key != "cluster")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +122,7 @@ def description_document(description: ClusterDescription) -> Document:
     blocks: list[Table | Paragraphs] = [
         Paragraphs(lines),
         Table(_SERVER_COLUMNS, description.name_servers),
-        Table(_BROKER_COLUMNS, description.brokers),
+        Table(shown_columns(description.brokers), description.brokers),
     ]
     return Document(
         schema="cluster.describe/1",

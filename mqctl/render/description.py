@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 
 from mqctl.model.config import perm_text
@@ -45,6 +45,7 @@ def topic_rows(broker: BrokerSnapshot) -> list[TopicRow]:
     """Returns a row for every topic with settings or messages, by name."""
     configs = {config.name: config for config in broker.topics}
     rows = []
+    reserved = {broker.cluster, broker.name}
     for topic in sorted(configs.keys() | {queue.topic for queue in broker.queues}):
         queues = [queue for queue in broker.queues if queue.topic == topic]
         config = configs.get(topic)
@@ -54,7 +55,7 @@ def topic_rows(broker: BrokerSnapshot) -> list[TopicRow]:
             TopicRow(
                 broker_name=broker.name,
                 topic=topic,
-                kind=_kind(topic),
+                kind=_kind(topic, reserved),
                 perm=perm_text(config.perm) if config else None,
                 read_queue_count=config.read_queue_count if config else None,
                 write_queue_count=config.write_queue_count if config else None,
@@ -66,10 +67,11 @@ def topic_rows(broker: BrokerSnapshot) -> list[TopicRow]:
     return rows
 
 
-def _kind(topic: str) -> str:
+def _kind(topic: str, reserved: Set[str | None]) -> str:
+    """Tells what a topic is for; brokers keep one for each name of a cluster and a broker."""
     if group_of(topic) is not None:
         return "retry" if topic.startswith("%RETRY%") else "dead-letter"
-    return "system" if is_system_topic(topic) else "normal"
+    return "system" if is_system_topic(topic) or topic in reserved else "normal"
 
 
 def description_document(snapshot: ClusterSnapshot, *, schema: str) -> Document:
@@ -77,10 +79,16 @@ def description_document(snapshot: ClusterSnapshot, *, schema: str) -> Document:
     rows = [row for broker in snapshot.brokers for row in topic_rows(broker)]
     gaps = [*snapshot.unavailable, *(gap for broker in snapshot.brokers for gap in broker.unavailable)]
     lines = [line for broker in snapshot.brokers for line in broker_lines(broker)]
-    blocks: list[Table | Paragraphs] = [Paragraphs([*_origin_lines(snapshot), *lines]), Table(TOPIC_COLUMNS, rows)]
+    blocks: list[Table | Paragraphs] = [Paragraphs([*_origin_lines(snapshot), *lines]), Table(_columns(rows), rows)]
     if gaps:
         blocks.append(Table(GAP_COLUMNS, gaps, title="Not read"))
     return Document(schema=schema, value=snapshot, records=rows, csv_columns=TOPIC_COLUMNS, blocks=blocks)
+
+
+def _columns(rows: list[TopicRow]) -> list[Column]:
+    """Leaves out the oldest store time where nobody told it: live brokers do not say it by topic."""
+    told = any(row.first_store_time_ms is not None for row in rows)
+    return [column for column in TOPIC_COLUMNS if told or column.key != "first_store_time_ms"]
 
 
 def _origin_lines(snapshot: ClusterSnapshot) -> Iterable[str]:

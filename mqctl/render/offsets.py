@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from mqctl.model.plan import Method, OffsetPlan
 from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.render.units import counted
 
 PLAN_COLUMNS = (
     Column("topic", "topic"),
@@ -166,7 +167,7 @@ def plan_document(plan: OffsetPlan, next_step: str) -> Document:
     moving = len(plan.moving)
     lines = [
         f"{plan.group} {plan.target} on {plan.identity.cluster}: {moving} of {len(rows)} queues move, "
-        f"{plan.replayed_count:,} messages consumed again, {plan.skipped_count:,} skipped",
+        f"{counted(plan.replayed_count, 'message')} consumed again, {plan.skipped_count:,} skipped",
         *([f"the group is created on {', '.join(plan.creates_on)}"] if plan.creates_on else []),
         *_ways(plan),
         *(f"left out: {item}" for item in plan.left_out),

@@ -10,6 +10,7 @@ from mqctl.model.names import DLQ_PREFIX, RETRY_PREFIX, is_system_topic
 from mqctl.model.queue_state import QueueState
 from mqctl.model.route import BrokerEndpoint, NameServerView, TopicRoute
 from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.render.units import counted
 
 LIST_COLUMNS = (
     Column("topic", "topic"),
@@ -207,11 +208,12 @@ def queue_rows(queues: Iterable[tuple[str, QueueState]]) -> list[QueueRow]:
 def stats_document(topic: str, rows: Sequence[QueueRow]) -> Document:
     """Builds the document of `topic stats`."""
     total = sum(row.message_count for row in rows)
+    line = f"{counted(total, 'message')} in {counted(len(rows), 'queue')}"
     return Document(
         schema="topic.stats/1",
         value=TopicStats(topic=topic, message_count=total, queues=list(rows)),
         records=rows,
-        blocks=[Table(QUEUE_COLUMNS, rows), Paragraphs([f"{total} messages in {len(rows)} queues"])],
+        blocks=[Table(QUEUE_COLUMNS, rows), Paragraphs([line])],
     )
 
 
@@ -245,8 +247,9 @@ def describe_document(
         groups=list(groups),
         message_count=total,
     )
+    places = f"{counted(len(queues), 'queue')} on {counted(len(brokers), 'broker')}"
     blocks: list[Table | Paragraphs] = [
-        Paragraphs([f"{topic}: {total} messages in {len(queues)} queues on {len(brokers)} brokers"]),
+        Paragraphs([f"{topic}: {counted(total, 'message')} in {places}"]),
         Table(CONFIG_COLUMNS, brokers),
         Table(QUEUE_COLUMNS, queues),
         Table(GROUP_COLUMNS, groups, empty="no consumer group"),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from mqctl.errors import BadInputError, NotFoundError, StorageError
+from mqctl.errors import BadInputError, NotFoundError, RefusedError, StorageError
 from mqctl.model.snapshot import ClusterSnapshot
 
 SCHEMA = "snapshot/1"
@@ -23,6 +23,16 @@ class _Archive(msgspec.Struct, forbid_unknown_fields=True):
     snapshot: msgspec.Raw
 
 
+def refuse_existing(file: Path) -> None:
+    """Passes when nothing would be written over. Raises RefusedError."""
+    if file.exists():
+        raise RefusedError(
+            f"could not write the snapshot {file}",
+            reason="the file exists",
+            remedy="name another file or add --force",
+        )
+
+
 def save(snapshot: ClusterSnapshot, file: Path, *, force: bool = False) -> None:
     """Writes `snapshot` to `file`, whole or not at all.
 
@@ -30,11 +40,12 @@ def save(snapshot: ClusterSnapshot, file: Path, *, force: bool = False) -> None:
         force: replace an existing file.
 
     Raises:
-        StorageError: the file exists and `force` is not set, or the operating system refuses.
+        RefusedError: the file exists and `force` is not set.
+        StorageError: the operating system refuses.
     """
     problem = f"could not write the snapshot {file}"
-    if file.exists() and not force:
-        raise StorageError(problem, reason="the file exists", remedy="name another file or add --force")
+    if not force:
+        refuse_existing(file)
     document = {"schema": SCHEMA, "snapshot": msgspec.to_builtins(snapshot)}
     packed = gzip.compress(msgspec.json.encode(document), compresslevel=6, mtime=0)
     try:
@@ -66,7 +77,9 @@ def load(file: Path) -> ClusterSnapshot:
         with gzip.open(file) as stream:
             text = stream.read(_LIMIT_BYTES)
     except FileNotFoundError:
-        raise NotFoundError(f"there is no snapshot {file}", remedy="mqctl snapshot save --store DIR FILE") from None
+        raise NotFoundError(
+            f"there is no snapshot {file}", remedy="is the name right? mqctl snapshot save FILE gathers one"
+        ) from None
     except IsADirectoryError:
         raise BadInputError(problem, reason="it is a directory", remedy="a store directory goes with --store") from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:

@@ -12,6 +12,7 @@ from mqctl.errors import MqctlError, NotFoundError
 from mqctl.model.message import Message
 from mqctl.model.queue import MessageQueue
 from mqctl.model.stored_message import StoredMessage
+from mqctl.protocol.bodies_cluster import TopicRoute
 from mqctl.protocol.compression import CompressionError, decompress
 from mqctl.protocol.message_id import OffsetId
 from mqctl.snapshot.live_asking import Asking
@@ -78,7 +79,7 @@ def by_unique_key(asking: Asking, query: KeyQuery) -> tuple[list[StoredMessage],
 
 
 def _query(asking: Asking, query: KeyQuery, *, unique: bool) -> tuple[list[Message], list[MqctlError]]:
-    where = asking.cluster.name_servers.ask(route(query.topic), asking.deadline)
+    where = _route(asking, query.topic)
     question = messages.messages_by_key(
         query.topic, query.key, begin_ms=query.begin_ms, end_ms=query.end_ms, max_count=query.count, unique=unique
     )
@@ -92,9 +93,17 @@ def _age(message: Message) -> tuple[int, str, int]:
     return message.store_time_ms, message.store_host, message.physical_offset
 
 
+def _route(asking: Asking, topic: str) -> TopicRoute:
+    try:
+        return asking.cluster.name_servers.ask(route(topic), asking.deadline)
+    except NotFoundError as error:
+        reason = "the name servers know no route of it"
+        raise NotFoundError(f"there is no topic {topic}", reason=reason, remedy="mqctl topic list --all") from error
+
+
 def queue_addresses(asking: Asking, topic: str) -> dict[MessageQueue, str]:
     """Returns every readable queue of a topic with its master's address. Raises NotFoundError for a topic nowhere."""
-    where = asking.cluster.name_servers.ask(route(topic), asking.deadline)
+    where = _route(asking, topic)
     masters = {data.broker_name: data.broker_addrs.get(0) for data in where.broker_datas}
     return {
         MessageQueue(topic, data.broker_name, number): address

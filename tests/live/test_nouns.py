@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -10,6 +11,7 @@ import pytest
 
 from docs.schemas import LIVE
 from embedded_broker import Drop, EmbeddedCluster
+from mqctl.protocol.codes import RequestCode
 from tests.embedded_broker.messages import heartbeat
 from tests.embedded_broker.wire import Peer
 from tests.live.cast import Cast, Scripted
@@ -186,7 +188,9 @@ def test_messages_by_id_key_queue_and_time(live: Run) -> None:
         (("message", "get", "zz"), 64, "message find -t TOPIC --key KEY"),
         (("message", "get", "7F000001000000010000000000000000"), 66, "127.0.0.1:1"),
         (("message", "find", "-t", "Pay"), 64, "--key"),
-        (("message", "find", "-t", "nope", "--key", "k"), 66, "nope"),
+        (("message", "find", "-t", "nope", "--key", "k"), 66, "there is no topic nope"),
+        (("message", "peek", "-t", "nope"), 66, "next: mqctl topic list --all"),
+        (("snapshot", "show", "/nonexistent"), 66, "mqctl snapshot save FILE"),
         (("message", "peek", "-t", "Pay", "--offset", "1", "--from-start"), 64, "contradict"),
         (("message", "peek", "-t", "Pay", "-q", "77"), 66, "no such queue"),
         (("message", "send", "-t", "Pay"), 64, "--body"),
@@ -217,3 +221,28 @@ def test_a_group_that_no_broker_knows_is_not_reported_as_a_quiet_one(live: Run, 
     outcome = live(*words, "-g", "misspelt")
     assert (outcome.exit_code, outcome.stdout) == (66, "")
     assert "there is no consumer group misspelt" in outcome.stderr
+
+
+def test_a_list_of_brokers_fits_a_narrow_terminal(live: Run) -> None:
+    assert max(map(len, live("broker", "list").stdout.splitlines())) <= 80
+    assert "producer group" in live("producer", "list", "--help").stdout
+
+
+def test_a_snapshot_tells_topics_of_the_cluster_from_those_of_applications(live: Run, tmp_path: Path) -> None:
+    file = tmp_path / "x.snap"
+    assert live("snapshot", "save", file).exit_code == 0
+    shown = live("snapshot", "show", file).stdout
+    kinds = {line.split()[0]: line.split()[1] for line in shown.splitlines() if len(line.split()) > 4}
+    assert (kinds["Pay"], kinds["DefaultCluster"], kinds["broker-a"]) == ("normal", "system", "system")
+    assert ("OLDEST" in shown, "NEWEST" in shown) == (False, True)
+
+
+def test_a_snapshot_is_not_written_over_and_nobody_is_asked(
+    live: Run, cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
+    file = tmp_path / "x.snap"
+    file.write_text("precious")
+    before = len(cluster.requests(RequestCode.GET_BROKER_RUNTIME_INFO))
+    outcome = live("snapshot", "save", file)
+    assert (outcome.exit_code, "--force" in outcome.stderr, file.read_text()) == (76, True, "precious")
+    assert len(cluster.requests(RequestCode.GET_BROKER_RUNTIME_INFO)) == before

@@ -55,6 +55,17 @@ def test_a_cluster_comes_up_serves_and_goes_down(local: Run, tmp_path: Path) -> 
     assert not store.exists()
 
 
+def test_stores_that_cannot_be_deleted_are_told(local: Run, tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "disk")
+    assert local("up", "--data-dir", link).exit_code == 0
+    outcome = local("down", "--purge")
+    assert (outcome.exit_code, "could not be deleted" in outcome.stderr) == (74, True), outcome.stderr
+    assert f"next: delete {link} by hand" in outcome.stderr
+    assert local("status", "-o", "json").json["clusters"] == []
+
+
 def test_a_second_one_of_the_name_is_refused_and_another_name_is_not(local: Run) -> None:
     assert local("up", "--memory").exit_code == 0
     second = local("up", "--memory")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mqctl.errors import BadInputError, NotFoundError, StorageError
+from mqctl.errors import BadInputError, NotFoundError, RefusedError
 from mqctl.model.config import TopicConfig
 from mqctl.model.damage import Damage, DamageCode, DamageGrade
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
@@ -46,7 +46,7 @@ def test_a_saved_snapshot_loads_as_it_was(tmp_path: Path) -> None:
 def test_an_existing_file_is_kept_unless_forced(tmp_path: Path) -> None:
     file = tmp_path / "s.snap"
     file.write_text("precious")
-    with pytest.raises(StorageError, match="exists"):
+    with pytest.raises(RefusedError, match="exists"):
         save(SNAPSHOT, file)
     assert file.read_text() == "precious"
     save(SNAPSHOT, file, force=True)

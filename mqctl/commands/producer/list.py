@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
 from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.live_brokers import tell_broker_gaps
 from mqctl.cli.looking import looking
-from mqctl.cli.options import AllOption, GroupOption, NoColorOption, OutputOption, SnapshotOption
+from mqctl.cli.options import AllOption, NoColorOption, OutputOption, SnapshotOption
 from mqctl.model.unavailable import Part
 from mqctl.render.groups import producer_document
 from mqctl.snapshot.live_brokers import ask_producers, ask_producers_of, masters_of
@@ -15,7 +19,10 @@ EXAMPLES = ("mqctl producer list", "mqctl producer list -g order-producer -o jso
 
 
 def command(
-    group: GroupOption = None,
+    group: Annotated[
+        list[str] | None,
+        typer.Option("-g", "--group", metavar="GROUP", help="Only this producer group; may be repeated."),
+    ] = None,
     everything: AllOption = False,
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,

@@ -13,7 +13,7 @@ from mqctl.cli.emit import tell
 from mqctl.cli.options import AtOption, BrokerNameOption, LevelsOption, OptionalStoreOption, QuickOption, StacksOption
 from mqctl.cli.sources import LiveWish, read_snapshot
 from mqctl.render import units
-from mqctl.snapshot.archive import save
+from mqctl.snapshot.archive import refuse_existing, save
 
 EXAMPLES = (
     "mqctl snapshot save incident.snap --window 60s",
@@ -44,6 +44,8 @@ def command(
     """
     from mqctl.cli.times import parse_span_ms
 
+    if not force:
+        refuse_existing(file)
     state = read_snapshot(
         store=store,
         snapshot=None,
