@@ -1922,8 +1922,8 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
         "--no-color": ("No colours, whatever the terminal.", ()),
     },
     "producer list": {
-        "-g": ("Only this consumer group.", ()),
-        "--group": ("Only this consumer group.", ()),
+        "-g": ("Only this producer group.", ()),
+        "--group": ("Only this producer group.", ()),
         "--all": ("System topics and groups too.", ()),
         "--namesrv": ("Name servers, `host:port;host:port`, or the URL of an address service.", ()),
         "-n": ("Name servers, `host:port;host:port`, or the URL of an address service.", ()),

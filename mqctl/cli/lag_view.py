@@ -10,7 +10,7 @@ from time import time
 from mqctl.cli.emit import Output, emit, tell
 from mqctl.client.cluster import Cluster
 from mqctl.client.deadline import Deadline
-from mqctl.errors import NotFoundError
+from mqctl.errors import ExitCode, NotFoundError
 from mqctl.model.lag import GroupLag, LagEvidence, QueueLag, group_lags, lag_rows, with_rates
 from mqctl.model.unavailable import Part, Unavailable
 from mqctl.render.lag import By, lag_document
@@ -55,6 +55,15 @@ class LagView:
             f"{gap.part}{f' ({gap.scope})' if gap.scope else ''} not read: {gap.reason}"
             for gap in (*self.missing, *self.beside)
         ]
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of a read command: what only columns beside lag miss is no failure."""
+        from mqctl.client.answers import tells_denial
+
+        if not self.missing:
+            return ExitCode.OK
+        return ExitCode.PERMISSION if any(tells_denial(gap.reason) for gap in self.missing) else ExitCode.UNREACHABLE
 
     def tell_gaps(self) -> None:
         """Names on stderr what could not be asked."""

@@ -148,7 +148,7 @@ def watch(found: Iterator[Round], output: Output, condition: Condition | None) -
             emit(document, output)
             sys.stdout.flush()
             view.tell_gaps()
-        code = int(ExitCode.UNREACHABLE if view.missing else ExitCode.OK)
+        code = view.exit_code
         if condition is not None:
             truth = holds(condition, view)
             if truth:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from mqctl.cli.connection import Connection
 from mqctl.cli.emit import tell
+from mqctl.client.answers import tells_denial
 from mqctl.client.cluster import Cluster
-from mqctl.errors import ExitCode, NotFoundError
+from mqctl.errors import ExitCode, MqctlError, NotFoundError
+from mqctl.model.queue import MessageQueue
 from mqctl.model.unavailable import Unavailable
 from mqctl.snapshot.live_asking import Asking, Scope
 from mqctl.snapshot.live_brokers import LiveBroker, list_brokers
@@ -36,12 +38,26 @@ def asking_of(cluster: Cluster, chosen: Connection) -> Asking:
 
 def tell_gaps(gaps: Iterable[Unavailable], broker: str = "") -> int:
     """Names on stderr what could not be asked, and returns the exit code of a read command."""
-    code = ExitCode.OK
+    code: int = ExitCode.OK
     for gap in gaps:
         where = " ".join(part for part in (broker, gap.scope) if part)
         tell(f"mqctl: {gap.part}{f' ({where})' if where else ''} not read: {gap.reason}")
-        code = ExitCode.UNREACHABLE
+        code = max(code, gap_code(gap.reason))
     return code
+
+
+def tell_unread(problems: Mapping[MessageQueue, MqctlError]) -> int:
+    """Names the queues that could not be read, and returns the exit code of a read command."""
+    code: int = ExitCode.OK
+    for queue, error in sorted(problems.items()):
+        tell(f"mqctl: queue {queue.queue_id} of {queue.broker_name} not read: {error}")
+        code = max(code, gap_code(str(error)))
+    return code
+
+
+def gap_code(reason: str) -> ExitCode:
+    """Returns the exit code of a read command that lacks something for this reason."""
+    return ExitCode.PERMISSION if tells_denial(reason) else ExitCode.UNREACHABLE
 
 
 def tell_broker_gaps(brokers: Iterable[LiveBroker]) -> int:

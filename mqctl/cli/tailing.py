@@ -9,6 +9,7 @@ from time import monotonic, sleep
 
 from mqctl.cli.connection import DEFAULT_TIMEOUT_MS, Connection
 from mqctl.cli.emit import Output, emit, tell
+from mqctl.cli.live_brokers import tell_unread
 from mqctl.client.cluster import Cluster
 from mqctl.client.deadline import Deadline
 from mqctl.errors import ExitCode, MqctlError
@@ -16,7 +17,7 @@ from mqctl.model.body_form import BodyForm
 from mqctl.model.queue import MessageQueue
 from mqctl.render.tail import tail_document
 from mqctl.snapshot.live_asking import Asking
-from mqctl.snapshot.live_messages import bounds, queue_addresses
+from mqctl.snapshot.live_messages import ask_bounds, queue_addresses
 from mqctl.snapshot.live_tail import Tail, TailedMessage, Wanted
 
 _ROUTE_PERIOD_S = 30.0
@@ -51,25 +52,24 @@ def tail_topic(chosen: Connection, wanted: Wanted, following: Following) -> int:
     """
     with chosen.open() as cluster:
         asking = Asking(cluster, chosen.deadline())
-        addresses = queue_addresses(asking, wanted.topic)
-        ends = bounds(asking, addresses)
-        lost = dict.fromkeys(addresses.keys() - ends.keys(), "its bounds could not be asked")
+        addresses = queue_addresses(asking, wanted.topic, slaves=True)
+        ends, lost = ask_bounds(asking, addresses)
         places = {queue: max(low, high - following.lines) for queue, (low, high) in ends.items()}
         tail = Tail(cluster, wanted, addresses, places)
         newest, errors = _newest(tail, {queue: high for queue, (_, high) in ends.items()}, asking.deadline)
-        if errors and len(errors) == len(places):
+        errors |= lost
+        if errors and len(errors) == len(addresses):
             raise next(iter(errors.values()))
         begun = newest[-following.lines :] if following.lines else []
-        told = {**lost, **{queue: str(error) for queue, error in errors.items()}}
-        _tell(told)
         if not following.follow:
             emit(tail_document(begun, following.body), following.output)
-            return ExitCode.UNREACHABLE if told else ExitCode.OK
+            return tell_unread(errors)
+        tell_unread(errors)
         shown = _Shown(following)
         if not shown.more(begun):
             return ExitCode.OK
         limit = chosen.timeout_ms if following.limited else None
-        return _follow(cluster, tail, shown, set(told), limit)
+        return _follow(cluster, tail, shown, set(errors), limit)
 
 
 def _newest(
@@ -117,7 +117,7 @@ def _follow(cluster: Cluster, tail: Tail, shown: _Shown, silent: set[MessageQueu
     looked_at = monotonic()
     while ends_at is None or monotonic() < ends_at:
         found, errors = tail.step(Deadline(DEFAULT_TIMEOUT_MS))
-        _tell({queue: str(error) for queue, error in errors.items() if queue not in silent})
+        tell_unread({queue: error for queue, error in errors.items() if queue not in silent})
         silent = set(errors)
         if not shown.more(found):
             return ExitCode.OK
@@ -130,8 +130,3 @@ def _follow(cluster: Cluster, tail: Tail, shown: _Shown, silent: set[MessageQueu
         if not found:
             sleep(shown.pause_s)
     return ExitCode.UNREACHABLE if silent else ExitCode.OK
-
-
-def _tell(problems: dict[MessageQueue, str]) -> None:
-    for queue, why in sorted(problems.items()):
-        tell(f"mqctl: queue {queue.queue_id} of {queue.broker_name} not read: {why}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from threading import Thread
 from time import monotonic, sleep
 
-from mqctl.cli.emit import Output, emit
+from mqctl.cli.emit import Output, emit, tell
 from mqctl.cli.keys import Keys, single_keys
 from mqctl.cli.screen import Screen, plain_lines, whole_screen
 from mqctl.cli.top_frames import Frames
@@ -36,10 +36,15 @@ def print_frames(frames: Frames, pace: Pace, sort: Sort, output: Output, *, once
         MqctlError: a look failed as a whole.
     """
     number = 0
+    told: set[str] = set()
     while True:
         began = monotonic()
         frame = frames.next(pace.round_ms, sort)
         number += 1
+        for problem in frame.problems:
+            if problem not in told:
+                told.add(problem)
+                tell(f"mqctl: {problem}")
         if not once or number == 2:
             if output in (Output.TABLE, Output.WIDE):
                 text = "\n".join(plain_lines(frame_document(frame, sort=sort)))

@@ -88,6 +88,11 @@ def refusal(request_code: int, address: str, answer: RemotingCommand) -> AnswerE
     )
 
 
+def tells_denial(text: str) -> bool:
+    """Tells whether the text of an error is that of a `DeniedAnswerError`, for gaps, which keep only the text."""
+    return _ACL_REMARK in text or f"({int(ResponseCode.NO_PERMISSION)})" in text
+
+
 def unreachable(request_code: int, address: str, reason: str) -> UnreachableError:
     """Makes the error for a request that could not be delivered, or whose connection was lost."""
     return UnreachableError(

@@ -132,7 +132,8 @@ def _lag(
     now_ms: int,
 ) -> QueueLag:
     group, topic, queue_id = where
-    offset = committed.offset if committed else None
+    # Brokers answer -1 for no offset; a negative one is none.
+    offset = committed.offset if committed and committed.offset >= 0 else None
     lag = queue.max_offset - offset if queue and offset is not None else None
     next_time = committed.next_store_time_ms if committed else None
     if lag == 0:

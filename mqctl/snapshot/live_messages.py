@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from mqctl.client import broker as ask
 from mqctl.client import broker_messages as messages
-from mqctl.client.cluster import BrokerAddress
+from mqctl.client.cluster import BrokerAddress, readable_address
 from mqctl.client.nameserver import route
 from mqctl.errors import MqctlError, NotFoundError
 from mqctl.model.message import Message
@@ -101,10 +101,16 @@ def _route(asking: Asking, topic: str) -> TopicRoute:
         raise NotFoundError(f"there is no topic {topic}", reason=reason, remedy="mqctl topic list --all") from error
 
 
-def queue_addresses(asking: Asking, topic: str) -> dict[MessageQueue, str]:
-    """Returns every readable queue of a topic with its master's address. Raises NotFoundError for a topic nowhere."""
+def queue_addresses(asking: Asking, topic: str, *, slaves: bool = False) -> dict[MessageQueue, str]:
+    """Returns every readable queue of a topic with its master's address. Raises NotFoundError for a topic nowhere.
+
+    Args:
+        slaves: where a broker has no master, take the slave with the smallest id: enough for reading.
+    """
     where = _route(asking, topic)
-    masters = {data.broker_name: data.broker_addrs.get(0) for data in where.broker_datas}
+    masters = {
+        data.broker_name: readable_address(data) if slaves else data.broker_addrs.get(0) for data in where.broker_datas
+    }
     return {
         MessageQueue(topic, data.broker_name, number): address
         for data in sorted(where.queue_datas, key=lambda item: item.broker_name)
@@ -153,15 +159,23 @@ def peek(
 
 def bounds(asking: Asking, queues: dict[MessageQueue, str]) -> dict[MessageQueue, tuple[int, int]]:
     """Returns the first and the next offset of each queue; those that could not be asked are missing."""
+    return ask_bounds(asking, queues)[0]
+
+
+def ask_bounds(
+    asking: Asking, queues: dict[MessageQueue, str]
+) -> tuple[dict[MessageQueue, tuple[int, int]], dict[MessageQueue, MqctlError]]:
+    """Returns the first and the next offset of each queue, and why some could not be asked."""
     low = asking.put((queue, address, ask.min_offset(queue.topic, queue.queue_id)) for queue, address in queues.items())
     high = asking.put(
         (queue, address, ask.max_offset(queue.topic, queue.queue_id)) for queue, address in queues.items()
     )
-    return {
+    found = {
         queue: (low.values[queue], high.values[queue])
         for queue in queues
         if queue in low.values and queue in high.values
     }
+    return found, {**high.errors, **low.errors}
 
 
 def at_time(asking: Asking, queues: dict[MessageQueue, str], time_ms: int) -> dict[MessageQueue, int]:

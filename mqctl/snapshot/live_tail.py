@@ -91,7 +91,7 @@ class Tail:
     def take_new_queues(self, deadline: Deadline) -> None:
         """Adds queues that appeared since, from their first message on. Raises MqctlError when nobody tells them."""
         asking = Asking(self._cluster, deadline)
-        now = queue_addresses(asking, self._wanted.topic)
+        now = queue_addresses(asking, self._wanted.topic, slaves=True)
         new = {queue: address for queue, address in now.items() if queue not in self.places}
         self._addresses.update(now)
         self.places.update({queue: low for queue, (low, _) in bounds(asking, new).items()})

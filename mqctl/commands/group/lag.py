@@ -109,8 +109,7 @@ def command(
         with chosen.open() as cluster:
             view = live_lag(cluster, chosen.deadline(), wish)
     show(view, wish, rows, output)
-    failed = ExitCode.IO if store is not None else ExitCode.UNREACHABLE
-    return failed if view.missing else ExitCode.OK
+    return ExitCode.IO if store is not None and view.missing else view.exit_code
 
 
 def _refuse(store: Path | None, snapshot: Path | None, at: str | None, *, again: bool, advise: bool) -> None:

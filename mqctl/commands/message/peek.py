@@ -8,15 +8,15 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
-from mqctl.cli.emit import Output, emit, tell
-from mqctl.cli.live_brokers import asking_of
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.live_brokers import asking_of, tell_unread
 from mqctl.cli.options import BodyOption, NoColorOption, OneTopicOption, OutputOption
-from mqctl.errors import ExitCode, NotFoundError, UsageError
+from mqctl.errors import MqctlError, NotFoundError, UsageError
 from mqctl.model.body_form import BodyForm
 from mqctl.model.queue import MessageQueue
 from mqctl.render.messages_view import message_document
 from mqctl.snapshot.live_asking import Asking
-from mqctl.snapshot.live_messages import at_time, bounds, peek, queue_addresses
+from mqctl.snapshot.live_messages import ask_bounds, at_time, peek, queue_addresses
 
 EXAMPLES = (
     "mqctl message peek -t orders",
@@ -50,30 +50,28 @@ def command(
         asking = asking_of(cluster, chosen)
         queues = {
             item: address
-            for item, address in queue_addresses(asking, topic).items()
+            for item, address in queue_addresses(asking, topic, slaves=True).items()
             if broker in (None, item.broker_name) and queue in (None, item.queue_id)
         }
         if not queues:
             raise NotFoundError(f"{topic} has no such queue", remedy=f"mqctl topic route -t {topic}")
-        starts = _starts(asking, queues, offset, since, newest=0 if from_start else count)
+        starts, lost = _starts(asking, queues, offset, since, newest=0 if from_start else count)
         found, errors = peek(asking, queues, starts, count, tags)
     found.sort(key=lambda item: (item.message.store_time_ms, item.message.physical_offset))
     emit(message_document(found, body, schema="message.list/1"), output)
-    lost = dict.fromkeys(queues.keys() - starts.keys(), "its bounds could not be asked")
-    for item, why in sorted({**lost, **{key: str(error) for key, error in errors.items()}}.items()):
-        tell(f"mqctl: queue {item.queue_id} of {item.broker_name} not read: {why}")
-    return ExitCode.UNREACHABLE if lost or errors else ExitCode.OK
+    return tell_unread({**lost, **errors})
 
 
 def _starts(
     asking: Asking, queues: dict[MessageQueue, str], offset: int | None, since: str | None, *, newest: int
-) -> dict[MessageQueue, int]:
-    """Returns where to begin; `newest` counts back from the end, 0 means the start."""
+) -> tuple[dict[MessageQueue, int], dict[MessageQueue, MqctlError]]:
+    """Returns where to begin, and why some queues could not be asked; `newest` counts back, 0: the start."""
     if offset is not None:
-        return dict.fromkeys(queues, offset)
+        return dict.fromkeys(queues, offset), {}
+    ends, lost = ask_bounds(asking, queues)
     if since is not None:
         from mqctl.cli.times import parse_instant
 
-        return at_time(asking, queues, parse_instant(since, datetime.now().astimezone()).epoch_ms)
-    ends = bounds(asking, queues)
-    return {queue: max(low, high - newest) if newest else low for queue, (low, high) in ends.items()}
+        time_ms = parse_instant(since, datetime.now().astimezone()).epoch_ms
+        return at_time(asking, {queue: queues[queue] for queue in ends}, time_ms), lost
+    return {queue: max(low, high - newest) if newest else low for queue, (low, high) in ends.items()}, lost
