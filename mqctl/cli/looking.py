@@ -8,22 +8,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Concatenate, ParamSpec
+from typing import TYPE_CHECKING, Concatenate, ParamSpec
 
 from mqctl.cli.connection import Connection, connection
 from mqctl.cli.live_brokers import asking_of, open_brokers
 from mqctl.client.cluster import BrokerAddress
 from mqctl.errors import NotFoundError
-from mqctl.model.member import GroupMembership, RunningInfo
-from mqctl.model.queue_state import QueueState
 from mqctl.model.route import BrokerEndpoint, NameServerView
-from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.unavailable import Part, Unavailable
 from mqctl.snapshot.live_asking import Asking, Scope
 from mqctl.snapshot.live_brokers import LiveBroker, list_brokers
 
+if TYPE_CHECKING:  # values of a snapshot cost a fifth of a live command's start
+    from mqctl.model.member import GroupMembership, RunningInfo
+    from mqctl.model.queue_state import QueueState
+    from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
+
+    Memberships = Mapping[int, tuple[GroupMembership, ...]]
 P = ParamSpec("P")
-Memberships = Mapping[int, tuple[GroupMembership, ...]]
 Servers = dict[str, tuple[BrokerEndpoint, ...]]
 
 
@@ -74,7 +76,7 @@ class LiveOrSaved:
     def name_servers(self) -> tuple[Servers, tuple[BrokerAddress, ...], list[Unavailable]]:
         """Returns the brokers that each name server knows, all of them together, and what could not be asked."""
         if self.saved is None:
-            from mqctl.snapshot.live_gatherer import ask_name_servers
+            from mqctl.snapshot.live_routes import ask_name_servers
 
             return ask_name_servers(self._live())
         servers = {view.address: view.endpoints for view in self.saved.name_servers}
@@ -85,7 +87,7 @@ class LiveOrSaved:
     def routes(self, topic: str) -> tuple[tuple[NameServerView, ...], list[Unavailable]]:
         """Returns what each name server tells of one topic, and which could not be asked."""
         if self.saved is None:
-            from mqctl.snapshot.live_gatherer import ask_routes
+            from mqctl.snapshot.live_routes import ask_routes
 
             asking = self._live()
             return ask_routes(

@@ -5,29 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Set
 from dataclasses import replace
 
-from mqctl.client.cluster import BrokerAddress, Cluster, broker_addresses
+from mqctl.client.cluster import Cluster
 from mqctl.client.deadline import Deadline
-from mqctl.client.nameserver import cluster_info, route
-from mqctl.errors import UnreachableError
 from mqctl.model.member import GroupMembership, RunningInfo
 from mqctl.model.names import group_of, is_system_topic
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.model.queue import MessageQueue
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState
-from mqctl.model.route import BrokerEndpoint, NameServerView, RouteQueues, TopicRoute
+from mqctl.model.route import NameServerView
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.tag_sample import TagSample
 from mqctl.model.unavailable import Part, Unavailable
-from mqctl.protocol import bodies_cluster as wire
-from mqctl.snapshot.live_asking import Asking, Scope, refused_with
+from mqctl.snapshot.live_asking import Asking, Scope
 from mqctl.snapshot.live_brokers import LiveBroker, gather_brokers, masters_of
 from mqctl.snapshot.live_delay import FEW_RECORDS, delay_states
 from mqctl.snapshot.live_members import gather_memberships, gather_running, without_stacks
 from mqctl.snapshot.live_queues import gather_offsets, gather_queues
+from mqctl.snapshot.live_routes import ask_name_servers, ask_routes
 from mqctl.snapshot.live_tags import sample_tags
 from mqctl.snapshot.live_transactions import FEW_HALVES, transaction_states
 
-_NO_ROUTE = frozenset({17})
 _HOUR_MS = 3_600_000
 _STEPS = ("name servers", "brokers", "routes", "queues", "consumers")
 Progress = Callable[[str, int, int], None]
@@ -125,80 +122,8 @@ def _tag_samples(
     return tuple(samples), gaps
 
 
-def ask_name_servers(
-    asking: Asking,
-) -> tuple[dict[str, tuple[BrokerEndpoint, ...]], tuple[BrokerAddress, ...], list[Unavailable]]:
-    """Asks every name server for its brokers; the union of what they know is the cluster."""
-    addresses = asking.cluster.name_servers.addresses(asking.deadline)
-    answers = asking.put((address, address, cluster_info()) for address in addresses)
-    if not answers.values:
-        first = next(iter(answers.errors.values()))
-        if len(addresses) == 1:
-            raise first
-        reasons = "; ".join(str(error) for error in answers.errors.values())
-        raise UnreachableError(f"none of {len(addresses)} name servers answered", reason=reasons, remedy=first.remedy)
-    known = sorted({broker for info in answers.values.values() for broker in broker_addresses(info)})
-    servers = {address: _endpoints(answers.values[address]) for address in addresses if address in answers.values}
-    return (
-        servers,
-        tuple(known),
-        answers.gaps(Part.ROUTES, {address: f"name server {address}" for address in addresses}),
-    )
-
-
-def _endpoints(info: wire.ClusterInfo) -> tuple[BrokerEndpoint, ...]:
-    return tuple(_endpoint(data) for _, data in sorted(info.broker_addr_table.items()))
-
-
-def _endpoint(data: wire.BrokerData) -> BrokerEndpoint:
-    return BrokerEndpoint(
-        cluster=data.cluster, name=data.broker_name, addresses=dict(sorted(data.broker_addrs.items()))
-    )
-
-
 def _topics(brokers: list[LiveBroker], scope: Scope) -> list[str]:
     return sorted({topic for broker in brokers for topic in broker.user_topics(scope) if not is_system_topic(topic)})
-
-
-def ask_routes(
-    asking: Asking, servers: dict[str, tuple[BrokerEndpoint, ...]], topics: list[str]
-) -> tuple[tuple[NameServerView, ...], list[Unavailable]]:
-    """Asks every name server for every route: they do not talk to each other, and may differ."""
-    keys = [(address, topic) for address in servers for topic in topics]
-    answers = asking.put((key, key[0], route(key[1])) for key in keys)
-    views = tuple(
-        NameServerView(
-            address=address,
-            endpoints=endpoints,
-            routes=tuple(
-                _route(topic, answers.values[address, topic]) for topic in topics if (address, topic) in answers.values
-            ),
-        )
-        for address, endpoints in servers.items()
-    )
-    gaps = [
-        Unavailable(part=Part.ROUTES, reason=str(error), scope=f"{topic} at {address}")
-        for (address, topic), error in answers.errors.items()
-        if not refused_with(error, _NO_ROUTE)
-    ]
-    return views, gaps
-
-
-def _route(topic: str, data: wire.TopicRoute) -> TopicRoute:
-    return TopicRoute(
-        topic=topic,
-        queues=tuple(
-            RouteQueues(
-                broker_name=item.broker_name,
-                read_queue_count=item.read_queue_nums,
-                write_queue_count=item.write_queue_nums,
-                perm=item.perm,
-            )
-            for item in sorted(data.queue_datas, key=lambda item: item.broker_name)
-        ),
-        endpoints=tuple(_endpoint(item) for item in sorted(data.broker_datas, key=lambda item: item.broker_name)),
-        order_conf=data.order_topic_conf or None,
-    )
 
 
 def _snapshot(
