@@ -1362,6 +1362,8 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
         "--from-start": ("Temporary group: begin at the oldest.", ()),
         "--count": ("End after so many messages.", ()),
         "--wait": ("How long to wait for them.", ()),
+        "--dedup-by": ("Measure repetitions by key, id, or the name of a property.", ()),
+        "--dedup-states": ("Where states live on: an SQLite file or redis:// URL.", ()),
         "--body": (
             "How bodies are shown.",
             (

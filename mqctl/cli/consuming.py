@@ -21,8 +21,10 @@ from mqctl.client.received import ReceivedMessage
 from mqctl.errors import MqctlError
 from mqctl.execute.temporary_group import temporary_group
 from mqctl.model.body_form import BodyForm
+from mqctl.model.dedup_wish import DedupWish
 from mqctl.model.queue import MessageQueue
 from mqctl.render.consumed import ConsumedQueue, ConsumeReport, consume_document, outcome_line
+from mqctl.render.deduplication import Deduplication
 from mqctl.render.messages_view import shown
 from mqctl.snapshot.live_asking import Asking
 from mqctl.snapshot.live_messages import at_time, bounds, queue_addresses, stored
@@ -40,6 +42,7 @@ class ConsumeWish:
         wait_ms: how long to wait for them.
         since_ms: where a temporary group begins: a store time, 0 for the oldest message, None for what comes from now.
         commit: commit what was shown.
+        dedup: how to tell repetitions; None does not measure them.
     """
 
     topic: str
@@ -50,6 +53,7 @@ class ConsumeWish:
     wait_ms: int
     since_ms: int | None
     commit: bool
+    dedup: DedupWish | None = None
 
 
 def consume(chosen: Connection, wish: ConsumeWish, form: BodyForm, output: Output) -> list[ConsumedQueue]:
@@ -104,7 +108,16 @@ def _report(
             for queue, offset in sorted(ends.items())
         ],
         messages=[shown(stored(message.stored), form) for message in found],
+        deduplication=_measured(wish.dedup, found),
     )
+
+
+def _measured(wish: DedupWish | None, found: list[ReceivedMessage]) -> Deduplication | None:
+    if wish is None:
+        return None
+    from mqctl.cli.dedup_measuring import measure
+
+    return measure(wish, found)
 
 
 def _starts(asking: Asking, addresses: dict[MessageQueue, str], since_ms: int | None) -> dict[MessageQueue, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mqctl.render.deduplication import Deduplication, deduplication_blocks
 from mqctl.render.document import Document
 from mqctl.render.messages_view import COLUMNS, ShownMessage, message_blocks
 from mqctl.render.units import counted
@@ -29,6 +30,7 @@ class ConsumeReport:
 
     Attributes:
         temporary: the group was made for this command and removed.
+        deduplication: how often the same thing came, where that was asked for.
         committing: the offsets are committed after this was written; the exit code says whether that is confirmed.
     """
 
@@ -38,6 +40,7 @@ class ConsumeReport:
     committing: bool
     queues: list[ConsumedQueue]
     messages: list[ShownMessage]
+    deduplication: Deduplication | None = None
 
 
 def consume_document(report: ConsumeReport) -> Document:
@@ -47,7 +50,10 @@ def consume_document(report: ConsumeReport) -> Document:
         value=report,
         records=report.messages,
         csv_columns=COLUMNS,
-        blocks=message_blocks(report.messages),
+        blocks=[
+            *message_blocks(report.messages),
+            *(deduplication_blocks(report.deduplication) if report.deduplication is not None else ()),
+        ],
     )
 
 

@@ -10,11 +10,12 @@ import pytest
 
 from embedded_broker import EmbeddedCluster
 from mqctl.client.clock import ClientClock
-from mqctl.client.dedup import DedupCounts, SqliteStates, Standing, by_business_key, by_message_id, consume_once
+from mqctl.client.dedup import DedupCounts, SqliteStates, Standing, States, by_business_key, by_message_id, consume_once
+from mqctl.client.dedup_redis import RedisStates
 from mqctl.client.outgoing import OutgoingMessage
 from mqctl.client.push_consumer import PushConsumer
 from mqctl.client.received import ConsumeContext, Consumed, ReceivedMessage
-from mqctl.errors import StorageError
+from mqctl.errors import ConfigurationError, StorageError
 from mqctl.model.message import Message
 from mqctl.model.queue import MessageQueue
 from tests.client.consuming import Heard, create_topic, quick, quick_client, send, wait_until
@@ -34,8 +35,26 @@ class SetClock(ClientClock):
 
 
 @pytest.fixture
-def states(tmp_path: Path) -> Iterator[SqliteStates]:
-    kept = SqliteStates(tmp_path / "states.db")
+def redis_url() -> Iterator[str]:
+    """A server in this process that speaks Redis's protocol on a port of its own."""
+    from fakeredis import TcpFakeServer
+
+    server = TcpFakeServer(("127.0.0.1", 0), server_type="redis")
+    thread = Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"redis://127.0.0.1:{server.server_address[1]}/0"
+    server.shutdown()
+    server.server_close()
+    thread.join(20)
+
+
+@pytest.fixture(params=["sqlite", "redis"])
+def states(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqliteStates | RedisStates]:
+    """States in each of the two places."""
+    if request.param == "sqlite":
+        kept: SqliteStates | RedisStates = SqliteStates(tmp_path / "states.db")
+    else:
+        kept = RedisStates(request.getfixturevalue("redis_url"), prefix=f"{tmp_path}:")
     yield kept
     kept.close()
 
@@ -54,7 +73,7 @@ def names(messages: Sequence[ReceivedMessage]) -> list[str]:
     return [message.message_id for message in messages]
 
 
-def test_a_repetition_is_skipped_until_it_expires(states: SqliteStates) -> None:
+def test_a_repetition_is_skipped_until_it_expires(states: States) -> None:
     clock, heard, counts = SetClock(), Heard(), DedupCounts()
     listener = consume_once(heard, states, clock, counts=counts, consumed_expiry_ms=100)
     for _ in range(3):
@@ -67,7 +86,7 @@ def test_a_repetition_is_skipped_until_it_expires(states: SqliteStates) -> None:
 
 
 @pytest.mark.parametrize("fault", [Consumed.RECONSUME_LATER, None, ValueError("no")])
-def test_what_failed_is_consumed_again(states: SqliteStates, fault: Consumed | Exception | None) -> None:
+def test_what_failed_is_consumed_again(states: States, fault: Consumed | Exception | None) -> None:
     outcomes: list[Consumed | Exception | None] = [fault, Consumed.SUCCESS]
 
     def listener(_: ReceivedMessage) -> Consumed | None:
@@ -86,7 +105,7 @@ def test_what_failed_is_consumed_again(states: SqliteStates, fault: Consumed | E
     assert outcomes == []
 
 
-def test_what_another_thread_has_comes_back_later(states: SqliteStates) -> None:
+def test_what_another_thread_has_comes_back_later(states: States) -> None:
     entered, gate = Event(), Event()
 
     def hangs(_: ReceivedMessage) -> Consumed:
@@ -106,7 +125,7 @@ def test_what_another_thread_has_comes_back_later(states: SqliteStates) -> None:
     assert (counts.consumed, counts.skipped, counts.postponed) == (2, 1, 2)
 
 
-def test_what_a_dead_process_had_becomes_new_again(states: SqliteStates) -> None:
+def test_what_a_dead_process_had_becomes_new_again(states: States) -> None:
     assert states.begin("k", 0, 50) is Standing.NEW
     assert states.begin("k", 49, 99) is Standing.CONSUMING
     assert states.begin("k", 50, 99) is Standing.NEW
@@ -116,7 +135,7 @@ def test_what_a_dead_process_had_becomes_new_again(states: SqliteStates) -> None
     assert states.begin("k", 199, 300) is Standing.NEW
 
 
-def test_batches_keep_their_ack_index(states: SqliteStates) -> None:
+def test_batches_keep_their_ack_index(states: States) -> None:
     states.begin("T#b", 0, 10_000)
     states.finish("T#b", 10_000)
 
@@ -158,7 +177,7 @@ def test_a_file_that_is_none_is_named(tmp_path: Path) -> None:
         SqliteStates(path)
 
 
-def test_messages_sent_twice_are_consumed_once(states: SqliteStates) -> None:
+def test_messages_sent_twice_are_consumed_once(states: States) -> None:
     with EmbeddedCluster() as cluster:
         create_topic(cluster, "T")
         messages = [OutgoingMessage(topic="T", body=str(n % 20).encode(), keys=f"order-{n % 20}") for n in range(60)]
@@ -171,3 +190,20 @@ def test_messages_sent_twice_are_consumed_once(states: SqliteStates) -> None:
             wait_until(lambda: counts.consumed + counts.skipped + counts.postponed >= 60, "all delivered")
     assert counts.consumed == 20
     assert len({message.body for message in heard.messages}) == len(heard.messages) == 20
+
+
+def test_a_redis_that_is_not_there_or_a_url_that_is_none_is_named() -> None:
+    with pytest.raises(StorageError, match=r"redis://127\.0\.0\.1:1/0 cannot be used"):
+        RedisStates("redis://127.0.0.1:1/0")
+    with pytest.raises(ConfigurationError, match="http://x"):
+        RedisStates("http://x")
+
+
+def test_only_one_of_many_members_begins(states: States) -> None:
+    found: list[Standing] = []
+    threads = [Thread(target=lambda: found.append(states.begin("k", 0, 50))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(found) == [Standing.CONSUMING] * 7 + [Standing.NEW]

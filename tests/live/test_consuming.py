@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from threading import Thread
 
 import pytest
@@ -168,3 +169,21 @@ def test_a_body_cannot_drive_the_terminal(live: Run, terminal: Terminal) -> None
     live("message", "send", "-t", "Pay", "--body", "\x1b[2Jgone")
     seen = terminal("message", "tail", "-t", "Pay", "--lines", "1")
     assert ("\x1b[2J" in seen.text, "\\x1b[2Jgone" in seen.text) == (False, True)
+
+
+def test_repetitions_are_measured_and_remembered_between_runs(live: Run, tmp_path: Path) -> None:
+    """k0 to k4 lie on both brokers: half of the ten messages repeat a key."""
+    words = ("message", "consume", "-t", "Pay", "--from-start", "--count", "10", "--wait", "30s", "-o", "json")
+    first = live(*words, "--dedup-by", "key", "--dedup-states", tmp_path / "seen.db").json["deduplication"]
+    assert (first["message_count"], first["new_count"], first["consumed_before_count"]) == (10, 5, 5)
+    assert {row["key"]: row["repetition_count"] for row in first["repeated"]} == {
+        f"Pay#k{number}": 1 for number in range(5)
+    }
+    again = live(*words, "--dedup-by", "key", "--dedup-states", tmp_path / "seen.db").json["deduplication"]
+    assert (again["new_count"], again["consumed_before_count"]) == (0, 10)
+    by_property = live(*words, "--dedup-by", "nothing").json["deduplication"]
+    assert (by_property["keyless_count"], by_property["new_count"]) == (10, 0)
+    assert live(*words).json["deduplication"] is None
+    assert live(*words, "--dedup-states", "x").exit_code == 64
+    people = live(*words[:-2], "--dedup-by", "key")
+    assert "5 consumed before (50%)" in people.stdout

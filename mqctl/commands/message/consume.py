@@ -14,11 +14,13 @@ from mqctl.cli.subscribing import SqlOption, TagsOption, chosen_filter
 from mqctl.cli.times import parse_instant, parse_span_ms
 from mqctl.errors import ExitCode, UsageError
 from mqctl.model.body_form import BodyForm
+from mqctl.model.dedup_wish import IN_MEMORY, DedupWish
 
 EXAMPLES = (
     "mqctl message consume -t orders",
     "mqctl message consume -t orders --from-start --tags paid --count 5 -o json",
     "mqctl message consume -t orders -g order-service --count 1 --commit",
+    "mqctl message consume -t orders --from-start --count 1000 --dedup-by key --dedup-states seen.db",
 )
 
 
@@ -39,6 +41,14 @@ def command(
     from_start: Annotated[bool, typer.Option("--from-start", help="Temporary group: begin at the oldest.")] = False,
     count: Annotated[int, typer.Option("--count", min=1, help="End after so many messages.")] = 10,
     wait: Annotated[str, typer.Option("--wait", metavar="SPAN", help="How long to wait for them.")] = "10s",
+    dedup_by: Annotated[
+        str | None,
+        typer.Option("--dedup-by", metavar="WHAT", help="Measure repetitions by key, id, or the name of a property."),
+    ] = None,
+    dedup_states: Annotated[
+        str | None,
+        typer.Option("--dedup-states", metavar="FILE", help="Where states live on: an SQLite file or redis:// URL."),
+    ] = None,
     body: BodyOption = BodyForm.TEXT,
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
@@ -60,6 +70,8 @@ def command(
         raise UsageError("--since and --from-start contradict each other", remedy="use one of them")
     if commit and group is None:
         raise UsageError("--commit needs -g", reason="a temporary group is removed with its offsets")
+    if dedup_states is not None and dedup_by is None:
+        raise UsageError("--dedup-states needs --dedup-by", remedy="add --dedup-by key")
     since_ms = 0 if from_start else None
     if since is not None:
         since_ms = parse_instant(since, datetime.now().astimezone()).epoch_ms
@@ -74,6 +86,7 @@ def command(
         wait_ms=parse_span_ms(wait),
         since_ms=since_ms,
         commit=commit,
+        dedup=DedupWish(by=dedup_by, states=dedup_states or IN_MEMORY) if dedup_by is not None else None,
     )
     unconfirmed = consume(connection(namesrv, profile, timeout), wish, body, output)
     return ExitCode.UNKNOWN if unconfirmed else ExitCode.OK

@@ -1,0 +1,64 @@
+"""How often the same message was delivered, as measured by the states of idempotent consumption."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mqctl.render.document import Column, Kind, Paragraphs, Table
+from mqctl.render.units import counted, duration, share
+
+COLUMNS = (Column("key", "key"), Column("repetition_count", "repetitions", Kind.COUNT))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepeatedKey:
+    """A key that came again, and how often after the first time."""
+
+    key: str
+    repetition_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deduplication:
+    """What the wrapper would have done with the messages.
+
+    Attributes:
+        by: what told messages apart: `key`, `id` or a property.
+        states: where the states are kept.
+        keyless_count: messages without it; they are always new.
+        consumed_before_count: messages it would have skipped.
+        consuming_elsewhere_count: messages that another process had begun; they would have come back later.
+        widest_gap_ms: longest time between the first and the last store time of one key; how long states must live.
+        state_us_per_message: microseconds that reading and writing the state cost.
+        repeated: the keys that came again most often.
+    """
+
+    by: str
+    states: str
+    message_count: int
+    keyless_count: int
+    new_count: int
+    consumed_before_count: int
+    consuming_elsewhere_count: int
+    widest_gap_ms: int | None
+    state_us_per_message: int | None
+    repeated: list[RepeatedKey]
+
+
+def deduplication_blocks(found: Deduplication) -> list[Table | Paragraphs]:
+    """Builds what people see of it."""
+    keyed = found.message_count - found.keyless_count
+    part = f" ({share(found.consumed_before_count / keyed)})" if keyed else ""
+    line = (
+        f"by {found.by}: {counted(found.new_count, 'message')} new, {found.consumed_before_count:,} consumed before"
+        f"{part}, {found.consuming_elsewhere_count:,} in work elsewhere, {found.keyless_count:,} without"
+    )
+    lines = [line]
+    if found.widest_gap_ms is not None:
+        lines.append(f"repetitions come up to {duration(found.widest_gap_ms)} later: states must live longer than that")
+    if found.state_us_per_message is not None:
+        lines.append(f"the states in {found.states} cost {found.state_us_per_message:,} us a message")
+    blocks: list[Table | Paragraphs] = [Paragraphs(lines)]
+    if found.repeated:
+        blocks.append(Table(COLUMNS, found.repeated, title="keys that came again"))
+    return blocks
