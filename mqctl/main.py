@@ -30,8 +30,7 @@ class ExampleCommand(TyperCommand):
             for line in self.examples:
                 formatter.write(f"  {line}\n")
         super().format_help_text(ctx, formatter)
-        if self.impact != "reads":
-            formatter.write(f"\n  Impact: {self.impact}.\n")
+        formatter.write(f"\n  Impact: {self.impact}.\n")
 
 
 class CatalogGroup(TyperGroup):

@@ -1,12 +1,18 @@
-"""Every change made from this machine: offsets, settings, resent dead letters."""
+"""Every change made from this machine: offsets, settings, resent dead letters, replays, steps."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from mqctl.cli.places import state_dir
 from mqctl.execute.journal import Journal
+from mqctl.execute.replays import PUBLISH, Replays
 from mqctl.execute.resend_journal import SENT, ResendJournal
 from mqctl.execute.setting_journal import SettingJournal
+from mqctl.execute.step_journal import StepJournal
 from mqctl.render.settings import HistoryEntry
+
+_OWN = frozenset({"settings", "resends"})
 
 
 def entries() -> list[HistoryEntry]:
@@ -57,4 +63,41 @@ def entries() -> list[HistoryEntry]:
         )
         for record in ResendJournal(directory / "resends").all()
     ]
-    return sorted(found, key=lambda entry: entry.made_at_ms, reverse=True)
+    found += [
+        HistoryEntry(
+            id=record.id,
+            made_at_ms=record.made_at_ms,
+            kind="replay-publish",
+            subject=record.target or "",
+            part_count=len(record.ranges),
+            state=record.state,
+            who=record.who,
+            cluster=record.cluster,
+            undoes=None,
+            back=f"mqctl replay resume {record.id}" if record.state == "interrupted" else None,
+        )
+        for record in Replays(state_dir() / "replays").all()
+        if record.kind == PUBLISH
+    ]
+    return sorted([*found, *_step_changes(directory)], key=lambda entry: entry.made_at_ms, reverse=True)
+
+
+def _step_changes(directory: Path) -> list[HistoryEntry]:
+    """Returns changes of files and messages, each kind in a directory of its own."""
+    kinds = sorted(item for item in directory.glob("*") if item.is_dir() and item.name not in _OWN)
+    return [
+        HistoryEntry(
+            id=change.id,
+            made_at_ms=change.made_at_ms,
+            kind=change.kind,
+            subject=change.target,
+            part_count=len(change.steps),
+            state=change.state,
+            who=change.who,
+            cluster=None,
+            undoes=change.undoes,
+            back=None,
+        )
+        for kind in kinds
+        for change in StepJournal(kind).all()
+    ]

@@ -16,7 +16,7 @@ from mqctl.cli.progress import step_progress
 from mqctl.client import broker as ask
 from mqctl.client.cluster import Cluster
 from mqctl.client.routes import publish_queues
-from mqctl.errors import BadInputError, ExitCode, NotFoundError, UnreachableError, UsageError
+from mqctl.errors import BadInputError, ExitCode, NotFoundError, StorageError, UnreachableError, UsageError
 from mqctl.execute.journal import Journal
 from mqctl.execute.resend import Outlet, carry_out
 from mqctl.execute.resend_journal import FAILED, SENT, WAITING, LetterRecord, ResendJournal, ResendRecord
@@ -79,6 +79,10 @@ def run(
             whole = _send(cluster, chosen, plan, record)
         except KeyboardInterrupt:
             whole = False
+            tell("mqctl: interrupted")
+        except StorageError as error:
+            whole = False
+            tell(f"mqctl: stopped: {error}; {error.remedy}")
     return resend_document(record), _exit_code(record, whole=whole)
 
 

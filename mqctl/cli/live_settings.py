@@ -12,7 +12,7 @@ from mqctl.cli.interrupts import terminable
 from mqctl.cli.live_brokers import open_brokers
 from mqctl.cli.places import state_dir
 from mqctl.client.cluster import Cluster
-from mqctl.errors import BadInputError, ExitCode, UsageError
+from mqctl.errors import BadInputError, ExitCode, StorageError, UsageError
 from mqctl.execute.journal import CONFIRMED, UNKNOWN, Journal
 from mqctl.execute.setting_journal import SettingJournal, SettingRecord
 from mqctl.execute.settings import carry_out
@@ -32,12 +32,19 @@ def journal() -> SettingJournal:
 
 
 def run(
-    cluster: Cluster, chosen: Connection, make: Make, *, execute: bool, confirmed: str | None
+    cluster: Cluster,
+    chosen: Connection,
+    make: Make,
+    *,
+    execute: bool,
+    confirmed: str | None,
+    after: Callable[[Asking], list[str]] = lambda _: [],
 ) -> tuple[Document, int]:
     """Plans, and carries the plan out when asked to; returns what to show and the exit code.
 
     Args:
         make: computes the plan; asks only.
+        after: tells what came between plan and change, one sentence each.
 
     Raises:
         BadInputError: the plan no longer holds; nothing was changed.
@@ -63,8 +70,15 @@ def run(
         try:
             carry_out(cluster, asking.deadline, record, journal().write)
         except KeyboardInterrupt:
+            tell("mqctl: interrupted")
             return change_document(record), ExitCode.CRITICAL
-    return change_document(record), _exit_code(record)
+        except StorageError as error:
+            tell(f"mqctl: stopped: {error}; {error.remedy}")
+            return change_document(record), ExitCode.CRITICAL
+        late = after(Asking(cluster, chosen.deadline()))
+    for line in late:
+        tell(f"mqctl: {line}; mqctl undo {record.id} takes the change back")
+    return change_document(record), _exit_code(record) or (ExitCode.WARNING if late else ExitCode.OK)
 
 
 def _what(plan: SettingPlan) -> str:

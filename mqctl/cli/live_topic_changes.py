@@ -12,12 +12,14 @@ from mqctl.errors import NotFoundError, RefusedError, UsageError
 from mqctl.execute.setting_places import Place, read_setting
 from mqctl.model.config import PERM_READ, PERM_WRITE, TopicConfig
 from mqctl.model.names import is_system_topic
+from mqctl.model.queue import MessageQueue
 from mqctl.model.setting_plan import SettingKind, SettingPlan, SettingStep, fields_of
 from mqctl.model.topic_use import TopicUse
 from mqctl.plan.reshard import key_moves, publish_queues
 from mqctl.plan.topic_changes import TopicWish, first_config, next_config
 from mqctl.snapshot.live_asking import Asking
 from mqctl.snapshot.live_brokers import LiveBroker, ask_runtime, ask_topics
+from mqctl.snapshot.live_messages import bounds
 from mqctl.snapshot.live_topic_use import all_told, sampled_keys, topic_use
 
 
@@ -82,6 +84,28 @@ def plan_update(asking: Asking, topic: str, wish: TopicWish, brokers: Sequence[s
         steps=tuple(steps),
         warnings=(*_order_warnings(asking, use, old, new, brokers), *_perm_warnings(use, old, new)),
     )
+
+
+def late_messages(asking: Asking, topic: str, plans: Sequence[SettingPlan]) -> list[str]:
+    """Tells of messages that came to queues between the plan that takes them away and its execution.
+
+    Brokers take none afterwards: they refuse queue ids beyond both numbers.
+
+    Args:
+        plans: the last one is the one that was carried out.
+    """
+    going = {
+        MessageQueue(topic, step.place, number): step.address
+        for step in plans[-1].moving
+        if step.kind is SettingKind.TOPIC and step.old is not None and step.new is not None
+        for number in range(int(step.new["read_queue_count"]), int(step.old["read_queue_count"]))
+    }
+    if not going:
+        return []
+    holders = _holders(asking, topic, ())
+    readers = topic_use(asking, holders, topic).readers
+    use = TopicUse(topic=topic, bounds=bounds(asking, going), readers=readers)
+    return [f"messages came to the queues that are gone: {line}" for line in use.unread()]
 
 
 def plan_deletion(asking: Asking, topic: str, brokers: Sequence[str], *, drop_unread: bool) -> SettingPlan:

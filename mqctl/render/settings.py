@@ -114,7 +114,8 @@ class HistoryEntry:
 
     Attributes:
         part_count: queues, letters or steps.
-        back: the command that takes it back or takes it up again; None where there is no way.
+        cluster: None for a change of files.
+        back: the command that takes it back or takes it up again; None where none is known here.
     """
 
     id: str
@@ -124,7 +125,7 @@ class HistoryEntry:
     part_count: int
     state: str
     who: str
-    cluster: str
+    cluster: str | None
     undoes: str | None
     back: str | None
 

@@ -34,6 +34,9 @@ def test_help_begins_with_examples(mqctl: Run, entry: catalog.Entry) -> None:
     usage, _, rest = outcome.stdout.partition("\n\n")
     assert usage.startswith(f"Usage: mqctl {' '.join(entry.path)}")
     assert rest.startswith(f"Examples:\n  mqctl {' '.join(entry.path)}")
+    assert f"Impact: {entry.impact}." in rest
+    # What carries plans out changes something; the reverse is not so, as harmless changes need no plan.
+    assert entry.impact in {"changes", "destroys"} or "--execute" not in rest
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from importlib import import_module
+from inspect import signature
 from typing import Any
 
 import msgspec
@@ -12,9 +14,11 @@ import pytest
 from docs.schemas import LIVE
 from embedded_broker import Drop, EmbeddedCluster
 from mqctl.protocol.codes import RequestCode
+from mqctl.cli.catalog import BY_PATH
 from tests.embedded_broker.messages import heartbeat
 from tests.embedded_broker.wire import Peer
 from tests.live.cast import Cast, Scripted
+from tests.live.changing import changes
 from tests.live.conftest import Run
 from tests.live.failing import fail
 
@@ -75,7 +79,6 @@ ASKED: dict[str, tuple[str, ...]] = {
 
 ELSEWHERE = {"group.member/1", "message.trace/1"}
 """Those whose command line is known once something runs; `test_member` and `test_tracing` hold them to their form."""
-"""Their command line is known only once something runs; `test_member` and `test_tracing` hold them to their form."""
 
 
 def test_every_live_form_is_asked_here() -> None:
@@ -90,6 +93,7 @@ def test_the_machine_form_is_the_documented_one_and_people_see_a_table(
     with Cast(cluster) as members:
         if schema.startswith("subscription."):
             members.join(Scripted(client_id="one", topics={"Pay": "A"}))
+        cluster.record_requests()
         outcome = live(*ASKED[schema], "-o", "json")
         table = live(*ASKED[schema])
     assert outcome.exit_code == 0, outcome.stderr
@@ -97,6 +101,15 @@ def test_the_machine_form_is_the_documented_one_and_people_see_a_table(
     assert document.pop("schema") == schema
     msgspec.convert(document, LIVE[schema], strict=True)
     assert (table.exit_code, bool(table.stdout.strip())) == (0, True)
+    if changes_nothing(ASKED[schema]):
+        assert changes(cluster) == []
+
+
+def changes_nothing(words: tuple[str, ...]) -> bool:
+    """A command that reads, or the plan of one that has plans."""
+    entry = BY_PATH.get(words[:2]) or BY_PATH[words[:1]]
+    command = import_module(f"mqctl.commands.{entry.module}").command
+    return "--execute" not in words and (entry.impact == "reads" or "execute" in signature(command).parameters)
 
 
 def json(live: Run, *words: str) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options import (
@@ -21,6 +23,10 @@ from mqctl.cli.topic_options import (
     topic_wish,
 )
 from mqctl.errors import UsageError
+
+if TYPE_CHECKING:
+    from mqctl.model.setting_plan import SettingPlan
+    from mqctl.snapshot.live_asking import Asking
 
 EXAMPLES = (
     "mqctl topic update -t orders --queues 16",
@@ -57,16 +63,23 @@ def command(
             "what is to change?", remedy="give --queues, --read-queues, --write-queues, --perm or --attribute"
         )
     from mqctl.cli.live_settings import run
-    from mqctl.cli.live_topic_changes import plan_update
+    from mqctl.cli.live_topic_changes import late_messages, plan_update
+
+    plans: list[SettingPlan] = []
+
+    def make(asking: Asking) -> SettingPlan:
+        plans.append(plan_update(asking, topic, wish, broker or ()))
+        return plans[-1]
 
     chosen = connection(namesrv, profile, timeout)
     with chosen.open() as cluster:
         document, code = run(
             cluster,
             chosen,
-            lambda asking: plan_update(asking, topic, wish, broker or ()),
+            make,
             execute=execute,
             confirmed=confirm,
+            after=lambda asking: late_messages(asking, topic, plans),
         )
     emit(document, output)
     return code
