@@ -1014,6 +1014,7 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
     "group delete": {
         "-g": ("Which consumer group.", ()),
         "--group": ("Which consumer group.", ()),
+        "--with-topics": ("Its retry and dead-letter topics too, once they are read.", ()),
         "--broker": ("Only on this broker.", ()),
         "--execute": ("Carry the plan out.", ()),
         "--confirm": ("The name asked for, instead of typing it.", ()),

@@ -7,16 +7,17 @@ from dataclasses import replace
 from typing import Any
 
 from mqctl.cli.live_settings import identity_of, now_ms, touched_masters
+from mqctl.cli.live_topic_changes import refuse_while_used, route_steps
 from mqctl.client import broker as ask
 from mqctl.client.outgoing import check_group
 from mqctl.errors import NotFoundError, RefusedError, UsageError
 from mqctl.model.config import SubscriptionGroupConfig
-from mqctl.model.names import is_system_group
+from mqctl.model.names import dlq_topic, is_system_group, retry_topic
 from mqctl.model.setting_plan import SettingKind, SettingPlan, SettingStep, fields_of
 from mqctl.snapshot.live_asking import Asking, Scope
-from mqctl.snapshot.live_brokers import LiveBroker, ask_groups, ask_runtime
+from mqctl.snapshot.live_brokers import LiveBroker, ask_groups, ask_runtime, ask_topics
 from mqctl.snapshot.live_members import gather_memberships
-from mqctl.snapshot.live_topic_use import all_told
+from mqctl.snapshot.live_topic_use import all_told, topic_use
 
 _FIVE_ONLY = frozenset({"consume_message_orderly", "consume_timeout_minute"})
 
@@ -61,12 +62,15 @@ def plan_update(asking: Asking, group: str, wishes: Mapping[str, Any], brokers: 
     return _plan("group-update", group, holders, steps, _meanings(wishes), severe=True)
 
 
-def plan_deletion(asking: Asking, group: str, brokers: Sequence[str]) -> SettingPlan:
+def plan_deletion(asking: Asking, group: str, brokers: Sequence[str], *, with_topics: bool) -> SettingPlan:
     """Plans to delete a group.
+
+    Args:
+        with_topics: its retry and dead-letter topics too.
 
     Raises:
         NotFoundError: no broker has it.
-        RefusedError: it has members.
+        RefusedError: it has members; or a topic of it that is to go holds messages that nobody has read.
     """
     holders = _holders(_masters(asking, group, {}, brokers), group)
     refuse_with_members(asking, holders, group)
@@ -79,12 +83,38 @@ def plan_deletion(asking: Asking, group: str, brokers: Sequence[str]) -> Setting
         for item in stats.offset_table.values()
     )
     told = f"{unread:,}" if not answers.errors else "an unknown number of"
-    warnings = [
-        f"{told} messages are unread by it; its offsets stay, and a group of the same name goes on there",
-        "its retry and dead-letter topics stay: mqctl topic delete",
-    ]
+    warnings = [f"{told} messages are unread by it; its offsets stay, and a group of the same name goes on there"]
     steps = [_step(item, group, item.groups[group], None) for item in holders]
+    if with_topics:
+        steps += _topic_steps(asking, group, holders, everywhere=not brokers)
+    else:
+        warnings.append("its retry and dead-letter topics stay; --with-topics takes them too")
     return _plan("group-delete", group, holders, steps, warnings, severe=True)
+
+
+def _topic_steps(asking: Asking, group: str, holders: list[LiveBroker], *, everywhere: bool) -> list[SettingStep]:
+    """Returns the steps that delete the topics of a group after the group itself. Raises RefusedError."""
+    ask_topics(asking, holders)
+    all_told(holders)
+    steps = []
+    for topic in (retry_topic(group), dlq_topic(group)):
+        having = [broker for broker in holders if topic in broker.topics]
+        refuse_while_used(topic_use(asking, having, topic), drop_unread=False)
+        steps += [
+            SettingStep(
+                kind=SettingKind.TOPIC,
+                place=broker.name,
+                address=broker.address.address,
+                subject=topic,
+                old=fields_of(broker.topics[topic]),
+                new=None,
+                stage=1,
+            )
+            for broker in having
+        ]
+        if having and everywhere:
+            steps += [replace(step, stage=2) for step in route_steps(asking, topic)]
+    return steps
 
 
 def refuse_with_members(asking: Asking, holders: list[LiveBroker], group: str) -> None:

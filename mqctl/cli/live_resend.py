@@ -31,7 +31,7 @@ from mqctl.render.resend import plan_document, resend_document
 from mqctl.snapshot.live_asking import Asking
 from mqctl.snapshot.live_brokers import LiveBroker
 from mqctl.snapshot.live_dead_letters import dead_letters
-from mqctl.snapshot.live_resent import SentQuery, copy_id, find_copies, target_routes
+from mqctl.snapshot.live_resent import SentQuery, copy_id, find_copies, masters_in, target_routes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +123,7 @@ def make_plan(asking: Asking, wish: ResendWish) -> ResendPlan:
         rate=wish.rate,
         made_at_ms=round(time() * 1000),
         items=decide(letters, wish.to_topic, resent=resent, closed=closed),
-        hearers=_hearers(asking, brokers, routes, wish.group),
+        hearers=_hearers(asking, routes, wish.group),
         resumes=wish.resume,
     )
 
@@ -172,14 +172,11 @@ def _resent_before(
     return resent
 
 
-def _hearers(
-    asking: Asking, brokers: list[LiveBroker], routes: dict[str, TopicRoute], group: str
-) -> dict[str, tuple[str, ...]]:
+def _hearers(asking: Asking, routes: dict[str, TopicRoute], group: str) -> dict[str, tuple[str, ...]]:
     answers = asking.put(
-        ((topic, broker.name), broker.address.address, ask.topic_groups(topic))
-        for topic in routes
-        for broker in brokers
-        if topic in broker.topics
+        ((topic, address), address, ask.topic_groups(topic))
+        for topic, where in routes.items()
+        for address in masters_in(where)
     )
     found: dict[str, set[str]] = {topic: set() for topic in routes}
     for (topic, _), names in answers.values.items():

@@ -146,7 +146,9 @@ def refuse_while_used(use: TopicUse, *, drop_unread: bool) -> None:
     if not subscribed and not unread:
         return
     remedies = ["stop those consumers"] if subscribed else []
-    remedies += ["let the groups read it, or add --drop-unread"] if unread else []
+    remedies += (
+        [f"let the groups read it; mqctl topic delete -t {use.topic} --drop-unread drops it unread"] if unread else []
+    )
     raise RefusedError(
         f"topic {use.topic} cannot be deleted", reason="; ".join([*subscribed, *unread]), remedy="; ".join(remedies)
     )

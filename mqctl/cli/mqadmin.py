@@ -101,7 +101,7 @@ TABLE: tuple[SubCommand, ...] = (
     _whole("updateSubGroup", "group create -g GROUP", "group update -g GROUP", note="what is not given stays"),
     _only_5("updateSubGroupList", Coverage.NONE, _NOT_YET),
     _only_5("setConsumeMode", Coverage.NONE, "switching a group between pull and pop is the application's decision"),
-    _part("deleteSubGroup", "group delete -g GROUP", note="retry and dead-letter topics stay: `topic delete`"),
+    _whole("deleteSubGroup", "group delete -g GROUP --with-topics", note="refused while somebody consumes for it"),
     _whole("getConsumerConfig", "group config -g GROUP"),
     _whole("consumerProgress", "group lag -g GROUP", "group lag"),
     _whole(

@@ -1,6 +1,7 @@
 """The journal of resent dead letters: one file a change, to which a line is added before and after every send.
 
-A line that a crash tore off is left out when the file is read: the letter counts as in flight, and is looked up.
+Lines are not forced to the disk one by one, which would set the pace: whatever a crash of the machine loses or tears
+off, a letter that is not written down as sent is looked up at the brokers before it is sent again.
 """
 
 from __future__ import annotations
@@ -138,9 +139,9 @@ class ResendJournal:
                     # The blank line ends whatever a crash tore off before.
                     stream.write(b"\n" + msgspec.json.encode(line) + b"\n")
                     stream.flush()
-                    os.fsync(stream.fileno())
 
                 yield save
+                os.fsync(stream.fileno())
         except OSError as error:
             raise self._full(error) from error
 

@@ -126,7 +126,7 @@ class LetterChoice:
     Attributes:
         keys, ids: any of these; an id is a unique id, an offset id, or the offset id it had at first.
         since_ms, until_ms: store times in the dead-letter topic, epoch milliseconds, the end exclusive.
-        brokers: names.
+        brokers: names or addresses.
     """
 
     keys: frozenset[str] = frozenset()

@@ -98,11 +98,11 @@ def dead_letters(
     """Reads a group's dead letters, oldest first; also where the topic's permission forbids consumers to read.
 
     Args:
-        brokers: with their topics and groups.
+        brokers: those whose letters are meant, with their topics and groups.
         limit: most letters of each queue; None for all.
     """
     topic = dlq_topic(group)
-    holders = [item for item in brokers if topic in item.topics and (not choice.brokers or item.name in choice.brokers)]
+    holders = [broker for broker in brokers if topic in broker.topics]
     places = {
         MessageQueue(topic, broker.name, number): broker.address.address
         for broker in holders

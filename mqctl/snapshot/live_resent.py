@@ -60,7 +60,7 @@ def find_copies(
             ),
         )
         for query in wanted
-        for address in _masters(routes[query.topic])
+        for address in masters_in(routes[query.topic])
     )
     if answers.errors:
         (_, address), error = next(iter(answers.errors.items()))
@@ -78,7 +78,8 @@ def copy_id(message: Message) -> str:
     return str(OffsetId(message.store_host, message.physical_offset))
 
 
-def _masters(where: TopicRoute) -> list[str]:
+def masters_in(where: TopicRoute) -> list[str]:
+    """Returns the addresses of the masters of a route."""
     return [data.broker_addrs[0] for data in where.broker_datas if 0 in data.broker_addrs]
 
 

@@ -70,6 +70,7 @@ def test_letters_are_chosen_by_key_id_time_and_broker(live: Run, dead: EmbeddedC
     assert keys("--id", letters[1]["message_id"]) == [("broker-a", "k1")]
     assert keys("--id", letters[2]["origin_message_id"]) == [("broker-a", "k2")]
     assert keys("--broker", "broker-b") == [("broker-b", "k0")]
+    assert keys("--broker", dead.broker("broker-b").address) == [("broker-b", "k0")]
     moment = letters[-1]["store_time_ms"] + 1
     assert keys("--since", moment) == []
     assert len(keys("--until", moment)) == 4

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from importlib import import_module
 from inspect import signature
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -13,8 +13,8 @@ import pytest
 
 from docs.schemas import LIVE
 from embedded_broker import Drop, EmbeddedCluster
-from mqctl.protocol.codes import RequestCode
 from mqctl.cli.catalog import BY_PATH
+from mqctl.protocol.codes import RequestCode
 from tests.embedded_broker.messages import heartbeat
 from tests.embedded_broker.wire import Peer
 from tests.live.cast import Cast, Scripted

@@ -23,6 +23,7 @@ from tests.embedded_broker.messages import heartbeat, send
 from tests.embedded_broker.wire import Peer
 from tests.live.changing import changes
 from tests.live.conftest import Run, change
+from tests.live.failing import fail
 from tests.live.test_topic_changes import DO, both, on_brokers, sure
 
 _PUT = 17
@@ -98,6 +99,22 @@ def test_deleting_a_group_keeps_its_offsets(live: Run) -> None:
     assert live("undo", done.json["id"], *sure("G")).exit_code == 0
     after = live("group", "lag", "-g", "G", "-o", "json").json["queues"]
     assert [row["consumer_offset"] for row in after] == [row["consumer_offset"] for row in before]
+
+
+def test_the_topics_of_a_group_go_with_it_once_they_are_read(live: Run, cluster: EmbeddedCluster) -> None:
+    fail(cluster, "broker-a", 0, level=-1)
+    fail(cluster, "broker-b", 1, level=-1)
+    words = ("group", "delete", "-g", "G", "--with-topics", *sure("G"))
+    refused = live(*words)
+    assert (refused.exit_code, "no group has read its 2 messages" in refused.stderr) == (76, True), refused.stderr
+    assert settings(live).keys() == {"broker-a", "broker-b"}
+    gone = live("topic", "delete", "-t", "%DLQ%G", "--drop-unread", *sure("%DLQ%G"))
+    assert gone.exit_code == 0, gone.stderr
+    done = live(*words)
+    assert (done.exit_code, settings(live)) == (0, {}), done.stderr
+    assert on_brokers(live, "%RETRY%G") == {}
+    assert live("undo", done.json["id"], *sure("G")).exit_code == 0
+    assert (len(settings(live)), len(on_brokers(live, "%RETRY%G"))) == (2, 2)
 
 
 def test_what_only_5x_knows(live: Run, cluster: EmbeddedCluster) -> None:

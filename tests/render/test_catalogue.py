@@ -85,10 +85,18 @@ def test_phrases_exist_in_both_languages_with_the_same_places() -> None:
 def test_every_next_command_is_one_of_ours() -> None:
     known = {" ".join(path) for path in BY_PATH}
     for code, text in _texts(Lang.EN).items():
-        if text.next_command is not None:
-            program, *words = text.next_command.split()
+        for command in filter(None, (text.next_command, text.live_command)):
+            program, *words = command.split()
             assert program == "mqctl", code
-            assert known & {" ".join(words[:1]), " ".join(words[:2])}, (code, text.next_command)
+            assert known & {" ".join(words[:1]), " ".join(words[:2])}, (code, command)
+
+
+def test_a_live_cluster_has_next_commands_of_its_own() -> None:
+    (fault,) = [item for item in FAULTS if item.code == "MQ406"][:1]
+    (finding,) = [item for item in diagnose(cluster(fault.broker)).findings if item.code == "MQ406"][:1]
+    group = finding.params["group"]
+    assert sentences(finding, None, "--namesrv x:1").next_command == f"mqctl dlq show --namesrv x:1 -g {group}"
+    assert (sentences(finding, None, "--store /s").next_command or "").startswith("mqctl store cat --store /s")
 
 
 def test_the_next_command_does_not_depend_on_the_language() -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
 from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options import (
@@ -16,11 +20,16 @@ from mqctl.cli.options import (
 EXAMPLES = (
     "mqctl group delete -g order-audit",
     "mqctl group delete -g order-audit --execute --confirm order-audit",
+    "mqctl group delete -g order-audit --with-topics --execute --confirm order-audit",
 )
 
 
 def command(
     group: OneGroupOption,
+    with_topics: Annotated[
+        bool,
+        typer.Option("--with-topics", help="Its retry and dead-letter topics too, once they are read."),
+    ] = False,
     broker: OnlyBrokersOption = None,
     execute: ExecuteOption = False,
     confirm: ConfirmNameOption = None,
@@ -42,7 +51,7 @@ def command(
         document, code = run(
             cluster,
             chosen,
-            lambda asking: plan_deletion(asking, group, broker or ()),
+            lambda asking: plan_deletion(asking, group, broker or (), with_topics=with_topics),
             execute=execute,
             confirmed=confirm,
         )

@@ -29,6 +29,7 @@ class Text:
         explain: what the rule looks at and why, for `mqctl rules explain`.
         next_command: template of the next command to type, None when there is none. `{source}` stands for the option
             that names the evidence. The same in all languages, so only English has it.
+        live_command: the one for a live cluster, where that is another.
     """
 
     title: str
@@ -37,6 +38,7 @@ class Text:
     advice: str
     explain: str
     next_command: str | None = None
+    live_command: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +88,9 @@ def sentences(finding: Finding, lang: Lang | None, source: str = "--store DIR") 
     """
     text = _texts(lang)[finding.code]
     values = {**_values(finding, lang), "source": source}
-    command = _texts(Lang.EN)[finding.code].next_command
+    english = _texts(Lang.EN)[finding.code]
+    offline = source.startswith(("--store", "--snapshot"))
+    command = english.next_command if offline or english.live_command is None else english.live_command
     return RuleText(
         what=text.what[finding.variant or ""].format_map(values),
         effect=text.effect.format_map(values),

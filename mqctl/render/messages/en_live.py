@@ -199,7 +199,7 @@ RULES: dict[str, Text] = {
         effect="They have failed as often as allowed, and nobody consumes them any more.",
         advice="Stop the cause first, then send them again.",
         explain="Compares the ends of dead-letter queues between two looks.",
-        next_command="mqctl message peek {source} -t {topic}",
+        next_command="mqctl dlq show {source} -g {group}",
     ),
     "MQ501": Text(
         title="An orderly consumer waits for queue locks",

@@ -55,6 +55,7 @@ RULES: dict[str, Text] = {
         advice="Look at what the listener fails on.",
         explain="Failed messages come back through %RETRY%GROUP after a growing delay; waiting ones count like any lag.",
         next_command="mqctl store cat {source} -t {topic} -q 0",
+        live_command="mqctl retry list {source} -g {group}",
     ),
     "MQ406": Text(
         title="Dead letters",
@@ -63,6 +64,7 @@ RULES: dict[str, Text] = {
         advice="Read them, mend the cause, and send them again before retention takes them.",
         explain="A message that failed retryMaxTimes times goes to %DLQ%GROUP and stays there.",
         next_command="mqctl store cat {source} -t {topic} -q 0",
+        live_command="mqctl dlq show {source} -g {group}",
     ),
     "MQ407": Text(
         title="Dead letters that cannot be read",
@@ -71,6 +73,7 @@ RULES: dict[str, Text] = {
         advice="Set perm 6 on the topic.",
         explain="Brokers up to 4.9.1 create dead-letter topics write-only.",
         next_command="mqctl store cat {source} -t {topic} -q 0",
+        live_command="mqctl topic update {source} -t {topic} --perm RW",
     ),
     "MQ408": Text(
         title="Consumption is disabled",
@@ -80,6 +83,7 @@ RULES: dict[str, Text] = {
         "when disableConsumeIfConsumerReadSlowly is on.",
         explain="consumeEnable is a setting of the group on each broker.",
         next_command="mqctl group lag {source} -g {group}",
+        live_command="mqctl group update {source} -g {group} --consume",
     ),
     "MQ409": Text(
         title="The broker moved offsets by force",
