@@ -21,7 +21,8 @@ says otherwise a rule looks at what the application called: from the innermost c
 A pattern is a dotted name in which `*` stands for anything. `code` is the source line of the innermost Python call,
 where the tool tells it: C functions have no frame in Python, so without the line (which a dump taken on the same
 machine has, and one of our own client) and without `--native` calls a sleeping thread and one that waits for a lock
-look alike; they are called `wait` then, never healthy.
+look alike; they are called `wait` then, never healthy. Where several dumps show that such a thread used 2 % of a CPU or
+more, it computes (or takes turns under Python's interpreter lock) and is called `cpu`, by rule `cpu-time`.
 
 A plain sleep is called `retry` when the application's line, or a call beside it, bears the word retry or backoff in its
 name. A plain socket call is called after the driver or library that is found anywhere on the stack.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mqctl.model.dump import DumpTool, StackDump, StackFrame, StackThread
 from mqctl.stacks.classify import Classified, Classifier
 from mqctl.stacks.frame_text import dotted
 from mqctl.stacks.locks import circles, owner_of, owners, root_of
-from mqctl.stacks.motion import Motion, Moved, Movements, key_of, span_ms
+from mqctl.stacks.motion import WORKING_SHARE, Motion, Moved, Movements, key_of, span_ms
 from mqctl.stacks.names import Role, understand
 from mqctl.stacks.normal import normal_name
 from mqctl.stacks.rules import StackClass
@@ -17,6 +17,8 @@ from mqctl.stacks.suspicion import suspected_circle
 
 __all__ = ["Motion", "StackGroup", "StackReport", "group"]
 
+UNDECIDED = frozenset({"python-c-call", "none", "native"})
+"""Rules for stacks that show no more than that a thread is in code which has no frames."""
 MOVING = frozenset({StackClass.CPU, StackClass.SERIALISATION})
 """Classes whose innermost calls change from moment to moment: their threads are grouped by the application's line."""
 
@@ -144,6 +146,7 @@ def group(dumps: Sequence[StackDump], classifier: Classifier | None = None) -> S
     for thread in newest.threads:
         what = judge.classify(thread)
         moved = movements.of(thread, what.cls)
+        what = _by_time(what, moved)
         classes[id(thread)], moves[id(thread)] = what, moved
         role, pool = pools[thread.name]
         owner = owner_of(thread, held_by)
@@ -171,6 +174,16 @@ def group(dumps: Sequence[StackDump], classifier: Classifier | None = None) -> S
         notes=tuple(dict.fromkeys(note for dump in dumps for note in dump.notes)),
         truncated=any(dump.truncated for dump in dumps),
     )
+
+
+def _by_time(what: Classified, moved: Moved) -> Classified:
+    """Returns the class of a thread whose stack decides nothing and whose processor time does.
+
+    Python threads that compute take turns under the interpreter lock: all but one of them look as if they waited.
+    """
+    if what.rule in UNDECIDED and moved.cpu_share is not None and moved.cpu_share >= WORKING_SHARE:
+        return replace(what, cls=StackClass.CPU, rule="cpu-time")
+    return what
 
 
 def _pool_names(threads: Sequence[StackThread]) -> dict[str, tuple[Role, str | None]]:

@@ -11,6 +11,8 @@ from mqctl.stacks.rules import StackClass
 
 BUSY_SHARE = 0.3
 """Share of one CPU from which a thread counts as busy: below, what it waits for matters more."""
+WORKING_SHARE = 0.02
+"""Share of one CPU that nobody uses by waiting; fifty threads under one interpreter lock have it each."""
 STILL_CPU_MS = 0.5
 """CPU time between two dumps up to which a thread did nothing: a wake-up that found nothing to do costs less."""
 

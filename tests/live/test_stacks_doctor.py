@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
 import pytest
 
+from embedded_broker import EmbeddedCluster
 from mqctl.snapshot.archive import load
 from tests.conftest import Outcome
 from tests.live.conftest import Consume, Run
@@ -16,6 +17,13 @@ from tests.live.conftest import Consume, Run
 # Windows of a minute shrink to 0.3 s: nothing here waits to be late.
 SCALED = ("--time-scale", "200", "--only", "MQ32*")
 _SECONDS = 60
+
+
+@pytest.fixture(scope="module")
+def shared_cluster() -> Iterator[EmbeddedCluster]:
+    """Stacks are the clients' matter: one release of the brokers is enough."""
+    with EmbeddedCluster(brokers=2, name_servers=2, version="4.9.8") as cluster:
+        yield cluster
 
 
 def until(ask: Callable[[], Outcome], wanted: Callable[[set[str]], bool]) -> Any:

@@ -7,13 +7,23 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 from embedded_broker import EmbeddedCluster
 from tests.conftest import REPOSITORY
 from tests.live.conftest import Consume, Run
 
 _WORDS = (sys.executable, "-m", "mqctl", "stacks", "watch", "-o", "ndjson", "--every", "200ms")
+
+
+@pytest.fixture(scope="module")
+def shared_cluster() -> Iterator[EmbeddedCluster]:
+    """Stacks are the clients' matter: one release of the brokers is enough."""
+    with EmbeddedCluster(brokers=2, name_servers=2, version="4.9.8") as cluster:
+        yield cluster
 
 
 def watching(cluster: EmbeddedCluster, place: Path, *words: str) -> subprocess.Popen[str]:

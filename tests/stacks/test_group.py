@@ -169,3 +169,25 @@ def test_names_are_normalised(name: str, shown: str) -> None:
 def test_no_dump_is_refused() -> None:
     with pytest.raises(ValueError, match="no dump"):
         group([])
+
+
+@pytest.mark.parametrize(("used_ms", "cls"), [(50.0, StackClass.CPU), (0.2, StackClass.WAIT)])
+def test_python_threads_that_take_turns_under_the_interpreter_lock_compute(used_ms: float, cls: StackClass) -> None:
+    frame = StackFrame(function="price", module="shop.orders", file="/srv/shop/orders.py", line=7)
+
+    def look(at_ms: int, spent_ms: float) -> StackDump:
+        threads = tuple(
+            StackThread(
+                name=f"ConsumeMessageThread_G_{number}",
+                native_id=number,
+                state=ThreadState.RUNNABLE if number == 1 else ThreadState.IDLE,
+                cpu_ms=spent_ms,
+                frames=(frame,),
+            )
+            for number in range(1, 21)
+        )
+        return StackDump(source="pid 1", tool=DumpTool.PY_SPY, threads=threads, taken_at_ms=at_ms)
+
+    report = group([look(1_000, 0.0), look(2_000, used_ms)])
+    found = {item.cls: item.count for item in report.consuming()}
+    assert found == ({StackClass.CPU: 20} if cls == StackClass.CPU else {StackClass.CPU: 1, StackClass.WAIT: 19})
