@@ -27,6 +27,7 @@ from mqctl.render.locks import LockReport, OrderReport
 from mqctl.render.message_trace import TraceReport
 from mqctl.render.messages_view import MessageList
 from mqctl.render.offsets import OffsetChangeReport, OffsetHistory, OffsetPlanReport
+from mqctl.render.probe import Probe
 from mqctl.render.processes import ProcessList
 from mqctl.render.profiles import ProfileList
 from mqctl.render.queue_entries import EntryList
@@ -80,6 +81,7 @@ LIVE: dict[str, type] = {
     "message.consume/1": ConsumeReport,
     "message.list/1": MessageList,
     "message.trace/1": TraceReport,
+    "message.probe/1": Probe,
     "message.send/1": SentMessage,
     "offset.change/1": OffsetChangeReport,
     "offset.plan/1": OffsetPlanReport,

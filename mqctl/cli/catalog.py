@@ -103,6 +103,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(("message", "find"), "Find messages by key."),
     Entry(("message", "get"), "Show a message by its id."),
     Entry(("message", "peek"), "Look at messages of queues without consuming them."),
+    Entry(("message", "probe"), "Time small sends, queue by queue.", "changes"),
     Entry(("message", "send"), "Send a message, to try things.", "changes"),
     Entry(("message", "trace"), "Show who sent a message, who consumed it, and which groups are past it."),
     Entry(("message", "tail"), "Show the newest messages of a topic, and those that come."),

@@ -71,7 +71,6 @@ _REPLICAS = "elections and replica sets are the controller's business; a wrong p
 _STATIC = "static topics map queues across brokers; a half-done mapping cannot be undone from outside"
 _SERVER = "server settings belong in its configuration, where a restart finds them again"
 _CLEANING = "forces the broker to delete files ahead of its own schedule; there is no way back"
-_NOT_YET = "not offered yet"
 
 TABLE: tuple[SubCommand, ...] = (
     # topics
@@ -81,7 +80,7 @@ TABLE: tuple[SubCommand, ...] = (
         "topic update -t TOPIC",
         note="a plan; fewer queues only when they are read",
     ),
-    _only_5("updateTopicList", Coverage.NONE, _NOT_YET),
+    _only_5("updateTopicList", Coverage.PART, "one topic a call, each with its plan", "topic create -t TOPIC"),
     _whole("deleteTopic", "topic delete -t TOPIC", note="refused while a group subscribes to it or has not read it"),
     _whole("updateTopicPerm", "topic update -t TOPIC --perm RW"),
     _whole("topicRoute", "topic route -t TOPIC", note="asks every name server and shows where they disagree"),
@@ -99,7 +98,7 @@ TABLE: tuple[SubCommand, ...] = (
     _only_5("remappingStaticTopic", Coverage.NONE, _STATIC),
     # consumer groups and offsets
     _whole("updateSubGroup", "group create -g GROUP", "group update -g GROUP", note="what is not given stays"),
-    _only_5("updateSubGroupList", Coverage.NONE, _NOT_YET),
+    _only_5("updateSubGroupList", Coverage.PART, "one group a call, each with its plan", "group create -g GROUP"),
     _only_5("setConsumeMode", Coverage.NONE, "switching a group between pull and pop is the application's decision"),
     _whole("deleteSubGroup", "group delete -g GROUP --with-topics", note="refused while somebody consumes for it"),
     _whole("getConsumerConfig", "group config -g GROUP"),
@@ -128,19 +127,19 @@ TABLE: tuple[SubCommand, ...] = (
     _whole("printMsgByQueue", "message peek -t TOPIC --queue N --broker NAME"),
     _whole("sendMessage", "message send -t TOPIC --body TEXT"),
     _whole("consumeMessage", "message consume -t TOPIC", "message tail -t TOPIC"),
-    _none("checkMsgSendRT", _NOT_YET),
+    _whole("checkMsgSendRT", "message probe -t TOPIC"),
     _only_5("dumpCompactionLog", Coverage.NONE, "compaction logs are not read yet"),
     # brokers, clusters, counters
     _whole("brokerStatus", "broker describe BROKER", "broker stats BROKER"),
     _whole("updateBrokerConfig", "broker set NAME=VALUE", note="refuses properties that a broker would forget"),
     _whole("getBrokerConfig", "broker config BROKER"),
     _whole("brokerConsumeStats", "group lag", note="every group of every broker, by count and by time"),
-    _none("sendMsgStatus", _NOT_YET),
+    _whole("sendMsgStatus", "message probe --broker NAME"),
     _none("cleanExpiredCQ", _CLEANING),
     _none("deleteExpiredCommitLog", _CLEANING),
     _none("cleanUnusedTopic", _CLEANING),
     _whole("clusterList", "broker list", "cluster list"),
-    _none("clusterRT", _NOT_YET),
+    _whole("clusterRT", "message probe", note="one round; a scheduler repeats it"),
     _whole("statsAll", "topic traffic", "group lag"),
     _whole("queryCq", "topic entries -t TOPIC -q N"),
     _whole("producer", "producer list --all"),
@@ -154,7 +153,11 @@ TABLE: tuple[SubCommand, ...] = (
     _only_5("addBroker", Coverage.NONE, "adds a broker to a container process; " + _SERVER),
     _only_5("removeBroker", Coverage.NONE, "removes a broker from a container process; " + _SERVER),
     _only_5("resetMasterFlushOffset", Coverage.NONE, _REPLICAS),
-    _only_5("haStatus", Coverage.NONE, _NOT_YET),
+    _only_5(
+        "haStatus",
+        Coverage.NONE,
+        "not asked yet; `broker list` shows each replica's commit log",
+    ),
     _only_5("getSyncStateSet", Coverage.NONE, "replica sets of a controller are not read yet"),
     _only_5("getBrokerEpoch", Coverage.NONE, "replica sets of a controller are not read yet"),
     _only_5("getColdDataFlowCtrInfo", Coverage.NONE, "cold-data flow control is not read yet"),

@@ -47,6 +47,7 @@ ASKED: dict[str, tuple[str, ...]] = {
     "group.members/1": ("group", "members", "-g", "G"),
     "message.consume/1": ("message", "consume", "-t", "Pay", "--from-start", "--count", "1"),
     "message.list/1": ("message", "peek", "-t", "Pay"),
+    "message.probe/1": ("message", "probe", "-t", "Pay", "--count", "2"),
     "message.send/1": ("message", "send", "-t", "Pay", "--body", "x"),
     "offset.change/1": (*("offset", "reset", "-g", "G", "-t", "Pay"), *EXECUTED),
     "offset.plan/1": ("offset", "reset", "-g", "G", "-t", "Pay", "--to-latest"),

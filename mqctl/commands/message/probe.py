@@ -1,0 +1,57 @@
+"""`mqctl message probe`: how long sends take, queue by queue."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.options import NoColorOption, OutputOption
+from mqctl.errors import ExitCode, NotFoundError
+from mqctl.render.probe import probe_document
+
+EXAMPLES = (
+    "mqctl message probe",
+    "mqctl message probe -t orders --count 20 --size 1024",
+    "mqctl message probe --broker broker-a -o json | jq '.queues[].median_ms'",
+)
+
+
+def command(
+    topic: Annotated[
+        str | None, typer.Option("-t", "--topic", metavar="TOPIC", help="Its queues; else each broker's own topic.")
+    ] = None,
+    broker: Annotated[str | None, typer.Option("--broker", metavar="NAME", help="Only this broker's queues.")] = None,
+    count: Annotated[int, typer.Option("--count", min=1, max=10_000, help="How many messages for each queue.")] = 5,
+    size: Annotated[int, typer.Option("--size", min=1, max=4_000_000, metavar="BYTES", help="Size of a body.")] = 128,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """Send small messages to each queue, one after the other, and show how long the broker took.
+
+    The messages stay in the topic. Without --topic they go to the topic that each broker keeps under its own name,
+    which nobody consumes. Nothing is sent again: a failure is shown as one.
+    """
+    from mqctl.cli.probing import own_queues, probe, topic_queues
+    from mqctl.client.instance import ClientSettings
+    from mqctl.client.link import LinkSettings
+    from mqctl.client.producer import Producer
+
+    chosen = connection(namesrv, profile, timeout)
+    settings = ClientSettings(name_servers=chosen.namesrv, links=LinkSettings(credentials=chosen.credentials))
+    with Producer("MQCTL_PRODUCER", settings) as producer:
+        queues = topic_queues(producer, topic) if topic else own_queues(producer, chosen)
+        wanted = [queue for queue in queues if broker in (None, queue.broker_name)]
+        if not wanted:
+            raise NotFoundError(
+                f"nothing to send to{f' on {broker}' if broker else ''}",
+                remedy=f"mqctl topic route -t {topic}" if topic else "mqctl broker list",
+            )
+        rows = [probe(producer, queue, count, size, chosen.timeout_ms) for queue in wanted]
+    emit(probe_document(size, rows), output)
+    return ExitCode.UNREACHABLE if any(row.failed_count for row in rows) else ExitCode.OK
