@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from embedded_broker.broker import Broker
 from embedded_broker.registry import Call, handles
 from mqctl.errors import BadInputError
@@ -23,8 +26,24 @@ def put_group(broker: Broker, request: UpdateAndCreateSubscriptionGroup, call: C
         config = read_group_config(loads(call.command.body))
     except BadInputError as error:
         return call.answer(ResponseCode.SYSTEM_ERROR, remark=str(error))
-    broker.groups.put(config)
+    known = broker.groups.get(config.name)
+    attributes = _altered(known.attributes if known is not None else {}, config.attributes)
+    broker.groups.put(replace(config, attributes=attributes if broker.release.five else {}))
     return call.answer()
+
+
+def _altered(known: Mapping[str, str], changes: Mapping[str, str]) -> dict[str, str]:
+    """Applies `{"+name": "value", "-name": ""}` to the attributes of a group (`AttributeUtil` of 5.3.3).
+
+    Whoever reads settings from the wire leaves out the `+`, so a name without a sign is one to be set.
+    """
+    attributes = dict(known)
+    for name, value in changes.items():
+        if name.startswith("-"):
+            attributes.pop(name[1:], None)
+        else:
+            attributes[name] = value
+    return attributes
 
 
 @handles(DeleteSubscriptionGroup)

@@ -40,6 +40,6 @@ ConsumeTimeoutOption = Annotated[
 ]
 
 
-def group_wishes(**given: bool | int | None) -> dict[str, bool | int]:
-    """Returns the settings that were given, by their name in `SubscriptionGroupConfig`."""
-    return {name: value for name, value in given.items() if value is not None}
+def group_wishes(**given: bool | int | None) -> dict[str, str]:
+    """Returns the settings that were given, as text by their name in `SubscriptionGroupConfig`."""
+    return {name: str(value).lower() for name, value in given.items() if value is not None}

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from mqctl.cli.live_settings import identity_of, now_ms, touched_masters
 from mqctl.cli.live_topic_changes import refuse_while_used, route_steps
@@ -13,7 +12,7 @@ from mqctl.client.outgoing import check_group
 from mqctl.errors import NotFoundError, RefusedError, UsageError
 from mqctl.model.config import SubscriptionGroupConfig
 from mqctl.model.names import dlq_topic, is_system_group, retry_topic
-from mqctl.model.setting_plan import SettingKind, SettingPlan, SettingStep, fields_of
+from mqctl.model.setting_plan import Fields, SettingKind, SettingPlan, SettingStep, config_of, fields_of
 from mqctl.snapshot.live_asking import Asking, Scope
 from mqctl.snapshot.live_brokers import LiveBroker, ask_groups, ask_runtime, ask_topics
 from mqctl.snapshot.live_members import gather_memberships
@@ -22,11 +21,11 @@ from mqctl.snapshot.live_topic_use import all_told, topic_use
 _FIVE_ONLY = frozenset({"consume_message_orderly", "consume_timeout_minute"})
 
 
-def plan_creation(asking: Asking, group: str, wishes: Mapping[str, Any], brokers: Sequence[str]) -> SettingPlan:
+def plan_creation(asking: Asking, group: str, wishes: Fields, brokers: Sequence[str]) -> SettingPlan:
     """Plans a new group.
 
     Args:
-        wishes: settings by their name in `SubscriptionGroupConfig`, those that are given.
+        wishes: settings as text by their name in `SubscriptionGroupConfig`, those that are given.
 
     Raises:
         UsageError: its name cannot be.
@@ -34,7 +33,7 @@ def plan_creation(asking: Asking, group: str, wishes: Mapping[str, Any], brokers
     """
     check_group(group)
     masters = _masters(asking, group, wishes, brokers)
-    new = replace(SubscriptionGroupConfig(name=group), **wishes)
+    new = _with(SubscriptionGroupConfig(name=group), wishes)
     steps = []
     for broker in masters:
         old = broker.groups.get(group)
@@ -48,7 +47,7 @@ def plan_creation(asking: Asking, group: str, wishes: Mapping[str, Any], brokers
     return _plan("group-create", group, masters, steps, _meanings(wishes), severe=False)
 
 
-def plan_update(asking: Asking, group: str, wishes: Mapping[str, Any], brokers: Sequence[str]) -> SettingPlan:
+def plan_update(asking: Asking, group: str, wishes: Fields, brokers: Sequence[str]) -> SettingPlan:
     """Plans other settings of a group; what is not given stays as it is.
 
     Raises:
@@ -58,7 +57,8 @@ def plan_update(asking: Asking, group: str, wishes: Mapping[str, Any], brokers: 
     if not wishes:
         raise UsageError("what is to change?", remedy="give at least one setting; see mqctl group update --help")
     holders = _holders(_masters(asking, group, wishes, brokers), group)
-    steps = [_step(item, group, item.groups[group], replace(item.groups[group], **wishes)) for item in holders]
+    _policy_known(holders, group)
+    steps = [_step(item, group, item.groups[group], _with(item.groups[group], wishes)) for item in holders]
     return _plan("group-update", group, holders, steps, _meanings(wishes), severe=True)
 
 
@@ -73,6 +73,7 @@ def plan_deletion(asking: Asking, group: str, brokers: Sequence[str], *, with_to
         RefusedError: it has members; or a topic of it that is to go holds messages that nobody has read.
     """
     holders = _holders(_masters(asking, group, {}, brokers), group)
+    _policy_known(holders, group)
     refuse_with_members(asking, holders, group)
     answers = asking.put(
         (number, item.address.address, ask.consume_stats(group)) for number, item in enumerate(holders)
@@ -130,7 +131,7 @@ def refuse_with_members(asking: Asking, holders: list[LiveBroker], group: str) -
         )
 
 
-def _masters(asking: Asking, group: str, wishes: Mapping[str, Any], brokers: Sequence[str]) -> list[LiveBroker]:
+def _masters(asking: Asking, group: str, wishes: Fields, brokers: Sequence[str]) -> list[LiveBroker]:
     if is_system_group(group):
         raise UsageError(f"group {group} belongs to the brokers", reason="they and mqadmin rely on it")
     masters = touched_masters(asking, brokers)
@@ -154,6 +155,18 @@ def _holders(masters: list[LiveBroker], group: str) -> list[LiveBroker]:
     return holders
 
 
+def _policy_known(holders: list[LiveBroker], group: str) -> None:
+    """Refuses to write back, now or for an undo, what cannot be read whole."""
+    for broker in holders:
+        policy = broker.groups[group].retry_policy_type
+        if policy != "CUSTOMIZED":
+            raise RefusedError(
+                f"group {group} on {broker.name} cannot be changed from here",
+                reason=f"its retry policy is {policy}, whose numbers would be lost",
+                remedy="change it with mqadmin updateSubGroup, which takes the policy too",
+            )
+
+
 def _plan(
     kind: str, group: str, brokers: list[LiveBroker], steps: list[SettingStep], warnings: list[str], *, severe: bool
 ) -> SettingPlan:
@@ -169,6 +182,10 @@ def _plan(
     )
 
 
+def _with(config: SubscriptionGroupConfig, wishes: Fields) -> SubscriptionGroupConfig:
+    return config_of(SubscriptionGroupConfig, config.name, {**(fields_of(config) or {}), **wishes})
+
+
 def _step(
     broker: LiveBroker, group: str, old: SubscriptionGroupConfig | None, new: SubscriptionGroupConfig | None
 ) -> SettingStep:
@@ -182,13 +199,13 @@ def _step(
     )
 
 
-def _meanings(wishes: Mapping[str, Any]) -> list[str]:
+def _meanings(wishes: Fields) -> list[str]:
     """Returns what settings mean that are easily misread."""
     found = []
-    if wishes.get("consume_enable") is False:
+    if wishes.get("consume_enable") == "false":
         found.append("its consumers get nothing more: brokers refuse their pulls with NO_PERMISSION (16)")
-    if wishes.get("retry_queue_count") == 0:
+    if wishes.get("retry_queue_count") == "0":
         found.append("without retry queues a message that fails is dropped, without a dead letter")
-    if wishes.get("retry_max_times") == 0:
+    if wishes.get("retry_max_times") == "0":
         found.append("without retries a message that fails once becomes a dead letter")
     return found

@@ -75,6 +75,9 @@ def run(
         except StorageError as error:
             tell(f"mqctl: stopped: {error}; {error.remedy}")
             return change_document(record), ExitCode.CRITICAL
+        for step in plan.moving:
+            if step.note is not None:
+                tell(f"mqctl: {step.place}: {step.note}")
         late = after(Asking(cluster, chosen.deadline()))
     for line in late:
         tell(f"mqctl: {line}; mqctl undo {record.id} takes the change back")

@@ -82,7 +82,11 @@ def plan_update(asking: Asking, topic: str, wish: TopicWish, brokers: Sequence[s
         identity=identity_of(holders),
         made_at_ms=now_ms(),
         steps=tuple(steps),
-        warnings=(*_order_warnings(asking, use, old, new, brokers), *_perm_warnings(use, old, new)),
+        warnings=(
+            *_order_warnings(asking, use, old, new, brokers),
+            *_perm_warnings(use, old, new),
+            *_held_warnings(use, old, new),
+        ),
     )
 
 
@@ -285,6 +289,17 @@ def _order_warnings(
             value = step.old[use.topic]
             found.append(f"name server {step.place} keeps the order configuration {value}, which producers go by")
     return found
+
+
+def _held_warnings(use: TopicUse, old: dict[str, TopicConfig], new: dict[str, TopicConfig]) -> list[str]:
+    going = [
+        MessageQueue(use.topic, name, number)
+        for name in sorted(new)
+        for number in range(new[name].read_queue_count, old[name].read_queue_count)
+    ]
+    held = use.message_count(going)
+    said = f"{held:,} messages in the queues that go are read by all groups; nobody can replay them then"
+    return [said] if held else []
 
 
 def _perm_warnings(use: TopicUse, old: dict[str, TopicConfig], new: dict[str, TopicConfig]) -> list[str]:

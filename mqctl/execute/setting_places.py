@@ -81,7 +81,7 @@ def write_setting(cluster: Cluster, place: Place, change: tuple[Fields | None, F
         case SettingKind.GROUP if new is None:
             cluster.ask(address, put.delete_group(subject, with_offsets=False), limit)
         case SettingKind.GROUP:
-            config = config_of(SubscriptionGroupConfig, subject, new or {})
+            config = _group(subject, old, new or {})
             version = cluster.ask(address, ask.runtime_info(), limit).table.get("brokerVersionDesc", "")
             cluster.ask(address, put.put_group(config, five=version.startswith("V5")), limit)
         case SettingKind.BROKER:
@@ -96,6 +96,15 @@ def write_setting(cluster: Cluster, place: Place, change: tuple[Fields | None, F
             cluster.ask(address, ns.add_write_permission(subject), limit)
         case SettingKind.WRITE_PERM:
             cluster.ask(address, ns.wipe_write_permission(subject), limit)
+
+
+def _group(subject: str, old: Fields | None, new: Fields) -> SubscriptionGroupConfig:
+    # 5.x takes attributes as changes of those it has, each name with its sign (`AttributeUtil` of 5.3.3).
+    config = config_of(SubscriptionGroupConfig, subject, new)
+    known = config_of(SubscriptionGroupConfig, subject, old).attributes if old is not None else {}
+    changes = {f"+{name}": value for name, value in config.attributes.items() if known.get(name) != value}
+    changes |= {f"-{name}": "" for name in known if name not in config.attributes}
+    return replace(config, attributes=changes)
 
 
 def _topic(subject: str, old: Fields | None, new: Fields) -> TopicConfig:

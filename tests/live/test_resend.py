@@ -236,10 +236,11 @@ def test_two_operators_at_once(live: Run, dead: EmbeddedCluster, tmp_path: Path)
 
 def test_the_rate_holds(live: Run, dead: EmbeddedCluster) -> None:
     dead.record_requests()
-    assert live(*RESEND, "--rate", "5", *DO).exit_code == 0
+    assert live(*RESEND, "--rate", "2", *DO).exit_code == 0
     times = [request.at_ms for request in dead.requests(_SEND)]
     assert len(times) == 4
-    assert max(times) - min(times) >= 580
+    # Three waits of half a second; the first message may be late by what connecting takes.
+    assert max(times) - min(times) >= 1_000
 
 
 @pytest.mark.parametrize(

@@ -125,6 +125,26 @@ def test_what_only_5x_knows(live: Run, cluster: EmbeddedCluster) -> None:
         assert (outcome.exit_code, "does not know the setting consume_timeout_minute" in outcome.stderr) == (76, True)
 
 
+def test_what_a_change_does_not_name_stays(live: Run, cluster: EmbeddedCluster) -> None:
+    """Brokers replace the whole group, but take attributes as changes."""
+    if not cluster.on_loop(lambda running: running.broker("broker-a").release.five):
+        pytest.skip("only 5.x groups have attributes and retry policies")
+    before = SubscriptionGroupConfig(name="G", attributes={"+priority.factor": "25"}, retry_intervals_ms=(1_000, 5_000))
+    change(cluster, "broker-a", put_group(before, five=True))
+    done = live("group", "update", "-g", "G", "--retry-max", "3", *sure("G"))
+    assert done.exit_code == 0, done.stderr
+    kept = {step["place"]: step["found"] for step in done.json["steps"]}["broker-a"]
+    assert (kept["attributes"], kept["retry_intervals_ms"]) == ('{"priority.factor": "25"}', "[1000, 5000]")
+    deleted = live("group", "delete", "-g", "G", *sure("G"))
+    undone = live("undo", deleted.json["id"], *sure("G"))
+    assert (undone.exit_code, undone.json["state"]) == (0, "confirmed"), undone.stdout
+    change(
+        cluster, "broker-a", put_group(SubscriptionGroupConfig(name="G", retry_policy_type="EXPONENTIAL"), five=True)
+    )
+    refused = live("group", "update", "-g", "G", "--retry-max", "4", *sure("G"))
+    assert (refused.exit_code, "its retry policy is EXPONENTIAL" in refused.stderr) == (76, True)
+
+
 def test_properties_of_brokers(live: Run, cluster: EmbeddedCluster) -> None:
     before = properties(live, "fileReservedTime")
     done = live("broker", "set", "fileReservedTime=48", "--broker", "broker-a", *sure("broker-a"))

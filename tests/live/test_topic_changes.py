@@ -103,12 +103,14 @@ def test_queues_go_in_two_steps_and_only_when_they_are_read(live: Run, cluster: 
     assert (hasty.exit_code, "--write-queues" in hasty.stderr) == (76, True)
     first = live(*words, *sure())
     assert (first.exit_code, on_brokers(live)) == (0, both(2, 1, "RW-")), first.stderr
+    assert "broker-a: run it again to read 1 only, when all is read" in first.stderr
     refused = live(*words, *sure())
     assert (refused.exit_code, "group G has not read 1 messages" in refused.stderr) == (76, True)
     assert on_brokers(live) == both(2, 1, "RW-")
     change(cluster, "broker-a", commit_offset("G", "Pay", 1, 1))
     second = live(*words, *sure())
     assert (second.exit_code, on_brokers(live)) == (0, both(1, 1, "RW-")), second.stderr
+    assert "1 messages in the queues that go are read by all groups" in second.stderr
     assert live("undo", second.json["id"], *sure()).exit_code == 0
     assert live("undo", first.json["id"], *sure()).exit_code == 0
     assert on_brokers(live) == both(2, 2, "RW-")
