@@ -2725,6 +2725,7 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
         "-g": ("All instances of this consumer group, through their brokers.", ()),
         "--group": ("All instances of this consumer group, through their brokers.", ()),
         "--file": ("A saved or pasted dump, `-` for stdin.", ()),
+        "--snapshot": ("The stacks in a snapshot, of one group with -g.", ()),
         "--dumps": ("How many dumps: two and more show what moves.", ()),
         "--every": ("How far apart the dumps are.", ()),
         "--native": ("Python: show C frames as well.", ()),

@@ -58,6 +58,7 @@ class StackWish:
     client_id: str | None = None
     group: str | None = None
     files: tuple[Path, ...] = ()
+    snapshot: Path | None = None
     dump_count: int = DEFAULT_DUMPS
     every_ms: int = DEFAULT_EVERY_MS
     native: bool = False
@@ -68,11 +69,13 @@ class StackWish:
 
     def check(self) -> None:
         """Checks that one source is named. Raises UsageError."""
-        named = [name for name, given in (("--pid", self.pid is not None), ("--file", bool(self.files))) if given]
+        sources = (("--pid", self.pid), ("--file", self.files or None), ("--snapshot", self.snapshot))
+        named = [name for name, given in sources if given is not None]
         if self.client_id is not None and self.group is None:
             raise UsageError("--client needs its group", remedy="add -g GROUP; mqctl group members -g GROUP shows ids")
-        if self.client_id is not None or (self.group is not None and not named):
-            named.append("--client" if self.client_id is not None else "--group")
+        whose = "--client" if self.client_id is not None else "--group" if self.group is not None else None
+        if whose and (not named or (whose == "--client" and self.snapshot is None)):
+            named.append(whose)
         if len(named) > 1:
             raise UsageError(f"{' and '.join(named)} contradict each other", remedy="name one source of stacks")
         if not named:
@@ -300,6 +303,11 @@ def gather_stacks(wish: StackWish) -> StackEvidence:
     wish.check()
     if wish.files:
         return from_files(wish.files)
+    if wish.snapshot is not None:
+        from mqctl.snapshot.archive import load
+        from mqctl.snapshot.saved_stacks import saved_stacks
+
+        return saved_stacks(load(wish.snapshot), wish.group, wish.client_id)
     with open_source(wish) as (source, look_ms):
         return take_looks(source, look_ms, wish)
 

@@ -1,4 +1,7 @@
-"""Reads what jstack, `jcmd Thread.print` and `kill -3` write (HotSpot 8 to 21)."""
+"""Reads what jstack, `jcmd Thread.print` and `kill -3` write (HotSpot 8 to 21), and lists of Java's `ThreadInfo`.
+
+The latter (`"name" Id=7 WAITING on ...`) are what Arthas and many application servers print.
+"""
 
 from __future__ import annotations
 
@@ -10,20 +13,25 @@ from mqctl.stacks.collecting import Collector, Frames, OpenDump
 from mqctl.stacks.frame_text import java_frame
 
 _HEADER = re.compile(
-    r'"(?P<name>.*)"(?: #(?P<id>\d+))?(?: \[(?P<os>\d+)\])?(?P<daemon> daemon)?(?P<rest>(?: \w+=\S+)+)(?P<doing> .*)?$'
+    r'"(?P<name>.*)"(?=[ ])(?: - Thread t@(?P<visual>\d+)| #(?P<id>\d+))?(?: \[(?P<os>\d+)\])?(?P<daemon> daemon)?'
+    r"(?P<rest>(?: \w+=\S+)*)(?P<doing> .*)?\s*$"
 )
 _CPU = re.compile(r" cpu=([\d.]+)ms")
 _NATIVE_ID = re.compile(r" nid=(0x[0-9a-f]+|\d+)")
+_OWN_ID = re.compile(r" Id=(\d+)")
 _BEGIN = re.compile(r"\s*Full thread dump (?P<vm>[^:]*)")
 _MOMENT = re.compile(r"\s*(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\s*$")
 _PID = re.compile(r"(\d{1,9}):\s*$")
 _STATE = re.compile(r"\s+java\.lang\.Thread\.State\s*[:：]\s*(?P<text>\S.*?)\s*$")
-_LOCK = re.compile(r"- (?P<what>[^<(]*?)\s*<(?P<id>0x[0-9a-f]+)>(?:\s*\(an? (?P<kind>.+?)\))?\s*$")
+_LOCK = re.compile(
+    r"-\s+(?P<what>[^<(@]*?)(?: on)?\s*(?:<(?P<id>(?:0x)?[0-9a-f]+)>(?:\s*\(an? (?P<kind>[^()]+)\))?"
+    r"|(?<= )(?P<named>[\w.$]+)@(?P<hash>[0-9a-f]+))(?: owned by .*)?\s*$"
+)
 _USES = {
     "locked": LockUse.HOLDS,
     "": LockUse.HOLDS,
     "waiting to lock": LockUse.WAITS_FOR,
-    "waiting on": LockUse.WAITS_ON,
+    "waiting": LockUse.WAITS_ON,  # `on` belongs to the pattern: some tools say `locked on`
     "waiting to re-lock in wait()": LockUse.WAITS_FOR,
     "parking to wait for": LockUse.WAITS_ON,
 }
@@ -42,6 +50,7 @@ class JavaReader:
         self._collector = collector
         self._zone = zone
         self._frames = Frames(java_frame, collector.limits)
+        self._most_lines = 2 * collector.limits.thread_frame_count
         self._stacks: dict[tuple[str, ...], tuple[StackFrame, ...]] = {}
         self._header: re.Match[str] | None = None
         self._state = ""
@@ -56,7 +65,7 @@ class JavaReader:
     def begins(self, line: str) -> bool:
         """Tells whether a Java dump, or a thread of one, can begin with this line."""
         if line.startswith('"'):
-            return _HEADER.match(line) is not None
+            return _head(line) is not None
         return (
             "Full thread dump" in line or "Java-level deadlock" in line or bool(_MOMENT.match(line) or _PID.match(line))
         )
@@ -65,7 +74,8 @@ class JavaReader:
         """Takes a line; False when it is nothing of a Java dump."""
         if self._header is not None:
             if line.startswith("\tat "):
-                self._lines.append(line)
+                if len(self._lines) <= self._most_lines:
+                    self._lines.append(line)
                 return True
             if self._inside(line):
                 return True
@@ -74,11 +84,14 @@ class JavaReader:
     def _inside(self, line: str) -> bool:
         """Takes a line that belongs to the open thread."""
         text = line.strip()
+        full = len(self._lines) > self._most_lines
         if text.startswith("at "):
-            self._lines.append(f"\t{text}")
-        elif text.startswith("- "):
+            if not full:
+                self._lines.append(f"\t{text}")
+        elif text.startswith(("- ", "-  ")):
             self._with_locks = True
-            self._lines.append(text)
+            if not full:
+                self._lines.append(text)
         elif not text:
             pass  # the list of synchronizers follows an empty line
         elif (found := _STATE.match(line)) is not None:
@@ -91,7 +104,7 @@ class JavaReader:
 
     def _outside(self, line: str) -> bool:
         if line.startswith('"') and self._circle is None:
-            found = _HEADER.match(line)
+            found = _head(line)
             if found is not None:
                 self.end_thread()
                 self._header = found
@@ -175,15 +188,16 @@ class JavaReader:
         if header is None:
             return
         truncated = bool(at_end and lines and not lines[-1].rstrip().endswith((")", "None")))
+        truncated = truncated or len(lines) > self._most_lines
         frames = self._stack(lines)
         wanted = _wanted(frames)
         rest = header["rest"]
         cpu, native = _CPU.search(rest), _NATIVE_ID.search(rest)
         doing = (header["doing"] or "").partition("[")[0].strip()
-        words = self._state.split()
+        words = (self._state or doing).split()  # ThreadInfo and Arthas tell the state in the first line
         thread = StackThread(
             name=header["name"],
-            id=int(header["id"]) if header["id"] else None,
+            id=_id(header),
             native_id=int(native[1], 0) if native and len(native[1]) < 19 else None,
             state=_STATES.get(words[0], ThreadState.UNKNOWN) if words else ThreadState.UNKNOWN,
             state_text=self._state or doing,
@@ -202,9 +216,9 @@ class JavaReader:
 
     def _stack(self, lines: list[str]) -> tuple[StackFrame, ...]:
         limit = self._collector.limits.thread_frame_count
-        if len(lines) > 2 * limit:
+        if len(lines) > self._most_lines:
             self._collector.note(f"only the innermost {limit} calls of a thread were read")
-            del lines[2 * limit :]
+            del lines[self._most_lines :]
         if self._with_locks:
             return tuple(self._locked_stack(lines)[:limit])
         key = tuple(lines)
@@ -245,6 +259,17 @@ class JavaReader:
         return frames
 
 
+def _head(line: str) -> re.Match[str] | None:
+    """Returns the first line of a thread. It needs a number or an attribute: a quotation is none."""
+    found = _HEADER.match(line)
+    return found if found and (found["id"] or found["visual"] or found["rest"]) else None
+
+
+def _id(header: re.Match[str]) -> int | None:
+    told = header["id"] or header["visual"] or ((found := _OWN_ID.search(header["rest"])) and found[1])
+    return int(told) if told and len(told) < 19 else None
+
+
 def _number(text: str) -> float | None:
     try:
         return float(text)
@@ -259,10 +284,10 @@ def _lock(line: str) -> StackLock | None:
     use = _USES.get(found["what"])
     if use is None:
         return None
-    kind = found["kind"]
+    kind = found["kind"] or found["named"]
     if found["what"] == "parking to wait for" and kind and _OWNED_LOCK.match(kind):
         use = LockUse.WAITS_FOR
-    return StackLock(id=found["id"], use=use, kind=kind)
+    return StackLock(id=found["id"] or found["hash"], use=use, kind=kind)
 
 
 def _with(frame: StackFrame, locks: list[StackLock]) -> StackFrame:

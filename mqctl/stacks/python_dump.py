@@ -34,7 +34,8 @@ class PySpyTextReader:
     def takes(self, line: str) -> bool:
         """Takes a line; False when it is nothing of a py-spy dump."""
         if self._header is not None and line.startswith("    "):
-            if not line.startswith("        "):  # deeper ones are arguments and local variables
+            deeper = line.startswith("        ")  # arguments and local variables
+            if not deeper and len(self._lines) <= self._collector.limits.thread_frame_count:
                 self._lines.append(line)
             return True
         if line.startswith("Thread ") and (found := _THREAD.match(line)) is not None:
@@ -78,7 +79,7 @@ class PySpyTextReader:
             state=_WORDS.get(header["state"].partition("+")[0], ThreadState.UNKNOWN),
             state_text=header["state"],
             frames=tuple(frame for frame in found if frame is not None),
-            truncated=at_end and bool(lines) and not lines[-1].rstrip().endswith(")"),
+            truncated=len(lines) > limit or (at_end and bool(lines) and not lines[-1].rstrip().endswith(")")),
         )
         self._header, self._lines = None, []
         self._collector.add(DumpTool.PY_SPY, thread)

@@ -21,6 +21,7 @@ class RemoteReader:
     def __init__(self, collector: Collector) -> None:
         self._collector = collector
         self._frames = Frames(java_frame, collector.limits)
+        self._most_lines = collector.limits.thread_frame_count
         self._stacks: dict[tuple[str, ...], tuple[StackFrame, ...]] = {}
         self._header: re.Match[str] | None = None
         self._prefix = ""
@@ -38,13 +39,15 @@ class RemoteReader:
             if line.startswith(self._prefix):
                 text = line[len(self._prefix) :]
                 if not text.startswith("TID: "):
-                    self._lines.append(text)
+                    if len(self._lines) <= self._most_lines:
+                        self._lines.append(text)
                     return True
             elif not line.strip():
                 self.end_thread()
                 return True
             elif self._name and line.startswith(self._name) and "TID: " not in line:
-                self._lines.append(line[len(self._name) :].strip())
+                if len(self._lines) <= self._most_lines:
+                    self._lines.append(line[len(self._name) :].strip())
                 return True
         if "TID: " in line and (found := _HEADER.match(line)) is not None:
             self.end_thread()
@@ -62,8 +65,9 @@ class RemoteReader:
         header, lines = self._header, self._lines
         if header is None:
             return
-        limit = self._collector.limits.thread_frame_count
-        if len(lines) > limit:
+        limit = self._most_lines
+        deep = len(lines) > limit
+        if deep:
             self._collector.note(f"only the innermost {limit} calls of a thread were read")
             del lines[limit:]
         word = header["state"].partition(" ")[0]
@@ -73,7 +77,7 @@ class RemoteReader:
             state=_STATES.get(word, ThreadState.UNKNOWN),
             state_text=header["state"],
             frames=self._stack(lines),
-            truncated=at_end and (not lines or ")" not in lines[-1]),
+            truncated=deep or (at_end and (not lines or ")" not in lines[-1])),
         )
         self._header, self._lines = None, []
         self._collector.add(DumpTool.REMOTE, thread)

@@ -8,15 +8,18 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from mqctl.render.stacks import StackDumpReport
+from mqctl.snapshot.archive import save
 from mqctl.stacks.parse import read_dumps
 from tests.conftest import REPOSITORY, Outcome
 from tests.diagnosis import stack_faults
+from tests.diagnosis.live_snapshots import LIVE
 from tests.stacks.samples import DUMPS
 
 Run = Callable[..., Outcome]
@@ -189,3 +192,49 @@ def test_a_running_information_saved_by_mqadmin_is_read(mqctl: Run, tmp_path: Pa
     file.write_text(head + usual.read_text())
     assert [len(dump.threads) for dump in read_dumps(file.read_text(), source="x")] == [20, 20]
     assert mqctl("stacks", "dump", "--file", file, "-o", "json").json["instances"][0]["thread_count"] == 20
+
+
+def test_stacks_of_a_snapshot_are_judged_with_what_it_knows(mqctl: Run, tmp_path: Path) -> None:
+    file = tmp_path / "s.snap"
+    save(USUAL, file)
+    client = USUAL.running[0].client_id
+    outcome = mqctl("stacks", "dump", "--snapshot", file, "-g", "G", "--client", client, "-o", "json")
+    assert outcome.exit_code == 0
+    (instance,) = outcome.json["instances"]
+    assert instance["pools"] == [
+        {
+            "group": "G", "thread_count": 20, "idle_count": 2, "configured_count": 20,
+            "line": "shop.orders.Tools.handle(Tools.java:28)", "line_count": 18,
+        }
+    ]  # fmt: skip
+    (finding,) = outcome.json["findings"]
+    assert (finding["code"], finding["severity"], finding["confidence"]) == ("MQ322", "error", "high")
+    assert (finding["evidence"]["lag_count"], finding["evidence"]["lag_ms"]) == (100, 120_000)
+    assert finding["next_command"] == f"mqctl group lag --snapshot {file} -g G"
+    doctor = mqctl("doctor", "--snapshot", file, "-o", "json").json
+    assert [item["code"] for item in doctor["findings"]] == ["MQ322"]
+    both = mqctl("stacks", "dump", "--snapshot", file)
+    assert both.stdout.count("20 consume threads of 20 configured") == 1
+    assert (both.exit_code, "stacks not seen (192.0.2.2@200#2 of G)" in both.stderr) == (69, True)
+    assert mqctl("stacks", "dump", "--snapshot", file, "-g", "nobody").exit_code == 66
+    assert mqctl("stacks", "dump", "--snapshot", file, "--pid", "1").exit_code == 64
+    plain = tmp_path / "plain.snap"
+    save(LIVE, plain)
+    without = mqctl("stacks", "dump", "--snapshot", plain, "-g", "G")
+    assert (without.exit_code, "snapshot save --stacks" in without.stderr) == (76, True)
+
+
+def test_many_instances_are_folded_and_their_raw_dumps_kept(mqctl: Run, tmp_path: Path) -> None:
+    one = USUAL.running[0]
+    file, kept = tmp_path / "s.snap", tmp_path / "raw"
+    save(replace(USUAL, running=tuple(replace(one, client_id=f"192.0.2.{n}@1#1") for n in range(1, 9))), file)
+    outcome = mqctl("stacks", "dump", "--snapshot", file, "--save", kept)
+    assert "and 5 more instances with 100 threads" in outcome.stdout
+    assert "    144  http read  stuck  Tools.handle(Tools.java:28)" in outcome.stdout
+    assert outcome.stdout.count("MQ322") == 1
+    assert "as well in 192.0.2.2@1#1, 192.0.2.3@1#1, 192.0.2.4@1#1 (+4)" in outcome.stdout
+    assert sorted(path.name for path in kept.iterdir()) == [f"192.0.2.{n}@1#1.txt" for n in range(1, 9)]
+    saved = kept / "192.0.2.1@1#1.txt"
+    again = mqctl("stacks", "dump", "--file", saved, "-o", "json").json
+    assert [item["dump_count"] for item in again["instances"]] == [2]
+    assert mqctl("stacks", "dump", "--snapshot", file, "--save", kept).exit_code == 74

@@ -137,6 +137,44 @@ def test_a_thread_named_with_more_than_forty_characters_is_read() -> None:
     assert [(thread.name, len(thread.frames)) for thread in dump.threads] == [(name, 1)]
 
 
+OTHER_HEADS = {
+    "jdk 8": '"ConsumeMessageThread_G_1" #31 prio=5 os_prio=0 tid=0x7f1 nid=0x4bc waiting on condition [0x00007f2]\n'
+    "   java.lang.Thread.State: TIMED_WAITING (sleeping)\n",
+    "jdk 21": '"ConsumeMessageThread_G_1" #31 [1212] prio=5 os_prio=0 cpu=1.20ms elapsed=9.01s tid=0x00007f1 nid=1212 '
+    "waiting on condition  [0x00007f2]\n   java.lang.Thread.State: TIMED_WAITING (sleeping)\n",
+    "ThreadInfo": '"ConsumeMessageThread_G_1" Id=31 TIMED_WAITING\n',
+    "VisualVM": '"ConsumeMessageThread_G_1" - Thread t@31\n   java.lang.Thread.State: TIMED_WAITING\n',
+    "actuator": '"ConsumeMessageThread_G_1" #31\n   java.lang.Thread.State: TIMED_WAITING\n',
+    "Arthas": '"ConsumeMessageThread_G_1" Id=31 cpuUsage=0.2% deltaTime=1ms time=9ms TIMED_WAITING\n',
+}
+
+
+@pytest.mark.parametrize("head", OTHER_HEADS.values(), ids=OTHER_HEADS.keys())
+def test_heads_of_other_releases_and_tools(head: str) -> None:
+    calls = "    at java.lang.Thread.sleep(Native Method)\n    at a.B.c(B.java:7)\n    - locked a.B@39faacaf\n"
+    (dump,) = read_dumps(f"{head}{calls}\n", source="x")
+    (thread,) = dump.threads
+    assert (thread.name, thread.id, thread.state) == ("ConsumeMessageThread_G_1", 31, ThreadState.TIMED_WAITING)
+    assert (len(thread.frames), thread.native_id) == (2, 1212 if "nid" in head else None)
+    assert [(lock.id, lock.kind) for lock in thread.holds] == [("39faacaf", "a.B")]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "- waiting to lock <0x0fa1> (a a.B)",
+        "- waiting to lock a.B@fa1",
+        '- waiting to lock <fa1> (a a.B) owned by "main" t@1',
+        "-  waiting to lock a.B@fa1",
+    ],
+)
+def test_locks_as_other_tools_write_them(line: str) -> None:
+    (dump,) = read_dumps(f'"t" #1\n   java.lang.Thread.State: BLOCKED\n\tat a.B.c(B.java:7)\n\t{line}\n', source="x")
+    wanted = dump.threads[0].waiting_for
+    assert wanted is not None
+    assert (wanted.use, wanted.kind, wanted.id.removeprefix("0x0")) == (LockUse.WAITS_FOR, "a.B", "fa1")
+
+
 @pytest.mark.parametrize("word", ["等待中", "EN ATTENTE", "WARTEND"])
 def test_a_localized_state_is_kept_as_words_and_not_guessed(word: str) -> None:
     java = text("java17-jcmd.txt").replace("State: TIMED_WAITING (sleeping)", f"State：{word}")
@@ -157,6 +195,7 @@ def test_limits_give_a_part_that_says_so() -> None:
     assert dump.notes == ("only the first 10 threads were read", "the end of the dump is missing")
     (dump,) = read_dumps(whole, source="x", limits=Limits(thread_frame_count=3))
     assert max(len(thread.frames) for thread in dump.threads) == 3
+    assert dump.truncated
     (dump,) = read_dumps(whole, source="x", limits=Limits(distinct_frame_count=20))
     assert dump.truncated
 

@@ -31,6 +31,7 @@ EXAMPLES = (
     "mqctl stacks dump --pid 4711 --explain",
     "mqctl stacks dump --client 10.0.0.1@4711#1 -g order-service --save now.txt",
     "mqctl stacks dump --file jstack.txt -o wide",
+    "mqctl stacks dump --snapshot ticket-4711.snap -g order-service",
     "jstack -l 4711 | mqctl stacks dump --file -",
     "mqctl stacks dump --pid 4711 --dumps 20 --every 100ms --collapsed | flamegraph.pl > consume.svg",
 )
@@ -47,6 +48,10 @@ def command(
             metavar="DUMP",
             help="A saved or pasted dump, `-` for stdin; may be repeated.",
         ),
+    ] = None,
+    snapshot: Annotated[
+        Path | None,
+        typer.Option("--snapshot", metavar="FILE", help="The stacks in a snapshot, of one group with -g."),
     ] = None,
     dumps: DumpsOption = DEFAULT_DUMPS,
     every: EveryOption = "1s",
@@ -89,6 +94,7 @@ def command(
         client_id=client,
         group=group,
         files=tuple(file or ()),
+        snapshot=snapshot,
         dump_count=dumps,
         every_ms=parse_span_ms(every),
         native=native,
@@ -111,7 +117,8 @@ def command(
     from mqctl.diagnosis.stack_judging import judge_evidence
     from mqctl.render.stacks import StackView, stack_document
 
-    source = f"--namesrv {shlex.quote(namesrv)}" if namesrv else f"--profile {shlex.quote(profile)}" if profile else ""
+    named = (("--namesrv", namesrv), ("--profile", profile), ("--snapshot", snapshot))
+    source = next((f"{option} {shlex.quote(str(value))}" for option, value in named if value), "")
     view = StackView(lang=lang, source=source, everything=everything, calls=calls, explain=explain)
     document = stack_document(
         judge_evidence(evidence, classifier),

@@ -7,6 +7,7 @@ from mqctl.render.messages import Text
 _SHOW = "mqctl allocation show {source} -g {group}"
 _LAG = "mqctl group lag {source} -g {group}"
 _MEMBERS = "mqctl group members {source} -g {group}"
+_STACKS = "mqctl stacks dump {source} -g {group} --client {client}"
 _BROKER = "mqctl broker stats {source} {broker}"
 
 RULES: dict[str, Text] = {
@@ -123,7 +124,7 @@ RULES: dict[str, Text] = {
         advice="Look at what the consume threads do.",
         explain="Clients stop pulling a queue at 1,000 messages, 100 MiB, or 2,000 offsets between the first and the last "
         "unfinished one.",
-        next_command=_MEMBERS,
+        next_command=_STACKS,
     ),
     "MQ307": Text(
         title="Consumption is blocked",
@@ -132,7 +133,7 @@ RULES: dict[str, Text] = {
         advice="Take the stacks of its consume threads: they wait for something.",
         explain="Messages in the cache and no consumption for a minute. Concurrent consumers commit the smallest unfinished "
         "offset, so one hung message is enough.",
-        next_command=_MEMBERS,
+        next_command=_STACKS,
     ),
     "MQ308": Text(
         title="A consumer has stopped pulling",
@@ -140,7 +141,7 @@ RULES: dict[str, Text] = {
         effect="Nothing of those queues is consumed, and nobody else may take them.",
         advice="See whether the consumer is suspended; else restart that instance.",
         explain="Two minutes without a pull although no threshold holds the consumer back.",
-        next_command=_MEMBERS,
+        next_command=_STACKS,
     ),
     "MQ309": Text(
         title="Queues that no instance consumes",
@@ -215,7 +216,7 @@ RULES: dict[str, Text] = {
         effect="{queue_count:queue} stand still; even when another instance owns them, this one does not let go.",
         advice="Take its stacks, then restart that instance.",
         explain="A queue that was given up and cannot be unlocked, or messages handed to the listener a minute ago.",
-        next_command=_MEMBERS,
+        next_command=_STACKS,
     ),
     "MQ503": Text(
         title="One message blocks an orderly queue",
@@ -223,7 +224,7 @@ RULES: dict[str, Text] = {
         effect="{cached_count:message} and all that follow wait behind it.",
         advice="Fix the listener or give maxReconsumeTimes a bound; then the message becomes a dead letter.",
         explain="An orderly listener that fails is called again with the same message, 2147483647 times by default.",
-        next_command=_MEMBERS,
+        next_command=_STACKS,
     ),
     "MQ504": Text(
         title="Queue locks were not renewed",

@@ -1,0 +1,65 @@
+"""Stacks that were saved with a snapshot, as looks at the instances that showed them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mqctl.errors import NotFoundError, RefusedError
+from mqctl.model.lag import queue_lags
+from mqctl.model.member import RunningInfo
+from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.model.stack_look import StackEvidence, StackInstance
+from mqctl.model.unavailable import Part, Unavailable
+from mqctl.stacks.parse import read_dumps
+
+
+def saved_stacks(snapshot: ClusterSnapshot, group: str | None, client_id: str | None) -> StackEvidence:
+    """Returns the stacks in a snapshot.
+
+    Args:
+        group, client_id: only these; None for all.
+
+    Raises:
+        NotFoundError: nobody in the snapshot is of that group, or bears that id.
+        RefusedError: the snapshot was saved without stacks.
+    """
+    asked = [info for info in snapshot.running if group in (None, info.group) and client_id in (None, info.client_id)]
+    where = snapshot.origin.archive or snapshot.origin.location
+    if not asked:
+        wanted = " ".join(name for name in (client_id, group and f"of group {group}") if name) or "anybody"
+        raise NotFoundError(f"{where} knows no running instance {wanted}", remedy=f"mqctl snapshot show {where}")
+    if not any(info.stacks for info in asked):
+        raise RefusedError(
+            f"{where} has no stacks",
+            reason="it was saved without them",
+            remedy="mqctl snapshot save --stacks FILE saves them; mqctl stacks dump -g GROUP takes them now",
+        )
+    now_ms = snapshot.origin.observed_at_ms
+    before = {(info.group, info.client_id): info for info in (snapshot.earlier.running if snapshot.earlier else ())}
+    groups = {info.group for info in asked}
+    gaps = [gap for gap in snapshot.unavailable if gap.part in (Part.STACKS, Part.RUNNING_INFO)]
+    gaps += [
+        Unavailable(part=Part.STACKS, reason="saved without them", scope=f"{info.client_id} of {info.group}")
+        for info in asked
+        if not info.stacks
+    ]
+    return StackEvidence(
+        now_ms=now_ms,
+        instances=tuple(_instance(info, before.get((info.group, info.client_id)), now_ms) for info in asked),
+        lags=tuple(row for broker in snapshot.brokers for row in queue_lags(broker, now_ms) if row.group in groups),
+        unavailable=tuple(gap for gap in gaps if group is None or group in (gap.scope or "")),
+    )
+
+
+def _instance(info: RunningInfo, earlier: RunningInfo | None, now_ms: int) -> StackInstance:
+    texts = [(info.stacks or "", now_ms), *((later.text, later.taken_at_ms) for later in info.later_stacks)]
+    read = [read_dumps(text, source=info.client_id, taken_at_ms=at_ms) for text, at_ms in texts if text]
+    return StackInstance(
+        source=info.client_id,
+        group=info.group,
+        client_id=info.client_id,
+        dumps=tuple(dumps[0] for dumps in read if dumps),
+        raws=tuple(text for text, _ in texts if text),
+        info=replace(info, stacks=None, later_stacks=()),
+        earlier=earlier,
+    )

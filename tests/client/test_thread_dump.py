@@ -1,0 +1,79 @@
+"""The stacks that our own client sends tell what each thread waits in, and no arguments."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+
+import pytest
+
+from mqctl.client.thread_dump import thread_dump
+from mqctl.model.dump import StackThread, ThreadState
+from mqctl.stacks.classify import classify
+from mqctl.stacks.parse import read_dumps
+from mqctl.stacks.rules import StackClass
+
+LOCK = threading.Lock()
+
+
+class Answers:
+    """A library of somebody's."""
+
+    def __init__(self) -> None:
+        self.items: SimpleQueue[str] = SimpleQueue()
+
+    def named(self, secret: str) -> SimpleQueue[str]:
+        return self.items
+
+
+ANSWERS = Answers()
+
+
+def wait_for_lock() -> None:
+    with LOCK:
+        pass
+
+
+def acquire() -> None:
+    LOCK.acquire(timeout=60)
+    LOCK.release()
+
+
+def take() -> None:
+    ANSWERS.named("pa(ss)word").get(timeout=60)
+
+
+def dumped(name: str) -> tuple[str, StackThread]:
+    text = thread_dump()
+    (dump,) = read_dumps(text, source="x")
+    (found,) = (thread for thread in dump.threads if thread.name == name)
+    return text, found
+
+
+@pytest.mark.parametrize(
+    ("listener", "code", "cls"),
+    [
+        (wait_for_lock, "with LOCK", StackClass.LOCK),
+        (acquire, "LOCK.acquire()", StackClass.LOCK),
+        (take, "ANSWERS.named().get()", StackClass.WAIT),
+    ],
+)
+def test_a_call_into_c_is_told_without_its_arguments(listener: Callable[[], None], code: str, cls: StackClass) -> None:
+    name = f"waits in {listener.__name__}"
+    LOCK.acquire()
+    thread = threading.Thread(target=listener, name=name, daemon=True)
+    thread.start()
+    try:
+        text, found = dumped(name)
+        while not found.frames or found.frames[0].code != code:
+            assert thread.is_alive()
+            text, found = dumped(name)
+        assert found.state is ThreadState.WAITING
+        assert classify(found).cls == cls
+        assert "word" not in text
+    finally:
+        LOCK.release()
+        if listener is take:
+            ANSWERS.items.put("")
+        thread.join()
