@@ -186,6 +186,10 @@ def _hold(broker: Broker, pull: _Pull) -> None:
     request, settings = pull.request, broker.settings
 
     def again() -> None:
+        reset = broker.offsets.take_reset(request.consumer_group, request.topic, request.queue_id)
+        if reset is not None:  # the group was reset while the pull was held
+            pull.call.respond(_moved_by_reset(broker, pull, reset))
+            return
         read = _read(broker, pull)
         pull.call.respond(_answer(broker, pull, read, _code(read, request)))
 

@@ -54,8 +54,8 @@ def replay_by_group(asking: Asking, source: Source, group: str, asked: Asked) ->
     Raises:
         MqctlError: as `ranges_of` and `run`.
     """
-    found, _ = ranges_of(asking, source)
-    ranges = by_queue(found)
+    # A queue without an offset would begin wherever its consumers like to, at its first message perhaps.
+    ranges = by_queue(ranges_of(asking, source, every_queue=True))
     wish = Wish(
         group=group,
         topics=tuple(sorted({item.queue.topic for item in ranges})),
@@ -85,7 +85,7 @@ def plan_publish(
         MqctlError: as `ranges_of`, `wanted`; NotFoundError: there is no target topic.
     """
     wanted(chosen)
-    ranges, _ = ranges_of(asking, source)
+    ranges = ranges_of(asking, source)
     masters = {item.broker_name: item for item in asking.cluster.masters(asking.deadline)}
     targets = writable_queues(asking, target)
     record = ReplayRecord(

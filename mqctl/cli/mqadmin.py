@@ -113,7 +113,7 @@ TABLE: tuple[SubCommand, ...] = (
     _whole("consumerConnection", "group members -g GROUP", "group describe -g GROUP"),
     _part("startMonitoring", "doctor --window 60s", note="judges once, exits with a verdict; a scheduler repeats it"),
     _whole("resetOffsetByTime", "offset reset -g GROUP -t TOPIC --to-time TIME"),
-    _whole("skipAccumulatedMessage", "offset reset -g GROUP -t TOPIC --to-latest"),
+    _whole("skipAccumulatedMessage", "offset skip -g GROUP -t TOPIC"),
     _whole("cloneGroupOffset", "offset clone --from GROUP -g GROUP -t TOPIC"),
     # messages
     _part("queryMsgById", "message get ID", "message trace ID", note="no resending to a client"),

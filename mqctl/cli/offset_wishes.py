@@ -70,6 +70,7 @@ def resume_wish(record: ChangeRecord) -> Wish:
         identity=record.brokers,
         origin=f"change {record.id}",
         callbacks=tuple(item for item in record.callbacks if (item.topic, item.broker_name) in places),
+        creates=record.kind == PlanKind.REPLAY_GROUP,
     )
 
 

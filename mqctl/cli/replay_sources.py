@@ -93,8 +93,11 @@ def source_of(
     )
 
 
-def ranges_of(asking: Asking, source: Source) -> tuple[tuple[Stretch, ...], dict[MessageQueue, str]]:
-    """Returns the stretches that are still there, and the address of each queue's master.
+def ranges_of(asking: Asking, source: Source, *, every_queue: bool = False) -> tuple[Stretch, ...]:
+    """Returns the stretches that are still there.
+
+    Args:
+        every_queue: an empty stretch too where a queue of the topics has nothing to be replayed.
 
     Raises:
         NotFoundError: no such topic, broker or queue.
@@ -112,18 +115,24 @@ def ranges_of(asking: Asking, source: Source) -> tuple[tuple[Stretch, ...], dict
         for queue, address in queue_addresses(asking, topic).items()
         if (not source.brokers or queue.broker_name in source.brokers)
         and (not source.queue_ids or queue.queue_id in source.queue_ids)
-        and (given is None or queue in given)
+        and (given is None or every_queue or queue in given)
     }
-    if not queues or (given is not None and len(queues) < len(given)):
+    if not queues or (given is not None and given - set(queues)):
         raise NotFoundError(f"a queue of {source.words} is not there", remedy="mqctl topic route shows what there is")
     ends = bounds(asking, queues)
     if unanswered := sorted(set(queues) - set(ends)):
         raise UnreachableError(f"broker {unanswered[0].broker_name} did not tell the bounds of {unanswered[0].topic}")
-    limits = _limits(asking, source, queues, ends) if source.given is None else source.given
+    if source.given is None:
+        limits = _limits(asking, source, queues, ends)
+    else:
+        limits = [*source.given, *((queue, ends[queue][1], ends[queue][1]) for queue in set(queues) - (given or set()))]
     return plan_ranges(
-        QueueEnds(queue=queue, min_offset=ends[queue][0], max_offset=ends[queue][1], begin=begin, end=end)
-        for queue, begin, end in limits
-    ), queues
+        (
+            QueueEnds(queue=queue, min_offset=ends[queue][0], max_offset=ends[queue][1], begin=begin, end=end)
+            for queue, begin, end in limits
+        ),
+        keep_empty=every_queue,
+    )
 
 
 def _limits(

@@ -33,10 +33,12 @@ class Holders:
     Attributes:
         queues: by queue; a member that has dropped it counts where nobody else has it.
         complete: whether every member answered.
+        member_count: how many were asked.
     """
 
     queues: dict[MessageQueue, Holder]
     complete: bool
+    member_count: int
 
 
 def holders(cluster: Cluster, addresses: Iterable[str], group: str, deadline: Deadline) -> Holders:
@@ -59,4 +61,4 @@ def holders(cluster: Cluster, addresses: Iterable[str], group: str, deadline: De
         for queue, state in answer.value().mq_table.items():
             if queue not in found or found[queue].dropped:
                 found[queue] = Holder(client_id=str(answer.ask.about), dropped=state.dropped)
-    return Holders(queues=found, complete=complete)
+    return Holders(queues=found, complete=complete, member_count=len(ways))

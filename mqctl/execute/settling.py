@@ -21,6 +21,7 @@ from mqctl.model.plan import Method
 from mqctl.model.queue import MessageQueue
 
 _LOOK_EVERY_MS = 400
+_LOOK_AT_MOST_EVERY_MS = 3_000
 _ASK_MS = 1_000
 
 
@@ -119,7 +120,9 @@ def settle(cluster: Cluster, record: ChangeRecord, addresses: Mapping[str, str],
         told = holders(cluster, set(addresses.values()), record.group, Deadline(_ASK_MS))
         for item in watched:
             item.note(told)
-        patience.pause(min(_LOOK_EVERY_MS, deadline.remaining_ms))
+        # Each look costs every member an answer: large groups are looked at less often.
+        pause_ms = min(_LOOK_EVERY_MS * (1 + told.member_count // 10), _LOOK_AT_MOST_EVERY_MS)
+        patience.pause(min(pause_ms, deadline.remaining_ms))
     for item in watched:
         item.judge()
 

@@ -84,8 +84,11 @@ class QueueEnds:
     end: int
 
 
-def plan_ranges(queues: Iterable[QueueEnds]) -> tuple[Stretch, ...]:
-    """Returns the stretches that are still there; queues that have nothing of them are left out.
+def plan_ranges(queues: Iterable[QueueEnds], *, keep_empty: bool = False) -> tuple[Stretch, ...]:
+    """Returns the stretches that are still there.
+
+    Args:
+        keep_empty: keep queues that have nothing of them, instead of leaving them out.
 
     Raises:
         UsageError: the end lies before the beginning, or nothing is left at all.
@@ -103,7 +106,7 @@ def plan_ranges(queues: Iterable[QueueEnds]) -> tuple[Stretch, ...]:
         begin = min(max(item.begin, item.min_offset), end)
         lost = max(0, min(item.min_offset, end) - item.begin)
         gone += lost
-        if begin < end or lost:
+        if begin < end or lost or keep_empty:
             ranges.append(Stretch(queue=item.queue, begin=begin, end=end, gone_count=lost))
     if not any(item.count for item in ranges):
         reason = f"{gone} messages of it are deleted already" if gone else "no message lies between"

@@ -28,6 +28,7 @@ def member(
     topic: str = "Pay",
     group: str = "G",
     busy: bool = False,
+    gate: Event | None = None,
     model: MessageModel = MessageModel.CLUSTERING,
     kind: type[PushConsumer] = PushConsumer,
     directory: Path | None = None,
@@ -36,6 +37,7 @@ def member(
 
     Args:
         busy: it is at its first messages as long as it runs, so that it commits nothing by itself.
+        gate: what it is at goes on when this is set.
         directory: where a broadcasting one keeps its offsets.
     """
     over = Event()
@@ -43,6 +45,8 @@ def member(
     def result(message: ReceivedMessage) -> Consumed:
         if busy:
             over.wait(_LONG_S)
+        if gate is not None:
+            gate.wait(_LONG_S)
         return Consumed.SUCCESS
 
     heard = Heard(result)

@@ -128,6 +128,18 @@ def test_chosen_brokers_but_not_chosen_queues(live: Run, cluster: EmbeddedCluste
         assert offsets(live) == {**BEFORE, ("broker-b", 0): 0}
 
 
+def test_a_chosen_queue_where_brokers_change_offsets_themselves(live: Run, cluster: EmbeddedCluster, way: str) -> None:
+    with member(cluster, busy=True):
+        holds(live, cluster)
+        done = live(*RESET, "--to-offset", 1, "--broker", "broker-b", "--queue", 0, *DO)
+        clone = live("offset", "clone", "--from", "G", "-g", "G2", "-t", "Pay", "-o", "json")
+        assert clone.exit_code == 66, clone.stderr
+        if way == "callback":
+            refused(done, "by exact offset")
+        else:
+            assert (done.exit_code, offsets(live)) == (0, {**BEFORE, ("broker-b", 0): 1}), done.stdout
+
+
 @pytest.mark.usefixtures("told")
 def test_members_that_do_not_obey_are_told_by_what_they_do(live: Run, cluster: EmbeddedCluster) -> None:
     with member(cluster, busy=True, kind=DeafConsumer):

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from threading import Event
 from time import monotonic
 
 import pytest
@@ -16,10 +17,15 @@ import pytest
 from embedded_broker import Answer, CutFrame, Drop, EmbeddedCluster
 from mqctl.client.broker_changes import put_topic
 from mqctl.client.consumer_settings import ConsumeMode
+from mqctl.client.received import ReceivedMessage
 from mqctl.model.config import TopicConfig
 from mqctl.plan.replay import ORIGIN_OFFSET, REPLAY_ID
+from tests.client.consuming import Heard
 from tests.conftest import REPOSITORY
+from tests.embedded_broker.messages import send
+from tests.embedded_broker.wire import Peer
 from tests.live.conftest import Run, change
+from tests.live.failing import fail
 from tests.live.members import member, until
 from tests.live.test_offsets import BEFORE, DO, offsets, planned
 
@@ -83,6 +89,49 @@ def test_skip_now_replay_later_loses_and_doubles_nothing(live: Run, tmp_path: Pa
     assert keys_of(live, "Again") == BACKLOG
     assert live("offset", "undo", done.json["id"], *DO).exit_code == 0
     assert offsets(live) == BEFORE
+
+
+@pytest.mark.parametrize("mode", [ConsumeMode.CONCURRENT, ConsumeMode.ORDERLY])
+def test_a_backlog_behind_a_slow_member_is_skipped_and_replayed_without_loss(
+    live: Run, cluster: EmbeddedCluster, mode: ConsumeMode
+) -> None:
+    """With members online: each skipped message comes back once; consumed twice is at most what they had pulled."""
+    backlog = set(BACKLOG)
+    for name in ("broker-a", "broker-b"):
+        with Peer(cluster.broker(name).address) as peer:
+            for number in range(5, 25):
+                assert peer.call(send("Pay", properties={"TAGS": "A", "KEYS": f"k{number}"}), b"x").code == 0
+                backlog.add((name, f"k{number}"))
+    gate = Event()
+    with member(cluster, mode=mode, gate=gate) as heard:
+        until(lambda: has_queues(live), "assigned")
+        skipped = live(*SKIP, *DO)
+        assert (skipped.exit_code, skipped.json["state"]) == (0, "confirmed"), skipped.stdout
+        gate.set()
+        words = ("--skipped", skipped.json["id"], "--to", "Pay", "--rate", "1000", "--execute", "--confirm", "Pay")
+        done = live("replay", "publish", *words, "-o", "json")
+        assert (done.exit_code, done.json["published_count"]) == (0, len(backlog)), done.stderr
+        until(lambda: len(origins(heard)) >= len(backlog), "replayed")
+        assert origins(heard) == Counter(dict.fromkeys(backlog, 1))
+        direct = {
+            (item.queue.broker_name, item.keys[0]) for item in heard.messages if ORIGIN_OFFSET not in properties(item)
+        }
+        assert direct <= backlog
+
+
+def properties(message: ReceivedMessage) -> dict[str, str]:
+    return dict(message.stored.properties)
+
+
+def origins(heard: Heard) -> Counter[tuple[str, str]]:
+    """The replayed messages that were heard: by broker of the original and first key."""
+    found = [(properties(item), item.keys[0]) for item in list(heard.messages)]
+    return Counter((known["MQCTL_ORIGIN_BROKER"], key) for known, key in found if ORIGIN_OFFSET in known)
+
+
+def has_queues(live: Run) -> bool:
+    outcome = live("group", "members", "-g", "G", "-o", "json")
+    return outcome.exit_code == 0 and sum(row["queue_count"] or 0 for row in outcome.json["members"]) >= 4
 
 
 @pytest.mark.parametrize("mode", [ConsumeMode.CONCURRENT, ConsumeMode.ORDERLY])
@@ -184,6 +233,51 @@ def test_a_group_of_its_own_consumes_up_to_the_end_that_was_kept(live: Run, clus
     assert (after.json["state"], after.json["left_count"]) == ("reached", 0)
     listed = live("replay", "status", "-o", "json").json["replays"]
     assert [(item["id"], item["goal"], item["state"]) for item in listed] == [(done.json["id"], "New", "unknown")]
+
+
+def test_a_replay_by_a_group_is_taken_back_and_finished_like_any_change(
+    live: Run, cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
+    words = ("replay", "group", "-g", "New", "-t", "Pay", "--from-offset", "2", "--execute", "--confirm", "New")
+    cluster.fault(_COMMIT, Drop(), server="broker-b")
+    stopped = live(*words, "-o", "json", "--timeout", "4s")
+    cluster.clear_faults()
+    assert (stopped.exit_code, stopped.json["state"]) == (3, "unknown"), stopped.stderr
+    done = live("offset", "reset", "--resume", stopped.json["id"], "--execute", "--confirm", "New", "-o", "json")
+    assert (done.exit_code, done.json["state"]) == (0, "confirmed"), done.stderr
+    assert offsets(live, "New") == {("broker-a", 0): 2, ("broker-a", 1): 0, ("broker-b", 0): 2, ("broker-b", 1): 0}
+    undo = live("offset", "undo", done.json["id"])
+    assert (undo.exit_code, "none had an offset before" in undo.stderr) == (76, True)
+
+
+def test_a_full_journal_publishes_nothing(live: Run, cluster: EmbeddedCluster, tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.touch()
+    cluster.record_requests()
+    for words in (
+        ("replay", "publish", "-t", "Pay", "--from-offset", "0", "--to", "Again", *AGAIN),
+        (*SKIP, *DO),
+        (*SKIP, *DO, "--replay-plan", str(blocked / "plan.json")),
+        ("replay", "group", "-g", "G", "-t", "Pay", "--from-offset", "0", *DO),
+    ):
+        outcome = live(*words, env={} if "--replay-plan" in words else {"MQCTL_STATE_DIR": str(blocked)})
+        assert (outcome.exit_code, "could not write" in outcome.stderr) == (74, True), outcome.stderr
+    assert [request.code for request in cluster.requests() if request.code in _CHANGES] == []
+    assert offsets(live) == BEFORE
+
+
+def test_the_retry_topic_is_moved_and_skipped_with_its_group(live: Run, cluster: EmbeddedCluster) -> None:
+    fail(cluster, "broker-a", 2, level=1)
+    retries = "%RETRY%G"
+    until(
+        lambda: live("message", "peek", "-t", retries, "--from-start", "-o", "json").json["messages"] != [], "retried"
+    )
+    done = live(*SKIP, "--with-retry", *DO)
+    assert (done.exit_code, done.json["state"]) == (0, "confirmed"), done.stderr
+    moved = {(row["topic"], row["broker_name"]): (row["old"], row["new"]) for row in done.json["queues"]}
+    assert moved[retries, "broker-a"] == (None, 1)
+    back = live("replay", "publish", "--skipped", done.json["id"], "--to", "Again", *AGAIN)
+    assert (back.exit_code, back.json["published_count"]) == (0, 5), back.stderr
 
 
 def test_a_group_with_members_is_not_pointed_at_a_replay(live: Run, cluster: EmbeddedCluster) -> None:
