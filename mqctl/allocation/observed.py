@@ -41,7 +41,7 @@ class InstanceShare:
     """One instance.
 
     Attributes:
-        strategy: name of the strategy whose result it holds; `?` when none fits or it did not tell.
+        strategy: name of the strategy whose result it holds, else the one that it prints; `?` when it tells neither.
         subscribes: whether it wants the topic; None when it did not tell.
     """
 
@@ -138,13 +138,18 @@ class _Topic:
         held = self._held(client)
         if info is None or held is None or not self.queues:
             return None
-        for candidate in self._candidates():
+        for candidate in sorted(self._candidates(), key=lambda item: not item.name.startswith(info.strategy or "?")):
             try:
                 if set(candidate.allocate(client, self.queues, self._seen(client))) == held:
                     return candidate
             except AllocationError:
                 continue
         return None
+
+    def _printed(self, client: str) -> str:
+        """Returns the strategy that a member prints in its settings, where what it holds fits none that is known."""
+        info = self.running.get(client)
+        return (info.strategy if info else None) or UNKNOWN
 
     def _held(self, client: str) -> set[MessageQueue] | None:
         info = self.running.get(client)
@@ -195,7 +200,7 @@ class _Topic:
         return InstanceShare(
             client_id=client,
             room=self.rule.client_room(client) if self.rule else None,
-            strategy=strategy.name if strategy else UNKNOWN,
+            strategy=strategy.name if strategy else self._printed(client),
             subscribes=self._subscribes(client),
             expected_count=expected,
             held_count=len(held) if held is not None else None,

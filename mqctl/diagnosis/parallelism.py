@@ -241,13 +241,13 @@ def orphans(case: ClusterCase) -> Iterator[Verdict | Unknown]:
                 evidence={
                     "orphan_count": len(missing),
                     "queue_count": len(queues),
-                    "waiting_count": _waiting(case, view.group, missing),
+                    "waiting_count": waiting_in(case, view.group, missing),
                 },
                 variant="topic" if without else None,
             )
 
 
-def _waiting(case: ClusterCase, group: str, queues: list[MessageQueue]) -> int | None:
+def waiting_in(case: ClusterCase, group: str, queues: list[MessageQueue]) -> int | None:
     """Counts the messages that wait in `queues`; None when no broker tells its queues."""
     known = {queue: case.queue_states[queue] for queue in queues if queue in case.queue_states}
     if not known:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import chain
 
 from mqctl.diagnosis.group_view import named
-from mqctl.diagnosis.parallelism import shared_topics
+from mqctl.diagnosis.parallelism import queue_names, shared_topics, waiting_in
 from mqctl.diagnosis.registry import ClusterCase, Verdict, cluster_rule
 from mqctl.model.finding import Severity, Subject, SubjectKind
+from mqctl.model.queue import MessageQueue
 from mqctl.model.unavailable import Part
 
 _MEMBERS = (Part.MEMBERS, Part.ROUTES)
@@ -18,9 +20,12 @@ _UNEVEN = 2.0
 class _Shared:
     """One topic that a group shares out, with its queues and members by room; an empty room is one that is not told."""
 
-    def __init__(self, subject: Subject, queues: Counter[str], clients: Counter[str], untold: list[str]) -> None:
+    def __init__(
+        self, subject: Subject, members: dict[str, list[MessageQueue]], clients: Counter[str], untold: list[str]
+    ) -> None:
         self.subject = subject
-        self.queues = queues
+        self.members = members
+        self.queues = Counter({room: len(queues) for room, queues in members.items()})
         self.clients = clients
         self.untold = untold
 
@@ -41,12 +46,30 @@ def _shared(case: ClusterCase) -> Iterator[_Shared]:
         silent = [client for client in view.client_ids if not rule.client_room(client)]
         for topic, queues in shared_topics(case, view):
             brokers = sorted({queue.broker_name for queue in queues})
+            members: dict[str, list[MessageQueue]] = {}
+            for queue in queues:
+                members.setdefault(rule.broker_room(queue.broker_name) or "", []).append(queue)
             yield _Shared(
                 Subject(kind=SubjectKind.GROUP, group=view.group, topic=topic),
-                Counter(rule.broker_room(queue.broker_name) or "" for queue in queues),
+                members,
                 clients,
                 [*silent, *(name for name in brokers if not rule.broker_room(name))],
             )
+
+
+def _waiting(case: ClusterCase, shared: _Shared, queues: list[MessageQueue]) -> int | None:
+    return waiting_in(case, shared.subject.group or "", queues)
+
+
+def _holders(case: ClusterCase, shared: _Shared, room: str) -> str | None:
+    """Names the members that say they hold queues of a room; None when nobody does."""
+    queues = set(shared.members[room])
+    found = {
+        info.client_id
+        for info in case.snapshot.running
+        if info.group == shared.subject.group and any(held.queue in queues and not held.dropped for held in info.queues)
+    }
+    return named(found) if found else None
 
 
 @cluster_rule("MQ611", Severity.FATAL, source="R11", needs=_MEMBERS, playbook="room-lost")
@@ -57,7 +80,11 @@ def rooms_untold(case: ClusterCase) -> Iterator[Verdict]:
             yield Verdict(
                 subject=shared.subject,
                 params={**shared.names, "names": named(shared.untold)},
-                evidence={"name_count": len(shared.untold)},
+                evidence={
+                    "name_count": len(shared.untold),
+                    "queue_count": shared.queues.total(),
+                    "waiting_count": _waiting(case, shared, list(chain.from_iterable(shared.members.values()))),
+                },
             )
 
 
@@ -69,8 +96,17 @@ def dead_room(case: ClusterCase) -> Iterator[Verdict]:
             if room and room not in shared.clients:
                 yield Verdict(
                     subject=shared.subject,
-                    params={**shared.names, "room": room},
-                    evidence={"queue_count": count, "member_count": shared.clients.total()},
+                    params={
+                        **shared.names,
+                        "room": room,
+                        "queues": queue_names(shared.members[room]),
+                        "holders": _holders(case, shared, room),
+                    },
+                    evidence={
+                        "queue_count": count,
+                        "member_count": shared.clients.total(),
+                        "waiting_count": _waiting(case, shared, shared.members[room]),
+                    },
                 )
 
 

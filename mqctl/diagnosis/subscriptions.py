@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
 from mqctl.diagnosis.group_view import GroupView, group_views, losses_of, named, wanted_text
-from mqctl.diagnosis.parallelism import restarting
+from mqctl.diagnosis.parallelism import queue_names, restarting
 from mqctl.diagnosis.registry import ClusterCase, Unknown, Verdict, cluster_rule
 from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
 from mqctl.model.member import MessageModel, Subscription
@@ -87,6 +87,7 @@ def different_tags(case: ClusterCase) -> Iterator[Verdict]:
                     "topic": topic,
                     "sides": _sides(wants),
                     "effective": wanted_text(effective) if effective else None,
+                    "queues": queue_names(sorted({queue for loss in losses for queue, _ in loss.queues})) or None,
                 },
                 evidence={
                     "member_count": len(view.client_ids),

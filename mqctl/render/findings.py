@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from mqctl.diagnosis import Diagnosis
+from mqctl.diagnosis.group_view import group_views
 from mqctl.diagnosis.known import KnownState
 from mqctl.model.finding import Finding
 from mqctl.model.lang import Lang
@@ -71,7 +72,11 @@ class SilencedRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiagnosisReport:
-    """Machine form of `doctor` and the checks."""
+    """Machine form of `doctor` and the checks.
+
+    Attributes:
+        online_group_count: consumer groups with members to judge; None where the source cannot show any.
+    """
 
     source: str
     observed_at_ms: int
@@ -80,6 +85,7 @@ class DiagnosisReport:
     not_judged: list[GapRow]
     rules_run: list[str]
     silenced: list[SilencedRow] = field(default_factory=list)
+    online_group_count: int | None = None
 
 
 def source_option(snapshot: ClusterSnapshot) -> str:
@@ -128,6 +134,7 @@ def diagnosis_document(
         findings=rows,
         not_judged=gaps,
         rules_run=list(diagnosis.rules_run),
+        online_group_count=len(group_views(snapshot)) if snapshot.origin.kind is OriginKind.LIVE else None,
         silenced=[
             SilencedRow(
                 code=finding.code, subject=str(finding.subject), reason=state.reason, until=state.until.isoformat()
@@ -155,6 +162,8 @@ def _headline(snapshot: ClusterSnapshot, report: DiagnosisReport, lang: Lang | N
         rules=len(report.rules_run),
         gaps=len(report.not_judged),
     )
+    if report.online_group_count == 0:
+        yield phrase("no_groups", lang)
 
 
 def finding_block(row: FindingRow, finding: Finding, lang: Lang | None, explain: bool) -> Paragraphs:  # noqa: FBT001

@@ -38,7 +38,8 @@ def test_the_order_and_spacing_of_tags_make_no_difference() -> None:
 
 def test_sides_name_who_wants_what_and_what_the_broker_filters_by() -> None:
     (finding,) = diagnose(SCENES["MQ203"]).findings
-    assert finding.params == {"group": "G", "topic": "Pay", "sides": f"{ONE}: *; {TWO}: b", "effective": "*"}
+    sides = f"{ONE}: *; {TWO}: b"
+    assert finding.params == {"group": "G", "topic": "Pay", "sides": sides, "effective": "*", "queues": None}
 
 
 def test_a_member_that_says_nothing_is_unknown_not_equal() -> None:

@@ -6,7 +6,8 @@ import selectors
 import socket
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from threading import Thread
+from itertools import count
+from threading import Event, Thread
 from types import TracebackType
 from typing import Self
 
@@ -23,7 +24,7 @@ from mqctl.protocol.bodies_client import (
 )
 from mqctl.protocol.codes import Language
 from mqctl.protocol.frame import FrameDecoder, RemotingCommand, encode
-from mqctl.protocol.requests_client import Heartbeat
+from mqctl.protocol.requests_client import Heartbeat, UnregisterClient
 from tests.embedded_broker.wire import Peer
 
 RUNNING_INFO = 307
@@ -38,6 +39,7 @@ class Scripted:
         topics: expressions by topic; the retry topic is added for clustering members.
         queues: what it says that it holds.
         silent: whether it leaves questions about itself unanswered.
+        pops: whether it says that it takes messages by POP.
     """
 
     client_id: str
@@ -50,6 +52,7 @@ class Scripted:
     consume_type: str = "CONSUME_PASSIVELY"
     version_ms: int = 1
     silent: bool = False
+    pops: bool = False
 
     def subscriptions(self) -> tuple[SubscriptionData, ...]:
         wanted = [
@@ -75,6 +78,7 @@ class Scripted:
             subscription_set=self.subscriptions(),
             mq_table=dict(self.queues),
             status_table=dict(self.rates),
+            mq_pop_table={MessageQueue("Pay", "broker-a", 0): {}} if self.pops else None,
         )
 
 
@@ -101,6 +105,9 @@ class Cast:
         self._waiting = waiting
         self._said: dict[tuple[str, str], Scripted] = {}
         self._peers: list[Peer] = []
+        self._homes: dict[tuple[str, str], list[Peer]] = {}
+        self._awaited: dict[int, Event] = {}
+        self._opaques = count(_FAR_AWAY + 1)
         self._thread = Thread(target=self._run, name="members", daemon=True)
         self._thread.start()
 
@@ -118,6 +125,7 @@ class Cast:
                 peer.socket.sendall(encode(heartbeat))
                 assert peer.answer_to(_FAR_AWAY).code == 0
                 self._peers.append(peer)
+                self._homes.setdefault((member.group, member.client_id), []).append(peer)
                 self._selector.register(peer.socket, selectors.EVENT_READ, FrameDecoder())
                 self._wake.send(b"+")
 
@@ -128,6 +136,15 @@ class Cast:
     def change(self, client_id: str, group: str = "G", **parts: object) -> None:
         """Changes some of what a member tells."""
         self.say(replace(self._said[group, client_id], **parts))  # type: ignore[arg-type]
+
+    def leave(self, client_id: str, group: str = "G") -> None:
+        """Has a member say goodbye to every broker, over its own connections, and waits until they have heard it."""
+        goodbye = UnregisterClient(client_id=client_id, consumer_group=group)
+        for peer in self._homes.pop((group, client_id)):
+            opaque = next(self._opaques)
+            heard = self._awaited[opaque] = Event()
+            peer.socket.sendall(encode(goodbye.command(opaque=opaque, version=peer.version)))
+            assert heard.wait(10)
 
     def _run(self) -> None:
         while True:
@@ -148,6 +165,8 @@ class Cast:
                     self._selector.unregister(connection)
 
     def _answer(self, connection: socket.socket, command: RemotingCommand) -> None:
+        if command.is_response and command.opaque in self._awaited:
+            self._awaited.pop(command.opaque).set()
         if command.is_response or command.code != RUNNING_INFO:
             return
         member = self._said.get((command.ext("consumerGroup") or "", command.ext("clientId") or ""))

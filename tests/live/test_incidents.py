@@ -110,7 +110,27 @@ def same_from_snapshot(asked: Run, report: Any, tmp_path: Path, *more: object) -
     file = tmp_path / "incident.snap"
     assert asked("snapshot", "save", file).exit_code == 0
     saved = asked("doctor", "--snapshot", file, *_SCALED, *more, "-o", "json")
-    assert codes(saved.json) == codes(report)
+    assert told(saved.json) == told(report)
+    assert {finding["next_command"].partition("--snapshot ")[2].split()[0] for finding in saved.json["findings"]} == {
+        str(file)
+    }
+
+
+def told(report: Any) -> dict[tuple[str, str], Any]:
+    """What a report says of each fault: the names, the counts that do not move meanwhile, and the way out."""
+    moving = {"lost_count"}
+    return {
+        (finding["code"], finding["names"].get("topic", "")): (
+            {name: value for name, value in finding["names"].items() if name not in {"effective", "queues"}},
+            {
+                name: value
+                for name, value in finding["evidence"].items()
+                if name.endswith("_count") and name not in moving
+            },
+            finding["advice"],
+        )
+        for finding in report["findings"]
+    }
 
 
 def test_two_topics_in_one_group(rooms: EmbeddedCluster, consumers: Start, asked: Run, tmp_path: Path) -> None:
@@ -149,6 +169,9 @@ def test_two_sets_of_tags_in_one_group(rooms: EmbeddedCluster, consumers: Start,
     assert loss["evidence"]["sampled_count"] == 12
     # Whichever of the two sets the broker holds, its owner gets it from two queues, and the other one gets nothing.
     assert loss["evidence"]["lost_count"] in (8, 10)
+    # Every queue loses something: the tag that its owner does not want.
+    assert all(f"{broker}/{queue}" in loss["what"] for broker in ("HT-a", "CP-a") for queue in (0, 1))
+    assert "new group" in loss["advice"]
     checked = asked("subscription", "check", "-g", "G", "-o", "json")
     assert (checked.exit_code, checked.json["consistent"]) == (2, False)
     assert sum(row["lost_count"] for row in checked.json["losses"]) in (8, 10)
@@ -168,6 +191,9 @@ def test_a_room_without_consumers_and_names_without_a_room(
     report = until(doctor(asked, *rule), lambda it: "MQ612" in codes(it))
     dead = by_code(report, "MQ612")
     assert (dead["names"]["room"], dead["evidence"]["queue_count"]) == ("CP", 2)
+    assert dead["evidence"]["waiting_count"] == 0
+    assert "CP-a/0, CP-a/1" in dead["what"]
+    assert "Bring the room's consumers back" in dead["advice"]
     shown = until(
         lambda: asked("allocation", "show", "-g", "G", "-t", "Pay", *rule, "-o", "json"),
         lambda it: all(row["holders"] for row in it["queues"]),
@@ -175,13 +201,20 @@ def test_a_room_without_consumers_and_names_without_a_room(
     crossing = {row["broker"] for row in shown["queues"] if "cross-room" in row["marks"]}
     assert crossing == {"CP-a"}
     assert {row["strategy"] for row in shown["instances"]} == {"MACHINE_ROOM_NEARBY-AVG"}
-    same_from_snapshot(asked, report, tmp_path, *rule)
+    settled = until(doctor(asked, *rule), lambda it: by_code(it, "MQ612")["names"]["holders"] is not None)
+    assert all(f"@{name}" in by_code(settled, "MQ612")["what"] for name in ("one", "two"))
+    same_from_snapshot(asked, settled, tmp_path, *rule)
     consumers("nowhere", {"Pay": "*"})
     untold = until(doctor(asked, *rule), lambda it: "MQ611" in codes(it))
+    fill(rooms, "Pay", "aaa")
+    frozen = by_code(until(doctor(asked, *rule), lambda it: "MQ611" in codes(it)), "MQ611")
     assert "127.0.0.1@nowhere" in by_code(untold, "MQ611")["what"]
+    assert (frozen["evidence"]["queue_count"], frozen["evidence"]["name_count"]) == (4, 1)
+    assert isinstance(frozen["evidence"]["waiting_count"], int)
+    assert "mend the rule" in frozen["advice"]
 
 
-def test_the_healthy_twin_is_silent(rooms: EmbeddedCluster, consumers: Start, asked: Run) -> None:
+def test_the_healthy_twin_is_silent(rooms: EmbeddedCluster, consumers: Start, asked: Run, tmp_path: Path) -> None:
     fill(rooms, "Pay", "aab")
     for name, room in (("one", "HT"), ("two", "CP")):
         consumers(name, {"Pay": "a || b"}, room=room, nearby=True)
@@ -189,4 +222,8 @@ def test_the_healthy_twin_is_silent(rooms: EmbeddedCluster, consumers: Start, as
     until(lambda: asked("allocation", "show", "-g", "G", *rule, "-o", "json"), all_held)
     report = until(doctor(asked, *rule), lambda it: it["verdict"] == "ok")
     assert report["findings"] == []
+    file = tmp_path / "healthy.snap"
+    assert asked("snapshot", "save", file).exit_code == 0
+    saved = asked("doctor", "--snapshot", file, *_SCALED, *rule, "-o", "json")
+    assert (saved.exit_code, saved.json["findings"], saved.json["not_judged"]) == (0, [], [])
     assert asked("subscription", "check", "-g", "G").exit_code == 0

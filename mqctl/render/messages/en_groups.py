@@ -22,7 +22,7 @@ RULES: dict[str, Text] = {
         what={
             "": "Members of group {group} want different tags of {topic}. {sides}. The broker filters by {effective} now.",
             "counted": "Members of group {group} want different tags of {topic}. {sides}. The broker filters by {effective} "
-            "now; of the newest {sampled_count:message}, {lost_count} are skipped although some member wants them.",
+            "now; of the newest {sampled_count:message}, {lost_count} are skipped although some member wants them, in {queues}.",
         },
         effect="A message whose tag the owner of its queue does not want is skipped without an error, and the offset moves "
         "on: it is lost to the whole group.",

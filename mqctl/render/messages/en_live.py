@@ -294,7 +294,10 @@ RULES: dict[str, Text] = {
     ),
     "MQ611": Text(
         title="Names that tell no machine room",
-        what={"": "Group {group} shares {topic} out by rooms, and no room can be told of {names}."},
+        what={
+            "": "Group {group} shares {topic} out by rooms, and no room can be told of {names}: its {queue_count:queue} stay "
+            "with whoever has them, {waiting_count:message} waiting."
+        },
         effect="The nearby strategy throws for the whole topic on every instance: owners stay as they are, whoever comes or "
         "goes.",
         advice="Name brokers and clients by the rule, or mend the rule.",
@@ -304,7 +307,10 @@ RULES: dict[str, Text] = {
     ),
     "MQ612": Text(
         title="A machine room without consumers",
-        what={"": "Nobody of group {group} is in room {room}, which has {queue_count:queue} of {topic}."},
+        what={
+            "": "Nobody of group {group} is in room {room}, which has {queue_count:queue} of {topic} ({queues}) with "
+            "{waiting_count:message} waiting; held by: {holders}."
+        },
         effect="With the nearby strategy the other rooms consume them across rooms; with the room strategy nobody does.",
         advice="Bring the room's consumers back, or see whether the others can carry it.",
         explain="Compares the rooms of the topic's brokers with those of the group's members.",

@@ -245,14 +245,18 @@ RULES: dict[str, Text] = {
     ),
     "MQ611": Text(
         title="名字看不出机房",
-        what={"": "消费组 {group} 按机房分配 {topic}，但无法判断 {names} 的机房。"},
+        what={
+            "": "消费组 {group} 按机房分配 {topic}，但无法判断 {names} 的机房：{queue_count} 个队列停在原主手里，{waiting_count} 条消息在等待。"
+        },
         effect="就近策略会在每个实例上对整个 topic 抛出异常：归属停在原状，无论谁加入或离开。",
         advice="按规则命名 broker 和客户端，或者修正规则。",
         explain="该策略需要每个 broker 和每个客户端的机房，缺一个就不行。只有给出规则（--room-rule 或 profile）时才判断。",
     ),
     "MQ612": Text(
         title="机房没有消费者",
-        what={"": "消费组 {group} 在机房 {room} 没有成员，而那里有 {topic} 的 {queue_count} 个队列。"},
+        what={
+            "": "消费组 {group} 在机房 {room} 没有成员，而那里有 {topic} 的 {queue_count} 个队列（{queues}），{waiting_count} 条消息在等待。持有者：{holders}。"
+        },
         effect="就近策略下由其他机房跨机房消费；机房策略下无人消费。",
         advice="恢复该机房的消费者，或者确认其他机房能否承担。",
         explain="比较 topic 的 broker 所在机房与消费组成员所在机房。",
