@@ -64,7 +64,45 @@ class TopicAllocation:
 
     @property
     def orphan_count(self) -> int:
-        return sum("orphan" in item.marks for item in self.queues)
+        return self._marked("orphan")
+
+    @property
+    def double_count(self) -> int:
+        return self._marked("double")
+
+    @property
+    def crossing_count(self) -> int:
+        return self._marked("cross-room")
+
+    def _marked(self, mark: str) -> int:
+        return sum(mark in item.marks for item in self.queues)
+
+    @property
+    def loads(self) -> tuple[int, ...]:
+        """Queues of each instance: what it says that it holds, or what its own view gives it where it does not tell."""
+        return tuple(item.expected_count if item.held_count is None else item.held_count for item in self.instances)
+
+    @property
+    def idle(self) -> tuple[str, ...]:
+        """Client ids of instances that want the topic and hold none of it."""
+        loads = zip(self.instances, self.loads, strict=True)
+        return tuple(item.client_id for item, load in loads if not load and item.subscribes is not False)
+
+    @property
+    def even(self) -> bool:
+        """Whether the queues are a multiple of the instances, so that everybody can carry the same."""
+        return bool(self.instances) and len(self.queues) % len(self.instances) == 0
+
+    @property
+    def imbalance(self) -> float | None:
+        """Queues of the busiest instance over the mean; 1.0 is even, None without instances or owners."""
+        total = sum(self.loads)
+        return max(self.loads) * len(self.loads) / total if total else None
+
+    @property
+    def strategies(self) -> tuple[str, ...]:
+        """The strategies that instances use, as inferred from what they hold or printed by them."""
+        return tuple(sorted({item.strategy for item in self.instances}))
 
 
 def observed_allocation(

@@ -3012,6 +3012,7 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
     "subscription show": {
         "-g": ("Which consumer group.", ()),
         "--group": ("Which consumer group.", ()),
+        "--all": ("Every group.", ()),
         "--namesrv": ("Name servers, `host:port;host:port`, or the URL of an address service.", ()),
         "-n": ("Name servers, `host:port;host:port`, or the URL of an address service.", ()),
         "--profile": ("A profile of `mqctl profile`.", ()),

@@ -26,6 +26,8 @@ TagsFromOption = Annotated[
         "--tags-from", metavar="BROKER=DIR", help="Count tags in a broker's store instead of sampling; may be repeated."
     ),
 ]
+MaybeGroupOption = Annotated[str | None, typer.Option("-g", "--group", metavar="GROUP", help="Which consumer group.")]
+EveryGroupOption = Annotated[bool, typer.Option("--all", help="Every group; those with nobody online do not count.")]
 _95_PERCENT = 1.96
 _EVIDENCE = frozenset({Part.MEMBERS, Part.RUNNING_INFO, Part.TAGS})
 
@@ -121,6 +123,22 @@ def loss_rows(view: GroupView, samples: Sequence[TagSample]) -> list[LossRow]:
 def margin(share: float, count: int) -> float:
     """Returns half of the 95 % interval around a share that was found in a sample of `count`."""
     return _95_PERCENT * math.sqrt(share * (1 - share) / count) if count else 0.0
+
+
+def require_one_or_all(group: str | None, *, everything: bool) -> None:
+    """Raises UsageError unless just one of the two is asked for."""
+    if everything == (group is not None):
+        raise UsageError("name one group, or all of them", remedy="use -g GROUP or --all")
+
+
+def every_group(
+    snapshot: ClusterSnapshot,
+) -> tuple[list[GroupCheckRow], list[SubscriptionReport], list[Unavailable]]:
+    """Judges every group: the line of each, each in full, and what of the evidence is missing."""
+    found = [judged(snapshot, name) for name in group_names(snapshot)]
+    reports = [report for report, _ in found]
+    gaps = list(dict.fromkeys(gap for _, listed in found for gap in listed))
+    return [check_row(snapshot, report) for report in reports], reports, gaps
 
 
 def check_row(snapshot: ClusterSnapshot, report: SubscriptionReport) -> GroupCheckRow:

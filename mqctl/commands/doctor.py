@@ -37,9 +37,12 @@ from mqctl.cli.options import (
 from mqctl.cli.room_option import RoomRuleOption, rule_of
 from mqctl.cli.sources import LiveWish, read_snapshot
 from mqctl.diagnosis import Diagnosis, Settings, diagnose
+from mqctl.diagnosis.backlog_advice import BacklogAdvice, backlog_advice
 from mqctl.diagnosis.known import Judged, set_aside
 from mqctl.diagnosis.scope import within
 from mqctl.model.finding import Severity
+from mqctl.model.lang import Lang
+from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render.findings import diagnosis_document
 
 EXAMPLES = (
@@ -109,8 +112,24 @@ def command(
     settings = Settings(time_scale=time_scale, room_rule=rule_of(room_rule, profile))
     found = diagnose(state, only=tuple(only or ()), skip=tuple(skip or ()), settings=settings)
     judged = _judged(within(found, groups=group, topics=topic, brokers=broker), known)
-    emit(diagnosis_document(state, judged.diagnosis, lang=lang, explain=explain, silenced=judged.silenced), output)
-    return judged.diagnosis.exit_code(fail_on)
+    moved = backlog_advice(state, settings) if state.earlier is not None else []
+    chosen = [item for item in moved if item.group in (group or [item.group]) and item.topic in (topic or [item.topic])]
+    return _show(state, judged, chosen, lang, output, explain=explain).exit_code(fail_on)
+
+
+def _show(
+    state: ClusterSnapshot,
+    judged: Judged,
+    backlogs: list[BacklogAdvice],
+    lang: Lang | None,
+    output: Output,
+    *,
+    explain: bool,
+) -> Diagnosis:
+    found = judged.diagnosis
+    silenced = judged.silenced
+    emit(diagnosis_document(state, found, lang=lang, explain=explain, silenced=silenced, backlogs=backlogs), output)
+    return found
 
 
 def _judged(diagnosis: Diagnosis, known: Path | None) -> Judged:

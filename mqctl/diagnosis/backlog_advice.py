@@ -17,6 +17,11 @@ from mqctl.diagnosis.settings import Settings
 from mqctl.model.finding import Confidence
 from mqctl.model.snapshot import ClusterSnapshot
 
+_WORSE = [
+    *(Movement.OK, Movement.CATCHING_UP, Movement.UNKNOWN, Movement.FALLING_BEHIND),
+    *(Movement.STALLED, Movement.STOPPED, Movement.REWINDING),
+]
+
 
 class Bound(StrEnum):
     """What keeps a group from being faster.
@@ -94,6 +99,11 @@ class BacklogAdvice:
     confidence: Confidence
     remedies: tuple[Remedy, ...]
     queues: tuple[QueueFlow, ...]
+
+    @property
+    def movement(self) -> Movement:
+        """The worst of what the group does in its queues."""
+        return max((flow.movement for flow in self.queues), key=_WORSE.index, default=Movement.OK)
 
 
 def backlog_advice(snapshot: ClusterSnapshot, settings: Settings) -> list[BacklogAdvice]:
@@ -229,7 +239,8 @@ class _Case:
         if not self.behind:
             return Bound.NONE
         if any(flow.owner is None for flow in self.behind):
-            return Bound.UNKNOWN if self.view.silent else Bound.NOBODY
+            # Who takes messages by POP, or assigns queues by hand, holds none of them for good.
+            return Bound.UNKNOWN if self.view.silent or not self.view.shares else Bound.NOBODY
         if all(flow.movement is Movement.UNKNOWN for flow in self.behind):
             return Bound.UNKNOWN
         if self.stuck:

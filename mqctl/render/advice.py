@@ -48,6 +48,42 @@ CSV_COLUMNS = (
 )
 
 
+LINE_COLUMNS = (
+    Column("group", "group"),
+    Column("topic", "topic"),
+    Column("movement", "movement"),
+    Column("lag_count", "lag", Kind.COUNT, none="never committed"),
+    Column("in_tps", "in/s", none="?"),
+    Column("out_tps", "out/s", none="?"),
+    Column("drain", "drain"),
+    Column("drain_ms", "drains in", Kind.DURATION_MS, none="never"),
+    Column("loses", "retention first", Kind.FLAG, none="?"),
+    Column("bound", "bounded by"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BacklogLine:
+    """How one group moves on one topic, between the two looks of a diagnosis.
+
+    Attributes:
+        movement: the worst of its queues: `ok`, `catching-up`, `falling-behind`, `stalled`, `stopped`, `rewinding` or
+            `unknown`.
+        drain, drain_ms, loses, bound: as in `group lag --advise`.
+    """
+
+    group: str
+    topic: str
+    movement: str
+    lag_count: int | None
+    in_tps: float | None
+    out_tps: float | None
+    drain: str
+    drain_ms: int | None
+    loses: bool | None
+    bound: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemedyRow:
     """One thing that could be added, and what it would do; `reason` is a key, `needed_count` how many in all."""
@@ -168,6 +204,22 @@ def advice_document(
         records=rows,
         csv_columns=CSV_COLUMNS,
         blocks=blocks,
+    )
+
+
+def backlog_line(advice: BacklogAdvice) -> BacklogLine:
+    """Builds the line of one group."""
+    return BacklogLine(
+        group=advice.group,
+        topic=advice.topic,
+        movement=advice.movement.value,
+        lag_count=advice.lag_count,
+        in_tps=_rounded(advice.in_tps),
+        out_tps=_rounded(advice.out_tps),
+        drain=advice.drain.outlook.value,
+        drain_ms=advice.drain.after_ms,
+        loses=advice.loses,
+        bound=advice.bound.value,
     )
 
 

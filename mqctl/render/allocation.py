@@ -19,6 +19,18 @@ QUEUE_COLUMNS = (
     Column("lag_count", "lag", Kind.COUNT, none="?"),
     Column("marks", "marks"),
 )
+TOPIC_COLUMNS = (
+    Column("topic", "topic"),
+    Column("queue_count", "queues", Kind.COUNT),
+    Column("instance_count", "instances", Kind.COUNT),
+    Column("even", "multiple", Kind.FLAG),
+    Column("imbalance", "busiest / mean", none="?"),
+    Column("orphan_count", "orphans", Kind.COUNT),
+    Column("double_count", "doubles", Kind.COUNT),
+    Column("crossing_count", "cross-room", Kind.COUNT),
+    Column("idle", "idle", none="nobody"),
+    Column("strategies", "strategies"),
+)
 INSTANCE_COLUMNS = (
     Column("topic", "topic"),
     Column("client_id", "client id"),
@@ -73,10 +85,34 @@ class InstanceRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TopicRow:
+    """One topic in one line.
+
+    Attributes:
+        even: whether the queues are a multiple of the instances.
+        imbalance: queues of the busiest instance over the mean.
+        idle: client ids of instances that want the topic and hold none of it.
+        strategies: those that instances use; more than one give queues to two owners, and to none.
+    """
+
+    topic: str
+    queue_count: int
+    instance_count: int
+    even: bool
+    imbalance: float | None
+    orphan_count: int
+    double_count: int
+    crossing_count: int
+    idle: str | None
+    strategies: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AllocationReport:
     """Machine form of `allocation show`."""
 
     group: str
+    topics: list[TopicRow]
     queues: list[QueueOwnerRow]
     instances: list[InstanceRow]
 
@@ -135,14 +171,30 @@ def allocation_document(group: str, topics: Sequence[TopicAllocation]) -> Docume
         for topic in topics
         for item in topic.instances
     ]
+    lines = [
+        TopicRow(
+            topic=topic.topic,
+            queue_count=len(topic.queues),
+            instance_count=len(topic.instances),
+            even=topic.even,
+            imbalance=None if topic.imbalance is None else round(topic.imbalance, 2),
+            orphan_count=topic.orphan_count,
+            double_count=topic.double_count,
+            crossing_count=topic.crossing_count,
+            idle=", ".join(topic.idle) or None,
+            strategies=", ".join(topic.strategies),
+        )
+        for topic in topics
+    ]
     failures = [f"{topic.topic}: the strategy throws: {topic.failure}" for topic in topics if topic.failure]
     blocks: list[Table | Paragraphs] = [
         Table(QUEUE_COLUMNS, queues, empty=f"nobody of {group} is online, or it subscribes nothing"),
         Table(INSTANCE_COLUMNS, instances, title="Instances", empty="no instances"),
+        Table(TOPIC_COLUMNS, lines, title="Topics", empty="no topics"),
     ]
     return Document(
         schema="allocation.show/1",
-        value=AllocationReport(group=group, queues=queues, instances=instances),
+        value=AllocationReport(group=group, topics=lines, queues=queues, instances=instances),
         records=queues,
         csv_columns=QUEUE_COLUMNS,
         blocks=[*blocks, *([Paragraphs(failures)] if failures else [])],

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from mqctl.diagnosis import Diagnosis
+from mqctl.diagnosis.backlog_advice import BacklogAdvice
 from mqctl.diagnosis.group_view import group_views
 from mqctl.diagnosis.known import KnownState
 from mqctl.model.finding import Finding
@@ -14,6 +15,7 @@ from mqctl.model.lang import Lang
 from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render import units
+from mqctl.render.advice import LINE_COLUMNS, BacklogLine, backlog_line
 from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
 from mqctl.render.messages import evidence_text, phrase, sentences
 
@@ -76,6 +78,7 @@ class DiagnosisReport:
 
     Attributes:
         online_group_count: consumer groups with members to judge; None where the source cannot show any.
+        movements: how groups moved between two looks; empty after one.
     """
 
     source: str
@@ -86,6 +89,7 @@ class DiagnosisReport:
     rules_run: list[str]
     silenced: list[SilencedRow] = field(default_factory=list)
     online_group_count: int | None = None
+    movements: list[BacklogLine] = field(default_factory=list)
 
 
 def source_option(snapshot: ClusterSnapshot) -> str:
@@ -122,8 +126,9 @@ def diagnosis_document(
     explain: bool,
     schema: str = "doctor/1",
     silenced: Sequence[tuple[Finding, KnownState]] = (),
+    backlogs: Sequence[BacklogAdvice] = (),
 ) -> Document:
-    """Builds the document of a diagnosis: a headline, the findings in words, what could not be judged."""
+    """Builds the document of a diagnosis: a headline, the findings in words, what moves, what could not be judged."""
     source = source_option(snapshot)
     rows = [finding_row(finding, lang, source) for finding in diagnosis.findings]
     gaps = [GapRow(code=gap.code, subject=str(gap.subject), reason=gap.reason) for gap in diagnosis.not_judged]
@@ -142,10 +147,14 @@ def diagnosis_document(
             for finding, state in silenced
         ],
     )
+    report.movements.extend(map(backlog_line, backlogs))
     blocks: list[Table | Paragraphs] = [Paragraphs(list(_headline(snapshot, report, lang)))]
     blocks += [
         finding_block(row, finding, lang, explain) for row, finding in zip(rows, diagnosis.findings, strict=True)
     ]
+    moving = [line for line in report.movements if line.movement != "ok"]
+    if moving:
+        blocks.append(Table(LINE_COLUMNS, moving, title=phrase("movements", lang)))
     if report.silenced:
         blocks.append(Table(_SILENCED_COLUMNS, report.silenced, title=phrase("silenced", lang)))
     if gaps:

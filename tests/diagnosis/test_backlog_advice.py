@@ -13,7 +13,7 @@ from mqctl.diagnosis.backlog_rates import Drain, Movement, Outlook, QueueFlow, d
 from mqctl.diagnosis.settings import Settings
 from mqctl.model.finding import Confidence
 from mqctl.model.lang import Lang
-from mqctl.model.member import TopicRates
+from mqctl.model.member import POP, TopicRates
 from mqctl.model.queue import MessageQueue
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState
 from mqctl.model.snapshot import ClusterSnapshot
@@ -158,6 +158,19 @@ def test_an_instance_that_does_not_tell_leaves_the_bound_unknown() -> None:
     now, then = state((10, 1_000), DONE, DONE, DONE), state((0, 900), DONE, DONE, DONE)
     advice = advise(replace(now, running=now.running[1:]), replace(then, running=then.running[1:]))
     assert (advice.bound, advice.confidence) == (Bound.UNKNOWN, Confidence.LOW)
+
+
+def test_who_pops_or_assigns_queues_holds_none_and_is_not_called_nobody() -> None:
+    def held_by_nobody(snapshot: ClusterSnapshot) -> ClusterSnapshot:
+        kinds = tuple(
+            replace(broker, memberships=tuple(replace(item, consume_type=POP) for item in broker.memberships))
+            for broker in snapshot.brokers
+        )
+        return replace(snapshot, brokers=kinds, running=tuple(replace(info, queues=()) for info in snapshot.running))
+
+    now, then = (held_by_nobody(state((at, end), DONE, DONE, DONE)) for at, end in ((10, 1_000), (0, 900)))
+    advice = advise(now, then)
+    assert (advice.drain.outlook, advice.bound) == (Outlook.NEVER, Bound.UNKNOWN)
 
 
 def test_one_hot_queue_is_not_helped_by_instances() -> None:

@@ -45,6 +45,15 @@ def test_a_broker_that_does_not_answer_leaves_the_others_advice(live: Run, clust
     assert (outcome.exit_code, outcome.json["groups"][0]["queue_count"]) == (69, 2)
 
 
+def test_doctor_tells_how_groups_moved_when_it_looks_twice(live: Run) -> None:
+    once = live("doctor", "-g", "G", "-o", "json").json
+    assert once["movements"] == []
+    twice = live("doctor", "-g", "G", "--window", "200ms", "-o", "json").json
+    (line,) = twice["movements"]
+    assert (line["group"], line["movement"], line["drain"], line["bound"]) == ("G", "stopped", "never", "nobody")
+    assert "stopped" in live("doctor", "-g", "G", "--window", "200ms").stdout
+
+
 @pytest.mark.parametrize(
     ("words", "code"),
     [

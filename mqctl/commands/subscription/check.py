@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated
-
-import typer
 
 from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.live_brokers import tell_gaps
-from mqctl.cli.live_subscriptions import TagsFromOption, check_row, counted_in, group_names, judged, view_of
+from mqctl.cli.live_subscriptions import (
+    EveryGroupOption,
+    MaybeGroupOption,
+    TagsFromOption,
+    counted_in,
+    every_group,
+    judged,
+    require_one_or_all,
+    view_of,
+)
 from mqctl.cli.options import NoColorOption, OutputOption, SnapshotOption
 from mqctl.cli.sources import LiveWish, read_snapshot
-from mqctl.errors import ExitCode, UsageError
+from mqctl.errors import ExitCode
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render.subscriptions import check_all_document, subscription_document
 
@@ -26,10 +32,8 @@ EXAMPLES = (
 
 
 def command(
-    group: Annotated[str | None, typer.Option("-g", "--group", metavar="GROUP", help="Which consumer group.")] = None,
-    everything: Annotated[
-        bool, typer.Option("--all", help="Every group; those with nobody online do not count.")
-    ] = False,
+    group: MaybeGroupOption = None,
+    everything: EveryGroupOption = False,
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
     timeout: TimeoutOption = None,
@@ -42,8 +46,7 @@ def command(
 
     Ends with 0 when they do, 2 when they differ, 3 when unknown: some member did not tell, or nobody is online.
     """
-    if everything == (group is not None):
-        raise UsageError("name one group, or all of them", remedy="use -g GROUP or --all")
+    require_one_or_all(group, everything=everything)
     live = LiveWish(namesrv=namesrv, profile=profile, timeout=timeout, groups=[group] if group else None)
     state = read_snapshot(store=None, snapshot=snapshot, now=datetime.now().astimezone(), live=live)
     if group is None:
@@ -58,10 +61,8 @@ def command(
 
 
 def _all(state: ClusterSnapshot, output: Output) -> int:
-    found = [judged(state, name) for name in group_names(state)]
-    rows = [check_row(state, report) for report, _ in found]
-    emit(check_all_document(rows, [report for report, _ in found]), output)
-    gaps = list(dict.fromkeys(gap for _, listed in found for gap in listed))
+    rows, reports, gaps = every_group(state)
+    emit(check_all_document(rows, reports), output)
     tell_gaps(gaps)
     verdicts = {row.verdict for row in rows}
     if "differ" in verdicts:

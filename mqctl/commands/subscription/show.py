@@ -7,16 +7,30 @@ from datetime import datetime
 from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.live_brokers import tell_gaps
-from mqctl.cli.live_subscriptions import TagsFromOption, counted_in, judged, view_of
-from mqctl.cli.options import NoColorOption, OneGroupOption, OutputOption, SnapshotOption
+from mqctl.cli.live_subscriptions import (
+    EveryGroupOption,
+    MaybeGroupOption,
+    TagsFromOption,
+    counted_in,
+    every_group,
+    judged,
+    require_one_or_all,
+    view_of,
+)
+from mqctl.cli.options import NoColorOption, OutputOption, SnapshotOption
 from mqctl.cli.sources import LiveWish, read_snapshot
-from mqctl.render.subscriptions import subscription_document
+from mqctl.render.subscriptions import check_all_document, subscription_document
 
-EXAMPLES = ("mqctl subscription show -g order-service", "mqctl subscription show -g order-service -o json | jq .losses")
+EXAMPLES = (
+    "mqctl subscription show -g order-service",
+    "mqctl subscription show --all",
+    "mqctl subscription show -g order-service -o json | jq .losses",
+)
 
 
 def command(
-    group: OneGroupOption,
+    group: MaybeGroupOption = None,
+    everything: EveryGroupOption = False,
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
     timeout: TimeoutOption = None,
@@ -26,8 +40,13 @@ def command(
     no_color: NoColorOption = False,
 ) -> int:
     """Show what every member of a group wants, who differs, what brokers filter by, and what is skipped by it."""
-    live = LiveWish(namesrv=namesrv, profile=profile, timeout=timeout, groups=[group])
+    require_one_or_all(group, everything=everything)
+    live = LiveWish(namesrv=namesrv, profile=profile, timeout=timeout, groups=[group] if group else None)
     state = read_snapshot(store=None, snapshot=snapshot, now=datetime.now().astimezone(), live=live)
+    if group is None:
+        rows, reports, missing = every_group(state)
+        emit(check_all_document(rows, reports), output)
+        return tell_gaps(missing)
     state = counted_in(state, tags_from or (), view_of(state, group).topics())
     report, gaps = judged(state, group)
     emit(subscription_document("subscription.show/1", report), output)

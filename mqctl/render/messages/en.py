@@ -37,6 +37,7 @@ PHRASES = {
     "next": "next",
     "confidence": "confidence",
     "playbook": "playbook",
+    "movements": "Groups that are behind, between the two looks",
     "no_groups": "No consumer group has members online: rules about members had nothing to judge.",
     "silenced": "Known and set aside",
     "not_judged": "Not judged for want of evidence",

@@ -37,6 +37,7 @@ PHRASES = {
     "next": "下一步",
     "confidence": "置信度",
     "playbook": "处理手册",
+    "movements": "两次观察之间落后的消费组",
     "no_groups": "没有任何消费组有成员在线：关于成员的规则无可判断。",
     "silenced": "已知并搁置",
     "not_judged": "因缺少证据而无法判断",
