@@ -38,8 +38,13 @@ INSTANCES, ANSWER_S, LIMIT_MS, ROUNDS = 50, 0.1, 60_000, 5
 THREADS = (20, 100, 400)
 _PYTHON = """
 import sys, threading, time
+def calls(depth):
+    if depth:
+        return calls(depth - 1)
+    time.sleep(600)
 for n in range(int(sys.argv[1])):
-    threading.Thread(target=time.sleep, args=(600,), name=f"ConsumeMessageThread_g_{n}", daemon=True).start()
+    words = {"args": (int(sys.argv[2]),), "name": f"ConsumeMessageThread_g_{n}", "daemon": True}
+    threading.Thread(target=calls, **words).start()
 print("ready", flush=True)
 sys.stdin.read()
 """
@@ -132,8 +137,9 @@ def pauses() -> None:
         (Path(place) / "Sleepers.java").write_text(_JAVA)
         java = subprocess.run(["javac", "-d", place, f"{place}/Sleepers.java"], check=False).returncode == 0
         for threads in THREADS:
-            python = [sys.executable, "-c", _PYTHON, str(threads)]
+            python = [sys.executable, "-c", _PYTHON, str(threads), "1"]
             measure("py-spy", python, threads)
+            measure("py-spy, 40 calls", [*python[:-1], "36"], threads)
             measure("py-spy --native", python, threads, native=True)
             measure("py-spy --nonblocking", python, threads, nonblocking=True)
             if java:
