@@ -18,6 +18,7 @@ from mqctl.client.cluster import Cluster
 from mqctl.client.routes import publish_queues
 from mqctl.errors import BadInputError, ExitCode, NotFoundError, StorageError, UnreachableError, UsageError
 from mqctl.execute.journal import Journal
+from mqctl.execute.replay import Pace
 from mqctl.execute.resend import Outlet, carry_out
 from mqctl.execute.resend_journal import FAILED, SENT, WAITING, LetterRecord, ResendJournal, ResendRecord
 from mqctl.model.dead_letter import DeadLetter, LetterChoice
@@ -218,25 +219,11 @@ def _send(cluster: Cluster, chosen: Connection, plan: ResendPlan, record: Resend
             producer=producer,
             queues=queues,
             find_copy=find_copy,
-            pace=_Pace(plan.rate).wait,
+            pace=Pace(plan.rate, monotonic, lambda ms: sleep(ms / 1000)).wait,
             save=save,
             report=lambda done: report("resending", done, total) if report else None,
         )
         return carry_out(record, letters, outlet)
-
-
-class _Pace:
-    """Lets messages go at most at a rate, without making up for time that was lost."""
-
-    def __init__(self, rate: float) -> None:
-        self._step_s = 1 / rate
-        self._next_s = monotonic()
-
-    def wait(self) -> None:
-        now_s = monotonic()
-        if now_s < self._next_s:
-            sleep(self._next_s - now_s)
-        self._next_s = max(now_s, self._next_s) + self._step_s
 
 
 def _exit_code(record: ResendRecord, *, whole: bool) -> ExitCode:

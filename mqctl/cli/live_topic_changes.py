@@ -14,7 +14,7 @@ from mqctl.model.config import PERM_READ, PERM_WRITE, TopicConfig
 from mqctl.model.names import is_system_topic
 from mqctl.model.queue import MessageQueue
 from mqctl.model.setting_plan import SettingKind, SettingPlan, SettingStep, fields_of
-from mqctl.model.topic_use import TopicUse
+from mqctl.model.topic_use import KeyMoves, TopicUse
 from mqctl.plan.reshard import key_moves, publish_queues
 from mqctl.plan.topic_changes import TopicWish, first_config, next_config
 from mqctl.snapshot.live_asking import Asking
@@ -75,6 +75,7 @@ def plan_update(asking: Asking, topic: str, wish: TopicWish, brokers: Sequence[s
         new[broker.name], note = next_config(old[broker.name], wish, broker.name, use)
         step = _step(broker, topic, fields_of(old[broker.name]), fields_of(new[broker.name]))
         steps.append(replace(step, note=note))
+    moves = _key_moves(asking, use, old, new)
     return SettingPlan(
         kind="topic-update",
         noun="topic",
@@ -83,10 +84,11 @@ def plan_update(asking: Asking, topic: str, wish: TopicWish, brokers: Sequence[s
         made_at_ms=now_ms(),
         steps=tuple(steps),
         warnings=(
-            *_order_warnings(asking, use, old, new, brokers),
+            *_order_warnings(asking, topic, moves),
             *_perm_warnings(use, old, new),
             *_held_warnings(use, old, new),
         ),
+        key_moves=moves,
     )
 
 
@@ -175,14 +177,15 @@ def order_steps(asking: Asking, topic: str, value: str | None) -> list[SettingSt
 
 
 def plan_order(asking: Asking, topic: str, value: str | None) -> SettingPlan:
-    """Plans the order configuration of a topic in every name server; None deletes it.
+    """Plans the order configuration of a topic in every name server; None deletes it, also where the topic is gone.
 
     Raises:
         UsageError: it is not written as `broker-a:4;broker-b:4`, or names queues that the topic does not have.
         NotFoundError: no broker has the topic.
     """
-    holders = _holders(asking, topic, ())
-    writable = {broker.name: broker.topics[topic].write_queue_count for broker in holders}
+    check_topic(topic)
+    holders = touched_masters(asking, ()) if value is None else _holders(asking, topic, ())
+    writable = {broker.name: broker.topics[topic].write_queue_count for broker in holders if topic in broker.topics}
     for item in value.split(";") if value else ():
         name, _, count = item.partition(":")
         if not count.isdigit() or not 0 < int(count) <= writable.get(name, 0):
@@ -260,33 +263,34 @@ def _step(broker: LiveBroker, topic: str, old: dict[str, str] | None, new: dict[
     )
 
 
-def _order_warnings(
-    asking: Asking,
-    use: TopicUse,
-    old: dict[str, TopicConfig],
-    new: dict[str, TopicConfig],
-    brokers: Sequence[str],
-) -> list[str]:
-    """Tells what another number of queues does to keys whose order matters."""
-    before, after = publish_queues(use.topic, old), publish_queues(use.topic, new)
-    if before == after:
-        return []
-    found = []
+def _key_moves(
+    asking: Asking, use: TopicUse, old: dict[str, TopicConfig], new: dict[str, TopicConfig]
+) -> KeyMoves | None:
+    """Returns which keys of stored messages would go to another queue; None when producers keep their queues."""
+    if publish_queues(use.topic, old) == publish_queues(use.topic, new):
+        return None
     holders = _holders(asking, use.topic, ())
     whole = {broker.name: broker.topics[use.topic] for broker in holders}
     before, after = publish_queues(use.topic, whole), publish_queues(use.topic, {**whole, **new})
     sample, kind = sampled_keys(asking, use, holders)
-    moves = key_moves(sample, before, after)
+    return key_moves(sample, before, after, kind)
+
+
+def _order_warnings(asking: Asking, topic: str, moves: KeyMoves | None) -> list[str]:
+    """Tells what another number of queues does where order matters."""
+    if moves is None:
+        return []
+    found = []
     if moves.key_count:
         found.append(
-            f"{moves.moved_count} of {moves.key_count} {kind} in a sample of {moves.message_count} messages "
-            f"({moves.moved_count / moves.key_count:.0%}) would go to another queue; {moves.placed_count} of those "
-            "messages lie where a hash of their key puts them. Where order by key matters, stop the producers and let "
-            "the groups read all first"
+            f"{moves.moved_count} of {moves.key_count} {moves.kind} in a sample of {moves.message_count} messages "
+            f"({moves.moved_share:.0%}) would go to another queue; {moves.placed_count} of those messages lie where a "
+            "hash of their key puts them. Where order by key matters, stop the producers and let the groups read all "
+            "first"
         )
-    for step in order_steps(asking, use.topic, None):
+    for step in order_steps(asking, topic, None):
         if step.old is not None:
-            value = step.old[use.topic]
+            value = step.old[topic]
             found.append(f"name server {step.place} keeps the order configuration {value}, which producers go by")
     return found
 

@@ -70,6 +70,7 @@ _ACCESS = "users and access lists belong to whoever runs the broker's configurat
 _REPLICAS = "elections and replica sets are the controller's business; a wrong push loses messages"
 _STATIC = "static topics map queues across brokers; a half-done mapping cannot be undone from outside"
 _SERVER = "server settings belong in its configuration, where a restart finds them again"
+_ORDER_ONLY = "the one namespace that name servers read themselves, ORDER_TOPIC_CONFIG"
 _CLEANING = "forces the broker to delete files ahead of its own schedule; there is no way back"
 
 TABLE: tuple[SubCommand, ...] = (
@@ -144,8 +145,8 @@ TABLE: tuple[SubCommand, ...] = (
     _whole("queryCq", "topic entries -t TOPIC -q N"),
     _whole("producer", "producer list --all"),
     _whole("producerConnection", "producer list -g GROUP"),
-    _none("updateKvConfig", _SERVER),
-    _none("deleteKvConfig", _SERVER),
+    _part("updateKvConfig", "topic order -t TOPIC --set CONFIG", note=_ORDER_ONLY),
+    _part("deleteKvConfig", "topic order -t TOPIC --remove", note=_ORDER_ONLY),
     _whole("wipeWritePerm", "broker wipe-write-perm BROKER"),
     _whole("addWritePerm", "broker add-write-perm BROKER"),
     _whole("getNamesrvConfig", "cluster config"),

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from mqctl.errors import BadInputError
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig, perm_text
 from mqctl.model.plan import ClusterIdentity
+from mqctl.model.topic_use import KeyMoves
 
 Fields = Mapping[str, str]
 """Settings by name, as text, so that all kinds are compared, shown and journalled alike."""
@@ -68,6 +69,7 @@ class SettingPlan:
         noun, subject: what is changed, and what is typed to confirm it: `topic` and its name.
         steps: in the order of execution, those that change nothing among them.
         warnings: what to know before doing it, one sentence a line.
+        key_moves: for another number of queues, which keys of a sample would go elsewhere; None without a sample.
         severe: whether the name must be typed.
         undoes: id of the change that this one takes back.
     """
@@ -79,6 +81,7 @@ class SettingPlan:
     made_at_ms: int
     steps: tuple[SettingStep, ...]
     warnings: tuple[str, ...] = ()
+    key_moves: KeyMoves | None = None
     severe: bool = True
     undoes: str | None = None
 

@@ -9,6 +9,28 @@ from mqctl.model.queue import MessageQueue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KeyMoves:
+    """What another number of queues does to the keys of a sample.
+
+    Attributes:
+        kind: `sharding keys` or `keys`.
+        message_count: messages of the sample that have a key.
+        placed_count: those that lie where the hash of their key puts them: all of them, in a topic ordered by key.
+        key_count, moved_count: different keys, and those that get another queue.
+    """
+
+    kind: str
+    message_count: int
+    placed_count: int
+    key_count: int
+    moved_count: int
+
+    @property
+    def moved_share(self) -> float:
+        return self.moved_count / self.key_count if self.key_count else 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reader:
     """A consumer group of a topic.
 

@@ -7,27 +7,11 @@ Producers that keep the order of a key choose its queue by hash modulo the numbe
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from mqctl.model.config import TopicConfig
 from mqctl.model.java_hash import java_string_hash
 from mqctl.model.queue import MessageQueue
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeyMoves:
-    """What a change does to the keys of a sample.
-
-    Attributes:
-        message_count: messages of the sample that have a key.
-        placed_count: those that lie where the hash of their key puts them: all of them, in a topic ordered by key.
-        key_count, moved_count: different keys, and those that get another queue.
-    """
-
-    message_count: int
-    placed_count: int
-    key_count: int
-    moved_count: int
+from mqctl.model.topic_use import KeyMoves
 
 
 def publish_queues(topic: str, configs: Mapping[str, TopicConfig]) -> list[MessageQueue]:
@@ -41,14 +25,19 @@ def publish_queues(topic: str, configs: Mapping[str, TopicConfig]) -> list[Messa
 
 
 def key_moves(
-    sample: Iterable[tuple[str, MessageQueue]], old: Sequence[MessageQueue], new: Sequence[MessageQueue]
+    sample: Iterable[tuple[str, MessageQueue]], old: Sequence[MessageQueue], new: Sequence[MessageQueue], kind: str
 ) -> KeyMoves:
-    """Computes where the keys of a sample go before and after a change."""
+    """Computes where the keys of a sample go before and after a change.
+
+    Args:
+        kind: what kind of keys they are, in words.
+    """
     listed = list(sample)
     if not old or not new:
-        return KeyMoves(message_count=len(listed), placed_count=0, key_count=0, moved_count=0)
+        return KeyMoves(kind=kind, message_count=len(listed), placed_count=0, key_count=0, moved_count=0)
     keys = {key for key, _ in listed}
     return KeyMoves(
+        kind=kind,
         message_count=len(listed),
         placed_count=sum(_chosen(key, old) == queue for key, queue in listed),
         key_count=len(keys),

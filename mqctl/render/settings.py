@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from mqctl.execute.setting_journal import SettingRecord
 from mqctl.model.setting_plan import Fields, SettingPlan, shown_value
+from mqctl.model.topic_use import KeyMoves
 from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
 
 PLAN_COLUMNS = (
@@ -62,8 +63,24 @@ class PlannedStep:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MovedKeys:
+    """Which keys of a sample of stored messages would go to another queue; see `KeyMoves`."""
+
+    kind: str
+    message_count: int
+    placed_count: int
+    key_count: int
+    moved_count: int
+    moved_share: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SettingPlanReport:
-    """Machine form of a plan for settings that was not executed."""
+    """Machine form of a plan for settings that was not executed.
+
+    Attributes:
+        key_moves: None where producers keep their queues.
+    """
 
     kind: str
     noun: str
@@ -72,6 +89,7 @@ class SettingPlanReport:
     made_at_ms: int
     undoes: str | None
     warnings: list[str]
+    key_moves: MovedKeys | None
     steps: list[PlannedStep]
 
 
@@ -165,6 +183,7 @@ def plan_document(plan: SettingPlan) -> Document:
         made_at_ms=plan.made_at_ms,
         undoes=plan.undoes,
         warnings=list(plan.warnings),
+        key_moves=None if plan.key_moves is None else _moved_keys(plan.key_moves),
         steps=rows,
     )
     moving = len(plan.moving)
@@ -176,6 +195,17 @@ def plan_document(plan: SettingPlan) -> Document:
     ]
     blocks: list[Table | Paragraphs] = [Table(PLAN_COLUMNS, rows), Paragraphs(lines)]
     return Document(schema="settings.plan/1", value=report, records=rows, blocks=blocks)
+
+
+def _moved_keys(moves: KeyMoves) -> MovedKeys:
+    return MovedKeys(
+        kind=moves.kind,
+        message_count=moves.message_count,
+        placed_count=moves.placed_count,
+        key_count=moves.key_count,
+        moved_count=moves.moved_count,
+        moved_share=moves.moved_share,
+    )
 
 
 def change_document(record: SettingRecord) -> Document:

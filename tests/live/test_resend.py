@@ -22,7 +22,10 @@ from mqctl.client.instance import ClientSettings
 from mqctl.client.push_consumer import PushConsumer
 from mqctl.client.received import ConsumeContext, Consumed, ReceivedMessage
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
+from mqctl.model.java_hash import java_string_hash
 from tests.conftest import REPOSITORY
+from tests.embedded_broker.messages import send
+from tests.embedded_broker.wire import Peer
 from tests.live.changing import changes
 from tests.live.conftest import Run, change
 from tests.live.failing import fail
@@ -84,6 +87,21 @@ def test_a_copy_is_the_message_that_was_given_up(live: Run, dead: EmbeddedCluste
         assert sent[letter["message_id"]] == copy["message_id"]
         assert copy["unique_key"] == (letter["unique_key"] or letter["message_id"])
         assert not {"RETRY_TOPIC", "ORIGIN_MESSAGE_ID", "DELAY", "DLQ_ORIGIN_TOPIC"} & set(copy["properties"])
+
+
+def test_a_sharding_key_chooses_the_queue_as_producers_do(live: Run, cluster: EmbeddedCluster) -> None:
+    with Peer(cluster.broker("broker-a").address) as peer:
+        for number in range(5, 9):
+            properties = {"KEYS": f"k{number}", "__SHARDINGKEY": f"s{number}"}
+            assert peer.call(send("Pay", properties=properties), b"x").code == 0
+    for offset in range(5, 9):
+        fail(cluster, "broker-a", offset, level=-1)
+    assert live(*RESEND, *DO).json["sent_count"] == 4
+    queues = [(name, number) for name in ("broker-a", "broker-b") for number in range(2)]
+    owners = {cluster.broker(name).address: name for name in ("broker-a", "broker-b")}
+    for copy in copies(live):
+        chosen = queues[abs(java_string_hash(copy["properties"]["__SHARDINGKEY"])) % 4]
+        assert (owners[copy["store_host"]], copy["queue_id"]) == chosen
 
 
 def test_letters_go_where_they_are_told_and_that_is_another_wish(live: Run, dead: EmbeddedCluster) -> None:

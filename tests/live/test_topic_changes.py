@@ -8,6 +8,13 @@ import pytest
 
 from embedded_broker import Answer, Drop, EmbeddedCluster
 from mqctl.client.broker_changes import commit_offset, put_group, put_topic
+from mqctl.client.deadline import Deadline
+from mqctl.client.instance import ClientSettings
+from mqctl.client.links import Links
+from mqctl.client.nameserver import put_kv
+from mqctl.client.outgoing import OutgoingMessage
+from mqctl.client.producer import Producer
+from mqctl.client.selectors import by_key
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from tests.embedded_broker.messages import heartbeat, send
 from tests.embedded_broker.wire import Peer
@@ -88,11 +95,29 @@ def test_more_queues_tell_what_moves_and_are_undone(live: Run, cluster: Embedded
     placed = sum(before[(3365 + n) % 4] == name for n in range(5) for name in ("a0", "b0"))
     assert said.startswith(f"{moved} of 5 keys in a sample of 10 messages ({moved / 5:.0%}) would go to another queue")
     assert f"; {placed} of those messages lie where" in said
+    moves = plan["key_moves"]
+    assert (moves["kind"], moves["moved_count"], moves["moved_share"]) == ("keys", moved, moved / 5)
     done = live("topic", "update", "-t", "Pay", "--queues", "3", *sure())
     assert (done.exit_code, on_brokers(live)) == (0, both(3, 3, "RW-")), done.stderr
     assert live("undo", done.json["id"], *sure()).exit_code == 0
     # The way back takes queues away that nobody has used.
     assert on_brokers(live) == both(2, 2, "RW-")
+
+
+def test_a_topic_that_is_ordered_by_sharding_key_is_recognised(live: Run, cluster: EmbeddedCluster) -> None:
+    for name in ("broker-a", "broker-b"):
+        change(cluster, name, put_topic(TopicConfig(name="Seq", read_queue_count=2, write_queue_count=2)))
+    with Producer("P", ClientSettings(name_servers=cluster.namesrv)) as producer:
+        for number in range(12):
+            key = f"s{number % 6}"
+            message = OutgoingMessage(topic="Seq", body=b"x", keys="other", properties={"__SHARDINGKEY": key})
+            producer.send(message, select=by_key(key))
+    moves = live("topic", "update", "-t", "Seq", "--queues", "4", "-o", "json").json["key_moves"]
+    assert (moves["kind"], moves["message_count"], moves["placed_count"]) == ("sharding keys", 12, 12)
+    # Java hashes of s0 ... s5 are 3613 ... 3618; four queues before, eight after.
+    before, after = ["a0", "a1", "b0", "b1"], [f"{name}{number}" for name in "ab" for number in range(4)]
+    moved = sum(before[(3613 + n) % 4] != after[(3613 + n) % 8] for n in range(6))
+    assert (moves["key_count"], moves["moved_count"]) == (6, moved)
 
 
 def test_queues_go_in_two_steps_and_only_when_they_are_read(live: Run, cluster: EmbeddedCluster) -> None:
@@ -198,6 +223,16 @@ def test_the_order_configuration_is_written_to_every_name_server(live: Run) -> N
     assert live("topic", "order", "-t", "Pay", "--remove", *sure()).exit_code == 0
     assert live("undo", done.json["id"], *sure()).exit_code == 0
     assert "nothing to do" in live("topic", "order", "-t", "Pay", "--remove").stdout
+
+
+def test_an_order_configuration_that_is_left_over_can_be_removed(live: Run, cluster: EmbeddedCluster) -> None:
+    links = Links()
+    for address in cluster.namesrv.split(";"):
+        links.ask(address, put_kv("ORDER_TOPIC_CONFIG", "Gone", "broker-z:4"), Deadline(10_000))
+    links.close()
+    assert live("topic", "order", "-t", "Gone", "--set", "broker-a:1").exit_code == 66
+    done = live("topic", "order", "-t", "Gone", "--remove", *sure("Gone"))
+    assert (done.exit_code, [step["old"] for step in done.json["steps"]]) == (0, [{"Gone": "broker-z:4"}] * 2)
 
 
 def test_attributes_belong_to_5x(live: Run, cluster: EmbeddedCluster) -> None:

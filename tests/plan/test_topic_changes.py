@@ -82,12 +82,12 @@ def test_two_runs_reach_fewer_queues_when_all_is_read(before: int, wished: int) 
 def test_moves_are_those_of_the_hash(keys: list[str], old: int, new: int) -> None:
     before, after = ([queue(number) for number in range(count)] for count in (old, new))
     sample = [(key, queue(0)) for key in keys]
-    moves = key_moves(sample, before, after)
+    moves = key_moves(sample, before, after, "keys")
     assert moves.key_count == len(set(keys))
     assert moves.moved_count == sum(
         abs(java_string_hash(key)) % old != abs(java_string_hash(key)) % new for key in set(keys)
     )
-    assert key_moves(sample, before, before).moved_count == 0
+    assert key_moves(sample, before, before, "keys").moved_count == 0
     assert moves.placed_count == sum(abs(java_string_hash(key)) % old == 0 for key in keys)
 
 
