@@ -192,6 +192,23 @@ class StoreReader:
             return [view[at - first : at - first + size] for at, size in chosen]
         return [self.log.read(at, size) for at, size in chosen]
 
+    def neighbours(self, entries: Sequence[tuple[int, int, int]]) -> Sequence[bytes | memoryview | None]:
+        """Returns the records of neighbouring queue entries with few reads, None where the log has none.
+
+        Raises:
+            StorageError: the operating system refuses.
+        """
+        first, end = self.log.min_offset, self.log.position
+        there = [(at, size) for at, size, _ in entries if first <= at and at + size <= end and size > 0]
+        if len(there) < len(entries):
+            return [self.message_at(at) for at, _, _ in entries]
+        total = sum([size for _, size in there])
+        begin, stop = there[0][0], sum(there[-1])
+        if begin // self.log.file_bytes == there[-1][0] // self.log.file_bytes and 0 < stop - begin <= 4 * total:
+            view = memoryview(self.log.read(begin, stop - begin))
+            return [view[at - begin : at - begin + size] for at, size in there]
+        return [self.log.read(at, size) for at, size in there]
+
     def message_at(self, physical_offset: int) -> bytes | None:
         """Returns the record at `physical_offset`, or None when the log has none there. Raises StorageError."""
         if not self.log.min_offset <= physical_offset < self.log.position:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -149,7 +149,7 @@ class _Round:
         self._began_ms = broker.clock.now_ms()
         self._given_up = 0
         self._first = 0
-        self._entries: list[tuple[int, int, int]] = []
+        self._records: Sequence[bytes | memoryview | None] = ()
 
     def walk(self) -> Generator[None]:
         """Walks step by step. Raises MqctlError when the store refuses; what was done is recorded all the same."""
@@ -188,9 +188,10 @@ class _Round:
 
     def _read(self, position: int) -> Message | None:
         storage = self._broker.storage
-        if not self._first <= position < self._first + len(self._entries):
-            self._first, self._entries = position, storage.entries(HALF_TOPIC, 0, position, _SLICE)
-        record = storage.message_at(self._entries[position - self._first][0]) if self._entries else None
+        if not self._first <= position < self._first + len(self._records):
+            self._first = position
+            self._records = storage.reader.neighbours(storage.entries(HALF_TOPIC, 0, position, _SLICE))
+        record = self._records[position - self._first] if self._records else None
         if record is None:
             log.warning("half message at queue offset %d is lost", position)
             return None

@@ -22,6 +22,10 @@ _HOST_V6 = Struct(">16si")
 _TIME = Struct(">q")
 _TAIL = Struct(">iqi")
 _SHORT = Struct(">h")
+_FIXED_V4 = Struct(">iIiiiqqiq8sq8siqi")
+"""All of a record before its body, of one with two IPv4 hosts: nearly every one."""
+_V6_HOSTS = SYSFLAG_BORN_HOST_V6 | SYSFLAG_STORE_HOST_V6
+_SYS_FLAG_AT = 36
 _LONGEST_TOPIC = {MAGIC_V1: 127, MAGIC_V2: 32_767}
 
 
@@ -64,6 +68,48 @@ def decode_message(data: bytes | memoryview, position: int = 0) -> Message:
 
 
 def _decode(view: memoryview, start: int) -> Message:
+    magic = int.from_bytes(view[start + 4 : start + 8], "big")
+    sys_flag = int.from_bytes(view[start + _SYS_FLAG_AT : start + _SYS_FLAG_AT + 4], "big")
+    return _decode_any(view, start) if sys_flag & _V6_HOSTS or magic != MAGIC_V1 else _decode_usual(view, start)
+
+
+def _decode_usual(view: memoryview, start: int) -> Message:
+    """Decodes a record of the first layout with IPv4 hosts, its fixed part in one go."""
+    (
+        size, _, crc, queue_id, flag, queue_offset, physical_offset, sys_flag, born_time, born_host, store_time,
+        store_host, reconsume_times, prepared_offset, body_size,
+    ) = _FIXED_V4.unpack_from(view, start)  # fmt: skip
+    body_at = start + _FIXED_V4.size
+    topic_at = body_at + body_size + 1
+    properties_at = topic_at + view[topic_at - 1] + 2
+    (properties_size,) = _SHORT.unpack_from(view, properties_at - 2)
+    end = properties_at + properties_size
+    if body_size < 0 or properties_size < 0 or end > len(view):
+        raise RecordError("A message record cannot be read", reason="a length leaves it")
+    if end - start != size:
+        reason = f"its size says {size}, its parts are {end - start}"
+        raise RecordError("A message record cannot be read", reason=reason)
+    return Message(
+        topic=str(view[topic_at : properties_at - 2], "utf-8", "replace"),
+        queue_id=queue_id,
+        queue_offset=queue_offset,
+        physical_offset=physical_offset,
+        size_bytes=size,
+        flag=flag,
+        sys_flag=sys_flag,
+        born_time_ms=born_time,
+        born_host=_host_v4(born_host),
+        store_time_ms=store_time,
+        store_host=_host_v4(store_host),
+        reconsume_times=reconsume_times,
+        prepared_transaction_offset=prepared_offset,
+        body_crc=crc,
+        body=bytes(view[body_at : topic_at - 1]),
+        properties=parse_properties(str(view[properties_at:end], "utf-8", "replace")),
+    )
+
+
+def _decode_any(view: memoryview, start: int) -> Message:
     size, magic, crc, queue_id, flag, queue_offset, physical_offset, sys_flag, born_time = _HEAD.unpack_from(
         view, start
     )
