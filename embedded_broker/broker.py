@@ -90,6 +90,8 @@ class Broker:
             levels=levels,
             defer=asyncio.get_running_loop().call_soon,
         )
+        if settings.enable_calc_filter_bit_map:
+            self.storage.dispatcher.bit_map = self.filters.bit_map
         self.schedule = DelaySchedule(self.storage, levels, clock, release, config)
         self.transactions = Transactions(self)
         self.timers = Timers(self) if release.five and settings.timer_wheel_enable else None

@@ -14,6 +14,7 @@ from embedded_broker.clock import Clock
 from mqctl.model.delay_level import DelayLevelTable
 from mqctl.model.message import SYSFLAG_ROLLBACK, SYSFLAG_TRANSACTION_MASK
 from mqctl.store.dispatch_rules import index_keys, is_consumable, tags_code
+from mqctl.store.ext_queue import ExtQueues, ExtUnit
 from mqctl.store.index_writer import IndexFiles, Keyed
 from mqctl.store.queue_writer import ConsumeQueues, QueueWriter
 from mqctl.store.record_writer import StoredRecord
@@ -34,6 +35,7 @@ class Dispatched(NamedTuple):
 
 
 Listener = Callable[[Dispatched], object]
+BitMapOf = Callable[[str, str], bytes]
 
 
 class RecordDispatcher:
@@ -42,6 +44,7 @@ class RecordDispatcher:
     Attributes:
         levels: the delay level table, which gives due times to messages that wait.
         newest_ms: store time of the newest record seen.
+        bit_map: computes which SQL92 subscriptions match a message, of topic and properties; None leaves it out.
     """
 
     def __init__(
@@ -50,8 +53,11 @@ class RecordDispatcher:
         index: IndexFiles | None,
         clock: Clock,
         levels: DelayLevelTable,
+        ext: ExtQueues | None = None,
     ) -> None:
         self.levels = levels
+        self.bit_map: BitMapOf | None = None
+        self._ext = ext
         self.newest_ms = 0
         self._queues = queues
         self._index = index
@@ -79,7 +85,10 @@ class RecordDispatcher:
             self._to_index.append((entry.topic, properties, entry.physical_offset, entry.store_ms))
         if not is_consumable(sys_flag):
             return
-        self._queues.put(queue, entry.physical_offset, entry.size_bytes, entry.tags_code, entry.queue_offset)
+        code = entry.tags_code
+        if self._ext is not None:
+            code = self._extended(queue, code, properties, entry.store_ms)
+        self._queues.put(queue, entry.physical_offset, entry.size_bytes, code, entry.queue_offset)
         for listener in self._listeners:
             listener(entry)
         if self._topic_listeners:
@@ -102,7 +111,27 @@ class RecordDispatcher:
             self._queues.delete(queue)
             queue = self._queues.queue(record.topic, record.queue_id)
         code = tags_code(record.topic, record.properties, record.store_ms, self.levels)
+        known = record.queue_offset < queue.max_offset
+        if (
+            self._ext is not None
+            and not known
+            and not self._queues.has(queue, record.physical_offset, record.size_bytes)
+        ):
+            code = self._extended(queue, code, record.properties, record.store_ms)
         return self._queues.put(queue, record.physical_offset, record.size_bytes, code, record.queue_offset)
+
+    def _extended(self, queue: QueueWriter, code: int, properties: str, store_ms: int) -> int:
+        """Returns the address of a unit with the code beside the queue; the code itself when no unit can be written."""
+        if self._ext is None:
+            return code
+        bitmap = self.bit_map(queue.topic, properties) if self.bit_map is not None else b""
+
+        def last_code() -> int | None:
+            last = self._queues.entry(queue, queue.max_offset - 1)
+            return None if last is None else last[2]
+
+        address = self._ext.put(queue.topic, queue.queue_id, ExtUnit(code, store_ms, bitmap), last_code)
+        return code if address is None else address
 
     def make_room(self) -> None:
         """Writes pending entries out when there are many. Raises DiskFullError, StorageError."""

@@ -14,7 +14,9 @@ from embedded_broker.clock import Clock, Periodic
 from embedded_broker.storage_settings import StoreSettings
 from mqctl.errors import StorageError
 from mqctl.model.names import SCHEDULE_TOPIC
+from mqctl.store.ext_queue import ExtQueues
 from mqctl.store.index_writer import IndexFiles
+from mqctl.store.layouts import EXT_ADDRESS_LIMIT
 from mqctl.store.log_writer import CommitLogWriter
 from mqctl.store.queue_writer import ConsumeQueues
 from mqctl.store.record_writer import store_time_of
@@ -37,12 +39,12 @@ class Retention:
 
     def __init__(
         self,
-        parts: tuple[CommitLogWriter, ConsumeQueues, IndexFiles],
+        parts: tuple[CommitLogWriter, ConsumeQueues, IndexFiles, ExtQueues],
         settings: StoreSettings,
         clock: Clock,
     ) -> None:
         self.disk_full = False
-        self._log, self._queues, self._index = parts
+        self._log, self._queues, self._index, self._ext = parts
         self._settings = settings
         self._clock = clock
         self._timer: Periodic | None = None
@@ -135,6 +137,9 @@ class Retention:
             if entry is not None and entry[0] < log_min:
                 self._queues.drop_before(queue, log_min)
                 self._queues.correct_min_offset(queue, log_min)
+                first = self._queues.entry(queue, queue.min_offset)
+                if first is not None and first[2] <= EXT_ADDRESS_LIMIT:
+                    self._ext.drop_before(queue.topic, queue.queue_id, first[2])
 
     def delete_expired_queues(self) -> int:
         """Removes queues of which no record is left (they begin at offset 0 again); returns how many.
@@ -151,4 +156,5 @@ class Retention:
         ]
         for queue in expired:
             self._queues.delete(queue)
+            self._ext.delete(queue.topic, queue.queue_id)
         return len(expired)

@@ -25,6 +25,8 @@ class BrokerSettings:
         filter_data_clean_time_span: milliseconds after which a dead subscription is forgotten.
         expect_consumer_num_use_filter, max_error_rate_of_bloom_filter: number of groups and percent of false hits that
             the bit maps in `consumerFilter.json` are laid out for; read at the start.
+        enable_calc_filter_bit_map: which SQL92 subscriptions match a message is noted beside its queue entry, where
+            `enable_consume_queue_ext` gives it room; read at the start.
         timer_wheel_enable: 5.x takes messages with a time of their own; 4.9 knows none.
         timer_roll_window_slot: units of `timer_precision_ms` after which a waiting message is hung in anew.
         transaction_time_out: milliseconds that a half message is left alone before its producer is asked.
@@ -73,6 +75,7 @@ class BrokerSettings:
     filter_data_clean_time_span: int = 24 * 3_600_000
     expect_consumer_num_use_filter: int = 32
     max_error_rate_of_bloom_filter: int = 20
+    enable_calc_filter_bit_map: bool = False
     store_reply_message_enable: bool = True
 
     use_server_side_reset_offset: bool = False
@@ -89,6 +92,8 @@ class BrokerSettings:
     flush_disk_type: str = ASYNC_FLUSH
     mapped_file_size_commit_log: int = _STORE.mapped_file_size_commit_log
     mapped_file_size_consume_queue: int = _STORE.mapped_file_size_consume_queue
+    enable_consume_queue_ext: bool = False
+    mapped_file_size_consume_queue_ext: int = _STORE.mapped_file_size_consume_queue_ext
     flush_interval_commit_log: int = _STORE.flush_interval_commit_log
     flush_consume_queue_thorough_interval: int = _STORE.flush_consume_queue_thorough_interval
     message_index_enable: bool = True

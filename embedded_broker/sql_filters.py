@@ -15,12 +15,13 @@ from embedded_broker.clock import Clock, Periodic
 from embedded_broker.persistence import ConfigFile
 from embedded_broker.release import Release
 from embedded_broker.settings import BrokerSettings
-from mqctl.filter.bloom import BloomShape, element
+from mqctl.filter.bloom import BloomShape, element, holds
 from mqctl.filter.sql import SqlFilter, SqlSyntaxError, compile_sql
 from mqctl.model.names import RETRY_PREFIX
 from mqctl.protocol.bodies_client import SubscriptionData
 from mqctl.protocol.properties import parse_properties
 from mqctl.store.config_files import CONSUMER_FILTERS, read_config
+from mqctl.store.ext_queue import ExtUnit
 from mqctl.store.record_writer import read_record
 
 log = logging.getLogger("embedded_broker")
@@ -56,9 +57,20 @@ class FilterData:
     positions: tuple[int, ...] = ()
     sql: SqlFilter
 
+    shape: BloomShape
+
     def wants(self, record: memoryview) -> bool:
         """Tells whether a stored message matches."""
         return matches(self.sql, record)
+
+    def may_want(self, unit: ExtUnit) -> bool:
+        """Tells by the bit map beside a queue entry whether the message can match: it has false hits, and no misses.
+
+        A message stored before the subscription was made, or with a map of another shape, has to be looked at.
+        """
+        if unit.store_ms <= self.born_ms or len(unit.bitmap) != self.shape.byte_count:
+            return True
+        return holds(unit.bitmap, self.positions)
 
 
 def matches(sql: SqlFilter, record: memoryview) -> bool:
@@ -151,9 +163,26 @@ class SqlFilters:
             born_ms=self._clock.now_ms(),
             positions=self.shape.positions(element(group, subscription.topic)),
             sql=sql,
+            shape=self.shape,
         )
 
     # Filtering
+
+    def bit_map(self, topic: str, properties: str) -> bytes:
+        """Returns the bit map of a message of `topic`: which subscriptions match it; empty when there are none.
+
+        Source: `CommitLogDispatcherCalcBitMap` of 4.9.8.
+        """
+        groups = self._topics.get(topic)
+        if not groups:
+            return b""
+        parsed = parse_properties(properties)
+        bits = bytearray(self.shape.byte_count)
+        for data in groups.values():
+            if data.sql.matches(parsed):
+                for position in data.positions:
+                    bits[position >> 3] |= 1 << (position & 7)
+        return bytes(bits)
 
     def compile(self, expression: str) -> SqlFilter:
         """Compiles the expression that a pull brings along. Raises SqlSyntaxError."""
@@ -245,6 +274,7 @@ class SqlFilters:
             dead_ms=dead or max(born, self._clock.now_ms() - _DEAD_AFTER_START_MS),
             positions=self.shape.positions(element(group, topic)),
             sql=sql,
+            shape=self.shape,
         )
 
 

@@ -25,7 +25,7 @@ from mqctl.model.names import SCHEDULE_TOPIC
 from mqctl.store.checkpoint import Checkpoint, parse_checkpoint
 from mqctl.store.disk import Disk, DiskFullError
 from mqctl.store.dispatch_rules import is_consumable, tags_code
-from mqctl.store.ext_tags import ExtTags
+from mqctl.store.ext_queue import ExtQueues
 from mqctl.store.index_writer import IndexFiles
 from mqctl.store.layouts import CHECKPOINT
 from mqctl.store.log_writer import CommitLogWriter
@@ -84,7 +84,7 @@ class Storage:
 
     Attributes:
         disk: the file layer; `disk.free_bytes` injects a full disk.
-        log, queues, index: what is on disk.
+        log, queues, ext, index: what is on disk.
         retention: what deletes; `disk_full` of it refuses appends.
         read, message_at, entries, min_offset, max_offset, store_time, offset_by_time, plain_code: those of
             `StoreReader`.
@@ -114,16 +114,23 @@ class Storage:
         self.index = IndexFiles(
             f"{directory}/index", self.disk, slots=settings.max_hash_slot_num, entries=settings.max_index_num
         )
+        self.ext = ExtQueues(
+            f"{directory}/consumequeue_ext", self.disk, file_bytes=settings.mapped_file_size_consume_queue_ext
+        )
         self.dispatcher = RecordDispatcher(
-            self.queues, self.index if settings.message_index_enable else None, clock, levels
+            self.queues,
+            self.index if settings.message_index_enable else None,
+            clock,
+            levels,
+            self.ext if settings.enable_consume_queue_ext else None,
         )
         self.on_dispatch = self.dispatcher.on_dispatch
         self.flusher = Flusher(
             str(directory), (self.disk, self.log, self.dispatcher, self.index), settings, clock, defer
         )
         self.flush, self.when_durable = self.flusher.flush, self.flusher.when_durable
-        self.retention = Retention((self.log, self.queues, self.index), settings, clock)
-        self.reader = StoreReader(self.log, self.queues, ExtTags(f"{directory}/consumequeue_ext", self.disk), settings)
+        self.retention = Retention((self.log, self.queues, self.index, self.ext), settings, clock)
+        self.reader = StoreReader(self.log, self.queues, self.ext, settings)
         self.min_offset, self.max_offset = self.reader.min_offset, self.reader.max_offset
         self.read, self.message_at, self.entries = self.reader.read, self.reader.message_at, self.reader.entries
         self.plain_code = self.reader.plain_code
@@ -324,6 +331,7 @@ class Storage:
         self.dispatcher.write_out()
         for queue in [queue for (name, _), queue in self.queues.table.items() if name == topic]:
             self.queues.delete(queue)
+            self.ext.delete(queue.topic, queue.queue_id)
 
     def earliest_store_time(self) -> int | None:
         """Store time (epoch ms) of the first message of the log, or None when it is empty. Raises StorageError."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TypeAlias
 
 from embedded_broker.storage_settings import StoreSettings
-from mqctl.store.ext_tags import ExtTags
+from mqctl.store.ext_queue import ExtQueues, ExtUnit
 from mqctl.store.layouts import EXT_ADDRESS_LIMIT, QUEUE_ENTRY_BYTES, QUEUE_ENTRY_STRUCT
 from mqctl.store.log_writer import CommitLogWriter
 from mqctl.store.queue_writer import ConsumeQueues, QueueWriter
@@ -65,10 +66,15 @@ class Read:
     on_disk: bool = False
 
 
+_Filters: TypeAlias = tuple[
+    Callable[[int], bool] | None, Callable[[memoryview], bool] | None, Callable[[ExtUnit], bool] | None
+]
+
+
 class StoreReader:
     """Reads a log through its consume queues."""
 
-    def __init__(self, log: CommitLogWriter, queues: ConsumeQueues, ext: ExtTags, settings: StoreSettings) -> None:
+    def __init__(self, log: CommitLogWriter, queues: ConsumeQueues, ext: ExtQueues, settings: StoreSettings) -> None:
         self.log = log
         self.queues = queues
         self.settings = settings
@@ -94,6 +100,7 @@ class StoreReader:
         max_bytes: int = _MOST_IN_MEMORY[1],
         wants: Callable[[int], bool] | None = None,
         wants_record: Callable[[memoryview], bool] | None = None,
+        wants_unit: Callable[[ExtUnit], bool] | None = None,
     ) -> Read:
         """Reads messages from `queue_offset` on, as a pull does.
 
@@ -101,6 +108,7 @@ class StoreReader:
             max_count: 32 at most are given, 8 when they come from disk.
             wants: tells by the tags code whether to read a message at all.
             wants_record: tells by the record whether to deliver it.
+            wants_unit: tells by what stands beside the queue entry whether the record is worth looking at.
 
         Raises:
             StorageError: the operating system refuses.
@@ -120,7 +128,7 @@ class StoreReader:
             per_file = self.queues.file_bytes // QUEUE_ENTRY_BYTES
             return Read(ReadStatus.OFFSET_FOUND_NULL, queue_offset - queue_offset % per_file + per_file, low, high)
         limits = (min(max_count, _MOST_IN_MEMORY[0]), min(max_bytes, _MOST_IN_MEMORY[1]))
-        return self._collect(queue, queue_offset, entries, limits, (wants, wants_record))
+        return self._collect(queue, queue_offset, entries, limits, (wants, wants_record, wants_unit))
 
     def _collect(
         self,
@@ -128,10 +136,10 @@ class StoreReader:
         queue_offset: int,
         entries: bytes,
         limits: tuple[int, int],
-        filters: tuple[Callable[[int], bool] | None, Callable[[memoryview], bool] | None],
+        filters: _Filters,
     ) -> Read:
         log_end, log_min, in_memory_bytes = self.log.position, self.log.min_offset, self.settings.in_memory_bytes
-        wants, wants_record = filters
+        wants, wants_record, wants_unit = filters
         chosen: list[tuple[int, int]] = []
         total = scanned = 0
         removed_until = -1
@@ -147,6 +155,10 @@ class StoreReader:
                 status = ReadStatus.MESSAGE_WAS_REMOVING
                 removed_until = physical - physical % self.log.file_bytes + self.log.file_bytes
                 continue
+            if wants_unit is not None and code <= EXT_ADDRESS_LIMIT:
+                unit = self._ext.unit(queue.topic, queue.queue_id, code)
+                if unit is not None and not wants_unit(unit):
+                    continue
             if wants_record is not None and not wants_record(memoryview(self.log.read(physical, size))):
                 continue
             chosen.append((physical, size))

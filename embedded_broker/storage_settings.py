@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from mqctl.store.layouts import COMMIT_LOG_FILE_BYTES, INDEX_ENTRIES, INDEX_SLOTS, QUEUE_FILE_BYTES
+from mqctl.store.layouts import COMMIT_LOG_FILE_BYTES, EXT_FILE_BYTES, INDEX_ENTRIES, INDEX_SLOTS, QUEUE_FILE_BYTES
 
 ASYNC_FLUSH = "ASYNC_FLUSH"
 SYNC_FLUSH = "SYNC_FLUSH"
@@ -23,6 +23,7 @@ class StoreSettings:
     Attributes:
         mapped_file_size_commit_log, mapped_file_size_consume_queue: bytes; a real broker that is to open the same
             directory needs the same sizes.
+        enable_consume_queue_ext: entries point to units beside their queue, with store time and bit map.
         max_hash_slot_num, max_index_num: shape of an index file.
         flush_disk_type: SYNC_FLUSH makes data durable before it is acknowledged.
         flush_interval_commit_log: milliseconds between flushes of the log that nobody waits for.
@@ -43,6 +44,8 @@ class StoreSettings:
 
     mapped_file_size_commit_log: int = COMMIT_LOG_FILE_BYTES
     mapped_file_size_consume_queue: int = QUEUE_FILE_BYTES
+    enable_consume_queue_ext: bool = False
+    mapped_file_size_consume_queue_ext: int = EXT_FILE_BYTES
     max_hash_slot_num: int = INDEX_SLOTS
     max_index_num: int = INDEX_ENTRIES
     message_index_enable: bool = True

@@ -38,7 +38,7 @@ def query_message(broker: Broker, request: QueryMessage, call: Call) -> Remoting
     return call.answer(reply=reply, body=b"".join(found.records))
 
 
-@handles(QueryConsumeQueue, support="partial: no filter data and no bit maps, those come with SQL92")
+@handles(QueryConsumeQueue, support="partial: no filter data and no extension units in the answer")
 def query_consume_queue(broker: Broker, request: QueryConsumeQueue, call: Call) -> RemotingCommand:
     topic = request.topic or ""
     entries = broker.storage.entries(topic, request.queue_id, request.index, request.count)

@@ -22,6 +22,7 @@ from mqctl.protocol.bodies_client import SubscriptionData
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.frame import RemotingCommand
 from mqctl.protocol.requests_client import LitePullMessage, PullMessage, PullMessageReply
+from mqctl.store.ext_queue import ExtUnit
 
 _COMMIT, _SUSPEND, _SUBSCRIPTION, _CLASS_FILTER = 1, 2, 4, 8
 _BROADCASTING = "BROADCASTING"
@@ -45,6 +46,7 @@ class _Pull:
     group: SubscriptionGroupConfig
     wants: Callable[[int], bool] | None
     wants_record: WantsRecord | None
+    wants_unit: Callable[[ExtUnit], bool] | None = None
 
 
 @handles(
@@ -102,11 +104,14 @@ def _checked(broker: Broker, request: PullMessage, call: Call) -> _Pull:
     if kind == TAG:
         wants_record = broker.filters.wants_retry(group.name) if is_retry(topic.name) else None
         return _Pull(request, call, topic, group, wanted_codes(subscription), wants_record)
-    return _Pull(request, call, topic, group, None, _sql(broker, request, kind))
+    return _Pull(request, call, topic, group, None, *_sql(broker, request, kind))
 
 
-def _sql(broker: Broker, request: PullMessage, kind: str) -> WantsRecord:
-    """Returns the test of a message by the SQL92 expression of the pull, or of its group."""
+def _sql(broker: Broker, request: PullMessage, kind: str) -> tuple[WantsRecord, Callable[[ExtUnit], bool] | None]:
+    """Returns the tests of a message by the SQL92 expression of the pull, or of its group: itself, and its bit map.
+
+    An expression that the pull brings along was not known when bit maps were made.
+    """
     filters, data = broker.filters, None
     if not request.sys_flag & _SUBSCRIPTION:
         data = filters.get(request.topic, request.consumer_group)
@@ -120,9 +125,9 @@ def _sql(broker: Broker, request: PullMessage, kind: str) -> WantsRecord:
     if not broker.settings.enable_property_filter:
         raise Refusal(ResponseCode.SYSTEM_ERROR, f"The broker does not support consumer to filter message by {kind}")
     if data is not None:
-        return data.wants
+        return data.wants, data.may_want
     try:
-        return partial(matches, filters.compile(request.subscription or ""))
+        return partial(matches, filters.compile(request.subscription or "")), None
     except SqlSyntaxError as error:
         raise Refusal(ResponseCode.SUBSCRIPTION_PARSE_FAILED, str(error)) from error
 
@@ -159,6 +164,7 @@ def _read(broker: Broker, pull: _Pull) -> Read:
         max_bytes=request.max_msg_bytes or _FOUND_BYTES,
         wants=pull.wants,
         wants_record=pull.wants_record,
+        wants_unit=pull.wants_unit,
     )
 
 
