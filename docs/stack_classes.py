@@ -27,6 +27,19 @@ more, it computes (or takes turns under Python's interpreter lock) and is called
 A plain sleep is called `retry` when the application's line, or a call beside it, bears the word retry or backoff in its
 name. A plain socket call is called after the driver or library that is found anywhere on the stack.
 """
+_MOTION = """\
+## Several dumps
+
+A thread that stands at the same line in all dumps and used no processor time in between is *stuck*; one whose calls
+change, or that used a little, is *slow*; one that used 30% of a processor or more is *busy*, and one that waits for
+work in all of them is *idle*. Processor time is the dump's own (JDK 11 and later), or the system's where a dump is
+taken on the same machine. Through the broker there is none: a thread that computes in all dumps is busy then.
+
+A deadlock is *proven* where the JVM reports it (for locks of java.util.concurrent with `jstack -l` only). It is
+*suspected* where a circle follows from the locks in a dump, or where tools do not tell locks: two threads or more wait
+for locks in all dumps, without moving, and no other thread has a call in the files concerned.
+
+"""
 _OWN_RULES = """\
 ## Your own rules
 
@@ -105,7 +118,7 @@ def page() -> str:
     parts += ["| # | class | rule | recognises |", "|---|---|---|---|"]
     for number, rule in enumerate(CLASS_RULES, 1):
         parts.append(f"| {number} | `{rule.cls}` | [{rule.name}](#{rule.name}) | {rule.why} |")
-    parts += ["", "What no rule matches is `unknown`; its calls are shown.", "", _OWN_RULES]
+    parts += ["", "What no rule matches is `unknown`; its calls are shown.", "", _MOTION + _OWN_RULES]
     parts += ["## On recorded dumps", "", _SAMPLES]
     parts += ["| dump | consume threads | right | undecided | wrong | taken for healthy |", "|---|---|---|---|---|---|"]
     parts += [f"| `{s.file}` | {s.threads} | {s.right} | {s.undecided} | {s.wrong} | {s.healthy} |" for s in scores()]

@@ -21,6 +21,7 @@ from mqctl.cli.live_brokers import open_brokers
 from mqctl.cli.live_groups import group_holders
 from mqctl.cli.local_processes import members_of
 from mqctl.cli.looking import LiveOrSaved
+from mqctl.cli.progress import Report, step_progress
 from mqctl.client.cluster import Cluster
 from mqctl.client.deadline import Deadline
 from mqctl.errors import (
@@ -269,7 +270,7 @@ class _Process:
         return Look(at_ms=at_ms, sights=(sight,), lags=lags, unavailable=tuple(gaps), notes=notes)
 
 
-def take_looks(source: StackSource, look_ms: int, wish: StackWish) -> StackEvidence:
+def take_looks(source: StackSource, look_ms: int, wish: StackWish, progress: Report | None = None) -> StackEvidence:
     """Looks as often as wished, and puts the looks together.
 
     A source that is lost after the first look ends the looking: what was seen stays, and the loss is named.
@@ -280,6 +281,8 @@ def take_looks(source: StackSource, look_ms: int, wish: StackWish) -> StackEvide
     looks: list[Look] = []
     started = monotonic()
     for number in range(wish.dump_count):
+        if progress is not None:
+            progress("looks at the stacks", number, wish.dump_count)
         pause_s = started + number * wish.every_ms / 1000 - monotonic()
         if pause_s > 0:
             sleep(pause_s)
@@ -308,8 +311,8 @@ def gather_stacks(wish: StackWish) -> StackEvidence:
         from mqctl.snapshot.saved_stacks import saved_stacks
 
         return saved_stacks(load(wish.snapshot), wish.group, wish.client_id)
-    with open_source(wish) as (source, look_ms):
-        return take_looks(source, look_ms, wish)
+    with open_source(wish) as (source, look_ms), step_progress() as progress:
+        return take_looks(source, look_ms, wish, progress)
 
 
 def from_files(files: tuple[Path, ...]) -> StackEvidence:

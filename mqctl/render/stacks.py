@@ -349,12 +349,14 @@ def _one(items: Sequence[StackGroupRow]) -> _Merged:
 
 
 def _short(line: str) -> str:
-    """Returns `Class.method(File:line)` of a line with packages, cut at the left where it is too long."""
+    """Returns `Class.method(File:line)` of a line with packages, or less of it where that is too long."""
     name, bracket, where = line.partition("(")
     parts = name.split(".")
-    kept = ".".join(parts[-2:]) if len(parts) > 2 else name
-    text = kept + bracket + where
-    return text if len(text) <= _LINE_WIDTH else "…" + text[-(_LINE_WIDTH - 1) :]
+    for kept in (parts[-2:], parts[-1:]):
+        text = ".".join(kept) + bracket + where
+        if len(text) <= _LINE_WIDTH:
+            return text
+    return f"…{text[-(_LINE_WIDTH - 1) :]}"
 
 
 def _instance_row(item: JudgedInstance) -> StackInstanceRow:

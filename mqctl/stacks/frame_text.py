@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from mqctl.model.dump import StackFrame
 
-_JAVA = re.compile(r"(?P<name>[^()]+)\((?P<where>[^()]*)\)(?:\s+#\s*(?P<code>.*))?\s*$")
+_JAVA = re.compile(r"(?P<name>[^()]+)\((?P<where>[^()]*)\)(?:\s+#\s*(?P<code>.*)|\s.*)?$")
 _HIDDEN = re.compile(r"/0x[0-9a-f]+")
 _PYTHON = re.compile(r"(?P<name>.+?) \((?P<file>.+?)(?::(?P<line>\d+))?\)\s*$")
 _PACKAGE_ROOTS = re.compile(r".*(?:/|^)(?:site-packages|dist-packages|lib/python\d[\d.]*)/")

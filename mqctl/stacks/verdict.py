@@ -221,6 +221,10 @@ def _busy(pool: _Pool) -> StackVerdict:
         numbers |= {f"{motion}_count": moved[motion] for motion in (Motion.STUCK, Motion.SLOW, Motion.BUSY)}
     shares = [item.cpu_share for item in mine if item.cpu_share is not None]
     numbers["cpu_share"] = sum(shares) / len(shares) if shares else None
+    holding = pool.situation.holds_offset()
+    if holding is not None:
+        numbers |= {"held_queue": _queue(holding.queue), "queue_offset": holding.cached_min_offset}
+        numbers["idle_ms"] = pool.situation.held.now_ms - holding.last_consume_time_ms
     return _made(pool, code, variant=variant, params=params, evidence={"thread_count": counts[cls], **numbers})
 
 

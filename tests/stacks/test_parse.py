@@ -175,6 +175,12 @@ def test_locks_as_other_tools_write_them(line: str) -> None:
     assert (wanted.use, wanted.kind, wanted.id.removeprefix("0x0")) == (LockUse.WAITS_FOR, "a.B", "fa1")
 
 
+def test_what_people_write_beside_a_pasted_call_is_passed_over() -> None:
+    text = '"t" #1 prio=5 nid=0x1\n\tat a.B.c(B.java:7)   <- waits for the database\n\tat a.B.d(...)\n'
+    (dump,) = read_dumps(text, source="x")
+    assert [(frame.function, frame.line) for frame in dump.threads[0].frames] == [("c", 7), ("d", None)]
+
+
 @pytest.mark.parametrize("word", ["等待中", "EN ATTENTE", "WARTEND"])
 def test_a_localized_state_is_kept_as_words_and_not_guessed(word: str) -> None:
     java = text("java17-jcmd.txt").replace("State: TIMED_WAITING (sleeping)", f"State：{word}")

@@ -115,6 +115,12 @@ def test_one_message_that_holds_the_offset_is_found_by_two_looks() -> None:
     assert (found.code, found.variant) == ("MQ327", "held")
     assert (found.params["queue"], found.params["line"]) == ("T b/0", "shop.orders.Tools.handle(Tools.java:28)")
     assert (found.evidence["queue_offset"], found.evidence["idle_ms"], found.evidence["idle_count"]) == (100, 9_000, 19)
+    (busy_pool,) = judge(HTTP, held)
+    assert (busy_pool.code, busy_pool.evidence["held_queue"], busy_pool.evidence["queue_offset"]) == (
+        "MQ322",
+        "T b/0",
+        100,
+    )
     moved = replace(standing, queues=(replace(standing.queues[0], commit_offset=99, cached_min_offset=99),))
     assert judge(ONE_AT_WORK, Held(now_ms=NOW, info=standing, earlier=moved, lags=[lag(60)])) == []
 
