@@ -15,6 +15,7 @@ from mqctl.cli.progress import step_progress
 from mqctl.cli.replay_sources import Source, ranges_of
 from mqctl.client.broker import all_consumer_offsets, topic_groups
 from mqctl.client.clock import ClientClock
+from mqctl.client.deadline import Deadline
 from mqctl.client.identity import UniqueIds
 from mqctl.client.nameserver import route
 from mqctl.client.packing import Packer, ProducerSettings
@@ -156,6 +157,7 @@ def carry_publish_out(asking: Asking, record: ReplayRecord, shown: Document, con
     """
     target = str(record.target)
     confirm(target, confirmed, shown)
+    asking = Asking(asking.cluster, Deadline(asking.deadline.limit_ms))  # typing a name takes its time
     book = replays()
     with journal().alone(f"replay {record.id}"), terminable(), step_progress() as report:
         book.write(record)

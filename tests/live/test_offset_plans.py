@@ -200,6 +200,15 @@ def test_the_plan_is_shown_before_the_name_is_asked(live: Run, cluster: Embedded
     assert (code, offsets(live)) == (0, ENDS), screen
 
 
+def test_a_replay_asks_for_its_target(live: Run, cluster: EmbeddedCluster, tmp_path: Path) -> None:
+    words = ("replay", "publish", "-t", "Pay", "--from-offset", "3", "--to", "Pay", "--execute")
+    code, screen = at_terminal(cluster, tmp_path / "mqctl_state_dir", "", lambda: None, *words)
+    assert (code, "published to Pay" in screen) == (76, True), screen
+    assert live("topic", "stats", "-t", "Pay", "-o", "json").json["message_count"] == 10
+    code, screen = at_terminal(cluster, tmp_path / "mqctl_state_dir", "Pay", lambda: None, *words)
+    assert (code, live("topic", "stats", "-t", "Pay", "-o", "json").json["message_count"]) == (0, 14), screen
+
+
 def test_what_arrives_while_the_name_is_typed_is_not_skipped(
     live: Run, cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
