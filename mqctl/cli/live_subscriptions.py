@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from mqctl.allocation.observed import observed_allocation
 from mqctl.cli.known_groups import require_group
 from mqctl.diagnosis.group_view import GroupView, group_views, losses_of, wanted_text
 from mqctl.errors import UsageError
@@ -18,7 +19,7 @@ from mqctl.model.queue import MessageQueue
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.model.tag_sample import TagSample
 from mqctl.model.unavailable import Part, Unavailable
-from mqctl.render.subscriptions import BrokerWantRow, GroupCheckRow, LossRow, SubscriptionReport, WantRow
+from mqctl.render.subscriptions import BrokerWantRow, GroupCheckRow, LossRow, OrphanRow, SubscriptionReport, WantRow
 
 TagsFromOption = Annotated[
     list[str] | None,
@@ -53,6 +54,7 @@ def judged(snapshot: ClusterSnapshot, group: str) -> tuple[SubscriptionReport, l
         wants=wants,
         brokers=broker_rows(view),
         losses=loss_rows(view, snapshot.tag_samples),
+        orphans=orphan_rows(snapshot, view),
     )
     found = (snapshot.unavailable, *(broker.unavailable for broker in snapshot.brokers))
     return report, [gap for part in found for gap in part if gap.part in _EVIDENCE]
@@ -118,6 +120,24 @@ def loss_rows(view: GroupView, samples: Sequence[TagSample]) -> list[LossRow]:
                 )
             )
     return rows
+
+
+def orphan_rows(snapshot: ClusterSnapshot, view: GroupView) -> list[OrphanRow]:
+    """Builds one row for each queue without a consumer; none where members share no queues out or did not all tell."""
+    if not view.shares or view.silent or not view.client_ids:
+        return []
+    return [
+        OrphanRow(
+            topic=topic.topic,
+            broker=item.queue.broker_name,
+            queue_id=item.queue.queue_id,
+            slot=", ".join(item.slot) or None,
+            waiting_count=item.lag_count,
+        )
+        for topic in observed_allocation(snapshot, view.group)
+        for item in topic.queues
+        if "orphan" in item.marks
+    ]
 
 
 def margin(share: float, count: int) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
 
@@ -78,12 +78,33 @@ class LossRow:
     queues: str
 
 
+ORPHAN_COLUMNS = (
+    Column("topic", "topic"),
+    Column("broker", "broker"),
+    Column("queue_id", "queue", Kind.COUNT),
+    Column("slot", "falls to", none="nobody"),
+    Column("waiting_count", "waiting", Kind.COUNT, none="?"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrphanRow:
+    """A queue that nobody consumes: `slot` names whom the allocation gives it to, wanted or not."""
+
+    topic: str
+    broker: str
+    queue_id: int
+    slot: str | None
+    waiting_count: int | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubscriptionReport:
     """Machine form of `subscription show` and `subscription check`.
 
     Attributes:
         consistent: None when some member did not tell and the others agree, or when nobody is online.
+        orphans: queues that no member holds, once all of them told what they hold.
     """
 
     group: str
@@ -91,6 +112,7 @@ class SubscriptionReport:
     wants: list[WantRow]
     brokers: list[BrokerWantRow]
     losses: list[LossRow]
+    orphans: list[OrphanRow] = field(default_factory=list)
 
 
 _WORDS = {True: "all members want the same", False: "members differ", None: "not every member told what it wants"}
@@ -105,6 +127,8 @@ def subscription_document(schema: str, report: SubscriptionReport) -> Document:
         Table(WANT_COLUMNS, report.wants, empty=f"nobody of {report.group} is online"),
         Table(BROKER_COLUMNS, report.brokers, title="What brokers filter by", empty="no subscriptions"),
     ]
+    if report.orphans:
+        blocks.append(Table(ORPHAN_COLUMNS, report.orphans, title="Queues that nobody consumes"))
     if report.losses:
         exact = all(row.margin_share == 0 for row in report.losses)
         what = "counted in all messages" if exact else "in the newest messages of each queue"

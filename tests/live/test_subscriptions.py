@@ -72,6 +72,19 @@ def test_all_groups_are_checked_at_once(live: Run, cast: Cast) -> None:
     assert live("subscription", "check").exit_code == 64
 
 
+def test_queues_that_nobody_consumes_are_listed_with_what_waits(
+    live: Run, cast: Cast, cluster: EmbeddedCluster
+) -> None:
+    cast.join(holding("one", "broker-a"), Scripted(client_id="two", topics={"Other": "*"}))
+    checked = live("subscription", "check", "-g", "G", "-o", "json")
+    assert checked.exit_code == 2
+    assert [(row["broker"], row["queue_id"], row["slot"], row["waiting_count"]) for row in checked.json["orphans"]] == [
+        ("broker-b", 0, "two", 2),
+        ("broker-b", 1, "two", 0),
+    ]
+    assert "nobody consumes" in live("subscription", "show", "-g", "G").stdout
+
+
 def test_a_grey_release_is_predicted_by_what_members_hold(live: Run, cast: Cast, cluster: EmbeddedCluster) -> None:
     with Peer(cluster.broker("broker-b").address) as peer:
         for _ in range(3):
