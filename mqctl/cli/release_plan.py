@@ -91,8 +91,9 @@ def _present(view: GroupView, topic: str) -> Subscription:
     """Returns what the group wants now: the members' most common subscription, else what brokers hold."""
     said = list(view.subscriptions(topic).values())
     texts = [wanted_text(item) for item in said]
-    found = max(said, key=lambda item: (texts.count(wanted_text(item)), wanted_text(item)), default=None)
-    found = found or view.effective(topic)
+    held = view.effective(topic)
+    usual = wanted_text(held)
+    found = max(said, key=lambda item: (texts.count(wanted_text(item)), wanted_text(item) == usual), default=held)
     if found is None:
         raise NotFoundError(
             f"{view.group} does not subscribe {topic}", remedy=f"mqctl subscription show -g {view.group}"

@@ -24,7 +24,7 @@ class Movement(StrEnum):
     """What a group does in one queue between two looks.
 
     OK: all that waited at the first look is consumed, or nothing waits. STALLED: somebody holds the queue and does not
-    move. STOPPED: nobody holds it.
+    move. STOPPED: nobody holds it. UNKNOWN: seen once, or no move within less time than consumers take to commit.
     """
 
     OK = "ok"
@@ -162,6 +162,7 @@ def queue_flows(snapshot: ClusterSnapshot, settings: Settings) -> list[QueueFlow
             (now, before, window_ms),
             snapshot.origin.observed_at_ms,
             reserved.get(key[1].broker_name) or settings.file_reserved_ms,
+            trusted=window_ms >= settings.scaled(settings.drain_window_ms),
         )
         for key in sorted(keys)
     ]
@@ -172,7 +173,12 @@ def _wanted(group: str, queue: MessageQueue) -> bool:
 
 
 def _flow(
-    key: tuple[str, MessageQueue], looks: tuple[_Look, _Look | None, int], now_ms: int, reserved_ms: int
+    key: tuple[str, MessageQueue],
+    looks: tuple[_Look, _Look | None, int],
+    now_ms: int,
+    reserved_ms: int,
+    *,
+    trusted: bool,
 ) -> QueueFlow:
     now, before, window_ms = looks
     group, queue = key
@@ -191,6 +197,8 @@ def _flow(
             movement = _movement(there, here, earlier_end.max_offset, end, holding=owner is not None, fresh=fresh)
     if here is not None and here >= end:
         movement = Movement.OK
+    if movement is Movement.STALLED and not trusted:
+        movement = Movement.UNKNOWN
     return QueueFlow(
         group=group,
         queue=queue,

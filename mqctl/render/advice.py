@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from mqctl.diagnosis.backlog_advice import BacklogAdvice, Remedy
 from mqctl.diagnosis.backlog_rates import Drain, Outlook, QueueFlow
+from mqctl.model.finding import Confidence
 from mqctl.model.lang import Lang
 from mqctl.render import units
 from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
@@ -56,7 +57,7 @@ LINE_COLUMNS = (
     Column("in_tps", "in/s", none="?"),
     Column("out_tps", "out/s", none="?"),
     Column("drain", "drain"),
-    Column("drain_ms", "drains in", Kind.DURATION_MS, none="never"),
+    Column("drain_ms", "drains in", Kind.DURATION_MS),
     Column("loses", "retention first", Kind.FLAG, none="?"),
     Column("bound", "bounded by"),
 )
@@ -195,6 +196,8 @@ def advice_document(
         if advice.remedies:
             title = f"{advice.group} {advice.topic}: within {units.duration(advice.target_ms)} it would take"
             blocks.append(Table(_REMEDY_COLUMNS, [_shown_remedy(item, lang) for item in advice.remedies], title=title))
+    if window_ms and any(advice.confidence is Confidence.LOW for advice in advices if advice.remedies):
+        blocks.append(Paragraphs([phrase("uncertain", lang).format(window=units.duration(window_ms))]))
     if detail:
         shown = [_shown_queue(flow, lang) for advice in advices for flow in advice.queues]
         blocks.append(Table(_QUEUE_COLUMNS, shown, title="Queues"))

@@ -221,7 +221,12 @@ def test_retention_that_comes_first_is_told_and_shortens_the_target() -> None:
 def test_a_window_shorter_than_consumers_commit_is_not_trusted() -> None:
     now, then = state((1, 900), DONE, DONE, DONE), state((0, 900), DONE, DONE, DONE)
     (advice,) = backlog_advice(after(now, then, 1_000), Settings())
-    assert advice.confidence is Confidence.LOW
+    assert (advice.confidence, advice.drain.outlook) == (Confidence.LOW, Outlook.DRAINS)
+    still = state((0, 900), DONE, DONE, DONE)
+    (unknown,) = backlog_advice(after(still, then, 1_000), Settings())
+    assert (unknown.queues[0].movement, unknown.drain.outlook) == (Movement.UNKNOWN, Outlook.UNKNOWN)
+    (scaled,) = backlog_advice(after(still, then, 1_000), Settings(time_scale=10))
+    assert scaled.queues[0].movement is Movement.STALLED
 
 
 @pytest.mark.parametrize("lang", Lang)
