@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mqctl.allocation.choice import strategy_of
-from mqctl.allocation.release import Owners, forecast, safe_steps
+from mqctl.allocation.release import Owners, TagForecast, forecast, safe_steps
 from mqctl.allocation.simulation import Layout, simulate
 from mqctl.allocation.tag_loss import Tags
 from mqctl.allocation.views import sorted_clients
@@ -66,24 +66,25 @@ def release_report(
         member_count=len(members),
         owners_from=origin,
         sampled_count=sum(sample.message_count for sample in samples),
-        losses=[
-            ForecastRow(
-                tag=row.tag or "(none)",
-                wanted_by=_sides(row.tag, tags),
-                sampled_count=row.message_count,
-                lost_if_old_count=row.lost_if_old,
-                lost_if_new_count=row.lost_if_new,
-                lost_if_old_share=row.lost_if_old / row.message_count,
-                lost_if_new_share=row.lost_if_new / row.message_count,
-                margin_share=0.0 if exact else margin(row.worst / row.message_count, row.message_count),
-                queues="; ".join(f"{queue.broker_name}/{queue.queue_id}: {owner}" for queue, owner in row.queues),
-            )
-            for row in rows
-        ],
+        losses=[_row(row, tags, exact=exact) for row in rows],
         safe_way=[
             StepRow(before=_text(step.before), after=_text(step.after), lost_count=step.lost_count if counts else None)
             for step in safe_steps(counts, owners, members, tags)
         ],
+    )
+
+
+def _row(row: TagForecast, tags: tuple[Tags, Tags], *, exact: bool) -> ForecastRow:
+    return ForecastRow(
+        tag=row.tag or "(none)",
+        wanted_by=_sides(row.tag, tags),
+        sampled_count=row.message_count,
+        lost_if_old_count=row.lost_if_old,
+        lost_if_new_count=row.lost_if_new,
+        lost_if_old_share=row.lost_if_old / row.message_count,
+        lost_if_new_share=row.lost_if_new / row.message_count,
+        margin_share=0.0 if exact else margin(row.worst / row.message_count, row.message_count),
+        queues="; ".join(f"{queue.broker_name}/{queue.queue_id}: {owner}" for queue, owner in row.queues),
     )
 
 

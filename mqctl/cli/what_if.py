@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mqctl.allocation.choice import strategy_of
-from mqctl.allocation.rooms import RoomRule
+from mqctl.allocation.rooms import RoomRule, writable_queues
 from mqctl.allocation.simulation import Layout, NewRoom, numbered_layout
 from mqctl.allocation.strategies import Strategy
 from mqctl.errors import NotFoundError, UsageError
@@ -34,12 +34,18 @@ class Beginning:
         arriving: messages a second by queue, as far as they are known.
         capacity: messages a second that each client can pass, as far as known.
         usual_tps: what a client without a measured capacity can pass; None when not known.
+        closed: queues that consumers share out and producers do not send to.
     """
 
     layout: Layout
     arriving: Mapping[MessageQueue, float] = field(default_factory=dict)
     capacity: Mapping[str, float] = field(default_factory=dict)
     usual_tps: float | None = None
+    closed: frozenset[MessageQueue] = frozenset()
+
+    def open_for_sends(self, layout: Layout) -> Layout:
+        """Returns what producers see of a layout."""
+        return replace(layout, queues=tuple(queue for queue in layout.queues if queue not in self.closed))
 
     @property
     def topic(self) -> str:
@@ -124,7 +130,13 @@ def observed(live: LiveWish, snapshot: Path | None, group: str, topic: str) -> B
     layout = Layout(queues=route.readable_queues(), clients=tuple(sorted(ids)))
     capacity = _capacities(state, group, topic)
     usual = sum(capacity.values()) / len(capacity) if capacity else None
-    return Beginning(layout=layout, arriving=_arriving(state, group, topic, layout), capacity=capacity, usual_tps=usual)
+    return Beginning(
+        layout=layout,
+        arriving=_arriving(state, group, topic, layout),
+        capacity=capacity,
+        usual_tps=usual,
+        closed=frozenset(layout.queues) - frozenset(writable_queues(route)),
+    )
 
 
 def _capacities(state: ClusterSnapshot, group: str, topic: str) -> dict[str, float]:

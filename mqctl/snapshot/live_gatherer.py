@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Mapping, Set
 from dataclasses import replace
+from typing import TypeVar
 
-from mqctl.client.cluster import Cluster
+from mqctl.client.cluster import BrokerAddress, Cluster
 from mqctl.client.deadline import Deadline
 from mqctl.model.member import GroupMembership, RunningInfo
 from mqctl.model.names import group_of, is_system_topic
@@ -26,6 +27,7 @@ from mqctl.snapshot.live_tags import sample_tags
 from mqctl.snapshot.live_transactions import FEW_HALVES, transaction_states
 
 _HOUR_MS = 3_600_000
+T = TypeVar("T")
 _STEPS = ("name servers", "brokers", "routes", "queues", "consumers")
 Progress = Callable[[str, int, int], None]
 
@@ -70,17 +72,14 @@ def gather_live(
     offsets = gather_offsets(asking, brokers, queues, now_ms)
     say("consumers")
     memberships = gather_memberships(asking, brokers, wanted)
-    masters = masters_of(brokers)
-    delays = delay_states(asking, masters, now_ms=now_ms, records=FEW_RECORDS)
-    transactions = transaction_states(asking, masters, limit=FEW_HALVES)
-    pending = {masters[number].address: state for number, state in transactions.items()}
-    delayed = {masters[number].address: state for number, state in delays.items()}
     running, running_gaps = gather_running(asking, brokers, memberships, with_stacks=with_stacks)
-    stack_gaps = without_stacks(running) if with_stacks else []
+    masters = masters_of(brokers)
+    delayed = _by_address(masters, delay_states(asking, masters, now_ms=now_ms, records=FEW_RECORDS))
+    pending = _by_address(masters, transaction_states(asking, masters, limit=FEW_HALVES))
+    running_gaps += tuple(without_stacks(running) if with_stacks else ())
     samples, sample_gaps = _tag_samples(asking, running, views, sampled)
-    location = ";".join(cluster.name_servers.addresses())
     return ClusterSnapshot(
-        origin=Origin(kind=OriginKind.LIVE, location=location, observed_at_ms=now_ms, observed_from=ObservedFrom.CLOCK),
+        origin=_origin(cluster, now_ms),
         brokers=tuple(
             replace(
                 _snapshot(broker, queues.get(number, ()), offsets.get(number, ()), memberships.get(number, ())),
@@ -92,8 +91,17 @@ def gather_live(
         name_servers=views,
         running=running,
         tag_samples=samples,
-        unavailable=(*gaps, *route_gaps, *running_gaps, *stack_gaps, *sample_gaps),
+        unavailable=(*gaps, *route_gaps, *running_gaps, *sample_gaps),
     )
+
+
+def _by_address(brokers: list[LiveBroker], states: Mapping[int, T]) -> dict[BrokerAddress, T]:
+    return {brokers[number].address: state for number, state in states.items()}
+
+
+def _origin(cluster: Cluster, now_ms: int) -> Origin:
+    location = ";".join(cluster.name_servers.addresses())
+    return Origin(kind=OriginKind.LIVE, location=location, observed_at_ms=now_ms, observed_from=ObservedFrom.CLOCK)
 
 
 def _tag_samples(

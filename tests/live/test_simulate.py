@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from embedded_broker import EmbeddedCluster
+from mqctl.client.broker_changes import put_topic
+from mqctl.model.config import TopicConfig
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.bodies_client import ConsumeStatus, ProcessQueueInfo
+from tests.client.consuming import wait_until
 from tests.live.cast import Cast, Scripted
-from tests.live.conftest import Run
+from tests.live.conftest import Run, change
 
 
 def member(client_id: str, broker: str, tps: float, rt_ms: float) -> Scripted:
@@ -48,6 +51,19 @@ def test_members_that_do_not_tell_leave_it_unknown(live: Run, cluster: EmbeddedC
     assert [(row["capacity_tps"], row["enough"]) for row in report["rooms"] if row["layout"] == "after"] == [
         (None, None)
     ]
+
+
+def test_producers_leave_a_room_whose_brokers_take_no_sends(live: Run, cluster: EmbeddedCluster) -> None:
+    rooms = ("--room-rule", "regex:-([ab])$")
+    change(cluster, "broker-a", put_topic(TopicConfig(name="Pay", read_queue_count=2, write_queue_count=2, perm=4)))
+    words = ("allocation", "simulate", "-g", "G", "-t", "Pay", *rooms, "-o", "json")
+
+    def sending() -> dict[str, tuple[bool, str]]:
+        return {row["room"]: (row["own"], row["brokers"]) for row in live(*words).json["sending"]}
+
+    with Cast(cluster) as cast:
+        cast.join(member("one-a", "broker-a", 1.0, 1.0), member("two-b", "broker-b", 1.0, 1.0))
+        wait_until(lambda: sending() == {"a": (False, "broker-b"), "b": (True, "broker-b")}, "the route to change")
 
 
 def test_nobody_online_is_not_simulated(live: Run) -> None:

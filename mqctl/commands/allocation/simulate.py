@@ -5,7 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 from mqctl.allocation.rooms import RoomRule
-from mqctl.allocation.simulation import Change, Result, changed_layout, moves, room_loads, sending_sides, simulate
+from mqctl.allocation.simulation import (
+    Change,
+    Layout,
+    Result,
+    changed_layout,
+    moves,
+    room_loads,
+    sending_sides,
+    simulate,
+)
 from mqctl.cli import simulation_options as options
 from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
@@ -24,7 +33,7 @@ from mqctl.cli.what_if import (
 )
 from mqctl.errors import UsageError
 from mqctl.render.allocation import ResultRow, result_row
-from mqctl.render.simulation import RoomRow, room_rows, sending_rows, simulation_document
+from mqctl.render.simulation import RoomRow, SendingRow, room_rows, sending_rows, simulation_document
 
 EXAMPLES = (
     "mqctl allocation simulate --queues 8 --clients 3 --compare",
@@ -134,10 +143,18 @@ def _show(
         result = simulate(later, other, known.rule)
         rows.append(result_row("compare", result, len(moves(before.owners, result.owners))))
     rooms = _rooms("before", before, start, known.rule) + (_rooms("after", after, start, known.rule) if after else [])
-    sending = sending_rows("before", sending_sides(start.layout, known.rule)) if known.rule else []
-    sending += sending_rows("after", sending_sides(later, known.rule)) if known.rule and after else []
+    sending = (
+        sending_rows("before", sending_sides(start.open_for_sends(start.layout), known.rule)) if known.rule else []
+    )
+    sending += (
+        sending_rows("after", sending_sides(start.open_for_sends(later), known.rule)) if known.rule and after else []
+    )
     emit(simulation_document(rows, before, after, moved, rooms=rooms, sending=sending), output)
 
 
 def _rooms(layout: str, result: Result, start: Beginning, rule: RoomRule | None) -> list[RoomRow]:
     return room_rows(layout, room_loads(result, rule, start.arriving, start.capacity, start.usual_tps))
+
+
+def _sending(name: str, layout: Layout, start: Beginning, rule: RoomRule | None) -> list[SendingRow]:
+    return sending_rows(name, sending_sides(start.open_for_sends(layout), rule)) if rule is not None else []
