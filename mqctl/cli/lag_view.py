@@ -15,6 +15,7 @@ from mqctl.model.lag import GroupLag, LagEvidence, QueueLag, group_lags, lag_row
 from mqctl.model.unavailable import Part, Unavailable
 from mqctl.render.lag import By, lag_document
 
+_GAPS_TOLD = 5
 _BESIDE_LAG = frozenset({Part.MEMBERS, Part.RUNNING_INFO, Part.CONSUMPTION})
 
 
@@ -50,11 +51,17 @@ class LagView:
     beside: Sequence[Unavailable] = ()
 
     def gap_lines(self) -> list[str]:
-        """Returns what could not be asked, in words."""
-        return [
-            f"{gap.part}{f' ({gap.scope})' if gap.scope else ''} not read: {gap.reason}"
-            for gap in (*self.missing, *self.beside)
-        ]
+        """Returns what could not be asked, in words; of many gaps of one kind the first, and their number."""
+        by_part: dict[Part, list[Unavailable]] = {}
+        for gap in (*self.missing, *self.beside):
+            by_part.setdefault(gap.part, []).append(gap)
+        lines = []
+        for part, gaps in by_part.items():
+            shown = gaps if len(gaps) <= _GAPS_TOLD else gaps[:1]
+            lines += [f"{part}{f' ({gap.scope})' if gap.scope else ''} not read: {gap.reason}" for gap in shown]
+            if len(shown) < len(gaps):
+                lines.append(f"{part} not read in {len(gaps) - 1:,} more cases")
+        return lines
 
     @property
     def exit_code(self) -> int:

@@ -111,15 +111,22 @@ class Cluster:
         limit = deadline.within(self._timeout_ms) if deadline else Deadline(self._timeout_ms)
         return self.links.ask(address, question, limit)
 
-    def ask_many(self, asks: Iterable[Ask[T]], deadline: Deadline, *, relayed: bool = False) -> Iterator[Outcome[T]]:
+    def ask_many(
+        self,
+        asks: Iterable[Ask[T]],
+        deadline: Deadline,
+        *,
+        relayed: bool = False,
+        call_timeout_ms: int | None = None,
+    ) -> Iterator[Outcome[T]]:
         """Puts many questions; outcomes come as they are ready, and all by the deadline.
 
         Args:
             relayed: brokers pass them on to clients (see `fan_out`).
+            call_timeout_ms: a limit of one request that is shorter than the cluster's own.
         """
-        return fan_out(
-            self.links, asks, deadline, in_flight=self._in_flight, call_timeout_ms=self._timeout_ms, relayed=relayed
-        )
+        limit_ms = self._timeout_ms if call_timeout_ms is None else min(self._timeout_ms, call_timeout_ms)
+        return fan_out(self.links, asks, deadline, in_flight=self._in_flight, call_timeout_ms=limit_ms, relayed=relayed)
 
     def ask_brokers(
         self, brokers: Iterable[BrokerAddress], question: Callable[[BrokerAddress], Question[T]], deadline: Deadline

@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from mqctl.model.consumption import Consumption
 from mqctl.model.names import is_system_group, is_system_topic
 from mqctl.model.origin import Origin
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState
 from mqctl.model.unavailable import Unavailable
+
+if TYPE_CHECKING:
+    from mqctl.model.consumption import Consumption
 
 
 class LagState(StrEnum):

@@ -73,13 +73,17 @@ class Asking:
     ) -> Answers[K, T]:
         """Puts questions, given as (key, address, question), all at once.
 
-        They get a third of the time that is left: a broker that never answers must not cost the others their turn.
+        Each gets at most a third of the time that is left: a broker that never answers must not cost the others their
+        turn. All together may take what is left: thousands of answers that do come are no reason to give up.
 
         Args:
-            relayed: brokers pass them on to clients, and one that is silent stands for itself only.
+            relayed: brokers pass them on to clients, and one that is silent stands for itself only; then the third is
+                for all of them together.
             limit_ms: their time, where nothing is asked after them.
         """
-        limit = self.deadline.within(self.deadline.remaining_ms // _SHARE if limit_ms is None else limit_ms)
+        share_ms = max(1, self.deadline.remaining_ms // _SHARE)
+        whole_ms = share_ms if relayed else self.deadline.remaining_ms
+        limit = self.deadline.within(whole_ms if limit_ms is None else limit_ms)
         asks: dict[int, K] = {}
         listed: list[Ask[T]] = []
         for key, address, question in questions:
@@ -88,7 +92,7 @@ class Asking:
             listed.append(ask)
         values: dict[K, T] = {}
         errors: dict[K, MqctlError] = {}
-        for outcome in self.cluster.ask_many(listed, limit, relayed=relayed):
+        for outcome in self.cluster.ask_many(listed, limit, relayed=relayed, call_timeout_ms=share_ms):
             key = asks[id(outcome.ask)]
             if outcome.error is not None:
                 errors[key] = outcome.error

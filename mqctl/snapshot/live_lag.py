@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
 
 from mqctl.client import broker as ask
 from mqctl.client.cluster import Cluster
@@ -13,8 +14,10 @@ from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.model.unavailable import Part, Unavailable
 from mqctl.snapshot.live_asking import Asking, Scope, out_of_reach
 from mqctl.snapshot.live_brokers import LiveBroker, split_offset_key
-from mqctl.snapshot.live_consumption import gather_consumption
 from mqctl.snapshot.live_queues import gather_offsets, queue_bounds
+
+if TYPE_CHECKING:
+    from mqctl.model.consumption import Consumption
 
 
 def gather_live_lag(
@@ -67,7 +70,11 @@ def gather_live_lag(
     ]
     queues = queue_bounds(asking, brokers, topics)
     offsets = gather_offsets(asking, brokers, queues, now_ms)
-    consumption = gather_consumption(asking, brokers, queues) if with_consumers else {}
+    consumption: Mapping[int, Consumption] = {}
+    if with_consumers:
+        from mqctl.snapshot.live_consumption import gather_consumption
+
+        consumption = gather_consumption(asking, brokers, queues)
     location = ";".join(cluster.name_servers.addresses())
     origin = Origin(kind=OriginKind.LIVE, location=location, observed_at_ms=now_ms, observed_from=ObservedFrom.CLOCK)
     return [

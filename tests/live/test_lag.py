@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from embedded_broker import Drop, EmbeddedCluster
-from mqctl.client.broker_changes import commit_offset, put_group
+from embedded_broker import Answer, Delay, Drop, EmbeddedCluster
+from mqctl.client.broker_changes import commit_offset, put_group, put_topic
 from mqctl.client.lite_pull import LitePullConsumer, LitePullSettings
-from mqctl.model.config import SubscriptionGroupConfig
+from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
+from mqctl.protocol.codes import RequestCode
 from tests.client.consuming import quick_client, wait_until
 from tests.embedded_broker.messages import heartbeat
 from tests.embedded_broker.wire import Peer
@@ -107,6 +108,37 @@ def test_a_broker_that_never_answers_costs_one_timeout(live: Run, cluster: Embed
     assert (outcome.exit_code, outcome.json["groups"][0]["lag_count"]) == (69, 2)
     assert "no answer" in outcome.stderr
     cluster.clear_faults()
+
+
+def test_many_answers_that_do_come_may_take_more_than_their_third_of_the_time(
+    live: Run, cluster: EmbeddedCluster
+) -> None:
+    for number in range(130):  # nine rounds of sixteen in flight
+        change(
+            cluster, "broker-a", put_topic(TopicConfig(name=f"Many{number}", read_queue_count=1, write_queue_count=1))
+        )
+        change(cluster, "broker-a", commit_offset("G", f"Many{number}", 0, 0))
+    cluster.fault(RequestCode.GET_TOPIC_STATS_INFO, Delay(300), server="broker-a")
+    try:
+        outcome = live("group", "lag", "-g", "G", "--by", "group", "--timeout", "7s", "-o", "json")
+    finally:
+        cluster.clear_faults()
+    assert (outcome.exit_code, len(outcome.json["groups"])) == (0, 131), outcome.stderr
+
+
+def test_many_gaps_of_one_kind_are_told_once_and_counted(live: Run, cluster: EmbeddedCluster) -> None:
+    for number in range(10):
+        change(
+            cluster, "broker-a", put_topic(TopicConfig(name=f"Many{number}", read_queue_count=1, write_queue_count=1))
+        )
+        change(cluster, "broker-a", commit_offset("G", f"Many{number}", 0, 0))
+    cluster.fault(RequestCode.GET_TOPIC_STATS_INFO, Answer(2, remark="busy"), server="broker-a")
+    try:
+        outcome = live("group", "lag")
+    finally:
+        cluster.clear_faults()
+    assert (outcome.exit_code, outcome.stderr.count("busy")) == (69, 1), outcome.stderr
+    assert "queues not read in 10 more cases" in outcome.stderr
 
 
 def test_name_servers_fail_over_and_all_down_is_69(live: Run, cluster: EmbeddedCluster) -> None:
