@@ -28,7 +28,7 @@ QUEUE_COLUMNS = (
     Column("broker_name", "broker"),
     Column("queue_id", "queue", Kind.COUNT),
     Column("min_offset", "min offset", Kind.COUNT, wide=True),
-    Column("broker_offset", "broker offset", Kind.COUNT),
+    Column("broker_offset", "broker offset", Kind.COUNT, wide=True),
     Column("consumer_offset", "consumer offset", Kind.COUNT, none="none"),
     Column("lag_count", "lag", Kind.COUNT, none="?"),
     Column("lag_ms", "time lag", Kind.DURATION_MS, none="?"),
@@ -59,6 +59,16 @@ class LagReport:
     queues: list[QueueLag]
 
 
+def _telling(columns: Sequence[Column], rows: Sequence[QueueLag]) -> list[Column]:
+    """Leaves out what says the same in every row: the one group that was asked for, and losses where there are none."""
+    silent = set()
+    if len({row.group for row in rows}) == 1:
+        silent.add("group")
+    if not any(row.lost_count for row in rows):
+        silent.add("lost_count")
+    return [column for column in columns if column.key not in silent]
+
+
 def lag_document(
     observed_at_ms: int,
     groups: Sequence[GroupLag],
@@ -78,7 +88,8 @@ def lag_document(
         columns = (*GROUP_COLUMNS, *CONSUMER_COLUMNS) if with_consumers else GROUP_COLUMNS
         blocks.append(Table(columns, groups, empty="no group has offsets there"))
     if by is not By.GROUP:
-        blocks.append(Table((*QUEUE_COLUMNS, *OWNER_COLUMNS) if with_consumers else QUEUE_COLUMNS, queues))
+        shown = (*QUEUE_COLUMNS, *OWNER_COLUMNS) if with_consumers else QUEUE_COLUMNS
+        blocks.append(Table(_telling(shown, queues), queues))
     return Document(
         schema="group.lag/1",
         value=LagReport(observed_at_ms=observed_at_ms, groups=list(groups), queues=list(queues)),

@@ -139,7 +139,7 @@ def message_blocks(rows: Sequence[ShownMessage]) -> list[Paragraphs]:
 def _lines(row: ShownMessage) -> list[str]:
     head = f"{row.topic} queue {row.queue_id} offset {row.queue_offset}"
     lines = [
-        f"{printable(head)}  (physical offset {row.physical_offset}, {row.size_bytes} bytes)",
+        f"{printable(head)}  (physical offset {row.physical_offset}, {units.counted(row.size_bytes, 'byte')})",
         f"  id        {row.message_id}",
         f"  stored    {units.instant(row.store_time_ms)} at {row.store_host}",
         f"  born      {units.instant(row.born_time_ms)} at {row.born_host}",
@@ -157,4 +157,7 @@ def _lines(row: ShownMessage) -> list[str]:
 def _body_lines(row: ShownMessage) -> list[str]:
     text = json.dumps(row.body, ensure_ascii=False, indent=2) if row.body_encoding == "json" else str(row.body)
     note = "" if row.body_encoding in ("text", "json") else f", {row.body_encoding}"
-    return [f"  body      {row.body_bytes} bytes{note}", *(f"    {printable(line)}" for line in text.splitlines())]
+    return [
+        f"  body      {units.counted(row.body_bytes, 'byte')}{note}",
+        *(f"    {printable(line)}" for line in text.splitlines()),
+    ]

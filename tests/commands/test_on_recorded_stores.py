@@ -94,7 +94,7 @@ def test_a_saved_snapshot_gives_the_same_findings(mqctl: Run, golden_store: Stor
     assert saved.exit_code == live.exit_code
     without_command = [{**finding, "next_command": None} for finding in saved.json["findings"]]
     assert without_command == [{**finding, "next_command": None} for finding in live.json["findings"]]
-    assert mqctl("snapshot", "save", "--store", store, file).exit_code == 74
+    assert mqctl("snapshot", "save", "--store", store, file).exit_code == 76
     assert mqctl("snapshot", "show", file).exit_code == 0
 
 

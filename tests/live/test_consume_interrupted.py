@@ -1,0 +1,37 @@
+"""`message consume` that is interrupted: its temporary group goes all the same."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from embedded_broker import EmbeddedCluster
+from mqctl.client.broker import group_configs, topic_configs
+from mqctl.client.cluster import Cluster
+from tests.client.consuming import wait_until
+from tests.conftest import REPOSITORY
+
+
+def left_by_mqctl(cluster: EmbeddedCluster) -> set[str]:
+    """Groups and topics whose names mqctl made up."""
+    with Cluster(cluster.namesrv) as admin:
+        found: set[str] = set()
+        for broker in admin.masters():
+            found.update(admin.ask(broker.address, group_configs()).keys())
+            found.update(admin.ask(broker.address, topic_configs()).keys())
+    return {name for name in found if "mqctl-" in name}
+
+
+def test_ctrl_c_leaves_nothing_behind(cluster: EmbeddedCluster, tmp_path: Path) -> None:
+    words = ("message", "consume", "-t", "Pay", "--wait", "1h", "--namesrv", cluster.namesrv)
+    settings = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": str(REPOSITORY)}
+    process = subprocess.Popen([sys.executable, "-m", "mqctl", *words], env=settings, stderr=subprocess.PIPE, text=True)
+    # The retry topic comes with the consumer's first heartbeat: from then on it waits for messages.
+    wait_until(lambda: any(name.startswith("%RETRY%") for name in left_by_mqctl(cluster)), "it consumes")
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=60)
+    assert (process.returncode, "interrupted" in told) == (130, True), told
+    assert left_by_mqctl(cluster) == set()
