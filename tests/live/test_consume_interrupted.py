@@ -28,7 +28,9 @@ def left_by_mqctl(cluster: EmbeddedCluster) -> set[str]:
 def test_ctrl_c_leaves_nothing_behind(cluster: EmbeddedCluster, tmp_path: Path) -> None:
     words = ("message", "consume", "-t", "Pay", "--wait", "1h", "--namesrv", cluster.namesrv)
     settings = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": str(REPOSITORY)}
-    process = subprocess.Popen([sys.executable, "-m", "mqctl", *words], env=settings, stderr=subprocess.PIPE, text=True)
+    # A build in the background has the signal ignored, and its children inherit that.
+    command = ["env", "--default-signal=INT", sys.executable, "-m", "mqctl", *words]
+    process = subprocess.Popen(command, env=settings, stderr=subprocess.PIPE, text=True)
     # The retry topic comes with the consumer's first heartbeat: from then on it waits for messages.
     wait_until(lambda: any(name.startswith("%RETRY%") for name in left_by_mqctl(cluster)), "it consumes")
     process.send_signal(signal.SIGINT)
