@@ -43,6 +43,7 @@ from mqctl.render.reports import (
     TransactionsReported,
 )
 from mqctl.render.resend import ResendPlanReport, ResendReport
+from mqctl.render.runs import RunDiff, RunReported
 from mqctl.render.sent import SentMessage
 from mqctl.render.settings import History, SettingChangeReport, SettingPlanReport
 from mqctl.render.simulation import Simulation
@@ -135,6 +136,8 @@ SCHEMAS: dict[str, type] = {
     "replay.list/1": ReplayList,
     "report.backlog/1": BacklogReport,
     "report.capacity/1": CapacityReported,
+    "report.diff/1": RunDiff,
+    "report.run/1": RunReported,
     "report.delay/1": DelayReported,
     "report.retries/1": RetriesReported,
     "report.tags/1": TagsReported,

@@ -12,7 +12,8 @@ import typer
 
 from mqctl.cli.emit import Output, emit, tell
 from mqctl.cli.spark_options import LOCAL, session_settings, started, store_paths, wanted_of
-from mqctl.errors import ExitCode, NotFoundError, UsageError
+from mqctl.errors import ExitCode, NotFoundError, StorageError, UsageError
+from mqctl.model.names import dlq_topic, retry_topic
 
 if TYPE_CHECKING:
     from mqctl.model.report_rows import StoreRead
@@ -109,6 +110,8 @@ def _of_groups(engine: Engine, wanted: Wanted) -> Wanted:
                 remedy=f"groups with offsets: {known}" if known else "no group has offsets there",
             )
     own = {topic for group in wanted.groups for topic in topics[group]}
+    # Retries and dead letters of a group are its own, whether it has offsets on them or not.
+    own |= {topic for group in wanted.groups for topic in (retry_topic(group), dlq_topic(group))}
     return wanted.narrowed(topics=sorted(own))
 
 
@@ -205,3 +208,26 @@ def subscribed(snapshot: Path | None, stores: Sequence[Path], brokers: Sequence[
             remedy=f"give --broker-name for each --store; the snapshot knows {', '.join(found) or 'none'}",
         )
     return Subscribed(known, tuple(names))
+
+
+def scope_words(question: Question) -> str:
+    """Tells in words what a question asks about."""
+    parts = [
+        f"{name} {', '.join(values)}"
+        for name, values in (("groups", question.groups), ("topics", question.topics))
+        if values
+    ]
+    parts += [f"{name} {value}" for name, value in (("since", question.since), ("until", question.until)) if value]
+    return "; ".join(parts) or "all groups and topics, everything that is stored"
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a file of text.
+
+    Raises:
+        StorageError: it cannot be written.
+    """
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise StorageError(f"could not write {path}", reason=error.strerror or str(error)) from error

@@ -142,7 +142,8 @@ class OrderTopic:
         moves: messages that stand in another queue than the one of the same key stored before.
         inversions: messages sent before the one of the same key and host stored before them in the same queue.
         queues_before, queues_after: the change of the queue count that explains most moves by hash.
-        explained_moves: how many it explains; None where it explains less than half of them.
+        explained_moves: how many it explains, there and back; None where that is less than half of them.
+        moves_back: of these, the ones from the later number of queues to the earlier.
         first_move_ms, last_move_ms: store times.
     """
 
@@ -155,6 +156,7 @@ class OrderTopic:
     queues_before: int | None
     queues_after: int | None
     explained_moves: int | None
+    moves_back: int | None
     first_move_ms: int | None
     last_move_ms: int | None
 
@@ -170,6 +172,16 @@ class OrderPeriod:
     inversions: int
     queues_in_use_before: int | None
     queues_in_use_after: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderTime:
+    """Moves and inversions of a topic stored from `time_ms` on, for the width of a bucket."""
+
+    topic: str
+    time_ms: int
+    moves: int
+    inversions: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,6 +227,16 @@ class DuplicateWindow:
     topic: str
     begin_ms: int
     end_ms: int
+    copies: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DuplicateTime:
+    """Copies stored from `time_ms` on, for the width of a bucket."""
+
+    by: str
+    topic: str
+    time_ms: int
     copies: int
 
 

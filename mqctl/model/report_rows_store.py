@@ -242,3 +242,39 @@ class PendingHalf:
     unique_key: str | None
     half_offset: int
     first_stored_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BacklogArrival:
+    """What lies behind a group and was stored from `time_ms` on, for the width of a bucket."""
+
+    group: str
+    topic: str
+    time_ms: int
+    messages: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFinding:
+    """A sentence of a report."""
+
+    report: str
+    finding: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportChange:
+    """A figure that differs between two saved runs.
+
+    Attributes:
+        before, after: None where that run has no such row.
+    """
+
+    report: str
+    section: str
+    subject: str
+    figure: str
+    before: float | None
+    after: float | None
+    change: float | None

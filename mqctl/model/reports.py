@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mqctl.model.backlog import BacklogRow
 from mqctl.model.report_rows import (
     DuplicateGap,
     DuplicateKey,
     DuplicateProducer,
+    DuplicateTime,
     DuplicateTopic,
     DuplicateWindow,
     OrderKey,
     OrderPeriod,
+    OrderTime,
     OrderTopic,
     Resharded,
     SkewKey,
@@ -22,6 +25,7 @@ from mqctl.model.report_rows import (
     StoreRead,
 )
 from mqctl.model.report_rows_store import (
+    BacklogArrival,
     CapacityBucket,
     CapacityStore,
     CapacityTopic,
@@ -61,6 +65,7 @@ class OrderReport:
     read: list[StoreRead]
     topics: list[OrderTopic]
     periods: list[OrderPeriod]
+    times: list[OrderTime]
     keys: list[OrderKey]
 
 
@@ -71,6 +76,7 @@ class DuplicatesReport:
     bucket_ms: int
     topics: list[DuplicateTopic]
     windows: list[DuplicateWindow]
+    times: list[DuplicateTime]
     producers: list[DuplicateProducer]
     gaps: list[DuplicateGap]
     keys: list[DuplicateKey]
@@ -126,3 +132,13 @@ class TransactionsReport:
     groups: list[TransactionGroup]
     times: list[ResolutionTime]
     pending: list[PendingHalf]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BacklogOverview:
+    """What lies behind all groups: by topic, by tag, and when it arrived."""
+
+    bucket_ms: int
+    topics: list[BacklogRow]
+    tags: list[BacklogRow]
+    arrivals: list[BacklogArrival]

@@ -18,9 +18,30 @@ _NEWEST = Column("newest_ms", "last stored", Kind.TIME_MS)
 _BEGIN = Column("begin_ms", "from", Kind.TIME_MS)
 _END = Column("end_ms", "until", Kind.TIME_MS)
 _BY = Column("by", "by")
+_TIME = Column("time_ms", "from", Kind.TIME_MS)
+_GROUP = Column("group", "group")
 _COPIES = Column("copies", "copies", Kind.COUNT)
 _HOST = Column("born_host", "born host")
 SECTIONS: dict[str, tuple[Section, ...]] = {
+    "backlog": (
+        Section(
+            "topics",
+            "Groups and topics",
+            (
+                _GROUP,
+                _TOPIC,
+                _MESSAGES,
+                _BYTES,
+                Column("oldest_ms", "oldest stored", Kind.TIME_MS),
+                Column("newest_ms", "newest stored", Kind.TIME_MS),
+                Column("lost_count", "lost", Kind.COUNT),
+                Column("dangling_count", "lead nowhere", Kind.COUNT),
+                Column("never_committed_count", "never committed", Kind.COUNT),
+            ),
+        ),
+        Section("tags", "By tag", (_GROUP, _TOPIC, Column("tag", "tag", none="(none)"), _MESSAGES, _BYTES)),
+        Section("arrivals", "When it arrived", (_GROUP, _TOPIC, _TIME, _MESSAGES, _BYTES)),
+    ),
     "skew": (
         Section(
             "topics",
@@ -130,6 +151,16 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
                 _NEWEST,
             ),
         ),
+        Section(
+            "times",
+            "Over time",
+            (
+                _TOPIC,
+                _TIME,
+                Column("moves", "moves", Kind.COUNT),
+                Column("inversions", "sent in other order", Kind.COUNT),
+            ),
+        ),
         READ,
     ),
     "duplicates": (
@@ -155,6 +186,7 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
             "Keys with most copies",
             (_TOPIC, _BY, _KEY, _MESSAGES, Column("hosts", "hosts", Kind.COUNT), _OLDEST, _NEWEST),
         ),
+        Section("times", "Over time", (_TOPIC, _BY, _TIME, _COPIES)),
     ),
     **report_sections_store.SECTIONS,
 }

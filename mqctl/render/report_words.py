@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mqctl.model.reports import DuplicatesReport, OrderReport, SkewReport
+from mqctl.model.reports import BacklogOverview, DuplicatesReport, OrderReport, SkewReport
 from mqctl.render import report_words_store, units
 
 HOT_QUEUE = 2.0
@@ -18,6 +18,34 @@ _FEWEST = 20
 def findings(name: str, value: object) -> list[str]:
     """Returns the sentences of a report; empty where nothing stands out."""
     return _WORDS[name](value) if name in _WORDS else []
+
+
+def _backlog(report: object) -> list[str]:
+    assert isinstance(report, BacklogOverview)
+    words = []
+    for row in report.topics:
+        where = f"{row.group} on {row.topic}"
+        if row.messages and row.oldest_ms is not None:
+            busiest = max(
+                (each for each in report.arrivals if (each.group, each.topic) == (row.group, row.topic)),
+                key=lambda each: each.messages,
+                default=None,
+            )
+            most = (
+                f"; most arrived from {units.instant(busiest.time_ms)} on ({units.count(busiest.messages)} within"
+                f" {units.duration(report.bucket_ms)})"
+                if busiest is not None and row.messages >= _FEWEST
+                else ""
+            )
+            words.append(
+                f"{where}: {units.count(row.messages)} messages ({units.size(row.bytes)}) are behind, the oldest stored"
+                f" at {units.instant(row.oldest_ms)}{most}."
+            )
+        if row.lost_count:
+            words.append(f"{where}: {units.count(row.lost_count)} messages expired before they were consumed.")
+        if row.dangling_count:
+            words.append(f"{where}: {units.count(row.dangling_count)} queue entries lead to no message.")
+    return words
 
 
 def _skew(report: object) -> list[str]:
@@ -65,8 +93,9 @@ def _order(report: object) -> list[str]:
             )
             if topic.explained_moves is not None:
                 words.append(
-                    f"{topic.topic}: a change from {topic.queues_before} to {topic.queues_after} queues explains"
-                    f" {units.count(topic.explained_moves)} of the {units.count(topic.moves)} moves"
+                    f"{topic.topic}: a change from {topic.queues_before} to {topic.queues_after} queues"
+                    f"{' and back' if topic.moves_back else ''} explains {units.count(topic.explained_moves)} of the"
+                    f" {units.count(topic.moves)} moves"
                     " (hash of the key modulo the number of queues)."
                 )
         if topic.inversions:
@@ -95,6 +124,7 @@ def _duplicates(report: object) -> list[str]:
 
 
 _WORDS: dict[str, Callable[[object], list[str]]] = {
+    "backlog": _backlog,
     "skew": _skew,
     "order": _order,
     "duplicates": _duplicates,

@@ -66,6 +66,11 @@ def shown_columns(table: Table, *, wide: bool) -> list[Column]:
     return [column for column in table.columns if wide or not column.wide]
 
 
+def is_right(column: Column) -> bool:
+    """Tells whether a column's cells stand to the right."""
+    return column.kind in _RIGHT
+
+
 def plain_table(table: Table, *, wide: bool) -> list[str]:
     """Returns the lines of `table`: title, heading, rows; numbers stand to the right."""
     head = [table.title] if table.title else []

@@ -141,16 +141,32 @@ def _explained(steps: _Steps, moved: NDArray[np.bool_]) -> Columns:
             some = own[begin : begin + _BLOCK]
             before, after = _selected(rows[some - 1]), _selected(rows[some])
             joint += before.T.astype(np.float32) @ after.astype(np.float32)
-        for low, high in np.argwhere(2 * joint > max(1, len(own))).tolist():
-            found.append((name, low + 1, high + 1, int(joint[low, high])))
-    names, before_counts, after_counts, explained = zip(*found, strict=True) if found else ((), (), (), ())
+        # Producers may have gone there and back: both directions of a change count.
+        for low, high in np.argwhere(np.triu(2 * (joint + joint.T) > max(1, len(own)), 1)).tolist():
+            there, back = (_first_ms(rows, own, pair) for pair in ((low, high), (high, low)))
+            moves = int(joint[low, high]), int(joint[high, low])
+            found.append((name, low + 1, high + 1, sum(moves), moves[0], there, back))
+    names, fewer, more, explained, growing, there_ms, back_ms = zip(*found, strict=True) if found else ((),) * 7
     return {
         "cut": ["changes"] * len(found),
         "topic": names,
-        "queues_before": before_counts,
-        "queues_after": after_counts,
+        "queues_before": fewer,
+        "queues_after": more,
         "moves": explained,
+        "growing": growing,
+        "growing_ms": there_ms,
+        "shrinking_ms": back_ms,
     }
+
+
+def _first_ms(rows: NDArray[np.void], at: Int64s, pair: tuple[int, int]) -> int | None:
+    """Returns when the first of the moves `at` happened that a change from one count index to the other explains."""
+    times: list[int] = []
+    for begin in range(0, len(at), _BLOCK):
+        some = at[begin : begin + _BLOCK]
+        explained = _selected(rows[some - 1])[:, pair[0]] & _selected(rows[some])[:, pair[1]]
+        times += rows["store_ms"][some][explained].tolist()
+    return min(times, default=None)
 
 
 def _selected(rows: NDArray[np.void]) -> NDArray[np.bool_]:
@@ -230,8 +246,8 @@ _WHERE = {"cut": "string", "topic": "string", "key": "string", "time_ms": "bigin
 KEYED: dict[str, KeyedTable] = {
     "order": KeyedTable(
         keys={**_WHERE, "queues_before": "int", "queues_after": "int"},
-        sums=("messages", "keys", "moved_keys", "moves", "inversions", "queues"),
-        lows=("oldest_ms",),
+        sums=("messages", "keys", "moved_keys", "moves", "inversions", "queues", "growing"),
+        lows=("oldest_ms", "growing_ms", "shrinking_ms"),
         highs=("newest_ms",),
         judge=order_rows,
     ),

@@ -7,6 +7,8 @@ sound record, as no broker would, and tells how many bytes it passed over.
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -21,6 +23,7 @@ from mqctl.store.texts import Alphabet, topic_codes
 from mqctl.store.walk import find_record, scan
 
 SMALLEST_SPLIT_BYTES = 64 << 20
+_BLOCK_WORDS = 1 << 18
 LARGEST_SPLIT_BYTES = 256 << 20
 """Bigger splits ship fewer partial groups and cost more memory: a worker stays below 300 MB with these."""
 
@@ -31,12 +34,14 @@ class LogSplit:
 
     Attributes:
         start: physical offset of the file's first byte.
+        end: position behind the file's last byte that is not zero: nothing is looked for behind it.
     """
 
     store: str
     start: int
     low: int
     high: int
+    end: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +78,7 @@ class Coverage:
 def log_splits(wanted: Wanted, count: int) -> list[list[LogSplit]]:
     """Cuts the commit logs into at most about `count` shares of like size; files and ranges outside are left out."""
     logs = [(path, open_store(path).commit_log) for path in wanted.stores]
-    total = sum(file.size_bytes for _, log in logs for file in log.files)
+    total = sum(used_bytes(file) for _, log in logs for file in log.files)
     step = min(max(SMALLEST_SPLIT_BYTES, -(-total // max(1, count))), LARGEST_SPLIT_BYTES)
     splits = [split for path, log in logs for split in _splits_of(path, log, wanted, step)]
     splits.sort(key=lambda split: split.low - split.high)
@@ -98,10 +103,11 @@ def _splits_of(path: str, log: CommitLog, wanted: Wanted, step: int) -> Iterator
     is allowed for that.
     """
     candidates = [
-        LogSplit(path, file.start, low, min(low + step, file.size_bytes))
+        LogSplit(path, file.start, low, min(low + step, end), end)
         for file in log.files
-        for low in range(0, file.size_bytes, step)
-        if wanted.physical_offset.touches(file.start + low, file.start + min(low + step, file.size_bytes) - 1)
+        for end in [used_bytes(file)]
+        for low in range(0, end, step)
+        if wanted.physical_offset.touches(file.start + low, file.start + min(low + step, end) - 1)
     ]
     if wanted.store_time_ms.is_everything:
         yield from candidates
@@ -117,6 +123,45 @@ def _splits_of(path: str, log: CommitLog, wanted: Wanted, step: int) -> Iterator
         high = (1 << 61) if following is None else following + CLOCK_SLACK_MS
         if wanted.store_time_ms.touches(low, high):
             yield split
+
+
+def used_bytes(file: MappedFile) -> int:
+    """Returns the position behind the last byte of a file that is not zero, without reading its holes.
+
+    Files are made in their full size before they are written; the unwritten rest is a hole, or zeros.
+    """
+    high = _data_end(file)
+    words = file.buffer[: high // 8 * 8].view(np.uint64)
+    if file.buffer[len(words) * 8 : high].any():
+        return high
+    while len(words):
+        block = words[-_BLOCK_WORDS:]
+        if block.any():
+            return (len(words) - len(block) + int(np.flatnonzero(block)[-1]) + 1) * 8
+        words = words[: len(words) - len(block)]
+    return 0
+
+
+def _data_end(file: MappedFile) -> int:
+    """Returns where the last hole of a file begins, or its size where the file system does not tell."""
+    size = min(file.size_bytes, len(file.buffer))
+    if not hasattr(os, "SEEK_HOLE"):
+        return size
+    try:
+        descriptor = os.open(file.path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return size  # gone since it was mapped
+    end = at = 0
+    try:
+        while at < size:
+            begin = os.lseek(descriptor, at, os.SEEK_DATA)
+            end = at = os.lseek(descriptor, begin, os.SEEK_HOLE)
+    except OSError as error:
+        if error.errno != errno.ENXIO:  # no more data
+            return size
+    finally:
+        os.close(descriptor)
+    return min(end, size)
 
 
 def first_store_time(file: MappedFile, low: int, high: int) -> int | None:
@@ -138,8 +183,8 @@ def chunks(split: LogSplit, wanted: Wanted, covered: Coverage) -> Iterator[Chunk
     first = 0 if split.low == 0 else find_record(buffer, buffer.data, file.start, split.low, split.high)
     if first is None:
         return
-    if split.high < len(buffer):
-        following = find_record(buffer, buffer.data, file.start, split.high, len(buffer))
+    if split.high < min(split.end, len(buffer)):
+        following = find_record(buffer, buffer.data, file.start, split.high, min(split.end, len(buffer)))
         if following is not None:
             buffer, capacity = buffer[:following], None
     position: int | None = first
@@ -154,21 +199,17 @@ def chunks(split: LogSplit, wanted: Wanted, covered: Coverage) -> Iterator[Chunk
             if tail is not None:
                 covered.stop = tail.stop.value
                 if not tail.is_clean:
-                    resume = _resume(buffer, file.start, tail, covered)
+                    resume = _resume(buffer, split, tail, covered)
                     spots.append(file.start + tail.position)
         position = resume
     covered.damaged_at = tuple(spots[:10])
 
 
-def _resume(buffer: Buffer, file_start: int, tail: Tail, covered: Coverage) -> int | None:
+def _resume(buffer: Buffer, split: LogSplit, tail: Tail, covered: Coverage) -> int | None:
     """Finds where sound records go on behind a damaged spot, and counts what is passed over."""
-    following = find_record(buffer, buffer.data, file_start, tail.position + 1, len(buffer))
-    end = following
-    if end is None:
-        rest = buffer[tail.position :]
-        used = np.flatnonzero(rest[: 1 << 24])
-        end = tail.position + (int(used[-1]) + 1 if len(used) else 0)
-    covered.skipped_bytes += end - tail.position
+    end = min(split.end, len(buffer))
+    following = find_record(buffer, buffer.data, split.start, tail.position + 1, end)
+    covered.skipped_bytes += max(0, (end if following is None else following) - tail.position)
     return following
 
 

@@ -143,7 +143,9 @@ def test_wherever_a_file_is_cut_each_record_is_read_once(tmp_path_factory: Any, 
     splits = []
     for file in log.files:
         edges = [0, *sorted({cut for cut in cuts if 0 < cut < file.size_bytes}), file.size_bytes]
-        splits += [LogSplit(str(store), file.start, low, high) for low, high in itertools.pairwise(edges)]
+        splits += [
+            LogSplit(str(store), file.start, low, high, file.size_bytes) for low, high in itertools.pairwise(edges)
+        ]
     truth = [file.start + at for file in log.files for at in log.walk(file).positions.tolist()]
     assert read(splits, wanted) == truth
 
@@ -166,7 +168,7 @@ def test_damage_is_passed_over_and_measured(store_copy: Store) -> None:
         raw.seek(positions[3])
         raw.write(b"\x00\x00\x00\x5b")
     damaged = Coverage(str(store), file.start)
-    split = LogSplit(str(store), file.start, 0, file.size_bytes)
+    split = LogSplit(str(store), file.start, 0, file.size_bytes, file.size_bytes)
     found = [p for chunk in chunks(split, Wanted((str(store),), system=True), damaged) for p in chunk.found.position]
     assert found == positions[:3] + positions[4:]
     assert damaged.skipped_bytes == positions[4] - positions[3]
@@ -217,3 +219,18 @@ def test_options_that_cannot_be_answered_are_refused(
     with pytest.raises(UsageError) as caught, delivered():
         table(spark, name, golden_store("store-clean"), **options).collect()
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("hole", [True, False])
+@pytest.mark.parametrize("used", [0, 1, 7, 8, 4_096, 70_001, 1 << 20])
+def test_the_used_part_of_a_file_is_found_whether_the_rest_is_a_hole_or_zeros(
+    tmp_path: Path, used: int, hole: bool
+) -> None:
+    from mqctl.store.mapped_files import MappedFile
+
+    path = tmp_path / f"{0:020}"
+    path.write_bytes((bytes(max(0, used - 1)) + b"x"[: min(used, 1)]).ljust(0 if hole else 1 << 20, b"\0"))
+    with path.open("r+b") as file:
+        file.truncate(1 << 20)
+    found = scan.used_bytes(MappedFile(path, 0, 1 << 20))
+    assert used <= found <= -(-used // 8) * 8

@@ -7,7 +7,7 @@ minimum, and `dangling` entries lead to no message (the commit log file is gone,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from mqctl.errors import UsageError
 from mqctl.model.backlog import BacklogBy, BacklogRow
@@ -43,8 +43,11 @@ def backlog_rows(engine: Engine, wanted: Wanted, by: BacklogBy, *, quick: bool =
             reason="they tell neither tags nor store times",
             remedy="leave --quick out, or --by tag, --since and --until",
         )
-    # Rows of tags and of states are summed apart: what a tag stands for has no state.
-    found = engine.rows("backlog", wanted, Ask((), quick=quick), ("kind", *_KEYS[by]))
+    return rows_by(engine.rows("backlog", wanted, Ask((), quick=quick), ("kind", *_KEYS[by])), by)
+
+
+def rows_by(found: Iterable[Row], by: BacklogBy) -> list[BacklogRow]:
+    """Builds the rows of the report, the largest backlog first, from rows of the table `backlog`."""
     merged: dict[tuple[object, ...], list[Row]] = {}
     for row in found:
         if by is not BacklogBy.TAG or row["kind"] == TAG:

@@ -10,6 +10,7 @@ from mqctl.model.report_rows import (
     DuplicateGap,
     DuplicateKey,
     DuplicateProducer,
+    DuplicateTime,
     DuplicateTopic,
     DuplicateWindow,
 )
@@ -33,7 +34,7 @@ def duplicates(engine: Engine, wanted: Wanted, *, top: int, bucket_ms: int, key_
 
 def duplicates_report(found: dict[str, list[Row]], *, top: int, bucket_ms: int) -> DuplicatesReport:
     """Builds the report from the rows by kind of key."""
-    report = DuplicatesReport(bucket_ms=bucket_ms, topics=[], windows=[], producers=[], gaps=[], keys=[])
+    report = DuplicatesReport(bucket_ms=bucket_ms, topics=[], windows=[], times=[], producers=[], gaps=[], keys=[])
     for by, rows in found.items():
         cuts: dict[str, list[Row]] = defaultdict(list)
         for row in rows:
@@ -46,6 +47,10 @@ def duplicates_report(found: dict[str, list[Row]], *, top: int, bucket_ms: int) 
         )
         report.topics.extend(_topics(by, cuts["topics"], report.gaps))
         report.windows.extend(_windows(by, cuts["times"], bucket_ms))
+        report.times.extend(
+            DuplicateTime(by=by, topic=text(row, "topic"), time_ms=count(row, "time_ms"), copies=count(row, "copies"))
+            for row in sorted(cuts["times"], key=lambda row: (text(row, "topic"), count(row, "time_ms")))
+        )
         report.producers.extend(
             DuplicateProducer(
                 by=by, topic=text(row, "topic"), born_host=text(row, "born_host"), copies=count(row, "copies")

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from mqctl.model.report_rows import OrderKey, OrderPeriod, OrderTopic
+from mqctl.model.report_rows import OrderKey, OrderPeriod, OrderTime, OrderTopic
 from mqctl.model.reports import OrderReport
 from mqctl.spark.asking import Ask, Cut, Dim
 from mqctl.spark.engines import Engine, Row, count, number, text
 from mqctl.spark.reports.figures import periods, stores_read
 from mqctl.spark.wanted import Wanted
 
-_ORDER_CUTS = (Cut("order.queues", (Dim.TOPIC, Dim.QUEUE, Dim.TIME)),)
+ORDER_CUTS = (Cut("order.queues", (Dim.TOPIC, Dim.QUEUE, Dim.TIME)),)
 
 
 def order(engine: Engine, wanted: Wanted, *, top: int, bucket_ms: int, key_property: str = "") -> OrderReport:
     """Scans the stores and reports the `top` keys of each topic with most moves."""
-    ask = Ask(_ORDER_CUTS, bucket_ms=bucket_ms, key_property=key_property)
+    ask = Ask(ORDER_CUTS, bucket_ms=bucket_ms, key_property=key_property)
     return order_report(
         engine.rows("order", wanted, ask), engine.rows("counts", wanted, ask), top=top, bucket_ms=bucket_ms
     )
@@ -29,11 +29,11 @@ def order_report(found: Iterable[Row], counted: Iterable[Row], *, top: int, buck
     for row in found:
         cuts[text(row, "cut")].append(row)
     counts = list(counted)
-    changes: dict[str, tuple[int, int, int]] = {}
+    changes: dict[str, Row] = {}
     for row in sorted(cuts["changes"], key=lambda row: count(row, "queues_before") + count(row, "queues_after")):
-        candidate = (count(row, "moves"), count(row, "queues_before"), count(row, "queues_after"))
-        if candidate[0] > changes.get(text(row, "topic"), (0, 0, 0))[0]:
-            changes[text(row, "topic")] = candidate
+        known = changes.get(text(row, "topic"))
+        if known is None or count(row, "moves") > count(known, "moves"):
+            changes[text(row, "topic")] = row
     return OrderReport(
         bucket_ms=bucket_ms,
         read=stores_read(counts),
@@ -42,14 +42,26 @@ def order_report(found: Iterable[Row], counted: Iterable[Row], *, top: int, buck
             key=lambda row: (-row.moves, -row.inversions, row.topic),
         ),
         periods=_periods(cuts, counts, bucket_ms),
+        times=[
+            OrderTime(topic=topic, time_ms=at, moves=sums[0], inversions=sums[1])
+            for topic, buckets in sorted(_times(cuts).items())
+            for at, sums in sorted(buckets.items())
+        ],
         keys=_keys(cuts["keys"], top),
     )
 
 
-def _topic(row: Row, change: tuple[int, int, int] | None) -> OrderTopic:
+def _topic(row: Row, change: Row | None) -> OrderTopic:
     moves = count(row, "moves")
+    fewer = more = explained = back = None
     # A change that explains less than half of the moves is no explanation.
-    explained = change if change is not None and 2 * change[0] > moves else None
+    if change is not None and 2 * count(change, "moves") > moves:
+        fewer, more = count(change, "queues_before"), count(change, "queues_after")
+        explained, growing = min(moves, count(change, "moves")), count(change, "growing")
+        back = count(change, "moves") - growing
+        first, other = number(change.get("growing_ms")), number(change.get("shrinking_ms"))
+        if first is None or (other is not None and other < first):
+            fewer, more, back = more, fewer, growing
     return OrderTopic(
         topic=text(row, "topic"),
         messages=count(row, "messages"),
@@ -57,19 +69,17 @@ def _topic(row: Row, change: tuple[int, int, int] | None) -> OrderTopic:
         moved_keys=count(row, "moved_keys"),
         moves=moves,
         inversions=count(row, "inversions"),
-        queues_before=explained[1] if explained else None,
-        queues_after=explained[2] if explained else None,
-        explained_moves=explained[0] if explained else None,
+        queues_before=fewer,
+        queues_after=more,
+        explained_moves=explained,
+        moves_back=back,
         first_move_ms=number(row.get("oldest_ms")),
         last_move_ms=number(row.get("newest_ms")),
     )
 
 
 def _periods(cuts: dict[str, list[Row]], counts: list[Row], bucket_ms: int) -> list[OrderPeriod]:
-    times: dict[str, dict[int, list[int]]] = defaultdict(lambda: defaultdict(lambda: [0, 0]))
-    for place, name in enumerate(("moves", "inversions")):
-        for row in cuts[name]:
-            times[text(row, "topic")][count(row, "time_ms")][place] += count(row, name)
+    times = _times(cuts)
     in_use: dict[str, dict[int, set[tuple[str, int]]]] = defaultdict(lambda: defaultdict(set))
     for row in counts:
         if row["cut"] == "order.queues":
@@ -93,6 +103,15 @@ def _periods(cuts: dict[str, list[Row]], counts: list[Row], bucket_ms: int) -> l
                 )
             )
     return found
+
+
+def _times(cuts: dict[str, list[Row]]) -> dict[str, dict[int, list[int]]]:
+    """Returns moves and inversions by topic and time bucket."""
+    times: dict[str, dict[int, list[int]]] = defaultdict(lambda: defaultdict(lambda: [0, 0]))
+    for place, name in enumerate(("moves", "inversions")):
+        for row in cuts[name]:
+            times[text(row, "topic")][count(row, "time_ms")][place] += count(row, name)
+    return times
 
 
 def _keys(rows: Iterable[Row], top: int) -> list[OrderKey]:

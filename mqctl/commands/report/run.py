@@ -1,0 +1,126 @@
+"""`mqctl report run`: all reports at once, as one HTML file."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.options import (
+    AllOption,
+    AtOption,
+    LevelsOption,
+    NoColorOption,
+    OutputOption,
+    SnapshotOption,
+    TopicOption,
+    at_ms,
+)
+from mqctl.cli.progress import step_progress
+from mqctl.cli.report_running import (
+    KeyOption,
+    NoSparkOption,
+    Question,
+    ReportGroupOption,
+    TopOption,
+    answering,
+    bucket_ms,
+    require_levels,
+    scope_words,
+    subscribed,
+    tell_skipped,
+    write_text,
+)
+from mqctl.cli.spark_options import LOCAL, ConfOption, MasterOption, SinceOption, StoresOption, UntilOption
+from mqctl.errors import ExitCode
+
+EXAMPLES = (
+    "mqctl report run --store /backup/store --html report.html",
+    "mqctl report run --store /backup/a --store /backup/b --since -2d --save run.parquet",
+    "mqctl report run --store /data/store --no-spark --html report.html",
+)
+
+
+def command(
+    store: StoresOption,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write everything as one self-contained page.")
+    ] = None,
+    save: Annotated[
+        Path | None, typer.Option("--save", metavar="FILE", help="Save all figures as Parquet, for `report diff`.")
+    ] = None,
+    group: ReportGroupOption = None,
+    topic: TopicOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    at: AtOption = None,
+    key: KeyOption = "",
+    top: TopOption = 5,
+    bucket: Annotated[
+        str | None, typer.Option("--bucket", metavar="DURATION", help="Width of the buckets of time; default: fitting.")
+    ] = None,
+    levels: LevelsOption = None,
+    error_property: Annotated[
+        str, typer.Option("--error-property", metavar="PROPERTY", help="Property that carries the last error.")
+    ] = "",
+    snapshot: SnapshotOption = None,
+    broker_name: Annotated[
+        list[str] | None, typer.Option("--broker-name", metavar="NAME", help="Broker of each store, in their order.")
+    ] = None,
+    system: AllOption = False,
+    no_spark: NoSparkOption = False,
+    master: MasterOption = LOCAL,
+    conf: ConfOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """Make all reports at once: what stands out on stdout, everything in the page of --html.
+
+    The page needs nothing but a browser: findings first, charts, then tables whose figures can be saved as CSV.
+    """
+    from mqctl.spark.reports.run import RunSettings, run
+
+    moment = at_ms(at, datetime.now().astimezone())
+    require_levels(levels)
+    known = subscribed(snapshot, store, broker_name)
+    question = Question(
+        stores=store,
+        groups=group,
+        topics=topic,
+        since=since,
+        until=until,
+        system=system,
+        master=master,
+        conf=conf,
+        no_spark=no_spark,
+    )
+    with step_progress() as progress, answering(question) as (engine, wanted):
+        settings = RunSettings(
+            top=top,
+            bucket_ms=bucket_ms(bucket) if bucket else None,
+            at_ms=moment,
+            key_property=key,
+            levels=levels or "",
+            error_property=error_property,
+            snapshot=known.snapshot,
+            brokers=known.by_store(wanted.stores),
+        )
+        reports = run(engine, wanted, settings, progress)
+    if html is not None:
+        from mqctl.render.html_report import Page, html_page
+
+        now_ms = round(datetime.now(UTC).timestamp() * 1000)
+        page = Page(stores=wanted.stores, scope=scope_words(question), made_at_ms=now_ms, reports=reports)
+        write_text(html, html_page(page))
+    if save is not None:
+        from mqctl.spark.runs import save_run
+
+        save_run(reports, save)
+    from mqctl.render.runs import run_document
+
+    emit(run_document(wanted.stores, reports, str(html) if html else None, str(save) if save else None), output)
+    tell_skipped(getattr(reports["capacity"], "read", []))
+    return ExitCode.OK

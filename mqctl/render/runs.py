@@ -1,0 +1,64 @@
+"""What `report run` and `report diff` print."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from mqctl.model.report_rows_store import ReportChange, RunFinding
+from mqctl.render.document import Column, Document, Kind, Table
+from mqctl.render.report_words import findings
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunReported:
+    """Machine form of `report run`.
+
+    Attributes:
+        html, saved: files that were written; None where none was asked for.
+    """
+
+    stores: list[str]
+    html: str | None
+    saved: str | None
+    findings: list[RunFinding]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunDiff:
+    """Machine form of `report diff`."""
+
+    before: str
+    after: str
+    changes: list[ReportChange]
+
+
+def run_document(stores: Sequence[str], reports: Mapping[str, object], html: str | None, saved: str | None) -> Document:
+    """Builds the document of `mqctl report run`."""
+    rows = [RunFinding(report=name, finding=line) for name, value in reports.items() for line in findings(name, value)]
+    columns = (Column("report", "report"), Column("finding", "what stands out"))
+    return Document(
+        schema="report.run/1",
+        value=RunReported(stores=list(stores), html=html, saved=saved, findings=rows),
+        records=rows,
+        blocks=[Table(columns, rows, empty="nothing stands out")],
+    )
+
+
+def diff_document(before: str, after: str, changes: Sequence[ReportChange]) -> Document:
+    """Builds the document of `mqctl report diff`."""
+    columns = (
+        Column("report", "report"),
+        Column("section", "section"),
+        Column("subject", "of"),
+        Column("figure", "figure"),
+        Column("before", "before", Kind.RATIO),
+        Column("after", "after", Kind.RATIO),
+        Column("change", "change", Kind.RATIO),
+    )
+    return Document(
+        schema="report.diff/1",
+        value=RunDiff(before=before, after=after, changes=list(changes)),
+        records=changes,
+        blocks=[Table(columns, changes, empty="the two runs have the same figures")],
+    )

@@ -1,0 +1,123 @@
+"""All reports at once: one scan of the commit logs for what is counted, and what else each report needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from mqctl.model.backlog import BacklogBy
+from mqctl.model.message import UNIQ_KEY
+from mqctl.model.report_rows_store import BacklogArrival
+from mqctl.model.reports import BacklogOverview
+from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.spark.asking import Ask, Cut
+from mqctl.spark.engines import Engine, Row, count, number, text
+from mqctl.spark.parts_backlog import ARRIVAL, ARRIVALS
+from mqctl.spark.reports.backlog import rows_by
+from mqctl.spark.reports.capacity import CAPACITY_CUTS, capacity_report
+from mqctl.spark.reports.delay import delay
+from mqctl.spark.reports.duplicates import BUSINESS, UNIQUE, duplicates_report
+from mqctl.spark.reports.order import ORDER_CUTS, order_report
+from mqctl.spark.reports.retries import retries_report, retry_cuts
+from mqctl.spark.reports.skew import skew_cuts, skew_report
+from mqctl.spark.reports.tags import TAG_CUTS, tags_report
+from mqctl.spark.reports.transactions import transactions
+from mqctl.spark.wanted import Wanted
+
+NAMES = ("backlog", "skew", "order", "duplicates", "tags", "delay", "transactions", "retries", "capacity")
+"""The reports in the order of the page."""
+_BUCKETS = 120
+_WIDTHS_MS = (1_000, 10_000, 60_000, 300_000, 600_000, 1_800_000, 3_600_000, 21_600_000, 86_400_000)
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSettings:
+    """How a run is made.
+
+    Attributes:
+        top: keys shown of each queue or topic.
+        bucket_ms: width of time buckets; None chooses one that gives at most 120.
+        at_ms: the moment as of which something is late; None is the stores' own last instant.
+        snapshot, brokers: whose subscriptions to compare tags with, and the broker of each store.
+    """
+
+    top: int = 5
+    bucket_ms: int | None = None
+    at_ms: int | None = None
+    key_property: str = ""
+    levels: str = ""
+    error_property: str = ""
+    snapshot: ClusterSnapshot | None = None
+    brokers: Mapping[str, str] | None = None
+
+
+def run(engine: Engine, wanted: Wanted, settings: RunSettings, progress: Progress | None = None) -> dict[str, object]:
+    """Makes every report; the values by name."""
+
+    def step(what: str, done: int) -> None:
+        if progress is not None:
+            progress(what, done, 6)
+
+    step("looking at the stores", 0)
+    extents = engine.rows("extents", wanted, Ask(()))
+    width = settings.bucket_ms or chosen_width_ms(extents, wanted)
+    cuts = (*skew_cuts(None), *TAG_CUTS, *CAPACITY_CUTS, *ORDER_CUTS, *retry_cuts(settings.error_property))
+    ask = Ask(cuts, bucket_ms=width, key_property=settings.key_property, value_property=settings.error_property)
+    step("counting messages", 1)
+    everything = wanted if wanted.topics else replace(wanted, system=True)
+    counted = engine.rows("counts", everything, ask)
+    own = [row for row in counted if row.get("topic") is None or wanted.wants_topic(text(row, "topic"))]
+    step("bringing keys together", 2)
+    order = engine.rows("order", wanted, ask)
+    step("looking for duplicates", 3)
+    unique = engine.rows("duplicates", wanted, Ask((), bucket_ms=width, key_property=UNIQ_KEY))
+    business = engine.rows("duplicates", wanted, ask)
+    step("following what is behind", 4)
+    backlog = _backlog(engine, wanted, width)
+    step("reading queues of delays and transactions", 5)
+    return {
+        "backlog": backlog,
+        "skew": skew_report(own, top=settings.top),
+        "order": order_report(order, own, top=settings.top, bucket_ms=width),
+        "duplicates": duplicates_report({UNIQUE: unique, BUSINESS: business}, top=settings.top, bucket_ms=width),
+        "tags": tags_report(own, wanted, snapshot=settings.snapshot, brokers=settings.brokers or {}),
+        "delay": delay(engine, wanted, at_ms=settings.at_ms, bucket_ms=width, levels=settings.levels),
+        "transactions": transactions(engine, wanted, top=settings.top),
+        "retries": retries_report(
+            own, engine.rows("lags", replace(wanted, topics=()), Ask(())), wanted, bucket_ms=width
+        ),
+        "capacity": capacity_report(counted, extents, bucket_ms=width),
+    }
+
+
+def chosen_width_ms(extents: Sequence[Row], wanted: Wanted) -> int:
+    """Returns a round width that cuts the stores' time into at most 120 buckets."""
+    first = min((time for row in extents if (time := number(row.get("oldest_ms"))) is not None), default=0)
+    last = max((time for row in extents if (time := number(row.get("newest_ms"))) is not None), default=first)
+    span = min(last, wanted.store_time_ms.high) - max(first, wanted.store_time_ms.low)
+    return next((width for width in _WIDTHS_MS if span <= width * _BUCKETS), _WIDTHS_MS[-1])
+
+
+def _backlog(engine: Engine, wanted: Wanted, width: int) -> BacklogOverview:
+    # The asked groups choose topics for other reports; here they are what is reported.
+    ask = Ask((Cut(ARRIVALS, ()),), bucket_ms=width)
+    rows = engine.rows("backlog", wanted, ask, ("kind", "group", "topic", "tag", "time_ms"))
+    arrivals = [
+        BacklogArrival(
+            group=text(row, "group"),
+            topic=text(row, "topic"),
+            time_ms=count(row, "time_ms"),
+            messages=count(row, "messages"),
+            bytes=count(row, "bytes"),
+        )
+        for row in rows
+        if row["kind"] == ARRIVAL
+    ]
+    told = [row for row in rows if row["kind"] != ARRIVAL]
+    return BacklogOverview(
+        bucket_ms=width,
+        topics=rows_by(told, BacklogBy.TOPIC),
+        tags=rows_by(told, BacklogBy.TAG),
+        arrivals=sorted(arrivals, key=lambda row: (row.group, row.topic, row.time_ms)),
+    )
