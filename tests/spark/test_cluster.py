@@ -1,0 +1,133 @@
+"""Reports on a real standalone cluster: a master and two workers as processes of their own, on loopback."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from queue import Empty, Queue
+from threading import Thread
+
+import pytest
+
+from mqctl.spark.java import find_java, shim_home
+from tests.conftest import REPOSITORY, Outcome
+from tests.store.builder import StoreBuilder, message
+
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+Run = Callable[..., Outcome]
+PATIENCE_S = 120
+
+
+def environment(scratch: Path) -> dict[str, str]:
+    """What the cluster's processes and their Python workers are started with."""
+    spec = find_spec("pyspark")
+    assert spec is not None
+    assert spec.submodule_search_locations
+    home = spec.submodule_search_locations[0]
+    return {
+        **os.environ,
+        "JAVA_HOME": str(shim_home(find_java(os.environ), scratch)),
+        "SPARK_HOME": home,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_LOCAL_DIRS": str(scratch / "local"),
+        "SPARK_WORKER_DIR": str(scratch / "work"),
+        "SPARK_DAEMON_MEMORY": "256m",
+        "PYTHONPATH": str(REPOSITORY),
+        "PYSPARK_PYTHON": sys.executable,
+    }
+
+
+@contextmanager
+def daemon(environ: dict[str, str], words: list[str], sign: str) -> Iterator[str]:
+    """Runs one process of the cluster and yields what its log says at `sign`, a pattern with a group."""
+    command = [f"{environ['SPARK_HOME']}/bin/spark-class", *words]
+    process = subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    said: Queue[str] = Queue()
+    assert process.stdout is not None
+    stream = process.stdout
+
+    def read() -> None:
+        for line in stream:
+            said.put(line)
+
+    reader = Thread(target=read, daemon=True)
+    reader.start()
+    seen: list[str] = []
+    try:
+        while True:
+            try:
+                seen.append(said.get(timeout=PATIENCE_S))
+            except Empty:
+                pytest.fail("".join(seen[-20:]) or "the process said nothing")
+            found = re.search(sign, seen[-1])
+            if found:
+                yield found.group(1)
+                break
+    finally:
+        process.terminate()
+        process.wait(PATIENCE_S)
+        reader.join(PATIENCE_S)
+        stream.close()
+
+
+@pytest.fixture(scope="module")
+def master() -> Iterator[str]:
+    pytest.importorskip("pyspark", reason="the spark extra is not installed")
+    with tempfile.TemporaryDirectory(prefix="mq-", ignore_cleanup_errors=True) as name:
+        environ = environment(Path(name))
+        quiet = ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"]
+        package = "org.apache.spark.deploy"
+        with daemon(environ, [f"{package}.master.Master", *quiet], r"Starting Spark master at (spark://\S+)") as url:
+            worker = [f"{package}.worker.Worker", *quiet, "--cores", "1", "--memory", "512m", url]
+            sign = r"Successfully registered with master (\S+)"
+            with daemon(environ, worker, sign), daemon(environ, worker, sign):
+                yield url
+
+
+def options(master: str) -> list[str]:
+    """The way to the cluster: where the driver is found, and where its workers find mqctl."""
+    settings = {
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.executor.memory": "512m",
+        "spark.executorEnv.PYTHONPATH": str(REPOSITORY),
+        "spark.sql.shuffle.partitions": "2",
+    }
+    conf = [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
+    return ["--master", master, *conf]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    builder = StoreBuilder()
+    for number in range(500):
+        properties = {"KEYS": f"k{number % 7}", "TAGS": "A" if number % 2 else "B"}
+        builder.append(message("Orders", number % 4, properties=properties))
+    root = builder.write(tmp_path_factory.mktemp("cluster") / "store")
+    (root / "config" / "consumerOffset.json").write_text('{"offsetTable":{"Orders@billing":{0:5,1:9,2:0,3:125}}}')
+    return root
+
+
+@pytest.mark.parametrize("words", [["skew"], ["order"], ["backlog", "--by", "tag"]])
+def test_a_standalone_cluster_gives_the_same_figures(mqctl: Run, master: str, store: Path, words: list[str]) -> None:
+    environ = {"HOME": "", "PYSPARK_PYTHON": sys.executable}
+    common = ["report", *words, "--store", str(store), "-o", "json"]
+    outcome = mqctl(*common, *options(master), env=environ)
+    assert (outcome.exit_code, outcome.stderr) == (0, "")
+    assert outcome.json == mqctl(*common, "--no-spark").json
+
+
+def test_executors_without_the_files_are_named_with_path_and_host(mqctl: Run, master: str, tmp_path: Path) -> None:
+    environ = {"HOME": "", "PYSPARK_PYTHON": sys.executable}
+    missing = tmp_path / "not-there"
+    outcome = mqctl("report", "skew", "--store", missing, *options(master), env=environ)
+    assert (outcome.exit_code, outcome.stdout) == (66, "")
+    assert str(missing) in outcome.stderr
+    assert "no such directory (on " in outcome.stderr
