@@ -21,7 +21,8 @@ from mqctl.store.kernel import Int64s, headers
 KEYS_SHOWN = 20
 MOST_QUEUES = 64
 """Queue counts up to this are tried as an explanation of keys that moved."""
-_BLOCK = 1 << 16
+_SAMPLE = 1 << 11
+_TRIED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,22 +131,25 @@ def order_rows(tracks: Tracks, ask: Ask) -> Iterator[Columns]:
 
 
 def _explained(steps: _Steps, moved: NDArray[np.bool_]) -> Columns:
-    """Tries every pair of queue counts: how many moves does the hash selector explain with one before, one after?"""
+    """Finds the queue counts between which the hash selector explains most moves; those of a sample are tried.
+
+    Producers may have gone there and back: both directions of a change count.
+    """
     rows, found = steps.tracks.rows, []
     at = np.flatnonzero(moved)
     at = at[rows["store"][at] == rows["store"][at - 1]]  # indexes of queues over several brokers are another matter
     for topic, name in enumerate(steps.tracks.topics):
         own = at[rows["topic"][at] == topic]
-        joint = np.zeros((MOST_QUEUES, MOST_QUEUES))
-        for begin in range(0, len(own), _BLOCK):
-            some = own[begin : begin + _BLOCK]
-            before, after = _selected(rows[some - 1]), _selected(rows[some])
-            joint += before.T.astype(np.float32) @ after.astype(np.float32)
-        # Producers may have gone there and back: both directions of a change count.
-        for low, high in np.argwhere(np.triu(2 * (joint + joint.T) > max(1, len(own)), 1)).tolist():
-            there, back = (_first_ms(rows, own, pair) for pair in ((low, high), (high, low)))
-            moves = int(joint[low, high]), int(joint[high, low])
-            found.append((name, low + 1, high + 1, sum(moves), moves[0], there, back))
+        sample = own[:: max(1, len(own) // _SAMPLE)]
+        counts = np.arange(1, MOST_QUEUES + 1)
+        before, after = _selected(rows[sample - 1], counts), _selected(rows[sample], counts)
+        joint = before.T.astype(np.float32) @ after.astype(np.float32)
+        both = np.triu(joint + joint.T, 1)
+        likely = np.argsort(-both, axis=None, kind="stable")[:_TRIED]
+        pairs = np.stack(np.unravel_index(likely, both.shape), axis=1).tolist()
+        for low, high in (pair for pair in pairs if 2 * both[pair[0], pair[1]] > max(1, len(sample))):
+            there, back = (_moves(rows, own, *pair) for pair in ((low + 1, high + 1), (high + 1, low + 1)))
+            found.append((name, low + 1, high + 1, there[0] + back[0], there[0], there[1], back[1]))
     names, fewer, more, explained, growing, there_ms, back_ms = zip(*found, strict=True) if found else ((),) * 7
     return {
         "cut": ["changes"] * len(found),
@@ -159,19 +163,15 @@ def _explained(steps: _Steps, moved: NDArray[np.bool_]) -> Columns:
     }
 
 
-def _first_ms(rows: NDArray[np.void], at: Int64s, pair: tuple[int, int]) -> int | None:
-    """Returns when the first of the moves `at` happened that a change from one count index to the other explains."""
-    times: list[int] = []
-    for begin in range(0, len(at), _BLOCK):
-        some = at[begin : begin + _BLOCK]
-        explained = _selected(rows[some - 1])[:, pair[0]] & _selected(rows[some])[:, pair[1]]
-        times += rows["store_ms"][some][explained].tolist()
-    return min(times, default=None)
+def _moves(rows: NDArray[np.void], at: Int64s, before: int, after: int) -> tuple[int, int | None]:
+    """Counts the moves that a change of the queue count explains, and tells when the first happened (epoch ms)."""
+    left, right = _selected(rows[at - 1], np.array([before])), _selected(rows[at], np.array([after]))
+    times = rows["store_ms"][at][(left & right)[:, 0]]
+    return len(times), int(times.min()) if len(times) else None
 
 
-def _selected(rows: NDArray[np.void]) -> NDArray[np.bool_]:
+def _selected(rows: NDArray[np.void], counts: Int64s) -> NDArray[np.bool_]:
     """Marks for each message the queue counts with which `SelectMessageQueueByHash` would choose its queue."""
-    counts = np.arange(1, MOST_QUEUES + 1)
     chosen = np.abs(np.fmod(rows["hash"].astype(np.int64)[:, None], counts))
     marks: NDArray[np.bool_] = chosen == rows["queue"][:, None]
     return marks
@@ -184,7 +184,7 @@ def _order_keys(steps: _Steps, moved: NDArray[np.bool_], inverted: NDArray[np.bo
         step = np.flatnonzero(np.diff(rows["queue"]) | np.diff(rows["store"]))
         same = np.flatnonzero((np.diff(rows["queue"]) == 0) & (np.diff(rows["store"].astype(np.int64)) == 0))
         back = (rows["born_ms"][same + 1] < rows["born_ms"][same]) & (rows["host"][same + 1] == rows["host"][same])
-        queues = len({(int(row["store"]), int(row["queue"])) for row in rows})
+        queues = len(np.unique(rows["store"].astype(np.int64) << 32 | rows["queue"]))
         times = rows["store_ms"]
         name, key = steps.tracks.topics[int(rows[0]["topic"])], steps.text(rows[0], ask)
         found.append((name, key, len(rows), queues, len(step), int(back.sum()), int(times.min()), int(times.max())))
