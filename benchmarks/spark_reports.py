@@ -49,7 +49,7 @@ def walked(walker: Path, work: str, store: Path) -> float:
 
 
 def records(engine: Engine, root: Path, walker: Path, total_bytes: int, body_bytes: int) -> None:
-    """Prints backlog and skew beside the C walker on one store."""
+    """Prints backlog and skew beside the C walker on one store: elapsed, and CPU time of one process."""
     count = write_store(root, total_bytes, body_bytes)
     wanted = Wanted((str(root),))
     work: dict[str, Callable[[], object]] = {
@@ -110,6 +110,28 @@ def _write_record(root: Path, queue: int, number: int) -> None:
         file.write(record_bytes(item))
 
 
+def kernels(root: Path, walker: Path, total_bytes: int) -> None:
+    """Prints what one core does, by CPU time: the same work without Spark, which other load disturbs less."""
+    plain, wanted = PlainEngine(), Wanted((str(root),))
+    work: dict[str, Callable[[], object]] = {
+        "backlog by tag": lambda: backlog_rows(plain, wanted, BacklogBy.TAG),
+        "skew": lambda: skew(plain, wanted, top=5),
+        "order": lambda: order(plain, wanted, top=5, bucket_ms=60_000),
+        "C, headers": lambda: walked(walker, "headers", root),
+        "C, keys and tags": lambda: walked(walker, "keys", root),
+    }
+    for name, run in work.items():
+        run()
+        before = os.times()
+        run()
+        after = os.times()
+        seconds = sum(after[:4]) - sum(before[:4])
+        print(
+            f"  {name:18} {seconds:6.2f} s of CPU {total_bytes / max(seconds, 0.01) / 1e6:8,.0f} MB/s a core",
+            flush=True,
+        )
+
+
 def entries(engine: Engine, root: Path, count: int, name: str) -> None:
     """Prints how fast queue entries are turned into a backlog."""
     wanted = Wanted((str(root),))
@@ -141,6 +163,7 @@ def main() -> None:
             for body in options.body or (1_024, 100):
                 total = (options.megabytes << 20) if body >= 512 else (options.megabytes << 18)
                 records(engine, scratch / f"store-{body}", walker, total, body)
+                kernels(scratch / f"store-{body}", walker, total)
             print(f"{options.entries:,} queue entries")
             entries(engine, scratch / "entries", options.entries, "local[2]")
         entries(PlainEngine(), scratch / "entries", options.entries, "--no-spark")

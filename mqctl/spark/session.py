@@ -31,10 +31,16 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOCAL_MASTER = "local[*]"
+_GATEWAY_PORT = "PYSPARK_GATEWAY_PORT"
 _DRIVER_OPTIONS = "spark.driver.extraJavaOptions"
 # Unix socket paths end at 107 bytes; Spark adds a dot, a UUID and `.sock` to the directory.
 _LONGEST_SOCKET_DIRECTORY = 60
 _EXIT_TIMEOUT_S = 10.0
+_SQL_CONF = {
+    "spark.sql.python.filterPushdown.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+}
 _LOG_TAIL_LINES = 12
 
 
@@ -55,9 +61,14 @@ class SessionSettings:
     cache_dir: Path | None = None
 
     @property
+    def is_submitted(self) -> bool:
+        """Tells whether `spark-submit` runs us: it has started the JVM, and its own settings count."""
+        return _GATEWAY_PORT in self.environ
+
+    @property
     def is_local(self) -> bool:
         """Tells whether driver and workers share this machine."""
-        return self.master == "local" or self.master.startswith("local[")
+        return not self.is_submitted and (self.master == "local" or self.master.startswith("local["))
 
 
 def require_spark() -> None:
@@ -86,8 +97,12 @@ def open_session(settings: SessionSettings) -> Iterator[SparkSession]:
         ConfigurationError: Spark is not installed, no Java fits, or the JVM did not come up (it says why).
     """
     require_spark()
-    java = find_java(settings.environ)
     _silence_py4j()
+    if settings.is_submitted:
+        with _submitted(settings) as session:
+            yield session
+        return
+    java = find_java(settings.environ)
     scratch = Path(tempfile.mkdtemp(prefix="mqctl-spark-"))
     interrupt = signal.getsignal(signal.SIGINT)
     try:
@@ -104,6 +119,27 @@ def open_session(settings: SessionSettings) -> Iterator[SparkSession]:
             _stop(session)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+@contextmanager
+def _submitted(settings: SessionSettings) -> Iterator[SparkSession]:
+    """Uses the JVM that `spark-submit` has started; ours are only settings that it leaves open."""
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    gateway = launch_gateway()
+    conf = SparkConf(loadDefaults=True, _jvm=gateway.jvm)
+    conf.setIfMissing("spark.master", settings.master).setIfMissing("spark.app.name", "mqctl")
+    for key, value in (*_SQL_CONF.items(), ("spark.sql.catalogImplementation", "in-memory")):
+        conf.setIfMissing(key, value)
+    for key, value in settings.conf:
+        conf.set(key, value)
+    session = SparkSession(SparkContext(conf=conf, gateway=gateway))
+    try:
+        yield session
+    finally:
+        session.stop()
 
 
 def _start(settings: SessionSettings, java: Java, scratch: Path) -> SparkSession:
@@ -150,9 +186,7 @@ def _conf(settings: SessionSettings, java: Java, scratch: Path) -> dict[str, str
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.catalogImplementation": "in-memory",
         "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri(),
-        "spark.sql.python.filterPushdown.enabled": "true",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        **_SQL_CONF,
     }
     if settings.is_local:
         sockets = len(str(scratch)) <= _LONGEST_SOCKET_DIRECTORY

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
 import tempfile
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -122,6 +124,29 @@ def test_a_standalone_cluster_gives_the_same_figures(mqctl: Run, master: str, st
     outcome = mqctl(*common, *options(master), env=environ)
     assert (outcome.exit_code, outcome.stderr) == (0, "")
     assert outcome.json == mqctl(*common, "--no-spark").json
+
+
+def test_spark_submit_runs_the_package_from_an_archive(store: Path, tmp_path: Path, mqctl: Run) -> None:
+    pytest.importorskip("pyspark", reason="the spark extra is not installed")
+    archive, program = tmp_path / "mqctl.zip", tmp_path / "run_mqctl.py"
+    with zipfile.ZipFile(archive, "w") as packed:
+        for path in (REPOSITORY / "mqctl").rglob("*.py"):
+            packed.write(path, path.relative_to(REPOSITORY))
+    program.write_text("import sys\nfrom mqctl.__main__ import run\nsys.exit(run())\n")
+    environ = environment(tmp_path)
+    del environ["PYTHONPATH"]
+    words = ["report", "order", "--store", str(store), "-o", "json"]
+    done = subprocess.run(
+        [f"{environ['SPARK_HOME']}/bin/spark-submit", "--master", "local[1]", "--py-files", archive, program, *words],
+        env=environ,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2_000:]
+    assert json.loads(done.stdout) == mqctl(*words, "--no-spark").json
 
 
 def test_executors_without_the_files_are_named_with_path_and_host(mqctl: Run, master: str, tmp_path: Path) -> None:
