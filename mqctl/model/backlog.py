@@ -7,12 +7,13 @@ from enum import StrEnum
 
 
 class BacklogBy(StrEnum):
-    """What one row of the report stands for: a group, or a group in each topic, queue or (topic and) tag."""
+    """What one row of the report stands for: a group, or a group in each topic, queue, (topic and) tag or time."""
 
     GROUP = "group"
     TOPIC = "topic"
     QUEUE = "queue"
     TAG = "tag"
+    TIME = "time"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +29,9 @@ class BacklogRow:
             queues with an offset; None when none has one, and by tag.
         lost_count: expired before the group consumed them; None by tag.
         dangling_count: queue entries behind the group that lead to no message; None by tag.
+        time_ms: by time, where the bucket begins in which the messages were stored.
+        drain_ms: how long the group needs at the rate that was given; None without one.
+        expires_ms: when the oldest message reaches the retention that was given; None without one.
         never_committed_count, beyond_max_count, no_queue_count: queues in these states; None by tag.
     """
 
@@ -46,3 +50,6 @@ class BacklogRow:
     never_committed_count: int | None
     beyond_max_count: int | None
     no_queue_count: int | None
+    time_ms: int | None = None
+    drain_ms: int | None = None
+    expires_ms: int | None = None

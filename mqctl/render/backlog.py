@@ -18,12 +18,21 @@ _WHERE = {
         Column("store", "store", wide=True),
     ),
     BacklogBy.TAG: (Column("group", "group"), Column("topic", "topic"), Column("tag", "tag")),
+    BacklogBy.TIME: (
+        Column("group", "group"),
+        Column("topic", "topic"),
+        Column("time_ms", "arrived from", Kind.TIME_MS),
+    ),
 }
 _SUMS = (
     Column("messages", "messages", Kind.COUNT),
     Column("bytes", "bytes", Kind.BYTES),
     Column("oldest_ms", "oldest stored", Kind.TIME_MS),
     Column("newest_ms", "newest stored", Kind.TIME_MS),
+)
+_FORECAST = (
+    Column("drain_ms", "drained in", Kind.DURATION_MS),
+    Column("expires_ms", "oldest expires", Kind.TIME_MS),
 )
 _STATES = (
     Column("lost_count", "lost", Kind.COUNT),
@@ -46,7 +55,9 @@ class BacklogReport:
 
 def backlog_document(stores: Sequence[str], by: BacklogBy, rows: Sequence[BacklogRow]) -> Document:
     """Builds the document of `report backlog`; per tag there are no queue states to show."""
-    columns = (*_WHERE[by], *_SUMS, *(() if by is BacklogBy.TAG else _STATES))
+    forecast = tuple(column for column in _FORECAST if any(getattr(row, column.key) is not None for row in rows))
+    sums = _SUMS[:2] if by is BacklogBy.TIME else _SUMS
+    columns = (*_WHERE[by], *sums, *forecast, *(() if by in (BacklogBy.TAG, BacklogBy.TIME) else _STATES))
     return Document(
         schema="report.backlog/1",
         value=BacklogReport(stores=list(stores), by=by.value, rows=list(rows)),

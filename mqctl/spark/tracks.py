@@ -36,7 +36,7 @@ TRACK = np.dtype(
         ("store", "<u4"),
     ]
 )
-BUCKET_MESSAGES = 1_000_000
+BUCKET_MESSAGES = 250_000
 """Messages of a bucket, about: what one task sorts, and so its memory (56 bytes each, a few times)."""
 _MIX = np.uint64(0xA0761D6478BD642F)
 

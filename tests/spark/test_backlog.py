@@ -320,3 +320,21 @@ def test_arrivals_add_up_to_the_backlog(golden_store: Callable[[str], Path]) -> 
                 key = (group, time // 1_000 * 1_000)
                 truth[key] = truth.get(key, 0) + 1
     assert found == truth != {}
+
+
+def test_what_arrived_when_and_a_forecast(golden_store: Callable[[str], Path], spark: SparkSession) -> None:
+    from mqctl.spark.reports.backlog import forecast
+
+    store = golden_store("store-killed")
+    rows = run(spark, Wanted((str(store),), system=True), "time")
+    truth: dict[tuple[str, str, int], int] = {}
+    for (group, topic, _), own in plain_backlog(store).items():
+        for time, _ in (each for messages in own.tags.values() for each in messages):
+            where = (group, topic, time // 60_000 * 60_000)
+            truth[where] = truth.get(where, 0) + 1
+    assert {(row.group, row.topic, row.time_ms): row.messages for row in rows} == truth != {}
+    topics = run(spark, Wanted((str(store),), system=True), "topic")
+    told = forecast(topics, per_second=2.0, retention_ms=3_600_000)
+    assert [(row.drain_ms, row.expires_ms) for row in told] == [
+        (row.messages * 500, None if row.oldest_ms is None else row.oldest_ms + 3_600_000) for row in topics
+    ]

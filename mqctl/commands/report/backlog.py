@@ -9,7 +9,7 @@ import typer
 
 from mqctl.cli.emit import Output, emit, tell
 from mqctl.cli.options import AllOption, GroupOption, NoColorOption, OutputOption, TopicOption
-from mqctl.cli.report_running import NoSparkOption, Question, answering
+from mqctl.cli.report_running import BucketOption, NoSparkOption, Question, answering, bucket_ms
 from mqctl.cli.spark_options import (
     LOCAL,
     ConfOption,
@@ -20,7 +20,8 @@ from mqctl.cli.spark_options import (
     session_settings,
     store_paths,
 )
-from mqctl.errors import ExitCode, NotFoundError
+from mqctl.cli.times import parse_span_ms
+from mqctl.errors import ExitCode, NotFoundError, UsageError
 from mqctl.model.backlog import BacklogBy
 from mqctl.render.backlog import backlog_document
 
@@ -28,6 +29,7 @@ EXAMPLES = (
     "mqctl report backlog --store /backup/store",
     "mqctl report backlog --store /backup/broker-a --store /backup/broker-b -g order-service --by tag",
     "mqctl report backlog --store /backup/store --quick --no-spark",
+    "mqctl report backlog --store /backup/store -g order-service --by time --bucket 10m --rate 500 --retention 72h",
     "mqctl report backlog --store /data/store --master 'local[8]' --conf spark.driver.memory=4g -o csv",
 )
 
@@ -41,6 +43,19 @@ def command(
     quick: Annotated[
         bool, typer.Option("--quick", help="From the consume queues alone: counts and sizes, no look at each record.")
     ] = False,
+    bucket: BucketOption = "1m",
+    rate: Annotated[
+        float | None,
+        typer.Option(
+            "--rate", metavar="N", help="Messages a second consumed beyond those produced: tells when drained."
+        ),
+    ] = None,
+    retention: Annotated[
+        str | None,
+        typer.Option(
+            "--retention", metavar="DURATION", help="fileReservedTime of the brokers: tells what expires when."
+        ),
+    ] = None,
     since: SinceOption = None,
     until: UntilOption = None,
     no_spark: NoSparkOption = False,
@@ -68,17 +83,24 @@ def command(
         conf=conf,
         no_spark=no_spark,
     )
+    width, retention_ms = bucket_ms(bucket), parse_span_ms(retention) if retention else None
+    if rate is not None and rate <= 0:
+        raise UsageError(f"--rate {rate} never drains anything", remedy="give messages a second, above 0")
     settings = session_settings(master, conf)
     paths = store_paths(store, settings)
     if settings.is_local:  # the workers see what we see: no need to start a JVM to say that it is not there
         known = {each.group for path in paths for each in committed_offsets(open_store(path))}
         _require_groups(group or (), known, paths)
     with answering(question, of_groups=False) as (engine, wanted):
-        from mqctl.spark.reports.backlog import backlog_rows, unread_batch_topics
+        from mqctl.spark.reports.backlog import backlog_rows, forecast, unread_batch_topics
 
-        rows = backlog_rows(engine, wanted, by, quick=quick)
+        rows = backlog_rows(engine, wanted, by, quick=quick, bucket_ms=width)
+        rows = forecast(rows, per_second=rate, retention_ms=retention_ms)
         unread = unread_batch_topics(paths) if settings.is_local else []
-    if not settings.is_local and by is not BacklogBy.TAG:  # a group without messages behind it has no tags
+    if not settings.is_local and by not in (
+        BacklogBy.TAG,
+        BacklogBy.TIME,
+    ):  # a group without messages behind it has no tags
         _require_groups(group or (), {row.group for row in rows}, paths)
     emit(backlog_document(paths, by, rows), output)
     for name in unread:

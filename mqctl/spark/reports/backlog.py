@@ -8,12 +8,13 @@ minimum, and `dangling` entries lead to no message (the commit log file is gone,
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from mqctl.errors import UsageError
 from mqctl.model.backlog import BacklogBy, BacklogRow
-from mqctl.spark.asking import Ask
+from mqctl.spark.asking import Ask, Cut
 from mqctl.spark.engines import Engine, Row, count, maybe_text, number, text
-from mqctl.spark.parts_backlog import TAG
+from mqctl.spark.parts_backlog import ARRIVAL, ARRIVALS, TAG
 from mqctl.spark.planning import committed_offsets, open_store
 from mqctl.spark.wanted import Wanted
 
@@ -22,10 +23,15 @@ _KEYS = {
     BacklogBy.TOPIC: ("group", "topic"),
     BacklogBy.QUEUE: ("group", "topic", "store", "queue_id"),
     BacklogBy.TAG: ("group", "topic", "tag"),
+    BacklogBy.TIME: ("group", "topic", "time_ms"),
 }
+_RECORDS_ONLY = {BacklogBy.TAG: TAG, BacklogBy.TIME: ARRIVAL}
+"""Rows that only records tell, and the kind of partial rows they are made of: what they stand for has no state."""
 
 
-def backlog_rows(engine: Engine, wanted: Wanted, by: BacklogBy, *, quick: bool = False) -> list[BacklogRow]:
+def backlog_rows(
+    engine: Engine, wanted: Wanted, by: BacklogBy, *, quick: bool = False, bucket_ms: int = 60_000
+) -> list[BacklogRow]:
     """Runs the report; the largest backlog first.
 
     With `quick` sizes and counts come from the consume queues alone (tags are not told apart then, and entries that
@@ -37,20 +43,22 @@ def backlog_rows(engine: Engine, wanted: Wanted, by: BacklogBy, *, quick: bool =
         StorageError: the job failed otherwise.
         UsageError: `quick` by tag or for a range of store times: only records tell these.
     """
-    if quick and (by is BacklogBy.TAG or not wanted.store_time_ms.is_everything):
+    if quick and (by in _RECORDS_ONLY or not wanted.store_time_ms.is_everything):
         raise UsageError(
             "--quick reads queue entries only",
             reason="they tell neither tags nor store times",
-            remedy="leave --quick out, or --by tag, --since and --until",
+            remedy="leave --quick out, or --by tag, --by time, --since and --until",
         )
-    return rows_by(engine.rows("backlog", wanted, Ask((), quick=quick), ("kind", *_KEYS[by])), by)
+    cuts = (Cut(ARRIVALS, ()),) if by is BacklogBy.TIME else ()
+    ask = Ask(cuts, bucket_ms=bucket_ms, quick=quick)
+    return rows_by(engine.rows("backlog", wanted, ask, ("kind", *_KEYS[by])), by)
 
 
 def rows_by(found: Iterable[Row], by: BacklogBy) -> list[BacklogRow]:
     """Builds the rows of the report, the largest backlog first, from rows of the table `backlog`."""
     merged: dict[tuple[object, ...], list[Row]] = {}
     for row in found:
-        if by is not BacklogBy.TAG or row["kind"] == TAG:
+        if row["kind"] == _RECORDS_ONLY.get(by, row["kind"]):
             merged.setdefault(tuple(row[key] for key in _KEYS[by]), []).append(row)
     return sorted((_row(own, by) for own in merged.values()), key=_order)
 
@@ -65,9 +73,9 @@ def _row(own: Sequence[Row], by: BacklogBy) -> BacklogRow:
         return [time for row in own if (time := number(row.get(name))) is not None]
 
     def state(name: str) -> int | None:
-        return None if by is BacklogBy.TAG else total(name)
+        return None if by in _RECORDS_ONLY else total(name)
 
-    lags = ends("lag")
+    lags = [] if by in _RECORDS_ONLY else ends("lag")
     return BacklogRow(
         group=text(first, "group"),
         topic=maybe_text(first, "topic") if "topic" in keys else None,
@@ -84,10 +92,25 @@ def _row(own: Sequence[Row], by: BacklogBy) -> BacklogRow:
         never_committed_count=state("never_committed"),
         beyond_max_count=state("beyond_max"),
         no_queue_count=state("no_queue"),
+        time_ms=number(first["time_ms"]) if "time_ms" in keys else None,
     )
 
 
+def forecast(rows: Iterable[BacklogRow], *, per_second: float | None, retention_ms: int | None) -> list[BacklogRow]:
+    """Adds how long each row takes to drain at a rate beyond what is produced, and when its oldest message expires."""
+    return [
+        replace(
+            row,
+            drain_ms=None if per_second is None else round(row.messages * 1000 / per_second),
+            expires_ms=None if retention_ms is None or row.oldest_ms is None else row.oldest_ms + retention_ms,
+        )
+        for row in rows
+    ]
+
+
 def _order(row: BacklogRow) -> tuple[object, ...]:
+    if row.time_ms is not None:
+        return row.group, row.topic or "", row.time_ms
     return -row.messages, row.group, row.topic or "", row.store or "", row.queue_id or 0, row.tag or ""
 
 
