@@ -9,6 +9,7 @@ from mqctl.render.advice import AdviceReport
 from mqctl.render.allocation import AllocationReport
 from mqctl.render.backlog import BacklogReport
 from mqctl.render.brokers import BrokerDescription, BrokerList, SettingList
+from mqctl.render.checks import CheckReport
 from mqctl.render.cluster_description import ClusterDescription
 from mqctl.render.clusters import ClusterList, NameServerSettingList
 from mqctl.render.commands import CommandList, MqadminList
@@ -58,6 +59,7 @@ from mqctl.render.transactions import TransactionCheckReport, TransactionDetail,
 from mqctl.render.verification import Verification
 
 LIVE: dict[str, type] = {
+    "check/1": CheckReport,
     "allocation.show/1": AllocationReport,
     "broker.config/1": SettingList,
     "broker.describe/1": BrokerDescription,

@@ -60,6 +60,7 @@ GROUPS: dict[str, str] = {
 
 ENTRIES: tuple[Entry, ...] = (
     Entry(("doctor",), "Diagnose a live cluster, a store directory or a snapshot, and say what to do."),
+    Entry(("check",), "Hold a cluster against declared expectations, for CI and monitors."),
     Entry(("allocation", "show"), "Show who consumes which queue, and who should."),
     Entry(("allocation", "simulate"), "Simulate other strategies, clients, queues, a room lost."),
     Entry(("broker", "add-write-perm"), "Let producers write to a broker again, by plan.", "changes"),

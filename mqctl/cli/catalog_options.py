@@ -71,6 +71,48 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
         ),
         "--no-color": ("No colours, whatever the terminal.", ()),
     },
+    "check": {
+        "file": ("What is expected, in YAML.", ()),
+        "--as": (
+            "In the words of a CI system or a monitor.",
+            (
+                "junit",
+                "nagios",
+                "prometheus",
+                "github",
+            ),
+        ),
+        "--wait": ("Look again until all holds, at most so long: 5m.", ()),
+        "--window": ("Look twice, so far apart, at what should not grow.", ()),
+        "--namesrv": ("Name servers, `host:port;host:port`, or the URL of an address service.", ()),
+        "-n": ("Name servers, `host:port;host:port`, or the URL of an address service.", ()),
+        "--profile": ("A profile of `mqctl profile`.", ()),
+        "--timeout": ("Limit of the whole command, 15s for instance.", ()),
+        "--snapshot": ("A saved snapshot instead of a store directory.", ()),
+        "-o": (
+            "Format of the answer on stdout.",
+            (
+                "table",
+                "wide",
+                "json",
+                "ndjson",
+                "yaml",
+                "csv",
+            ),
+        ),
+        "--output": (
+            "Format of the answer on stdout.",
+            (
+                "table",
+                "wide",
+                "json",
+                "ndjson",
+                "yaml",
+                "csv",
+            ),
+        ),
+        "--no-color": ("No colours, whatever the terminal.", ()),
+    },
     "allocation show": {
         "-g": ("Which consumer group.", ()),
         "--group": ("Which consumer group.", ()),

@@ -78,8 +78,8 @@ ASKED: dict[str, tuple[str, ...]] = {
 }
 
 
-ELSEWHERE = {"group.member/1", "message.trace/1"}
-"""Those whose command line is known once something runs; `test_member` and `test_tracing` hold them to their form."""
+ELSEWHERE = {"check/1", "group.member/1", "message.trace/1"}
+"""Those that need a file, or something that runs; tests of their own hold them to their form."""
 
 
 def test_every_live_form_is_asked_here() -> None:

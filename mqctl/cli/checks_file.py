@@ -1,0 +1,125 @@
+"""The file of expectations of `mqctl check`: YAML, checked in beside what it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from mqctl.cli.times import parse_span_ms
+from mqctl.errors import ConfigurationError, MqctlError, NotFoundError
+from mqctl.model.expectation import Expectations, GroupExpectation, Limit, TopicExpectation
+
+Number = int | float | str
+
+
+class _Limits(msgspec.Struct, forbid_unknown_fields=True):
+    warning: Number | None = None
+    critical: Number | None = None
+
+
+Most = Number | _Limits
+
+
+class _Members(msgspec.Struct, forbid_unknown_fields=True):
+    min: int | None = None
+    max: int | None = None
+
+
+class _Group(msgspec.Struct, forbid_unknown_fields=True):
+    lag: Most | None = None
+    lag_time: Most | None = None
+    members: int | _Members | None = None
+    subscribes: dict[str, str] = {}
+    dead_letters: Most | None = None
+    dead_letter_growth: Most | None = None
+
+
+class _Topic(msgspec.Struct, forbid_unknown_fields=True):
+    queues: int | None = None
+    perm: str | None = None
+    silent_for: Most | None = None
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    cluster: str | None = None
+    brokers: list[str] = []
+    disk: Most | None = None
+    topics: dict[str, _Topic] = {}
+    groups: dict[str, _Group] = {}
+    delay_overdue: Most | None = None
+
+
+def load_expectations(file: Path) -> Expectations:
+    """Reads the file.
+
+    Raises:
+        NotFoundError: there is none.
+        ConfigurationError: it declares something that is not known, or nothing, or a value that cannot be read.
+    """
+    try:
+        text = file.read_bytes()
+    except FileNotFoundError as error:
+        raise NotFoundError(f"there is no file {file}", remedy="mqctl check -h shows an example") from error
+    except OSError as error:
+        raise ConfigurationError(f"could not read {file}", reason=error.strerror or str(error)) from error
+    try:
+        told = msgspec.yaml.decode(text, type=_File) if text.strip() else _File()
+        wishes = _expectations(told)
+    except (msgspec.DecodeError, MqctlError) as error:
+        raise ConfigurationError(f"could not read {file}", reason=str(error), remedy="mqctl check -h") from error
+    if wishes == Expectations():
+        raise ConfigurationError(f"{file} declares nothing", remedy="mqctl check -h shows an example")
+    return wishes
+
+
+def _expectations(told: _File) -> Expectations:
+    return Expectations(
+        cluster=told.cluster,
+        brokers=tuple(told.brokers),
+        disk_used_share=_limit(told.disk, _real),
+        delay_overdue_ms=_limit(told.delay_overdue, _span),
+        topics=tuple(
+            TopicExpectation(
+                topic=name, queue_count=item.queues, perm=item.perm, silent_ms=_limit(item.silent_for, _span)
+            )
+            for name, item in told.topics.items()
+        ),
+        groups=tuple(_group(name, item) for name, item in told.groups.items()),
+    )
+
+
+def _group(name: str, item: _Group) -> GroupExpectation:
+    members = _Members(min=item.members, max=item.members) if isinstance(item.members, int) else item.members
+    return GroupExpectation(
+        group=name,
+        lag_count=_limit(item.lag, _real),
+        lag_ms=_limit(item.lag_time, _span),
+        members_min=members.min if members else None,
+        members_max=members.max if members else None,
+        subscribes=item.subscribes,
+        dead_letter_count=_limit(item.dead_letters, _real),
+        dead_letter_growth=_limit(item.dead_letter_growth, _real),
+    )
+
+
+def _limit(most: Most | None, read: Callable[[Number], float]) -> Limit | None:
+    if most is None:
+        return None
+    if not isinstance(most, _Limits):
+        return Limit(critical=read(most))
+    return Limit(
+        warning=None if most.warning is None else read(most.warning),
+        critical=None if most.critical is None else read(most.critical),
+    )
+
+
+def _real(value: Number) -> float:
+    if isinstance(value, str):
+        raise ConfigurationError(f"{value!r} is no number")
+    return value
+
+
+def _span(value: Number) -> float:
+    return parse_span_ms(value if isinstance(value, str) else f"{value}ms")

@@ -1,0 +1,243 @@
+"""Declared expectations, held against a snapshot: one result each, unknown where the evidence is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mqctl.model.config import perm_text
+from mqctl.model.expectation import (
+    CheckResult,
+    CheckState,
+    Expectations,
+    GroupExpectation,
+    Limit,
+    TopicExpectation,
+)
+from mqctl.model.lag import group_lags, queue_lags
+from mqctl.model.names import DLQ_PREFIX
+from mqctl.model.runtime import read_runtime
+from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.model.unavailable import Part
+
+
+def hold(snapshot: ClusterSnapshot, wishes: Expectations) -> tuple[CheckResult, ...]:
+    """Returns a result for each expectation, in the order of the file."""
+    found: list[CheckResult] = []
+    if wishes.cluster is not None:
+        found.append(_cluster(snapshot, wishes.cluster))
+    for name in wishes.brokers:
+        found.append(_broker(snapshot, name))
+    if wishes.disk_used_share is not None:
+        found += _disks(snapshot, wishes.disk_used_share)
+    for topic in wishes.topics:
+        found += _topic(snapshot, topic)
+    for group in wishes.groups:
+        found += _group(snapshot, group)
+    if wishes.delay_overdue_ms is not None:
+        found += _delay(snapshot, wishes.delay_overdue_ms)
+    return tuple(found)
+
+
+def _cluster(snapshot: ClusterSnapshot, name: str) -> CheckResult:
+    known = sorted({broker.cluster for broker in snapshot.brokers if broker.cluster})
+    if known == [name]:
+        return CheckResult(check="cluster", subject=f"cluster {name}", state=CheckState.OK, message="it is the one")
+    state = CheckState.CRITICAL if known else CheckState.UNKNOWN
+    said = f"the brokers belong to {', '.join(known)}" if known else "no broker tells its cluster"
+    return CheckResult(check="cluster", subject=f"cluster {name}", state=state, message=said)
+
+
+def _broker(snapshot: ClusterSnapshot, name: str) -> CheckResult:
+    entries = [broker for broker in snapshot.brokers if broker.name == name]
+    subject = f"broker {name}"
+    if not entries:
+        return CheckResult(check="answers", subject=subject, state=CheckState.CRITICAL, message="it is not registered")
+    silent = next((gap for broker in entries if (gap := broker.lacks(Part.RUNTIME))), None)
+    if silent is not None:
+        return CheckResult(check="answers", subject=subject, state=CheckState.CRITICAL, message=silent.reason)
+    return CheckResult(check="answers", subject=subject, state=CheckState.OK, message="it answers")
+
+
+def _disks(snapshot: ClusterSnapshot, limit: Limit) -> Iterator[CheckResult]:
+    for broker in snapshot.brokers:
+        share = read_runtime(broker.runtime).disk_used_share
+        subject = f"broker {broker.name}" + (f" ({broker.broker_id})" if broker.broker_id else "")
+        if share is None:
+            gap = broker.lacks(Part.RUNTIME)
+            yield _unknown("disk", subject, gap.reason if gap else "it does not tell")
+        else:
+            yield _number("disk", subject, share, limit, f"{share:.0%} of the disk is used", unit="share")
+
+
+def _topic(snapshot: ClusterSnapshot, wish: TopicExpectation) -> Iterator[CheckResult]:
+    subject = f"topic {wish.topic}"
+    configs = [config for broker in snapshot.brokers for config in broker.topics if config.name == wish.topic]
+    gap = next((gap for broker in snapshot.brokers if (gap := broker.lacks(Part.TOPICS))), None)
+    if not configs:
+        if gap is not None:
+            yield _unknown("exists", subject, gap.reason)
+        else:
+            yield CheckResult(check="exists", subject=subject, state=CheckState.CRITICAL, message="there is none")
+        return
+    if wish.queue_count is not None:
+        count = sum(config.read_queue_count for config in configs)
+        if gap is not None:
+            yield _unknown("queues", subject, gap.reason)
+        else:
+            yield _exact("queues", subject, count == wish.queue_count, f"{count} queues, declared {wish.queue_count}")
+    if wish.perm is not None:
+        perms = sorted({perm_text(config.perm) for config in configs})
+        yield _exact("perm", subject, perms == [wish.perm], f"{', '.join(perms)}, declared {wish.perm}")
+    if wish.silent_ms is not None:
+        yield _silence(snapshot, wish.topic, wish.silent_ms)
+
+
+def _silence(snapshot: ClusterSnapshot, topic: str, limit: Limit) -> CheckResult:
+    queues = [queue for broker in snapshot.brokers for queue in broker.queues if queue.topic == topic]
+    newest = max((queue.last_store_time_ms or 0 for queue in queues), default=0)
+    if not newest:
+        return _unknown("silent_for", f"topic {topic}", "nothing tells when a message was stored last")
+    quiet_ms = max(0, snapshot.origin.observed_at_ms - newest)
+    said = f"the last message was stored {_span(quiet_ms)} ago"
+    return _number("silent_for", f"topic {topic}", quiet_ms, limit, said, unit="ms")
+
+
+def _group(snapshot: ClusterSnapshot, wish: GroupExpectation) -> Iterator[CheckResult]:
+    subject = f"group {wish.group}"
+    if wish.lag_count is not None or wish.lag_ms is not None:
+        yield from _lag(snapshot, wish, subject)
+    members = snapshot.members_of(wish.group)
+    silent = next((gap for broker in snapshot.brokers for gap in broker.unavailable if gap.part is Part.MEMBERS), None)
+    if wish.members_min is not None or wish.members_max is not None:
+        clients = {client for item in members.values() for client in item.client_ids}
+        yield _members(subject, len(clients), wish, silent.reason if silent else None)
+    for topic, expression in wish.subscribes.items():
+        held = {
+            tuple(sorted(item.tags)) or (item.expression,)
+            for entry in members.values()
+            for item in entry.subscriptions
+            if item.topic == topic
+        }
+        wanted = tuple(sorted(part.strip() for part in expression.split("||")))
+        shown = "; ".join(sorted(" || ".join(item) for item in held)) or "nothing"
+        said = f"brokers filter {topic} by {shown}, declared {expression}"
+        if not members and silent is not None:
+            yield _unknown("subscribes", subject, silent.reason)
+        else:
+            yield _exact("subscribes", subject, held == {wanted}, said)
+    yield from _dead_letters(snapshot, wish, subject)
+
+
+def _lag(snapshot: ClusterSnapshot, wish: GroupExpectation, subject: str) -> Iterator[CheckResult]:
+    now_ms = snapshot.origin.observed_at_ms
+    rows = [row for broker in snapshot.brokers for row in queue_lags(broker, now_ms) if row.group == wish.group]
+    lags = group_lags(rows)
+    gaps = [
+        gap.reason
+        for broker in snapshot.brokers
+        for part in (Part.CONSUMER_OFFSETS, Part.QUEUES)
+        if (gap := broker.lacks(part))
+    ]
+    if not lags:
+        reason = gaps[0] if gaps else "it has no offsets"
+        for name, limit in (("lag", wish.lag_count), ("lag_time", wish.lag_ms)):
+            if limit is not None:
+                yield _unknown(name, subject, reason)
+        return
+    for name, limit, values, unit in (
+        ("lag", wish.lag_count, [lag.lag_count for lag in lags], ""),
+        ("lag_time", wish.lag_ms, [lag.lag_ms for lag in lags], "ms"),
+    ):
+        if limit is None:
+            continue
+        known = [value for value in values if value is not None]
+        most = max(known, default=None)
+        topic = lags[values.index(most)].topic if most is not None else ""
+        said = f"{_span(most or 0)} behind on {topic}" if unit else f"{most} messages behind on {topic}"
+        result = None if most is None else _number(name, subject, most, limit, said, unit=unit)
+        if result is None or (result.state is not CheckState.CRITICAL and (gaps or len(known) < len(values))):
+            yield _unknown(name, subject, gaps[0] if gaps else "not known for every topic")
+        else:
+            yield result
+
+
+def _members(subject: str, count: int, wish: GroupExpectation, silent: str | None) -> CheckResult:
+    least, most = wish.members_min, wish.members_max
+    wanted = " and ".join(
+        part for part in (f"at least {least}" if least is not None else "", f"at most {most}" if most else "") if part
+    )
+    good = (least is None or count >= least) and (most is None or count <= most)
+    if not good and silent is not None and (most is None or count <= most):
+        return _unknown("members", subject, silent)
+    state = CheckState.OK if good else CheckState.CRITICAL
+    said = f"{count} online, declared {wanted}"
+    return CheckResult(check="members", subject=subject, state=state, message=said, value=count)
+
+
+def _dead_letters(snapshot: ClusterSnapshot, wish: GroupExpectation, subject: str) -> Iterator[CheckResult]:
+    if wish.dead_letter_count is not None:
+        count, reason = _dead_letter_end(snapshot, wish.group, held=True)
+        if reason is not None:
+            yield _unknown("dead_letters", subject, reason)
+        else:
+            yield _number("dead_letters", subject, count, wish.dead_letter_count, f"{count} dead letters")
+    if wish.dead_letter_growth is not None:
+        if snapshot.earlier is None:
+            yield _unknown("dead_letter_growth", subject, "needs two looks: add --window")
+            return
+        now, gap = _dead_letter_end(snapshot, wish.group, held=False)
+        then, earlier_gap = _dead_letter_end(snapshot.earlier, wish.group, held=False)
+        if gap or earlier_gap:
+            yield _unknown("dead_letter_growth", subject, gap or earlier_gap or "")
+            return
+        window_ms = snapshot.origin.observed_at_ms - snapshot.earlier.origin.observed_at_ms
+        said = f"{now - then} dead letters came within {_span(window_ms)}"
+        yield _number("dead_letter_growth", subject, now - then, wish.dead_letter_growth, said)
+
+
+def _dead_letter_end(snapshot: ClusterSnapshot, group: str, *, held: bool) -> tuple[int, str | None]:
+    """Returns how many dead letters are held, or where their queues end; and why that is not known."""
+    for broker in snapshot.brokers:
+        if (gap := broker.lacks(Part.QUEUES)) is not None:
+            return 0, gap.reason
+    queues = [queue for broker in snapshot.brokers for queue in broker.queues if queue.topic == f"{DLQ_PREFIX}{group}"]
+    return sum(queue.max_offset - (queue.min_offset if held else 0) for queue in queues), None
+
+
+def _delay(snapshot: ClusterSnapshot, limit: Limit) -> Iterator[CheckResult]:
+    for broker in snapshot.brokers:
+        subject = f"broker {broker.name}"
+        if broker.broker_id:
+            continue
+        if broker.delay is None:
+            gap = broker.lacks(Part.DELAY)
+            yield _unknown("delay_overdue", subject, gap.reason if gap else "it does not tell its delay levels")
+            continue
+        dues = [level.queue.oldest_overdue_time_ms for level in broker.delay.levels if level.queue is not None]
+        oldest = min((due for due in dues if due is not None), default=None)
+        late_ms = 0 if oldest is None else max(0, snapshot.origin.observed_at_ms - oldest)
+        said = f"the latest delayed message is {_span(late_ms)} late" if late_ms else "nothing is late"
+        yield _number("delay_overdue", subject, late_ms, limit, said, unit="ms")
+
+
+def _number(check: str, subject: str, value: float, limit: Limit, said: str, *, unit: str = "") -> CheckResult:
+    state = CheckState.OK
+    if limit.critical is not None and value > limit.critical:
+        state = CheckState.CRITICAL
+    elif limit.warning is not None and value > limit.warning:
+        state = CheckState.WARNING
+    return CheckResult(check=check, subject=subject, state=state, message=said, value=value, unit=unit, limit=limit)
+
+
+def _exact(check: str, subject: str, good: bool, said: str) -> CheckResult:  # noqa: FBT001 - the one thing it is about
+    state = CheckState.OK if good else CheckState.CRITICAL
+    return CheckResult(check=check, subject=subject, state=state, message=said)
+
+
+def _unknown(check: str, subject: str, reason: str) -> CheckResult:
+    return CheckResult(check=check, subject=subject, state=CheckState.UNKNOWN, message=reason)
+
+
+def _span(span_ms: float) -> str:
+    seconds = span_ms / 1000
+    return f"{seconds:.1f} s" if seconds < 120 else f"{seconds / 60:.0f} min"

@@ -1,0 +1,109 @@
+"""What somebody declared about a cluster, and what became of each declaration. Spans are milliseconds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class CheckState(StrEnum):
+    """How one expectation fared."""
+
+    OK = "ok"
+    WARNING = "warning"
+    CRITICAL = "critical"
+    UNKNOWN = "unknown"
+
+
+_GRAVITY = (CheckState.OK, CheckState.WARNING, CheckState.UNKNOWN, CheckState.CRITICAL)
+_EXIT = {CheckState.OK: 0, CheckState.WARNING: 1, CheckState.CRITICAL: 2, CheckState.UNKNOWN: 3}
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """The most that a number may be before it is a warning, and before it is critical; None where there is none."""
+
+    warning: float | None = None
+    critical: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupExpectation:
+    """Of one consumer group.
+
+    Attributes:
+        lag_count, lag_ms: of the worst of its topics, retry topic included.
+        members_min, members_max: instances online.
+        subscribes: topic -> expression that brokers filter by, in any order of tags.
+        dead_letter_count, dead_letter_growth: messages in its dead-letter topic, and those that came within the window.
+    """
+
+    group: str
+    lag_count: Limit | None = None
+    lag_ms: Limit | None = None
+    members_min: int | None = None
+    members_max: int | None = None
+    subscribes: Mapping[str, str] = field(default_factory=dict)
+    dead_letter_count: Limit | None = None
+    dead_letter_growth: Limit | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicExpectation:
+    """Of one topic: read queues over all brokers, permission as `RW-`, how long nobody may have sent."""
+
+    topic: str
+    queue_count: int | None = None
+    perm: str | None = None
+    silent_ms: Limit | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expectations:
+    """All that a file declares.
+
+    Attributes:
+        cluster: name of the cluster that it is about.
+        disk_used_share: of the disk of each broker's commit log, 0 to 1.
+        delay_overdue_ms: how late a delayed message may be.
+        brokers: names that must answer.
+    """
+
+    cluster: str | None = None
+    groups: tuple[GroupExpectation, ...] = ()
+    topics: tuple[TopicExpectation, ...] = ()
+    brokers: tuple[str, ...] = ()
+    disk_used_share: Limit | None = None
+    delay_overdue_ms: Limit | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckResult:
+    """One expectation and what was found.
+
+    Attributes:
+        check: what was looked at, a word of the file: `lag_time`, `members`.
+        subject: of what: `group order-service`.
+        value: the number found, in `unit`; None for what is no number, or not known.
+        unit: `ms`, `share`, or empty for a count.
+        message: one sentence without a final full stop.
+    """
+
+    check: str
+    subject: str
+    state: CheckState
+    message: str
+    value: float | None = None
+    unit: str = ""
+    limit: Limit = field(default_factory=Limit)
+
+
+def worst(results: tuple[CheckResult, ...]) -> CheckState:
+    """Returns the gravest state; unknown is graver than a warning and milder than what is certainly broken."""
+    return max((item.state for item in results), key=_GRAVITY.index, default=CheckState.OK)
+
+
+def exit_code(results: tuple[CheckResult, ...]) -> int:
+    """Returns what a judging command ends with."""
+    return _EXIT[worst(results)]

@@ -1,0 +1,164 @@
+"""Results of `mqctl check` for people, and in the words of CI systems and monitors."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from xml.etree import ElementTree
+
+from mqctl.model.expectation import CheckResult, CheckState
+from mqctl.render.document import Column, Document, Paragraphs, Table
+from mqctl.render.text import printable
+
+
+class CheckFormat(StrEnum):
+    """Forms that CI systems and monitors read."""
+
+    JUNIT = "junit"
+    NAGIOS = "nagios"
+    PROMETHEUS = "prometheus"
+    GITHUB = "github"
+
+
+_COLUMNS = (
+    Column("state", "state"),
+    Column("subject", "of"),
+    Column("check", "check"),
+    Column("message", "found"),
+)
+_NAGIOS = {
+    CheckState.OK: "OK",
+    CheckState.WARNING: "WARNING",
+    CheckState.CRITICAL: "CRITICAL",
+    CheckState.UNKNOWN: "UNKNOWN",
+}
+_NUMBER = {CheckState.OK: 0, CheckState.WARNING: 1, CheckState.CRITICAL: 2, CheckState.UNKNOWN: 3}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckReport:
+    """Machine form of `check`."""
+
+    state: str
+    observed_at_ms: int
+    results: list[CheckResult]
+
+
+def check_document(results: Sequence[CheckResult], state: CheckState, observed_at_ms: int) -> Document:
+    """Shows what did not hold first."""
+    order = (CheckState.CRITICAL, CheckState.UNKNOWN, CheckState.WARNING, CheckState.OK)
+    rows = sorted(results, key=lambda item: order.index(item.state))
+    return Document(
+        schema="check/1",
+        value=CheckReport(state=str(state), observed_at_ms=observed_at_ms, results=list(results)),
+        records=results,
+        blocks=[Paragraphs([f"{str(state).upper()}: {_counts(results)}"]), Table(_COLUMNS, rows)],
+    )
+
+
+def formatted(results: Sequence[CheckResult], state: CheckState, form: CheckFormat) -> str:
+    """Returns the results in one of the forms, with a final line end."""
+    write = {
+        CheckFormat.JUNIT: junit,
+        CheckFormat.NAGIOS: lambda items: nagios(items, state),
+        CheckFormat.PROMETHEUS: prometheus,
+        CheckFormat.GITHUB: github,
+    }[form]
+    return write(results)
+
+
+def _counts(results: Sequence[CheckResult]) -> str:
+    counts = Counter(item.state for item in results)
+    told = [f"{counts[state]} {state}" for state in CheckState if counts[state]]
+    return f"{len(results)} expectation{'s' if len(results) != 1 else ''}, {', '.join(told)}"
+
+
+def junit(results: Sequence[CheckResult]) -> str:
+    """A test case for each expectation; what is unknown is an error, a warning a failure of its own type."""
+    counts = Counter(item.state for item in results)
+    failures = counts[CheckState.WARNING] + counts[CheckState.CRITICAL]
+    suite = ElementTree.Element(
+        "testsuite",
+        name="mqctl check",
+        tests=str(len(results)),
+        failures=str(failures),
+        errors=str(counts[CheckState.UNKNOWN]),
+    )
+    for item in results:
+        case = ElementTree.SubElement(suite, "testcase", classname=printable(item.subject), name=item.check)
+        said = printable(item.message)
+        if item.state is CheckState.UNKNOWN:
+            ElementTree.SubElement(case, "error", type="unknown", message=said)
+        elif item.state is not CheckState.OK:
+            ElementTree.SubElement(case, "failure", type=str(item.state), message=said)
+    ElementTree.indent(suite)
+    return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def nagios(results: Sequence[CheckResult], state: CheckState) -> str:
+    """One line with performance data, then a line for each expectation that does not hold."""
+    data = " ".join(_perfdata(item) for item in results if item.value is not None)
+    bad = [item for item in results if item.state is not CheckState.OK]
+    lines = [f"MQCTL {_NAGIOS[state]} - {_counts(results)}" + (f" | {data}" if data else "")]
+    lines += [f"{_NAGIOS[item.state]}: {item.subject} {item.check}: {_one_line(item.message)}" for item in bad]
+    return "\n".join(lines) + "\n"
+
+
+def _perfdata(item: CheckResult) -> str:
+    label = f"{item.subject} {item.check}".replace("'", "").replace("=", "_")
+    unit = "ms" if item.unit == "ms" else ""
+    limits = (item.limit.warning, item.limit.critical)
+    warning, critical = ("" if value is None else f"{value:g}" for value in limits)
+    return f"'{label}'={item.value:g}{unit};{warning};{critical}"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(printable(text).split()).replace("|", "/")
+
+
+def prometheus(results: Sequence[CheckResult]) -> str:
+    """States (0 ok, 1 warning, 2 critical, 3 unknown) and the numbers behind them, in the text format 0.0.4."""
+    lines = [
+        "# HELP mqctl_check_state 0 ok, 1 warning, 2 critical, 3 unknown",
+        "# TYPE mqctl_check_state gauge",
+        *(f"mqctl_check_state{{{_labels(item)}}} {_NUMBER[item.state]}" for item in results),
+        "# HELP mqctl_check_value what was found; milliseconds, shares or counts",
+        "# TYPE mqctl_check_value gauge",
+        *(f"mqctl_check_value{{{_labels(item)}}} {item.value:g}" for item in results if item.value is not None),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _labels(item: CheckResult) -> str:
+    fields = {"subject": item.subject, "check": item.check, "unit": item.unit}
+    return ",".join(f'{name}="{_escaped(value)}"' for name, value in fields.items())
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def github(results: Sequence[CheckResult]) -> str:
+    """An annotation for each expectation that does not hold; GitHub Actions shows them beside the run."""
+    kinds = {CheckState.WARNING: "warning", CheckState.CRITICAL: "error", CheckState.UNKNOWN: "error"}
+    bad = [item for item in results if item.state is not CheckState.OK]
+    lines = [f"::{kinds[item.state]} title={_property(_title(item))}::{_data(_said(item))}" for item in bad]
+    return "\n".join([*lines, f"::notice title=mqctl check::{_data(_counts(results))}"]) + "\n"
+
+
+def _title(item: CheckResult) -> str:
+    return f"{item.subject} {item.check}"
+
+
+def _said(item: CheckResult) -> str:
+    return f"{item.state}: {item.message}"
+
+
+def _data(text: str) -> str:
+    return printable(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
