@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from errno import EADDRINUSE
 from itertools import count
 from struct import Struct
 from time import monotonic
@@ -23,6 +24,7 @@ from mqctl.protocol.frame import FLAG_ONEWAY, MAX_FRAME_BYTES, FrameError, Remot
 log = logging.getLogger("embedded_broker")
 
 OnAnswer = Callable[[RemotingCommand | None], None]
+_PORT_ATTEMPTS, _PORT_WAIT_S = 6, 0.1
 _LISTEN_BACKLOG = 1024
 _WRITE_BUFFER_BYTES = 4 * 1024 * 1024
 _SWEEP_MS = 1_000
@@ -265,15 +267,26 @@ class Listener:
         Raises:
             PortError: the address is in use, or not ours.
         """
-        loop = asyncio.get_running_loop()
         try:
-            self._server = await loop.create_server(self._accept, host, port, backlog=_LISTEN_BACKLOG)
+            self._server = await self._listen(host, port)
         except OSError as error:
             raise PortError(
                 f"could not listen on {host}:{port}", reason=error.strerror or str(error), remedy="choose another port"
             ) from error
         self.port = self._server.sockets[0].getsockname()[1]
         self._sweep = Periodic(self._clock, _SWEEP_MS, self._close_silent, first_ms=_SWEEP_MS)
+
+    async def _listen(self, host: str, port: int) -> asyncio.Server:
+        """Listens; a port of the range for outgoing connections may be somebody's for a moment, so it tries again."""
+        loop = asyncio.get_running_loop()
+        for _ in range(_PORT_ATTEMPTS - 1 if port else 0):
+            try:
+                return await loop.create_server(self._accept, host, port, backlog=_LISTEN_BACKLOG)
+            except OSError as error:
+                if error.errno != EADDRINUSE:
+                    raise
+                await asyncio.sleep(_PORT_WAIT_S)
+        return await loop.create_server(self._accept, host, port, backlog=_LISTEN_BACKLOG)
 
     def _accept(self) -> Connection:
         connection = _Accepted(self._service, self._clock, self._limits)

@@ -77,6 +77,8 @@ def look_again(chosen: Connection, wish: LagWish, again: Again, rows: By, output
     condition = parse_condition(again.until) if again.until is not None else None
     if again.watching and output in (Output.YAML, Output.CSV):
         raise UsageError(f"--watch has no {output} form", remedy="use -o ndjson: one line for each group and round")
+    if again.watching and rows is By.QUEUE:
+        raise UsageError("--watch shows groups", remedy="leave --by queue out, or ask again and again without --watch")
     pace = Pace(
         every_ms=parse_span_ms(again.every),
         round_ms=min(chosen.timeout_ms, DEFAULT_TIMEOUT_MS),

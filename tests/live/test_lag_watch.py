@@ -80,6 +80,7 @@ def test_what_a_silent_broker_hides_is_unknown_and_never_reached(live: Run, clus
         (("--watch", "--every", "1ms"), 64, "--every"),
         (("--watch", "--count", "0"), 64, "--count"),
         (("--watch", "-o", "yaml"), 64, "ndjson"),
+        (("--watch", "--by", "queue"), 64, "--watch shows groups"),
         (("--watch", "--store", "/x"), 64, "live cluster"),
     ],
 )
