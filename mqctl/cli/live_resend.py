@@ -132,9 +132,9 @@ def make_plan(asking: Asking, wish: ResendWish) -> ResendPlan:
 def _resumed(wish: ResendWish, record: ResendRecord, brokers: list[LiveBroker]) -> ResendWish:
     if record.group != wish.group:
         raise UsageError(f"resend {record.id} is not of group {wish.group}", remedy=f"add -g {record.group}")
-    here = {(item.address.cluster, item.name, item.address.address) for item in brokers}
+    here = {(item.name, item.address.address) for item in brokers}
     for name, address in sorted(record.brokers.items()):
-        if (record.cluster, name, address) not in here:
+        if (name, address) not in here:
             raise BadInputError(
                 f"resend {record.id} was made on another cluster",
                 reason=f"it was made on {name} of {record.cluster} at {address}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from mqctl.cli.live_brokers import open_brokers
 from mqctl.cli.live_settings import identity_of, now_ms, touched_masters
 from mqctl.client.nameserver import ORDER_NAMESPACE
 from mqctl.client.outgoing import check_topic
@@ -18,7 +19,7 @@ from mqctl.model.topic_use import KeyMoves, TopicUse
 from mqctl.plan.reshard import key_moves, publish_queues
 from mqctl.plan.topic_changes import TopicWish, first_config, next_config
 from mqctl.snapshot.live_asking import Asking
-from mqctl.snapshot.live_brokers import LiveBroker, ask_runtime, ask_topics
+from mqctl.snapshot.live_brokers import LiveBroker, ask_runtime, ask_topics, masters_of
 from mqctl.snapshot.live_messages import bounds
 from mqctl.snapshot.live_topic_use import all_told, sampled_keys, topic_use
 
@@ -108,7 +109,7 @@ def late_messages(asking: Asking, topic: str, plans: Sequence[SettingPlan]) -> l
     }
     if not going:
         return []
-    holders = _holders(asking, topic, ())
+    holders = _everywhere(asking, topic)
     readers = topic_use(asking, holders, topic).readers
     use = TopicUse(topic=topic, bounds=bounds(asking, going), readers=readers)
     return [f"messages came to the queues that are gone: {line}" for line in use.unread()]
@@ -126,12 +127,12 @@ def plan_deletion(asking: Asking, topic: str, brokers: Sequence[str], *, drop_un
     refuse_while_used(use, drop_unread=drop_unread)
     steps = [_step(broker, topic, fields_of(broker.topics[topic]), None) for broker in holders]
     warnings = [f"{use.message_count():,} messages go with it; mqctl undo brings its settings back, not its messages"]
-    if len(holders) == len(_holders(asking, topic, ())):
+    if {broker.name for broker in holders} == {broker.name for broker in _everywhere(asking, topic)}:
         steps += route_steps(asking, topic)
         # Its order configuration, where a name server has one, would rule a new topic of the name.
         steps += [replace(step, stage=1) for step in order_steps(asking, topic, None) if step.moves]
     else:
-        warnings.append("name servers keep the route to these brokers; clients that use it are refused there")
+        warnings.append("other brokers have it too: name servers keep the route, and clients are refused at these")
     if keeping := [reader.group for reader in use.readers if reader.offsets]:
         groups = ", ".join(keeping)
         warnings.append(f"brokers of 4.9 keep the offsets of {groups}: a new topic of this name would begin at them")
@@ -184,7 +185,9 @@ def plan_order(asking: Asking, topic: str, value: str | None) -> SettingPlan:
         NotFoundError: no broker has the topic.
     """
     check_topic(topic)
-    holders = touched_masters(asking, ()) if value is None else _holders(asking, topic, ())
+    holders = masters_of(open_brokers(asking)) if value is None else _everywhere(asking, topic)
+    if not holders:
+        raise NotFoundError(f"there is no topic {topic}", remedy="mqctl topic list --all")
     writable = {broker.name: broker.topics[topic].write_queue_count for broker in holders if topic in broker.topics}
     for item in value.split(";") if value else ():
         name, _, count = item.partition(":")
@@ -233,6 +236,18 @@ def _holders(asking: Asking, topic: str, brokers: Sequence[str]) -> list[LiveBro
     return holders
 
 
+def _everywhere(asking: Asking, topic: str) -> list[LiveBroker]:
+    """Returns the masters of every cluster that have a topic: routes and order configurations know no clusters.
+
+    Raises:
+        UnreachableError: one of them does not tell whether it has.
+    """
+    masters = masters_of(open_brokers(asking))
+    ask_topics(asking, masters)
+    all_told(masters)
+    return [broker for broker in masters if topic in broker.topics]
+
+
 def _not_reserved(brokers: Sequence[LiveBroker], topic: str) -> None:
     if is_system_topic(topic) or any(topic in broker.reserved for broker in brokers):
         raise UsageError(f"topic {topic} belongs to the brokers", reason="they refuse to have it changed")
@@ -269,7 +284,7 @@ def _key_moves(
     """Returns which keys of stored messages would go to another queue; None when producers keep their queues."""
     if publish_queues(use.topic, old) == publish_queues(use.topic, new):
         return None
-    holders = _holders(asking, use.topic, ())
+    holders = _everywhere(asking, use.topic)
     whole = {broker.name: broker.topics[use.topic] for broker in holders}
     before, after = publish_queues(use.topic, whole), publish_queues(use.topic, {**whole, **new})
     sample, kind = sampled_keys(asking, use, holders)

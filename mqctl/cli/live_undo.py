@@ -60,10 +60,10 @@ def plan_undo(asking: Asking, record: SettingRecord) -> SettingPlan:
 
 
 def _same_cluster(asking: Asking, record: SettingRecord) -> list[LiveBroker]:
-    # Names alone prove nothing: most clusters are called DefaultCluster, with a broker-a.
-    here = {item.broker_name: (item.cluster, item.address) for item in asking.cluster.masters(asking.deadline)}
+    # Names alone prove nothing: most clusters are called DefaultCluster, with a broker-a. Addresses do.
+    here = {item.broker_name: item.address for item in asking.cluster.masters(asking.deadline)}
     for name, address in sorted(record.brokers.items()):
-        if here.get(name) != (record.cluster, address):
+        if here.get(name) != address:
             raise BadInputError(
                 f"change {record.id} was made on another cluster",
                 reason=f"it was made on {name} of {record.cluster} at {address}",

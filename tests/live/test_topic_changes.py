@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -16,6 +17,8 @@ from mqctl.client.outgoing import OutgoingMessage
 from mqctl.client.producer import Producer
 from mqctl.client.selectors import by_key
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
+from mqctl.protocol.bodies_cluster import RegisterBrokerBody, TopicConfigTable
+from mqctl.protocol.requests_namesrv import RegisterBroker
 from tests.embedded_broker.messages import heartbeat, send
 from tests.embedded_broker.wire import Peer
 from tests.live.changing import changes
@@ -233,6 +236,45 @@ def test_an_order_configuration_that_is_left_over_can_be_removed(live: Run, clus
     assert live("topic", "order", "-t", "Gone", "--set", "broker-a:1").exit_code == 66
     done = live("topic", "order", "-t", "Gone", "--remove", *sure("Gone"))
     assert (done.exit_code, [step["old"] for step in done.json["steps"]]) == (0, [{"Gone": "broker-z:4"}] * 2)
+
+
+def test_a_second_cluster_behind_the_same_name_servers_is_left_alone(live: Run, cluster: EmbeddedCluster) -> None:
+    consume_all(cluster)
+    with ExitStack() as stack:
+        other = stack.enter_context(EmbeddedCluster(cluster="Second", brokers=("other-a",)))
+        other.on_loop(lambda running: running.broker("other-a").topics.put(TopicConfig(name="Pay")))
+        for address in cluster.namesrv.split(";"):
+            server = stack.enter_context(Peer(address))
+            assert server.call(registration(other), body_of(TopicConfig(name="Pay"))).code == 0
+        several = live("topic", "update", "-t", "Pay", "--queues", "4")
+        assert (several.exit_code, "DefaultCluster, Second" in several.stderr) == (64, True), several.stderr
+        here = ("--broker", "broker-a", "--broker", "broker-b")
+        grown = live("topic", "update", "-t", "Pay", "--queues", "4", *here, *sure())
+        assert grown.exit_code == 0, grown.stderr
+        gone = live("topic", "delete", "-t", "Pay", *here, *sure())
+        assert (gone.exit_code, {step["kind"] for step in gone.json["steps"]}) == (0, {"topic"}), gone.stderr
+        assert "other brokers have it too" in gone.stderr
+        assert other.on_loop(lambda running: running.broker("other-a").topics.get("Pay")) is not None
+        undone = live("undo", gone.json["id"], *sure())
+        assert (undone.exit_code, undone.json["state"]) == (0, "confirmed"), undone.stderr
+
+
+def registration(other: EmbeddedCluster) -> RegisterBroker:
+    address = other.broker("other-a").address
+    return RegisterBroker(
+        broker_name="other-a",
+        broker_addr=address,
+        cluster_name="Second",
+        ha_server_addr=address,
+        broker_id=0,
+        compressed=False,
+        body_crc32=0,
+    )
+
+
+def body_of(config: TopicConfig) -> bytes:
+    table = TopicConfigTable(topic_config_table={config.name: config})
+    return RegisterBrokerBody(topic_config_serialize_wrapper=table).to_bytes()
 
 
 def test_attributes_belong_to_5x(live: Run, cluster: EmbeddedCluster) -> None:
