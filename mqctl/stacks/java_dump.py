@@ -1,4 +1,4 @@
-"""Reads what jstack, `jcmd Thread.print` and `kill -3` write (HotSpot 8 to 21), and lists of Java's `ThreadInfo`.
+"""Reads what jstack, `jcmd` and `kill -3` write (HotSpot 8 to 21), and lists of Java's `ThreadInfo`.
 
 The latter (`"name" Id=7 WAITING on ...`) are what Arthas and many application servers print.
 """
@@ -16,9 +16,14 @@ _HEADER = re.compile(
     r'"(?P<name>.*)"(?=[ ])(?: - Thread t@(?P<visual>\d+)| #(?P<id>\d+))?(?: \[(?P<os>\d+)\])?(?P<daemon> daemon)?'
     r"(?P<rest>(?: \w+=\S+)*)(?P<doing> .*)?\s*$"
 )
+_FILE_HEADER = re.compile(
+    r'#(?P<id>\d+) "(?P<name>.*)"(?P<visual>(?!))?(?P<os>(?!))?(?P<daemon> virtual)?'
+    r"(?P<rest>)(?P<doing> [A-Z_]+\b.*)?\s*$"
+)
 _CPU = re.compile(r" cpu=([\d.]+)ms")
 _NATIVE_ID = re.compile(r" nid=(0x[0-9a-f]+|\d+)")
 _OWN_ID = re.compile(r" Id=(\d+)")
+_BARE = re.compile(r"[\w.$/@]+\([^()]*\)$")
 _BEGIN = re.compile(r"\s*Full thread dump (?P<vm>[^:]*)")
 _MOMENT = re.compile(r"\s*(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\s*$")
 _PID = re.compile(r"(\d{1,9}):\s*$")
@@ -64,7 +69,7 @@ class JavaReader:
 
     def begins(self, line: str) -> bool:
         """Tells whether a Java dump, or a thread of one, can begin with this line."""
-        if line.startswith('"'):
+        if line.startswith(('"', "#")):
             return _head(line) is not None
         return (
             "Full thread dump" in line or "Java-level deadlock" in line or bool(_MOMENT.match(line) or _PID.match(line))
@@ -85,9 +90,10 @@ class JavaReader:
         """Takes a line that belongs to the open thread."""
         text = line.strip()
         full = len(self._lines) > self._most_lines
-        if text.startswith("at "):
+        if text.startswith("at ") or (line.startswith("      ") and text.endswith(")") and _BARE.match(text)):
+            text = text.removeprefix("at ")
             if not full:
-                self._lines.append(f"\t{text}")
+                self._lines.append(f"\tat {text}")
         elif text.startswith(("- ", "-  ")):
             self._with_locks = True
             if not full:
@@ -103,7 +109,7 @@ class JavaReader:
         return True
 
     def _outside(self, line: str) -> bool:
-        if line.startswith('"') and self._circle is None:
+        if line.startswith(('"', "#")) and self._circle is None:
             found = _head(line)
             if found is not None:
                 self.end_thread()
@@ -261,6 +267,8 @@ class JavaReader:
 
 def _head(line: str) -> re.Match[str] | None:
     """Returns the first line of a thread. It needs a number or an attribute: a quotation is none."""
+    if line.startswith("#"):  # `jcmd Thread.dump_to_file` (JDK 19 and later)
+        return _FILE_HEADER.match(line)
     found = _HEADER.match(line)
     return found if found and (found["id"] or found["visual"] or found["rest"]) else None
 

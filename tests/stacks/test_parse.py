@@ -143,6 +143,7 @@ OTHER_HEADS = {
     "jdk 21": '"ConsumeMessageThread_G_1" #31 [1212] prio=5 os_prio=0 cpu=1.20ms elapsed=9.01s tid=0x00007f1 nid=1212 '
     "waiting on condition  [0x00007f2]\n   java.lang.Thread.State: TIMED_WAITING (sleeping)\n",
     "ThreadInfo": '"ConsumeMessageThread_G_1" Id=31 TIMED_WAITING\n',
+    "dump_to_file": '#31 "ConsumeMessageThread_G_1" TIMED_WAITING 2026-11-21T08:00:00Z\n',
     "VisualVM": '"ConsumeMessageThread_G_1" - Thread t@31\n   java.lang.Thread.State: TIMED_WAITING\n',
     "actuator": '"ConsumeMessageThread_G_1" #31\n   java.lang.Thread.State: TIMED_WAITING\n',
     "Arthas": '"ConsumeMessageThread_G_1" Id=31 cpuUsage=0.2% deltaTime=1ms time=9ms TIMED_WAITING\n',
@@ -157,6 +158,23 @@ def test_heads_of_other_releases_and_tools(head: str) -> None:
     assert (thread.name, thread.id, thread.state) == ("ConsumeMessageThread_G_1", 31, ThreadState.TIMED_WAITING)
     assert (len(thread.frames), thread.native_id) == (2, 1212 if "nid" in head else None)
     assert [(lock.id, lock.kind) for lock in thread.holds] == [("39faacaf", "a.B")]
+
+
+def test_the_file_that_jcmd_writes_has_no_states_in_its_first_releases() -> None:
+    lines = [
+        "4711\n2026-11-21T08:00:00Z\n21.0.4\n",
+        '#31 "ConsumeMessageThread_G_1"',
+        "      java.base/java.lang.Thread.sleep0(Native Method)",
+        "      a.B.c(B.java:7)\n",
+        '#32 "" virtual',
+        "      java.base/java.lang.VirtualThread.park(VirtualThread.java:582)\n",
+    ]
+    text = "\n".join(lines)
+    (dump,) = read_dumps(text, source="x")
+    assert [(thread.id, len(thread.frames), thread.state) for thread in dump.threads] == [
+        (31, 2, ThreadState.UNKNOWN),
+        (32, 1, ThreadState.UNKNOWN),
+    ]
 
 
 @pytest.mark.parametrize(

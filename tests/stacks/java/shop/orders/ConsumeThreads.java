@@ -71,6 +71,23 @@ public final class ConsumeThreads {
         }
     }
 
+    /** Waits until the first thread of a group stands at one place: classes are loaded, locks are taken. */
+    private static void settle(String group) throws InterruptedException {
+        int same = 0;
+        int before = -1;
+        while (same < 8) {
+            Thread.sleep(50);
+            int now = 0;
+            for (var entry : Thread.getAllStackTraces().entrySet()) {
+                if (entry.getKey().getName().equals("ConsumeMessageThread_" + group + "_1")) {
+                    now = java.util.Arrays.hashCode(entry.getValue());
+                }
+            }
+            same = now != 0 && now == before ? same + 1 : 0;
+            before = now;
+        }
+    }
+
     /** Prints the stacks as UtilAll.jstack of RocketMQ lays them out. */
     private static void dump() {
         Thread.getAllStackTraces().forEach((thread, stack) -> {
@@ -123,10 +140,13 @@ public final class ConsumeThreads {
         });
         SlowLoader loader = new SlowLoader();
         consume("classloading", 2, () -> loader.loadClass("shop.Missing"));
-        Thread.sleep(500);
+        settle("owner");
+        settle("lockowner");
         consume("monitor", 3, Tools::monitor);
         consume("lock", 2, Tools::lock);
-        Thread.sleep(500);
+        settle("httpclient");
+        settle("monitor");
+        settle("lock");
         dump();
         System.out.println("ready");
         Thread.sleep(3_600_000);

@@ -1,0 +1,50 @@
+"""What holds for the recorded dumps holds for dumps of today, by the tools of this machine."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mqctl.model.dump import StackDump
+from mqctl.stacks.classify import Classifier
+from mqctl.stacks.group import group
+from mqctl.stacks.names import Role, understand
+from mqctl.stacks.parse import read_dumps
+from tests.stacks.record import java_program, jdk_tool, jstack
+from tests.stacks.samples import DUMPS
+
+LABELS: dict[str, list[str]] = json.loads((DUMPS / "labels.json").read_text(encoding="utf-8"))
+
+
+def wrong(dump: StackDump) -> dict[str, str]:
+    """Returns the consume threads that are called by something else than what they do."""
+    classifier = Classifier()
+    found = {thread.name: classifier.classify(thread).cls for thread in dump.threads}
+    named = {name: understand(name) for name in found}
+    return {
+        name: cls
+        for name, cls in found.items()
+        if named[name].role is Role.CONSUME and cls not in LABELS[named[name].group or ""]
+    }
+
+
+@pytest.mark.skipif(
+    not all(map(jdk_tool, ("javac", "java", "jstack"))), reason="no JDK here: javac, java and jstack are needed"
+)
+def test_a_java_process_is_read_right_from_jstack_and_through_the_broker(tmp_path: Path) -> None:
+    with java_program(tmp_path) as (pid, remote):
+        (dump,) = read_dumps(jstack(pid), source="jstack")
+        (other,) = read_dumps(remote, source="remote")
+    assert len(dump.threads) > 34
+    assert not dump.truncated
+    assert wrong(dump) == {}
+    assert wrong(other) == {}
+    report = group([dump])
+    assert [sorted(circle) for circle in report.deadlocks] == [
+        ["ConsumeMessageThread_deadlock_1", "ConsumeMessageThread_deadlock_2"]
+    ]
+    roots = {item.group: item.root for item in report.consuming() if item.root}
+    assert roots["monitor"] == "ConsumeMessageThread_owner_1"
+    assert roots["lock"] == "ConsumeMessageThread_lockowner_1"
