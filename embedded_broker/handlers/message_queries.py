@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
+
 from embedded_broker.broker import Broker
 from embedded_broker.registry import Call, handles
 from mqctl.protocol.bodies_stats import ConsumeQueueData, ConsumeQueueEntry
 from mqctl.protocol.codes import ResponseCode
+from mqctl.protocol.fastjson import dumps
 from mqctl.protocol.frame import RemotingCommand
 from mqctl.protocol.requests_admin import QueryConsumeQueue, QueryMessage, QueryMessageReply, ViewMessage
+from mqctl.store.layouts import EXT_ADDRESS_LIMIT, EXT_UNIT_BYTES
 
 _MOST_MESSAGES, _UNIQUE_MESSAGES = 64, 32
 
@@ -38,7 +42,7 @@ def query_message(broker: Broker, request: QueryMessage, call: Call) -> Remoting
     return call.answer(reply=reply, body=b"".join(found.records))
 
 
-@handles(QueryConsumeQueue, support="partial: no filter data and no extension units in the answer")
+@handles(QueryConsumeQueue, support="partial: no filter data, and units beside entries without a verdict")
 def query_consume_queue(broker: Broker, request: QueryConsumeQueue, call: Call) -> RemotingCommand:
     topic = request.topic or ""
     entries = broker.storage.entries(topic, request.queue_id, request.index, request.count)
@@ -50,8 +54,23 @@ def query_consume_queue(broker: Broker, request: QueryConsumeQueue, call: Call) 
         max_queue_index=broker.storage.max_offset(topic, request.queue_id),
         subscription_data=broker.clients.subscription(group, topic) if group else None,
         queue_data=tuple(
-            ConsumeQueueEntry(physic_offset=physical, physic_size=size, tags_code=code)
+            ConsumeQueueEntry(
+                physic_offset=physical,
+                physic_size=size,
+                tags_code=code,
+                extend_data_json=_unit(broker, topic, request.queue_id, code) if code <= EXT_ADDRESS_LIMIT else None,
+            )
             for physical, size, code in entries
         ),
     )
     return call.answer(body=body.to_bytes())
+
+
+def _unit(broker: Broker, topic: str, queue_id: int, address: int) -> str | None:
+    """Returns what stands beside an entry, as fastjson writes a `CqExtUnit`; None when the address leads nowhere."""
+    unit = broker.storage.ext.unit(topic, queue_id, address)
+    if unit is None:
+        return None
+    bits = {"filterBitMap": b64encode(unit.bitmap).decode()} if unit.bitmap else {}
+    size = EXT_UNIT_BYTES + len(unit.bitmap)
+    return dumps({**bits, "msgStoreTime": unit.store_ms, "size": size, "tagsCode": unit.tags_code})

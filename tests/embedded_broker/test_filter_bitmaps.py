@@ -15,9 +15,11 @@ from embedded_broker.sql_filters import SqlFilters
 from mqctl.client.broker_changes import put_topic
 from mqctl.filter.bloom import BloomShape, element, holds
 from mqctl.model.config import TopicConfig
+from mqctl.protocol.bodies_stats import ConsumeQueueData
 from mqctl.protocol.declared import replaced
 from mqctl.protocol.message_record import decode_message, decode_messages
 from mqctl.protocol.properties import format_properties
+from mqctl.protocol.requests_admin import QueryConsumeQueue
 from mqctl.store.disk import Disk
 from mqctl.store.ext_queue import ExtQueues, ExtUnit
 from mqctl.store.layouts import EXT_ADDRESS_LIMIT
@@ -169,3 +171,28 @@ def test_delayed_messages_are_due_by_their_unit() -> None:
         assert peer.call(pull("T", 0)).code != 0
         cluster.advance(2_000)
         assert [message.body for message in decode_messages(peer.call(pull("T", 0)).body)] == [b"later"]
+
+
+def test_a_look_at_raw_entries_shows_their_units_in_a_real_brokers_words(cluster: EmbeddedCluster) -> None:
+    with Peer(cluster.broker().address) as peer:
+        fill(peer, 1)
+        subscribe(peer, "a > 20")
+        fill(peer, 1)
+        request = QueryConsumeQueue(topic=TOPIC, queue_id=0, index=0, count=9)
+        plain, mapped = ConsumeQueueData.from_bytes(peer.call(request).body).queue_data
+    first, second = units(cluster)
+    assert plain.extend_data_json == f'{{"msgStoreTime":{first.store_ms},"size":20,"tagsCode":{first.tags_code}}}'
+    assert mapped.extend_data_json == (
+        f'{{"filterBitMap":"AAAAAAAAAAAAAAAAAAA=","msgStoreTime":{second.store_ms},"size":34,'
+        f'"tagsCode":{second.tags_code}}}'
+    )
+
+
+def test_delay_levels_are_read_live_through_units(mqctl: Callable[..., Outcome]) -> None:
+    with EmbeddedCluster(virtual_time=True, settings=SETTINGS) as cluster, Peer(cluster.broker().address) as peer:
+        for _ in range(3):
+            assert peer.call(send("T", properties={"DELAY": "18"}), b"later").code == 0
+        live = mqctl("delay", "check", "-o", "json", env={"MQCTL_NAMESRV": cluster.namesrv})
+        (row,) = [row for row in live.json["levels"] if row["max_offset"]]
+        assert (live.exit_code, row["waiting_count"], row["overdue_count"]) == (0, 3, 0)
+        assert 0 <= row["head_due_time_ms"] - cluster.now_ms() - 7_200_000 + 60_000 <= 120_000
