@@ -25,13 +25,13 @@ from tests.client.consuming import Heard, create_topic, numbered, quick, quick_c
 from tests.client.sequences import replayed
 
 QUEUE = MessageQueue("T", "broker-a", 0)
-SCALE = 40.0
+SCALE = 20.0
 LOCK, SECOND = 41, 1_000
 
 
 @pytest.fixture
 def fast() -> Iterator[EmbeddedCluster]:
-    """A cluster on which a minute takes a second and a half."""
+    """A cluster on which a minute takes three seconds."""
     with EmbeddedCluster(time_scale=SCALE) as cluster:
         create_topic(cluster, "T", queues=1)
         yield cluster
@@ -63,12 +63,12 @@ def renewals(cluster: EmbeddedCluster) -> list[int]:
 def test_locks_are_renewed_every_twenty_seconds_and_so_outlive_their_minute(fast: EmbeddedCluster) -> None:
     fast.record_requests()
     with as_java(fast, Heard(), "one"):
-        wait_until(lambda: len(renewals(fast)) >= 8, "eight lock requests")
-        assert not lock_for(fast, "other@1"), "two minutes on, the lock is still its owner's"
-    times = renewals(fast)[:8]
-    assert times[-1] - times[0] > 80 * SECOND
+        wait_until(lambda: len(renewals(fast)) >= 6, "six lock requests")
+        assert not lock_for(fast, "other@1"), "more than a minute on, the lock is still its owner's"
+    times = renewals(fast)[:6]
+    assert times[-1] - times[0] > 60 * SECOND
     gaps = [after - before for before, after in pairwise(times[1:])]
-    assert all(15 * SECOND < gap < 40 * SECOND for gap in gaps), gaps
+    assert all(15 * SECOND < gap < 55 * SECOND for gap in gaps), gaps
 
 
 def test_the_queue_of_an_owner_that_is_gone_is_taken_over_when_its_minute_is_up(fast: EmbeddedCluster) -> None:
