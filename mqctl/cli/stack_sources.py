@@ -33,7 +33,7 @@ from mqctl.errors import (
     UnreachableError,
     UsageError,
 )
-from mqctl.model.dump import StackDump
+from mqctl.model.dump import DumpTool, StackDump
 from mqctl.model.lag import QueueLag
 from mqctl.model.stack_look import Look, Sight, StackEvidence, StackInstance, put_together
 from mqctl.model.unavailable import Part, Unavailable
@@ -41,6 +41,7 @@ from mqctl.snapshot.live_asking import Asking, Scope
 from mqctl.snapshot.live_brokers import LiveBroker, masters_of
 from mqctl.snapshot.live_members import gather_memberships
 from mqctl.snapshot.live_stacks import GroupLooks, Memberships, lags_of, read_sights, running_of
+from mqctl.stacks.names import understand
 
 DEFAULT_DUMPS = 3
 DEFAULT_EVERY_MS = 1_000
@@ -53,6 +54,7 @@ class StackWish:
     Attributes:
         dump_count, every_ms: how many looks, and how far apart.
         native, nonblocking: as py-spy has it.
+        long_pause_ms: a pause of the process from which on the way without one is offered.
     """
 
     pid: int | None = None
@@ -64,6 +66,7 @@ class StackWish:
     every_ms: int = DEFAULT_EVERY_MS
     native: bool = False
     nonblocking: bool = False
+    long_pause_ms: float = 50.0
     namesrv: str | None = None
     profile: str | None = None
     timeout: str | None = None
@@ -210,28 +213,39 @@ class _Process:
         self._dumps = LocalProcessDumps(pid, manner, now_ms=now_ms)
         self._pid = pid
         self._group = wish.group
+        self._nonblocking = wish.nonblocking
+        self._long_pause_ms = wish.long_pause_ms
+        self._told_cost = False
+        self._cluster: tuple[Cluster, Connection] | None = None
         self._joined: _Joined | None = None
 
     def join(self, cluster: Cluster, chosen: Connection) -> None:
-        """Finds out for which group the process consumes; a cluster that does not answer is a gap, not an end."""
-        asking = Asking(cluster, chosen.deadline())
-        scope = Scope(groups=frozenset({self._group} if self._group else ()))
+        """Has the cluster asked, once the process has shown its threads, for which group it consumes."""
+        self._cluster = (cluster, chosen)
+
+    def _join(self, cluster: Cluster, chosen: Connection, dump: StackDump) -> _Joined:
+        """Finds out who the process is; a cluster that does not answer is a gap, not an end.
+
+        Names of consume threads tell the group as a rule, so that not every group of the cluster is asked about.
+        """
+        named = {understand(thread.name).group for thread in dump.threads} - {None}
+        scopes: list[set[str | None]] = [{self._group}] if self._group else [named, set()] if named else [set()]
+        found: list[ConsumerIdentity] = []
         try:
-            known = members_of(asking, scope)
+            for groups in scopes:
+                scope = Scope(groups=frozenset(name for name in groups if name))
+                known = members_of(Asking(cluster, chosen.deadline()), scope)
+                found = [item for item in identities_of(self._pid, known.around) if item.client_id is not None]
+                if found:
+                    break
         except (UnreachableError, DeadlineError) as error:
             gap = Unavailable(part=Part.MEMBERS, reason=str(error))
-            self._joined = _Joined(cluster=cluster, brokers=[], memberships={}, identity=None, gaps=(gap,))
-            return
-        found = [item for item in identities_of(self._pid, known.around) if item.client_id is not None]
-        gaps = tuple(known.gaps)
-        notes: tuple[str, ...] = ()
-        reason = f"no broker of {chosen.source} names a connection of process {self._pid} as a member"
+            return _Joined(cluster=cluster, brokers=[], memberships={}, identity=None, gaps=(gap,))
+        gaps, notes = tuple(known.gaps), self._notes_on(found, chosen)
         if not found and self._group:
-            reason += f" of {self._group}"
-            gaps += (Unavailable(part=Part.MEMBERS, reason=reason, scope=f"pid {self._pid}"),)
-        elif not found:
-            notes = (f"{reason}: it is judged by its stacks alone",)
-        self._joined = _Joined(
+            gaps += (Unavailable(part=Part.MEMBERS, reason="; ".join(notes), scope=f"pid {self._pid}"),)
+            notes = ()
+        return _Joined(
             cluster=cluster,
             brokers=known.brokers,
             memberships=known.memberships,
@@ -240,6 +254,15 @@ class _Process:
             notes=notes,
         )
 
+    def _notes_on(self, found: list[ConsumerIdentity], chosen: Connection) -> tuple[str, ...]:
+        if len(found) > 1:
+            names = ", ".join(item.group for item in found)
+            return (f"process {self._pid} consumes for {names}: judged as {found[0].group}, -g chooses another",)
+        if found:
+            return ()
+        whose = f" of {self._group}" if self._group else ": it is judged by its stacks alone"
+        return (f"no broker of {chosen.source} names a connection of process {self._pid} as a member{whose}",)
+
     def refresh(self, deadline: Deadline) -> None:
         """A process stays who it is."""
 
@@ -247,6 +270,8 @@ class _Process:
         """Takes one dump, and asks the cluster what the instance holds and how far its group is behind."""
         shot = self._dumps.take(deadline)
         at_ms = shot.dump.taken_at_ms or now_ms()
+        if self._joined is None and self._cluster is not None:
+            self._joined = self._join(*self._cluster, shot.dump)
         joined = self._joined
         identity = joined.identity if joined else None
         info, gaps = None, list(joined.gaps if joined else ())
@@ -266,8 +291,17 @@ class _Process:
             info=info,
             took_ms=shot.took_ms,
         )
-        notes = joined.notes if joined else ()
-        return Look(at_ms=at_ms, sights=(sight,), lags=lags, unavailable=tuple(gaps), notes=notes)
+        notes = [*(joined.notes if joined else ()), *self._cost(shot.dump)]
+        return Look(at_ms=at_ms, sights=(sight,), lags=lags, unavailable=tuple(gaps), notes=tuple(notes))
+
+    def _cost(self, dump: StackDump) -> list[str]:
+        """Offers the way without a pause to whom the pause may hurt; said once."""
+        if self._told_cost or self._nonblocking or dump.tool is not DumpTool.PY_SPY:
+            return []
+        if dump.pause_ms is None or dump.pause_ms < self._long_pause_ms:
+            return []
+        self._told_cost = True
+        return [f"process {self._pid} stood still for {dump.pause_ms:.0f} ms: --nonblocking does without, less exactly"]
 
 
 def take_looks(source: StackSource, look_ms: int, wish: StackWish, progress: Report | None = None) -> StackEvidence:

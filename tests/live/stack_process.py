@@ -1,7 +1,7 @@
 """A consumer whose listener does one thing, in a process of its own; it ends when its input does.
 
-Told by one JSON object on its command line: `namesrv`, `group`, `name`, `topic`, `does`, `threads`, and for a listener
-that asks a server `url`. Prints a line once the listener is in the state it is meant to be in.
+Told by one JSON object on its command line: `namesrv`, `group` (or several, `G,H`), `name`, `topic`, `does`, `threads`,
+and for a listener that asks a server `url`. Prints a line once the listener is in the state it is meant to be in.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 
 from mqctl.client.consumer_settings import ConsumeFrom, ConsumerSettings
 from mqctl.client.instance import ClientSettings
@@ -43,9 +44,11 @@ def main() -> None:
         rebalance_period_ms=300,
         await_termination_ms=0,
     )
-    consumer = PushConsumer(TOLD["group"], client, listen, settings)
-    consumer.subscribe(TOLD["topic"], "*")
-    with consumer:
+    with ExitStack() as running:
+        for group in TOLD["group"].split(","):
+            consumer = PushConsumer(group, client, listen, settings)
+            consumer.subscribe(TOLD["topic"], "*")
+            running.enter_context(consumer)
         sys.stdin.read()
 
 

@@ -16,7 +16,20 @@ from embedded_broker import EmbeddedCluster
 from tests.conftest import REPOSITORY
 from tests.live.conftest import Consume, Run
 
-_WORDS = (sys.executable, "-m", "mqctl", "stacks", "watch", "-o", "ndjson", "--every", "200ms")
+# A build in the background has Ctrl-C ignored, and its children inherit that.
+_WORDS = (
+    "env",
+    "--default-signal=INT",
+    sys.executable,
+    "-m",
+    "mqctl",
+    "stacks",
+    "watch",
+    "-o",
+    "ndjson",
+    "--every",
+    "200ms",
+)
 
 
 @pytest.fixture(scope="module")
