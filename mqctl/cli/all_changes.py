@@ -19,6 +19,17 @@ def entries() -> list[HistoryEntry]:
     """Returns all changes, the latest first. Raises BadInputError when one cannot be read."""
     directory = state_dir() / "journal"
     found = [
+        *_offsets(directory),
+        *_settings(directory),
+        *_resends(directory),
+        *_publications(),
+        *_step_changes(directory),
+    ]
+    return sorted(found, key=lambda entry: entry.made_at_ms, reverse=True)
+
+
+def _offsets(directory: Path) -> list[HistoryEntry]:
+    return [
         HistoryEntry(
             id=record.id,
             made_at_ms=record.made_at_ms,
@@ -33,7 +44,10 @@ def entries() -> list[HistoryEntry]:
         )
         for record in Journal(directory).all()
     ]
-    found += [
+
+
+def _settings(directory: Path) -> list[HistoryEntry]:
+    return [
         HistoryEntry(
             id=record.id,
             made_at_ms=record.made_at_ms,
@@ -48,7 +62,10 @@ def entries() -> list[HistoryEntry]:
         )
         for record in SettingJournal(directory / "settings").all()
     ]
-    found += [
+
+
+def _resends(directory: Path) -> list[HistoryEntry]:
+    return [
         HistoryEntry(
             id=record.id,
             made_at_ms=record.made_at_ms,
@@ -63,7 +80,10 @@ def entries() -> list[HistoryEntry]:
         )
         for record in ResendJournal(directory / "resends").all()
     ]
-    found += [
+
+
+def _publications() -> list[HistoryEntry]:
+    return [
         HistoryEntry(
             id=record.id,
             made_at_ms=record.made_at_ms,
@@ -79,7 +99,6 @@ def entries() -> list[HistoryEntry]:
         for record in Replays(state_dir() / "replays").all()
         if record.kind == PUBLISH
     ]
-    return sorted([*found, *_step_changes(directory)], key=lambda entry: entry.made_at_ms, reverse=True)
 
 
 def _step_changes(directory: Path) -> list[HistoryEntry]:

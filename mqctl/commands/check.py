@@ -70,18 +70,9 @@ def command(
     """
     wishes = load_expectations(file)
     ends = monotonic() + (parse_span_ms(wait) / 1000 if wait else 0)
+    live = LiveWish(namesrv=namesrv, profile=profile, timeout=timeout, window_ms=parse_span_ms(window) if window else 0)
     while True:
-        state = read_snapshot(
-            store=None,
-            snapshot=snapshot,
-            now=datetime.now().astimezone(),
-            live=LiveWish(
-                namesrv=namesrv,
-                profile=profile,
-                timeout=timeout,
-                window_ms=parse_span_ms(window) if window else 0,
-            ),
-        )
+        state = read_snapshot(store=None, snapshot=snapshot, now=datetime.now().astimezone(), live=live)
         results = hold(state, wishes)
         verdict = worst(results)
         if verdict is CheckState.OK or snapshot is not None or monotonic() + _EVERY_S > ends:

@@ -46,22 +46,7 @@ def gather_live_lag(
     asking = Asking(cluster, deadline)
     masters = [item for item in cluster.masters(deadline) if wanted.has_broker(item.broker_name)]
     brokers = [LiveBroker(address=address) for address in masters]
-    answers = asking.put(
-        (number, broker.address.address, ask.all_consumer_offsets()) for number, broker in enumerate(brokers)
-    )
-    for number, broker in enumerate(brokers):
-        error = answers.errors.get(number)
-        if error is not None:
-            parts = (Part.CONSUMER_OFFSETS, Part.QUEUES) if out_of_reach(error) else (Part.CONSUMER_OFFSETS,)
-            broker.gaps += [Unavailable(part=part, reason=str(error)) for part in parts]
-            continue
-        broker.offsets = {
-            (group, topic, queue_id): offset
-            for key, queues in answers.values[number].offset_table.items()
-            for topic, group in [split_offset_key(key)]
-            if _wanted(group, topic, wanted, system=system)
-            for queue_id, offset in queues.items()
-        }
+    _ask_offsets(asking, brokers, wanted, system=system)
     topics = [
         (number, topic)
         for number, broker in enumerate(brokers)
@@ -88,6 +73,25 @@ def gather_live_lag(
         )
         for number, broker in enumerate(brokers)
     ]
+
+
+def _ask_offsets(asking: Asking, brokers: list[LiveBroker], wanted: Scope, *, system: bool) -> None:
+    answers = asking.put(
+        (number, broker.address.address, ask.all_consumer_offsets()) for number, broker in enumerate(brokers)
+    )
+    for number, broker in enumerate(brokers):
+        error = answers.errors.get(number)
+        if error is not None:
+            parts = (Part.CONSUMER_OFFSETS, Part.QUEUES) if out_of_reach(error) else (Part.CONSUMER_OFFSETS,)
+            broker.gaps += [Unavailable(part=part, reason=str(error)) for part in parts]
+            continue
+        broker.offsets = {
+            (group, topic, queue_id): offset
+            for key, queues in answers.values[number].offset_table.items()
+            for topic, group in [split_offset_key(key)]
+            if _wanted(group, topic, wanted, system=system)
+            for queue_id, offset in queues.items()
+        }
 
 
 def _wanted(group: str, topic: str, scope: Scope, *, system: bool) -> bool:
