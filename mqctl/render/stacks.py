@@ -292,7 +292,7 @@ def _headline(rows: Sequence[StackInstanceRow]) -> Iterable[str]:
         if len(row.pools) > _SHOWN_POOLS:
             hidden = row.pools[_SHOWN_POOLS:]
             yield f"  and {len(hidden)} more groups with {sum(pool.thread_count for pool in hidden)} consume threads"
-        rest = {Role.CLIENT: "of the client", Role.RUNTIME: "of the runtime", Role.OTHER: "others"}
+        rest = {Role.CLIENT: "of the client", Role.RUNTIME: "of the runtime", Role.OTHER: "more"}
         counts = {role: sum(g.thread_count for g in row.groups if g.role == role) for role in rest}
         folded = ", ".join(f"{number} {rest[role]}" for role, number in counts.items() if number)
         if folded:
