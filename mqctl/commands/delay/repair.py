@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,6 +20,9 @@ from mqctl.cli.options import (
 )
 from mqctl.errors import UsageError
 
+if TYPE_CHECKING:
+    from mqctl.render.document import Document
+
 EXAMPLES = (
     "mqctl delay repair --store /data/store",
     "mqctl delay repair --store /data/store --set 3=17 --execute --confirm store",
@@ -27,28 +31,31 @@ EXAMPLES = (
 )
 
 
+_Offsets = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="LEVEL=OFFSET", help="Set a level to this offset; may be repeated."),
+]
+_Level = Annotated[list[int] | None, typer.Option("--level", metavar="LEVEL", min=1, help="With --resend: this level.")]
+_First = Annotated[
+    int | None, typer.Option("--from", metavar="OFFSET", min=0, help="With --resend: from this queue offset.")
+]
+_Until = Annotated[
+    int | None, typer.Option("--until", metavar="OFFSET", min=0, help="With --resend: before this queue offset.")
+]
+_Broker = Annotated[str | None, typer.Option("--broker", metavar="NAME", help="With --resend: the broker that sends.")]
+
+
 def command(
     store: OptionalStoreOption = None,
     levels: LevelsOption = None,
     at: AtOption = None,
-    offsets: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="LEVEL=OFFSET", help="Set a level to this offset; may be repeated."),
-    ] = None,
+    offsets: _Offsets = None,
     undo: Annotated[str | None, typer.Option("--undo", metavar="ID", help="Take a change of the files back.")] = None,
     resend: Annotated[bool, typer.Option("--resend", help="Send messages again that no level will deliver.")] = False,
-    level: Annotated[
-        list[int] | None, typer.Option("--level", metavar="LEVEL", min=1, help="With --resend: this level.")
-    ] = None,
-    first: Annotated[
-        int | None, typer.Option("--from", metavar="OFFSET", min=0, help="With --resend: from this queue offset.")
-    ] = None,
-    until: Annotated[
-        int | None, typer.Option("--until", metavar="OFFSET", min=0, help="With --resend: before this queue offset.")
-    ] = None,
-    broker: Annotated[
-        str | None, typer.Option("--broker", metavar="NAME", help="With --resend: the broker that sends.")
-    ] = None,
+    level: _Level = None,
+    first: _First = None,
+    until: _Until = None,
+    broker: _Broker = None,
     execute: ExecuteOption = False,
     confirm: ConfirmNameOption = None,
     namesrv: NamesrvOption = None,
@@ -85,22 +92,30 @@ def command(
             raise UsageError(
                 "--level, --from, --until, --broker and a cluster belong to --resend", remedy="add --resend"
             )
-        from mqctl.cli import delay_repairs
-
-        if undo is not None:
-            document, code = delay_repairs.undo(undo, execute=execute, confirmed=confirm)
-        elif store is None:
-            raise UsageError("what is to be repaired?", remedy="add --store DIR, --resend or --undo ID")
-        else:
-            document, code = delay_repairs.repair(
-                delay_repairs.RepairWish(
-                    store=store,
-                    levels=levels,
-                    at=at,
-                    offsets=delay_repairs.pairs(offsets or ()),
-                    execute=execute,
-                    confirmed=confirm,
-                )
-            )
+        document, code = _files(store, levels, at, offsets, undo, execute=execute, confirmed=confirm)
     emit(document, output)
     return code
+
+
+def _files(
+    store: Path | None,
+    levels: str | None,
+    at: str | None,
+    offsets: list[str] | None,
+    undo: str | None,
+    *,
+    execute: bool,
+    confirmed: str | None,
+) -> tuple[Document, int]:
+    """Repairs the files of a store, or takes that back."""
+    from mqctl.cli import delay_repairs
+
+    if undo is not None:
+        return delay_repairs.undo(undo, execute=execute, confirmed=confirmed)
+    if store is None:
+        raise UsageError("what is to be repaired?", remedy="add --store DIR, --resend or --undo ID")
+    pairs = delay_repairs.pairs(offsets or ())
+    wish = delay_repairs.RepairWish(
+        store=store, levels=levels, at=at, offsets=pairs, execute=execute, confirmed=confirmed
+    )
+    return delay_repairs.repair(wish)

@@ -38,6 +38,20 @@ EXAMPLES = (
 )
 
 
+_By = Annotated[By | None, typer.Option("--by", help="Rows to show; both when a group is named.", show_choices=True)]
+_Watching = Annotated[
+    bool, typer.Option("--watch", help="Look again and again; shows rates and where the lag is going.")
+]
+_Until = Annotated[
+    str | None,
+    typer.Option(
+        "--until",
+        metavar="CONDITION",
+        help="Wait until this holds: lag, time_lag or lost, of every group or `lag(GROUP)`, joined by and, or.",
+    ),
+]
+
+
 def command(
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
@@ -46,20 +60,9 @@ def command(
     snapshot: SnapshotOption = None,
     group: GroupOption = None,
     topic: TopicOption = None,
-    by: Annotated[
-        By | None, typer.Option("--by", help="Rows to show; both when a group is named.", show_choices=True)
-    ] = None,
-    watching: Annotated[
-        bool, typer.Option("--watch", help="Look again and again; shows rates and where the lag is going.")
-    ] = False,
-    until: Annotated[
-        str | None,
-        typer.Option(
-            "--until",
-            metavar="CONDITION",
-            help="Wait until this holds: lag, time_lag or lost, of every group or `lag(GROUP)`, joined by and, or.",
-        ),
-    ] = None,
+    by: _By = None,
+    watching: _Watching = False,
+    until: _Until = None,
     every: Annotated[str, typer.Option("--every", metavar="SPAN", help="Time between looks.")] = "5s",
     count: Annotated[int | None, typer.Option("--count", metavar="N", help="End after so many looks.")] = None,
     at: AtOption = None,

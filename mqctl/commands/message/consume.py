@@ -24,31 +24,36 @@ EXAMPLES = (
 )
 
 
+_Group = Annotated[
+    str | None,
+    typer.Option("-g", "--group", metavar="GROUP", help="Consume as this group; else as a temporary one."),
+]
+_Commit = Annotated[bool, typer.Option("--commit", help="With -g: commit what was shown; its members will not get it.")]
+_Since = Annotated[
+    str | None, typer.Option("--since", metavar="TIME", help="Temporary group: begin at this store time.")
+]
+_DedupBy = Annotated[
+    str | None,
+    typer.Option("--dedup-by", metavar="WHAT", help="Measure repetitions by key, id, or the name of a property."),
+]
+_DedupStates = Annotated[
+    str | None,
+    typer.Option("--dedup-states", metavar="FILE", help="Where states live on: an SQLite file or redis:// URL."),
+]
+
+
 def command(
     topic: OneTopicOption,
-    group: Annotated[
-        str | None,
-        typer.Option("-g", "--group", metavar="GROUP", help="Consume as this group; else as a temporary one."),
-    ] = None,
-    commit: Annotated[
-        bool, typer.Option("--commit", help="With -g: commit what was shown; its members will not get it.")
-    ] = False,
+    group: _Group = None,
+    commit: _Commit = False,
     tags: TagsOption = None,
     sql: SqlOption = None,
-    since: Annotated[
-        str | None, typer.Option("--since", metavar="TIME", help="Temporary group: begin at this store time.")
-    ] = None,
+    since: _Since = None,
     from_start: Annotated[bool, typer.Option("--from-start", help="Temporary group: begin at the oldest.")] = False,
     count: Annotated[int, typer.Option("--count", min=1, help="End after so many messages.")] = 10,
     wait: Annotated[str, typer.Option("--wait", metavar="SPAN", help="How long to wait for them.")] = "10s",
-    dedup_by: Annotated[
-        str | None,
-        typer.Option("--dedup-by", metavar="WHAT", help="Measure repetitions by key, id, or the name of a property."),
-    ] = None,
-    dedup_states: Annotated[
-        str | None,
-        typer.Option("--dedup-states", metavar="FILE", help="Where states live on: an SQLite file or redis:// URL."),
-    ] = None,
+    dedup_by: _DedupBy = None,
+    dedup_states: _DedupStates = None,
     body: BodyOption = BodyForm.TEXT,
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,

@@ -22,23 +22,29 @@ EXAMPLES = (
 )
 
 
+_BodyFile = Annotated[
+    str | None, typer.Option("--body-file", metavar="FILE", help="The body from a file; - reads standard input.")
+]
+_Properties = Annotated[
+    list[str] | None, typer.Option("--property", metavar="NAME=VALUE", help="A property; may be repeated.")
+]
+_DelayLevel = Annotated[
+    int | None, typer.Option("--delay-level", metavar="LEVEL", min=1, help="Deliver later, by delay level.")
+]
+_DeliverAt = Annotated[
+    str | None, typer.Option("--deliver-at", metavar="TIME", help="Deliver at this time: by timer, or by a relay.")
+]
+
+
 def command(
     topic: OneTopicOption,
     body: Annotated[str | None, typer.Option("--body", metavar="TEXT", help="The body, as text.")] = None,
-    body_file: Annotated[
-        str | None, typer.Option("--body-file", metavar="FILE", help="The body from a file; - reads standard input.")
-    ] = None,
+    body_file: _BodyFile = None,
     tag: Annotated[str | None, typer.Option("--tag", help="Its tag.")] = None,
     key: Annotated[list[str] | None, typer.Option("--key", help="A key; may be repeated.")] = None,
-    properties: Annotated[
-        list[str] | None, typer.Option("--property", metavar="NAME=VALUE", help="A property; may be repeated.")
-    ] = None,
-    delay_level: Annotated[
-        int | None, typer.Option("--delay-level", metavar="LEVEL", min=1, help="Deliver later, by delay level.")
-    ] = None,
-    deliver_at: Annotated[
-        str | None, typer.Option("--deliver-at", metavar="TIME", help="Deliver at this time: by timer, or by a relay.")
-    ] = None,
+    properties: _Properties = None,
+    delay_level: _DelayLevel = None,
+    deliver_at: _DeliverAt = None,
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
     timeout: TimeoutOption = None,

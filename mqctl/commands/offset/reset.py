@@ -34,44 +34,52 @@ EXAMPLES = (
 )
 
 
+_ToTime = Annotated[
+    str | None, typer.Option("--to-time", metavar="TIME", help="The first message stored at or after a time.")
+]
+_ByDuration = Annotated[
+    str | None, typer.Option("--by-duration", metavar="SPAN", help="Back by a span from now: 90s, 2h, 1d.")
+]
+_ToCurrent = Annotated[
+    bool, typer.Option("--to-current", help="Where it stands, brought inside each queue; gives every queue one.")
+]
+_ToOffset = Annotated[int | None, typer.Option("--to-offset", metavar="OFFSET", min=0, help="One queue offset.")]
+_ShiftBy = Annotated[
+    int | None, typer.Option("--shift-by", metavar="COUNT", help="Messages onward; -100 goes back by 100.")
+]
+_FromFile = Annotated[
+    Path | None,
+    typer.Option("--from-file", metavar="FILE", help="A plan of --export, or a CSV: topic,broker_name,queue_id,new"),
+]
+_Resume = Annotated[
+    str | None, typer.Option("--resume", metavar="ID", help="Finish a change that was stopped in the middle.")
+]
+_Export = Annotated[
+    Path | None, typer.Option("--export", metavar="FILE", help="Write the plan to a .json or .csv file.")
+]
+_Queues = Annotated[
+    list[int] | None, typer.Option("-q", "--queue", metavar="ID", min=0, help="Only this queue; may be repeated.")
+]
+_Brokers = Annotated[
+    list[str] | None, typer.Option("--broker", metavar="NAME", help="Only this broker; may be repeated.")
+]
+
+
 def command(
     group: Annotated[str | None, typer.Option("-g", "--group", metavar="GROUP", help="Which consumer group.")] = None,
     topic: Annotated[str | None, typer.Option("-t", "--topic", metavar="TOPIC", help="Which topic.")] = None,
-    to_time: Annotated[
-        str | None, typer.Option("--to-time", metavar="TIME", help="The first message stored at or after a time.")
-    ] = None,
-    by_duration: Annotated[
-        str | None, typer.Option("--by-duration", metavar="SPAN", help="Back by a span from now: 90s, 2h, 1d.")
-    ] = None,
+    to_time: _ToTime = None,
+    by_duration: _ByDuration = None,
     to_earliest: Annotated[bool, typer.Option("--to-earliest", help="The first message that is still there.")] = False,
     to_latest: Annotated[bool, typer.Option("--to-latest", help="The end: skips the backlog.")] = False,
-    to_current: Annotated[
-        bool, typer.Option("--to-current", help="Where it stands, brought inside each queue; gives every queue one.")
-    ] = False,
-    to_offset: Annotated[
-        int | None, typer.Option("--to-offset", metavar="OFFSET", min=0, help="One queue offset.")
-    ] = None,
-    shift_by: Annotated[
-        int | None, typer.Option("--shift-by", metavar="COUNT", help="Messages onward; -100 goes back by 100.")
-    ] = None,
-    from_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--from-file", metavar="FILE", help="A plan of --export, or a CSV: topic,broker_name,queue_id,new"
-        ),
-    ] = None,
-    resume: Annotated[
-        str | None, typer.Option("--resume", metavar="ID", help="Finish a change that was stopped in the middle.")
-    ] = None,
-    export: Annotated[
-        Path | None, typer.Option("--export", metavar="FILE", help="Write the plan to a .json or .csv file.")
-    ] = None,
-    queues: Annotated[
-        list[int] | None, typer.Option("-q", "--queue", metavar="ID", min=0, help="Only this queue; may be repeated.")
-    ] = None,
-    brokers: Annotated[
-        list[str] | None, typer.Option("--broker", metavar="NAME", help="Only this broker; may be repeated.")
-    ] = None,
+    to_current: _ToCurrent = False,
+    to_offset: _ToOffset = None,
+    shift_by: _ShiftBy = None,
+    from_file: _FromFile = None,
+    resume: _Resume = None,
+    export: _Export = None,
+    queues: _Queues = None,
+    brokers: _Brokers = None,
     with_retry: Annotated[bool, typer.Option("--with-retry", help="The group's retry topic as well.")] = False,
     clamp: Annotated[bool, typer.Option("--clamp", help="Take the nearest bound for offsets outside a queue.")] = False,
     execute: ExecuteOption = False,

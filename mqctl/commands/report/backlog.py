@@ -34,28 +34,29 @@ EXAMPLES = (
 )
 
 
+_Quick = Annotated[
+    bool, typer.Option("--quick", help="From the consume queues alone: counts and sizes, no look at each record.")
+]
+_Rate = Annotated[
+    float | None,
+    typer.Option("--rate", metavar="N", help="Messages a second consumed beyond those produced: tells when drained."),
+]
+_Retention = Annotated[
+    str | None,
+    typer.Option("--retention", metavar="DURATION", help="fileReservedTime of the brokers: tells what expires when."),
+]
+
+
 def command(
     store: StoresOption,
     group: GroupOption = None,
     topic: TopicOption = None,
     by: Annotated[BacklogBy, typer.Option("--by", help="What one row stands for.")] = BacklogBy.TOPIC,
     system: AllOption = False,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="From the consume queues alone: counts and sizes, no look at each record.")
-    ] = False,
+    quick: _Quick = False,
     bucket: BucketOption = "1m",
-    rate: Annotated[
-        float | None,
-        typer.Option(
-            "--rate", metavar="N", help="Messages a second consumed beyond those produced: tells when drained."
-        ),
-    ] = None,
-    retention: Annotated[
-        str | None,
-        typer.Option(
-            "--retention", metavar="DURATION", help="fileReservedTime of the brokers: tells what expires when."
-        ),
-    ] = None,
+    rate: _Rate = None,
+    retention: _Retention = None,
     since: SinceOption = None,
     until: UntilOption = None,
     no_spark: NoSparkOption = False,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -44,14 +45,27 @@ EXAMPLES = (
 )
 
 
+_Html = Annotated[
+    Path | None, typer.Option("--html", metavar="FILE", help="Write everything as one self-contained page.")
+]
+_Save = Annotated[
+    Path | None, typer.Option("--save", metavar="FILE", help="Save all figures as Parquet, for `report diff`.")
+]
+_Bucket = Annotated[
+    str | None, typer.Option("--bucket", metavar="DURATION", help="Width of the buckets of time; default: fitting.")
+]
+_ErrorProperty = Annotated[
+    str, typer.Option("--error-property", metavar="PROPERTY", help="Property that carries the last error.")
+]
+_BrokerName = Annotated[
+    list[str] | None, typer.Option("--broker-name", metavar="NAME", help="Broker of each store, in their order.")
+]
+
+
 def command(
     store: StoresOption,
-    html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Write everything as one self-contained page.")
-    ] = None,
-    save: Annotated[
-        Path | None, typer.Option("--save", metavar="FILE", help="Save all figures as Parquet, for `report diff`.")
-    ] = None,
+    html: _Html = None,
+    save: _Save = None,
     group: ReportGroupOption = None,
     topic: TopicOption = None,
     since: SinceOption = None,
@@ -59,17 +73,11 @@ def command(
     at: AtOption = None,
     key: KeyOption = "",
     top: TopOption = 5,
-    bucket: Annotated[
-        str | None, typer.Option("--bucket", metavar="DURATION", help="Width of the buckets of time; default: fitting.")
-    ] = None,
+    bucket: _Bucket = None,
     levels: LevelsOption = None,
-    error_property: Annotated[
-        str, typer.Option("--error-property", metavar="PROPERTY", help="Property that carries the last error.")
-    ] = "",
+    error_property: _ErrorProperty = "",
     snapshot: SnapshotOption = None,
-    broker_name: Annotated[
-        list[str] | None, typer.Option("--broker-name", metavar="NAME", help="Broker of each store, in their order.")
-    ] = None,
+    broker_name: _BrokerName = None,
     system: AllOption = False,
     no_spark: NoSparkOption = False,
     master: MasterOption = LOCAL,
@@ -110,11 +118,7 @@ def command(
         )
         reports = run(engine, wanted, settings, progress)
     if html is not None:
-        from mqctl.render.html_report import Page, html_page
-
-        now_ms = round(datetime.now(UTC).timestamp() * 1000)
-        page = Page(stores=wanted.stores, scope=scope_words(question), made_at_ms=now_ms, reports=reports)
-        write_text(html, html_page(page))
+        _write_page(html, question, wanted.stores, reports)
     if save is not None:
         from mqctl.spark.runs import save_run
 
@@ -124,3 +128,11 @@ def command(
     emit(run_document(wanted.stores, reports, str(html) if html else None, str(save) if save else None), output)
     tell_skipped(getattr(reports["capacity"], "read", []))
     return ExitCode.OK
+
+
+def _write_page(file: Path, question: Question, stores: Sequence[str], reports: dict[str, object]) -> None:
+    from mqctl.render.html_report import Page, html_page
+
+    now_ms = round(datetime.now(UTC).timestamp() * 1000)
+    page = Page(stores=stores, scope=scope_words(question), made_at_ms=now_ms, reports=reports)
+    write_text(file, html_page(page))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -26,6 +26,11 @@ from mqctl.cli.times import parse_span_ms
 from mqctl.errors import ExitCode, UsageError
 from mqctl.model.stack_look import StackEvidence
 
+if TYPE_CHECKING:
+    from mqctl.render.document import Document
+    from mqctl.render.stacks import StackView
+    from mqctl.stacks.classify import Classifier
+
 EXAMPLES = (
     "mqctl stacks dump -g order-service",
     "mqctl stacks dump --pid 4711 --explain",
@@ -37,39 +42,44 @@ EXAMPLES = (
 )
 
 
+_File = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--file",
+        metavar="DUMP",
+        help="A saved or pasted dump, `-` for stdin; may be repeated.",
+    ),
+]
+_Snapshot = Annotated[
+    Path | None,
+    typer.Option("--snapshot", metavar="FILE", help="The stacks in a snapshot, of one group with -g."),
+]
+_RulesFile = Annotated[
+    Path | None,
+    typer.Option("--rules-file", metavar="FILE", help="Class rules of your own (YAML), tried before the built-in."),
+]
+_Collapsed = Annotated[bool, typer.Option("--collapsed", help="Print collapsed stacks for flame graph tools instead.")]
+_Save = Annotated[
+    Path | None,
+    typer.Option("--save", metavar="PATH", help="Keep the dumps as their tool wrote them."),
+]
+
+
 def command(
     pid: PidOption = None,
     client: ClientOption = None,
     group: StackGroupOption = None,
-    file: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--file",
-            metavar="DUMP",
-            help="A saved or pasted dump, `-` for stdin; may be repeated.",
-        ),
-    ] = None,
-    snapshot: Annotated[
-        Path | None,
-        typer.Option("--snapshot", metavar="FILE", help="The stacks in a snapshot, of one group with -g."),
-    ] = None,
+    file: _File = None,
+    snapshot: _Snapshot = None,
     dumps: DumpsOption = DEFAULT_DUMPS,
     every: EveryOption = "1s",
     native: NativeOption = False,
     nonblocking: NonblockingOption = False,
-    rules_file: Annotated[
-        Path | None,
-        typer.Option("--rules-file", metavar="FILE", help="Class rules of your own (YAML), tried before the built-in."),
-    ] = None,
+    rules_file: _RulesFile = None,
     everything: Annotated[bool, typer.Option("--all", help="Other threads too, not only consume threads.")] = False,
     calls: Annotated[bool, typer.Option("--calls", help="Show the calls of every row.")] = False,
-    collapsed: Annotated[
-        bool, typer.Option("--collapsed", help="Print collapsed stacks for flame graph tools instead.")
-    ] = False,
-    save: Annotated[
-        Path | None,
-        typer.Option("--save", metavar="PATH", help="Keep the dumps as their tool wrote them."),
-    ] = None,
+    collapsed: _Collapsed = False,
+    save: _Save = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show each finding's evidence in full.")] = False,
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
@@ -109,26 +119,35 @@ def command(
     for saved in save_raw(evidence, save) if save else ():
         tell(f"mqctl: saved {saved}")
     if collapsed:
-        from mqctl.stacks.collapsed import collapsed as lines_of
-
-        looks = [dump for instance in evidence.instances for dump in instance.dumps]
-        sys.stdout.writelines(f"{line}\n" for line in lines_of(looks, everything=everything))
+        _print_collapsed(evidence, everything=everything)
         return _told(evidence)
-    from mqctl.diagnosis.stack_judging import judge_evidence
-    from mqctl.render.stacks import StackView, stack_document
+    from mqctl.render.stacks import StackView
 
     named = (("--namesrv", namesrv), ("--profile", profile), ("--snapshot", snapshot))
     source = next((f"{option} {shlex.quote(str(value))}" for option, value in named if value), "")
     view = StackView(lang=lang, source=source, everything=everything, calls=calls, explain=explain)
-    document = stack_document(
+    emit(_judged(evidence, classifier, view), output)
+    return _told(evidence)
+
+
+def _print_collapsed(evidence: StackEvidence, *, everything: bool) -> None:
+    from mqctl.stacks.collapsed import collapsed
+
+    looks = [dump for instance in evidence.instances for dump in instance.dumps]
+    sys.stdout.writelines(f"{line}\n" for line in collapsed(looks, everything=everything))
+
+
+def _judged(evidence: StackEvidence, classifier: Classifier, view: StackView) -> Document:
+    from mqctl.diagnosis.stack_judging import judge_evidence
+    from mqctl.render.stacks import stack_document
+
+    return stack_document(
         judge_evidence(evidence, classifier),
         view,
         observed_at_ms=evidence.now_ms,
         unavailable=evidence.unavailable,
         notes=evidence.notes,
     )
-    emit(document, output)
-    return _told(evidence)
 
 
 def _told(evidence: StackEvidence) -> int:
