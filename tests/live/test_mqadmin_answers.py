@@ -32,6 +32,13 @@ UNRECORDED = {
     "4.9.8/topicList_nobroker": "the cluster without brokers was not recorded",
 }
 
+# A reading sub-command with a client's id hands the message to that client for consumption.
+HANDED_OUT = {
+    "4.9.8/queryMsgById_direct",
+    "4.9.8/queryMsgByUniqueKey_direct",
+    "5.3.3/online_04_queryMsgByUniqueKey",
+}
+
 # mqadmin's own words rather than a cluster's.
 OWN_WORDS = {"help", "nosuchcmd"}
 
@@ -46,7 +53,7 @@ def has_frames(run: MqadminRun) -> bool:
 
 def compared() -> list[str]:
     found = ((key, run) for key, run in runs().items() if run.sub_command in COMPARED and has_frames(run))
-    return [key for key, _ in found if key not in UNRECORDED]
+    return [key for key, _ in found if key not in UNRECORDED and key not in HANDED_OUT]
 
 
 @pytest.mark.parametrize("name", sorted({run.sub_command for run in runs().values()} - OWN_WORDS))
@@ -61,8 +68,8 @@ def test_every_sub_command_that_was_recorded_has_its_place(name: str) -> None:
 
 
 def test_most_of_what_was_recorded_is_compared() -> None:
-    assert UNRECORDED.keys() <= runs().keys()
-    assert len(compared()) >= 110
+    assert UNRECORDED.keys() | HANDED_OUT <= runs().keys()
+    assert len(compared()) >= 108
 
 
 @pytest.mark.parametrize("key", compared())
