@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from threading import Condition
+from threading import Condition, Event
+from time import monotonic
 
 from embedded_broker import EmbeddedCluster
 from mqctl.client.broker_changes import put_topic
@@ -13,10 +14,12 @@ from mqctl.client.instance import ClientSettings
 from mqctl.client.links import Links
 from mqctl.client.outgoing import OutgoingMessage, SendResult
 from mqctl.client.producer import Producer
+from mqctl.client.push_consumer import PushConsumer
 from mqctl.client.received import ConsumeContext, Consumed, ReceivedMessage
 from mqctl.model.config import TopicConfig
 
-LONG_S = 20.0
+LONG_S = 60.0
+"""Limit of a wait, in seconds; it is spent only by a test that fails."""
 
 
 def quick_client(cluster: EmbeddedCluster, **changes: object) -> ClientSettings:
@@ -110,10 +113,12 @@ class Heard:
 
 def wait_until(condition: Callable[[], bool], what: str) -> None:
     """Polls for a state of broker or consumer that has no event of its own."""
-    changed = Condition()
-    with changed:
-        for _ in range(int(LONG_S / 0.005)):
-            if condition():
-                return
-            changed.wait(0.005)
-    raise AssertionError(f"never: {what}")
+    pause, end = Event(), monotonic() + LONG_S
+    while not condition():
+        assert monotonic() < end, f"never: {what}"
+        pause.wait(0.005)
+
+
+def wait_for_queues(consumer: PushConsumer, count: int) -> None:
+    """Waits until a consumer holds so many queues, those of its retry topic included: a message heard tells of one."""
+    wait_until(lambda: len(consumer.queues()) == count, f"{count} queues held")

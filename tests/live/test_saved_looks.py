@@ -8,7 +8,7 @@ import pytest
 
 from embedded_broker import Drop, EmbeddedCluster
 from mqctl.client.push_consumer import PushConsumer
-from tests.client.consuming import Heard, quick, quick_client
+from tests.client.consuming import Heard, quick, quick_client, wait_for_queues
 from tests.conftest import Outcome
 from tests.live.conftest import Run
 
@@ -64,12 +64,11 @@ def test_what_brokers_are_doing_is_that_of_the_snapshot(live: Run, saved: Path) 
 
 
 def test_members_of_a_snapshot(live: Run, cluster: EmbeddedCluster, tmp_path: Path) -> None:
-    heard = Heard()
-    consumer = PushConsumer("G", quick_client(cluster), heard, quick(threads=3))
+    consumer = PushConsumer("G", quick_client(cluster), Heard(), quick(threads=3))
     consumer.subscribe("Pay", "A || B")
     file = tmp_path / "now.snap"
     with consumer:
-        heard.wait_for(4)
+        wait_for_queues(consumer, 6)
         client = consumer.client_id
         assert live("snapshot", "save", file).exit_code == 0
     for verb in ("members", "describe"):
