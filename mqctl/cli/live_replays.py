@@ -20,7 +20,8 @@ from mqctl.client.identity import UniqueIds
 from mqctl.client.nameserver import route
 from mqctl.client.packing import Packer, ProducerSettings
 from mqctl.errors import BadInputError, ExitCode, MqctlError, NotFoundError, RefusedError
-from mqctl.execute.journal import ChangeRecord, change_id, who
+from mqctl.execute.journal import ChangeRecord
+from mqctl.execute.record_files import new_id, who
 from mqctl.execute.replay import Pace, Publishing, publish
 from mqctl.execute.replays import GROUP, PUBLISH, ReplayRecord, Replays, range_records
 from mqctl.model.plan import PlanKind
@@ -90,7 +91,7 @@ def plan_publish(
     masters = {item.broker_name: item for item in asking.cluster.masters(asking.deadline)}
     targets = writable_queues(asking, target)
     record = ReplayRecord(
-        id=change_id(),
+        id=new_id(),
         kind=PUBLISH,
         who=who(),
         made_at_ms=round(time() * 1000),

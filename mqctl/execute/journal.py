@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import getpass
 import os
 import re
-import secrets
-import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 
-from mqctl.errors import BadInputError, NotFoundError, RefusedError, StorageError
+from mqctl.errors import RefusedError
+from mqctl.execute.record_files import RecordFiles, new_id, unwritable, who
 from mqctl.model.plan import Callback, OffsetChange, OffsetPlan
 
 PLANNED, SENT, CONFIRMED, NOT_MOVED, UNKNOWN = "planned", "sent", "confirmed", "not-moved", "unknown"
@@ -75,7 +73,7 @@ class ChangeRecord(msgspec.Struct, kw_only=True):
         return next((state for state in (UNKNOWN, NOT_MOVED) if state in states), CONFIRMED)
 
 
-class Journal:
+class Journal(RecordFiles[ChangeRecord]):
     """The changes made from this machine.
 
     Args:
@@ -83,7 +81,7 @@ class Journal:
     """
 
     def __init__(self, directory: Path) -> None:
-        self._directory = directory
+        super().__init__(directory, ChangeRecord)
 
     @contextmanager
     def alone(self, what: str, remedy: str = "wait for it") -> Iterator[None]:
@@ -99,17 +97,17 @@ class Journal:
         from filelock import FileLock, Timeout
 
         name = re.sub(r"[^\w.-]", "_", what)
-        lock, holder = FileLock(self._directory / f".{name}.lock", timeout=0), self._directory / f".{name}.holder"
+        lock, holder = FileLock(self.directory / f".{name}.lock", timeout=0), self.directory / f".{name}.holder"
         try:
-            self._directory.mkdir(parents=True, exist_ok=True)
+            self.directory.mkdir(parents=True, exist_ok=True)
             lock.acquire()
         except Timeout as error:
             reason = f"another mqctl is changing it: {_held_by(holder)}"
             raise RefusedError(f"cannot change {what}", reason=reason, remedy=remedy) from error
         except OSError as error:
-            raise self._full(error) from error
+            raise unwritable(self.directory, error) from error
         try:
-            _say_who(holder, self._full)
+            _say_who(holder)
             yield
         finally:
             lock.release()
@@ -117,7 +115,7 @@ class Journal:
     def open(self, plan: OffsetPlan, undoes: str | None = None) -> ChangeRecord:
         """Writes down what is about to happen. Raises StorageError, and then nothing may happen."""
         record = ChangeRecord(
-            id=change_id(),
+            id=new_id(),
             kind=plan.kind.value,
             group=plan.group,
             target=plan.target,
@@ -134,39 +132,6 @@ class Journal:
         self.write(record)
         return record
 
-    def write(self, record: ChangeRecord) -> None:
-        """Writes a record, whole or not at all, and to the disk. Raises StorageError."""
-        file = self._directory / f"{record.id}.json"
-        temporary = file.with_suffix(".tmp")
-        try:
-            self._directory.mkdir(parents=True, exist_ok=True)
-            with temporary.open("wb") as stream:
-                stream.write(msgspec.json.format(msgspec.json.encode(record)))
-                stream.flush()
-                os.fsync(stream.fileno())
-            temporary.replace(file)
-        except OSError as error:
-            raise self._full(error) from error
-
-    def read(self, change_id: str) -> ChangeRecord:
-        """Returns one change. Raises NotFoundError, BadInputError."""
-        file = self._directory / f"{change_id}.json"
-        if "/" in change_id or not file.is_file():
-            raise NotFoundError(f"there is no change {change_id}", remedy="mqctl offset history")
-        try:
-            return msgspec.json.decode(file.read_bytes(), type=ChangeRecord)
-        except (OSError, msgspec.DecodeError) as error:
-            raise BadInputError(f"could not read {file}", reason=str(error), remedy="restore it") from error
-
-    def all(self) -> list[ChangeRecord]:
-        """Returns every change, the latest first."""
-        records = [self.read(file.stem) for file in self._directory.glob("*.json")]
-        return sorted(records, key=lambda record: record.made_at_ms, reverse=True)
-
-    def _full(self, error: OSError) -> StorageError:
-        problem, reason = f"could not write the journal in {self._directory}", error.strerror or str(error)
-        return StorageError(problem, reason=reason, remedy="free its disk, or set MQCTL_STATE_DIR to another one")
-
 
 def _planned(change: OffsetChange) -> QueueRecord:
     queue = change.queue
@@ -175,21 +140,11 @@ def _planned(change: OffsetChange) -> QueueRecord:
     )
 
 
-def change_id() -> str:
-    """Returns a new id, in the order of time."""
-    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
-
-
-def who() -> str:
-    """Returns user and machine."""
-    return f"{_user()}@{socket.gethostname()}"
-
-
-def _say_who(holder: Path, full: Callable[[OSError], StorageError]) -> None:
+def _say_who(holder: Path) -> None:
     try:
         holder.write_text(f"{who()}, process {os.getpid()}, since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC")
     except OSError as error:
-        raise full(error) from error
+        raise unwritable(holder.parent, error) from error
 
 
 def _held_by(holder: Path) -> str:
@@ -197,10 +152,3 @@ def _held_by(holder: Path) -> str:
         return holder.read_text() or "it does not say who"
     except OSError:
         return "it does not say who"
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return str(os.getuid())

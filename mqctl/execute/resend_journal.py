@@ -13,8 +13,8 @@ from pathlib import Path
 
 import msgspec
 
-from mqctl.errors import BadInputError, NotFoundError, StorageError
-from mqctl.execute.journal import change_id, who
+from mqctl.errors import BadInputError, NotFoundError
+from mqctl.execute.record_files import new_id, unwritable, who
 from mqctl.model.resend import LetterKey, ResendPlan
 
 WAITING, SENDING, SENT, FAILED, UNKNOWN = "waiting", "sending", "sent", "failed", "unknown"
@@ -96,7 +96,7 @@ class ResendJournal:
     def begin(self, plan: ResendPlan) -> ResendRecord:
         """Writes down what is about to be sent. Raises StorageError, and then nothing may be."""
         record = ResendRecord(
-            id=change_id(),
+            id=new_id(),
             group=plan.group,
             to_topic=plan.to_topic,
             rate=plan.rate,
@@ -116,7 +116,7 @@ class ResendJournal:
                 stream.flush()
                 os.fsync(stream.fileno())
         except OSError as error:
-            raise self._full(error) from error
+            raise unwritable(self._directory, error) from error
         return record
 
     @contextmanager
@@ -143,7 +143,7 @@ class ResendJournal:
                 yield save
                 os.fsync(stream.fileno())
         except OSError as error:
-            raise self._full(error) from error
+            raise unwritable(self._directory, error) from error
 
     def read(self, identity: str) -> ResendRecord:
         """Returns one resend. Raises NotFoundError, BadInputError."""
@@ -166,10 +166,6 @@ class ResendJournal:
 
     def _file(self, identity: str) -> Path:
         return self._directory / f"{identity}.ndjson"
-
-    def _full(self, error: OSError) -> StorageError:
-        problem, reason = f"could not write the journal in {self._directory}", error.strerror or str(error)
-        return StorageError(problem, reason=reason, remedy="free its disk, or set MQCTL_STATE_DIR to another one")
 
 
 def _apply(record: ResendRecord, text: bytes) -> None:

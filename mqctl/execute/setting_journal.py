@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import msgspec
 
-from mqctl.errors import BadInputError, NotFoundError, StorageError
-from mqctl.execute.journal import CONFIRMED, NOT_MOVED, PLANNED, UNKNOWN, change_id, who
+from mqctl.execute.journal import CONFIRMED, NOT_MOVED, PLANNED, UNKNOWN
+from mqctl.execute.record_files import RecordFiles, new_id, who
 from mqctl.model.setting_plan import SettingPlan
 
 
@@ -66,7 +65,7 @@ class SettingRecord(msgspec.Struct, kw_only=True):
         return next((state for state in (UNKNOWN, NOT_MOVED) if state in states), CONFIRMED)
 
 
-class SettingJournal:
+class SettingJournal(RecordFiles[SettingRecord]):
     """The changes of settings made from this machine.
 
     Args:
@@ -74,12 +73,12 @@ class SettingJournal:
     """
 
     def __init__(self, directory: Path) -> None:
-        self._directory = directory
+        super().__init__(directory, SettingRecord)
 
     def begin(self, plan: SettingPlan) -> SettingRecord:
         """Writes down what is about to happen. Raises StorageError, and then nothing may happen."""
         record = SettingRecord(
-            id=change_id(),
+            id=new_id(),
             kind=plan.kind,
             noun=plan.noun,
             subject=plan.subject,
@@ -103,41 +102,3 @@ class SettingJournal:
         )
         self.write(record)
         return record
-
-    def write(self, record: SettingRecord) -> None:
-        """Writes a record, whole or not at all, and to the disk. Raises StorageError."""
-        file = self._file(record.id)
-        temporary = file.with_suffix(".tmp")
-        try:
-            self._directory.mkdir(parents=True, exist_ok=True)
-            with temporary.open("wb") as stream:
-                stream.write(msgspec.json.format(msgspec.json.encode(record)))
-                stream.flush()
-                os.fsync(stream.fileno())
-            temporary.replace(file)
-        except OSError as error:
-            problem, reason = f"could not write the journal in {self._directory}", error.strerror or str(error)
-            remedy = "free its disk, or set MQCTL_STATE_DIR to another one"
-            raise StorageError(problem, reason=reason, remedy=remedy) from error
-
-    def has(self, identity: str) -> bool:
-        """Tells whether a change is one of settings."""
-        return "/" not in identity and self._file(identity).is_file()
-
-    def read(self, identity: str) -> SettingRecord:
-        """Returns one change. Raises NotFoundError, BadInputError."""
-        if not self.has(identity):
-            raise NotFoundError(f"there is no change {identity}", remedy="mqctl history")
-        file = self._file(identity)
-        try:
-            return msgspec.json.decode(file.read_bytes(), type=SettingRecord)
-        except (OSError, msgspec.DecodeError) as error:
-            raise BadInputError(f"could not read {file}", reason=str(error), remedy="restore it") from error
-
-    def all(self) -> list[SettingRecord]:
-        """Returns every change, the latest first."""
-        records = [self.read(file.stem) for file in self._directory.glob("*.json")]
-        return sorted(records, key=lambda record: record.made_at_ms, reverse=True)
-
-    def _file(self, identity: str) -> Path:
-        return self._directory / f"{identity}.json"

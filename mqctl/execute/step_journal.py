@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import getpass
-import os
-import secrets
-import socket
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 
-from mqctl.errors import BadInputError, NotFoundError, StorageError
+from mqctl.execute.record_files import RecordFiles, new_id, who
 from mqctl.model.step_plan import StepPlan
 
 PLANNED, CONFIRMED, NOT_DONE, UNKNOWN = "planned", "confirmed", "not-done", "unknown"
@@ -65,7 +60,7 @@ class StepChange(msgspec.Struct, kw_only=True):
         return next((state for state in (UNKNOWN, NOT_DONE, PLANNED) if state in states), CONFIRMED)
 
 
-class StepJournal:
+class StepJournal(RecordFiles[StepChange]):
     """The changes of one kind made from this machine.
 
     Args:
@@ -73,18 +68,18 @@ class StepJournal:
     """
 
     def __init__(self, directory: Path) -> None:
-        self._directory = directory
+        super().__init__(directory, StepChange)
 
     def open(
         self, plan: StepPlan, *, before: Mapping[str, str | None] | None = None, undoes: str | None = None
     ) -> StepChange:
         """Writes down what is about to happen. Raises StorageError, and then nothing may happen."""
         change = StepChange(
-            id=f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}",
+            id=new_id(),
             kind=plan.kind,
             target=plan.target,
             confirm=plan.confirm,
-            who=f"{_user()}@{socket.gethostname()}",
+            who=who(),
             made_at_ms=plan.made_at_ms,
             steps=[StepRecord(subject=step.subject, old=step.old, new=step.new) for step in plan.moving],
             before=dict(before or {}),
@@ -92,40 +87,3 @@ class StepJournal:
         )
         self.write(change)
         return change
-
-    def write(self, change: StepChange) -> None:
-        """Writes a change, whole or not at all, and to the disk. Raises StorageError."""
-        file = self._directory / f"{change.id}.json"
-        temporary = file.with_suffix(".tmp")
-        try:
-            self._directory.mkdir(parents=True, exist_ok=True)
-            with temporary.open("wb") as stream:
-                stream.write(msgspec.json.format(msgspec.json.encode(change)))
-                stream.flush()
-                os.fsync(stream.fileno())
-            temporary.replace(file)
-        except OSError as error:
-            problem, reason = f"could not write the journal in {self._directory}", error.strerror or str(error)
-            raise StorageError(problem, reason=reason, remedy="free its disk, or set MQCTL_STATE_DIR") from error
-
-    def read(self, change_id: str) -> StepChange:
-        """Returns one change. Raises NotFoundError, BadInputError."""
-        file = self._directory / f"{change_id}.json"
-        if "/" in change_id or not file.is_file():
-            raise NotFoundError(f"there is no change {change_id}", reason=f"no such file in {self._directory}")
-        try:
-            return msgspec.json.decode(file.read_bytes(), type=StepChange)
-        except (OSError, msgspec.DecodeError) as error:
-            raise BadInputError(f"could not read {file}", reason=str(error), remedy="restore it") from error
-
-    def all(self) -> list[StepChange]:
-        """Returns every change, the latest first."""
-        changes = [self.read(file.stem) for file in self._directory.glob("*.json")]
-        return sorted(changes, key=lambda change: change.made_at_ms, reverse=True)
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return str(os.getuid())

@@ -1,0 +1,102 @@
+"""Records of changes on disk: a directory with a JSON file each, written whole or not at all."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import secrets
+import socket
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Generic, Protocol, TypeVar
+
+import msgspec
+
+from mqctl.errors import BadInputError, NotFoundError, StorageError
+
+
+class Record(Protocol):
+    """What every record of a change has.
+
+    Attributes:
+        id: from `new_id`.
+        made_at_ms: epoch milliseconds.
+    """
+
+    id: str
+    made_at_ms: int
+
+
+R = TypeVar("R", bound=Record)
+
+
+class RecordFiles(Generic[R]):
+    """The records of one kind that this machine keeps.
+
+    Args:
+        directory: created with the first record.
+        kind: type of the records.
+    """
+
+    def __init__(self, directory: Path, kind: type[R]) -> None:
+        self.directory = directory
+        self._kind = kind
+
+    def write(self, record: R) -> None:
+        """Writes a record, whole or not at all, and to the disk. Raises StorageError."""
+        file = self._file(record.id)
+        temporary = file.with_suffix(".tmp")
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            with temporary.open("wb") as stream:
+                stream.write(msgspec.json.format(msgspec.json.encode(record)))
+                stream.flush()
+                os.fsync(stream.fileno())
+            temporary.replace(file)
+        except OSError as error:
+            raise unwritable(self.directory, error) from error
+
+    def has(self, identity: str) -> bool:
+        """Tells whether there is a record of this id."""
+        return "/" not in identity and self._file(identity).is_file()
+
+    def read(self, identity: str) -> R:
+        """Returns one record. Raises NotFoundError, BadInputError."""
+        if not self.has(identity):
+            raise NotFoundError(f"there is no change {identity}", remedy="mqctl history")
+        file = self._file(identity)
+        try:
+            return msgspec.json.decode(file.read_bytes(), type=self._kind)
+        except (OSError, msgspec.DecodeError) as error:
+            raise BadInputError(f"could not read {file}", reason=str(error), remedy="restore it") from error
+
+    def all(self) -> list[R]:
+        """Returns every record, the latest first."""
+        records = [self.read(file.stem) for file in self.directory.glob("*.json")]
+        return sorted(records, key=lambda record: record.made_at_ms, reverse=True)
+
+    def _file(self, identity: str) -> Path:
+        return self.directory / f"{identity}.json"
+
+
+def unwritable(directory: Path, error: OSError) -> StorageError:
+    """Returns the error for a journal that cannot be written."""
+    problem, reason = f"could not write the journal in {directory}", error.strerror or str(error)
+    return StorageError(problem, reason=reason, remedy="free its disk, or set MQCTL_STATE_DIR to another one")
+
+
+def new_id() -> str:
+    """Returns the id of a new change, in the order of time."""
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+
+
+def who() -> str:
+    """Returns user and machine."""
+    return f"{_user()}@{socket.gethostname()}"
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())
