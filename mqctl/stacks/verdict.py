@@ -205,7 +205,7 @@ def _busy(pool: _Pool) -> StackVerdict:
     )
     code = _CODES.get(cls, UNKNOWN)
     variant: str | None = cls
-    params: dict[str, Value] = {"line": _line(first), "rest": rest or "-"}
+    params: dict[str, Value] = {"line": _line(first), "rest": rest or f"0 {C.IDLE}"}
     if code == LOCKED or (code == QUEUE_LOCKED and first.root):
         variant = "owner" if first.root else None
         if first.root:
