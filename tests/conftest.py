@@ -7,13 +7,15 @@ import os
 import subprocess
 import sys
 import tarfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import settings
+
+from tests.forked_commands import ForkedCommands
 
 # A build must not fail by the luck of the draw: what is found elsewhere becomes an example of its own.
 settings.register_profile("ci", derandomize=True)
@@ -79,24 +81,51 @@ class Outcome:
         return json.loads(self.stdout)
 
 
-@pytest.fixture(scope="session")
-def mqctl(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Outcome]:
-    """Runs `python -m mqctl` as a user would, in an empty home and away from the checkout."""
-    home = tmp_path_factory.mktemp("home")
+def environment_of(home: Path) -> dict[str, str]:
+    """The environment of a user whose home is empty, and who has the checkout on the path of Python."""
+    return {
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        "PYTHONPATH": str(REPOSITORY),
+        "TZ": "UTC",
+        "LC_ALL": "C.UTF-8",
+    }
+
+
+def whole_processes(home: Path) -> Callable[..., Outcome]:
+    """Returns what runs `python -m mqctl` as a user would, in an empty home and away from the checkout."""
 
     def run(*words: object, env: Mapping[str, str] | None = None) -> Outcome:
         command = [sys.executable, "-m", "mqctl", *map(str, words)]
-        settings = {
-            "PATH": os.environ["PATH"],
-            "HOME": str(home),
-            "PYTHONPATH": str(REPOSITORY),
-            "TZ": "UTC",
-            "LC_ALL": "C.UTF-8",
-            **(env or {}),
-        }
+        settings = {**environment_of(home), **(env or {})}
         done = subprocess.run(
             command, capture_output=True, text=True, encoding="utf-8", env=settings, cwd=home, timeout=240, check=False
         )
         return Outcome(done.returncode, done.stdout, done.stderr)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def mqctl(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Outcome]:
+    """Runs `python -m mqctl` as a user would, in an empty home and away from the checkout."""
+    return whole_processes(tmp_path_factory.mktemp("home"))
+
+
+@pytest.fixture(scope="session")
+def forked_mqctl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Outcome]]:
+    """Runs mqctl as `mqctl` does, each run forked from a process that has imported its lower rooms already."""
+    home = tmp_path_factory.mktemp("home")
+    whole = whole_processes(home)
+    if not hasattr(os, "pidfd_open") or os.environ.get("MQCTL_TEST_FRESH"):
+        yield whole
+        return
+    commands = ForkedCommands(home, environment_of(home))
+
+    def run(*words: object, env: Mapping[str, str] | None = None) -> Outcome:
+        if any(name.startswith(("PYTHON", "LC_", "LANG")) for name in env or ()):  # read when an interpreter starts
+            return whole(*words, env=env)
+        return Outcome(*commands.run([str(word) for word in words], {**environment_of(home), **(env or {})}))
+
+    yield run
+    commands.close()

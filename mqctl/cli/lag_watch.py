@@ -105,22 +105,28 @@ def _limit_ms(again: Again, chosen: Connection) -> int | None:
 def rounds(ask: Ask, pace: Pace) -> Iterator[Round]:
     """Yields rounds at the pace; the first one must succeed, a later one may fail and is tried again.
 
+    None begins with less time than the one before it took: cut off by the limit it would know less than is known.
+
     Raises:
         MqctlError: what the first round raised.
     """
     started = monotonic()
-    number = 0
+    number, took_ms = 0, 0
     while True:
         number += 1
         began = monotonic()
         left_ms = None if pace.limit_ms is None else pace.limit_ms - round((began - started) * 1000)
+        if number > 1 and left_ms is not None and left_ms <= took_ms:
+            return
         limit_ms = pace.round_ms if left_ms is None else max(1, min(pace.round_ms, left_ms))
         try:
-            yield Round(number, ask(limit_ms))
+            found = Round(number, ask(limit_ms))
         except (UnreachableError, DeadlineError, NotFoundError) as error:
             if number == 1:
                 raise
-            yield Round(number, None, error)
+            found = Round(number, None, error)
+        took_ms = round((monotonic() - began) * 1000)
+        yield found
         if number == pace.count:
             return
         next_at = began + pace.every_ms / 1000

@@ -1,0 +1,194 @@
+"""Runs of mqctl that begin with the lower rooms imported: a server that forks a process for each command line.
+
+Most of what the live tests cost was Python starting and importing the same modules anew. The server imports what every
+live command stands on (its wire, its model, its rules) and nothing of `commands`, `cli`, `render` or `snapshot`:
+whether a command imports what it needs is found out by each run all the same, and what start-up costs is measured
+elsewhere, on whole processes. A run has a process, arguments, an environment, output and an end of its own.
+MQCTL_TEST_FRESH=1 runs each in a fresh interpreter.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import pkgutil
+import runpy
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOMS = ("model", "protocol", "client", "diagnosis")
+_LIMIT_S = 240.0
+
+
+class ForkedCommands:
+    """The server and what asks it; usable from several threads at once.
+
+    Args:
+        home: the working directory of every run.
+        environment: what the server is started with; a run's agrees in what an interpreter reads at its start.
+    """
+
+    def __init__(self, home: Path, environment: Mapping[str, str]) -> None:
+        self._server, theirs = socket.socketpair()
+        self._turn = threading.Lock()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.forked_commands", str(theirs.fileno())],
+            cwd=home,
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            pass_fds=(theirs.fileno(),),
+        )
+        theirs.close()
+
+    def run(self, words: list[str], environment: Mapping[str, str]) -> tuple[int, str, str]:
+        """Runs one command line to its end; returns exit code, standard output and standard error."""
+        (out, their_out), (err, their_err) = os.pipe(), os.pipe()
+        ended, theirs = socket.socketpair()
+        told = json.dumps([words, dict(environment)]).encode()
+        with ended:
+            with theirs, self._turn:
+                pipes = [theirs.fileno(), their_out, their_err]
+                socket.send_fds(self._server, [len(told).to_bytes(4, "big")], pipes)
+                self._server.sendall(told)
+            os.close(their_out)
+            os.close(their_err)
+            texts = _read_all((out, err))
+            ended.settimeout(_LIMIT_S)
+            code = int(ended.recv(16))
+        return code, _text(texts[0]), _text(texts[1])
+
+    def close(self) -> None:
+        """Ends the server, and with it what still runs."""
+        self._server.close()
+        self._process.communicate()
+
+
+def _read_all(pipes: tuple[int, int]) -> list[bytes]:
+    texts = {pipe: bytearray() for pipe in pipes}
+    end = time.monotonic() + _LIMIT_S
+    with selectors.DefaultSelector() as selector:
+        for pipe in pipes:
+            selector.register(pipe, selectors.EVENT_READ)
+        while selector.get_map():
+            ready = selector.select(end - time.monotonic())
+            assert ready, f"mqctl did not end within {_LIMIT_S} s"
+            for key, _ in ready:
+                data = os.read(key.fd, 65536)
+                texts[key.fd] += data
+                if not data:
+                    selector.unregister(key.fd)
+                    os.close(key.fd)
+    return [bytes(texts[pipe]) for pipe in pipes]
+
+
+def _text(data: bytes) -> str:
+    """Lines end as `subprocess` has them end in its text mode."""
+    return data.decode().replace("\r\n", "\n").replace("\r", "\n")
+
+
+# The server
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One command line, and where its output and its exit code go."""
+
+    words: list[str]
+    environment: dict[str, str]
+    ended: socket.socket
+    out: int
+    err: int
+
+
+def serve(owner: socket.socket) -> list[str] | None:
+    """Forks for every command line that is asked for.
+
+    Returns:
+        in a forked process the words that it has to run; None in the server, once its owner has gone.
+    """
+    running: dict[int, tuple[int, Asked]] = {}
+    with owner, selectors.DefaultSelector() as selector:
+        selector.register(owner, selectors.EVENT_READ)
+        while True:
+            for key, _ in selector.select():
+                if key.fileobj is not owner:
+                    selector.unregister(key.fd)
+                    _tell(key.fd, *running.pop(key.fd))
+                    continue
+                asked = _read(owner)
+                if asked is None:
+                    for pid, _ in running.values():
+                        os.kill(pid, signal.SIGKILL)
+                    return None
+                pid = os.fork()
+                if pid == 0:
+                    for other, (_, its) in running.items():
+                        os.close(other)
+                        its.ended.close()
+                    _become(asked)
+                    return asked.words
+                os.close(asked.out)
+                os.close(asked.err)
+                watched = os.pidfd_open(pid)
+                running[watched] = (pid, asked)
+                selector.register(watched, selectors.EVENT_READ)
+
+
+def _read(owner: socket.socket) -> Asked | None:
+    size, passed, _, _ = socket.recv_fds(owner, 4, 3)
+    if not size:
+        return None
+    told = b""
+    while len(told) < int.from_bytes(size, "big"):
+        told += owner.recv(int.from_bytes(size, "big") - len(told))
+    words, environment = json.loads(told)
+    ended, out, err = passed
+    return Asked(words, environment, socket.socket(fileno=ended), out, err)
+
+
+def _tell(watched: int, pid: int, asked: Asked) -> None:
+    os.close(watched)
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    with suppress(OSError), asked.ended:  # whoever asked may not wait any more
+        asked.ended.sendall(str(code).encode())
+
+
+def _become(asked: Asked) -> None:
+    asked.ended.close()
+    for number, pipe in ((1, asked.out), (2, asked.err)):
+        os.dup2(pipe, number)
+        os.close(pipe)
+    os.environ.clear()
+    os.environ.update(asked.environment)
+    time.tzset()
+
+
+def main() -> None:
+    """Serves; and in each forked process, runs mqctl."""
+    importlib.import_module("typer")
+    for room in ROOMS:
+        package = importlib.import_module(f"mqctl.{room}")
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            importlib.import_module(module.name)
+    gc.collect()
+    gc.freeze()
+    words = serve(socket.socket(fileno=int(sys.argv[1])))
+    if words is not None:
+        sys.argv = ["mqctl", *words]
+        runpy.run_module("mqctl", run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main()
