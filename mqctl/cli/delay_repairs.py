@@ -108,9 +108,7 @@ def undo(change_id: str, *, execute: bool, confirmed: str | None) -> tuple[Docum
         )
         if not steps:
             raise RefusedError(f"change {change_id} cannot be taken back", reason="nothing of it was done")
-        plan = StepPlan(
-            kind=KIND, confirm_kind="store", target=str(store), confirm=past.confirm, made_at_ms=_now_ms(), steps=steps
-        )
+        plan = StepPlan(kind=KIND, target=str(store), confirm=past.confirm, made_at_ms=_now_ms(), steps=steps)
 
         def perform(change: StepChange, save: Save) -> None:
             _write(store, change, past.before, save)
@@ -142,9 +140,7 @@ def _plan(wish: RepairWish, state: DelayState, repairs: tuple[LevelRepair, ...])
         for key in state.rejected_keys
     ]
     store = wish.store.resolve()
-    return StepPlan(
-        kind=KIND, confirm_kind="store", target=str(store), confirm=store.name, made_at_ms=_now_ms(), steps=tuple(steps)
-    )
+    return StepPlan(kind=KIND, target=str(store), confirm=store.name, made_at_ms=_now_ms(), steps=tuple(steps))
 
 
 def _step(item: LevelRepair) -> Step:

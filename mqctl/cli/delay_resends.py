@@ -73,7 +73,7 @@ def resend(wish: ResendWish, chosen: Connection) -> tuple[Document, int]:
         steps = _steps(asking, resends)
     going = [item for item, step in zip(resends, steps, strict=True) if step.moves]
     name = broker.name or ""
-    plan = StepPlan(kind=KIND, confirm_kind="broker", target=name, confirm=name, made_at_ms=now_ms, steps=tuple(steps))
+    plan = StepPlan(kind=KIND, target=name, confirm=name, made_at_ms=now_ms, steps=tuple(steps))
     execution = Execution(
         schema=SCHEMA, perform=_performer(going, name, chosen), execute=wish.execute, confirmed=wish.confirmed
     )

@@ -140,7 +140,9 @@ def watch(found: Iterator[Round], output: Output, condition: Condition | None) -
     screen = Screen() if output in (Output.TABLE, Output.WIDE) and is_terminal() else None
     looks: list[Look] = []
     code, truth = int(ExitCode.OK), None
+    last: LagView | None = None
     for item in found:
+        last = item.view
         if item.view is None:
             tell(f"mqctl: round {item.number} failed: {item.error}")
             code, truth = int(ExitCode.UNREACHABLE), None
@@ -161,22 +163,24 @@ def watch(found: Iterator[Round], output: Output, condition: Condition | None) -
             truth = holds(condition, view)
             if truth:
                 return ExitCode.OK
-    return code if condition is None else missed(condition, truth)
+    return code if condition is None else missed(condition, truth, last)
 
 
 def wait(found: Iterator[Round], condition: Condition) -> tuple[int, LagView | None]:
     """Waits until `condition` holds; returns the exit code and the last look."""
     truth: Truth = None
     last: LagView | None = None
+    newest: LagView | None = None
     for item in found:
-        if item.view is None:
+        newest = item.view
+        if newest is None:
             truth = None
             continue
-        last = item.view
+        last = newest
         truth = holds(condition, last)
         if truth:
             return ExitCode.OK, last
-    return missed(condition, truth), last
+    return missed(condition, truth, newest), last
 
 
 def holds(condition: Condition, view: LagView) -> Truth:
@@ -195,10 +199,24 @@ def holds(condition: Condition, view: LagView) -> Truth:
     return condition.holds(facts)
 
 
-def missed(condition: Condition, truth: Truth) -> int:
-    """Says how the time ended, and returns the exit code."""
+def missed(condition: Condition, truth: Truth, newest: LagView | None) -> int:
+    """Says how the time ended, and returns the exit code.
+
+    Args:
+        newest: the last look; None when it failed.
+    """
     if truth is None:
-        tell(f"mqctl: not known whether {condition.text} holds: not everything could be asked")
+        tell(f"mqctl: not known whether {condition.text} holds: {_why_unknown(newest)}")
         return ExitCode.UNKNOWN
     tell(f"mqctl: {condition.text} was not reached in time")
     return ExitCode.TIMEOUT
+
+
+def _why_unknown(newest: LagView | None) -> str:
+    if newest is None:
+        return "the last look failed"
+    if newest.missing:
+        return "not everything could be asked"
+    if not newest.queues:
+        return "no consumer group has offsets among what was looked at"
+    return "a group never committed in a queue that holds messages, or an age is not told"

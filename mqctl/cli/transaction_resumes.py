@@ -82,7 +82,6 @@ def resume(wish: ResumeWish, chosen: Connection) -> tuple[Document, int]:
         plan = StepPlan(
             kind=KIND,
             target=brokers[0].address.cluster,
-            confirm_kind="cluster",
             confirm=brokers[0].address.cluster,
             made_at_ms=state.origin.observed_at_ms,
             steps=tuple(item.step for item in found),

@@ -34,13 +34,12 @@ class StepPlan:
     Attributes:
         kind: such as `delay-repair`.
         target: the store directory or the cluster it is about.
-        confirm: the name that has to be typed or given to have it done, and what it is the name of.
+        confirm: the name that has to be typed or given to have it done.
         made_at_ms: epoch milliseconds.
     """
 
     kind: str
     target: str
-    confirm_kind: str
     confirm: str
     made_at_ms: int
     steps: tuple[Step, ...]

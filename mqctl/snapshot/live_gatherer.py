@@ -59,8 +59,7 @@ def gather_live(
         if progress is not None:
             progress(step, _STEPS.index(step), len(_STEPS))
 
-    wanted = scope or Scope()
-    asking = Asking(cluster, deadline)
+    wanted, asking = scope or Scope(), Asking(cluster, deadline)
     say("name servers")
     servers, addresses, gaps = ask_name_servers(asking)
     say("brokers")

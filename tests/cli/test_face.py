@@ -73,14 +73,3 @@ def test_static_completion_knows_commands_and_choices(mqctl: Run) -> None:
     words = [line.split("\t")[0] for line in mqctl("__complete", "").stdout.splitlines()]
     assert words == list(catalog.children(()))
     assert mqctl("__complete", "completion", "z").stdout == "zsh\t\n"
-
-
-def test_bash_completes_with_the_printed_script(mqctl: Run) -> None:
-    probe = f"""
-{mqctl("completion", "bash").stdout}
-mqctl() {{ {sys.executable} -m mqctl "$@"; }}
-COMP_WORDS=(mqctl comp); COMP_CWORD=1; _mqctl
-printf '%s\\n' "${{COMPREPLY[@]}}"
-"""
-    done = subprocess.run(["bash", "-c", probe], capture_output=True, text=True, cwd=REPOSITORY, check=True)
-    assert done.stdout.split() == ["completion"]

@@ -20,7 +20,7 @@ IDENTITY = ClusterIdentity(cluster="C", brokers=(("a", "h:1"),))
 
 def test_history_holds_every_kind_of_change(mqctl: Callable[..., Outcome], tmp_path: Path) -> None:
     steps = StepJournal(tmp_path / "journal" / "delay-repair")
-    steps.open(StepPlan(kind="delay-repair", confirm_kind="store", target="/s", confirm="s", made_at_ms=1, steps=()))
+    steps.open(StepPlan(kind="delay-repair", target="/s", confirm="s", made_at_ms=1, steps=()))
     step = SettingStep(kind=SettingKind.TOPIC, place="a", address="h:1", subject="T", old=None, new={"perm": "6"})
     setting = SettingJournal(tmp_path / "journal" / "settings").begin(
         SettingPlan(

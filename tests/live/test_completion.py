@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -12,10 +10,10 @@ import pytest
 
 from embedded_broker import Drop, EmbeddedCluster
 from tests.client.consuming import wait_until
-from tests.conftest import REPOSITORY
 from tests.embedded_broker.messages import heartbeat
 from tests.embedded_broker.wire import Peer
 from tests.live.conftest import Run
+from tests.shells import SHELLS, typed
 
 
 def tab(live: Run, *words: str, env: dict[str, str] | None = None) -> list[str]:
@@ -91,15 +89,15 @@ def test_another_cluster_has_another_cache(live: Run) -> None:
     assert tab(live, "group", "lag", "--namesrv", "127.0.0.1:1", "-g", "") == []
 
 
-def test_bash_completes_names(live: Run, cluster: EmbeddedCluster, tmp_path: Path) -> None:
+@pytest.mark.parametrize("shell", SHELLS)
+def test_shells_complete_names(live: Run, cluster: EmbeddedCluster, tmp_path: Path, shell: str) -> None:
     learn(live)
-    probe = f"""
-{live("completion", "bash").stdout}
-mqctl() {{ {sys.executable} -m mqctl "$@"; }}
-COMP_WORDS=(mqctl topic describe -t P); COMP_CWORD=4; _mqctl
-printf '%s\\n' "${{COMPREPLY[@]}}"
-"""
-    places = {name: str(tmp_path / name.lower()) for name in ("MQCTL_CONFIG_DIR", "MQCTL_STATE_DIR", "MQCTL_CACHE_DIR")}
-    env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(REPOSITORY), "MQCTL_NAMESRV": cluster.namesrv, **places}
-    done = subprocess.run(["bash", "-c", probe], capture_output=True, text=True, env=env, cwd=tmp_path, check=True)
-    assert done.stdout.split() == ["Pay"]
+    with Peer(cluster.broker("broker-a").address) as one:
+        one.version = 61
+        heartbeat(one, "10.0.0.1@4711#1", group="G", subscriptions={"Pay": "A"})
+        wait_until(lambda: tab(live, "stacks", "watch", "--client", "") == ["10.0.0.1@4711#1"], "its client id")
+        places = ("MQCTL_CONFIG_DIR", "MQCTL_STATE_DIR", "MQCTL_CACHE_DIR")
+        env = {"MQCTL_NAMESRV": cluster.namesrv, **{name: str(tmp_path / name.lower()) for name in places}}
+        line = "mqctl stacks watch -g G\t --client 10.0.0.1@4\t"
+        assert typed(shell, line, tmp_path, env) == ["stacks", "watch", "-g", "G", "--client", "10.0.0.1@4711#1"]
+        assert typed(shell, "mqctl topic describe -t P\t", tmp_path, env) == ["topic", "describe", "-t", "Pay"]

@@ -92,3 +92,10 @@ def test_what_makes_no_sense(live: Run, words: tuple[str, ...], code: int, said:
 def test_a_cluster_that_is_not_there_is_no_waiting(live: Run) -> None:
     outcome = live("group", "lag", "--until", "lag<1", env={"MQCTL_NAMESRV": "127.0.0.1:1"})
     assert outcome.exit_code == 69
+
+
+def test_until_says_why_it_does_not_know(live: Run) -> None:
+    with EmbeddedCluster() as empty:
+        words = ("group", "lag", "--until", "lag<1", *BRISK, "--timeout", "300ms", "--namesrv", empty.namesrv)
+        nobody = live(*words)
+    assert (nobody.exit_code, "no consumer group has offsets" in nobody.stderr) == (3, True), nobody.stderr

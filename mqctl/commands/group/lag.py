@@ -90,12 +90,8 @@ def command(
         who = Advised(namesrv=namesrv, profile=profile, timeout=timeout, groups=group, topics=topic, snapshot=snapshot)
         return advised(who, window, output, wanted=advise and store is None)
     rows = by or (By.BOTH if group else By.GROUP)
-    wish = LagWish(
-        groups=group or (),
-        topics=topic or (),
-        system=system,
-        with_consumers=store is None and (rows is not By.GROUP or output is Output.WIDE),
-    )
+    closely = store is None and (rows is not By.GROUP or output is Output.WIDE)
+    wish = LagWish(groups=group or (), topics=topic or (), system=system, with_consumers=closely)
     if store is not None:
         from mqctl.snapshot.lag_gatherer import gather_lag
 

@@ -95,16 +95,9 @@ def command(
     require_levels(levels)
     known = subscribed(snapshot, store, broker_name)
     question = Question(
-        stores=store,
-        groups=group,
-        topics=topic,
-        since=since,
-        until=until,
-        system=system,
-        master=master,
-        conf=conf,
-        no_spark=no_spark,
-    )
+        stores=store, groups=group, topics=topic, since=since, until=until, system=system,
+        master=master, conf=conf, no_spark=no_spark,
+    )  # fmt: skip
     with step_progress() as progress, answering(question) as (engine, wanted):
         settings = RunSettings(
             top=top,

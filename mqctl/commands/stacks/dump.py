@@ -123,11 +123,15 @@ def command(
         return _told(evidence)
     from mqctl.render.stacks import StackView
 
-    named = (("--namesrv", namesrv), ("--profile", profile), ("--snapshot", snapshot))
-    source = next((f"{option} {shlex.quote(str(value))}" for option, value in named if value), "")
-    view = StackView(lang=lang, source=source, everything=everything, calls=calls, explain=explain)
+    view = StackView(lang=lang, source=_source_words(wish), everything=everything, calls=calls, explain=explain)
     emit(_judged(evidence, classifier, view), output)
     return _told(evidence)
+
+
+def _source_words(wish: StackWish) -> str:
+    """Returns the option that names the source, for commands to type next."""
+    named = (("--namesrv", wish.namesrv), ("--profile", wish.profile), ("--snapshot", wish.snapshot))
+    return next((f"{option} {shlex.quote(str(value))}" for option, value in named if value), "")
 
 
 def _print_collapsed(evidence: StackEvidence, *, everything: bool) -> None:
