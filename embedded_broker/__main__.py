@@ -25,6 +25,8 @@ async def _serve(options: Options) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
+    if options.until_eof:
+        loop.add_reader(sys.stdin.fileno(), lambda: None if os.read(sys.stdin.fileno(), 1_024) else stopped.set())
     cluster = Cluster(options.spec)
     control = ControlSocket(cluster) if options.control else None
     try:

@@ -47,6 +47,7 @@ class ControlSocket:
                 _text(words, "name"), kill=words.get("kill") is True
             ),
             "limit_disk": self._limit_disk,
+            "pause_delay": self._pause_delay,
             "switch_room": self._switch_room,
             "switch_by_health": self._switch_by_health,
             "reset": lambda _: self._cluster.reset(),
@@ -133,6 +134,10 @@ class ControlSocket:
 
     async def _limit_disk(self, words: Words) -> None:
         self._cluster.broker(_text(words, "name")).limit_disk(_maybe_integer(words, "free_bytes"))
+
+    async def _pause_delay(self, words: Words) -> None:
+        schedule = self._cluster.broker(_text(words, "name")).schedule
+        schedule.pause() if words.get("on", True) is True else schedule.resume()
 
     async def _switch_room(self, words: Words) -> None:
         service = self._cluster.address_service(_text(words, "room"))

@@ -19,11 +19,13 @@ class Options:
     Attributes:
         control: whether the control socket is opened.
         log_level: name of a level of `logging`.
+        until_eof: end when standard input ends, too: that of a process whose starter was killed does.
     """
 
     spec: ClusterSpec
     control: bool
     log_level: str
+    until_eof: bool
 
 
 def parser() -> argparse.ArgumentParser:
@@ -49,6 +51,7 @@ def parser() -> argparse.ArgumentParser:
     add("--virtual-time", action="store_true", help="let time stand still; advance it over the control socket")
     add("--set", action="append", default=[], metavar="NAME=VALUE", help="a property of every broker; repeatable")
     add("--control", action="store_true", help="open the control socket (loopback) and announce it in the ready line")
+    add("--until-eof", action="store_true", help="end when standard input does, as well as on a signal")
     add("--log-level", default="WARNING", choices=["DEBUG", "INFO", "WARNING", "ERROR"], help="default %(default)s")
     return made
 
@@ -81,7 +84,7 @@ def parse(words: list[str]) -> Options:
         broker_port=given.broker_port,
         settings=settings,
     )
-    return Options(spec, control=given.control, log_level=given.log_level)
+    return Options(spec, control=given.control, log_level=given.log_level, until_eof=given.until_eof)
 
 
 def _brokers(text: str) -> tuple[str, ...]:

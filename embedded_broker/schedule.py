@@ -127,6 +127,21 @@ class DelaySchedule:
             if state.timer is not None:
                 state.timer.cancel()
 
+    def pause(self) -> None:
+        """Delivers nothing from now on, as a service thread that died; what comes waits."""
+        self._running = False
+        for state in self._levels.values():
+            if state.timer is not None:
+                state.timer.cancel()
+                state.timer = None
+
+    def resume(self) -> None:
+        """Delivers again, first what fell due meanwhile."""
+        self._running = True
+        for state in self._levels.values():
+            if state.timer is None:
+                self._wait(state, 0)
+
     def _document(self) -> object:
         table = {"offsetTable": dict(sorted(self.offsets.items()))}
         if not self._release.five:

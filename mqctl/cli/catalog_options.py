@@ -18,7 +18,7 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
         "--broker": ("Only this broker.", ()),
         "--window": ("Look twice, so far apart, at what should move: 60s.", ()),
         "--stacks": ("Take the stacks of the consumers in question as well, three times within two seconds.", ()),
-        "--time-scale": ("The cluster's clocks run X times as fast.", ()),
+        "--time-scale": ("Periods of brokers and clients are X times as short (scenarios).", ()),
         "--room-rule": (
             "How names of brokers and clients tell their machine room: prefix:-, prefix:@, regex:PATTERN, map:FILE.",
             (),

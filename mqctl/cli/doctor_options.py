@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from mqctl.errors import UsageError
 from mqctl.model.finding import Severity
 
+_FASTEST = 1_000_000
 WindowOption = Annotated[
     str | None, typer.Option("--window", metavar="SPAN", help="Look twice, so far apart, at what should move: 60s.")
 ]
 TimeScaleOption = Annotated[
-    float, typer.Option("--time-scale", metavar="X", help="The cluster's clocks run X times as fast.")
+    float | None,
+    typer.Option(
+        "--time-scale",
+        metavar="X",
+        help="Periods of brokers and clients are X times as short (scenarios). Also MQCTL_TIME_SCALE.",
+    ),
 ]
 OnlyOption = Annotated[
     list[str] | None, typer.Option("--only", metavar="CODE", help="Only these rules; `MQ7*` names a family.")
@@ -36,3 +44,21 @@ def window_ms(text: str | None) -> int:
     from mqctl.cli.times import parse_span_ms
 
     return parse_span_ms(text) if text else 0
+
+
+def time_scale_of(given: float | None) -> float:
+    """Returns the time scale that rules share with the cluster: the option's, the environment's, else 1.
+
+    Raises:
+        UsageError: it is no number above 0.
+    """
+    text = os.environ.get("MQCTL_TIME_SCALE")
+    try:
+        scale = float(text) if given is None and text else given
+    except ValueError as error:
+        raise UsageError(f"MQCTL_TIME_SCALE={text} is no number") from error
+    if scale is None:
+        return 1.0
+    if not 0 < scale < _FASTEST:
+        raise UsageError(f"a time scale of {scale:g} is not possible", remedy="use a number above 0, 60 for instance")
+    return scale

@@ -14,6 +14,7 @@ from mqctl.cli.doctor_options import (
     SkipOption,
     TimeScaleOption,
     WindowOption,
+    time_scale_of,
     window_ms,
 )
 from mqctl.cli.emit import Output, emit, tell
@@ -67,7 +68,7 @@ def command(
     broker: BrokersOption = None,
     window: WindowOption = None,
     stacks: StacksOption = False,
-    time_scale: TimeScaleOption = 1.0,
+    time_scale: TimeScaleOption = None,
     room_rule: RoomRuleOption = None,
     only: OnlyOption = None,
     skip: SkipOption = None,
@@ -109,12 +110,14 @@ def command(
     )
     for name in group or ():
         require_group(state, name)
-    settings = Settings(time_scale=time_scale, room_rule=rule_of(room_rule, profile))
+    settings = Settings(time_scale=time_scale_of(time_scale), room_rule=rule_of(room_rule, profile))
     found = diagnose(state, only=tuple(only or ()), skip=tuple(skip or ()), settings=settings)
     judged = _judged(within(found, groups=group, topics=topic, brokers=broker), known)
     moved = backlog_advice(state, settings) if state.earlier is not None else []
     chosen = [item for item in moved if item.group in (group or [item.group]) and item.topic in (topic or [item.topic])]
-    return _show(state, judged, chosen, lang, output, explain=explain).exit_code(fail_on)
+    return _show(state, judged, chosen, lang, output, explain=explain, time_scale=settings.time_scale).exit_code(
+        fail_on
+    )
 
 
 def _show(
@@ -125,10 +128,19 @@ def _show(
     output: Output,
     *,
     explain: bool,
+    time_scale: float,
 ) -> Diagnosis:
     found = judged.diagnosis
-    silenced = judged.silenced
-    emit(diagnosis_document(state, found, lang=lang, explain=explain, silenced=silenced, backlogs=backlogs), output)
+    document = diagnosis_document(
+        state,
+        found,
+        lang=lang,
+        explain=explain,
+        silenced=judged.silenced,
+        backlogs=backlogs,
+        time_scale=time_scale,
+    )
+    emit(document, output)
     return found
 
 

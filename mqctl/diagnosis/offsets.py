@@ -48,8 +48,8 @@ def backlog(case: Case) -> Iterator[Verdict | Unknown]:
         subject = _group(case, total.group, total.topic)
         if total.lag_ms is None:
             yield Unknown(subject=subject, reason="the store time of the next message to consume cannot be read")
-        elif total.lag_ms >= case.settings.lag_warning_ms:
-            severe = total.lag_ms >= case.settings.lag_error_ms
+        elif total.lag_ms >= case.settings.scaled(case.settings.lag_warning_ms):
+            severe = total.lag_ms >= case.settings.scaled(case.settings.lag_error_ms)
             yield Verdict(
                 subject=subject,
                 params=_names(total),

@@ -79,6 +79,7 @@ class DiagnosisReport:
     Attributes:
         online_group_count: consumer groups with members to judge; None where the source cannot show any.
         movements: how groups moved between two looks; empty after one.
+        time_scale: how many times shorter than RocketMQ's own the periods of the cluster and the rules' windows are.
     """
 
     source: str
@@ -90,6 +91,7 @@ class DiagnosisReport:
     silenced: list[SilencedRow] = field(default_factory=list)
     online_group_count: int | None = None
     movements: list[BacklogLine] = field(default_factory=list)
+    time_scale: float = 1.0
 
 
 def source_option(snapshot: ClusterSnapshot) -> str:
@@ -127,6 +129,7 @@ def diagnosis_document(
     schema: str = "doctor/1",
     silenced: Sequence[tuple[Finding, KnownState]] = (),
     backlogs: Sequence[BacklogAdvice] = (),
+    time_scale: float = 1.0,
 ) -> Document:
     """Builds the document of a diagnosis: a headline, the findings in words, what moves, what could not be judged."""
     source = source_option(snapshot)
@@ -146,6 +149,7 @@ def diagnosis_document(
             )
             for finding, state in silenced
         ],
+        time_scale=time_scale,
     )
     report.movements.extend(map(backlog_line, backlogs))
     blocks: list[Table | Paragraphs] = [Paragraphs(list(_headline(snapshot, report, lang)))]
@@ -171,6 +175,10 @@ def _headline(snapshot: ClusterSnapshot, report: DiagnosisReport, lang: Lang | N
         rules=len(report.rules_run),
         gaps=len(report.not_judged),
     )
+    if report.time_scale != 1:
+        yield phrase("time_scale", lang).format(
+            scale=f"{report.time_scale:g}", minute=units.duration(round(60_000 / report.time_scale))
+        )
     if report.online_group_count == 0:
         yield phrase("no_groups", lang)
 

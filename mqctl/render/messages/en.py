@@ -39,6 +39,7 @@ PHRASES = {
     "playbook": "playbook",
     "movements": "Groups that are behind, between the two looks",
     "no_groups": "No consumer group has members online: rules about members had nothing to judge.",
+    "time_scale": "Time scale {scale}: a minute of clients, brokers and rules is {minute} here.",
     "silenced": "Known and set aside",
     "not_judged": "Not judged for want of evidence",
     "comma": ", ",

@@ -1,0 +1,114 @@
+"""What `doctor` is to show of a scenario: the command line of each look, and whether it shows it yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import sleep
+
+from mqctl.allocation.rooms import room_rule
+from mqctl.client.clock import ClientClock
+from mqctl.client.cluster import Cluster
+from mqctl.client.deadline import Deadline
+from mqctl.diagnosis import Settings, diagnose
+from mqctl.diagnosis.scope import within
+from mqctl.local.scenario import Expected, Look
+from mqctl.model.finding import Finding
+from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.snapshot.live_asking import Scope
+from mqctl.snapshot.live_gatherer import gather_live
+from mqctl.snapshot.live_stacks import with_later_stacks
+from mqctl.snapshot.store_gatherer import gather_store
+
+_ASK_MS = 15_000
+_LATER_STACKS = 2
+_STACKS_APART_S = 0.3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What one look showed.
+
+    Attributes:
+        missing: what is declared and was not there.
+        surplus: codes that were there and are not declared, with their subjects.
+    """
+
+    look: Look
+    missing: tuple[Expected, ...] = ()
+    surplus: tuple[str, ...] = ()
+
+    @property
+    def as_declared(self) -> bool:
+        return not self.missing and not self.surplus
+
+    def __str__(self) -> str:
+        parts = [f"{item.code} is missing" for item in self.missing] + [
+            f"{text} is not declared" for text in self.surplus
+        ]
+        return ", ".join(parts) or "as declared"
+
+
+def doctor_words(look: Look, time_scale: float, namesrv: str, stores: Mapping[str, Path]) -> list[str]:
+    """Returns the command line of a look, without `mqctl`."""
+    where = ["--namesrv", namesrv] if look.store is None else ["--store", str(stores[look.store])]
+    words = ["doctor", *where, "--time-scale", f"{time_scale:g}"]
+    words += [word for group in look.groups for word in ("-g", group)]
+    words += ["--room-rule", look.room_rule] if look.room_rule else []
+    words += ["--window", f"{look.window_ms}ms"] if look.window_ms else []
+    return [*words, "--stacks"] if look.stacks else words
+
+
+def see(look: Look, time_scale: float, namesrv: str, stores: Mapping[str, Path]) -> Seen:
+    """Looks as `doctor` does. Raises what gathering raises."""
+    settings = Settings(time_scale=time_scale, room_rule=room_rule(look.room_rule) if look.room_rule else None)
+    state = gather_store(stores[look.store]) if look.store else _gather(look, namesrv)
+    found = within(diagnose(state, settings=settings), groups=list(look.groups), topics=None, brokers=None)
+    return compared(look, found.findings)
+
+
+def compared(look: Look, findings: tuple[Finding, ...]) -> Seen:
+    """Holds findings against what a look declares."""
+    wanted = {item.code for item in look.finds} | set(look.also)
+    return Seen(
+        look=look,
+        missing=tuple(item for item in look.finds if not any(_is(finding, item) for finding in findings)),
+        surplus=tuple(f"{item.code} ({item.subject})" for item in findings if item.code not in wanted),
+    )
+
+
+def _is(finding: Finding, expected: Expected) -> bool:
+    if finding.code != expected.code or expected.playbook not in (None, finding.playbook):
+        return False
+    named = {str(value) for value in (finding.subject.group, finding.subject.topic, *finding.params.values())}
+    return {expected.group, expected.topic} - {None} <= named
+
+
+def _gather(look: Look, namesrv: str) -> ClusterSnapshot:
+    clock = ClientClock()
+    scope = Scope(groups=frozenset(look.groups))
+    with Cluster(namesrv) as cluster:
+
+        def once() -> ClusterSnapshot:
+            deadline = Deadline(_ASK_MS)
+            return gather_live(cluster, deadline, now_ms=clock.now_ms(), scope=scope, with_stacks=look.stacks)
+
+        state = once()
+        if look.window_ms:
+            sleep(look.window_ms / 1000)
+            state = replace(once(), earlier=state)
+        for _ in range(_LATER_STACKS if look.stacks else 0):
+            sleep(_STACKS_APART_S)
+            state = with_later_stacks(cluster, Deadline(_ASK_MS), state, clock.now_ms())
+    return state
+
+
+def unmet(
+    looks: tuple[Look, ...], time_scale: float, namesrv: tuple[str, ...], stores: Mapping[str, Path]
+) -> Iterator[Seen]:
+    """Looks once by every look and yields those that are not yet as declared."""
+    for look in looks:
+        seen = see(look, time_scale, namesrv[look.cluster], stores)
+        if not seen.as_declared:
+            yield seen

@@ -1,0 +1,162 @@
+"""Putting topics, groups, messages and offsets of a scenario onto its brokers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from mqctl.client.broker import max_offset, min_offset
+from mqctl.client.broker_changes import commit_offset, put_group, put_topic
+from mqctl.client.cluster import Cluster
+from mqctl.client.deadline import Deadline
+from mqctl.client.outgoing import OutgoingMessage
+from mqctl.client.producer import Producer
+from mqctl.client.question import Question
+from mqctl.client.selectors import by_key
+from mqctl.client.transactions import TransactionProducer, TransactionState
+from mqctl.local.actor import client_settings
+from mqctl.local.scenario import MessagesDeclared, OffsetDeclared, ResizeTopic, Scenario, TopicDeclared
+from mqctl.local.sharding import keys_in_turn, with_key
+from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
+from mqctl.model.queue import MessageQueue
+
+_TIMEOUT_MS = 15_000
+_STATES = {
+    "commit": TransactionState.COMMIT,
+    "rollback": TransactionState.ROLLBACK,
+    "pending": TransactionState.UNKNOWN,
+}
+
+
+class Planting:
+    """What changes brokers in the course of a scenario.
+
+    Args:
+        cluster: number of the cluster; what is declared for another one is not planted.
+        namesrv: its name servers.
+        addresses: `host:port` by broker.
+    """
+
+    def __init__(self, scenario: Scenario, cluster: int, namesrv: str, addresses: Mapping[str, str]) -> None:
+        self._scenario = scenario
+        self._cluster = cluster
+        self._namesrv = namesrv
+        self._addresses = addresses
+
+    def ask(self, questions: Iterable[tuple[str, Question[None]]]) -> None:
+        """Asks brokers one thing after the other. Raises what their answers mean."""
+        with Cluster(self._namesrv) as cluster:
+            for broker, question in questions:
+                cluster.ask(self._addresses[broker], question, Deadline(_TIMEOUT_MS))
+
+    def topics_and_groups(self) -> None:
+        """Creates the topics where they are declared, and the groups on every broker."""
+        self.ask(
+            [
+                (broker, put_topic(_config(topic)))
+                for topic in self._scenario.topics
+                if topic.cluster == self._cluster
+                for broker in self.brokers_of(topic)
+            ]
+        )
+        self.ask(
+            [
+                (
+                    broker,
+                    put_group(
+                        SubscriptionGroupConfig(
+                            name=group.name, retry_max_times=group.retry_max_times, consume_enable=group.consume_enable
+                        )
+                    ),
+                )
+                for group in self._scenario.groups
+                for broker in self._addresses
+            ]
+        )
+
+    def brokers_of(self, topic: TopicDeclared | ResizeTopic) -> tuple[str, ...]:
+        """Returns the brokers that a topic is on."""
+        return topic.brokers or tuple(self._addresses)
+
+    def resize(self, wish: ResizeTopic) -> None:
+        """Gives a topic other numbers of queues."""
+        declared = TopicDeclared(
+            name=wish.topic, queues=wish.queues, read_queues=wish.read_queues, perm=wish.perm, brokers=wish.brokers
+        )
+        self.ask([(broker, put_topic(_config(declared))) for broker in self.brokers_of(wish)])
+
+    def send(self, messages: MessagesDeclared) -> None:
+        """Sends messages. Raises what the producer raises."""
+        client = client_settings(self._namesrv, self._scenario.time_scale, name=f"{messages.producer}-planting")
+        if messages.transaction is not None:
+            state = _STATES[messages.transaction]
+            with TransactionProducer(messages.producer, client, lambda _: TransactionState.UNKNOWN) as transactions:
+                for message in _messages(messages):
+                    transactions.send(message, lambda _, __: state)
+            return
+        with Producer(messages.producer, client) as producer:
+            send = _sender(producer, messages)
+            for message in _messages(messages):
+                send(message)
+
+    def move(self, wish: OffsetDeclared) -> None:
+        """Commits an offset for a group that is not there."""
+        (topic,) = [
+            topic for topic in self._scenario.topics if (topic.name, topic.cluster) == (wish.topic, wish.cluster)
+        ]
+        named = None if wish.queue is None else _queue(wish.topic, wish.queue)
+        queues = [
+            MessageQueue(topic.name, broker, queue_id)
+            for broker in self.brokers_of(topic)
+            for queue_id in range(topic.queues)
+        ]
+        with Cluster(self._namesrv) as cluster:
+            for queue in queues if named is None else [named]:
+                address = self._addresses[queue.broker_name]
+                if isinstance(wish.at, int):
+                    offset = wish.at
+                else:
+                    ask = max_offset if wish.at == "end" else min_offset
+                    offset = cluster.ask(address, ask(queue.topic, queue.queue_id), Deadline(_TIMEOUT_MS))
+                question = commit_offset(wish.group, queue.topic, queue.queue_id, offset)
+                cluster.ask(address, question, Deadline(_TIMEOUT_MS))
+
+
+def _config(topic: TopicDeclared) -> TopicConfig:
+    return TopicConfig(
+        name=topic.name,
+        read_queue_count=topic.queues if topic.read_queues is None else topic.read_queues,
+        write_queue_count=topic.queues,
+        perm=topic.perm,
+        order=topic.order,
+    )
+
+
+def _queue(topic: str, text: str) -> MessageQueue:
+    broker, _, queue_id = text.partition("/")
+    return MessageQueue(topic, broker, int(queue_id))
+
+
+def _messages(declared: MessagesDeclared) -> Iterable[OutgoingMessage]:
+    keys = keys_in_turn(declared.sharding_keys)
+    for number in range(declared.count):
+        message = OutgoingMessage(
+            topic=declared.topic,
+            body=b"%d " % number + b"." * max(0, declared.body_bytes - len(f"{number} ")),
+            tags=declared.tags[number % len(declared.tags)] if declared.tags else None,
+            keys=declared.keys.replace("{n}", str(number)) if declared.keys else (),
+            delay_level=declared.delay_level,
+        )
+        key = next(keys, None)
+        yield message if key is None else with_key(message, key)
+
+
+def _sender(producer: Producer, declared: MessagesDeclared) -> Callable[[OutgoingMessage], object]:
+    keys = keys_in_turn(declared.sharding_keys)
+    if declared.sharding_keys:
+        return lambda message: producer.send(message, select=by_key(next(keys)))
+    if declared.queue is not None:
+        queue = _queue(declared.topic, declared.queue)
+        return lambda message: producer.send(message, queue=queue)
+    turn = iter(range(declared.count))
+    queues = producer.queues(declared.topic)
+    return lambda message: producer.send(message, queue=queues[next(turn) % len(queues)])

@@ -1,0 +1,91 @@
+"""The processes of a scenario: started with their input held open, so that they end when their starter is gone."""
+
+from __future__ import annotations
+
+import select
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from time import monotonic
+
+from mqctl.errors import DeadlineError, StorageError
+
+_READY_SECONDS = 60
+_STOP_SECONDS = 10
+
+
+class Child:
+    """One process.
+
+    Attributes:
+        log: file with what it said on stderr.
+    """
+
+    def __init__(self, name: str, module: str, words: Sequence[str], directory: Path) -> None:
+        self.name = name
+        self.log = directory / f"{name}.log"
+        try:
+            with self.log.open("wb") as errors:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-m", module, *words],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=errors,
+                    start_new_session=True,
+                )
+        except OSError as error:
+            raise StorageError(f"could not start {name}", reason=str(error)) from error
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def first_line(self) -> bytes:
+        """Returns the line by which it says that it is there.
+
+        Raises:
+            StorageError: it ended instead.
+            DeadlineError: it said nothing in time.
+        """
+        stream = self._process.stdout
+        assert stream is not None
+        line = b""
+        end = monotonic() + _READY_SECONDS
+        while not line.endswith(b"\n"):
+            readable, _, _ = select.select([stream], [], [], max(0.0, end - monotonic()))
+            if not readable:
+                raise DeadlineError(f"{self.name} was not ready within {_READY_SECONDS} s", remedy=f"see {self.log}")
+            part = stream.readline()
+            if not part:
+                raise StorageError(f"{self.name} did not start", reason=self._said(), remedy=f"see {self.log}")
+            line += part
+        return line
+
+    def _said(self) -> str:
+        lines = self.log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        return lines[-1].strip() if lines else f"its process ended with {self._process.wait()}"
+
+    def kill(self) -> None:
+        """Ends it as kill -9 does, and waits for it."""
+        self._process.kill()
+        self._close()
+
+    def end(self) -> None:
+        """Ends it as a signal does; kills it when it does not listen."""
+        self._process.terminate()
+        try:
+            self._process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+        self._close()
+
+    def _close(self) -> None:
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                stream.close()

@@ -1,0 +1,297 @@
+"""Scenarios: faults declared as data.
+
+A file says what is there, who consumes how, what breaks, and what `doctor` finds. What nobody knows in it is a mistake.
+
+Everything of a scenario shares one time scale: periods of clients and brokers and the windows of the rules are those of
+RocketMQ divided by it, so that what takes a minute elsewhere takes a second at 60. Instants stay those of the machine.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+When = Literal["first", "consuming", "last"]
+"""Before consumers start; once they hold their queues; after the faults."""
+
+
+class ClusterDeclared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Brokers of one release that share a process.
+
+    Attributes:
+        rooms: machine rooms; broker names begin with one of them and `-`.
+        joins: brokers register with the name servers of the first cluster of the scenario.
+        settings: properties of its brokers, by RocketMQ's names.
+    """
+
+    name: str = "DefaultCluster"
+    brokers: tuple[str, ...] = ("broker-a",)
+    rooms: tuple[str, ...] = ()
+    isolated_rooms: bool = False
+    name_servers: int = 1
+    version: str = "4.9.8"
+    joins: bool = False
+    settings: dict[str, str] = {}
+
+
+class TopicDeclared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A topic, with `queues` queues on each of its brokers (all, unless it names some)."""
+
+    name: str
+    queues: int = 4
+    read_queues: int | None = None
+    perm: int = 6
+    order: bool = False
+    brokers: tuple[str, ...] = ()
+    cluster: int = 0
+
+
+class GroupDeclared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Settings of a consumer group on every broker."""
+
+    name: str
+    retry_max_times: int = 16
+    consume_enable: bool = True
+
+
+class MessagesDeclared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Messages that a producer sends at once.
+
+    Attributes:
+        tags: taken in turn.
+        keys: key of each message; `{n}` is its number.
+        sharding_keys: key -> how many of so many messages in turn have it; it chooses the queue as Java's hash does.
+        queue: `broker/id` where all of them go; None for all queues in turn.
+        transaction: half messages whose local transaction ends so; `pending` ones are left to the broker's checks, and
+            nobody of their producer group is online.
+        producer: producer group.
+    """
+
+    topic: str
+    count: int = 1
+    tags: tuple[str, ...] = ()
+    keys: str | None = None
+    sharding_keys: dict[str, int] = {}
+    queue: str | None = None
+    delay_level: int = 0
+    body_bytes: int = 64
+    producer: str = "planter"
+    transaction: Literal["commit", "rollback", "pending"] | None = None
+    cluster: int = 0
+    when: When = "first"
+
+
+class StreamDeclared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A producer process that sends as long as the scenario runs; real milliseconds between two messages."""
+
+    topic: str
+    every_ms: int
+    tags: tuple[str, ...] = ()
+    sharding_keys: dict[str, int] = {}
+    producer: str = "stream"
+    cluster: int = 0
+
+
+Behaviour = Literal[
+    "healthy", "slow", "failing", "waits-downstream", "waits-for-lock", "deadlock", "computes", "sleeps"
+]
+
+
+class ConsumerDeclared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A consumer process.
+
+    Attributes:
+        name: instance name; its client id is `127.0.0.1@name`, with the room before it where it has one.
+        topics: topic -> expression (tags, `*`).
+        does: what its listener does with a message.
+        slow_ms: how long a slow listener takes for one message; real milliseconds.
+        strategy: which queues are its own: `avg`, `circle`, `hash`, `nearby`.
+        cluster: number of the cluster whose name servers it asks.
+        max_reconsume_times: failed deliveries after which a message is a dead letter; -1 is Java's 16.
+    """
+
+    name: str
+    group: str
+    topics: dict[str, str]
+    does: Behaviour = "healthy"
+    slow_ms: int = 20
+    threads: int = 4
+    mode: Literal["concurrent", "orderly", "key-ordered"] = "concurrent"
+    model: Literal["clustering", "broadcasting"] = "clustering"
+    strategy: str = "avg"
+    room: str | None = None
+    cluster: int = 0
+    max_reconsume_times: int = -1
+    pull_threshold: int = 1_000
+    when: When = "first"
+
+
+class OffsetDeclared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where a group is made to stand, on every queue of a topic or on one (`broker/id`).
+
+    Attributes:
+        at: `begin`, `end` or an offset.
+    """
+
+    group: str
+    topic: str
+    at: int | Literal["begin", "end"]
+    queue: str | None = None
+    cluster: int = 0
+    when: When = "first"
+
+
+class PauseDelay(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="do", tag="pause-delay"
+):
+    """The broker takes delayed messages and delivers none."""
+
+    broker: str
+    when: When = "first"
+
+
+class KillBroker(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="do", tag="kill-broker"
+):
+    """The broker ends as on kill -9."""
+
+    broker: str
+    when: When = "last"
+
+
+class StopBroker(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="do", tag="stop-broker"
+):
+    """The broker ends as on a signal: it flushes, unregisters and leaves no `abort`."""
+
+    broker: str
+    when: When = "last"
+
+
+class KillConsumer(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="do", tag="kill-consumer"
+):
+    """A consumer process ends as on kill -9."""
+
+    consumer: str
+    when: When = "last"
+
+
+class AnswerFault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="do", tag="answer"):
+    """The broker answers requests of one code with another code than it would."""
+
+    request_code: int
+    answer_code: int
+    remark: str | None = None
+    broker: str | None = None
+    fields: dict[str, str] = {}
+    when: When = "last"
+
+
+class ResizeTopic(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="do", tag="resize-topic"
+):
+    """A topic gets other numbers of queues, or other permissions, on some brokers (all, unless it names some)."""
+
+    topic: str
+    queues: int
+    read_queues: int | None = None
+    perm: int = 6
+    brokers: tuple[str, ...] = ()
+    cluster: int = 0
+    when: When = "last"
+
+
+class Expire(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="do", tag="expire"):
+    """The broker deletes every commit log file but the last, as retention does at its hour."""
+
+    broker: str
+    when: When = "last"
+
+
+class DamageFile(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="do", tag="damage-file"
+):
+    """A file of a stopped broker's store is damaged.
+
+    Attributes:
+        file: path below the store directory; `*` may stand for digits.
+        how: `zero` or `flip` so many bytes from `offset` on (negative: from its written end), `cut` it there,
+            or `remove` it.
+    """
+
+    broker: str
+    file: str
+    how: Literal["zero", "flip", "cut", "remove"]
+    offset: int = 0
+    size_bytes: int = 1
+    when: When = "last"
+
+
+Fault = PauseDelay | KillBroker | StopBroker | KillConsumer | AnswerFault | ResizeTopic | Expire | DamageFile
+
+
+class Expected(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A finding that `doctor` shows.
+
+    Attributes:
+        group, topic: names that its subject or parameters carry, where they matter.
+    """
+
+    code: str
+    playbook: str | None = None
+    group: str | None = None
+    topic: str | None = None
+
+
+class Look(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One run of `doctor` and all that it finds.
+
+    Attributes:
+        store: judge the store directory of this broker; None for the live cluster.
+        window_ms: look twice, so far apart, for rules about movement; real milliseconds.
+        finds: what it shows, each at least once.
+        also: codes that may show as well, with the reason why they come and go in the file's comments.
+    """
+
+    store: str | None = None
+    window_ms: int = 0
+    stacks: bool = False
+    room_rule: str | None = None
+    cluster: int = 0
+    groups: tuple[str, ...] = ()
+    finds: tuple[Expected, ...] = ()
+    also: tuple[str, ...] = ()
+
+
+class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One scenario.
+
+    Attributes:
+        name: that of its file.
+        title: one line for lists.
+        planted: what is wrong, told to the reader, one line each.
+        playbook: slug of the playbook that it is for.
+        time_scale: see the module.
+        downstream_ms: how long the server that listeners of `waits-downstream` ask takes to answer; real milliseconds.
+        looks: what `doctor` shows, once everything has settled.
+        next_commands: what to type, without the option that names the cluster.
+    """
+
+    name: str = ""
+    title: str
+    planted: tuple[str, ...]
+    playbook: str | None = None
+    time_scale: float = 60.0
+    downstream_ms: int = 600_000
+    clusters: tuple[ClusterDeclared, ...] = (ClusterDeclared(),)
+    topics: tuple[TopicDeclared, ...] = ()
+    groups: tuple[GroupDeclared, ...] = ()
+    messages: tuple[MessagesDeclared, ...] = ()
+    streams: tuple[StreamDeclared, ...] = ()
+    consumers: tuple[ConsumerDeclared, ...] = ()
+    offsets: tuple[OffsetDeclared, ...] = ()
+    faults: tuple[Fault, ...] = ()
+    looks: tuple[Look, ...] = ()
+    next_commands: tuple[str, ...] = ()

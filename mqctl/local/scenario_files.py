@@ -1,0 +1,93 @@
+"""Scenario files: those that come with mqctl, and anybody's own."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+import msgspec
+
+from mqctl.errors import BadInputError, NotFoundError, StorageError
+from mqctl.local.scenario import AnswerFault, Fault, KillConsumer, ResizeTopic, Scenario
+
+_SUFFIX = ".yaml"
+
+
+def scenario_names() -> tuple[str, ...]:
+    """Returns the names of the scenarios that come with mqctl, sorted."""
+    directory = files("mqctl.local") / "scenarios"
+    return tuple(sorted(item.name.removesuffix(_SUFFIX) for item in directory.iterdir() if item.name.endswith(_SUFFIX)))
+
+
+def load_scenario(name: str) -> Scenario:
+    """Returns a scenario by its name, or from a file whose path ends in `.yaml`.
+
+    Raises:
+        NotFoundError: there is none.
+        BadInputError: the file declares what cannot be.
+    """
+    if name.endswith(_SUFFIX):
+        path = Path(name)
+        try:
+            return read_scenario(path.stem, path.read_bytes(), str(path))
+        except FileNotFoundError as error:
+            raise NotFoundError(f"there is no file {path}", remedy="mqctl local scenario list") from error
+        except OSError as error:
+            raise StorageError(f"could not read {path}", reason=error.strerror or str(error)) from error
+    if name not in scenario_names():
+        raise NotFoundError(
+            f"there is no scenario {name}",
+            reason=f"there are {', '.join(scenario_names())}",
+            remedy="mqctl local scenario list; or name a file that ends in .yaml",
+        )
+    file = files("mqctl.local") / "scenarios" / f"{name}{_SUFFIX}"
+    return read_scenario(name, file.read_bytes(), str(file))
+
+
+def read_scenario(name: str, data: bytes, where: str) -> Scenario:
+    """Reads a scenario. Raises BadInputError, with the place of the mistake."""
+    try:
+        found = msgspec.yaml.decode(data, type=Scenario)
+    except msgspec.DecodeError as error:
+        raise BadInputError(f"could not read the scenario {name}", reason=f"{where}: {error}") from error
+    scenario = msgspec.structs.replace(found, name=name)
+    mistakes = list(_mistakes(scenario))
+    if mistakes:
+        raise BadInputError(f"the scenario {name} contradicts itself", reason=f"{where}: {'; '.join(mistakes)}")
+    return scenario
+
+
+def _mistakes(scenario: Scenario) -> list[str]:
+    """Returns what names something that the scenario does not have."""
+    names = [broker for cluster in scenario.clusters for broker in cluster.brokers]
+    consumers = [consumer.name for consumer in scenario.consumers]
+    named = [(f"topic {topic.name}", name) for topic in scenario.topics for name in topic.brokers]
+    named += [(f"look {number}", look.store) for number, look in enumerate(scenario.looks, 1) if look.store]
+    named += [(f"messages of {item.topic}", item.queue.partition("/")[0]) for item in scenario.messages if item.queue]
+    named += [(f"a fault {type(item).__name__}", broker) for item in scenario.faults for broker in _brokers(item)]
+    found = [f"{where} names no broker of the scenario: {name}" for where, name in named if name not in names]
+    found += [f"two brokers are called {name}" for name in sorted(set(names)) if names.count(name) > 1]
+    found += [f"two consumers are called {name}" for name in sorted(set(consumers)) if consumers.count(name) > 1]
+    topics = {topic.name for topic in scenario.topics}
+    sent = [*(item.topic for item in scenario.messages), *(item.topic for item in scenario.streams)]
+    sent += [item.topic for item in scenario.offsets]
+    found += [f"topic {name} is not declared" for name in sorted(set(sent) - topics)]
+    numbers = [item.cluster for item in scenario.consumers] + [item.cluster for item in scenario.streams]
+    numbers += [item.cluster for item in scenario.looks]
+    last = len(scenario.clusters) - 1
+    found += [f"there is no cluster {number}" for number in sorted(set(numbers)) if not 0 <= number <= last]
+    if scenario.time_scale <= 0:
+        found.append(f"time cannot run {scenario.time_scale:g} times as fast")
+    return found
+
+
+def _brokers(fault: Fault) -> tuple[str, ...]:
+    match fault:
+        case KillConsumer():
+            return ()
+        case ResizeTopic():
+            return fault.brokers
+        case AnswerFault():
+            return (fault.broker,) if fault.broker else ()
+        case _:
+            return (fault.broker,)

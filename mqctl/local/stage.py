@@ -1,0 +1,257 @@
+"""The scenario engine: starts what a scenario declares, breaks what it says, and takes everything away again."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+from time import sleep
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+from mqctl.client.broker import consumer_ids
+from mqctl.client.cluster import Cluster
+from mqctl.client.deadline import Deadline
+from mqctl.errors import DeadlineError, StorageError
+from mqctl.local.actor import Part, shrunk
+from mqctl.local.breaking import Breaking
+from mqctl.local.downstream import Downstream
+from mqctl.local.looks import Seen, doctor_words, unmet
+from mqctl.local.planting import Planting
+from mqctl.local.processes import Child
+from mqctl.local.scenario import ClusterDeclared, ConsumerDeclared, Look, Scenario, When
+from mqctl.local.state import Ready
+
+SETTLE_SECONDS = 60
+_JOIN_SECONDS = 60
+_REBALANCE_MS = 20_000
+_POLL_S = 0.1
+_ORDER: tuple[When, ...] = ("first", "consuming", "last")
+Tell = Callable[[str], None]
+
+
+def _silent(line: str) -> None:
+    """Tells nobody."""
+
+
+class Stage:
+    """A scenario that runs. Use as a context manager, or `start`, `settle` and `stop`.
+
+    Args:
+        directory: where its stores and logs go; it is removed at the end.
+        tell: told of each step, one line each.
+
+    Attributes:
+        clusters: what the processes of the brokers announced, in the order of the file.
+        stores: store directory by broker.
+        consumers: processes by name.
+    """
+
+    def __init__(self, scenario: Scenario, directory: Path, tell: Tell = _silent) -> None:
+        self.scenario = scenario
+        self.directory = directory
+        self.clusters: list[Ready] = []
+        self.stores: dict[str, Path] = {}
+        self.consumers: dict[str, Child] = {}
+        self._tell = tell
+        self._children: list[Child] = []
+        self._downstream = Downstream(scenario.downstream_ms)
+        self._listeners = directory / "listeners.py"
+
+    # Who is where
+
+    @property
+    def namesrv(self) -> str:
+        """Name servers of the first cluster, `host:port;host:port`."""
+        return self.namesrv_of(0)
+
+    def namesrv_of(self, number: int) -> str:
+        """Returns the name servers that the brokers of a cluster register with."""
+        return self.clusters[0 if self.scenario.clusters[number].joins else number].namesrv
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What commands need to find the cluster and to share its time scale."""
+        return {"MQCTL_NAMESRV": self.namesrv, "MQCTL_TIME_SCALE": f"{self.scenario.time_scale:g}"}
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """The processes that run for it."""
+        return tuple(child.pid for child in self._children if child.alive)
+
+    def doctor_words(self, look: Look) -> list[str]:
+        """Returns the command line of a look, without `mqctl`."""
+        return doctor_words(look, self.scenario.time_scale, self.namesrv_of(look.cluster), self.stores)
+
+    # Life
+
+    def start(self) -> Self:
+        """Starts and plants everything, in the order of `When`.
+
+        Raises:
+            MqctlError: something could not be started or planted; nothing is left running.
+        """
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            self._start()
+        except OSError as error:
+            self.stop()
+            raise StorageError(f"could not make {self.directory}", reason=error.strerror or str(error)) from error
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def _start(self) -> None:
+        scenario = self.scenario
+        self._downstream.start()
+        self._listeners.write_bytes((files("mqctl.local") / "behaviours.py").read_bytes())
+        for number, declared in enumerate(scenario.clusters):
+            self._start_cluster(number, declared)
+        names = ", ".join(broker for cluster in scenario.clusters for broker in cluster.brokers)
+        self._tell(f"brokers {names}; name server {self.namesrv}")
+        for number, declared in enumerate(scenario.clusters):
+            if not declared.joins:
+                self.planting(number).topics_and_groups()
+        for when in _ORDER:
+            self._advance(when)
+
+    def planting(self, number: int) -> Planting:
+        """Returns what plants on a cluster and on those that have joined it."""
+        namesrv = self.namesrv_of(number)
+        together = [ready for other, ready in enumerate(self.clusters) if self.namesrv_of(other) == namesrv]
+        addresses = {broker.name: broker.address for ready in together for broker in ready.brokers}
+        return Planting(self.scenario, number, namesrv, addresses)
+
+    def _advance(self, when: When) -> None:
+        scenario = self.scenario
+        breaking = Breaking(self)
+        for fault in scenario.faults:
+            if fault.when == when:
+                breaking.strike(fault)
+        for messages in scenario.messages:
+            if messages.when == when:
+                self.planting(messages.cluster).send(messages)
+        for offset in scenario.offsets:
+            if offset.when == when:
+                self.planting(offset.cluster).move(offset)
+        joining = [consumer for consumer in scenario.consumers if consumer.when == when]
+        for consumer in joining:
+            self._start_consumer(consumer)
+        for consumer in joining:
+            self.consumers[consumer.name].first_line()
+        if when == "first":
+            self._start_streams()
+            self._wait_for_members()
+
+    def _start_cluster(self, number: int, declared: ClusterDeclared) -> None:
+        usual = {
+            "flushConsumerOffsetInterval": 5_000,
+            "transactionTimeOut": 6_000,
+            "transactionCheckInterval": 60_000,
+        }
+        scale = self.scenario.time_scale
+        settings = {name: str(shrunk(value, scale)) for name, value in usual.items()}
+        settings |= {"namesrvAddr": self.clusters[0].namesrv} if declared.joins else {}
+        settings |= declared.settings
+        data_dir = self.directory / "stores" / str(number)
+        words = ["--brokers", ",".join(declared.brokers), "--cluster", declared.name, "--data-dir", str(data_dir)]
+        words += ["--as-version", declared.version, "--name-servers", str(declared.name_servers)]
+        words += ["--rooms", ",".join(declared.rooms)] if declared.rooms else []
+        words += ["--isolated-rooms"] if declared.isolated_rooms else []
+        words += [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
+        child = self._child(f"brokers-{number}", "embedded_broker", [*words, "--control", "--until-eof"])
+        self.clusters.append(msgspec.json.decode(child.first_line(), type=Ready))
+        self.stores |= {broker.name: Path(broker.store) for broker in self.clusters[-1].brokers}
+
+    def _start_consumer(self, declared: ConsumerDeclared) -> None:
+        part = Part(
+            namesrv=self.namesrv_of(declared.cluster),
+            time_scale=self.scenario.time_scale,
+            consumer=declared,
+            downstream=self._downstream.address,
+            listeners=str(self._listeners),
+        )
+        self.consumers[declared.name] = self._actor(declared.name, part)
+        self._tell(f"consumer {declared.name} of {declared.group}: {_wants(declared)}")
+
+    def _start_streams(self) -> None:
+        for number, declared in enumerate(self.scenario.streams):
+            part = Part(namesrv=self.namesrv_of(declared.cluster), time_scale=self.scenario.time_scale, stream=declared)
+            self._actor(f"stream-{number}", part).first_line()
+
+    def _actor(self, name: str, part: Part) -> Child:
+        return self._child(name, "mqctl.local.actor", [msgspec.json.encode(part).decode()])
+
+    def _child(self, name: str, module: str, words: list[str]) -> Child:
+        child = Child(name, module, words, self.directory)
+        self._children.append(child)
+        return child
+
+    def _wait_for_members(self) -> None:
+        """Waits until every broker knows every member, and then for them to take their queues."""
+        members = [item for item in self.scenario.consumers if item.when == "first"]
+        end = Deadline(_JOIN_SECONDS * 1000)
+        for number, ready in enumerate(self.clusters):
+            wanted: dict[str, int] = {}
+            for member in members:
+                if self.namesrv_of(member.cluster) == self.namesrv_of(number):
+                    wanted[member.group] = wanted.get(member.group, 0) + 1
+            for group, count in wanted.items():
+                self._wait_for_group(ready, group, count, end)
+        if members:
+            sleep(2 * shrunk(_REBALANCE_MS, self.scenario.time_scale) / 1000)
+
+    def _wait_for_group(self, ready: Ready, group: str, count: int, end: Deadline) -> None:
+        with Cluster(ready.namesrv) as cluster:
+            for broker in ready.brokers:
+                while len(cluster.ask(broker.address, consumer_ids(group), end)) < count:
+                    if end.expired:
+                        raise DeadlineError(f"{group} did not have {count} members within {_JOIN_SECONDS} s")
+                    sleep(_POLL_S)
+
+    def settle(self, seconds: float = SETTLE_SECONDS) -> None:
+        """Waits until `doctor` shows what every look declares.
+
+        Raises:
+            DeadlineError: it does not; the reason names what is missing, and what is there undeclared.
+        """
+        end = Deadline(round(seconds * 1000))
+        namesrv = tuple(self.namesrv_of(number) for number in range(len(self.clusters)))
+        while left := self._unmet(namesrv):
+            if end.expired:
+                raise DeadlineError(
+                    f"the scenario {self.scenario.name} did not become what it declares within {seconds:g} s",
+                    reason="; ".join(str(seen) for seen in left),
+                    remedy=f"look at it: mqctl {' '.join(self.doctor_words(left[0].look))}",
+                )
+            sleep(_POLL_S)
+
+    def _unmet(self, namesrv: tuple[str, ...]) -> list[Seen]:
+        return list(unmet(self.scenario.looks, self.scenario.time_scale, namesrv, self.stores))
+
+    def stop(self) -> None:
+        """Ends every process and removes the directory; harmless when nothing runs."""
+        while self._children:
+            child = self._children.pop()
+            if child.name in self.consumers or child.name.startswith("stream-"):
+                child.kill()
+            else:
+                child.end()
+        self._downstream.stop()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+def _wants(consumer: ConsumerDeclared) -> str:
+    return ", ".join(f"{topic} {expression}" for topic, expression in consumer.topics.items())

@@ -1,0 +1,91 @@
+"""Every scenario that comes with mqctl, run: `doctor` shows exactly what it declares, and nothing is left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import psutil
+import pytest
+
+from mqctl.diagnosis.registry import PLAYBOOKS, RULES
+from mqctl.errors import BadInputError, NotFoundError
+from mqctl.local.scenario import Look
+from mqctl.local.scenario_files import load_scenario, read_scenario, scenario_names
+from mqctl.local.stage import Stage
+from tests.conftest import Outcome
+
+_SECONDS = 90
+
+
+def codes(report: Any) -> set[str]:
+    return {finding["code"] for finding in report["findings"]}
+
+
+def expected(finding: Any, look: Look) -> bool:
+    named = {finding["subject"], *map(str, finding["names"].values())}
+    return any(
+        (finding["code"], finding["playbook"]) == (item.code, item.playbook)
+        and all(name is None or any(name in text for text in named) for name in (item.group, item.topic))
+        for item in look.finds
+    )
+
+
+@pytest.mark.parametrize("name", scenario_names())
+def test_doctor_shows_what_is_declared(name: str, mqctl: Callable[..., Outcome], tmp_path: Path) -> None:
+    stage = Stage(load_scenario(name), tmp_path / "stage")
+    with stage:
+        stage.settle(_SECONDS)
+        pids = stage.pids
+        for look in stage.scenario.looks:
+            words = stage.doctor_words(look)
+            end = monotonic() + _SECONDS
+            while True:
+                outcome = mqctl(*words, "-o", "json")
+                report = outcome.json
+                wanted = {item.code for item in look.finds}
+                if wanted <= codes(report) <= wanted | set(look.also):
+                    break
+                assert monotonic() < end, outcome.stdout[-4000:]
+            assert report["time_scale"] == stage.scenario.time_scale
+            assert report["not_judged"] == [], words
+            assert all(expected(finding, look) or finding["code"] in look.also for finding in report["findings"])
+    assert not any(map(psutil.pid_exists, pids))
+    assert not stage.directory.exists()
+
+
+@pytest.mark.parametrize("name", scenario_names())
+def test_a_file_names_rules_and_their_playbooks(name: str) -> None:
+    scenario = load_scenario(name)
+    assert scenario.playbook is None or scenario.playbook in PLAYBOOKS
+    for look in scenario.looks:
+        for item in look.finds:
+            assert item.playbook == RULES[item.code].playbook
+    assert scenario.planted
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("title: x\nplanted: [y]\ntopcis: []\n", "topcis"),
+        ("title: x\nplanted: [y]\nconsumers: [{name: a, group: G, topics: {}, does: naps}]\n", "naps"),
+        ("title: x\nplanted: [y]\nmessages: [{topic: nowhere}]\n", "topic nowhere is not declared"),
+        ("title: x\nplanted: [y]\nfaults: [{do: kill-broker, broker: broker-z}]\n", "broker-z"),
+        ("title: x\nplanted: [y]\nlooks: [{cluster: 1}]\n", "no cluster 1"),
+        ("title: x\nplanted: [y]\ntime_scale: 0\n", "0 times as fast"),
+        ("title: [", "scenario s"),
+    ],
+)
+def test_a_file_that_declares_what_cannot_be(text: str, said: str) -> None:
+    with pytest.raises(BadInputError) as raised:
+        read_scenario("s", text.encode(), "s.yaml")
+    assert said in str(raised.value)
+
+
+def test_a_scenario_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(NotFoundError):
+        load_scenario("nonsense")
+    with pytest.raises(NotFoundError):
+        load_scenario(str(tmp_path / "nonsense.yaml"))
