@@ -7,6 +7,7 @@ import logging
 from collections.abc import Mapping
 from pathlib import Path
 
+from embedded_broker.acl import AccessList
 from embedded_broker.clients import Clients, ConsumerGroup
 from embedded_broker.clock import Clock, Periodic
 from embedded_broker.config_file import write_config
@@ -30,7 +31,7 @@ from embedded_broker.store_lock import StoreLock
 from embedded_broker.timers import Timers
 from embedded_broker.topics import TopicTable
 from embedded_broker.transactions import Transactions
-from mqctl.errors import StorageError
+from mqctl.errors import ConfigurationError, StorageError
 from mqctl.model.delay_level import DelayLevelTable
 from mqctl.protocol.codes import RequestCode
 from mqctl.protocol.fastjson import quoted
@@ -43,6 +44,7 @@ log = logging.getLogger("embedded_broker")
 _FAST_PORT_DISTANCE = 2
 _PORT_ATTEMPTS = 20
 _FIRST_OFFSET_FLUSH_MS = 10_000
+ACL_FILE = "plain_acl.yml"
 
 sends(NotifyConsumerIdsChanged)
 
@@ -53,6 +55,7 @@ class Broker:
     Attributes:
         address: `ip:port` under which clients and name servers know it.
         directory: its store root; `config/` and the message store live below.
+        access: who may ask what (4.9, `aclEnable`); None lets everybody ask.
     """
 
     def __init__(
@@ -64,6 +67,7 @@ class Broker:
         release: Release,
         control: Control,
         limits: Limits | None = None,
+        acl_file: Path | None = None,
     ) -> None:
         self.settings = settings
         self.directory = directory
@@ -102,6 +106,7 @@ class Broker:
         self._render_send_ext()
         self._offset_id_host = ""
         self.registration: Registration | None = None
+        self.access = self._access_list(acl_file or directory / "conf" / ACL_FILE)
         handlers = handlers_of(BROKER, release)
         self._main = self._listener(handlers, limits or Limits())
         fast = {code: handler for code, handler in handlers.items() if code != RequestCode.PULL_MESSAGE}
@@ -109,8 +114,28 @@ class Broker:
         self._offset_flush: Periodic | None = None
 
     def _listener(self, handlers: Mapping[int, Handler], limits: Limits) -> Listener:
-        service = Dispatcher(self, self.name, handlers, clock=self.clock, release=self.release, control=self.control)
+        service = Dispatcher(
+            self,
+            self.name,
+            handlers,
+            clock=self.clock,
+            release=self.release,
+            control=self.control,
+            access=self.access,
+        )
         return Listener(service, self.clock, limits)
+
+    def _access_list(self, file: Path) -> AccessList | None:
+        """Returns the access list where the settings want one. Raises ConfigurationError, StorageError."""
+        if not self.settings.acl_enable:
+            return None
+        if self.release.five:
+            raise ConfigurationError(
+                f"broker {self.name} cannot control access",
+                reason=f"{self.release.name} has no plain ACL, and its users and ACLs are not supported",
+                remedy="start it as 4.9.8, or without aclEnable",
+            )
+        return AccessList(file, self.clock)
 
     @property
     def name(self) -> str:
@@ -179,6 +204,8 @@ class Broker:
         )
         for file in (*self._files(), self.schedule.file):
             file.create()
+        if self.access is not None:
+            self.access.start()
         self.schedule.start()
         self.transactions.start()
         if self.timers is not None:
@@ -248,6 +275,8 @@ class Broker:
         self.filters.stop()
         self.stats.stop()
         self.pull_holds.stop()
+        if self.access is not None:
+            self.access.stop()
         if self._offset_flush is not None:
             self._offset_flush.cancel()
 

@@ -41,6 +41,8 @@ class ClusterSpec:
         settings: changes to every broker's settings, by RocketMQ's names.
         namesrv_port, broker_port: fixed ports of the first name server and the first broker; further ones count up by
             1 and by 10. 0 for any free port.
+        acl_file: access list of all brokers, `plain_acl.yml`; switches access control on. With `aclEnable` in the
+            settings instead, each broker has its own in `conf/` below its store root.
     """
 
     brokers: tuple[str, ...] = ()
@@ -57,6 +59,7 @@ class ClusterSpec:
     broker_port: int = 0
     settings: Mapping[str, str] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
+    acl_file: Path | None = None
 
     def broker_names(self) -> tuple[str, ...]:
         """Returns the names of all brokers."""
@@ -224,6 +227,7 @@ class Cluster:
             release=self.release,
             control=self.control,
             limits=self.spec.limits,
+            acl_file=self.spec.acl_file,
         )
         await broker.start(self.spec.host, self._ports.get(name, port))
         self._ports[name] = broker.settings.listen_port
@@ -243,6 +247,7 @@ class Cluster:
         )
         if self.release.five:
             settings.transaction_check_interval = _FIVE_CHECK_INTERVAL_MS
+        settings.acl_enable = self.spec.acl_file is not None
         settings.update({**self.spec.settings, **changes})
         return settings
 

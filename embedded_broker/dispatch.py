@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+from embedded_broker.acl import AccessList
+from embedded_broker.acl_rules import AccessDenied
 from embedded_broker.clock import Clock
 from embedded_broker.control import Control
 from embedded_broker.registry import Call, Handler
@@ -14,7 +17,7 @@ from embedded_broker.server import Connection
 from mqctl.errors import MqctlError
 from mqctl.protocol.body import BodyError
 from mqctl.protocol.codes import ResponseCode
-from mqctl.protocol.frame import RemotingCommand
+from mqctl.protocol.frame import RemotingCommand, SerializeType
 from mqctl.protocol.header import HeaderFieldError
 
 log = logging.getLogger("embedded_broker")
@@ -28,6 +31,7 @@ class Dispatcher:
         name: how the request log and the faults call it.
         handlers: by request code.
         silent_on_unknown: whether a code without handler gets no answer, as from a 4.x name server.
+        access: who may ask what; None lets everybody ask.
     """
 
     def __init__(
@@ -40,6 +44,7 @@ class Dispatcher:
         release: Release,
         control: Control,
         silent_on_unknown: bool = False,
+        access: AccessList | None = None,
     ) -> None:
         self._owner = owner
         self._name = name
@@ -48,6 +53,7 @@ class Dispatcher:
         self._release = release
         self._control = control
         self._silent_on_unknown = silent_on_unknown
+        self._access = access
 
     def dispatch(self, connection: Connection, command: RemotingCommand) -> None:
         """Answers one request."""
@@ -58,9 +64,21 @@ class Dispatcher:
 
     def handle(self, call: Call) -> None:
         """Answers one request that no fault has taken."""
-        answer = self._answer(call)
+        answer = self._denied(call) or self._answer(call)
         if answer is not None:
             call.respond(answer)
+
+    def _denied(self, call: Call) -> RemotingCommand | None:
+        """Returns the answer to a request that access control stops, which is JSON whatever the request's form."""
+        if self._access is None:
+            return None
+        try:
+            self._access.check(call.command, call.connection.peer)
+        except AccessDenied as error:
+            log.warning("%s: request %d of %s: %s", self._name, call.command.code, call.connection.peer, error.reason)
+            answer = call.answer(ResponseCode.SYSTEM_ERROR, remark=error.remark)
+            return replace(answer, serialize_type=SerializeType.JSON)
+        return None
 
     def _answer(self, call: Call) -> RemotingCommand | None:
         command = call.command

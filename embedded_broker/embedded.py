@@ -31,6 +31,7 @@ class EmbeddedCluster:
         virtual_time: time stands still until `advance`.
         settings: changes to every broker's settings, by RocketMQ's names.
         namesrv_port, broker_port: fixed ports (see `ClusterSpec`); 0 for any free ones.
+        acl_file: access list of all brokers, as `plain_acl.yml` of 4.9; switches access control on.
 
     Raises:
         MqctlError: something cannot be as it is asked for, or cannot be started.
@@ -52,6 +53,7 @@ class EmbeddedCluster:
         limits: Limits | None = None,
         namesrv_port: int = 0,
         broker_port: int = 0,
+        acl_file: Path | str | None = None,
     ) -> None:
         self.spec = ClusterSpec(
             brokers=broker_names(brokers) if isinstance(brokers, int) else tuple(brokers),
@@ -67,6 +69,7 @@ class EmbeddedCluster:
             limits=limits or Limits(),
             namesrv_port=namesrv_port,
             broker_port=broker_port,
+            acl_file=Path(acl_file) if acl_file is not None else None,
         )
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None

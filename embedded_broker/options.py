@@ -50,6 +50,12 @@ def parser() -> argparse.ArgumentParser:
     add("--time-scale", type=float, default=1.0, metavar="X", help="let the cluster's clock run X times as fast")
     add("--virtual-time", action="store_true", help="let time stand still; advance it over the control socket")
     add("--set", action="append", default=[], metavar="NAME=VALUE", help="a property of every broker; repeatable")
+    add(
+        "--acl",
+        type=Path,
+        metavar="FILE",
+        help="access list of all brokers, a plain_acl.yml of 4.9",
+    )
     add("--control", action="store_true", help="open the control socket (loopback) and announce it in the ready line")
     add("--until-eof", action="store_true", help="end when standard input does, as well as on a signal")
     add("--log-level", default="WARNING", choices=["DEBUG", "INFO", "WARNING", "ERROR"], help="default %(default)s")
@@ -83,6 +89,7 @@ def parse(words: list[str]) -> Options:
         namesrv_port=given.namesrv_port,
         broker_port=given.broker_port,
         settings=settings,
+        acl_file=given.acl,
     )
     return Options(spec, control=given.control, log_level=given.log_level, until_eof=given.until_eof)
 

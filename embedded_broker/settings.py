@@ -20,6 +20,7 @@ class BrokerSettings:
     Attributes:
         broker_permission: bits 4 (read) and 2 (write).
         start_accept_send_request_time_stamp: epoch milliseconds before which sends are refused.
+        acl_enable: requests are checked against `plain_acl.yml` (4.9); read at the start.
         reject_transaction_message: half messages are refused with code 16.
         enable_property_filter: SQL92 subscriptions are served; as in a real broker, they are not by default.
         filter_data_clean_time_span: milliseconds after which a dead subscription is forgotten.
@@ -58,6 +59,7 @@ class BrokerSettings:
     message_delay_level: str = DEFAULT_LEVELS
     start_accept_send_request_time_stamp: int = 0
     reject_transaction_message: bool = False
+    acl_enable: bool = False
     timer_wheel_enable: bool = True
     recall_message_enable: bool = True
     allow_recall_when_broker_not_writeable: bool = True

@@ -1429,6 +1429,7 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
         "--namesrv-port": ("Port of the first name server.", ()),
         "--broker-port": ("Port of the first broker.", ()),
         "--set": ("A property of every broker.", ()),
+        "--acl": ("Control access by this list, a plain_acl.yml of 4.9.", ()),
         "--control": ("Open the control socket for faults and time.", ()),
         "-o": (
             "Format of the answer on stdout.",

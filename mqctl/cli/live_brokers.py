@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from mqctl.cli.connection import Connection
 from mqctl.cli.emit import tell
-from mqctl.client.answers import tells_denial
+from mqctl.client.answers import denial_remedy, tells_denial
 from mqctl.client.cluster import Cluster
 from mqctl.errors import ExitCode, MqctlError, NotFoundError
 from mqctl.model.queue import MessageQueue
@@ -38,11 +38,20 @@ def asking_of(cluster: Cluster, chosen: Connection) -> Asking:
 
 def tell_gaps(gaps: Iterable[Unavailable], broker: str = "") -> int:
     """Names on stderr what could not be asked, and returns the exit code of a read command."""
+    return _tell_gaps((broker, gap) for gap in gaps)
+
+
+def _tell_gaps(gaps: Iterable[tuple[str, Unavailable]]) -> int:
     code: int = ExitCode.OK
-    for gap in gaps:
+    remedies: dict[str, None] = {}
+    for broker, gap in gaps:
         where = " ".join(part for part in (broker, gap.scope) if part)
         tell(f"mqctl: {gap.part}{f' ({where})' if where else ''} not read: {gap.reason}")
         code = max(code, gap_code(gap.reason))
+        if tells_denial(gap.reason):
+            remedies[denial_remedy(gap.reason)] = None
+    for remedy in remedies:
+        tell(f"  next: {remedy}")
     return code
 
 
@@ -62,5 +71,4 @@ def gap_code(reason: str) -> ExitCode:
 
 def tell_broker_gaps(brokers: Iterable[LiveBroker]) -> int:
     """Names every broker's gaps, one line a broker."""
-    codes = [tell_gaps(broker.gaps[:1], broker.name) for broker in brokers]
-    return max(codes, default=ExitCode.OK)
+    return _tell_gaps((broker.name, gap) for broker in brokers for gap in broker.gaps[:1])

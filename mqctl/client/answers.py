@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from mqctl.errors import (
     BadInputError,
     DeadlineError,
@@ -20,6 +22,21 @@ _NOT_FOUND = {
     ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST,
 }
 _ACL_REMARK = "AclException"
+_JAVA_FRAME = re.compile(r", [\w.$]+\.\w+\(\w+\.java:\d+\)\s*$")
+_KEYS = (
+    "set MQCTL_ACCESS_KEY and MQCTL_SECRET_KEY, or MQCTL_ACL_FILE, or name a profile with keys (mqctl profile add -h)"
+)
+_ACL_REMEDIES = (
+    ("No accessKey is configured", _KEYS),
+    ("No acl config for", "check the access key; its account may be missing on this broker only"),
+    ("No PlainAccessResource for", "the account is gone from the broker's plain_acl.yml: have it put back"),
+    (
+        "Check signature failed",
+        "the secret key is not the account's: check where it comes from",
+    ),
+    ("Need admin permission", "use the keys of an account with `admin: true`"),
+    ("No default permission for", "have this permission added to the account, or use the keys of another one"),
+)
 _NO_REMARK = {None, "", "not set any response code"}
 
 
@@ -71,13 +88,13 @@ def refusal(request_code: int, address: str, answer: RemotingCommand) -> AnswerE
     remedy = ""
     if code == ResponseCode.NO_PERMISSION or _ACL_REMARK in (remark or ""):
         kind = DeniedAnswerError
-        remedy = "check the access key, and the permissions of the topic, the group and the broker"
+        remedy = denial_remedy(remark or "")
     elif code in _NOT_FOUND:
         kind = NotFoundAnswerError
     elif code == ResponseCode.SYSTEM_BUSY:
         remedy = "the broker is overloaded: try again later"
     name = response_name(code, version=answer.version)
-    text = "" if remark in _NO_REMARK else f": {remark.strip()}" if remark else ""
+    text = "" if remark in _NO_REMARK else f": {_shown(remark)}" if remark else ""
     return kind(
         f"{request_name(request_code)} was refused by {address}",
         reason=f"{name} ({code}){text}",
@@ -86,6 +103,20 @@ def refusal(request_code: int, address: str, answer: RemotingCommand) -> AnswerE
         remark=remark,
         address=address,
     )
+
+
+def denial_remedy(remark: str) -> str:
+    """Returns what to do about a refusal of access control, by the words of 4.9.8 (`PlainPermissionManager`)."""
+    for words, remedy in _ACL_REMEDIES:
+        if words in remark:
+            return remedy
+    return "check the access key, and the permissions of the topic, the group and the broker"
+
+
+def _shown(remark: str) -> str:
+    """Returns a remark for people: of access control without the Java frame at its end, everything else as it came."""
+    text = remark.strip()
+    return _JAVA_FRAME.sub("", text) if _ACL_REMARK in text else text
 
 
 def tells_denial(text: str) -> bool:

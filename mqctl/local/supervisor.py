@@ -35,6 +35,7 @@ class Wish:
         memory: throw the stores away at the end.
         data_dir: where to keep them otherwise.
         settings: properties of every broker, `name=value`.
+        acl_file: access list of all brokers; switches access control on.
     """
 
     brokers: str | None = None
@@ -47,6 +48,7 @@ class Wish:
     broker_port: int | None = None
     settings: Sequence[str] = ()
     control: bool = False
+    acl_file: Path | None = None
 
     def words(self) -> list[str]:
         """Returns the command line of the process."""
@@ -57,6 +59,7 @@ class Wish:
             "--time-scale": self.time_scale,
             "--namesrv-port": self.namesrv_port,
             "--broker-port": self.broker_port,
+            "--acl": self.acl_file,
         }
         words = [word for name, value in valued.items() if value is not None for word in (name, str(value))]
         words += ["--memory"] if self.memory else ["--data-dir", str(self.data_dir)]

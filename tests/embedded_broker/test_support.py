@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from embedded_broker import EmbeddedCluster
@@ -10,6 +12,7 @@ from mqctl.protocol.codes import RequestCode, ResponseCode
 from mqctl.protocol.frame import RemotingCommand, encode
 from mqctl.protocol.requests import REQUESTS
 from tests.conftest import REPOSITORY
+from tests.embedded_broker.access import write_list
 from tests.embedded_broker.wire import Peer
 
 _PROBE = 206
@@ -30,11 +33,13 @@ def is_served(support: str, code: int, *, five: bool) -> bool:
 
 
 @pytest.mark.parametrize("version", ["4.9.8", "5.3.3"])
-def test_every_code_is_answered_as_the_list_says(version: str) -> None:
+def test_every_code_is_answered_as_the_list_says(version: str, tmp_path: Path) -> None:
     five = version == "5.3.3"
+    # Without an access list 4.9 says nothing to whoever asks for its version.
+    everybody = None if five else write_list(tmp_path, "globalWhiteRemoteAddresses: ['*']")
     table = told()
     assert set(table) == set(RequestCode)
-    with EmbeddedCluster(version=version) as cluster:
+    with EmbeddedCluster(version=version, acl_file=everybody) as cluster:
         with Peer(cluster.broker().address) as broker:
             for code, (support, _) in table.items():
                 broker.socket.sendall(encode(RemotingCommand(code=code, opaque=code)))

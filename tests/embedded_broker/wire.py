@@ -40,12 +40,16 @@ class Peer:
 
     def post(self, request: Request, body: bytes = b"", *, oneway: bool = False) -> int:
         """Sends a request and returns its opaque."""
-        opaque = next(self._opaques)
+        opaque = self.next_opaque()
         command = request.command(
             opaque=opaque, body=body, oneway=oneway, version=self.version, serialize_type=self.serialize_type
         )
         self.socket.sendall(encode(command))
         return opaque
+
+    def next_opaque(self) -> int:
+        """Returns the opaque of the next request."""
+        return next(self._opaques)
 
     def call(self, request: Request, body: bytes = b"") -> RemotingCommand:
         """Sends a request and returns its answer; requests of the server go to `unasked`."""

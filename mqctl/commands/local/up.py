@@ -19,6 +19,7 @@ from mqctl.render.local_clusters import local_document
 EXAMPLES = (
     "mqctl local up",
     "mqctl local up --memory --brokers 2",
+    "mqctl local up --acl plain_acl.yml",
     "mqctl local up --rooms HT,CP --brokers HT-broker-a,CP-broker-a",
     "mqctl local up -o json | jq -r '.clusters[0].namesrv'",
 )
@@ -53,6 +54,14 @@ def command(
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A property of every broker; repeatable.")
     ] = None,
+    acl: Annotated[
+        Path | None,
+        typer.Option(
+            "--acl",
+            metavar="FILE",
+            help="Control access by this list, a plain_acl.yml of 4.9; it is read again when it changes.",
+        ),
+    ] = None,
     control: Annotated[bool, typer.Option("--control", help="Open the control socket for faults and time.")] = False,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
@@ -75,6 +84,7 @@ def command(
         broker_port=broker_port,
         settings=tuple(settings or ()),
         control=control,
+        acl_file=acl.absolute() if acl is not None else None,
     )
     state = Supervisor(places).up(name, wish)
     emit(local_document([local_row(state)]), output)
