@@ -270,8 +270,8 @@ class PushConsumer:
 
     def queues(self) -> tuple[MessageQueue, ...]:
         """Returns the queues that are ours."""
-        table = self.rebalancing.process_queues
-        return tuple(sorted(queue for queue, process_queue in table.items() if not process_queue.dropped))
+        table = list(self.rebalancing.process_queues.items())  # at once: the rebalancing thread changes it meanwhile
+        return tuple(sorted(queue for queue, process_queue in table if not process_queue.dropped))
 
     # What the instance needs
 
@@ -326,7 +326,7 @@ class PushConsumer:
         found = self._thresholds.get(topic)
         if found is None:
             settings = self.settings
-            count = sum(1 for queue in self.rebalancing.process_queues if queue.topic == topic) or 1
+            count = sum(1 for queue in list(self.rebalancing.process_queues) if queue.topic == topic) or 1
             found = Thresholds(settings.pull_threshold_for_queue, settings.pull_threshold_mib_for_queue)
             if settings.pull_threshold_for_topic != -1:
                 found.messages = max(1, settings.pull_threshold_for_topic // count)

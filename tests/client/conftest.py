@@ -18,6 +18,6 @@ def no_thread_left() -> Iterator[None]:
     before = set(threading.enumerate())
     yield
     for thread in set(threading.enumerate()) - before:
-        thread.join(timeout=5)
+        thread.join(timeout=60)
     left = [thread.name for thread in set(threading.enumerate()) - before if thread.is_alive()]
     assert not left

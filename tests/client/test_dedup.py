@@ -18,7 +18,7 @@ from mqctl.client.received import ConsumeContext, Consumed, ReceivedMessage
 from mqctl.errors import ConfigurationError, StorageError
 from mqctl.model.message import Message
 from mqctl.model.queue import MessageQueue
-from tests.client.consuming import Heard, create_topic, quick, quick_client, send, wait_until
+from tests.client.consuming import LONG_S, Heard, create_topic, quick, quick_client, send, wait_until
 
 QUEUE = MessageQueue("T", "broker-a", 0)
 
@@ -45,7 +45,7 @@ def redis_url() -> Iterator[str]:
     yield f"redis://127.0.0.1:{server.server_address[1]}/0"
     server.shutdown()
     server.server_close()
-    thread.join(20)
+    thread.join(LONG_S)
 
 
 @pytest.fixture(params=["sqlite", "redis"])
@@ -110,14 +110,14 @@ def test_what_another_thread_has_comes_back_later(states: States) -> None:
 
     def hangs(_: ReceivedMessage) -> Consumed:
         entered.set()
-        gate.wait(20)
+        gate.wait(LONG_S)
         return Consumed.SUCCESS
 
     counts = DedupCounts()
     once = consume_once(Heard(hangs), states, SetClock(), counts=counts)
     thread = Thread(target=once, args=([received("a")], ConsumeContext(QUEUE)))
     thread.start()
-    assert entered.wait(20)
+    assert entered.wait(LONG_S)
     assert once([received("b"), received("a")], ConsumeContext(QUEUE)) is Consumed.RECONSUME_LATER
     gate.set()
     thread.join()

@@ -94,4 +94,4 @@ def test_what_cannot_be_sent_on_comes_again_and_what_nobody_can_place_is_counted
         now_ms = producer.instance.clock.now_ms()
         producer.send(for_later(OutgoingMessage(topic="T", body=b"x"), now_ms + 500, TABLE, now_ms=now_ms))
         heard.wait_for(1)
-        assert relay.counts.failed == 2
+        wait_until(lambda: relay.counts.failed == 2, "what nobody can place is counted")

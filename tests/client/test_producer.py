@@ -180,7 +180,7 @@ def test_oneway_and_async() -> None:
     with ScriptedCluster({"bad": drop, "good": storing()}, {"T": 3}) as cluster, producer(cluster) as sender:
         for _ in range(6):
             sender.send_async(message(), lambda result, error: heard.put((result, error)))
-        outcomes = [heard.get(timeout=20) for _ in range(6)]
+        outcomes = [heard.get(timeout=60) for _ in range(6)]
         assert all(result is not None and result.queue.broker_name == "good" for result, _ in outcomes)
         sender.send_oneway(message(), queue=MessageQueue("T", "good", 2))
         sender.send(message(), queue=MessageQueue("T", "good", 1))
@@ -191,7 +191,7 @@ def test_an_async_send_to_nobody_tells_of_it() -> None:
     heard: Queue[MqctlError | None] = Queue()
     with ScriptedCluster({"bad": drop}, {"T": 1}) as cluster, producer(cluster) as sender:
         sender.send_async(message(), lambda _, error: heard.put(error))
-        assert isinstance(heard.get(timeout=20), UnreachableError)
+        assert isinstance(heard.get(timeout=60), UnreachableError)
         assert len(cluster.requests("bad", SEND)) == 3
 
 

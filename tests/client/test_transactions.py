@@ -105,7 +105,7 @@ def test_a_local_transaction_that_fails_leaves_the_outcome_to_the_check() -> Non
             (message,) = heard.wait_for(1)
             assert message.message_id == result.sent.message_id
         assert {(one.topic, one.message_id, one.body) for one in asked} == {("T", result.sent.message_id, b"x")}
-        assert any("database away" in str(trouble.error) for trouble in producer.producer.instance.troubles.last)
+        assert any("database away" in str(trouble.error) for trouble in list(producer.producer.instance.troubles.last))
 
 
 def test_a_half_message_that_is_refused_runs_no_transaction(cluster: EmbeddedCluster) -> None:

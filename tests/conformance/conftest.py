@@ -124,7 +124,7 @@ class Condition(Protocol):
     def __call__(self) -> bool: ...
 
 
-def eventually(condition: Condition, *, seconds: float = 15.0) -> None:
+def eventually(condition: Condition, *, seconds: float = 60.0) -> None:
     """Asks until it is so; for what a real broker does in another thread."""
     deadline = monotonic() + seconds
     while not condition():

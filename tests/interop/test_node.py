@@ -150,7 +150,7 @@ def test_a_delayed_message_arrives_after_its_level(create_topic: MakeTopic, star
     create_topic("TopicDelay", 1)
     producer = start_client("node", "producer", "GP", "TopicDelay")
     consumer = start_client("node", "consumer", "GC", "TopicDelay")
-    _send(producer, "TopicDelay", ["late"], delay_level=1)
+    _send(producer, "TopicDelay", ["late"], delay_level=4)
     _send(producer, "TopicDelay", ["prompt"])
     assert [message["body"] for message in consumer.messages(2)] == ["prompt", "late"]
 
