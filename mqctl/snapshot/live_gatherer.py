@@ -94,6 +94,33 @@ def gather_live(
     )
 
 
+def gather_numbers(cluster: Cluster, deadline: Deadline, *, now_ms: int, scope: Scope | None = None) -> ClusterSnapshot:
+    """Gathers what monitors count: brokers, queues, offsets, members online, delay levels. No consumer is asked.
+
+    Raises:
+        UnreachableError, DeadlineError: no name server answered.
+    """
+    wanted, asking = scope or Scope(), Asking(cluster, deadline)
+    _, addresses, gaps = ask_name_servers(asking)
+    brokers = gather_brokers(asking, addresses, wanted)
+    queues = gather_queues(asking, brokers, wanted)
+    offsets = gather_offsets(asking, brokers, queues, now_ms)
+    memberships = gather_memberships(asking, brokers, wanted)
+    masters = masters_of(brokers)
+    delayed = _by_address(masters, delay_states(asking, masters, now_ms=now_ms, records=FEW_RECORDS))
+    parts = [
+        _snapshot(broker, queues.get(number, ()), offsets.get(number, ()), memberships.get(number, ()))
+        for number, broker in enumerate(brokers)
+    ]
+    return ClusterSnapshot(
+        origin=_origin(cluster, now_ms),
+        brokers=tuple(
+            replace(part, delay=delayed.get(broker.address)) for part, broker in zip(parts, brokers, strict=True)
+        ),
+        unavailable=tuple(gaps),
+    )
+
+
 def _by_address(brokers: list[LiveBroker], states: Mapping[int, T]) -> dict[BrokerAddress, T]:
     return {brokers[number].address: state for number, state in states.items()}
 

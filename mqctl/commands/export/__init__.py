@@ -1,0 +1,1 @@
+"""`mqctl export`: what a cluster shows, for other systems."""

@@ -1,0 +1,70 @@
+"""`mqctl export prometheus`: metrics of a cluster, served to scrapes."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.options import GroupOption, TopicOption
+from mqctl.cli.times import parse_span_ms
+from mqctl.errors import ExitCode
+from mqctl.model.snapshot import ClusterSnapshot
+
+EXAMPLES = (
+    "mqctl export prometheus",
+    "mqctl export prometheus --listen 0.0.0.0:9557 --profile prod --every 30s",
+    "mqctl export prometheus --once | grep mqctl_group_lag_seconds",
+)
+_TIMEOUT_MS = 8_000
+
+
+def command(
+    listen: Annotated[
+        str, typer.Option("--listen", metavar="HOST:PORT", help="Where to serve; nothing but this machine by default.")
+    ] = "127.0.0.1:9557",
+    every: Annotated[
+        str, typer.Option("--every", metavar="SPAN", help="Scrapes within this time share one look at the cluster.")
+    ] = "15s",
+    once: Annotated[bool, typer.Option("--once", help="Print what a scrape would get, and end.")] = False,
+    group: GroupOption = None,
+    topic: TopicOption = None,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+) -> int:
+    """Serve lag, members, dead letters, delays and disks of a cluster at /metrics until Ctrl-C.
+
+    The cluster is asked when somebody scrapes, at most every --every, within --timeout (8s unless given). Unknown is
+    not zero: a number that could not be told is NaN, `mqctl_unknown_parts` counts what was not answered, and with no
+    name server `mqctl_up` is 0 and all else is absent. There is no access control: leave it on the loopback address, or
+    put it where only the monitor gets at it.
+    """
+    from mqctl.cli.exporting import listen_address, registry_of, serve
+
+    host, port = listen_address(listen)
+    chosen = connection(namesrv, profile, timeout)
+    if timeout is None:
+        chosen = replace(chosen, timeout_ms=min(chosen.timeout_ms, _TIMEOUT_MS))
+
+    def gather() -> ClusterSnapshot:
+        from time import time
+
+        from mqctl.snapshot.live_asking import Scope
+        from mqctl.snapshot.live_gatherer import gather_numbers
+
+        scope = Scope(groups=frozenset(group or ()), topics=frozenset(topic or ()))
+        with chosen.open() as cluster:
+            return gather_numbers(cluster, chosen.deadline(), now_ms=round(time() * 1000), scope=scope)
+
+    registry = registry_of(gather, parse_span_ms(every) / 1000)
+    if once:
+        from prometheus_client import generate_latest
+
+        sys.stdout.write(generate_latest(registry).decode())
+        return ExitCode.OK if registry.get_sample_value("mqctl_up") else ExitCode.UNREACHABLE
+    serve(registry, host, port)
+    return ExitCode.OK

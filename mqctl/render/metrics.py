@@ -1,0 +1,160 @@
+"""A snapshot as metrics for monitors: what is unknown is NaN or a count of its own, never a zero.
+
+Names follow Prometheus: base units (seconds, ratios), `mqctl_` before everything.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from math import nan
+
+from mqctl.model.lag import GroupLag, group_lags, queue_lags
+from mqctl.model.names import DLQ_PREFIX, is_system_group
+from mqctl.model.runtime import read_runtime
+from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
+from mqctl.model.unavailable import Part
+
+_MS = 1000
+Sample = tuple[tuple[str, ...], float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """A metric with its samples.
+
+    Attributes:
+        labels: names of the labels; each sample has their values in the same order, then its number.
+        counts: it only grows, a counter; otherwise a gauge.
+    """
+
+    name: str
+    help: str
+    labels: tuple[str, ...]
+    samples: Sequence[Sample]
+    counts: bool = False
+
+
+def families(snapshot: ClusterSnapshot) -> list[Family]:
+    """Returns all metrics of a live cluster's snapshot."""
+    return [*_broker_families(snapshot), *_group_families(snapshot), *_delay_families(snapshot), _unknown(snapshot)]
+
+
+def _identity(broker: BrokerSnapshot) -> tuple[str, ...]:
+    return broker.cluster or "", broker.name or "", str(broker.broker_id or 0)
+
+
+def _broker_families(snapshot: ClusterSnapshot) -> Iterator[Family]:
+    labels = ("cluster", "broker", "broker_id")
+    told = [(_identity(broker), broker, read_runtime(broker.runtime)) for broker in snapshot.brokers]
+
+    def family(name: str, text: str, samples: Iterable[tuple[tuple[str, ...], float | None]]) -> Family:
+        known = [(where, nan if value is None else value) for where, value in samples]
+        return Family(name=f"mqctl_broker_{name}", help=text, labels=labels, samples=known)
+
+    yield family(
+        "up", "1 if the broker answered, 0 if not", ((i, float(not b.lacks(Part.RUNTIME))) for i, b, _ in told)
+    )
+    yield family(
+        "disk_used_ratio",
+        "used share of the fullest of its store's disks",
+        ((i, r.disk_used_share) for i, _, r in told),
+    )
+    yield family("put_messages_per_second", "messages stored, last 10 s", ((i, r.put_tps.newest) for i, _, r in told))
+    yield family(
+        "get_messages_per_second", "messages handed out, last 10 s", ((i, r.get_tps.newest) for i, _, r in told)
+    )
+
+
+def _group_families(snapshot: ClusterSnapshot) -> Iterator[Family]:
+    now_ms = snapshot.origin.observed_at_ms
+    lags = group_lags(row for broker in snapshot.brokers for row in queue_lags(broker, now_ms))
+    # A sum without one of its brokers is no sum.
+    whole = not any(broker.lacks(part) for broker in snapshot.brokers for part in (Part.CONSUMER_OFFSETS, Part.QUEUES))
+
+    def family(name: str, text: str, values: Iterable[tuple[GroupLag, float | None]]) -> Family:
+        samples = [((lag.group, lag.topic), nan if value is None or not whole else value) for lag, value in values]
+        return Family(name=f"mqctl_group_{name}", help=text, labels=("group", "topic"), samples=samples)
+
+    yield family("lag_messages", "messages not consumed, all queues", ((lag, lag.lag_count) for lag in lags))
+    yield family(
+        "lag_seconds",
+        "age of the oldest message not consumed",
+        ((lag, None if lag.lag_ms is None else lag.lag_ms / _MS) for lag in lags),
+    )
+    yield family("lost_messages", "messages that expired before they were consumed", ((x, x.lost_count) for x in lags))
+    yield family(
+        "never_committed_queues", "queues without an offset of the group", ((x, x.never_committed_count) for x in lags)
+    )
+    yield _members(snapshot)
+    yield _dead_letters(snapshot, whole=not any(broker.lacks(Part.QUEUES) for broker in snapshot.brokers))
+
+
+def _members(snapshot: ClusterSnapshot) -> Family:
+    """Instances online. One that any broker knows is online; only nobody at all may be for want of an answer."""
+    silent = any(gap.part is Part.MEMBERS for broker in snapshot.brokers for gap in broker.unavailable)
+    clients: dict[str, set[str]] = {}
+    for broker in snapshot.brokers:
+        for config in broker.groups:
+            clients.setdefault(config.name, set())
+        for state in broker.consumer_offsets:
+            clients.setdefault(state.group, set())
+        for entry in broker.memberships:
+            clients.setdefault(entry.group, set()).update(entry.client_ids)
+    samples = [
+        ((group,), float(len(ids)) if ids or not silent else nan)
+        for group, ids in sorted(clients.items())
+        if not is_system_group(group)
+    ]
+    return Family(name="mqctl_group_members", help="instances online", labels=("group",), samples=samples)
+
+
+def _dead_letters(snapshot: ClusterSnapshot, *, whole: bool) -> Family:
+    counts: Counter[str] = Counter()
+    for broker in snapshot.brokers:
+        for queue in broker.queues:
+            if queue.topic.startswith(DLQ_PREFIX):
+                counts[queue.topic.removeprefix(DLQ_PREFIX)] += queue.max_offset - queue.min_offset
+    samples = [((group,), float(count) if whole else nan) for group, count in sorted(counts.items())]
+    return Family(
+        name="mqctl_group_dead_letter_messages",
+        help="messages in the dead-letter topic; without a sample there is no such topic",
+        labels=("group",),
+        samples=samples,
+    )
+
+
+def _delay_families(snapshot: ClusterSnapshot) -> Iterator[Family]:
+    now_ms = snapshot.origin.observed_at_ms
+    late: list[Sample] = []
+    waiting: list[Sample] = []
+    for broker in snapshot.brokers:
+        where = (broker.cluster or "", broker.name or "")
+        if broker.broker_id:
+            continue
+        if broker.delay is None:
+            late.append((where, nan))
+            waiting.append((where, nan))
+            continue
+        queues = [level.queue for level in broker.delay.levels if level.queue is not None]
+        oldest = min((due for queue in queues if (due := queue.oldest_overdue_time_ms) is not None), default=now_ms)
+        late.append((where, max(0, now_ms - oldest) / _MS))
+        waiting.append((where, float(sum(queue.waiting_count for queue in queues))))
+    labels = ("cluster", "broker")
+    text = "how late the latest message of a delay level is"
+    yield Family(name="mqctl_delay_late_seconds", help=text, labels=labels, samples=late)
+    text = "messages that wait on delay levels"
+    yield Family(name="mqctl_delay_waiting_messages", help=text, labels=labels, samples=waiting)
+
+
+def _unknown(snapshot: ClusterSnapshot) -> Family:
+    """What could not be asked, by part: an alert on it tells that other numbers are incomplete."""
+    counts = Counter((broker.name or "", str(gap.part)) for broker in snapshot.brokers for gap in broker.unavailable)
+    counts.update(("", str(gap.part)) for gap in snapshot.unavailable)
+    return Family(
+        name="mqctl_unknown_parts",
+        help="questions that were not answered; other metrics are NaN or incomplete where they needed it",
+        labels=("broker", "part"),
+        samples=[(where, float(count)) for where, count in sorted(counts.items())],
+    )

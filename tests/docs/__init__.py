@@ -1,0 +1,1 @@
+"""Documentation that is held to what it describes."""

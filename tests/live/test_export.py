@@ -1,0 +1,151 @@
+"""`mqctl export prometheus`: real scrapes over HTTP, read with the official parser."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from embedded_broker import Drop, EmbeddedCluster
+from tests.conftest import REPOSITORY
+from tests.embedded_broker.messages import heartbeat
+from tests.embedded_broker.wire import Peer
+from tests.live.conftest import Run
+from tests.live.failing import fail
+
+Metrics = dict[str, dict[str, float]]
+PAY = "group=G topic=Pay"
+
+
+class Exporter:
+    """A running exporter."""
+
+    def __init__(self, process: subprocess.Popen[str], url: str) -> None:
+        self.process = process
+        self.url = url
+
+    def scrape(self) -> Metrics:
+        with urlopen(self.url, timeout=60) as answer:
+            assert answer.headers["Content-Type"].startswith("text/plain; version=")
+            return parsed(answer.read().decode())
+
+
+def parsed(text: str) -> Metrics:
+    """Returns the numbers by name of the sample, then by labels."""
+    found: Metrics = {}
+    for family in text_string_to_metric_families(text):
+        assert family.documentation, family.name
+        for sample in family.samples:
+            labels = " ".join(f"{name}={value}" for name, value in sorted(sample.labels.items()))
+            assert labels not in found.setdefault(sample.name, {})
+            found[sample.name][labels] = sample.value
+    return found
+
+
+@contextmanager
+def exporting(namesrv: str, tmp_path: Path, *words: str) -> Iterator[Exporter]:
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": str(REPOSITORY), "MQCTL_NAMESRV": namesrv}
+    command = [sys.executable, "-m", "mqctl", "export", "prometheus", "--listen", "127.0.0.1:0", *words]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
+    try:
+        assert process.stderr is not None
+        told = process.stderr.readline()
+        found = re.fullmatch(r"mqctl: metrics at (http://127\.0\.0\.1:\d+/metrics); Ctrl-C ends it\n", told)
+        assert found is not None, told
+        yield Exporter(process, found[1])
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_a_scrape_tells_what_the_commands_tell(live: Run, cluster: EmbeddedCluster, tmp_path: Path) -> None:
+    fail(cluster, "broker-a", 0, level=-1)
+    with Peer(cluster.broker("broker-a").address) as one, exporting(cluster.namesrv, tmp_path) as exporter:
+        heartbeat(one, "client-1", group="G", subscriptions={"Pay": "A"})
+        found = exporter.scrape()
+    lag = next(row for row in live("group", "lag", "-o", "json").json["groups"] if row["topic"] == "Pay")
+    assert found["mqctl_up"] == {"": 1}
+    assert found["mqctl_group_lag_messages"][PAY] == lag["lag_count"] > 0
+    assert 0 < found["mqctl_group_lag_seconds"][PAY] <= lag["lag_ms"] / 1000
+    assert found["mqctl_group_members"]["group=G"] == 1
+    assert found["mqctl_group_dead_letter_messages"] == {"group=G": 1}
+    assert found["mqctl_delay_late_seconds"] == {
+        "broker=broker-a cluster=DefaultCluster": 0,
+        "broker=broker-b cluster=DefaultCluster": 0,
+    }
+    assert set(found["mqctl_broker_up"].values()) == {1}
+    assert all(0 <= share <= 1 for share in found["mqctl_broker_disk_used_ratio"].values())
+    assert "mqctl_unknown_parts" not in found
+
+
+def test_scrapes_share_one_look_for_a_while(cluster: EmbeddedCluster, tmp_path: Path) -> None:
+    with exporting(cluster.namesrv, tmp_path, "--every", "1h") as exporter:
+        first = exporter.scrape()
+        cluster.record_requests()
+        assert exporter.scrape() == first
+        assert cluster.requests() == []
+    with exporting(cluster.namesrv, tmp_path, "--every", "0s") as exporter:
+        looks = [exporter.scrape()["mqctl_gather_timestamp_seconds"][""] for _ in range(2)]
+        assert looks[0] < looks[1]
+
+
+def test_what_is_not_known_is_nan_and_counted(cluster: EmbeddedCluster, tmp_path: Path) -> None:
+    cluster.fault(43, Drop(), server="broker-b")
+    try:
+        with exporting(cluster.namesrv, tmp_path, "--timeout", "2s") as exporter:
+            found = exporter.scrape()
+    finally:
+        cluster.clear_faults()
+    assert math.isnan(found["mqctl_group_lag_messages"][PAY])
+    assert math.isnan(found["mqctl_group_lag_seconds"][PAY])
+    assert found["mqctl_unknown_parts"]["broker=broker-b part=consumer-offsets"] >= 1
+    assert found["mqctl_up"] == {"": 1}
+
+
+def test_without_a_name_server_there_is_no_old_number_and_it_comes_back(tmp_path: Path) -> None:
+    with EmbeddedCluster() as cluster, exporting(cluster.namesrv, tmp_path, "--every", "0s") as exporter:
+        assert "mqctl_broker_up" in exporter.scrape()
+        cluster.fault(106, Drop())
+        gone = exporter.scrape()
+        assert (gone["mqctl_up"], gone["mqctl_gather_failures_total"]) == ({"": 0}, {"": 1})
+        assert not any(name.startswith(("mqctl_broker", "mqctl_group")) for name in gone)
+        cluster.clear_faults()
+        assert exporter.scrape()["mqctl_up"] == {"": 1}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_ends_clean(cluster: EmbeddedCluster, tmp_path: Path, number: int) -> None:
+    with exporting(cluster.namesrv, tmp_path) as exporter:
+        exporter.scrape()
+        exporter.process.send_signal(number)
+        out, told = exporter.process.communicate(timeout=60)
+        assert (exporter.process.returncode, out, told) == (0, "", "")
+
+
+def test_once_prints_the_same(live: Run) -> None:
+    outcome = live("export", "prometheus", "--once")
+    assert outcome.exit_code == 0
+    assert parsed(outcome.stdout)["mqctl_group_lag_messages"][PAY] > 0
+    nobody = live("export", "prometheus", "--once", "--namesrv", "127.0.0.1:1")
+    assert (nobody.exit_code, parsed(nobody.stdout)["mqctl_up"], "127.0.0.1:1" in nobody.stderr) == (69, {"": 0}, True)
+
+
+def test_addresses_that_cannot_be(live: Run) -> None:
+    for address in ("9557", "127.0.0.1:http", "127.0.0.1:70000"):
+        assert live("export", "prometheus", "--listen", address).exit_code == 64
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        outcome = live("export", "prometheus", "--listen", f":{taken.getsockname()[1]}", "-n", "127.0.0.1:1")
+    assert (outcome.exit_code, "could not listen" in outcome.stderr) == (74, True), outcome.stderr
+    assert json.loads(live("export", "prometheus", "--listen", "x", "-o", "json").stderr)["exit_code"] == 64
