@@ -2332,7 +2332,7 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
         "--no-color": ("No colours, whatever the terminal.", ()),
     },
     "report backlog": {
-        "--store": ("A broker's store directory.", ()),
+        "--store": ("A broker's store directory, or its URL (s3://, hdfs://, ...).", ()),
         "-g": ("Only this consumer group.", ()),
         "--group": ("Only this consumer group.", ()),
         "-t": ("Only this topic.", ()),
@@ -2382,7 +2382,7 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
         "--no-color": ("No colours, whatever the terminal.", ()),
     },
     "report capacity": {
-        "--store": ("A broker's store directory.", ()),
+        "--store": ("A broker's store directory, or its URL (s3://, hdfs://, ...).", ()),
         "-g": ("Only topics this group has offsets for.", ()),
         "--group": ("Only topics this group has offsets for.", ()),
         "-t": ("Only this topic.", ()),
@@ -2420,7 +2420,7 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
         "--no-color": ("No colours, whatever the terminal.", ()),
     },
     "report delay": {
-        "--store": ("A broker's store directory.", ()),
+        "--store": ("A broker's store directory, or its URL (s3://, hdfs://, ...).", ()),
         "-g": ("Only topics this group has offsets for.", ()),
         "--group": ("Only topics this group has offsets for.", ()),
         "-t": ("Only this topic.", ()),
@@ -2488,7 +2488,7 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
         "--no-color": ("No colours, whatever the terminal.", ()),
     },
     "report duplicates": {
-        "--store": ("A broker's store directory.", ()),
+        "--store": ("A broker's store directory, or its URL (s3://, hdfs://, ...).", ()),
         "-g": ("Only topics this group has offsets for.", ()),
         "--group": ("Only topics this group has offsets for.", ()),
         "-t": ("Only this topic.", ()),
@@ -2528,7 +2528,7 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
         "--no-color": ("No colours, whatever the terminal.", ()),
     },
     "report order": {
-        "--store": ("A broker's store directory.", ()),
+        "--store": ("A broker's store directory, or its URL (s3://, hdfs://, ...).", ()),
         "-g": ("Only topics this group has offsets for.", ()),
         "--group": ("Only topics this group has offsets for.", ()),
         "-t": ("Only this topic.", ()),
@@ -2568,7 +2568,7 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
         "--no-color": ("No colours, whatever the terminal.", ()),
     },
     "report retries": {
-        "--store": ("A broker's store directory.", ()),
+        "--store": ("A broker's store directory, or its URL (s3://, hdfs://, ...).", ()),
         "-g": ("Only topics this group has offsets for.", ()),
         "--group": ("Only topics this group has offsets for.", ()),
         "-t": ("Only this topic.", ()),
@@ -2607,7 +2607,7 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
         "--no-color": ("No colours, whatever the terminal.", ()),
     },
     "report run": {
-        "--store": ("A broker's store directory.", ()),
+        "--store": ("A broker's store directory, or its URL (s3://, hdfs://, ...).", ()),
         "--html": ("Write everything as one self-contained page.", ()),
         "--save": ("Save all figures as Parquet, for `report diff`.", ()),
         "-g": ("Only topics this group has offsets for.", ()),
@@ -2653,7 +2653,7 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
         "--no-color": ("No colours, whatever the terminal.", ()),
     },
     "report skew": {
-        "--store": ("A broker's store directory.", ()),
+        "--store": ("A broker's store directory, or its URL (s3://, hdfs://, ...).", ()),
         "-g": ("Only topics this group has offsets for.", ()),
         "--group": ("Only topics this group has offsets for.", ()),
         "-t": ("Only this topic.", ()),
@@ -2700,7 +2700,7 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
         "--no-color": ("No colours, whatever the terminal.", ()),
     },
     "report tags": {
-        "--store": ("A broker's store directory.", ()),
+        "--store": ("A broker's store directory, or its URL (s3://, hdfs://, ...).", ()),
         "-g": ("Only topics this group has offsets for.", ()),
         "--group": ("Only topics this group has offsets for.", ()),
         "-t": ("Only this topic.", ()),
@@ -2739,7 +2739,7 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
         "--no-color": ("No colours, whatever the terminal.", ()),
     },
     "report transactions": {
-        "--store": ("A broker's store directory.", ()),
+        "--store": ("A broker's store directory, or its URL (s3://, hdfs://, ...).", ()),
         "-g": ("Only topics this group has offsets for.", ()),
         "--group": ("Only topics this group has offsets for.", ()),
         "-t": ("Only this topic.", ()),

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mqctl.cli.emit import Output, emit, tell
-from mqctl.cli.spark_options import LOCAL, session_settings, started, store_paths, wanted_of
+from mqctl.cli.spark_options import (
+    LOCAL,
+    named_store,
+    session_settings,
+    started,
+    store_paths,
+    told_brokers,
+    wanted_of,
+)
 from mqctl.errors import ExitCode, NotFoundError, StorageError, UsageError
 from mqctl.model.names import dlq_topic, retry_topic
 
@@ -46,7 +54,7 @@ ReportGroupOption = Annotated[
 class Question:
     """The options that all reports share."""
 
-    stores: list[Path]
+    stores: list[str]
     groups: list[str] | None = None
     topics: list[str] | None = None
     since: str | None = None
@@ -55,6 +63,7 @@ class Question:
     master: str = LOCAL
     conf: list[str] | None = None
     no_spark: bool = False
+    broker_names: list[str] | None = None
 
 
 @contextmanager
@@ -67,8 +76,22 @@ def answering(question: Question, *, of_groups: bool = True) -> Iterator[tuple[E
         UsageError: `--no-spark` with options of Spark.
         NotFoundError: a group has no offsets anywhere.
     """
+    from mqctl.spark.remote import leave
+
+    try:
+        with _answering(question, of_groups=of_groups) as answer:
+            yield answer
+    finally:
+        leave()
+
+
+@contextmanager
+def _answering(question: Question, *, of_groups: bool) -> Iterator[tuple[Engine, Wanted]]:
     settings = session_settings(question.master, question.conf)
     paths = store_paths(question.stores, settings)
+    from mqctl.spark.brokers import broker_names
+
+    brokers = broker_names(paths, told_brokers(question.stores, question.broker_names))
     wanted = wanted_of(
         paths,
         groups=question.groups,
@@ -76,6 +99,7 @@ def answering(question: Question, *, of_groups: bool = True) -> Iterator[tuple[E
         since=question.since,
         until=question.until,
         system=question.system,
+        brokers=brokers,
     )
     if settings.is_local:  # the workers see what we see: no need to start a JVM to say that it is not there
         from mqctl.spark.planning import open_store
@@ -138,9 +162,10 @@ def report(
 ) -> int:
     """Computes a report, prints it, and tells on stderr what could not be read."""
     from mqctl.render.reports import report_document
+    from mqctl.spark.brokers import with_brokers
 
     with answering(question) as (engine, wanted):
-        value = make(engine, wanted)
+        value = with_brokers(make(engine, wanted), wanted)
     emit(report_document(name, wanted.stores, value), output)
     if parquet is not None:
         from mqctl.spark.saving import save_sections
@@ -186,26 +211,30 @@ class Subscribed:
         return dict(zip(stores, self.brokers, strict=False))
 
 
-def subscribed(snapshot: Path | None, stores: Sequence[Path], brokers: Sequence[str] | None) -> Subscribed:
+def subscribed(snapshot: Path | None, stores: Sequence[str], brokers: Sequence[str] | None) -> Subscribed:
     """Loads `--snapshot` and matches stores with brokers.
 
     Raises:
         UsageError: it is not clear which store is which broker's.
     """
+    told = told_brokers(stores, brokers)
     if snapshot is None:
-        return Subscribed(None, tuple(brokers or ()))
+        return Subscribed(None, told)
     from mqctl.snapshot.archive import load
+    from mqctl.spark.brokers import broker_names
 
     known = load(snapshot)
-    names = list(brokers or [])
+    names = [name for name in told if name]
     found = sorted({broker.name for broker in known.brokers if broker.name})
     if not names and len(stores) == 1 and len(found) == 1:
         names = found
     if len(names) != len(stores):
+        names = [name for name in broker_names([named_store(text)[1] for text in stores], told) if name in found]
+    if len(names) != len(stores):
         raise UsageError(
             "which store belongs to which broker is not clear",
             reason=f"{len(stores)} stores, {len(names)} broker names",
-            remedy=f"give --broker-name for each --store; the snapshot knows {', '.join(found) or 'none'}",
+            remedy=f"write --store NAME=DIR for each; the snapshot knows {', '.join(found) or 'none'}",
         )
     return Subscribed(known, tuple(names))
 

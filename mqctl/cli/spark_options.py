@@ -21,8 +21,27 @@ if TYPE_CHECKING:
     from mqctl.spark.session import SessionSettings
     from mqctl.spark.wanted import Wanted
 
+
+def _directories(incomplete: str) -> list[str]:
+    """Completes directories behind `NAME=`, too."""
+    name, found, start = incomplete.rpartition("=")
+    parent, _, stem = start.rpartition("/")
+    base = Path(parent or ("/" if start.startswith("/") else "."))
+    shown = f"{name}{found}{parent}/" if parent or start.startswith("/") else f"{name}{found}"
+    try:
+        return sorted(f"{shown}{each.name}/" for each in base.iterdir() if each.is_dir() and each.name.startswith(stem))
+    except OSError:
+        return []
+
+
 StoresOption = Annotated[
-    list[Path], typer.Option("--store", metavar="DIR", help="A broker's store directory; may be repeated.")
+    list[str],
+    typer.Option(
+        "--store",
+        metavar="[NAME=]DIR",
+        help="A broker's store directory, or its URL (s3://, hdfs://, ...); NAME is the broker's. May be repeated.",
+        autocompletion=_directories,
+    ),
 ]
 MasterOption = Annotated[str, typer.Option("--master", metavar="URL", help="Spark master.")]
 ConfOption = Annotated[
@@ -56,9 +75,30 @@ def session_settings(master: str, conf: Sequence[str] | None) -> SessionSettings
     )
 
 
-def store_paths(stores: Sequence[Path], settings: SessionSettings) -> tuple[str, ...]:
-    """Returns the directories as the workers should open them: relative ones mean something on this machine only."""
-    return tuple(str(path.absolute()) for path in stores) if settings.is_local else tuple(map(str, stores))
+def store_paths(stores: Sequence[str], settings: SessionSettings) -> tuple[str, ...]:
+    """Returns the stores as the workers should open them: relative directories mean something on this machine only."""
+    found = [named_store(text)[1] for text in stores]
+    return tuple(str(Path(each).absolute()) if settings.is_local and "://" not in each else each for each in found)
+
+
+def named_store(text: str) -> tuple[str, str]:
+    """Takes `[NAME=]DIR` apart; the name is empty where there is none. A directory `a=b` is written `./a=b`.
+
+    Raises:
+        UsageError: nothing follows the name.
+    """
+    name, found, location = text.partition("=")
+    if not found or "/" in name or ":" in name or not name:
+        return "", text
+    if not location:
+        raise UsageError(f"--store {text} names no directory", remedy="write --store NAME=DIR")
+    return name, location
+
+
+def told_brokers(stores: Sequence[str], names: Sequence[str] | None) -> tuple[str, ...]:
+    """Returns the broker of each store as far as the command line tells it: by NAME=DIR, or by --broker-name."""
+    own = [named_store(text)[0] for text in stores]
+    return tuple(each or (names[number] if names and number < len(names) else "") for number, each in enumerate(own))
 
 
 def wanted_of(
@@ -69,6 +109,7 @@ def wanted_of(
     since: str | None,
     until: str | None,
     system: bool = False,
+    brokers: Sequence[str] = (),
 ) -> Wanted:
     """Builds what is asked for; times are echoed to stderr.
 
@@ -81,7 +122,8 @@ def wanted_of(
     if low is not None and high is not None and low >= high:
         raise UsageError("--since is not before --until", remedy="swap them, or give other times")
     bounds = Bounds(-FAR if low is None else low, FAR if high is None else high)
-    return Wanted(tuple(paths), tuple(groups or ()), tuple(topics or ()), system=system, store_time_ms=bounds)
+    names = (tuple(paths), tuple(groups or ()), tuple(topics or ()))
+    return Wanted(*names, system=system, store_time_ms=bounds, brokers=tuple(brokers))
 
 
 def _instant_ms(text: str | None, name: str) -> int | None:

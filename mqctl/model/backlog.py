@@ -22,6 +22,7 @@ class BacklogRow:
 
     Attributes:
         topic, store, queue_id: None where the row sums over them.
+        broker: of the store; None where the row sums over them, or where nobody knows it.
         tag: None where the row sums over tags, and for messages without one.
         messages, bytes: messages behind the group and their sizes in the commit log.
         oldest_ms, newest_ms: store times of the first and last of them, epoch milliseconds; None without messages.
@@ -53,3 +54,4 @@ class BacklogRow:
     time_ms: int | None = None
     drain_ms: int | None = None
     expires_ms: int | None = None
+    broker: str | None = None

@@ -1,4 +1,7 @@
-"""The rows of the reports over store directories. Times are epoch milliseconds, shares between 0 and 1."""
+"""The rows of the reports over store directories. Times are epoch milliseconds, shares between 0 and 1.
+
+`broker` is the name of the broker whose store a row is about; None where nobody knows it.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,7 @@ class StoreRead:
     bytes: int
     skipped_bytes: int
     damaged_at: list[int]
+    broker: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +50,7 @@ class SkewTopic:
     hot_share: float
     hot_key: str | None
     hot_key_share: float
+    hot_broker: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +64,7 @@ class SkewQueue:
     bytes: int
     share: float
     bytes_share: float
+    broker: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +87,7 @@ class SkewKey:
     share: float
     missed_messages_most: int
     new_queue: int | None
+    broker: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

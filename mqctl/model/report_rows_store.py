@@ -1,6 +1,7 @@
 """More rows of the reports over store directories: tags, room, retries, delay levels, transactions.
 
-Times are epoch milliseconds, shares between 0 and 1.
+Times are epoch milliseconds, shares between 0 and 1. `broker` is the name of the broker whose store a row is about;
+None where nobody knows it.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ class TagQueue:
     messages: int
     bytes: int
     share: float
+    broker: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +62,8 @@ class CapacityStore:
         peak_messages_per_second, peak_bytes_per_second: of the busiest bucket.
         bytes_per_day: growth of the commit log at the mean rate; None where the range is too short to tell.
         kept_hours: how far back the commit log reaches.
-        disk_bytes, free_bytes: of the disk that the directory is on now (a copy's disk is not the broker's).
+        disk_bytes, free_bytes: of the disk that the directory is on now (a copy's disk is not the broker's);
+            None for an object store.
         hours_to_75, hours_to_90: until that share of the disk is used: from 75 % on brokers delete files before their
             time, at 90 % they refuse sends; None without growth, 0 when it is so already.
     """
@@ -78,10 +81,11 @@ class CapacityStore:
     bytes_per_day: float | None
     log_bytes: int
     kept_hours: float | None
-    disk_bytes: int
-    free_bytes: int
+    disk_bytes: int | None
+    free_bytes: int | None
     hours_to_75: float | None
     hours_to_90: float | None
+    broker: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +96,7 @@ class CapacityBucket:
     time_ms: int
     messages: int
     bytes: int
+    broker: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,6 +196,7 @@ class DelayLevel:
     head_due_ms: int | None
     first_overdue_ms: int | None
     last_due_ms: int | None
+    broker: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,6 +207,7 @@ class DelayDue:
     level: int
     time_ms: int
     waiting: int
+    broker: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,6 +249,7 @@ class PendingHalf:
     unique_key: str | None
     half_offset: int
     first_stored_ms: int
+    broker: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

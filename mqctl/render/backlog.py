@@ -14,6 +14,7 @@ _WHERE = {
     BacklogBy.QUEUE: (
         Column("group", "group"),
         Column("topic", "topic"),
+        Column("broker", "broker", none="?"),
         Column("queue_id", "queue", Kind.COUNT),
         Column("store", "store", wide=True),
     ),

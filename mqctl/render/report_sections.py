@@ -8,6 +8,7 @@ from mqctl.render.section import READ, Section
 
 _TOPIC = Column("topic", "topic")
 _STORE = Column("store", "store", wide=True)
+_BROKER = Column("broker", "broker", none="?")
 _QUEUE = Column("queue_id", "queue", Kind.COUNT)
 _MESSAGES = Column("messages", "messages", Kind.COUNT)
 _BYTES = Column("bytes", "bytes", Kind.BYTES)
@@ -53,6 +54,7 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
                 _BYTES,
                 Column("gini", "gini", Kind.RATIO),
                 Column("max_over_mean", "max/mean", Kind.RATIO),
+                Column("hot_broker", "hot broker", none="?"),
                 Column("hot_queue_id", "hot queue", Kind.COUNT),
                 Column("hot_share", "its share", Kind.SHARE),
                 Column("hot_key", "hot key"),
@@ -65,13 +67,14 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
         Section(
             "queues",
             "Queues",
-            (_TOPIC, _QUEUE, _MESSAGES, _BYTES, _SHARE, Column("bytes_share", "of bytes", Kind.SHARE), _STORE),
+            (_TOPIC, _BROKER, _QUEUE, _MESSAGES, _BYTES, _SHARE, Column("bytes_share", "of bytes", Kind.SHARE), _STORE),
         ),
         Section(
             "keys",
             "Heaviest keys of each queue",
             (
                 _TOPIC,
+                _BROKER,
                 _QUEUE,
                 _KEY,
                 _MESSAGES,

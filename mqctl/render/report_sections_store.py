@@ -7,6 +7,7 @@ from mqctl.render.section import READ, Section
 
 _TOPIC = Column("topic", "topic")
 _STORE = Column("store", "store")
+_BROKER = Column("broker", "broker", none="?")
 _GROUP = Column("group", "group")
 _PRODUCERS = Column("producer_group", "producer group")
 _TAG = Column("tag", "tag", none="(none)")
@@ -38,6 +39,7 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
             "Tags of each queue",
             (
                 _TOPIC,
+                _BROKER,
                 Column("queue_id", "queue", Kind.COUNT),
                 _TAG,
                 _MESSAGES,
@@ -54,6 +56,7 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
             "Stores",
             (
                 _STORE,
+                _BROKER,
                 _MESSAGES,
                 _BYTES,
                 Column("messages_per_second", "messages/s", Kind.RATIO),
@@ -111,6 +114,7 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
             "levels",
             "Delay levels",
             (
+                _BROKER,
                 Column("level", "level", Kind.COUNT),
                 Column("delay_ms", "delay", Kind.DURATION_MS, none="not in the table"),
                 Column("waiting", "waiting", Kind.COUNT),
@@ -130,7 +134,7 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
         Section(
             "due",
             "Due over time",
-            (Column("level", "level", Kind.COUNT), _TIME, Column("waiting", "due", Kind.COUNT), _STORE),
+            (_BROKER, Column("level", "level", Kind.COUNT), _TIME, Column("waiting", "due", Kind.COUNT), _STORE),
         ),
     ),
     "transactions": (
@@ -160,6 +164,7 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
                 _PRODUCERS,
                 _TOPIC,
                 Column("unique_key", "unique key"),
+                _BROKER,
                 Column("half_offset", "half offset", Kind.COUNT),
                 Column("first_stored_ms", "first stored", Kind.TIME_MS),
                 Column("store", "store", wide=True),

@@ -21,6 +21,7 @@ READ = Section(
     "What was read",
     (
         Column("store", "store"),
+        Column("broker", "broker", none="?"),
         Column("messages", "messages", Kind.COUNT),
         Column("bytes", "bytes", Kind.BYTES),
         Column("skipped_bytes", "passed over", Kind.BYTES),

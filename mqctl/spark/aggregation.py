@@ -119,11 +119,12 @@ class _Counting:
         for file in self.log.files:
             low, high = np.searchsorted(physical, [file.start, file.end])
             rows = order[low:high]
-            rows = rows[entries["physical_offset"][rows] - file.start <= len(file.buffer) - HEADER_BYTES]
+            rows = rows[entries["physical_offset"][rows] - file.start <= len(file.known) - HEADER_BYTES]
             if not len(rows):
                 continue
-            found = headers(file.buffer, entries["physical_offset"][rows] - file.start)
-            good = accepted(found, file.start, record_limit(file.buffer, self.log.file_size_bytes))
+            positions = entries["physical_offset"][rows] - file.start
+            found = headers(file.records_view(positions), positions)
+            good = accepted(found, file.start, record_limit(file.known, self.log.file_size_bytes))
             good &= found.total_size == entries["size"][rows]
             dangling[rows[good]] = False
             if not self.store_time_ms.is_everything:
@@ -152,8 +153,8 @@ def _add_arrivals(segments: list[Segment], segment_of: Int64s, found: Headers, w
 def _add_records(segments: list[Segment], segment_of: Int64s, file: MappedFile, found: Headers) -> None:
     if not len(found):
         return
-    tags = property_spans(file.buffer, found, ["TAGS"])["TAGS"]
-    alphabet = factorize(file.buffer, tags.start, tags.size)
+    tags = property_spans(file.known, found, ["TAGS"])["TAGS"]
+    alphabet = factorize(file.known, tags.start, tags.size)
     names = (*alphabet.names, None)
     codes = np.where(alphabet.codes < 0, len(names) - 1, alphabet.codes)
     keys, inverse = np.unique(segment_of * len(names) + codes, return_inverse=True)

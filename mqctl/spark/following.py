@@ -21,6 +21,6 @@ def records_at(log: CommitLog, physical: Int64s) -> Iterator[tuple[MappedFile, I
         low, high = np.searchsorted(ordered, [file.start, file.end - HEADER_BYTES + 1])
         rows = order[low:high]
         if len(rows):
-            found = headers(file.buffer, physical[rows] - file.start)
-            good = accepted(found, file.start, record_limit(file.buffer, log.capacity))
+            found = headers(file.records_view(physical[rows] - file.start), physical[rows] - file.start)
+            good = accepted(found, file.start, record_limit(file.known, log.capacity))
             yield file, rows[good], found.take(good)

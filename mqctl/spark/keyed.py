@@ -88,9 +88,10 @@ class _Steps:
         file = log.file_of(int(row["physical"]))
         if file is None:  # expired between two looks
             return f"key of digest {int(row['digest']):016x}"
-        found = headers(file.buffer, np.array([int(row["physical"]) - file.start], dtype=np.int64))
-        spans = key_spans(file.buffer, found, ask.key_property)
-        return key_text(file.buffer, int(spans.start[0]), int(spans.size[0]))
+        position = np.array([int(row["physical"]) - file.start], dtype=np.int64)
+        buffer = file.records_view(position)
+        spans = key_spans(buffer, headers(buffer, position), ask.key_property)
+        return key_text(buffer, int(spans.start[0]), int(spans.size[0]))
 
 
 def order_rows(tracks: Tracks, ask: Ask) -> Iterator[Columns]:

@@ -101,7 +101,7 @@ def _due_times(store: StoreDirectory, own: _Level, begin: int, high: int, wanted
             if own.delay_ms is not None:
                 due[rows] = np.where(due[rows] <= EXT_ADDRESS_LIMIT, found.store_time_ms + own.delay_ms, due[rows])
             missing -= int((due[rows] >= 0).sum())
-            asked[rows] = _wanted_rows(file.buffer, found, wanted)
+            asked[rows] = _wanted_rows(file.known, found, wanted)
         parts.append(due[asked & (due >= 0)])
     return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64), missing
 

@@ -10,6 +10,7 @@ from mqctl.spark.asking import Ask
 from mqctl.spark.counting import Columns
 from mqctl.spark.parts import PartTable, Work
 from mqctl.spark.planning import cells, open_store
+from mqctl.spark.remote import is_remote, local_path, shown
 from mqctl.spark.scan import first_store_time
 from mqctl.spark.wanted import Wanted
 from mqctl.store.commitlog import CommitLog
@@ -38,18 +39,27 @@ def _read_extents(work: Work) -> Iterator[Columns]:
     first = first_store_time(used[0], 0, used[0].size_bytes) if used else None
     hint = store.log_end_hint()
     end = log.find_end(hint)
-    room = os.statvfs(path)
+    device, disk_bytes, free_bytes = _disk(path)
     yield {
         "store": [path],
-        "device": [f"{socket.gethostname()}:{store.path.stat().st_dev}"],
+        "device": [device],
         "files": [len(used)],
         "file_bytes": [sum(file.size_bytes for file in used)],
         "log_bytes": [end.offset - log.min_offset],
-        "disk_bytes": [room.f_blocks * room.f_frsize],
-        "free_bytes": [room.f_bavail * room.f_frsize],
+        "disk_bytes": [disk_bytes],
+        "free_bytes": [free_bytes],
         "oldest_ms": [first],
         "newest_ms": [_newest_store_time(log, end.file, hint)],
     }
+
+
+def _disk(path: str) -> tuple[str, int | None, int | None]:
+    """Returns the name, size and free bytes of the disk a store is on; object stores have no size."""
+    if is_remote(path):
+        return shown(path), None, None
+    room = os.statvfs(local_path(path))
+    device = f"{socket.gethostname()}:{local_path(path).stat().st_dev}"
+    return device, room.f_blocks * room.f_frsize, room.f_bavail * room.f_frsize
 
 
 def _newest_store_time(log: CommitLog, file: MappedFile | None, hint: int | None) -> int | None:

@@ -63,17 +63,17 @@ def _halves(store: StoreDirectory, groups: dict[str, int], topics: dict[str, int
     unique: list[tuple[MappedFile, int, int]] = []
     names = [PRODUCER_GROUP, REAL_TOPIC, UNIQ_KEY, TRAN_PREPARED_QUEUE_OFFSET]
     for file, offset, found in _records(store, HALF_TOPIC):
-        spans = property_spans(file.buffer, found, names)
+        spans = property_spans(file.known, found, names)
         key = spans[UNIQ_KEY]
-        identity = digests(file.buffer, np.maximum(key.start, 0), key.size)
+        identity = digests(file.known, np.maximum(key.start, 0), key.size)
         identities.append(np.where(key.present, identity, offset.astype(np.uint64)))
         columns.append(
             (
                 offset,
-                _whole_numbers(file.buffer, spans[TRAN_PREPARED_QUEUE_OFFSET]),
+                _whole_numbers(file.known, spans[TRAN_PREPARED_QUEUE_OFFSET]),
                 found.store_time_ms,
-                _named(file.buffer, spans[PRODUCER_GROUP], groups),
-                _named(file.buffer, spans[REAL_TOPIC], topics),
+                _named(file.known, spans[PRODUCER_GROUP], groups),
+                _named(file.known, spans[REAL_TOPIC], topics),
                 found.physical_offset,
             )
         )
@@ -109,11 +109,11 @@ def _ended(store: StoreDirectory) -> tuple[Int64s, Int64s]:
     offsets: list[Int64s] = []
     times: list[Int64s] = []
     for file, _, found in _records(store, OP_TOPIC):
-        tags = property_spans(file.buffer, found, [TAGS])[TAGS]
-        alphabet = factorize(file.buffer, tags.start, tags.size)
+        tags = property_spans(file.known, found, [TAGS])[TAGS]
+        alphabet = factorize(file.known, tags.start, tags.size)
         ours = np.array([name == _OP_TAG for name in alphabet.names] + [False], dtype=bool)[alphabet.codes]
         some = found.take(ours)
-        named, record = _numbers_in(file.buffer, some)
+        named, record = _numbers_in(file.known, some)
         offsets.append(named)
         times.append(some.store_time_ms[record])
     if not offsets:
@@ -265,7 +265,7 @@ class _Transactions:
         keys = []
         for newest in self.newest[rows].tolist():
             file, start, size = halves.unique[newest]
-            keys.append(key_text(file.buffer, start, size) if start >= 0 else None)
+            keys.append(key_text(file.known, start, size) if start >= 0 else None)
         return {
             "cut": [PENDING] * len(rows),
             "store": [path] * len(rows),

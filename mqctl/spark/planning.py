@@ -8,12 +8,12 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from mqctl.errors import BadInputError
 from mqctl.model.lag import LagEvidence, QueueLag, queue_lags
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState
+from mqctl.spark.remote import is_remote, local_path, remote_store
 from mqctl.spark.wanted import Wanted
 from mqctl.store.config_files import CONSUMER_OFFSETS, LMQ_OFFSETS, consumer_offsets, lmq_offsets, read_config
 from mqctl.store.directory import StoreDirectory
@@ -44,13 +44,13 @@ class QueueRange:
 
 
 def open_store(path: str) -> StoreDirectory:
-    """Opens a store whose consume queues are files.
+    """Opens a store whose consume queues are files: a directory, or a URL.
 
     Raises:
         NotFoundError: there is no such directory on this host.
         BadInputError: it is no store, or its consume queues are not files.
     """
-    store = StoreDirectory.open(Path(path))
+    store = remote_store(path) if is_remote(path) else StoreDirectory.open(local_path(path))
     if store.consume_queue_kind != "file":
         raise BadInputError(
             f"read the consume queues of {path}",

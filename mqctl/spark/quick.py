@@ -54,7 +54,9 @@ def _sums(store: StoreDirectory, work: QueueRange, edges: Int64s) -> list[Sums] 
         if begin != expected:
             return None
         expected = end
-        entries = raw_entries(file.buffer)[begin - first : end - first]
+        entries = raw_entries(file.view((begin - first) * QUEUE_ENTRY_BYTES, (end - first) * QUEUE_ENTRY_BYTES))[
+            begin - first : end - first
+        ]
         sizes = entries["size"].astype(np.int32)
         physical = entries["physical_offset"].astype(np.int64)
         if int(sizes.max()) == FILLER_SIZE or int(sizes.min()) <= 0:

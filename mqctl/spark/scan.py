@@ -15,15 +15,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from mqctl.spark.planning import open_store
+from mqctl.spark.pruning import ranges_left, topic_places
 from mqctl.spark.wanted import CLOCK_SLACK_MS, Wanted
-from mqctl.store.commitlog import CommitLog
+from mqctl.store.directory import StoreDirectory
 from mqctl.store.kernel import Headers, Stop, Tail, gather
+from mqctl.store.layouts import HEADER_BYTES
 from mqctl.store.mapped_files import Buffer, MappedFile
 from mqctl.store.texts import Alphabet, topic_codes
 from mqctl.store.walk import find_record, scan
 
 SMALLEST_SPLIT_BYTES = 64 << 20
 _BLOCK_WORDS = 1 << 18
+_STEP_BYTES = 32 << 10
 LARGEST_SPLIT_BYTES = 256 << 20
 """Bigger splits ship fewer partial groups and cost more memory: a worker stays below 300 MB with these."""
 
@@ -77,10 +80,10 @@ class Coverage:
 
 def log_splits(wanted: Wanted, count: int) -> list[list[LogSplit]]:
     """Cuts the commit logs into at most about `count` shares of like size; files and ranges outside are left out."""
-    logs = [(path, open_store(path).commit_log) for path in wanted.stores]
-    total = sum(used_bytes(file) for _, log in logs for file in log.files)
+    stores = [(path, open_store(path)) for path in wanted.stores]
+    total = sum(_about(file) for _, store in stores for file in store.commit_log.files)
     step = min(max(SMALLEST_SPLIT_BYTES, -(-total // max(1, count))), LARGEST_SPLIT_BYTES)
-    splits = [split for path, log in logs for split in _splits_of(path, log, wanted, step)]
+    splits = [split for path, store in stores for split in _splits_of(path, store, wanted, step)]
     splits.sort(key=lambda split: split.low - split.high)
     # Small files of many stores share a task: starting one costs more than reading them.
     shares: list[list[LogSplit]] = []
@@ -96,18 +99,27 @@ def log_splits(wanted: Wanted, count: int) -> list[list[LogSplit]]:
     return shares
 
 
-def _splits_of(path: str, log: CommitLog, wanted: Wanted, step: int) -> Iterator[LogSplit]:
-    """Yields the splits whose physical offsets and store times may hold something wanted.
+def _about(file: MappedFile) -> int:
+    """The used bytes of a file; its size where looking for their end would have to ask for some of them."""
+    return file.size_bytes if file.is_fetched else used_bytes(file)
+
+
+def _splits_of(path: str, store: StoreDirectory, wanted: Wanted, step: int) -> Iterator[LogSplit]:
+    """Yields the splits whose physical offsets, topics and store times may hold something wanted.
 
     A record's store time is at or after that of an earlier one, but for a clock that was set back; `CLOCK_SLACK_MS`
     is allowed for that.
     """
+    log = store.commit_log
+    left = ranges_left(topic_places(store, wanted, step), log.files, step, used_bytes)
     candidates = [
         LogSplit(path, file.start, low, min(low + step, end), end)
         for file in log.files
+        if wanted.physical_offset.touches(file.start, file.end) and left.get(file.start, True)
         for end in [used_bytes(file)]
         for low in range(0, end, step)
-        if wanted.physical_offset.touches(file.start + low, file.start + min(low + step, end) - 1)
+        if low in left.get(file.start, range(end))
+        and wanted.physical_offset.touches(file.start + low, file.start + min(low + step, end) - 1)
     ]
     if wanted.store_time_ms.is_everything:
         yield from candidates
@@ -130,6 +142,8 @@ def used_bytes(file: MappedFile) -> int:
 
     Files are made in their full size before they are written; the unwritten rest is a hole, or zeros.
     """
+    if file.is_fetched:
+        return file.fetched_end()
     high = _data_end(file)
     words = file.buffer[: high // 8 * 8].view(np.uint64)
     if file.buffer[len(words) * 8 : high].any():
@@ -165,28 +179,47 @@ def _data_end(file: MappedFile) -> int:
 
 
 def first_store_time(file: MappedFile, low: int, high: int) -> int | None:
-    at = find_record(file.buffer, file.buffer.data, file.start, low, min(high, len(file.buffer)))
-    if at is None or at + 88 > len(file.buffer):
+    """Returns the store time (epoch ms) of the first record that begins in [low, high) of a file; None without one."""
+    buffer, at = first_record(file, low, high)
+    if at is None or at + HEADER_BYTES > len(buffer):
         return None
-    sys_flag = int.from_bytes(bytes(file.buffer[at + 36 : at + 40]), "big")
+    sys_flag = int.from_bytes(bytes(buffer[at + 36 : at + 40]), "big")
     place = np.array([at + 56 + (12 if sys_flag & 0x10 else 0)], dtype=np.int64)
-    return int(gather(file.buffer, ">i8", place)[0])
+    return int(gather(buffer, ">i8", place)[0])
+
+
+def first_record(file: MappedFile, low: int, high: int) -> tuple[Buffer, int | None]:
+    """Returns the file's bytes and where the first record in [low, high) begins; no more is fetched than it takes."""
+    high = min(high, len(file.known))
+    step, end = _STEP_BYTES if file.is_fetched else high - low, low
+    while end < high:
+        begin, end = end, min(end + step, high)
+        step *= 2
+        buffer = file.view(begin, end + HEADER_BYTES)
+        at = find_record(buffer, buffer.data, file.start, begin, end)
+        if at is not None:
+            return buffer, at
+    return file.known, None
 
 
 def chunks(split: LogSplit, wanted: Wanted, covered: Coverage) -> Iterator[Chunk]:
     """Yields the wanted records of a split; `covered` is filled on the way."""
     log = open_store(split.store).commit_log
     file = next((each for each in log.files if each.start == split.start), None)
-    if file is None or not len(file.buffer):
+    if file is None or not len(file.known):
+        # Planned and gone: retention has deleted it since, or this host has another copy.
+        covered.skipped_bytes += split.high - split.low
+        covered.damaged_at = (split.start + split.low,)
         return
-    buffer, capacity = file.buffer, log.capacity
-    first = 0 if split.low == 0 else find_record(buffer, buffer.data, file.start, split.low, split.high)
+    buffer, capacity = file.known, log.capacity
+    first = 0 if split.low == 0 else first_record(file, split.low, split.high)[1]
     if first is None:
         return
-    if split.high < min(split.end, len(buffer)):
-        following = find_record(buffer, buffer.data, file.start, split.high, min(split.end, len(buffer)))
-        if following is not None:
-            buffer, capacity = buffer[:following], None
+    end = min(split.end, len(buffer))
+    following = first_record(file, split.high, end)[1] if split.high < end else None
+    buffer = file.view(first, end if following is None else following)
+    if following is not None:
+        buffer, capacity = buffer[:following], None
     position: int | None = first
     spots: list[int] = []
     while position is not None:

@@ -276,7 +276,9 @@ def _child_environment(settings: SessionSettings, java: Java, scratch: Path) -> 
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
-    if not settings.is_local:
+    if settings.is_local:
+        values["TMPDIR"] = str(scratch)  # what workers leave behind goes with the session
+    else:
         values = {"JAVA_HOME": values["JAVA_HOME"]}
         if "PYSPARK_PYTHON" not in settings.environ:
             values["PYSPARK_PYTHON"] = "python3"

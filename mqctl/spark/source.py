@@ -3,8 +3,9 @@
     register(spark)
     spark.read.format("rocketmq").options(table="messages", stores='["/backup/store"]').load()
 
-Options: `table` (see `TABLES`), `stores` (JSON list of directories as the executors see them; or one directory given to
-`load`), `groups` and `topics` (JSON lists), `queue_ids` (JSON list of numbers), `system` (`true` for RocketMQ's own),
+Options: `table` (see `TABLES`), `stores` (JSON list of directories or URLs as the executors see them; or one given to
+`load`), `brokers` (JSON list: the name of each store's broker; where it is missing, the store's own topics tell),
+`groups` and `topics` (JSON lists), `queue_ids` (JSON list of numbers), `system` (`true` for RocketMQ's own),
 `since_ms` and `until_ms` (store time), `queue_offset_from`, `queue_offset_until`, `physical_offset_from`,
 `physical_offset_until` (each range without its end), `ask` (JSON of an `Ask`: what tables of partial aggregates are
 counted by), `partitions` (at most so many). What they exclude is not read.
@@ -20,12 +21,15 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from mqctl.errors import UsageError
 from mqctl.spark.asking import Ask
+from mqctl.spark.brokers import broker_names
 from mqctl.spark.carried import carrying
+from mqctl.spark.remote import looking
 from mqctl.spark.table import SourceTable, Work
 from mqctl.spark.tables import TABLES
 from mqctl.spark.wanted import FAR, Bounds, Wanted
@@ -58,6 +62,8 @@ class RocketmqSource(DataSource):  # type: ignore[misc]  # PySpark is not typed 
     def reader(self, schema: StructType) -> DataSourceReader:
         with carrying():
             name, wanted = _table(self.options), _wanted(self.options)
+            if "brokers" not in self.options and "broker" in TABLES[name].columns:
+                wanted = replace(wanted, brokers=broker_names(wanted.stores))
             _refuse_unanswerable(name, TABLES[name], wanted)
             partitions = _number(self.options, "partitions", _DEFAULT_PARTITIONS)
             ask = Ask.parse(self.options["ask"]) if "ask" in self.options else Ask(())
@@ -67,9 +73,10 @@ class RocketmqSource(DataSource):  # type: ignore[misc]  # PySpark is not typed 
 class _Partition(InputPartition):  # type: ignore[misc]  # PySpark is not typed for mypy here
     """Carries the work of one partition to its worker."""
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: Work, look: str) -> None:
         super().__init__(work)
         self.work = work
+        self.look = look
 
 
 class _Reader(DataSourceReader):  # type: ignore[misc]  # PySpark is not typed for mypy here
@@ -90,12 +97,17 @@ class _Reader(DataSourceReader):  # type: ignore[misc]  # PySpark is not typed f
         return filters
 
     def partitions(self) -> Sequence[InputPartition]:
+        # One look at stores that are listed over a network: workers that outlive it list them anew.
+        look = uuid4().hex
         with carrying():
-            return [_Partition(work) for work in TABLES[self._table].plan(self._wanted, self._ask, self._count)]
+            looking(look)
+            work = TABLES[self._table].plan(self._wanted, self._ask, self._count)
+            return [_Partition(each, look) for each in work]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, _Partition)
         with carrying():
+            looking(partition.look)
             yield from TABLES[self._table].read(partition.work, self._names)
 
 
@@ -119,6 +131,7 @@ def _wanted(options: Mapping[str, str]) -> Wanted:
         store_time_ms=Bounds(_number(options, "since_ms", -FAR), _number(options, "until_ms", FAR)),
         queue_offset=_bounds(options, "queue_offset"),
         physical_offset=_bounds(options, "physical_offset"),
+        brokers=_names(options, "brokers"),
     )
 
 
@@ -126,6 +139,7 @@ def wanted_options(wanted: Wanted) -> dict[str, str]:
     """Writes what is wanted as the options that `_wanted` reads."""
     options = {
         "stores": json.dumps(wanted.stores),
+        "brokers": json.dumps(wanted.brokers),
         "groups": json.dumps(wanted.groups),
         "topics": json.dumps(wanted.topics),
         "queue_ids": json.dumps(wanted.queue_ids),

@@ -22,8 +22,8 @@ from mqctl.store.consumequeue import is_filler
 from mqctl.store.texts import Spans, property_spans
 
 QUEUE_COLUMNS = (
-    "store string, topic string, queue_id int, queue_offset bigint, physical_offset bigint, size_bytes int,"
-    " tags_code bigint"
+    "store string, broker string, topic string, queue_id int, queue_offset bigint, physical_offset bigint,"
+    " size_bytes int, tags_code bigint"
 )
 
 
@@ -55,6 +55,7 @@ def _read_queues(work: Work, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
                 kept = np.flatnonzero(mask)
                 columns = {
                     "store": pa.array([each.store] * len(kept), pa.string()),
+                    "broker": pa.array([wanted.broker_of(each.store) or None] * len(kept), pa.string()),
                     "topic": pa.array([each.topic] * len(kept), pa.string()),
                     "queue_id": pa.array(np.full(len(kept), each.queue_id, np.int32)),
                     "queue_offset": pa.array(first + begin + kept),
@@ -66,10 +67,11 @@ def _read_queues(work: Work, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
 
 
 MESSAGE_COLUMNS = (
-    "store string, topic string, queue_id int, queue_offset bigint, physical_offset bigint, size_bytes int,"
-    " store_time_ms bigint, born_time_ms bigint, flag int, sys_flag int, reconsume_times int, prepared_offset bigint,"
-    " body_crc int, body_size int, born_host string, store_host string, tags string, keys string, sharding_key string,"
-    " unique_key string, producer_group string, properties map<string,string>, body binary"
+    "store string, broker string, topic string, queue_id int, queue_offset bigint, physical_offset bigint,"
+    " size_bytes int, store_time_ms bigint, born_time_ms bigint, flag int, sys_flag int, reconsume_times int,"
+    " prepared_offset bigint, body_crc int, body_size int, born_host string, store_host string, tags string,"
+    " keys string, sharding_key string, unique_key string, producer_group string,"
+    " properties map<string,string>, body binary"
 )
 _HEADER_COLUMNS = {
     "size_bytes": "total_size",
@@ -110,10 +112,10 @@ def _read_messages(work: Work, names: Sequence[str]) -> Iterator[pa.RecordBatch]
     assert all(isinstance(split, LogSplit) for split in splits)
     for found, _ in shares_of(splits, wanted):
         for chunk in found:
-            yield _message_batch(chunk, names)
+            yield _message_batch(chunk, names, wanted.broker_of(chunk.store))
 
 
-def _message_batch(chunk: Chunk, names: Sequence[str]) -> pa.RecordBatch:
+def _message_batch(chunk: Chunk, names: Sequence[str], broker: str) -> pa.RecordBatch:
     buffer, found = chunk.buffer, chunk.found
     wanted = [_PROPERTY_COLUMNS[name] for name in names if name in _PROPERTY_COLUMNS]
     spans = property_spans(buffer, found, wanted)
@@ -129,10 +131,11 @@ def _message_batch(chunk: Chunk, names: Sequence[str]) -> pa.RecordBatch:
             columns.append(properties(buffer, found))
         elif name == "body":
             columns.append(binary(buffer, Spans(found.body_start, found.body_size)).cast(pa.binary()))
+        elif name == "topic":
+            columns.append(named(chunk.topics))
         else:
-            columns.append(
-                named(chunk.topics) if name == "topic" else pa.array([chunk.store] * len(found), pa.string())
-            )
+            value = chunk.store if name == "store" else broker or None
+            columns.append(pa.array([value] * len(found), pa.string()))
     return pa.RecordBatch.from_arrays(columns, names=list(names))
 
 

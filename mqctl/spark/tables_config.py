@@ -39,8 +39,9 @@ def small_table(columns: Mapping[str, str], rows: Callable[[str, Wanted], list[R
 
     def read(work: Work, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         path, wanted = _store_work(work)
+        where = {"store": path, "broker": wanted.broker_of(path) or None}
         schema = pa.schema([(name, _TYPES[columns[name]]) for name in names])
-        yield pa.RecordBatch.from_pylist([{"store": path, **row} for row in rows(path, wanted)], schema=schema)
+        yield pa.RecordBatch.from_pylist([{**where, **row} for row in rows(path, wanted)], schema=schema)
 
     return SourceTable(", ".join(f"`{name}` {kind}" for name, kind in columns.items()), _plan_stores, read)
 
@@ -92,24 +93,29 @@ def _groups(path: str, wanted: Wanted) -> list[Row]:
     ]
 
 
-INDEX_COLUMNS = "store string, file string, key_hash int, physical_offset bigint, time_ms bigint"
+INDEX_COLUMNS = "store string, broker string, file string, key_hash int, physical_offset bigint, time_ms bigint"
 
 
 def _plan_index(wanted: Wanted, ask: Ask, count: int) -> list[Work]:
     del ask, count
-    return [(path, each.path.name) for path in wanted.stores for each in open_store(path).index_files()]
+    return [
+        (path, each.path.name, wanted.broker_of(path) or None)
+        for path in wanted.stores
+        for each in open_store(path).index_files()
+    ]
 
 
 def _read_index(work: Work, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Reads one index file; times have the file's resolution of a second."""
     assert isinstance(work, tuple)
-    path, file_name = work
+    path, file_name, broker = work
     (index,) = (each for each in open_store(path).index_files() if each.path.name == file_name)
     entries = index.entries
     for begin in range(0, len(entries), BATCH_ROWS):
         some = entries[begin : begin + BATCH_ROWS]
         columns = {
             "store": pa.array([path] * len(some), pa.string()),
+            "broker": pa.array([broker] * len(some), pa.string()),
             "file": pa.array([file_name] * len(some), pa.string()),
             "key_hash": pa.array(some["key_hash"].astype(np.int32)),
             "physical_offset": pa.array(some["physical_offset"].astype(np.int64)),
@@ -120,15 +126,24 @@ def _read_index(work: Work, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
 
 TABLES: dict[str, SourceTable] = {
     "consumer_offsets": small_table(
-        {"store": "string", "group": "string", "topic": "string", "queue_id": "int", "consumer_offset": "bigint"},
+        {
+            "store": "string",
+            "broker": "string",
+            "group": "string",
+            "topic": "string",
+            "queue_id": "int",
+            "consumer_offset": "bigint",
+        },
         _offsets,
     ),
     "delay_offsets": small_table(
-        {"store": "string", "level": "int", "queue_id": "int", "next_offset": "bigint"}, _delay_offsets
+        {"store": "string", "broker": "string", "level": "int", "queue_id": "int", "next_offset": "bigint"},
+        _delay_offsets,
     ),
     "topics": small_table(
         {
             "store": "string",
+            "broker": "string",
             "topic": "string",
             "read_queue_count": "int",
             "write_queue_count": "int",
@@ -143,6 +158,7 @@ TABLES: dict[str, SourceTable] = {
     "groups": small_table(
         {
             "store": "string",
+            "broker": "string",
             "group": "string",
             "consume_enable": "boolean",
             "consume_broadcast_enable": "boolean",

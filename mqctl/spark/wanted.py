@@ -49,7 +49,8 @@ class Wanted:
     """What is asked for.
 
     Attributes:
-        stores: store directories, as the workers see them.
+        stores: store directories or URLs, as the workers see them.
+        brokers: the broker of each store, in their order; empty, or an empty name, where it is not known.
         groups, topics, queue_ids: only these; empty for all.
         system: RocketMQ's own groups and topics too.
         store_time_ms, queue_offset, physical_offset: only messages inside these ranges.
@@ -63,6 +64,11 @@ class Wanted:
     store_time_ms: Bounds = EVERYTHING
     queue_offset: Bounds = EVERYTHING
     physical_offset: Bounds = EVERYTHING
+    brokers: tuple[str, ...] = ()
+
+    def broker_of(self, store: str) -> str:
+        """Returns the name of a store's broker; empty where it is not known."""
+        return dict(zip(self.stores, self.brokers, strict=False)).get(store, "")
 
     def wants_topic(self, topic: str) -> bool:
         """Tells whether messages of `topic` are wanted; a topic that is named is, RocketMQ's own or not."""

@@ -17,8 +17,8 @@ from mqctl.errors import NotFoundError
 from mqctl.model.message import Message
 from mqctl.protocol.message_record import RecordError, decode_message
 from mqctl.store.kernel import Headers, Int64s, Stop, Tail, accepted, headers
-from mqctl.store.layouts import BLANK_BYTES, MAGIC_V1, MAGIC_V2, SIZE_AND_MAGIC
-from mqctl.store.mapped_files import MappedFile, mapped_files, nominal_size
+from mqctl.store.layouts import BLANK_BYTES, HEADER_BYTES, MAGIC_V1, MAGIC_V2, SIZE_AND_MAGIC
+from mqctl.store.mapped_files import Buffer, MappedFile, mapped_files, nominal_size
 from mqctl.store.walk import Walk, find_record, record_limit, scan, walk
 
 _PAGE_BYTES = 4_096
@@ -109,7 +109,7 @@ class CommitLog:
                 continue
             start = self._hinted(file, hint)
             found = self.walk(file, start)
-            end = found.tail.position if found.tail.stop is not Stop.BLANK else len(file.buffer)
+            end = found.tail.position if found.tail.stop is not Stop.BLANK else file.size_bytes
             return LogEnd(file.start + end, file, found.tail)
         first = self.files[0] if self.files else None
         return LogEnd(self.min_offset, first, None)
@@ -118,7 +118,8 @@ class CommitLog:
         if hint is None or not file.start <= hint < file.end:
             return 0
         position = hint - file.start
-        found = find_record(file.buffer, file.buffer.data, file.start, position, position + 1)
+        buffer = file.view(position, position + HEADER_BYTES)
+        found = find_record(buffer, buffer.data, file.start, position, position + 1)
         return 0 if found is None else position
 
     def file_of(self, physical_offset: int) -> MappedFile | None:
@@ -135,11 +136,11 @@ class CommitLog:
 
     def walk(self, file: MappedFile, start: int = 0) -> Walk:
         """Positions in `file` of the accepted records from byte `start` on, and what ended the walk."""
-        return walk(file.buffer, file.start, start, capacity=self.capacity)
+        return walk(_from(file, start), file.start, start, capacity=self.capacity)
 
     def scan(self, file: MappedFile, start: int = 0) -> Iterator[tuple[Headers | None, Tail | None]]:
         """Walks as `walk` does, yielding header columns chunk by chunk and the tail at last."""
-        return scan(file.buffer, file.start, start, capacity=self.capacity)
+        return scan(_from(file, start), file.start, start, capacity=self.capacity)
 
     def resync(self, file: MappedFile, position: int) -> int | None:
         """Finds the next record behind a damaged spot, by magic and physical offset; None when none follows.
@@ -158,9 +159,9 @@ class CommitLog:
         for file in self.files:
             low, high = np.searchsorted(physical_offsets, [file.start, file.end])
             positions = physical_offsets[low:high] - file.start
-            positions = positions[positions <= len(file.buffer) - 88]
+            positions = positions[positions <= len(file.known) - HEADER_BYTES]
             if len(positions):
-                found.append((file, headers(file.buffer, positions)))
+                found.append((file, headers(file.records_view(positions), positions)))
         return found
 
     def store_times(self, physical_offsets: Int64s) -> Int64s:
@@ -172,7 +173,7 @@ class CommitLog:
         order = np.argsort(physical_offsets, kind="stable")
         ascending = physical_offsets[order]
         for file, found in self.headers(ascending):
-            good = accepted(found, file.start, record_limit(file.buffer, self.capacity))
+            good = accepted(found, file.start, record_limit(file.known, self.capacity))
             at = found.position[good] + file.start
             low, high = np.searchsorted(ascending, at), np.searchsorted(ascending, at, side="right")
             times[order[low]] = found.store_time_ms[good]
@@ -196,12 +197,13 @@ class CommitLog:
             )
         position = physical_offset - file.start
         magic = 0
-        if len(file.buffer) - position >= BLANK_BYTES:
-            _, magic = SIZE_AND_MAGIC.unpack_from(file.buffer.data, position)
+        buffer = file.records_view(np.array([position], dtype=np.int64))
+        if len(buffer) - position >= BLANK_BYTES:
+            _, magic = SIZE_AND_MAGIC.unpack_from(buffer.data, position)
         if magic not in (MAGIC_V1, MAGIC_V2):
             raise NotFoundError(problem, reason=f"no record starts at byte {position} of {file.path.name}")
         try:
-            message = decode_message(file.buffer.data, position)
+            message = decode_message(buffer.data, position)
         except RecordError as error:
             raise RecordError(problem, reason=error.reason, remedy="run `mqctl store verify` on the store") from error
         if message.physical_offset != physical_offset:
@@ -213,6 +215,11 @@ class CommitLog:
         return message
 
 
+def _from(file: MappedFile, start: int) -> Buffer:
+    """The bytes of a file from `start` on; what lies before is not asked for where it would have to be fetched."""
+    return file.view(start, file.fetched_end()) if file.is_fetched else file.buffer
+
+
 def _used(file: MappedFile) -> bool:
     """Whether anything was written to the file: a file made ahead of need starts with zeros."""
-    return bool(file.buffer[:BLANK_BYTES].any())
+    return bool(file.view(0, BLANK_BYTES)[:BLANK_BYTES].any())

@@ -18,6 +18,7 @@ from mqctl.store.dtypes import QUEUE_ENTRY, QUEUE_ENTRY_NATIVE
 from mqctl.store.layouts import FILLER_SIZE, QUEUE_ENTRY_BYTES, QUEUE_ENTRY_STRUCT
 from mqctl.store.mapped_files import Buffer, MappedFile, mapped_files, nominal_size
 
+_FIRST_PROBE = 3_000
 Entries: TypeAlias = NDArray[Any]
 """Structured array with the native fields `physical_offset` (i8), `size` (i4) and `tags_code` (i8)."""
 
@@ -43,6 +44,32 @@ def written_entries(buffer: Buffer) -> int:
         else:
             high = middle
     return low
+
+
+def _written_in(file: MappedFile) -> int:
+    """Counts as `written_entries` does; of a file that is fetched only what is probed is asked for."""
+    if not file.is_fetched:
+        return written_entries(file.buffer)
+    count = file.size_bytes // QUEUE_ENTRY_BYTES
+
+    def written(number: int) -> bool:
+        low = number * QUEUE_ENTRY_BYTES
+        return _written(file.view(low, low + QUEUE_ENTRY_BYTES).data, number)
+
+    if count and written(count - 1):
+        return count
+    low, high, step = 0, max(0, count - 1), _FIRST_PROBE
+    while low < high:  # most queues end in the first block or two
+        middle = min(low + step, (low + high) // 2)
+        low, high = (middle + 1, high) if written(middle) else (low, middle)
+        step *= 4
+    return low
+
+
+def _entries_of(file: MappedFile, low: int, high: int) -> Entries:
+    """Copies the entries of a file from its `low`th to before its `high`th."""
+    view = file.view(low * QUEUE_ENTRY_BYTES, high * QUEUE_ENTRY_BYTES)
+    return raw_entries(view)[low:high].astype(QUEUE_ENTRY_NATIVE)
 
 
 def _written(view: memoryview, number: int) -> bool:
@@ -97,7 +124,7 @@ class ConsumeQueue:
         A queue whose files hold nothing has the offset of its first file.
         """
         for file in reversed(self.files):
-            written = written_entries(file.buffer)
+            written = _written_in(file)
             if written:
                 return file.start // QUEUE_ENTRY_BYTES + written
         return self.min_file_offset
@@ -120,8 +147,7 @@ class ConsumeQueue:
             count = file.size_bytes // QUEUE_ENTRY_BYTES
             begin, end = max(low, first), min(high, first + count)
             if begin < end:
-                raw = raw_entries(file.buffer)[begin - first : end - first]
-                yield begin, raw.astype(QUEUE_ENTRY_NATIVE)
+                yield begin, _entries_of(file, begin - first, end - first)
 
     def min_offset(self, commit_log_min: int) -> int:
         """Returns the first logical offset whose record the commit log still has; `max_offset` when it has none.
@@ -129,12 +155,19 @@ class ConsumeQueue:
         Entries below the commit log's start stay in the first file after retention; fillers are passed over. Brokers of
         4.9 keep an old minimum when every entry has expired, 5.x answers the maximum as this does.
         """
-        for first, entries in self.runs():
-            if not len(entries) or int(entries["physical_offset"][-1]) < commit_log_min:
+        for file in self.files:
+            first = file.start // QUEUE_ENTRY_BYTES
+            end = min(self.max_offset, first + file.size_bytes // QUEUE_ENTRY_BYTES)
+            if end <= first:
                 continue
-            live = (entries["physical_offset"] >= commit_log_min) & ~is_filler(entries)
-            if live.any():
-                return first + int(np.argmax(live))
+            last = _entries_of(file, end - first - 1, end - first)
+            if not len(last) or int(last["physical_offset"][-1]) < commit_log_min:
+                continue
+            for begin in range(first, end, _FIRST_PROBE):
+                entries = _entries_of(file, begin - first, min(begin + _FIRST_PROBE, end) - first)
+                live = (entries["physical_offset"] >= commit_log_min) & ~is_filler(entries)
+                if live.any():
+                    return begin + int(np.argmax(live))
         return self.max_offset
 
     def file_at(self, logical_offset: int) -> tuple[MappedFile, int] | None:

@@ -1,6 +1,7 @@
 """Looking at store files without ever being able to change them.
 
-Files are opened `O_RDONLY` and mapped with `ACCESS_READ`; nothing is created and no lock is taken.
+Files are opened `O_RDONLY` and mapped with `ACCESS_READ`; nothing is created and no lock is taken. Files of an attached
+directory (`attached`) are fetched, as far as they are looked at.
 """
 
 from __future__ import annotations
@@ -19,11 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mqctl.errors import StorageError
-from mqctl.store.layouts import FILE_NAME_DIGITS
+from mqctl.store.attached import source_of
+from mqctl.store.layouts import FILE_NAME_DIGITS, HEADER_BYTES
 from mqctl.store.plain_files import refusal
+from mqctl.store.ranged import Ranged
 
 Buffer: TypeAlias = NDArray[np.uint8]
 
+_LARGEST_RECORD_BYTES = 64 << 20
 _EMPTY: Buffer = np.empty(0, dtype=np.uint8)
 
 
@@ -35,6 +39,9 @@ def map_file(path: Path) -> Buffer:
         PermissionDeniedError: the operating system refuses to open it.
         StorageError: any other refusal.
     """
+    read = source_of(path)
+    if read is not None:
+        return np.frombuffer(read(0, path.stat().st_size), dtype=np.uint8)
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -67,11 +74,51 @@ class MappedFile:
     @cached_property
     def buffer(self) -> Buffer:
         """The file's bytes, mapped on first use; raises as `map_file` does."""
-        return map_file(self.path)
+        if self._ranged is None:
+            return map_file(self.path)
+        return self.view(0, self._ranged.data_end())
+
+    @cached_property
+    def _ranged(self) -> Ranged | None:
+        read = source_of(self.path)
+        return None if read is None or not self.size_bytes else Ranged(self.size_bytes, read)
+
+    @property
+    def is_fetched(self) -> bool:
+        """Whether the bytes come from elsewhere, so that what is not looked at should not be asked for."""
+        return self._ranged is not None
+
+    @property
+    def known(self) -> Buffer:
+        """The file's bytes as far as they were asked for before; of a local file all of them."""
+        return self.buffer if self._ranged is None else self._ranged.data
+
+    def view(self, low: int, high: int) -> Buffer:
+        """Returns the file's bytes, of which those in [low, high) can be relied on; of a local file all of them."""
+        if self._ranged is None:
+            return self.buffer
+        self._ranged.cover(low, high)
+        return self._ranged.data
+
+    def records_view(self, positions: NDArray[np.int64]) -> Buffer:
+        """Returns the file's bytes, of which the records that begin at `positions` can be relied on."""
+        if self._ranged is None or not len(positions):
+            return self.known
+        self._ranged.cover_all(positions, np.full(len(positions), HEADER_BYTES))
+        data = self._ranged.data
+        spots = np.minimum(positions[:, None] + np.arange(4), len(data) - 1)
+        sizes = data[spots].view(">i4")[:, 0].astype(np.int64)
+        self._ranged.cover_all(positions, np.clip(sizes, HEADER_BYTES, _LARGEST_RECORD_BYTES))
+        return data
+
+    def fetched_end(self) -> int:
+        """Returns a position behind which a file that is fetched holds only zeros."""
+        return self.size_bytes if self._ranged is None else self._ranged.data_end()
 
     def release(self) -> None:
         """Lets go of the mapping; the next use maps the file again."""
         self.__dict__.pop("buffer", None)
+        self.__dict__.pop("_ranged", None)
 
     @property
     def end(self) -> int:

@@ -5,11 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from mqctl.errors import NotFoundError, PermissionDeniedError, StorageError
+from mqctl.store.attached import source_of
 
 
 def read_file(path: Path) -> bytes:
     """Reads the whole of a small file; raises as `mapped_files.map_file` does."""
     try:
+        read = source_of(path)
+        if read is not None:
+            return read(0, path.stat().st_size)
         return path.read_bytes()
     except OSError as error:
         raise refusal(path, error) from error

@@ -57,6 +57,7 @@ def test_every_column_of_messages_equals_the_decoded_record(
         message = truth[row["physical_offset"]]
         assert row.asDict() == {
             "store": str(store),
+            "broker": "broker-a",
             "topic": message.topic,
             "queue_id": message.queue_id,
             "queue_offset": message.queue_offset,

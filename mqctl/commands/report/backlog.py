@@ -93,9 +93,11 @@ def command(
         known = {each.group for path in paths for each in committed_offsets(open_store(path))}
         _require_groups(group or (), known, paths)
     with answering(question, of_groups=False) as (engine, wanted):
+        from mqctl.spark.brokers import with_brokers
         from mqctl.spark.reports.backlog import backlog_rows, forecast, unread_batch_topics
 
         rows = backlog_rows(engine, wanted, by, quick=quick, bucket_ms=width)
+        rows = with_brokers(rows, wanted)
         rows = forecast(rows, per_second=rate, retention_ms=retention_ms)
         unread = unread_batch_topics(paths) if settings.is_local else []
     if not settings.is_local and by not in (

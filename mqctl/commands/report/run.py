@@ -89,6 +89,7 @@ def command(
 
     The page needs nothing but a browser: findings first, charts, then tables whose figures can be saved as CSV.
     """
+    from mqctl.spark.brokers import with_brokers
     from mqctl.spark.reports.run import RunSettings, run
 
     moment = at_ms(at, datetime.now().astimezone())
@@ -96,7 +97,7 @@ def command(
     known = subscribed(snapshot, store, broker_name)
     question = Question(
         stores=store, groups=group, topics=topic, since=since, until=until, system=system,
-        master=master, conf=conf, no_spark=no_spark,
+        master=master, conf=conf, no_spark=no_spark, broker_names=broker_name,
     )  # fmt: skip
     with step_progress() as progress, answering(question) as (engine, wanted):
         settings = RunSettings(
@@ -109,7 +110,8 @@ def command(
             snapshot=known.snapshot,
             brokers=known.by_store(wanted.stores),
         )
-        reports = run(engine, wanted, settings, progress)
+        made = run(engine, wanted, settings, progress)
+        reports = {name: with_brokers(value, wanted) for name, value in made.items()}
     if html is not None:
         _write_page(html, question, wanted.stores, reports)
     if save is not None:

@@ -53,6 +53,7 @@ def command(
         master=master,
         conf=conf,
         no_spark=no_spark,
+        broker_names=broker_name,
     )
     return report(
         question,

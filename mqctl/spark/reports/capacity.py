@@ -100,15 +100,17 @@ def _store(
         bytes_per_day=size * 86_400_000 / span if span else None,
         log_bytes=count(extent, "log_bytes"),
         kept_hours=(newest - oldest) / _HOUR_MS if oldest is not None and newest is not None else None,
-        disk_bytes=count(extent, "disk_bytes"),
-        free_bytes=count(extent, "free_bytes"),
+        disk_bytes=number(extent.get("disk_bytes")),
+        free_bytes=number(extent.get("free_bytes")),
         hours_to_75=_hours_to(extent, 0.75, per_ms),
         hours_to_90=_hours_to(extent, 0.90, per_ms),
     )
 
 
 def _hours_to(extent: Row, used_share: float, bytes_per_ms: float) -> float | None:
-    """Hours until that share of the disk is used, if nothing were deleted; None without growth."""
+    """Hours until that share of the disk is used, if nothing were deleted; None without growth, or without a disk."""
+    if number(extent.get("disk_bytes")) is None:
+        return None
     room = count(extent, "free_bytes") - (1 - used_share) * count(extent, "disk_bytes")
     if room <= 0:
         return 0.0
