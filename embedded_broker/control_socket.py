@@ -48,6 +48,8 @@ class ControlSocket:
             ),
             "limit_disk": self._limit_disk,
             "pause_delay": self._pause_delay,
+            "expire_log": self._expire_log,
+            "register_with": self._register_with,
             "switch_room": self._switch_room,
             "switch_by_health": self._switch_by_health,
             "reset": lambda _: self._cluster.reset(),
@@ -138,6 +140,16 @@ class ControlSocket:
     async def _pause_delay(self, words: Words) -> None:
         schedule = self._cluster.broker(_text(words, "name")).schedule
         schedule.pause() if words.get("on", True) is True else schedule.resume()
+
+    async def _expire_log(self, words: Words) -> None:
+        self._cluster.broker(_text(words, "name")).storage.retention.delete_all_but_the_newest()
+
+    async def _register_with(self, words: Words) -> None:
+        registration = self._cluster.broker(_text(words, "name")).registration
+        if registration is None:
+            raise UsageError("the broker registers with nobody")
+        registration.use(_text(words, "name_servers"))
+        await registration.register_and_wait()
 
     async def _switch_room(self, words: Words) -> None:
         service = self._cluster.address_service(_text(words, "room"))

@@ -95,6 +95,11 @@ class Retention:
         self.follow_log()
         return deleted
 
+    def delete_all_but_the_newest(self) -> None:
+        """Deletes all files but the newest now, whatever their age. Raises StorageError."""
+        self._delete_oldest(len(self._log.starts) - 1)
+        self.follow_log()
+
     def _delete_expired(self, most: int) -> int:
         deleted = 0
         reserved_ms = self._settings.file_reserved_time * _HOUR_MS

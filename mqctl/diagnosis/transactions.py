@@ -45,7 +45,7 @@ def pending_transactions(case: Case) -> Iterator[Verdict]:
                 "oldest_ms": case.now_ms - oldest,
                 "most_checks_count": max(member.check_count for member in members),
             },
-            severity=Severity.INFO if case.now_ms - oldest < _GRACE_MS else None,
+            severity=Severity.INFO if case.now_ms - oldest < case.settings.scaled(_GRACE_MS) else None,
         )
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
-from mqctl.client.broker_changes import delete_expired_commit_log, put_broker_settings
 from mqctl.errors import BadInputError, StorageError
 from mqctl.local.control import control
 from mqctl.local.planting import Planting
@@ -19,10 +18,13 @@ from mqctl.local.scenario import (
     KillBroker,
     KillConsumer,
     PauseDelay,
+    RegisterWith,
     ResizeTopic,
     StopBroker,
 )
 from mqctl.local.state import Ready
+
+_CHUNK_BYTES = 1 << 20
 
 
 class Broken(Protocol):
@@ -57,7 +59,10 @@ class Breaking:
             case ResizeTopic():
                 self._stage.planting(fault.cluster).resize(fault)
             case Expire():
-                self._expire(fault.broker)
+                self._control(fault.broker, "expire_log", name=fault.broker)
+            case RegisterWith():
+                servers = ";".join(self._stage.clusters[number].namesrv for number in fault.clusters)
+                self._control(fault.broker, "register_with", name=fault.broker, name_servers=servers)
             case DamageFile():
                 damage(self._stage.stores[fault.broker], fault)
 
@@ -85,16 +90,6 @@ class Breaking:
         broker = fault.broker or self._stage.clusters[0].brokers[0].name
         self._control(broker, "fault", **words)
 
-    def _expire(self, broker: str) -> None:
-        planting = self._stage.planting(self._cluster_of(broker))
-        planting.ask(
-            [
-                (broker, put_broker_settings({"fileReservedTime": "0"})),
-                (broker, delete_expired_commit_log()),
-                (broker, put_broker_settings({"fileReservedTime": "72"})),
-            ]
-        )
-
 
 def damage(store: Path, fault: DamageFile) -> None:
     """Damages a file of a store.
@@ -107,19 +102,32 @@ def damage(store: Path, fault: DamageFile) -> None:
     if not matching:
         raise BadInputError(f"could not damage {fault.file} of {fault.broker}", reason=f"there is none below {store}")
     file = matching[-1]
-    changes: dict[str, Callable[[bytearray, int], bytearray]] = {
-        "zero": lambda data, at: data[:at] + bytes(fault.size_bytes) + data[at + fault.size_bytes :],
-        "flip": lambda data, at: (
-            data[:at] + bytes(byte ^ 0xFF for byte in data[at : at + fault.size_bytes]) + data[at + fault.size_bytes :]
-        ),
-        "cut": lambda data, at: data[:at],
-    }
     try:
         if fault.how == "remove":
             file.unlink()
             return
-        data = bytearray(file.read_bytes())
-        at = fault.offset if fault.offset >= 0 else len(data.rstrip(b"\0")) + fault.offset
-        file.write_bytes(changes[fault.how](data, at))
+        with file.open("r+b") as stream:
+            at = fault.offset if fault.offset >= 0 else _written_bytes(file) + fault.offset
+            stream.seek(at)
+            if fault.how == "cut":
+                stream.truncate()
+                return
+            before = stream.read(fault.size_bytes)
+            stream.seek(at)
+            stream.write(bytes(len(before)) if fault.how == "zero" else bytes(byte ^ 0xFF for byte in before))
     except OSError as error:
         raise StorageError(f"could not damage {file}", reason=error.strerror or str(error)) from error
+
+
+def _written_bytes(file: Path) -> int:
+    """Returns where the zeros begin that a broker's file ends in; it is as large as it may become from the start."""
+    with file.open("rb") as stream:
+        end = stream.seek(0, 2)
+        while end > 0:
+            start = max(0, end - _CHUNK_BYTES)
+            stream.seek(start)
+            found = stream.read(end - start).rstrip(b"\0")
+            if found:
+                return start + len(found)
+            end = start
+    return 0

@@ -77,6 +77,11 @@ class Planting:
         """Returns the brokers that a topic is on."""
         return topic.brokers or tuple(self._addresses)
 
+    def addresses_of(self, topics: Iterable[str]) -> set[str]:
+        """Returns where the brokers of topics listen: those that their consumers talk to."""
+        declared = [topic for topic in self._scenario.topics if topic.cluster == self._cluster and topic.name in topics]
+        return {self._addresses[broker] for topic in declared for broker in self.brokers_of(topic)}
+
     def resize(self, wish: ResizeTopic) -> None:
         """Gives a topic other numbers of queues."""
         declared = TopicDeclared(

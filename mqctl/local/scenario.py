@@ -109,6 +109,7 @@ class ConsumerDeclared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
         strategy: which queues are its own: `avg`, `circle`, `hash`, `nearby`.
         cluster: number of the cluster whose name servers it asks.
         max_reconsume_times: failed deliveries after which a message is a dead letter; -1 is Java's 16.
+        consume_timeout_min: RocketMQ's minutes after which a message that is with the listener is sent back.
     """
 
     name: str
@@ -124,6 +125,7 @@ class ConsumerDeclared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     cluster: int = 0
     max_reconsume_times: int = -1
     pull_threshold: int = 1_000
+    consume_timeout_min: int = 15
     when: When = "first"
 
 
@@ -210,6 +212,16 @@ class Expire(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     when: When = "last"
 
 
+class RegisterWith(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="do", tag="register-with"
+):
+    """A broker registers with the name servers of these clusters from now on."""
+
+    broker: str
+    clusters: tuple[int, ...]
+    when: When = "last"
+
+
 class DamageFile(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="do", tag="damage-file"
 ):
@@ -229,7 +241,9 @@ class DamageFile(
     when: When = "last"
 
 
-Fault = PauseDelay | KillBroker | StopBroker | KillConsumer | AnswerFault | ResizeTopic | Expire | DamageFile
+Fault = (
+    PauseDelay | KillBroker | StopBroker | KillConsumer | AnswerFault | ResizeTopic | Expire | RegisterWith | DamageFile
+)
 
 
 class Expected(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -195,23 +195,17 @@ class Stage:
         """Waits until every broker knows every member, and then for them to take their queues."""
         members = [item for item in self.scenario.consumers if item.when == "first"]
         end = Deadline(_JOIN_SECONDS * 1000)
-        for number, ready in enumerate(self.clusters):
-            wanted: dict[str, int] = {}
-            for member in members:
-                if self.namesrv_of(member.cluster) == self.namesrv_of(number):
-                    wanted[member.group] = wanted.get(member.group, 0) + 1
-            for group, count in wanted.items():
-                self._wait_for_group(ready, group, count, end)
+        for member in members:
+            others = {item.name for item in members if (item.group, item.cluster) == (member.group, member.cluster)}
+            planting = self.planting(member.cluster)
+            with Cluster(self.namesrv_of(member.cluster)) as cluster:
+                for address in planting.addresses_of(member.topics):
+                    while len(cluster.ask(address, consumer_ids(member.group), end)) < len(others):
+                        if end.remaining_s < 1:
+                            raise DeadlineError(f"{member.group} was not complete within {_JOIN_SECONDS} s")
+                        sleep(_POLL_S)
         if members:
             sleep(2 * shrunk(_REBALANCE_MS, self.scenario.time_scale) / 1000)
-
-    def _wait_for_group(self, ready: Ready, group: str, count: int, end: Deadline) -> None:
-        with Cluster(ready.namesrv) as cluster:
-            for broker in ready.brokers:
-                while len(cluster.ask(broker.address, consumer_ids(group), end)) < count:
-                    if end.expired:
-                        raise DeadlineError(f"{group} did not have {count} members within {_JOIN_SECONDS} s")
-                    sleep(_POLL_S)
 
     def settle(self, seconds: float = SETTLE_SECONDS) -> None:
         """Waits until `doctor` shows what every look declares.

@@ -5,9 +5,11 @@ from __future__ import annotations
 from mqctl.client import broker as ask
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState
 from mqctl.model.unavailable import Part, Unavailable
+from mqctl.protocol.bodies_stats import ConsumeTimeSpan
 from mqctl.snapshot.live_asking import Asking, Scope, refused_with
 from mqctl.snapshot.live_brokers import LiveBroker
 
+_FIRST_MS = 1_000_000_000_000  # in 2001; RocketMQ is younger
 _TOPIC_GONE = frozenset({17})
 
 
@@ -70,8 +72,9 @@ def gather_offsets(
     ages: dict[tuple[int, str, str, int], int] = {}
     for key, spans in answers.values.items():
         for span in spans:
-            if span.delay_time > 0:
-                ages[(*key, span.message_queue.queue_id)] = span.delay_time
+            age_ms = _age_ms(span, now_ms)
+            if age_ms > 0:
+                ages[(*key, span.message_queue.queue_id)] = age_ms
     for key, error in sorted(answers.errors.items()):
         number, group, topic = key
         if not refused_with(error, _TOPIC_GONE):
@@ -90,6 +93,17 @@ def gather_offsets(
         )
         for number, broker in enumerate(brokers)
     }
+
+
+def _age_ms(span: ConsumeTimeSpan, now_ms: int) -> int:
+    """Returns the age of the next message to consume; 0 when nothing tells it.
+
+    A broker subtracts the store time of the message at the group's offset, which is -1 once retention deleted it: the
+    answer is an age of half a century then, and the oldest message that is left counts.
+    """
+    if span.delay_time < now_ms - _FIRST_MS:
+        return span.delay_time
+    return now_ms - span.min_time_stamp if span.min_time_stamp > 0 else 0
 
 
 def _before(now_ms: int, age_ms: int | None) -> int | None:
