@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from embedded_broker.acl import AccessList
 from embedded_broker.clients import Clients, ConsumerGroup
@@ -22,7 +23,7 @@ from embedded_broker.registration import Registration
 from embedded_broker.registry import BROKER, Handler, handlers_of, sends
 from embedded_broker.release import FURTHER_READING, Release
 from embedded_broker.schedule import DelaySchedule
-from embedded_broker.server import Limits, Listener, PortError
+from embedded_broker.server import Limits, Listener, Make, PortError
 from embedded_broker.settings import BrokerSettings
 from embedded_broker.sql_filters import SqlFilters
 from embedded_broker.stats import Stats
@@ -38,6 +39,9 @@ from mqctl.protocol.fastjson import quoted
 from mqctl.protocol.message_record import pack_host
 from mqctl.protocol.requests_client import NotifyConsumerIdsChanged
 from mqctl.store.config_files import CONSUMER_FILTERS
+
+if TYPE_CHECKING:
+    import ssl
 
 log = logging.getLogger("embedded_broker")
 
@@ -68,7 +72,10 @@ class Broker:
         control: Control,
         limits: Limits | None = None,
         acl_file: Path | None = None,
+        make: Make | None = None,
+        outbound: ssl.SSLContext | None = None,
     ) -> None:
+        self._make, self._outbound = make, outbound
         self.settings = settings
         self.directory = directory
         self.clock = clock
@@ -123,7 +130,7 @@ class Broker:
             control=self.control,
             access=self.access,
         )
-        return Listener(service, self.clock, limits)
+        return Listener(service, self.clock, limits, self._make)
 
     def _access_list(self, file: Path) -> AccessList | None:
         """Returns the access list where the settings want one. Raises ConfigurationError, StorageError."""
@@ -201,6 +208,7 @@ class Broker:
             self.clock,
             self.topics,
             ha_address=f"{self.settings.broker_ip2}:{self._main.port + 1}",
+            context=self._outbound,
         )
         for file in (*self._files(), self.schedule.file):
             file.create()

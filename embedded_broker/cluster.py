@@ -14,9 +14,10 @@ from embedded_broker.control import Control
 from embedded_broker.nameserver import NameServer
 from embedded_broker.nsaddr import AddressService
 from embedded_broker.release import as_version
-from embedded_broker.server import Limits
+from embedded_broker.server import Accepted, Limits, Make, Service
 from embedded_broker.settings import BrokerSettings
 from embedded_broker.throw_away import make_throw_away_directory
+from embedded_broker.tls import SecuredConnection, ServerTls
 from mqctl.errors import NotFoundError, RefusedError, StorageError, UsageError
 
 _STEP_MS = 5_000
@@ -43,6 +44,7 @@ class ClusterSpec:
             1 and by 10. 0 for any free port.
         acl_file: access list of all brokers, `plain_acl.yml`; switches access control on. With `aclEnable` in the
             settings instead, each broker has its own in `conf/` below its store root.
+        tls: how all name servers and brokers secure connections; None takes plain ones only.
     """
 
     brokers: tuple[str, ...] = ()
@@ -60,6 +62,7 @@ class ClusterSpec:
     settings: Mapping[str, str] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
     acl_file: Path | None = None
+    tls: ServerTls | None = None
 
     def broker_names(self) -> tuple[str, ...]:
         """Returns the names of all brokers."""
@@ -80,6 +83,16 @@ class ClusterSpec:
                 remedy=f"begin its name with a room: {self.rooms[0]}-{broker}",
             )
         return None
+
+
+def _securing(tls: ServerTls) -> Make:
+    """Returns what makes connections that may be secured. Raises ConfigurationError."""
+    context = tls.server_context()
+
+    def make(service: Service, clock: Clock, limits: Limits) -> Accepted:
+        return SecuredConnection(service, clock, limits, tls.mode, context)
+
+    return make
 
 
 class Cluster:
@@ -109,6 +122,7 @@ class Cluster:
         self._throw_away: Path | None = None
         self._rooms = {name: spec.room_of(name) for name in names}
         self._overrides: dict[str, dict[str, str]] = {}
+        self._make = _securing(spec.tls) if spec.tls is not None else None
 
     @property
     def data_dir(self) -> Path:
@@ -188,6 +202,7 @@ class Cluster:
             limits=self.spec.limits,
             directory=self.data_dir / name,
             name=name,
+            make=self._make,
         )
         await server.start(self.spec.host, self._ports.get(name, port))
         self._ports[name] = int(server.settings["listenPort"])
@@ -228,6 +243,8 @@ class Cluster:
             control=self.control,
             limits=self.spec.limits,
             acl_file=self.spec.acl_file,
+            make=self._make,
+            outbound=self.spec.tls.outbound_context() if self.spec.tls is not None else None,
         )
         await broker.start(self.spec.host, self._ports.get(name, port))
         self._ports[name] = broker.settings.listen_port

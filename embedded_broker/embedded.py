@@ -14,6 +14,7 @@ from embedded_broker.clock import SystemClock
 from embedded_broker.cluster import Cluster, ClusterSpec
 from embedded_broker.control import Action, Fault, LoggedRequest
 from embedded_broker.server import Limits
+from embedded_broker.tls import ServerTls
 from mqctl.errors import NotFoundError, RefusedError
 
 T = TypeVar("T")
@@ -32,6 +33,7 @@ class EmbeddedCluster:
         settings: changes to every broker's settings, by RocketMQ's names.
         namesrv_port, broker_port: fixed ports (see `ClusterSpec`); 0 for any free ones.
         acl_file: access list of all brokers, as `plain_acl.yml` of 4.9; switches access control on.
+        tls: how name servers and brokers secure connections; None takes plain ones only.
 
     Raises:
         MqctlError: something cannot be as it is asked for, or cannot be started.
@@ -54,6 +56,7 @@ class EmbeddedCluster:
         namesrv_port: int = 0,
         broker_port: int = 0,
         acl_file: Path | str | None = None,
+        tls: ServerTls | None = None,
     ) -> None:
         self.spec = ClusterSpec(
             brokers=broker_names(brokers) if isinstance(brokers, int) else tuple(brokers),
@@ -70,6 +73,7 @@ class EmbeddedCluster:
             namesrv_port=namesrv_port,
             broker_port=broker_port,
             acl_file=Path(acl_file) if acl_file is not None else None,
+            tls=tls,
         )
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None

@@ -12,7 +12,7 @@ from embedded_broker.kv_config import KVConfig
 from embedded_broker.registry import NAMESRV, handlers_of
 from embedded_broker.release import Release
 from embedded_broker.routes import RouteTable
-from embedded_broker.server import Connection, Limits, Listener
+from embedded_broker.server import Connection, Limits, Listener, Make
 
 log = logging.getLogger("embedded_broker")
 
@@ -37,6 +37,7 @@ class NameServer:
         limits: Limits | None = None,
         directory: Path | None = None,
         name: str = "namesrv",
+        make: Make | None = None,
     ) -> None:
         self.name = name
         self.clock = clock
@@ -64,7 +65,7 @@ class NameServer:
             control=control,
             silent_on_unknown=not release.five,
         )
-        self._listener = Listener(service, clock, limits or Limits())
+        self._listener = Listener(service, clock, limits or Limits(), make)
 
     async def start(self, host: str = "127.0.0.1", port: int = 0) -> None:
         """Starts to listen. Raises PortError."""

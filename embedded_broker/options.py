@@ -9,6 +9,7 @@ from pathlib import Path
 from embedded_broker.cluster import ClusterSpec
 from embedded_broker.embedded import broker_names
 from embedded_broker.release import RELEASES
+from embedded_broker.tls import ClientAuth, ServerTls, TlsMode
 from mqctl.errors import UsageError
 
 
@@ -56,6 +57,16 @@ def parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="access list of all brokers, a plain_acl.yml of 4.9",
     )
+    add(
+        "--tls-mode",
+        default="permissive",
+        choices=list(TlsMode),
+        help="connections to take (default %(default)s)",
+    )
+    add("--tls-cert", type=Path, metavar="FILE", help="certificate of name servers and brokers (PEM); switches TLS on")
+    add("--tls-key", type=Path, metavar="FILE", help="its key (PEM, unencrypted)")
+    add("--tls-client-auth", default="none", choices=list(ClientAuth), help="certificates of clients (default none)")
+    add("--tls-trust", type=Path, metavar="FILE", help="authorities that sign the certificates of clients (PEM)")
     add("--control", action="store_true", help="open the control socket (loopback) and announce it in the ready line")
     add("--until-eof", action="store_true", help="end when standard input does, as well as on a signal")
     add("--log-level", default="WARNING", choices=["DEBUG", "INFO", "WARNING", "ERROR"], help="default %(default)s")
@@ -90,8 +101,25 @@ def parse(words: list[str]) -> Options:
         broker_port=given.broker_port,
         settings=settings,
         acl_file=given.acl,
+        tls=_tls(given),
     )
     return Options(spec, control=given.control, log_level=given.log_level, until_eof=given.until_eof)
+
+
+def _tls(given: argparse.Namespace) -> ServerTls | None:
+    if (given.tls_cert is None) != (given.tls_key is None):
+        raise UsageError("--tls-cert and --tls-key belong together")
+    if given.tls_cert is None:
+        if given.tls_mode == TlsMode.ENFORCING:
+            raise UsageError("TLS cannot be enforced without a certificate", remedy="add --tls-cert and --tls-key")
+        return None
+    return ServerTls(
+        mode=TlsMode(given.tls_mode),
+        cert_path=given.tls_cert,
+        key_path=given.tls_key,
+        need_client_auth=ClientAuth(given.tls_client_auth),
+        trust_cert_path=given.tls_trust,
+    )
 
 
 def _brokers(text: str) -> tuple[str, ...]:

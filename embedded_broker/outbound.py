@@ -5,10 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from embedded_broker.clock import Clock
 from embedded_broker.server import Connection, Limits, gone
 from mqctl.protocol.frame import RemotingCommand
+
+if TYPE_CHECKING:
+    import ssl
 
 log = logging.getLogger("embedded_broker")
 
@@ -23,10 +27,15 @@ class _NoService:
 
 
 class Outbound:
-    """One connection to one address, opened when it is needed."""
+    """One connection to one address, opened when it is needed.
 
-    def __init__(self, address: str, clock: Clock) -> None:
+    Args:
+        context: secures it; None leaves it plain.
+    """
+
+    def __init__(self, address: str, clock: Clock, context: ssl.SSLContext | None = None) -> None:
         self.address = address
+        self._context = context
         self._clock = clock
         self._connection: Connection | None = None
         self._opening: asyncio.Task[None] | None = None
@@ -70,7 +79,7 @@ class Outbound:
         connection: Connection | None = None
         try:
             _, connection = await asyncio.get_running_loop().create_connection(
-                lambda: Connection(_NoService(), self._clock, Limits()), host, int(port)
+                lambda: Connection(_NoService(), self._clock, Limits()), host, int(port), ssl=self._context
             )
         except (OSError, ValueError) as error:
             log.warning("name server %s cannot be reached: %s", self.address, error)

@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from embedded_broker.clock import Clock, Periodic
 from embedded_broker.outbound import Outbound
@@ -25,6 +26,9 @@ from mqctl.protocol.bodies_cluster import KVTable, RegisterBrokerBody, TopicConf
 from mqctl.protocol.frame import RemotingCommand
 from mqctl.protocol.header import Request
 from mqctl.protocol.requests_namesrv import RegisterBroker, UnRegisterBroker
+
+if TYPE_CHECKING:
+    import ssl
 
 log = logging.getLogger("embedded_broker")
 
@@ -47,11 +51,23 @@ def _settle(future: asyncio.Future[None], _answer: RemotingCommand | None = None
 
 
 class Registration:
-    """Keeps a broker registered with its name servers."""
+    """Keeps a broker registered with its name servers.
+
+    Args:
+        context: secures the connections to them; None leaves them plain.
+    """
 
     def __init__(
-        self, settings: BrokerSettings, release: Release, clock: Clock, topics: TopicTable, ha_address: str
+        self,
+        settings: BrokerSettings,
+        release: Release,
+        clock: Clock,
+        topics: TopicTable,
+        *,
+        ha_address: str,
+        context: ssl.SSLContext | None = None,
     ) -> None:
+        self._context = context
         self._settings = settings
         self._release = release
         self._clock = clock
@@ -68,7 +84,7 @@ class Registration:
         """Takes the list of name servers (`a:1;b:2`); connections to those that stay are kept."""
         wanted = [address.strip() for address in addresses.split(";") if address.strip()]
         known = {server.address: server for server in self._servers}
-        self._servers = [known.get(address) or Outbound(address, self._clock) for address in wanted]
+        self._servers = [known.get(address) or Outbound(address, self._clock, self._context) for address in wanted]
         for address in known.keys() - set(wanted):
             known[address].drop()
 

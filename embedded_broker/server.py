@@ -246,14 +246,19 @@ class PortError(MqctlError):
 
 
 class Listener:
-    """A listening socket with its connections."""
+    """A listening socket with its connections.
 
-    def __init__(self, service: Service, clock: Clock, limits: Limits) -> None:
+    Args:
+        make: makes an accepted connection; None makes plain ones.
+    """
+
+    def __init__(self, service: Service, clock: Clock, limits: Limits, make: Make | None = None) -> None:
         self.connections: set[Connection] = set()
         self.port = 0
         self._service = service
         self._clock = clock
         self._limits = limits
+        self._make = make or Accepted
         self._server: asyncio.Server | None = None
         self._sweep: Periodic | None = None
         self._refused = 0
@@ -289,7 +294,7 @@ class Listener:
         return await loop.create_server(self._accept, host, port, backlog=_LISTEN_BACKLOG)
 
     def _accept(self) -> Connection:
-        connection = _Accepted(self._service, self._clock, self._limits)
+        connection = self._make(self._service, self._clock, self._limits)
         connection.listener = self
         return connection
 
@@ -324,9 +329,14 @@ class Listener:
         await gone(connections)
 
 
-class _Accepted(Connection):
+class Accepted(Connection):
+    """A connection that a listener took in."""
+
     listener: Listener
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         self.listener.admit(self)
+
+
+Make = Callable[[Service, Clock, Limits], Accepted]

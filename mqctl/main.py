@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from mqctl.cli import catalog
+from mqctl.cli.access_options import add_access_options
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _ROOT_HELP = "Operations and diagnostics for Apache RocketMQ."
@@ -97,4 +98,5 @@ def load(path: catalog.Path) -> TyperCommand:
         raise TypeError(f"{entry.module} did not build a single command")
     built.examples = module.EXAMPLES
     built.impact = entry.impact
+    add_access_options(built)
     return built

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mqctl.cli.keys_of import credentials_of, tls_of
 from mqctl.cli.places import config_dir, state_dir
 from mqctl.errors import ConfigurationError, UsageError
 
 if TYPE_CHECKING:
-    from mqctl.cli.profiles import Profile
     from mqctl.client.cluster import Cluster
     from mqctl.client.deadline import Deadline
+    from mqctl.client.link import LinkSettings
+    from mqctl.client.tls import TlsSettings
     from mqctl.protocol.acl import Credentials
 
 DEFAULT_TIMEOUT_MS = 15_000
@@ -51,14 +52,20 @@ class Connection:
     option: str
     cluster: str | None = None
     credentials: Credentials | None = None
+    tls: TlsSettings | None = None
     room_rule: str | None = None
 
     def open(self) -> Cluster:
         """Returns the cluster, to be used as a context manager."""
         from mqctl.client.cluster import Cluster
+
+        return Cluster(self.namesrv, self.links())
+
+    def links(self) -> LinkSettings:
+        """Returns how connections are made: signed and secured as told."""
         from mqctl.client.link import LinkSettings
 
-        return Cluster(self.namesrv, LinkSettings(credentials=self.credentials))
+        return LinkSettings(credentials=self.credentials, tls=self.tls)
 
     def deadline(self) -> Deadline:
         """Starts the command's time."""
@@ -88,7 +95,8 @@ def connection(namesrv: str | None, profile: str | None, timeout: str | None) ->
             timeout_ms=timeout_ms or DEFAULT_TIMEOUT_MS,
             source=source,
             option=f"--namesrv '{address}'" if ";" in address else f"--namesrv {address}",
-            credentials=_from_environment("MQCTL_ACCESS_KEY", "MQCTL_SECRET_KEY"),
+            credentials=credentials_of(),
+            tls=tls_of(),
         )
     return _from_profile(profile or os.environ.get("MQCTL_PROFILE"), timeout_ms) or _local(timeout_ms)
 
@@ -121,33 +129,10 @@ def _from_profile(name: str | None, timeout_ms: int | None) -> Connection | None
         source=f"profile {chosen}",
         option=f"--profile {chosen}",
         cluster=found.cluster,
-        credentials=_keys(found),
+        credentials=credentials_of(found),
+        tls=tls_of(found),
         room_rule=found.room_rule,
     )
-
-
-def _keys(profile: Profile) -> Credentials | None:
-    if profile.acl_file is not None:
-        from mqctl.cli.profiles import credentials_from_file
-
-        return credentials_from_file(Path(profile.acl_file).expanduser())
-    if profile.access_key_env is None:
-        return _from_environment("MQCTL_ACCESS_KEY", "MQCTL_SECRET_KEY")
-    found = _from_environment(profile.access_key_env, profile.secret_key_env or "")
-    if found is None:
-        raise ConfigurationError(
-            f"the profile takes its keys from {profile.access_key_env} and {profile.secret_key_env}",
-            reason="they are not set",
-        )
-    return found
-
-
-def _from_environment(access: str, secret: str) -> Credentials | None:
-    if not os.environ.get(access) or not os.environ.get(secret):
-        return None
-    from mqctl.protocol.acl import Credentials
-
-    return Credentials(os.environ[access], os.environ[secret])
 
 
 def _local(timeout_ms: int | None) -> Connection:
@@ -165,6 +150,8 @@ def _local(timeout_ms: int | None) -> Connection:
             timeout_ms=timeout_ms or DEFAULT_TIMEOUT_MS,
             source=f"local cluster {running[0].name}",
             option=f"--namesrv '{address}'" if ";" in address else f"--namesrv {address}",
+            credentials=credentials_of(),
+            tls=tls_of(),
         )
     if running:
         names = ", ".join(f"{state.name} ({state.ready.namesrv})" for state in running)

@@ -15,7 +15,6 @@ from mqctl.cli.live_groups import group_holders
 from mqctl.cli.looking import LiveOrSaved
 from mqctl.client.consumer_settings import ConsumeFrom
 from mqctl.client.instance import ClientSettings
-from mqctl.client.link import LinkSettings
 from mqctl.client.lite_pull import LitePullConsumer, LitePullSettings
 from mqctl.client.received import ReceivedMessage
 from mqctl.errors import MqctlError
@@ -134,7 +133,7 @@ def _consumer(chosen: Connection, wish: ConsumeWish, group: str) -> LitePullCons
         pull_batch_size=min(_MOST_AT_ONCE, wish.count),
         rebalance_period_ms=1_000,
     )
-    client = ClientSettings(name_servers=chosen.namesrv, links=LinkSettings(credentials=chosen.credentials))
+    client = ClientSettings(name_servers=chosen.namesrv, links=chosen.links())
     consumer = LitePullConsumer(group, client, settings)
     consumer.subscribe(wish.topic, wish.expression, kind=wish.kind)
     return consumer

@@ -12,7 +12,6 @@ from mqctl.cli.emit import tell
 from mqctl.cli.live_brokers import asking_of
 from mqctl.cli.step_plans import Execution, Save, run_steps
 from mqctl.client.instance import ClientSettings
-from mqctl.client.link import LinkSettings
 from mqctl.client.outgoing import OutgoingMessage
 from mqctl.client.producer import Producer
 from mqctl.errors import DeadlineError, MqctlError, UnreachableError, UsageError
@@ -164,7 +163,7 @@ def _why_not(asking: Asking, item: Resend, unique_key: str) -> str | None:
 
 def _performer(going: list[Resend], broker: str, chosen: Connection) -> Callable[[StepChange, Save], None]:
     def perform(change: StepChange, save: Save) -> None:
-        settings = ClientSettings(name_servers=chosen.namesrv, links=LinkSettings(credentials=chosen.credentials))
+        settings = ClientSettings(name_servers=chosen.namesrv, links=chosen.links())
         with Producer("MQCTL_PRODUCER", settings) as producer:
             for item, step in zip(going, change.steps, strict=True):
                 _send(producer, item, broker, step)

@@ -188,7 +188,6 @@ def _hearers(asking: Asking, routes: dict[str, TopicRoute], group: str) -> dict[
 
 def _send(cluster: Cluster, chosen: Connection, plan: ResendPlan, record: ResendRecord) -> bool:
     from mqctl.client.instance import ClientSettings
-    from mqctl.client.link import LinkSettings
     from mqctl.client.packing import ProducerSettings
     from mqctl.client.producer import Producer
 
@@ -207,7 +206,7 @@ def _send(cluster: Cluster, chosen: Connection, plan: ResendPlan, record: Resend
             raise NotFoundError(f"topic {topic} has no queue to send to", remedy="mqctl topic route; or --to TOPIC")
         return found
 
-    settings = ClientSettings(name_servers=chosen.namesrv, links=LinkSettings(credentials=chosen.credentials))
+    settings = ClientSettings(name_servers=chosen.namesrv, links=chosen.links())
     with (
         step_progress() as report,
         journal().appending(record) as save,

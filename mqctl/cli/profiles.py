@@ -28,6 +28,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         timeout_ms: limit of a whole command.
         acl_file: file with `accessKey` and `secretKey`; readable by its owner only.
         access_key_env, secret_key_env: environment variables with the keys, instead of a file.
+        keyring: access key whose secret the system's keyring has, under `mqctl`, instead of a file.
+        tls: whether connections are secured; the files are PEM, and `tls_ca` may be `none` to trust anybody.
         room_rule: how names tell their machine room, `prefix:-` for instance.
     """
 
@@ -38,6 +40,12 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     access_key_env: str | None = None
     secret_key_env: str | None = None
     room_rule: str | None = None
+    keyring: str | None = None
+    tls: bool = False
+    tls_ca: str | None = None
+    tls_cert: str | None = None
+    tls_key: str | None = None
+    tls_server_name: str | None = None
 
 
 class Profiles(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):

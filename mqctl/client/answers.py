@@ -124,12 +124,12 @@ def tells_denial(text: str) -> bool:
     return _ACL_REMARK in text or f"({int(ResponseCode.NO_PERMISSION)})" in text
 
 
-def unreachable(request_code: int, address: str, reason: str) -> UnreachableError:
+def unreachable(request_code: int, address: str, reason: str, *, remedy: str = "") -> UnreachableError:
     """Makes the error for a request that could not be delivered, or whose connection was lost."""
     return UnreachableError(
         f"{request_name(request_code)} could not be asked of {address}",
         reason=reason,
-        remedy="check that something listens there and that this machine may connect to it",
+        remedy=remedy or "check that something listens there and that this machine may connect to it",
     )
 
 

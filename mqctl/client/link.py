@@ -14,19 +14,25 @@ from dataclasses import dataclass, replace
 from itertools import count
 from threading import Thread, current_thread
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from mqctl.client.answers import timed_out, unreachable
 from mqctl.client.deadline import Deadline
-from mqctl.errors import MqctlError, UsageError
+from mqctl.errors import ConfigurationError, MqctlError, UsageError
 from mqctl.protocol.acl import UNIQUE_KEY_QUERY, Credentials, sign
 from mqctl.protocol.codes import V4_9_8, Language, version_ordinal
 from mqctl.protocol.frame import FrameDecoder, FrameError, RemotingCommand, SerializeType, encode
 from mqctl.protocol.header import Request
 
+if TYPE_CHECKING:
+    from mqctl.client.tls import TlsSettings, TlsSocket
+
 OnDone = Callable[["Call"], None]
 OnRequest = Callable[["Link", RemotingCommand], None]
 _READ_BYTES = 256 * 1024
 _OPAQUE_MASK = 0x7FFFFFFF
+_CLOSED = "the connection was closed by the other side"
+_MAY_WANT_TLS = "see the log of the server; one that enforces TLS says nothing to plain clients: try --tls"
 _UNIQUE_KEY_UNSIGNED_UP_TO = version_ordinal("4.9.3")
 
 
@@ -37,6 +43,7 @@ class LinkSettings:
     Attributes:
         connect_timeout_ms: limit of one connection attempt.
         stall_ms: a peer that takes no bytes for so long is given up.
+        tls: how connections are secured; None leaves them plain.
         credentials: keys that sign every request; None sends it unsigned.
         serialize_type: form of the headers we write; answers are read in either.
         version: version ordinal we claim; 4.9.8 gives full 4.9 treatment.
@@ -45,6 +52,7 @@ class LinkSettings:
 
     connect_timeout_ms: int = 3000
     stall_ms: int = 3000
+    tls: TlsSettings | None = None
     credentials: Credentials | None = None
     serialize_type: SerializeType = SerializeType.JSON
     version: int = V4_9_8
@@ -109,8 +117,10 @@ class Link:
         self._calls: dict[int, Call] = {}
         self._lock = allocate_lock()
         self._backlog: list[bytes] | None = []
-        self._socket: socket.socket | None = None
+        self._socket: socket.socket | TlsSocket | None = None
         self._reason = ""
+        self._remedy = ""
+        self._heard = False
         self._thread = Thread(target=self._run, name=f"{settings.thread_name}{number}", daemon=True)
         self._thread.start()
 
@@ -214,7 +224,10 @@ class Link:
                 sock.sendall(frame)
                 return
             except OSError as error:
-                reason = "it takes no more bytes" if isinstance(error, BlockingIOError) else _reason(error)
+                stalls = isinstance(error, BlockingIOError)
+                if self._settings.tls is not None and not self._heard and not stalls:
+                    return  # what the reader finds tells why
+                reason = "it takes no more bytes" if stalls else _reason(error)
         self._end(f"the connection was lost: {reason}")
 
     def _run(self) -> None:
@@ -222,11 +235,18 @@ class Link:
             self._connect()
             self._read()
         except OSError as error:
-            self._end(_reason(error) if self._backlog is not None else f"the connection was lost: {_reason(error)}")
+            self._remedy = getattr(error, "remedy", "")
+            if self._backlog is not None or self._remedy:
+                self._end(_reason(error))
+            else:
+                self._lost(f"the connection was lost: {_reason(error)}")
+        except ConfigurationError as error:  # TLS files that cannot be used
+            self._remedy = error.remedy
+            self._end(str(error))
         except FrameError as error:
             self._end(f"what it sends is no RocketMQ frame ({error.reason})")
         finally:
-            self._end("the connection was closed by the other side")
+            self._lost(_CLOSED)
             if self._socket is not None:
                 self._socket.close()
             if self._on_close:
@@ -241,13 +261,33 @@ class Link:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         seconds, rest_ms = divmod(self._settings.stall_ms, 1000)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", seconds, rest_ms * 1000))
-        self._socket = sock
+        stream: socket.socket | TlsSocket = sock
+        if self._settings.tls is not None:
+            stream = self._secured(sock, self._settings.tls, timeout_s)
+        self._socket = stream
         with self._lock:
             waiting, self._backlog = self._backlog or [], None
             if waiting and not self.closed:
-                sock.sendall(b"".join(waiting))
+                try:
+                    stream.sendall(b"".join(waiting))
+                except OSError:
+                    if self._settings.tls is None:
+                        raise
         if self.closed:
-            _shut(sock)
+            _shut(stream)
+
+    def _secured(self, sock: socket.socket, settings: TlsSettings, timeout_s: float) -> TlsSocket:
+        from mqctl.client.tls import TlsSocket
+
+        sock.settimeout(timeout_s)
+        try:
+            stream = TlsSocket(sock, settings, self._host)
+            stream.shake_hands()
+        except BaseException:
+            sock.close()
+            raise
+        sock.settimeout(None)
+        return stream
 
     def _read(self) -> None:
         sock = self._socket
@@ -256,6 +296,7 @@ class Link:
         decoder = FrameDecoder()
         buffer = memoryview(bytearray(_READ_BYTES))
         while size := sock.recv_into(buffer):
+            self._heard = True
             for command in decoder.feed(buffer[:size]):
                 if command.is_response:
                     call = self._calls.pop(command.opaque, None)
@@ -264,6 +305,12 @@ class Link:
                         call.finish()
                 elif self._on_request is not None:
                     self._on_request(self, command)
+
+    def _lost(self, reason: str) -> None:
+        """Ends the connection; a server that never said a word to a plain client may want TLS."""
+        if self._settings.tls is None and not self._heard and not self.closed and not self._remedy:
+            self._remedy = _MAY_WANT_TLS
+        self._end(reason)
 
     def _end(self, reason: str) -> None:
         with self._lock:
@@ -279,7 +326,7 @@ class Link:
         for opaque in list(self._calls):
             call = self._calls.pop(opaque, None)
             if call is not None:
-                call.error = unreachable(call.code, self.address, self._reason)
+                call.error = unreachable(call.code, self.address, self._reason, remedy=self._remedy)
                 call.finish()
 
 
@@ -313,7 +360,7 @@ def _signed(command: RemotingCommand, credentials: Credentials) -> RemotingComma
     )
 
 
-def _shut(sock: socket.socket) -> None:
+def _shut(sock: socket.socket | TlsSocket) -> None:
     try:
         sock.shutdown(socket.SHUT_RDWR)
     except OSError:
@@ -321,6 +368,8 @@ def _shut(sock: socket.socket) -> None:
 
 
 def _reason(error: OSError) -> str:
+    if getattr(error, "remedy", ""):
+        return str(error)
     if isinstance(error, TimeoutError):
         return "no connection in time"
     return (error.strerror or str(error)).lower()

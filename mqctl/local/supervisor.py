@@ -26,6 +26,29 @@ _USAGE_CODES = frozenset({2, int(ExitCode.USAGE)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TlsWish:
+    """How name servers and brokers are to secure connections.
+
+    Attributes:
+        mode: `disabled`, `permissive` or `enforcing`.
+        client_auth: `none`, `optional` or `require`.
+        trust: authorities that sign the certificates of clients.
+    """
+
+    mode: str
+    cert: Path
+    key: Path
+    client_auth: str = "none"
+    trust: Path | None = None
+
+    def words(self) -> list[str]:
+        """Returns its part of the command line."""
+        words = ["--tls-mode", self.mode, "--tls-cert", str(self.cert), "--tls-key", str(self.key)]
+        words += ["--tls-client-auth", self.client_auth]
+        return [*words, "--tls-trust", str(self.trust)] if self.trust is not None else words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
     """What a local cluster is to be.
 
@@ -36,6 +59,7 @@ class Wish:
         data_dir: where to keep them otherwise.
         settings: properties of every broker, `name=value`.
         acl_file: access list of all brokers; switches access control on.
+        tls: how connections are secured; None leaves them plain.
     """
 
     brokers: str | None = None
@@ -49,6 +73,7 @@ class Wish:
     settings: Sequence[str] = ()
     control: bool = False
     acl_file: Path | None = None
+    tls: TlsWish | None = None
 
     def words(self) -> list[str]:
         """Returns the command line of the process."""
@@ -64,6 +89,7 @@ class Wish:
         words = [word for name, value in valued.items() if value is not None for word in (name, str(value))]
         words += ["--memory"] if self.memory else ["--data-dir", str(self.data_dir)]
         words += [word for item in self.settings for word in ("--set", item)]
+        words += self.tls.words() if self.tls is not None else []
         return [*words, "--control"] if self.control else words
 
 

@@ -14,6 +14,7 @@ COLUMNS = (
     Column("cluster", "cluster"),
     Column("timeout_ms", "timeout", Kind.DURATION_MS, none="15 s"),
     Column("keys", "keys", none="none"),
+    Column("tls", "TLS by", none="plain"),
     Column("room_rule", "rooms by", wide=True),
 )
 
@@ -24,6 +25,7 @@ class ProfileRow:
 
     Attributes:
         keys: where the keys come from; never the keys.
+        tls: file of the authority that is trusted, `none` for anybody; None without TLS.
     """
 
     name: str
@@ -33,6 +35,7 @@ class ProfileRow:
     timeout_ms: int | None
     keys: str | None
     room_rule: str | None
+    tls: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,7 +28,6 @@ def command(
     from mqctl.client.broker_changes import put_topic
     from mqctl.client.delay_relay import RELAY_TOPIC, DelayRelay
     from mqctl.client.instance import ClientSettings
-    from mqctl.client.link import LinkSettings
     from mqctl.model.config import TopicConfig
     from mqctl.render.delay_plans import RelayReport, relay_document
 
@@ -41,7 +40,7 @@ def command(
                 topic = TopicConfig(name=RELAY_TOPIC, read_queue_count=4, write_queue_count=4)
                 cluster.ask(master.address, put_topic(topic), asking.deadline)
                 tell(f"mqctl: created topic {RELAY_TOPIC} on {master.broker_name}")
-    client = ClientSettings(name_servers=chosen.namesrv, links=LinkSettings(credentials=chosen.credentials))
+    client = ClientSettings(name_servers=chosen.namesrv, links=chosen.links())
     with DelayRelay(client, ways.table) as relay:
         tell(f"mqctl: relaying over the levels {ways.levels}; interrupt it to end")
         wait_for_interrupt()

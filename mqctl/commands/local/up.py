@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -13,8 +14,25 @@ from mqctl.cli.options import LocalNameOption, NoColorOption, OutputOption
 from mqctl.cli.places import state_dir
 from mqctl.errors import UsageError
 from mqctl.local.state import DEFAULT_NAME
-from mqctl.local.supervisor import Supervisor, Wish
+from mqctl.local.supervisor import Supervisor, TlsWish, Wish
 from mqctl.render.local_clusters import local_document
+
+
+class TlsMode(StrEnum):
+    """The names of a real broker's `tls.server.mode`."""
+
+    DISABLED = "disabled"
+    PERMISSIVE = "permissive"
+    ENFORCING = "enforcing"
+
+
+class ClientAuth(StrEnum):
+    """The names of a real broker's `tls.server.need.client.auth`."""
+
+    NONE = "none"
+    OPTIONAL = "optional"
+    REQUIRE = "require"
+
 
 EXAMPLES = (
     "mqctl local up",
@@ -62,6 +80,21 @@ def command(
             help="Control access by this list, a plain_acl.yml of 4.9; it is read again when it changes.",
         ),
     ] = None,
+    tls_mode: Annotated[
+        TlsMode, typer.Option("--tls-mode", help="Which connections to take, where there is a certificate.")
+    ] = TlsMode.PERMISSIVE,
+    tls_cert: Annotated[
+        Path | None, typer.Option("--tls-cert", metavar="FILE", help="Certificate of name servers and brokers (PEM).")
+    ] = None,
+    tls_key: Annotated[
+        Path | None, typer.Option("--tls-key", metavar="FILE", help="Its key (PEM, unencrypted).")
+    ] = None,
+    tls_client_auth: Annotated[
+        ClientAuth, typer.Option("--tls-client-auth", help="Whether clients show certificates.")
+    ] = ClientAuth.NONE,
+    tls_trust: Annotated[
+        Path | None, typer.Option("--tls-trust", metavar="FILE", help="Authority that signs those (PEM).")
+    ] = None,
     control: Annotated[bool, typer.Option("--control", help="Open the control socket for faults and time.")] = False,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
@@ -85,10 +118,27 @@ def command(
         settings=tuple(settings or ()),
         control=control,
         acl_file=acl.absolute() if acl is not None else None,
+        tls=_tls(tls_mode, tls_cert, tls_key, tls_client_auth, tls_trust),
     )
     state = Supervisor(places).up(name, wish)
     emit(local_document([local_row(state)]), output)
     tell(f"mqctl: name server {state.ready.namesrv}; stop it with: mqctl local down{_named(name)}")
+
+
+def _tls(
+    mode: TlsMode, cert: Path | None, key: Path | None, client_auth: ClientAuth, trust: Path | None
+) -> TlsWish | None:
+    if cert is None or key is None:
+        if cert is not None or key is not None or mode is TlsMode.ENFORCING:
+            raise UsageError("TLS needs a certificate and its key", remedy="add --tls-cert FILE --tls-key FILE")
+        return None
+    return TlsWish(
+        mode=mode,
+        cert=cert.absolute(),
+        key=key.absolute(),
+        client_auth=client_auth,
+        trust=trust.absolute() if trust is not None else None,
+    )
 
 
 def _named(name: str) -> str:

@@ -39,11 +39,10 @@ def command(
     """
     from mqctl.cli.probing import own_queues, probe, topic_queues
     from mqctl.client.instance import ClientSettings
-    from mqctl.client.link import LinkSettings
     from mqctl.client.producer import Producer
 
     chosen = connection(namesrv, profile, timeout)
-    settings = ClientSettings(name_servers=chosen.namesrv, links=LinkSettings(credentials=chosen.credentials))
+    settings = ClientSettings(name_servers=chosen.namesrv, links=chosen.links())
     with Producer("MQCTL_PRODUCER", settings) as producer:
         queues = topic_queues(producer, topic) if topic else own_queues(producer, chosen)
         wanted = [queue for queue in queues if broker in (None, queue.broker_name)]

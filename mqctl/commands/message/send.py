@@ -61,7 +61,6 @@ def command(
     content = body.encode() if body is not None else _read(body_file or "-")
     extra = dict(_pair(item) for item in properties or ())
     from mqctl.client.instance import ClientSettings
-    from mqctl.client.link import LinkSettings
     from mqctl.client.outgoing import OutgoingMessage
     from mqctl.client.producer import Producer
 
@@ -81,7 +80,7 @@ def command(
         from mqctl.cli.deliver_at import at_moment
 
         message, way = at_moment(message, deliver_at, chosen)
-    settings = ClientSettings(name_servers=chosen.namesrv, links=LinkSettings(credentials=chosen.credentials))
+    settings = ClientSettings(name_servers=chosen.namesrv, links=chosen.links())
     with Producer("MQCTL_PRODUCER", settings) as producer:
         result = producer.send(message, timeout_ms=chosen.timeout_ms)
     row = SentMessage(

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from mqctl.cli.access_options import NO_CA
 from mqctl.cli.emit import tell
 from mqctl.cli.places import config_dir
 from mqctl.cli.profiles import Profile, changed_profiles, checked_name, credentials_from_file
@@ -15,6 +16,7 @@ from mqctl.errors import UsageError
 EXAMPLES = (
     "mqctl profile add prod --namesrv '10.0.0.1:9876;10.0.0.2:9876'",
     "mqctl profile add prod --namesrv 10.0.0.1:9876 --acl-file ~/.mq-keys.yaml --replace",
+    "mqctl profile add prod --namesrv mq.example.com:9876 --tls --tls-ca ca.pem --keyring ops-account",
     "mqctl profile add stage --namesrv http://addresses:8080/rocketmq/nsaddr --timeout 30s",
 )
 
@@ -38,6 +40,22 @@ def command(
     secret_key_env: Annotated[
         str | None, typer.Option("--secret-key-env", metavar="VARIABLE", help="Variable with the secret key.")
     ] = None,
+    keyring: Annotated[
+        str | None,
+        typer.Option("--keyring", metavar="ACCESS_KEY", help="Its secret is in the keyring: keyring set mqctl KEY."),
+    ] = None,
+    tls: Annotated[bool, typer.Option("--tls", help="Secure all connections with TLS.")] = False,
+    tls_ca: Annotated[
+        Path | None, typer.Option("--tls-ca", metavar="FILE", help="Authority to trust (PEM); `none` trusts anybody.")
+    ] = None,
+    tls_cert: Annotated[
+        Path | None, typer.Option("--tls-cert", metavar="FILE", help="Our certificate, if asked for (PEM).")
+    ] = None,
+    tls_key: Annotated[Path | None, typer.Option("--tls-key", metavar="FILE", help="Its key (PEM).")] = None,
+    tls_server_name: Annotated[
+        str | None,
+        typer.Option("--tls-server-name", metavar="NAME", help="Name that all certificates carry; `any` for all."),
+    ] = None,
     timeout: Annotated[
         str | None, typer.Option("--timeout", metavar="SPAN", help="Limit of a whole command, 15s unless given.")
     ] = None,
@@ -52,6 +70,8 @@ def command(
     """Give a cluster a name, so that commands need no addresses. The first profile becomes the current one."""
     if (access_key_env is None) != (secret_key_env is None):
         raise UsageError("--access-key-env and --secret-key-env belong together")
+    if sum(way is not None for way in (acl_file, access_key_env, keyring)) > 1:
+        raise UsageError("keys come from one place", remedy="choose --acl-file, --access-key-env or --keyring")
     if room_rule is not None:
         from mqctl.allocation.rooms import room_rule as read_rule
 
@@ -68,14 +88,24 @@ def command(
             namesrv=namesrv,
             cluster=cluster,
             timeout_ms=_span_ms(timeout),
-            acl_file=str(acl_file.absolute()) if acl_file else None,
+            acl_file=_text(acl_file),
             access_key_env=access_key_env,
             secret_key_env=secret_key_env,
             room_rule=room_rule,
+            keyring=keyring,
+            tls=tls or tls_ca is not None or tls_cert is not None,
+            tls_ca=NO_CA if str(tls_ca) == NO_CA else _text(tls_ca),
+            tls_cert=_text(tls_cert),
+            tls_key=_text(tls_key),
+            tls_server_name=tls_server_name,
         )
         profiles.current = profiles.current or name
         current = profiles.current
     tell(f"mqctl: profile {name} saved; commands use {current} unless told otherwise")
+
+
+def _text(file: Path | None) -> str | None:
+    return str(file.expanduser().absolute()) if file is not None else None
 
 
 def _span_ms(text: str | None) -> int | None:

@@ -1,0 +1,241 @@
+"""TLS of the client: what to trust, what to show, and what went wrong in words.
+
+`ssl` is imported when the first connection is made, so that a command that speaks plainly does not pay for it.
+"""
+
+from __future__ import annotations
+
+import socket
+from _thread import allocate_lock
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from mqctl.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    import ssl
+
+_RECEIVE_BYTES = 64 * 1024
+ANY_NAME = "any"
+_NO_CERTIFICATE_WORDS = ("CERTIFICATE_REQUIRED", "ALERT_HANDSHAKE_FAILURE", "BAD_CERTIFICATE")
+_FILE_REASONS = {
+    "KEY_VALUES_MISMATCH": "the key is another certificate's",
+    "NO_CERTIFICATE_OR_CRL_FOUND": "it is not in PEM form",
+    "NO_START_LINE": "it is not in PEM form",
+}
+_EXPIRED, _NOT_YET, _WRONG_HOST, _WRONG_IP = 10, 9, 62, 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TlsSettings:
+    """How connections are secured.
+
+    Attributes:
+        ca_file: PEM file with the authorities to trust; None trusts those of the system.
+        cert_file, key_file: our own certificate (chain), for brokers that ask for one, and its key; PEM.
+        key_password: of an encrypted key; never shown.
+        server_name: name that all certificates of the cluster carry, instead of the addresses we connect to; `any`
+            accepts every name.
+        verify: whether a certificate has to be trusted at all; a cluster in test mode has self-signed ones.
+    """
+
+    ca_file: str | None = None
+    cert_file: str | None = None
+    key_file: str | None = None
+    key_password: str | None = field(default=None, repr=False)
+    server_name: str | None = None
+    verify: bool = True
+
+
+class TlsError(OSError):
+    """A connection that could not be secured.
+
+    Attributes:
+        remedy: what to do about it.
+    """
+
+    def __init__(self, reason: str, remedy: str) -> None:
+        super().__init__(reason)
+        self.remedy = remedy
+
+
+@lru_cache(maxsize=8)
+def client_context(settings: TlsSettings) -> ssl.SSLContext:
+    """Returns what all connections with these settings share.
+
+    Raises:
+        ConfigurationError: a file cannot be read, or key and certificate do not belong together.
+    """
+    import ssl
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    if not settings.verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    elif settings.server_name == ANY_NAME:
+        context.check_hostname = False
+    if settings.ca_file is not None:
+        try:
+            context.load_verify_locations(cafile=settings.ca_file)
+        except OSError as error:
+            raise _unusable("the authorities to trust", settings.ca_file, error) from error
+    elif settings.verify:
+        context.load_default_certs()
+    if settings.cert_file is not None:
+        _load_certificate(context, settings)
+    elif settings.key_file is not None:
+        raise ConfigurationError("a TLS key without its certificate is of no use", remedy="name the certificate too")
+    return context
+
+
+def _load_certificate(context: ssl.SSLContext, settings: TlsSettings) -> None:
+    files = f"{settings.cert_file}{f' and {settings.key_file}' if settings.key_file else ''}"
+
+    def password() -> str:
+        if settings.key_password is None:
+            raise ConfigurationError(
+                f"could not use our certificate {files}",
+                reason="its key is encrypted",
+                remedy="set MQCTL_TLS_KEY_PASSWORD",
+            )
+        return settings.key_password
+
+    try:
+        context.load_cert_chain(settings.cert_file or "", settings.key_file, password)
+    except OSError as error:
+        raise _unusable("our certificate", files, error) from error
+
+
+def _unusable(what: str, file: str, error: OSError) -> ConfigurationError:
+    reason = _FILE_REASONS.get(getattr(error, "reason", ""), "")
+    reason = reason or ("it is not in PEM form" if "PEM" in str(error) else error.strerror or str(error))
+    return ConfigurationError(
+        f"could not use {what}, {file}",
+        reason=reason,
+        remedy="name PEM files that exist: certificate, then key",
+    )
+
+
+class TlsSocket:
+    """A connected socket with TLS on it; one thread may read while others write.
+
+    A reader and a writer share the session under a lock held for its own work only, never while bytes travel, so that a
+    peer that does not read until it was read from cannot stop both.
+    """
+
+    def __init__(self, raw: socket.socket, settings: TlsSettings, host: str) -> None:
+        from mqctl.protocol.tls import TlsSession
+
+        named = settings.server_name if settings.server_name not in (None, ANY_NAME) else host
+        self._raw = raw
+        self._plain = b""
+        self._using, self._sending = allocate_lock(), allocate_lock()
+        self._session = TlsSession(client_context(settings), server_side=False, server_name=named)
+        self._settings = settings
+        self._named = named or host
+
+    def shake_hands(self) -> None:
+        """Secures the connection. Raises TlsError, or OSError when the network fails."""
+        data = b""
+        while True:
+            self._plain += self._fed(data)
+            if self._session.established:
+                return
+            data = self._raw.recv(_RECEIVE_BYTES)
+            if not data:
+                raise TlsError(
+                    "it closed the connection when TLS was proposed",
+                    "it may speak no TLS: leave --tls out; or it accepts no connection with this address or name",
+                )
+
+    def recv_into(self, buffer: memoryview) -> int:
+        """Reads what there is, at least a byte; 0 at the end. Raises TlsError, OSError."""
+        while not self._plain:
+            data = self._raw.recv(_RECEIVE_BYTES)
+            if not data or self._session.ended:
+                return 0
+            self._plain = self._fed(data)
+        size = min(len(buffer), len(self._plain))
+        buffer[:size] = self._plain[:size]
+        self._plain = self._plain[size:]
+        return size
+
+    def _fed(self, data: bytes) -> bytes:
+        import ssl
+
+        try:
+            with self._using:
+                plain = self._session.feed(data)
+        except ssl.SSLError as error:
+            self._answer()  # the other side learns why
+            raise _explained(error, self._named, self._settings) from error
+        self._answer()
+        return plain
+
+    def _answer(self) -> None:
+        """Sends what the session itself has to say, unless a writer is about to: it goes with the next bytes then."""
+        if self._sending.acquire(blocking=False):
+            try:
+                with self._using:
+                    data = self._session.outgoing()
+                if data:
+                    self._raw.sendall(data)
+            finally:
+                self._sending.release()
+
+    def sendall(self, data: bytes) -> None:
+        """Writes all of `data`. Raises OSError."""
+        with self._sending:
+            with self._using:
+                self._session.write(data)
+                sealed = self._session.outgoing()
+            self._raw.sendall(sealed)
+
+    def getsockname(self) -> tuple[str, int]:
+        """Returns our own end."""
+        host, port = self._raw.getsockname()[:2]
+        return host, port
+
+    def shutdown(self, how: int) -> None:
+        """Ends the connection under whoever reads."""
+        self._raw.shutdown(how)
+
+    def close(self) -> None:
+        """Closes the socket."""
+        self._raw.close()
+
+
+def _explained(error: ssl.SSLError, name: str, settings: TlsSettings) -> TlsError:
+    import ssl
+
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return _untrusted(error, name)
+    reason = error.reason or str(error)
+    if any(word in reason for word in _NO_CERTIFICATE_WORDS):
+        if settings.cert_file is None:
+            return TlsError("it wants a certificate of ours, and there is none", "add --tls-cert and --tls-key")
+        return TlsError("it does not accept our certificate", "check the signer of --tls-cert, and its time")
+    if "UNKNOWN_CA" in reason or "CERTIFICATE" in reason:
+        return TlsError("it does not accept our certificate", "have it signed by an authority that the broker trusts")
+    if reason in {"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"}:
+        return TlsError("what it answers is no TLS", "leave --tls out, or name the port that speaks TLS")
+    words = reason.lower().replace("_", " ")
+    return TlsError(f"no secure connection: {words}", "compare its TLS versions and certificates with ours")
+
+
+def _untrusted(error: ssl.SSLCertVerificationError, name: str) -> TlsError:
+    if error.verify_code == _EXPIRED:
+        return TlsError("its certificate has expired", "have it renewed; until then nothing proves who answers there")
+    if error.verify_code == _NOT_YET:
+        return TlsError("its certificate is not valid yet", "compare the clocks of both machines")
+    if error.verify_code in (_WRONG_HOST, _WRONG_IP):
+        return TlsError(
+            f"its certificate is not for {name}",
+            "name what it is for with --tls-server-name, or `any` where the authority alone is proof enough",
+        )
+    return TlsError(
+        f"its certificate is signed by nobody trusted here ({error.verify_message})",
+        "name the file of the cluster's authority with --tls-ca",
+    )
