@@ -33,8 +33,8 @@ class Authority:
     def issue(self, *names: str, expired: bool = False) -> Pair:
         """Signs a certificate for names or addresses."""
         now = datetime.now(UTC)
-        times = {"not_before": now - timedelta(days=9), "not_after": now - timedelta(days=1)} if expired else {}
-        issued = self._ca.issue_cert(*names, **times)
+        before, after = (now - timedelta(days=9), now - timedelta(days=1)) if expired else (None, None)
+        issued = self._ca.issue_cert(*names, not_before=before, not_after=after)
         self._count += 1
         stem = f"{self._name}-{self._count}"
         pair = Pair(cert=self._directory / f"{stem}.crt", key=self._directory / f"{stem}.key")
