@@ -1,0 +1,102 @@
+"""Every mqctl line in any Markdown file is one that mqctl accepts."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import typer
+
+from mqctl.cli import catalog
+from mqctl.main import load
+from tests.conftest import REPOSITORY
+from tests.docs import markdown
+from tests.docs.markdown import CommandLine
+
+PLACEHOLDER = re.compile(r"[A-Z][A-Z0-9_:.-]*|<[^>]+>")
+
+
+@pytest.fixture(autouse=True)
+def untouched_colours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")  # `--no-color` sets it while it is parsed
+
+
+def complaint(line: CommandLine) -> str | None:
+    """Returns what is wrong with a command line, None when mqctl accepts it."""
+    words = list(line.words)
+    if not words or words[0] in {"--version", "--help", "-h"}:
+        return None
+    path: tuple[str, ...] = ()
+    while words and ((*path, words[0]) in catalog.BY_PATH or words[0] in catalog.children(path)):
+        path = (*path, words.pop(0))
+    if path not in catalog.BY_PATH:
+        # A noun by itself may be mentioned; its verb may be a placeholder.
+        if path and not line.whole and (not words or PLACEHOLDER.fullmatch(words[0])):
+            return None
+        return None if path and words and words[0] in {"-h", "--help"} else f"there is no command {line.words}"
+    if {"-h", "--help"} & set(words):
+        return None
+    built = load(path)
+    if not line.whole:  # a mention may leave out what it needs, and stand for more than one value
+        words = ["1" if PLACEHOLDER.fullmatch(word) else word for word in words]
+        for parameter in built.params:
+            parameter.required = False
+    try:
+        built.make_context(" ".join(path), words)
+    except typer.TyperException as error:
+        told = error.format_message()
+        # `mqctl report run --save` in a sentence speaks of the option.
+        return None if not line.whole and told.endswith("requires an argument.") else told
+    return None
+
+
+@pytest.mark.parametrize("file", markdown.files(), ids=lambda file: str(file.relative_to(REPOSITORY)))
+def test_every_mqctl_line_is_accepted(file: Path) -> None:
+    wrong = [f"{line.where}: mqctl {' '.join(line.words)}: {told}" for line in markdown.command_lines(file)
+             if (told := complaint(line)) is not None]  # fmt: skip
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_lines_are_found(tmp_path: Path) -> None:
+    found = [line for file in markdown.files() for line in markdown.command_lines(file)]
+    assert len([line for line in found if line.whole]) > 200
+    assert len([line for line in found if not line.whole]) > 100
+    assert {
+        catalog.BY_PATH.get(line.words[:2]) or catalog.BY_PATH.get(line.words[:1]) for line in found if line.whole
+    } >= set(catalog.ENTRIES)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("jstack -l 1 | mqctl stacks dump --file - > out 2>&1", [("stacks", "dump", "--file", "-")]),
+        ("mqctl doctor 2>/dev/null; mqctl top", [("doctor",), ("top",)]),
+        (
+            "A=b .venv/bin/mqctl group lag --until 'lag<100 and lost=0'",
+            [("group", "lag", "--until", "lag<100 and lost=0")],
+        ),
+        ("echo $(mqctl --version)", [("--version",)]),
+        ("mqctl top # mqctl nonsense", [("top",)]),
+        ("pip install mqctl[spark]", []),
+    ],
+)
+def test_shell_lines_are_taken_apart(line: str, words: list[tuple[str, ...]]) -> None:
+    assert list(markdown.split(line)) == words
+
+
+@pytest.mark.parametrize(
+    ("words", "whole", "wrong"),
+    [
+        (("group", "lag", "--untill", "x"), True, "No such option"),
+        (("group", "lagg"), True, "there is no command"),
+        (("offset", "reset"), True, "issing"),
+        (("offset", "reset"), False, None),
+        (("group", "lag", "-o", "xml"), False, "xml"),
+        (("offset",), False, None),
+        (("offset",), True, "there is no command"),
+    ],
+)
+def test_what_is_wrong_is_found(words: tuple[str, ...], whole: bool, wrong: str | None) -> None:
+    told = complaint(CommandLine("here", words, whole))
+    assert (told is None) if wrong is None else (told is not None and wrong in told)
