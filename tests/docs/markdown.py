@@ -88,7 +88,11 @@ def command_lines(file: Path) -> Iterator[CommandLine]:
                 continue
             for words in split(line.removeprefix("$ ")):
                 yield CommandLine(f"{name}:{block.line}", words, whole=True)
-    for span in _SPAN.finditer(_without(file, fenced)):
+    sentences = _without(file, fenced)
+    for line in re.findall(r"^ {4,}(?:\$ )?(mqctl .+)$", sentences, re.MULTILINE):
+        for words in split(line):
+            yield CommandLine(f"{name}: {line}", words, whole=True)
+    for span in _SPAN.finditer(sentences):
         text = " ".join(span[2].split()).replace("\\|", "|")
         if text.startswith("mqctl "):
             for choice in _alternatives(text.split()):

@@ -90,8 +90,8 @@ def test_shell_lines_are_taken_apart(line: str, words: list[tuple[str, ...]]) ->
     [
         (("group", "lag", "--untill", "x"), True, "No such option"),
         (("group", "lagg"), True, "there is no command"),
-        (("offset", "reset"), True, "issing"),
-        (("offset", "reset"), False, None),
+        (("topic", "describe"), True, "Missing option"),
+        (("topic", "describe"), False, None),
         (("group", "lag", "-o", "xml"), False, "xml"),
         (("offset",), False, None),
         (("offset",), True, "there is no command"),
