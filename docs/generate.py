@@ -27,6 +27,8 @@ def main(arguments: list[str]) -> int:
         if not check:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
+            if path.suffix == ".sh":
+                path.chmod(0o755)
     verb = "out of date" if check else "written"
     sys.stdout.write("".join(f"{verb}: {name}\n" for name in stale) or "generated files are up to date\n")
     return 1 if check and stale else 0

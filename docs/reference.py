@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from docs.playbook_scripts import scripts
 from docs.schemas import SCHEMAS
 from docs.stack_classes import page as stack_classes
 from docs.support import support
@@ -50,6 +51,7 @@ def files() -> dict[str, str]:
         "docs/stack-classes.md": stack_classes(),
         "embedded_broker/SUPPORT.md": support(),
         **{f"docs/schemas/{name.replace('/', '-')}.json": schema(name) for name in SCHEMAS},
+        **scripts(),
         **{f"completions/{name}": script(shell) for shell, name in FILE_NAMES.items()},
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mqctl.commands.rules.explain import RuleExplained
 from mqctl.commands.rules.list import RuleList
+from mqctl.model.playbook_run import PlaybookRun
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render.advice import AdviceReport
 from mqctl.render.allocation import AllocationReport
@@ -28,6 +29,7 @@ from mqctl.render.locks import LockReport, OrderReport
 from mqctl.render.message_trace import TraceReport
 from mqctl.render.messages_view import MessageList
 from mqctl.render.offsets import OffsetChangeReport, OffsetHistory, OffsetPlanReport
+from mqctl.render.playbooks import DryRun, PlaybookList, PlaybookShown
 from mqctl.render.probe import Probe
 from mqctl.render.processes import ProcessList
 from mqctl.render.profiles import ProfileList
@@ -134,6 +136,10 @@ SCHEMAS: dict[str, type] = {
     "stacks.dump/1": StackDumpReport,
     "local.status/1": LocalStatus,
     "offset.history/1": OffsetHistory,
+    "playbook.dry-run/1": DryRun,
+    "playbook.list/1": PlaybookList,
+    "playbook.run/1": PlaybookRun,
+    "playbook.show/1": PlaybookShown,
     "profile.list/1": ProfileList,
     "replay.list/1": ReplayList,
     "report.backlog/1": BacklogReport,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from enum import StrEnum
+from pathlib import Path
 
 from mqctl.render.document import Document
 
@@ -21,8 +22,17 @@ class Output(StrEnum):
 
 
 def emit(document: Document, output: Output) -> None:
-    """Writes `document` to stdout."""
+    """Writes `document` to stdout, and as JSON to the file that MQCTL_TEE_JSON names, whatever `output` is.
+
+    A playbook shows its steps as people read them and takes values out of the same run.
+    """
     stream = sys.stdout
+    tee = os.environ.get("MQCTL_TEE_JSON")
+    if tee:
+        from mqctl.render.machine import write_json
+
+        with Path(tee).open("w", encoding="utf-8") as copy:
+            write_json(document, copy)
     if output in (Output.TABLE, Output.WIDE):
         from mqctl.render import text
 

@@ -35,7 +35,7 @@ def _masters(case: ClusterCase) -> dict[str, set[str]]:
     return masters
 
 
-@cluster_rule("MQ605", Severity.WARNING, source="R3", needs=(Part.ROUTES, Part.TOPICS))
+@cluster_rule("MQ605", Severity.WARNING, source="R3", needs=(Part.ROUTES, Part.TOPICS), playbook="broker-down")
 def wiped_write_permission(case: ClusterCase) -> Iterator[Verdict]:
     """A broker whose topics name servers show as closed for writing although its own settings say otherwise."""
     own = {(broker.name, config.name): config.perm for broker in case.snapshot.brokers for config in broker.topics}

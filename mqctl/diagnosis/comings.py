@@ -26,7 +26,11 @@ def _window_ms(case: ClusterCase) -> int:
 
 
 @cluster_rule(
-    "MQ415", Severity.INFO, source="B5", needs=(Part.MEMBERS, Part.CONSUMER_OFFSETS, Part.QUEUES, Part.ROUTES)
+    "MQ415",
+    Severity.INFO,
+    source="B5",
+    needs=(Part.MEMBERS, Part.CONSUMER_OFFSETS, Part.QUEUES, Part.ROUTES),
+    playbook="skip-and-replay",
 )
 def skipping_history(case: ClusterCase) -> Iterator[Verdict]:
     """A group without an offset in queues that have lost their first messages: its consumers begin at the end."""

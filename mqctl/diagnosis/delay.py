@@ -279,7 +279,7 @@ def target_unavailable(case: Case) -> Iterator[Verdict]:
         )
 
 
-@rule("MQ715", Severity.INFO, source="D15", needs=_FILE)
+@rule("MQ715", Severity.INFO, source="D15", needs=_FILE, playbook="delay-late")
 def clamped_level(case: Case) -> Iterator[Verdict]:
     """Never says anything: a level above the highest is rewritten before it is stored, so no file can show it.
 

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from mqctl.diagnosis.group_view import GroupView, group_views
+from mqctl.diagnosis.playbooks import PLAYBOOKS
 from mqctl.diagnosis.settings import Settings
 from mqctl.errors import UsageError
 from mqctl.model.finding import Confidence, Evidence, Finding, NotJudged, Severity, Subject, SubjectKind, Value
@@ -23,27 +24,6 @@ from mqctl.model.queue_state import QueueState
 from mqctl.model.route import TopicRoute
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.unavailable import Part, Unavailable
-
-PLAYBOOKS = frozenset(
-    {
-        "backlog",
-        "unconsumed-queue",
-        "tag-loss",
-        "hot-key",
-        "stuck-consumer",
-        "skip-and-replay",
-        "subscription-change",
-        "scale-out",
-        "delay-late",
-        "transaction-pending",
-        "dead-letters",
-        "room-lost",
-        "expired-before-consumption",
-        "cluster-mixup",
-        "broker-down",
-        "damaged-store",
-    }
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +151,7 @@ class Rule:
     severity: Severity
     source: str
     needs: tuple[Part, ...]
-    playbook: str | None
+    playbook: str
     judge: Judge | None = None
     cluster_judge: ClusterJudge | None = None
 
@@ -184,7 +164,7 @@ RULES: dict[str, Rule] = {}
 
 
 def rule(
-    code: str, severity: Severity, *, source: str, needs: tuple[Part, ...] = (), playbook: str | None = None
+    code: str, severity: Severity, *, source: str, needs: tuple[Part, ...] = (), playbook: str
 ) -> Callable[[Judge], Judge]:
     """Registers a rule that looks at one broker at a time.
 
@@ -202,7 +182,7 @@ def rule(
 
 
 def cluster_rule(
-    code: str, severity: Severity, *, source: str, needs: tuple[Part, ...] = (), playbook: str | None = None
+    code: str, severity: Severity, *, source: str, needs: tuple[Part, ...] = (), playbook: str
 ) -> Callable[[ClusterJudge], ClusterJudge]:
     """Registers a rule that looks at the whole cluster.
 
@@ -221,10 +201,10 @@ def cluster_rule(
     return register
 
 
-def _check(code: str, playbook: str | None) -> None:
+def _check(code: str, playbook: str) -> None:
     if code in RULES:
         raise ValueError(f"rule {code} is registered twice")
-    if playbook is not None and playbook not in PLAYBOOKS:
+    if playbook not in PLAYBOOKS:
         raise ValueError(f"rule {code} names an unknown playbook {playbook}")
 
 

@@ -91,7 +91,7 @@ def unreachable_queues(case: Case) -> Iterator[Verdict]:
             )
 
 
-@rule("MQ602", Severity.INFO, source="R2", needs=(Part.TOPICS,))
+@rule("MQ602", Severity.INFO, source="R2", needs=(Part.TOPICS,), playbook="scale-out")
 def idle_queues(case: Case) -> Iterator[Verdict]:
     """Fewer write queues than read queues: the difference gets no messages. Normal while a topic shrinks."""
     for config in case.broker.topics:
@@ -103,7 +103,7 @@ def idle_queues(case: Case) -> Iterator[Verdict]:
             yield Verdict(subject=_topic(case, config.name), params={"topic": config.name}, evidence=evidence)
 
 
-@rule("MQ603", Severity.ERROR, source="R6", needs=(Part.TOPICS,))
+@rule("MQ603", Severity.ERROR, source="R6", needs=(Part.TOPICS,), playbook="broker-down")
 def closed_topic(case: Case) -> Iterator[Verdict]:
     """A topic that cannot be read or written."""
     queues = _queues_by_topic(case)

@@ -101,7 +101,7 @@ def _kind_and_file(item: Damage) -> tuple[str, str]:
     return item.code.value, item.file
 
 
-@rule("MQ105", Severity.INFO, source="recovery 6.2 rule 11", needs=_VERIFIED)
+@rule("MQ105", Severity.INFO, source="recovery 6.2 rule 11", needs=_VERIFIED, playbook="damaged-store")
 def unconfirmed_tail(case: Case) -> Iterator[Verdict]:
     """A last record that nothing else vouches for."""
     tail = case.broker.storage.tail if case.broker.storage else None
@@ -131,7 +131,7 @@ def _should_exist(case: Case, name: str) -> bool:
     return name not in _OFFSET_FILES or any(queue.max_offset for queue in case.broker.queues)
 
 
-@rule("MQ107", Severity.WARNING, source="H11", needs=(Part.STORAGE, Part.CLOCKS))
+@rule("MQ107", Severity.WARNING, source="H11", needs=(Part.STORAGE, Part.CLOCKS), playbook="delay-late")
 def clock_skew(case: Case) -> Iterator[Verdict | Unknown]:
     """Messages born after they were stored, or stored before their predecessor."""
     clocks = case.broker.storage.clocks if case.broker.storage else None

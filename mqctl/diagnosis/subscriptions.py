@@ -204,7 +204,7 @@ def mixed_message_models(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule("MQ209", Severity.INFO, source="S11", needs=(Part.MEMBERS,))
+@cluster_rule("MQ209", Severity.INFO, source="S11", needs=(Part.MEMBERS,), playbook="subscription-change")
 def mixed_clients(case: ClusterCase) -> Iterator[Verdict]:
     """Clients of several languages in one group: their defaults and strategies differ."""
     for view in case.views:

@@ -10,6 +10,7 @@ from mqctl.diagnosis import Diagnosis
 from mqctl.diagnosis.backlog_advice import BacklogAdvice
 from mqctl.diagnosis.group_view import group_views
 from mqctl.diagnosis.known import KnownState
+from mqctl.diagnosis.playbooks import arguments
 from mqctl.model.finding import Finding
 from mqctl.model.lang import Lang
 from mqctl.model.origin import OriginKind
@@ -49,6 +50,7 @@ class FindingRow:
     effect: str
     advice: str
     next_command: str | None
+    playbook_command: str | None
     names: dict[str, str | int | float | bool | None]
     evidence: dict[str, str | int | float | bool | None]
 
@@ -102,6 +104,17 @@ def source_option(snapshot: ClusterSnapshot) -> str:
     return f"{_SOURCE_OPTIONS[origin.kind]} {shlex.quote(origin.location)}"
 
 
+def playbook_command(finding: Finding, source: str) -> str | None:
+    """Returns the command line that runs a finding's playbook with what the finding tells; None without a playbook."""
+    if finding.playbook is None:
+        return None
+    option, _, place = source.partition(" ")
+    told = arguments(finding, place if option == "--store" else None)
+    words = [f"-p {name}={shlex.quote(value) if value else name.upper()}" for name, value in told.items()]
+    where = [source] if option == "--namesrv" else []
+    return " ".join(["mqctl playbook run", finding.playbook, *words, *where])
+
+
 def finding_row(finding: Finding, lang: Lang | None, source: str) -> FindingRow:
     """Joins a finding with its sentences in `lang`; `source` is the option that names the evidence."""
     text = sentences(finding, lang, source)
@@ -115,6 +128,7 @@ def finding_row(finding: Finding, lang: Lang | None, source: str) -> FindingRow:
         effect=text.effect,
         advice=text.advice,
         next_command=text.next_command,
+        playbook_command=playbook_command(finding, source),
         names=dict(finding.params),
         evidence={item.name: item.value for item in finding.evidence},
     )
@@ -190,9 +204,9 @@ def finding_block(row: FindingRow, finding: Finding, lang: Lang | None, explain:
     lines.append(f"  {phrase('advice', lang)}: {row.advice}")
     if row.next_command:
         lines.append(f"  {phrase('next', lang)}: {row.next_command}")
+    if row.playbook_command:
+        lines.append(f"  {phrase('playbook', lang)}: {row.playbook_command}")
     if explain:
         lines.append(f"  {phrase('confidence', lang)}: {row.confidence}")
         lines += [f"  {line}" for line in evidence_text(finding, lang)]
-        if row.playbook:
-            lines.append(f"  {phrase('playbook', lang)}: {row.playbook}")
     return Paragraphs(lines, severity=row.severity)

@@ -92,8 +92,9 @@ def test_a_saved_snapshot_gives_the_same_findings(mqctl: Run, golden_store: Stor
     assert mqctl("snapshot", "save", "--store", store, file).exit_code == 0
     saved = mqctl("doctor", "--snapshot", file, "-o", "json")
     assert saved.exit_code == live.exit_code
-    without_command = [{**finding, "next_command": None} for finding in saved.json["findings"]]
-    assert without_command == [{**finding, "next_command": None} for finding in live.json["findings"]]
+    commands = {"next_command": None, "playbook_command": None}
+    without_commands = [{**finding, **commands} for finding in saved.json["findings"]]
+    assert without_commands == [{**finding, **commands} for finding in live.json["findings"]]
     assert mqctl("snapshot", "save", "--store", store, file).exit_code == 76
     assert mqctl("snapshot", "show", file).exit_code == 0
 
@@ -195,6 +196,9 @@ def machine_form(mqctl: Run, golden_store: Store, tmp_path: Path, schema: str) -
         "report.duplicates/1": ["report", "duplicates", "--no-spark", "--store", store],
         "report.order/1": ["report", "order", "--no-spark", "--store", store],
         "report.skew/1": ["report", "skew", "--no-spark", "--store", store, "--reshard", 8],
+        "playbook.dry-run/1": ["playbook", "run", "backlog", "-p", "group=G", "--dry-run"],
+        "playbook.list/1": ["playbook", "list"],
+        "playbook.show/1": ["playbook", "show", "backlog"],
         "rules.explain/1": ["rules", "explain", "MQ101"],
         "rules.list/1": ["rules", "list"],
         "snapshot.show/1": ["snapshot", "show", snapshot],
@@ -209,8 +213,15 @@ def machine_form(mqctl: Run, golden_store: Store, tmp_path: Path, schema: str) -
     return mqctl(*words[schema], "-o", "json")
 
 
-# One needs Spark, one runs until it is ended, one a discarded transaction: each has its form held beside its test.
-ELSEWHERE = {"report.backlog/1", "report.run/1", "report.diff/1", "delay.relay/1", "transaction.resume/1"}
+# One needs Spark, one runs until it is ended, one a discarded transaction, one a cluster: each is held beside its test.
+ELSEWHERE = {
+    "report.backlog/1",
+    "report.run/1",
+    "report.diff/1",
+    "delay.relay/1",
+    "transaction.resume/1",
+    "playbook.run/1",
+}
 
 
 @pytest.mark.parametrize("schema", sorted(SCHEMAS.keys() - LIVE.keys() - ELSEWHERE))

@@ -81,7 +81,7 @@ def test_settings_move_the_thresholds() -> None:
 
 def test_a_code_is_taken_once_and_playbooks_are_known() -> None:
     with pytest.raises(ValueError, match="twice"):
-        rule("MQ401", Severity.INFO, source="x")
+        rule("MQ401", Severity.INFO, source="x", playbook="backlog")
     with pytest.raises(ValueError, match="unknown playbook"):
         rule("MQ999", Severity.INFO, source="x", playbook="panic")
 

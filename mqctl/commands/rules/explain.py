@@ -23,7 +23,7 @@ class RuleExplained:
 
     code: str
     severity: str
-    playbook: str | None
+    playbook: str
     source: str
     needs: list[str]
 
@@ -42,8 +42,7 @@ def command(
     lines.append(f"severity:  {rule.severity}")
     lines.append(f"needs:     {', '.join(map(str, rule.needs)) or 'nothing beyond the snapshot'}")
     lines.append(f"reference: {rule.source}")
-    if rule.playbook:
-        lines.append(f"playbook:  {rule.playbook}")
+    lines.append(f"playbook:  {rule.playbook} (mqctl playbook show {rule.playbook})")
     value = RuleExplained(
         code=rule.code,
         severity=str(rule.severity),

@@ -28,7 +28,7 @@ class RuleRow:
     code: str
     severity: str
     title: str
-    playbook: str | None
+    playbook: str
     source: str
 
 

@@ -10,6 +10,7 @@ from mqctl.render.messages.en_delay import RULES as DELAY_RULES
 from mqctl.render.messages.en_groups import RULES as GROUP_RULES
 from mqctl.render.messages.en_live import RULES as LIVE_RULES
 from mqctl.render.messages.en_offsets import RULES as OFFSET_RULES
+from mqctl.render.messages.en_playbooks import PHRASES as PLAYBOOK_PHRASES
 from mqctl.render.messages.en_stacks import RULES as STACK_RULES
 from mqctl.render.messages.en_storage import RULES as STORAGE_RULES
 
@@ -26,6 +27,7 @@ RULES: dict[str, Text] = {
 
 PHRASES = {
     **BACKLOG_PHRASES,
+    **PLAYBOOK_PHRASES,
     "source": "{source}, judged as of {time}",
     "summary": "{verdict}: {findings} findings from {rules} rules, {gaps} not judged",
     "verdict_ok": "OK",

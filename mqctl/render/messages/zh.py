@@ -10,6 +10,7 @@ from mqctl.render.messages.zh_delay import RULES as DELAY_RULES
 from mqctl.render.messages.zh_groups import RULES as GROUP_RULES
 from mqctl.render.messages.zh_live import RULES as LIVE_RULES
 from mqctl.render.messages.zh_offsets import RULES as OFFSET_RULES
+from mqctl.render.messages.zh_playbooks import PHRASES as PLAYBOOK_PHRASES
 from mqctl.render.messages.zh_stacks import RULES as STACK_RULES
 from mqctl.render.messages.zh_storage import RULES as STORAGE_RULES
 
@@ -26,6 +27,7 @@ RULES: dict[str, Text] = {
 
 PHRASES = {
     **BACKLOG_PHRASES,
+    **PLAYBOOK_PHRASES,
     "source": "{source}，判断时刻 {time}",
     "summary": "{verdict}：{rules} 条规则，发现 {findings} 个问题，{gaps} 项无法判断",
     "verdict_ok": "正常",

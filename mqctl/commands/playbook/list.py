@@ -1,0 +1,24 @@
+"""`mqctl playbook list`: every playbook with what it is for."""
+
+from __future__ import annotations
+
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.options import LangOption, NoColorOption, OutputOption
+from mqctl.model.lang import Lang
+from mqctl.playbook.places import load, slugs
+from mqctl.render.playbooks import list_document
+
+EXAMPLES = (
+    "mqctl playbook list",
+    "mqctl playbook list --lang zh",
+    "mqctl playbook list -o json | jq -r '.playbooks[] | select(.answers | index(\"MQ203\")) | .playbook'",
+)
+
+
+def command(
+    lang: LangOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> None:
+    """List the playbooks: what each is for, what it must be told, whether it may change something."""
+    emit(list_document([load(slug) for slug in slugs()], lang or Lang.EN), output)

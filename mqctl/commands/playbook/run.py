@@ -1,0 +1,125 @@
+"""`mqctl playbook run`: a playbook, step by step."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.connection import NamesrvOption, ProfileOption
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.interrupts import terminable
+from mqctl.cli.options import ExecuteOption, LangOption, NoColorOption, OutputOption
+from mqctl.cli.playbook_report import check_reports, write_reports
+from mqctl.cli.playbook_world import Terminal, choices
+from mqctl.cli.times import parse_span_ms
+from mqctl.errors import UsageError
+from mqctl.model.lang import Lang
+from mqctl.model.playbook import Playbook
+from mqctl.playbook import template
+from mqctl.playbook.parameters import bound
+from mqctl.playbook.places import load
+from mqctl.playbook.run import Wish, command_line, run
+from mqctl.render.playbook_runs import run_document
+from mqctl.render.playbooks import dry_document
+
+EXAMPLES = (
+    "mqctl playbook run backlog -p group=order-service",
+    "mqctl playbook run backlog -p group=order-service --dry-run",
+    "mqctl playbook run tag-loss -p group=order-service --cluster prod --report incident.md",
+    "mqctl playbook run skip-and-replay -p group=order-service -p topic=orders --choose way=reset --execute",
+)
+
+
+def command(
+    slug: Annotated[str, typer.Argument(metavar="PLAYBOOK", help="Its name, or a directory of your own: ./incident.")],
+    given: Annotated[
+        list[str] | None,
+        typer.Option("-p", "--parameter", metavar="NAME=VALUE", help="What the playbook must be told; repeatable."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only print the command lines; nobody is asked anything.")
+    ] = False,
+    execute: ExecuteOption = False,
+    choose: Annotated[
+        list[str] | None, typer.Option("--choose", metavar="STEP=CHOICE", help="A decision, taken beforehand.")
+    ] = None,
+    confirm: Annotated[
+        list[str] | None, typer.Option("--confirm", metavar="NAME", help="A name that a change asks for; repeatable.")
+    ] = None,
+    cluster: Annotated[
+        str | None, typer.Option("--cluster", metavar="NAME", help="Stop unless the name servers know this cluster.")
+    ] = None,
+    fingerprint: Annotated[
+        str | None, typer.Option("--fingerprint", metavar="HEX", help="Stop unless clusters and brokers are these.")
+    ] = None,
+    step_timeout: Annotated[
+        str | None, typer.Option("--step-timeout", metavar="SPAN", help="Limit of every step, instead of its own.")
+    ] = None,
+    report: Annotated[
+        list[Path] | None,
+        typer.Option("--report", metavar="FILE", help="Write what ran and what it said, to FILE.md or FILE.json."),
+    ] = None,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    lang: LangOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int | None:
+    """Run a playbook: its steps are commands of mqctl, told on stderr as they run; stdout gets the outcome.
+
+    Steps that change something show their plan only, unless --execute is given; then each asks for the name of what it
+    changes. Which cluster it is, is looked at before the first step and before each change.
+
+    Ends with 0 at its end or when nothing is to be done, 1 when somebody must act or decide, 2 when a step ended as the
+    playbook does not expect, 75 when one was out of time, 76 when a change was not confirmed, 65 on another cluster.
+    """
+    playbook = load(slug)
+    words = lang or Lang.EN
+    wish = Wish(
+        values=bound(playbook, given or ()),
+        execute=execute,
+        lang=words,
+        cluster=cluster,
+        fingerprint=fingerprint,
+        timeout_ms=parse_span_ms(step_timeout) if step_timeout else None,
+    )
+    world = Terminal(
+        cluster_options=_cluster_options(namesrv, profile),
+        chosen=choices(playbook, choose or ()),
+        confirmed=tuple(confirm or ()),
+        lang=words,
+        total=len(playbook.steps),
+    )
+    if dry_run:
+        emit(dry_document(playbook, wish.values, _command_lines(playbook, wish, world)), output)
+        return None
+    files = tuple(report or ())
+    check_reports(files)
+    with terminable():
+        outcome = run(playbook, wish, world)
+    write_reports(outcome, words, files)
+    emit(run_document(outcome, words), output)
+    return outcome.ending.exit_code
+
+
+def _cluster_options(namesrv: str | None, profile: str | None) -> list[str]:
+    if namesrv is not None and profile is not None:
+        raise UsageError("--namesrv and --profile contradict each other")
+    if namesrv is not None:
+        return ["--namesrv", namesrv]
+    return ["--profile", profile] if profile is not None else []
+
+
+def _command_lines(playbook: Playbook, wish: Wish, world: Terminal) -> list[str | None]:
+    lines: list[str | None] = []
+    for step in playbook.steps:
+        if step.command is None:
+            lines.append(None)
+            continue
+        words = template.filled(step.command, wish.values, unknown=True)
+        words = world.connected(words) or words
+        name = template.fill(step.confirm or "", wish.values, unknown=True)
+        lines.append(command_line([*words, "--execute", "--confirm", name] if step.changes and wish.execute else words))
+    return lines

@@ -1,0 +1,36 @@
+"""`mqctl playbook show`: one playbook in full."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.options import LangOption, NoColorOption, OutputOption
+from mqctl.model.lang import Lang
+from mqctl.playbook.places import load, readme
+from mqctl.render.playbooks import show_document
+
+EXAMPLES = (
+    "mqctl playbook show backlog",
+    "mqctl playbook show skip-and-replay --readme --lang zh",
+    "mqctl playbook show tag-loss -o json | jq -r '.steps[].command'",
+)
+
+
+def command(
+    slug: Annotated[str, typer.Argument(metavar="PLAYBOOK", help="Its name, or a directory of your own: ./incident.")],
+    prose: Annotated[
+        bool, typer.Option("--readme", help="The story instead: symptom, mechanism, decision, rollback; Markdown.")
+    ] = False,
+    lang: LangOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> None:
+    """Show a playbook: what it answers, its parameters, steps, what each result means, and the way back."""
+    if prose:
+        sys.stdout.write(readme(slug, lang))
+        return
+    emit(show_document(load(slug), lang or Lang.EN), output)

@@ -1,0 +1,1 @@
+"""Runbooks: read, checked, run step by step as child processes."""

@@ -1,0 +1,119 @@
+"""Whether a playbook makes sense as a whole: names that exist, conditions that can be read, texts in every language."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from mqctl.errors import BadInputError
+from mqctl.model.lang import Lang
+from mqctl.model.playbook import Playbook, Step, Words
+from mqctl.playbook import conditions, template
+
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+RESERVED = ("exit", "choice", "done")
+
+
+class Misplaced(Exception):
+    """Something in the file cannot be; `path` says where: `$.steps[0].when`."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(reason)
+        self.path = path
+
+
+def check(playbook: Playbook) -> None:
+    """Checks what the form alone does not tell. Raises Misplaced at the first thing that cannot be."""
+    known = set(RESERVED)
+    for number, parameter in enumerate(playbook.parameters):
+        path = f"$.parameters[{number}]"
+        _fresh(f"{path}.name", parameter.name, known)
+        _texts(f"{path}.about", parameter.about)
+        if parameter.required and parameter.default is not None:
+            raise Misplaced(f"{path}.default", "what must be given has no default")
+    _texts("$.title", playbook.title)
+    _texts("$.symptom", playbook.symptom)
+    if not playbook.answers:
+        raise Misplaced("$.answers", "it answers no finding")
+    if not playbook.steps:
+        raise Misplaced("$.steps", "it has no steps")
+    seen: set[str] = set()
+    for number, step in enumerate(playbook.steps):
+        path = f"$.steps[{number}]"
+        if step.id in seen or not _NAME.fullmatch(step.id):
+            raise Misplaced(f"{path}.id", f"{step.id!r} is taken, or not of small letters, digits and _")
+        seen.add(step.id)
+        _step(path, step, known)
+    _rollback(playbook)
+
+
+def _step(path: str, step: Step, known: set[str]) -> None:
+    if (step.command is None) == (not step.options):
+        raise Misplaced(path, "a step has either run or decide")
+    for where, texts in _all_texts(path, step):
+        _texts(where, texts)
+    if step.when is not None:
+        _condition(f"{path}.when", step.when, known)
+    if step.command is not None:
+        _places(f"{path}.run", step.command, known)
+    if step.changes != (step.confirm is not None):
+        raise Misplaced(f"{path}.confirm", "a step that changes something has the name to confirm, and no other step")
+    if step.confirm is not None:
+        _places(f"{path}.confirm", step.confirm, known)
+    if step.command is not None and "--execute" in step.command.split():
+        raise Misplaced(f"{path}.run", "--execute is added when the playbook runs with it; say `changes: true`")
+    for name, expression in step.capture.items():
+        where = f"{path}.capture.{name}"
+        if conditions.problem(expression):
+            raise Misplaced(where, f"not JMESPath: {conditions.problem(expression)}")
+        _fresh(where, name, known)
+    for number, result in enumerate(step.results):
+        _condition(f"{path}.results[{number}].when", result.when, known)
+
+
+def _all_texts(path: str, step: Step) -> Iterator[tuple[str, Words]]:
+    yield f"{path}.about", step.about
+    for code, texts in step.exits.items():
+        yield f"{path}.exits.{code}", texts
+    for name, texts in step.options.items():
+        yield f"{path}.decide.{name}", texts
+    for number, result in enumerate(step.results):
+        yield f"{path}.results[{number}].means", result.means
+
+
+def _fresh(path: str, name: str, known: set[str]) -> None:
+    if name in known or not _NAME.fullmatch(name):
+        raise Misplaced(path, f"{name!r} is taken, or not of small letters, digits and _")
+    known.add(name)
+
+
+def _condition(path: str, expression: str, known: set[str]) -> None:
+    problem = conditions.problem(expression)
+    if problem:
+        raise Misplaced(path, f"not JMESPath: {problem}")
+    _known(path, conditions.names(expression), known)
+
+
+def _places(path: str, command: str, known: set[str]) -> None:
+    try:
+        places = template.places(command)
+    except BadInputError as error:
+        raise Misplaced(path, str(error)) from error
+    _known(path, places, known)
+
+
+def _known(path: str, names: set[str], known: set[str]) -> None:
+    strange = sorted(names - known)
+    if strange:
+        there = ", ".join(sorted(known.difference(RESERVED))) or "none"
+        raise Misplaced(path, f"no parameter or earlier capture is called {strange[0]}; there are {there}")
+
+
+def _texts(path: str, texts: Mapping[Lang, object]) -> None:
+    missing = [lang.value for lang in Lang if not texts.get(lang)]
+    if missing:
+        raise Misplaced(path, f"there is no text in {missing[0]}")
+
+
+def _rollback(playbook: Playbook) -> None:
+    _texts("$.rollback", playbook.rollback)

@@ -1,0 +1,73 @@
+"""Conditions and captures of playbooks: JMESPath, which is made to ask JSON documents such things."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import jmespath
+from jmespath.exceptions import JMESPathError
+
+from mqctl.errors import BadInputError
+from mqctl.model.playbook_run import Scalar
+
+# What a field of these nodes names belongs to what stands before it, not to the facts.
+_BELONGS_TO_FIRST = frozenset(
+    {"subexpression", "index_expression", "pipe", "projection", "value_projection", "filter_projection", "flatten"}
+)
+
+
+def problem(expression: str) -> str | None:
+    """Returns why an expression cannot be read, in one line; None when it can."""
+    try:
+        jmespath.compile(expression)
+    except JMESPathError as error:
+        return " ".join(str(error).split())
+    return None
+
+
+def names(expression: str) -> set[str]:
+    """Returns the names that an expression looks up among the facts."""
+    return _names(jmespath.compile(expression).parsed)
+
+
+def _names(node: Mapping[str, Any]) -> set[str]:
+    if node["type"] == "field":
+        return {str(node["value"])}
+    children = node["children"]
+    if node["type"] in _BELONGS_TO_FIRST:
+        children = children[:1]
+    return set().union(*map(_names, children)) if children else set()
+
+
+def holds(expression: str, facts: Mapping[str, object]) -> bool:
+    """Tells whether a condition holds; what is not known (null) and what is empty do not.
+
+    Raises:
+        BadInputError: it cannot be decided: a number, or a comparison of unlike things.
+    """
+    value = _ask(expression, facts)
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        raise BadInputError(f"could not decide {expression!r}", reason=f"it gives {value}, not true or false")
+    return bool(value)
+
+
+def read(expression: str, document: object) -> Scalar:
+    """Reads one value out of a JSON document.
+
+    Raises:
+        BadInputError: the expression gives no single value, or asks for something that cannot be.
+    """
+    value = _ask(expression, document)
+    if value is None or isinstance(value, (str, int, float, bool)):
+        return value
+    if isinstance(value, list) and all(isinstance(item, (str, int)) for item in value):
+        return ",".join(map(str, value))
+    raise BadInputError(f"could not capture {expression!r}", reason="it gives no single value")
+
+
+def _ask(expression: str, document: object) -> object:
+    try:
+        return jmespath.search(expression, document)
+    except JMESPathError as error:
+        raise BadInputError(f"could not ask {expression!r}", reason=" ".join(str(error).split())) from error

@@ -1,0 +1,59 @@
+"""Values of parameters, as given with `-p NAME=VALUE`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from mqctl.errors import UsageError
+from mqctl.model.playbook import Argument, Parameter, ParameterType, Playbook
+
+_SPAN = re.compile(r"(\d+(ms|s|m|min|h|d))+")
+_NAME = re.compile(r"[%|a-zA-Z0-9_-]+")
+_BROKER = re.compile(r"[^\s;]+")
+
+
+def bound(playbook: Playbook, given: Sequence[str]) -> dict[str, Argument]:
+    """Returns the value of every parameter, None for those that are absent.
+
+    Raises:
+        UsageError: a value is missing, cannot be, or is for a parameter that the playbook does not have.
+    """
+    values: dict[str, Argument] = {item.name: item.default for item in playbook.parameters}
+    by_name = {item.name: item for item in playbook.parameters}
+    remedy = f"mqctl playbook show {playbook.slug}"
+    for word in given:
+        name, equals, value = word.partition("=")
+        if not equals:
+            raise UsageError(f"-p {word} is not NAME=VALUE", remedy=remedy)
+        if name not in by_name:
+            there = ", ".join(by_name) or "none"
+            raise UsageError(f"{playbook.slug} has no parameter {name}", reason=f"there are {there}", remedy=remedy)
+        values[name] = _value(by_name[name], value)
+    missing = [item.name for item in playbook.parameters if item.required and values[item.name] is None]
+    if missing:
+        wanted = " ".join(f"-p {name}=..." for name in missing)
+        raise UsageError(f"{playbook.slug} needs {', '.join(missing)}", remedy=f"add {wanted}")
+    return values
+
+
+def _value(parameter: Parameter, text: str) -> Argument:
+    if parameter.type is ParameterType.INTEGER:
+        if not re.fullmatch(r"\d+", text):
+            raise _bad(parameter, text, "a whole number")
+        return int(text)
+    form = {
+        ParameterType.SPAN: (_SPAN, "a span such as 30s or 5m"),
+        ParameterType.GROUP: (_NAME, "a name of letters, digits and %|_-"),
+        ParameterType.TOPIC: (_NAME, "a name of letters, digits and %|_-"),
+        ParameterType.BROKER: (_BROKER, "the name of a broker"),
+    }.get(parameter.type)
+    if form is not None and not form[0].fullmatch(text):
+        raise _bad(parameter, text, form[1])
+    if not text:
+        raise _bad(parameter, text, "a value")
+    return text
+
+
+def _bad(parameter: Parameter, text: str, wanted: str) -> UsageError:
+    return UsageError(f"-p {parameter.name}={text} cannot be", reason=f"it takes {wanted}")

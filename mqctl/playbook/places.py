@@ -1,0 +1,56 @@
+"""Where playbooks are: inside an installed mqctl, or at the top of a checkout."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from mqctl.errors import NotFoundError
+from mqctl.model.lang import Lang
+from mqctl.model.playbook import Playbook
+from mqctl.playbook.reading import read_playbook
+
+_README = {Lang.EN: "README.md", Lang.ZH: "README.zh.md"}
+
+
+def directory() -> Traversable:
+    """Returns the directory with one folder for each playbook. Raises NotFoundError."""
+    packaged = files("mqctl") / "playbooks"
+    if packaged.is_dir():
+        return packaged
+    checkout = Path(__file__).resolve().parents[2] / "playbooks"
+    if checkout.is_dir():
+        return checkout
+    raise NotFoundError("there are no playbooks", reason=f"neither in {packaged} nor in {checkout}")
+
+
+def slugs() -> list[str]:
+    """Returns the names of all playbooks, in alphabetical order."""
+    return sorted(item.name for item in directory().iterdir() if (item / "playbook.yaml").is_file())
+
+
+def load(slug: str) -> Playbook:
+    """Reads one playbook, by its name or, with a slash in it, from a directory of one's own.
+
+    Raises:
+        NotFoundError: there is none.
+        ConfigurationError: it cannot be used.
+    """
+    return read_playbook(Path(slug).name, _folder(slug) / "playbook.yaml")
+
+
+def readme(slug: str, lang: Lang | None) -> str:
+    """Returns what a playbook has to say in prose. Raises NotFoundError."""
+    file = _folder(slug) / _README[lang or Lang.EN]
+    if not file.is_file():
+        raise NotFoundError(f"the playbook {slug} has no {file.name}", remedy=f"mqctl playbook show {slug}")
+    return file.read_text(encoding="utf-8")
+
+
+def _folder(slug: str) -> Traversable:
+    if "/" in slug and (Path(slug) / "playbook.yaml").is_file():
+        return Path(slug)
+    if slug not in slugs():
+        raise NotFoundError(f"there is no playbook {slug}", remedy="mqctl playbook list")
+    return directory() / slug

@@ -1,0 +1,149 @@
+"""The file of a playbook, `playbook.yaml`, and what may stand in it."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources.abc import Traversable
+
+import msgspec
+
+from mqctl.errors import ConfigurationError
+from mqctl.model.lang import Lang
+from mqctl.model.playbook import Parameter, ParameterType, Playbook, Result, Step, Stop
+from mqctl.playbook.checking import Misplaced, check
+from mqctl.playbook.yaml_places import YamlProblem, line_of, read_yaml
+
+_Texts = dict[Lang, str]
+_SPAN = re.compile(r"(\d+)(ms|s|m|h)")
+_UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
+_UNKNOWN_FIELD = re.compile(r"unknown field `(.+?)`(?: - at `(.+)`)?")
+_AT = re.compile(r"(.*) - at (?:`key` in )?`(.+)`")
+
+
+class _Parameter(msgspec.Struct, forbid_unknown_fields=True):
+    name: str
+    type: ParameterType
+    about: _Texts
+    default: str | int | None = None
+    required: bool = False
+
+
+class _Result(msgspec.Struct, forbid_unknown_fields=True):
+    id: str
+    when: str
+    means: _Texts
+    stop: Stop | None = None
+
+
+class _Step(msgspec.Struct, forbid_unknown_fields=True):
+    id: str
+    about: _Texts
+    run: str | None = None
+    decide: dict[str, _Texts] = {}
+    timeout: str = "60s"
+    exits: dict[int, _Texts] = {}
+    when: str | None = None
+    capture: dict[str, str] = {}
+    results: list[_Result] = []
+    changes: bool = False
+    confirm: str | None = None
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    title: _Texts
+    symptom: _Texts
+    answers: list[str]
+    parameters: list[_Parameter]
+    steps: list[_Step]
+    rollback: dict[Lang, list[str]]
+
+
+_KINDS: tuple[tuple[re.Pattern[str], type[msgspec.Struct]], ...] = (
+    (re.compile(r"\$"), _File),
+    (re.compile(r"\$\.parameters\[\d+\]"), _Parameter),
+    (re.compile(r"\$\.steps\[\d+\]"), _Step),
+    (re.compile(r"\$\.steps\[\d+\]\.results\[\d+\]"), _Result),
+)
+
+
+def read_playbook(slug: str, file: Traversable) -> Playbook:
+    """Reads and checks the playbook `slug`.
+
+    Raises:
+        ConfigurationError: the file cannot be read, says something that is not known, or contradicts itself; the
+            message names the line and the key.
+    """
+    lines: dict[str, int] = {}
+    try:
+        told, lines = read_yaml(file.read_text(encoding="utf-8"))
+        playbook = _playbook(slug, msgspec.convert(told, _File))
+        check(playbook)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"could not read {file}", reason=str(error)) from error
+    except YamlProblem as error:
+        raise _bad(file, error.line, str(error)) from error
+    except msgspec.ValidationError as error:
+        path, reason = _located(str(error))
+        raise _bad(file, line_of(path, lines), f"{path}: {reason}") from error
+    except Misplaced as error:
+        raise _bad(file, line_of(error.path, lines), f"{error.path}: {error}") from error
+    return playbook
+
+
+def _bad(file: Traversable, line: int | None, reason: str) -> ConfigurationError:
+    where = f"{file}, line {line}" if line else str(file)
+    return ConfigurationError(
+        f"could not use the playbook {where}", reason=reason, remedy="docs/playbooks.md describes the form"
+    )
+
+
+def _located(message: str) -> tuple[str, str]:
+    """Splits a message of msgspec into the path and the reason; an unknown key is told with those that are known."""
+    unknown = _UNKNOWN_FIELD.search(message)
+    if unknown:
+        name, path = unknown[1], unknown[2] or "$"
+        kind = next((kind for form, kind in _KINDS if form.fullmatch(path)), None)
+        known = ", ".join(field.encode_name for field in msgspec.structs.fields(kind)) if kind else ""
+        return f"{path}.{name}", f"no such key; there are {known}"
+    found = _AT.fullmatch(message)
+    path, reason = (found[2], found[1]) if found else ("$", message)
+    path = path.split("[...]")[0]
+    if path.endswith(".type"):
+        reason += f"; there are {', '.join(ParameterType)}"
+    if path.endswith(".stop"):
+        reason += f"; there are {', '.join(Stop)}"
+    return path, reason
+
+
+def _playbook(slug: str, told: _File) -> Playbook:
+    return Playbook(
+        slug=slug,
+        title=told.title,
+        symptom=told.symptom,
+        answers=tuple(told.answers),
+        parameters=tuple(
+            Parameter(name=item.name, type=item.type, about=item.about, default=item.default, required=item.required)
+            for item in told.parameters
+        ),
+        steps=tuple(_step(number, item) for number, item in enumerate(told.steps)),
+        rollback={lang: tuple(lines) for lang, lines in told.rollback.items()},
+    )
+
+
+def _step(number: int, told: _Step) -> Step:
+    span = _SPAN.fullmatch(told.timeout)
+    if span is None:
+        raise Misplaced(f"$.steps[{number}].timeout", f"{told.timeout!r} is no span such as 90s or 5m")
+    return Step(
+        id=told.id,
+        about=told.about,
+        command=told.run,
+        options=told.decide,
+        timeout_ms=int(span[1]) * _UNIT_MS[span[2]],
+        exits=told.exits,
+        when=told.when,
+        capture=told.capture,
+        results=tuple(Result(id=item.id, when=item.when, means=item.means, stop=item.stop) for item in told.results),
+        changes=told.changes,
+        confirm=told.confirm,
+    )

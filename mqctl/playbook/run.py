@@ -1,0 +1,223 @@
+"""Runs a playbook: step by step, until its end, a stop condition, or anything that it does not expect."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from mqctl.errors import BadInputError
+from mqctl.model.lang import Lang
+from mqctl.model.playbook import Argument, Playbook, Step, Stop, Words
+from mqctl.model.playbook_run import Ending, Identity, PlaybookRun, Scalar, StepRun, StepState
+from mqctl.playbook import conditions, identity, template
+from mqctl.playbook.child import Spoken
+from mqctl.playbook.world import World
+
+_IDENTITY_TIMEOUT_MS = 30_000
+_STOPPING = {
+    StepState.UNEXPECTED: Ending.UNEXPECTED,
+    StepState.TIMED_OUT: Ending.TIMED_OUT,
+    StepState.REFUSED: Ending.REFUSED,
+    StepState.UNDECIDED: Ending.UNDECIDED,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """How a playbook is to be run.
+
+    Attributes:
+        values: of all parameters, None for absent ones.
+        cluster, fingerprint: what the cluster must be.
+        timeout_ms: limit of every step instead of its own.
+    """
+
+    values: dict[str, Argument]
+    execute: bool
+    lang: Lang
+    cluster: str | None = None
+    fingerprint: str | None = None
+    timeout_ms: int | None = None
+
+
+class _End(Exception):
+    """The run ends here."""
+
+    def __init__(self, ending: Ending, why: str) -> None:
+        super().__init__(why)
+        self.ending = ending
+
+
+@dataclass
+class _Run:
+    playbook: Playbook
+    wish: Wish
+    world: World
+    captured: dict[str, Scalar] = field(default_factory=dict)
+    exits: dict[str, int] = field(default_factory=dict)
+    choices: dict[str, str] = field(default_factory=dict)
+    done: dict[str, bool] = field(default_factory=dict)
+    steps: list[StepRun] = field(default_factory=list)
+    first: Identity | None = None
+    running: tuple[Step, str | None] | None = None
+
+    def walk(self) -> None:
+        for number, step in enumerate(self.playbook.steps, start=1):
+            if step.when is not None and not conditions.holds(step.when, self._facts()):
+                self._ended(self._outcome(step, StepState.SKIPPED))
+                continue
+            outcome = self._decide(number, step) if step.options else self._command(number, step)
+            self._ended(outcome)
+            if outcome.state in _STOPPING:
+                raise _End(_STOPPING[outcome.state], f"{step.id}: {'; '.join(outcome.means)}")
+            self._stop_at(step, outcome)
+
+    def _facts(self) -> dict[str, object]:
+        told = {"exit": self.exits, "choice": self.choices, "done": self.done}
+        return {**self.wish.values, **self.captured, **told}
+
+    def _text(self, words: Words) -> str:
+        """Returns words with what is known in their places."""
+        return template.fill(words[self.wish.lang], self._facts(), unknown=True)
+
+    def _outcome(self, step: Step, state: StepState, *means: str) -> StepRun:
+        return StepRun(id=step.id, state=state, about=self._text(step.about), means=list(means))
+
+    def _ended(self, outcome: StepRun) -> None:
+        self.running = None
+        self.steps.append(outcome)
+        self.world.ended(outcome)
+
+    def _decide(self, number: int, step: Step) -> StepRun:
+        self.world.begins(number, step, None)
+        chosen = self.world.choose(step)
+        if chosen is None:
+            return self._outcome(step, StepState.UNDECIDED, f"choose one of {', '.join(step.options)}")
+        self.choices[step.id] = chosen
+        return replace(self._outcome(step, StepState.DECIDED, self._text(step.options[chosen])), choice=chosen)
+
+    def _command(self, number: int, step: Step) -> StepRun:
+        assert step.command is not None
+        try:
+            words = template.filled(step.command, self._facts())
+        except BadInputError as error:
+            return self._outcome(step, StepState.UNEXPECTED, str(error))
+        connected = self.world.connected(words)
+        if connected is not None and self.first is None:
+            self._look_at_cluster()
+        line = command_line(connected or words)
+        self.running = (step, line)
+        self.world.begins(number, step, line)
+        spoken = self._speak(step, connected or words)
+        outcome = self._judged(step, line, spoken, StepState.PLANNED if step.changes else StepState.EXPECTED)
+        if not step.changes or not self.wish.execute or outcome.state is not StepState.PLANNED:
+            return outcome
+        return self._change(step, connected or words, asks=connected is not None, planned=outcome)
+
+    def _change(self, step: Step, words: Sequence[str], *, asks: bool, planned: StepRun) -> StepRun:
+        """Carries out what was just shown, on the same cluster, once the name is confirmed."""
+        name = template.fill(step.confirm or "", self._facts())
+        if not self.world.confirm(name):
+            return replace(planned, state=StepState.REFUSED, means=[f"{name} was not confirmed; nothing was changed"])
+        if asks:
+            self._look_at_cluster()
+        words = [*words, "--execute", "--confirm", name]
+        line = command_line(words)
+        self.running = (step, line)
+        self.world.heard(f"$ {line}")
+        spoken = self._speak(step, words)
+        outcome = self._judged(step, line, spoken, StepState.CHANGED)
+        self.done[step.id] = outcome.state is StepState.CHANGED
+        change = spoken.document.get("id") if isinstance(spoken.document, dict) else None
+        return replace(outcome, change=change, took_ms=planned.took_ms + outcome.took_ms)
+
+    def _speak(self, step: Step, words: Sequence[str]) -> Spoken:
+        return self.world.speak(words, self.wish.timeout_ms or step.timeout_ms, self.world.heard)
+
+    def _judged(self, step: Step, line: str, spoken: Spoken, good: StepState) -> StepRun:
+        run = replace(
+            self._outcome(step, good),
+            command=line,
+            exit_code=spoken.exit_code,
+            took_ms=spoken.took_ms,
+            said=spoken.stdout,
+            complained=spoken.stderr,
+        )
+        if spoken.exit_code is None:
+            limit_ms = self.wish.timeout_ms or step.timeout_ms
+            return replace(run, state=StepState.TIMED_OUT, means=[f"no end within {limit_ms / 1000:g} s"])
+        self.exits[step.id] = spoken.exit_code
+        expected = {0, *step.exits} if good is StepState.PLANNED else step.exits or {0: {}}
+        if spoken.exit_code not in expected:
+            wanted = ", ".join(map(str, sorted(expected)))
+            return replace(run, state=StepState.UNEXPECTED, means=[f"exit {spoken.exit_code}; expected {wanted}"])
+        try:
+            captured = {name: conditions.read(asked, spoken.document) for name, asked in step.capture.items()}
+            self.captured.update(captured)
+            held = [result for result in step.results if conditions.holds(result.when, self._facts())]
+        except BadInputError as error:
+            return replace(run, state=StepState.UNEXPECTED, means=[str(error)])
+        words = [step.exits[spoken.exit_code]] if spoken.exit_code in step.exits else []
+        means = [self._text(text) for text in [*words, *(result.means for result in held)]]
+        return replace(run, means=means, captured=captured, result=held[0].id if held else None)
+
+    def _stop_at(self, step: Step, outcome: StepRun) -> None:
+        for result in step.results:
+            if result.stop is not None and conditions.holds(result.when, self._facts()):
+                ending = Ending.DONE if result.stop is Stop.DONE else Ending.ATTENTION
+                raise _End(ending, self._text(result.means))
+
+    def _look_at_cluster(self) -> None:
+        """Asks which cluster it is, and ends the run when it is another one than expected."""
+        words = self.world.connected(identity.COMMAND)
+        spoken = self.world.speak(words or identity.COMMAND, _IDENTITY_TIMEOUT_MS, lambda _: None)
+        found = identity.identity_of(spoken.document)
+        if found is None:
+            lines = spoken.stderr.strip().splitlines()
+            raise _End(Ending.NO_CLUSTER, lines[0] if lines else "the name servers told of no cluster")
+        wrong = identity.unlike(found, cluster=self.wish.cluster, fingerprint=self.wish.fingerprint, first=self.first)
+        self.first = self.first or found
+        if wrong is not None:
+            raise _End(Ending.OTHER_CLUSTER, wrong)
+
+
+def run(playbook: Playbook, wish: Wish, world: World) -> PlaybookRun:
+    """Runs a playbook and returns what became of it; it ends by itself at an interruption as well.
+
+    Raises:
+        StorageError: no command can be started here.
+        BadInputError: a condition of the playbook cannot be decided.
+    """
+    began_at_ms = world.now_ms()
+    state = _Run(playbook, wish, world)
+    ending, why = Ending.COMPLETE, ""
+    try:
+        state.walk()
+    except _End as end:
+        ending, why = end.ending, str(end)
+    except KeyboardInterrupt:
+        ending = Ending.INTERRUPTED
+        if state.running is not None:
+            step, line = state.running
+            state.steps.append(
+                StepRun(id=step.id, state=StepState.INTERRUPTED, about=step.about[wish.lang], command=line)
+            )
+    return PlaybookRun(
+        playbook=playbook.slug,
+        title=playbook.title[wish.lang],
+        began_at_ms=began_at_ms,
+        took_ms=world.now_ms() - began_at_ms,
+        executed=wish.execute,
+        ending=ending,
+        why=why,
+        parameters=wish.values,
+        cluster=state.first,
+        steps=state.steps,
+        rollback=list(playbook.rollback[wish.lang]),
+    )
+
+
+def command_line(words: Sequence[str]) -> str:
+    """Returns a command line as one could type it."""
+    return shlex.join(["mqctl", *words])

@@ -1,0 +1,64 @@
+"""YAML with the line of every value, so that an error can be found in the file."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+import yaml
+
+
+class YamlProblem(Exception):
+    """The text is no YAML, or says one thing twice.
+
+    Attributes:
+        line: counted from 1; None where the parser does not tell.
+    """
+
+    def __init__(self, reason: str, line: int | None) -> None:
+        super().__init__(reason)
+        self.line = line
+
+
+def read_yaml(text: str) -> tuple[object, dict[str, int]]:
+    """Returns the plain values of `text` and the line of each by its path, such as `$.steps[0].run`.
+
+    Raises:
+        YamlProblem: it cannot be read.
+    """
+    lines: dict[str, int] = {}
+    try:
+        loader = yaml.SafeLoader(text)
+        node = loader.get_single_node()
+        return (_plain(loader, node, "$", lines) if node is not None else None), lines
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        raise YamlProblem(error.problem or "it is no YAML", mark.line + 1 if mark else None) from error
+    except yaml.YAMLError as error:
+        raise YamlProblem(" ".join(str(error).split()), None) from error
+
+
+def line_of(path: str, lines: dict[str, int]) -> int | None:
+    """Returns the line of a path, or of the nearest place above it that is known."""
+    while path:
+        if path in lines:
+            return lines[path]
+        path = path[: max(path.rfind("."), path.rfind("["), 0)]
+    return None
+
+
+def _plain(loader: yaml.SafeLoader, node: yaml.Node, path: str, lines: dict[str, int]) -> object:
+    lines.setdefault(path, node.start_mark.line + 1)
+    if isinstance(node, yaml.SequenceNode):
+        return [_plain(loader, item, f"{path}[{number}]", lines) for number, item in enumerate(node.value)]
+    if not isinstance(node, yaml.MappingNode):
+        value: object = loader.construct_object(node)
+        return value
+    found: dict[Hashable, object] = {}
+    for key_node, value_node in node.value:
+        key = loader.construct_object(key_node)
+        line = key_node.start_mark.line + 1
+        if not isinstance(key, Hashable) or key in found:
+            raise YamlProblem(f"{key} stands there twice", line)
+        lines[f"{path}.{key}"] = line
+        found[key] = _plain(loader, value_node, f"{path}.{key}", lines)
+    return found

@@ -1,0 +1,1 @@
+"""Playbooks: their form, their run, their texts."""

@@ -1,0 +1,188 @@
+"""All playbooks: every command line parses, scripts run, texts are in two languages, rules find them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from docs.playbook_scripts import scripts
+from mqctl.cli.catalog import BY_PATH
+from mqctl.diagnosis import RULES
+from mqctl.diagnosis.playbooks import PLAYBOOKS
+from mqctl.errors import UsageError
+from mqctl.main import load as load_command
+from mqctl.model.lang import Lang
+from mqctl.model.playbook import ParameterType, Playbook
+from mqctl.playbook import template
+from mqctl.playbook.parameters import bound
+from mqctl.playbook.places import load, slugs
+from tests.conftest import REPOSITORY
+
+SLUGS = slugs()
+FILES = ("README.md", "README.zh.md", "playbook.yaml", "run.sh")
+_VALUES = {
+    ParameterType.INTEGER: "3",
+    ParameterType.SPAN: "2s",
+    ParameterType.PATH: "/backup/store",
+    ParameterType.TEXT: "yesterday 10:00",
+}
+_SHIM = """\
+import json, os, sys
+with open(os.environ["SEEN"], "a") as seen:
+    seen.write(json.dumps(sys.argv[1:]) + "\\n")
+sys.exit(int(os.environ.get("ENDS", "0")))
+"""
+
+
+def parses(words: list[str]) -> None:
+    """Parses a command line with the parser of its command; nothing runs. Raises what typer raises."""
+    path = tuple(words[:2]) if tuple(words[:2]) in BY_PATH else tuple(words[:1])
+    assert path in BY_PATH, words
+    with load_command(path).make_context(" ".join(path), words[len(path) :]):
+        pass
+    if path == ("playbook", "run") and words[2] in SLUGS:
+        given = [words[number + 1] for number, word in enumerate(words) if word == "-p"]
+        bound(load(words[2]), given)
+
+
+def command_lines(text: str) -> list[str]:
+    """Returns every command line of mqctl in a Markdown text: indented lines, and spans of code."""
+    spans = re.findall(r"`(mqctl [^`]+)`", text)
+    return spans + [line.strip() for line in text.splitlines() if line.startswith("    mqctl ")]
+
+
+def values(playbook: Playbook) -> dict[str, str]:
+    return {item.name: _VALUES.get(item.type, f"some-{item.name}") for item in playbook.parameters}
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_a_playbook_is_whole(slug: str) -> None:
+    directory = REPOSITORY / "playbooks" / slug
+    assert sorted(item.name for item in directory.iterdir()) == sorted(FILES)
+    playbook = load(slug)
+    assert playbook.answers == tuple(sorted(code for code, rule in RULES.items() if rule.playbook == slug))
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_what_findings_tell_are_its_parameters(slug: str) -> None:
+    required, optional = PLAYBOOKS[slug]
+    known = {"group", "topic", "broker", "store"}
+    parameters = [item for item in load(slug).parameters if item.name in known]
+    assert {item.name for item in parameters if item.required} == set(required)
+    assert {item.name for item in parameters if not item.required} >= set(optional)
+    assert all(item.name in known for item in load(slug).parameters if item.required)
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+@pytest.mark.parametrize("given", ["all", "required"])
+def test_every_step_parses(slug: str, given: str) -> None:
+    playbook = load(slug)
+    chosen = {item.name for item in playbook.parameters if given == "all" or item.required}
+    told = bound(playbook, [f"{name}={value}" for name, value in values(playbook).items() if name in chosen])
+    for step in playbook.steps:
+        if step.command is None:
+            continue
+        parses(template.filled(step.command, told, unknown=True))
+        if step.changes:
+            name = template.fill(step.confirm or "", told, unknown=True)
+            parses([*template.filled(step.command, told, unknown=True), "--execute", "--confirm", name])
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_every_command_line_in_its_words_parses(slug: str) -> None:
+    playbook = load(slug)
+    for lang in Lang:
+        texts = [playbook.title[lang], playbook.symptom[lang], *playbook.rollback[lang]]
+        for step in playbook.steps:
+            texts += [step.about[lang], *(words[lang] for words in (*step.exits.values(), *step.options.values()))]
+            texts += [result.means[lang] for result in step.results]
+        for text in texts:
+            for line in re.findall(r"`mqctl ([^`]+)`", text):
+                parses(shlex.split(re.sub(r"\{(\w+)\}", r"\1", line)))
+            assert "mqctl" not in re.sub(r"`[^`]*`", "", text), "command lines stand between backticks"
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+@pytest.mark.parametrize("name", ["README.md", "README.zh.md"])
+def test_every_command_line_of_its_readme_parses(slug: str, name: str) -> None:
+    text = (REPOSITORY / "playbooks" / slug / name).read_text(encoding="utf-8")
+    lines = command_lines(text)
+    assert f"mqctl playbook run {slug}" in text
+    for line in lines:
+        for part in re.split(r" (?:&&|\||;) ", line):
+            words = shlex.split(part)
+            if words[0] == "mqctl":
+                parses(words[1:])
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_the_readmes_tell_the_same(slug: str) -> None:
+    english, chinese = (
+        (REPOSITORY / "playbooks" / slug / name).read_text(encoding="utf-8") for name in ("README.md", "README.zh.md")
+    )
+    assert [line for line in english.splitlines() if line.startswith("## ")] == [
+        *("## Symptom", "## Mechanism", "## Decision", "## Rollback")
+    ]
+    assert [line for line in chinese.splitlines() if line.startswith("## ")] == [
+        *("## 现象", "## 原理", "## 决策", "## 回退")
+    ]
+    assert set(re.findall(r"MQ\d{3}", english)) == set(re.findall(r"MQ\d{3}", chinese))
+    assert set(load(slug).answers) <= set(re.findall(r"MQ\d{3}", english))
+    assert not re.search("[\u4e00-\u9fff][,;:!?]|[,;!?][\u4e00-\u9fff]", re.sub(r"`[^`]*`", "`", chinese)), slug
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+@pytest.mark.parametrize("given", ["all", "required"])
+def test_its_script_runs_with_nothing_but_mqctl(slug: str, given: str, tmp_path: Path) -> None:
+    playbook = load(slug)
+    shim, seen = tmp_path / "mqctl", tmp_path / "seen"
+    (tmp_path / "shim.py").write_text(_SHIM)
+    shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{tmp_path / "shim.py"}" "$@"\n')
+    shim.chmod(0o755)
+    wanted = {item.name for item in playbook.parameters if given == "all" or item.required}
+    environment = {name.upper(): value for name, value in values(playbook).items() if name in wanted}
+    bash = shutil.which("bash")
+    assert bash is not None
+    done = subprocess.run(
+        [bash, str(REPOSITORY / "playbooks" / slug / "run.sh")],
+        env={**environment, "PATH": str(tmp_path), "SEEN": str(seen)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    lines = [json.loads(line) for line in seen.read_text().splitlines()]
+    assert lines
+    for words in lines:
+        parses(words)
+        assert "--execute" not in words
+    refused = subprocess.run(
+        [bash, str(REPOSITORY / "playbooks" / slug / "run.sh")],
+        env={**environment, "PATH": str(tmp_path), "SEEN": str(seen), "ENDS": "70"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (refused.returncode, "not expected" in refused.stderr) == (2, True)
+
+
+def test_scripts_are_executable_and_up_to_date() -> None:
+    for name, text in scripts().items():
+        path = REPOSITORY / name
+        assert path.read_text(encoding="utf-8") == text
+        assert os.access(path, os.X_OK), name
+
+
+def test_a_line_that_does_not_parse_is_noticed() -> None:
+    with pytest.raises(UsageError):
+        parses(["playbook", "run", "backlog"])
+    with pytest.raises(Exception, match="No such option"):
+        parses(["group", "lag", "--nonsense"])
