@@ -10,7 +10,8 @@ from typing import Any
 import psutil
 import pytest
 
-from mqctl.diagnosis.registry import PLAYBOOKS, RULES
+from mqctl.diagnosis.playbooks import PLAYBOOKS
+from mqctl.diagnosis.registry import RULES
 from mqctl.errors import BadInputError, NotFoundError
 from mqctl.local.scenario import Look
 from mqctl.local.scenario_files import load_scenario, read_scenario, scenario_names
