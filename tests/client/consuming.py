@@ -52,6 +52,7 @@ def quick(**changes: object) -> ConsumerSettings:
             "suspend_queue_ms": 10,
             "lock_period_ms": 200,
             "unlock_delay_ms": 20,
+            "broker_suspend_ms": 1_000,
             **changes,
         }  # type: ignore[arg-type]
     )
@@ -111,14 +112,24 @@ class Heard:
             assert self._changed.wait_for(condition, LONG_S), f"heard {len(self.messages)} messages"
 
 
-def wait_until(condition: Callable[[], bool], what: str) -> None:
+def wait_until(condition: Callable[[], bool], what: str, *, every_s: float = 0.005) -> None:
     """Polls for a state of broker or consumer that has no event of its own."""
     pause, end = Event(), monotonic() + LONG_S
     while not condition():
         assert monotonic() < end, f"never: {what}"
-        pause.wait(0.005)
+        pause.wait(every_s)
 
 
 def wait_for_queues(consumer: PushConsumer, count: int) -> None:
     """Waits until a consumer holds so many queues, those of its retry topic included: a message heard tells of one."""
     wait_until(lambda: len(consumer.queues()) == count, f"{count} queues held")
+
+
+def wait_for_topic(consumer: PushConsumer, topic: str) -> None:
+    """Waits until the only member of a group holds every queue of a topic."""
+
+    def held() -> bool:
+        wanted = set(consumer.instance.routes.to_subscribe(topic))
+        return bool(wanted) and wanted <= set(consumer.queues())
+
+    wait_until(held, f"every queue of {topic} held")

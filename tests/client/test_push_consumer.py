@@ -378,7 +378,7 @@ def test_heartbeats_and_pulls_mean_what_java_s_mean(
     create_topic(cluster, "TopicTest")
     cluster.record_requests()
     heard = Heard()
-    with push(cluster, heard, topic="TopicTest", group="GC_normal") as consumer:
+    with push(cluster, heard, topic="TopicTest", group="GC_normal", broker_suspend_ms=15_000) as consumer:
         wait_until(lambda: len(owned(consumer, "TopicTest")) == 4, "assigned")
         send(cluster, numbered("TopicTest", 4))
         heard.wait_for(4)

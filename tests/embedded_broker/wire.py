@@ -12,7 +12,7 @@ from typing import Self
 from mqctl.protocol.frame import FrameDecoder, RemotingCommand, SerializeType, encode
 from mqctl.protocol.header import Request
 
-_SECONDS = 10.0
+_SECONDS = 60.0
 
 
 class Peer:

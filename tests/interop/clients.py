@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 _SECONDS = 60
-_STOP_SECONDS = 30
+_STOP_SECONDS = 60
 _GLANCE_SECONDS = 0.02
 
 Event = dict[str, Any]

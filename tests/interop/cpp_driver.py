@@ -14,7 +14,7 @@ _HOW = "install the development extra: pip install -e '.[dev]'"
 _OUT = os.fdopen(os.dup(1), "w")
 _WRITING = threading.Lock()
 _SEND_TIMEOUT_MS = 10_000
-_CONNECT_SECONDS = 10
+_CONNECT_SECONDS = 60
 _AGAIN_SECONDS = 0.05
 
 

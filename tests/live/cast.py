@@ -144,7 +144,7 @@ class Cast:
             opaque = next(self._opaques)
             heard = self._awaited[opaque] = Event()
             peer.socket.sendall(encode(goodbye.command(opaque=opaque, version=peer.version)))
-            assert heard.wait(10)
+            assert heard.wait(60)
 
     def _run(self) -> None:
         while True:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from embedded_broker import EmbeddedCluster
 from mqctl.protocol.codes import RequestCode
+from tests.client.consuming import wait_until
 
 CHANGING = frozenset(
     {
@@ -38,3 +39,8 @@ def changes(cluster: EmbeddedCluster) -> list[RequestCode]:
     """Returns the logged requests that change something, oldest first; there must be a log, with requests in it."""
     assert cluster.requests()
     return [RequestCode(item.code) for item in cluster.requests() if item.code in CHANGING]
+
+
+def reached(cluster: EmbeddedCluster, code: int, server: str | None = None, *, count: int = 1) -> None:
+    """Waits until so many logged requests have reached a server, or any."""
+    wait_until(lambda: len(cluster.requests(code, server=server)) >= count, f"{count} requests {code} at {server}")

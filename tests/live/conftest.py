@@ -57,7 +57,7 @@ def cluster(shared_cluster: EmbeddedCluster) -> EmbeddedCluster:
 
 def change(cluster: EmbeddedCluster, broker: str, question: Question[None]) -> None:
     links = Links()
-    links.ask(cluster.broker(broker).address, question, Deadline(10_000))
+    links.ask(cluster.broker(broker).address, question, Deadline(60_000))
     links.close()
 
 

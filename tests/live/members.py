@@ -13,7 +13,7 @@ from mqctl.client.consumer_settings import ConsumeMode, MessageModel
 from mqctl.client.push_consumer import PushConsumer
 from mqctl.client.received import Consumed, ReceivedMessage
 from mqctl.model.queue import MessageQueue
-from tests.client.consuming import Heard, quick, quick_client
+from tests.client.consuming import Heard, quick, quick_client, wait_for_topic
 
 REST_MS = 1_200
 _LONG_S = 60
@@ -33,7 +33,7 @@ def member(
     kind: type[PushConsumer] = PushConsumer,
     directory: Path | None = None,
 ) -> Iterator[Heard]:
-    """Runs one member of a group.
+    """Runs one member of a group, the only one, and yields once it holds every queue of the topic.
 
     Args:
         busy: it is at its first messages as long as it runs, so that it commits nothing by itself.
@@ -60,6 +60,7 @@ def member(
     consumer = kind(group, quick_client(cluster, instance_name=name), heard, settings, mode=mode)
     consumer.subscribe(topic, "*")
     with consumer:
+        wait_for_topic(consumer, topic)
         try:
             yield heard
         finally:
@@ -70,7 +71,7 @@ def member(
 
 def until(condition: Callable[[], bool], what: str) -> None:
     """Asks until something holds; each question is a command of its own."""
-    end = monotonic() + _LONG_S / 2
+    end = monotonic() + _LONG_S
     while not condition():
         assert monotonic() < end, f"never: {what}"
 

@@ -51,12 +51,12 @@ class Stage:
 
     def wait_for(self, condition: Callable[[ClusterSnapshot], bool]) -> None:
         """Looks until something is so."""
-        wait_until(lambda: condition(self.look()), "the cluster to hear of it")
+        wait_until(lambda: condition(self.look()), "the cluster to hear of it", every_s=0.02)
 
     def ask(self, broker: str, *questions: Question[None]) -> None:
         with Cluster(self.cluster.namesrv) as whole:
             for question in questions:
-                whole.ask(self.cluster.broker(broker).address, question, Deadline(10_000))
+                whole.ask(self.cluster.broker(broker).address, question, Deadline(60_000))
 
     def send(self, broker: str, topic: str = "Pay", *, queue_id: int = 0, count: int = 1, tag: str = "A") -> None:
         with Peer(self.cluster.broker(broker).address) as peer:
@@ -77,7 +77,7 @@ class Stage:
         with Cluster(self.cluster.namesrv) as whole:
             for address in whole.name_servers.addresses():
                 try:
-                    data = whole.ask(address, route(config.name), Deadline(10_000)).queue_datas
+                    data = whole.ask(address, route(config.name), Deadline(60_000)).queue_datas
                 except NotFoundError:
                     return False
                 if wanted not in {(it.broker_name, it.read_queue_nums, it.write_queue_nums, it.perm) for it in data}:
@@ -87,13 +87,13 @@ class Stage:
     def tell_runtime(self, broker: str, **values: str) -> None:
         """Has a broker tell other values of itself, through its fault hook."""
         with Cluster(self.cluster.namesrv) as whole:
-            table = whole.ask(self.cluster.broker(broker).address, runtime_info(), Deadline(10_000)).table
+            table = whole.ask(self.cluster.broker(broker).address, runtime_info(), Deadline(60_000)).table
         self.cluster.fault(28, Answer(0, body=KVTable(table={**table, **values}).to_bytes()), server=broker)
 
     def tell_settings(self, broker: str, **values: str) -> None:
         """Has a broker tell other settings, through its fault hook."""
         with Cluster(self.cluster.namesrv) as whole:
-            settings = whole.ask(self.cluster.broker(broker).address, broker_settings(), Deadline(10_000))
+            settings = whole.ask(self.cluster.broker(broker).address, broker_settings(), Deadline(60_000))
         body = format_settings({**settings, **values})
         self.cluster.fault(26, Answer(0, body=body), server=broker)
 
@@ -102,7 +102,7 @@ class Stage:
         question = put_kv("ORDER_TOPIC_CONFIG", topic, conf) if conf else delete_kv("ORDER_TOPIC_CONFIG", topic)
         with Cluster(self.cluster.namesrv) as whole:
             for address in whole.name_servers.addresses():
-                whole.ask(address, question, Deadline(10_000))
+                whole.ask(address, question, Deadline(60_000))
 
     def held(self, **parts: int | bool) -> ProcessQueueInfo:
         """A queue inside a consumer that pulled and consumed a second ago."""
@@ -146,7 +146,7 @@ class Stage:
         with Cluster(self.cluster.namesrv) as whole:
             return gather_live(
                 whole,
-                Deadline(10_000),
+                Deadline(60_000),
                 now_ms=self.now_ms - before_ms,
                 scope=Scope(**scope),  # type: ignore[arg-type]
             )

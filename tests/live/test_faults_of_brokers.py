@@ -53,8 +53,10 @@ def dead_letter(perm: int) -> Act:
 
 
 def ordered(stage: Stage) -> None:
-    """A topic with an order configuration, of which brokers have heard with their next registration."""
+    """A topic with an order configuration, of which brokers hear with their next registration: at once."""
     stage.order("Pay", "broker-a:2;broker-b:2")
+    for name in BROKERS:
+        stage.cluster.broker(name).on_loop(lambda broker: broker.register_again())
     stage.wait_for(
         lambda snapshot: all(
             config.order for broker in snapshot.brokers for config in broker.topics if config.name == "Pay"
@@ -94,7 +96,7 @@ def other_brokers(change: Callable[[Stage, BrokerData], BrokerData]) -> Act:
     def act(stage: Stage) -> None:
         with Cluster(stage.cluster.namesrv) as whole:
             address = whole.name_servers.addresses()[0]
-            info = whole.ask(address, cluster_info(), Deadline(10_000))
+            info = whole.ask(address, cluster_info(), Deadline(60_000))
         table = {**info.broker_addr_table, "broker-a": change(stage, info.broker_addr_table["broker-a"])}
         told = ClusterInfo(broker_addr_table=table, cluster_addr_table=info.cluster_addr_table)
         stage.cluster.fault(106, Answer(0, body=told.to_bytes()))
@@ -118,7 +120,7 @@ def wiped(count: int | None) -> Act:
     def act(stage: Stage) -> None:
         with Cluster(stage.cluster.namesrv) as whole:
             for address in whole.name_servers.addresses()[:count]:
-                whole.ask(address, wipe_write_permission("broker-a"), Deadline(10_000))
+                whole.ask(address, wipe_write_permission("broker-a"), Deadline(60_000))
 
     return act
 
@@ -132,7 +134,7 @@ def unknown_group(stage: Stage) -> None:
 def unknown_topic(stage: Stage) -> None:
     """Offsets of a topic that is not there, as 4.9 keeps them when it deletes one; 5.x takes them away with it."""
     with Cluster(stage.cluster.namesrv) as whole:
-        table = whole.ask(stage.cluster.broker("broker-a").address, all_consumer_offsets(), Deadline(10_000))
+        table = whole.ask(stage.cluster.broker("broker-a").address, all_consumer_offsets(), Deadline(60_000))
     told = ConsumerOffsetTable(offset_table={**table.offset_table, "Gone@G": {0: 7}})
     stage.cluster.fault(43, Answer(0, body=told.to_bytes()), server="broker-a")
 

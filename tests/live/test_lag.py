@@ -42,6 +42,7 @@ def test_what_is_in_flight_the_rate_and_the_owner_of_each_queue(live: Run, clust
     settings = LitePullSettings(auto_commit=False, rebalance_period_ms=300)
     with LitePullConsumer("G", quick_client(cluster, instance_name="one"), settings) as consumer:
         consumer.subscribe("Pay")
+        wait_until(lambda: len(consumer.assignment()) == 4, "all queues, the empty ones too")
         wait_until(lambda: held() == 4, "four messages fetched and not committed")
         outcome = live("group", "lag", "-g", "G", "-t", "Pay", "-o", "json")
         (group,) = outcome.json["groups"]

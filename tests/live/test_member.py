@@ -7,16 +7,15 @@ import msgspec
 from embedded_broker import EmbeddedCluster
 from mqctl.client.push_consumer import PushConsumer
 from mqctl.render.instance import InstanceReport
-from tests.client.consuming import Heard, quick, quick_client
+from tests.client.consuming import Heard, quick, quick_client, wait_for_queues
 from tests.live.conftest import Run
 
 
 def test_an_instance_tells_its_queues_rates_and_properties(live: Run, cluster: EmbeddedCluster) -> None:
-    heard = Heard()
-    consumer = PushConsumer("G", quick_client(cluster), heard, quick(threads=3))
+    consumer = PushConsumer("G", quick_client(cluster), Heard(), quick(threads=3))
     consumer.subscribe("Pay", "A || B")
     with consumer:
-        heard.wait_for(4)
+        wait_for_queues(consumer, 6)
         client = consumer.client_id
         outcome = live("group", "member", client, "-g", "G", "-o", "json")
         shown = live("group", "member", client, "-g", "G")

@@ -13,7 +13,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from time import monotonic
 
 import pytest
 
@@ -23,11 +22,12 @@ from mqctl.model.config import SubscriptionGroupConfig
 from tests.conftest import REPOSITORY, Outcome
 from tests.embedded_broker.messages import send
 from tests.embedded_broker.wire import Peer
+from tests.live.changing import reached
 from tests.live.conftest import Run, change
 from tests.live.test_offsets import BEFORE, DO, RESET, offsets, planned
 
 _COMMIT, _CHANGES = 15, (15, 17, 25, 36, 200, 222, 310, 314)
-_SECONDS = 30
+_SECONDS = 60
 ENDS = {**BEFORE, ("broker-a", 0): 5, ("broker-b", 0): 5}
 
 
@@ -77,9 +77,7 @@ def held_at_broker_b(cluster: EmbeddedCluster) -> Iterator[Callable[[], None]]:
     cluster.record_requests()
 
     def wait() -> None:
-        end = monotonic() + _SECONDS
-        while not cluster.requests(_COMMIT, server="broker-b"):
-            assert monotonic() < end
+        reached(cluster, _COMMIT, "broker-b")
 
     yield wait
     cluster.clear_faults()
@@ -270,9 +268,7 @@ def test_an_undo_leaves_queues_alone_that_were_never_reached(
     cluster.fault(_COMMIT, Drop(), server="broker-a")
     cluster.record_requests()
     process = start(*RESET, "--to-latest", *DO)
-    end = monotonic() + _SECONDS
-    while not cluster.requests(_COMMIT, server="broker-a"):
-        assert monotonic() < end
+    reached(cluster, _COMMIT, "broker-a")
     process.kill()
     process.wait(_SECONDS)
     cluster.clear_faults()

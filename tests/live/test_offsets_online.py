@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
-from time import monotonic
 
 import pytest
 
@@ -21,13 +20,14 @@ from tests.client.consuming import Heard, quick_client
 from tests.conftest import REPOSITORY, Outcome
 from tests.embedded_broker.messages import send
 from tests.embedded_broker.wire import Peer
+from tests.live.changing import reached
 from tests.live.conftest import Run, change
 from tests.live.members import DeafConsumer, StubbornConsumer, member, until
 from tests.live.test_offsets import BEFORE, DO, RESET, TARGETS, offsets, planned
 
 MODES = [ConsumeMode.CONCURRENT, ConsumeMode.ORDERLY]
 _COMMIT, _READ_BACK, _RESET, _CHANGES = 15, 14, 222, (15, 17, 25, 200, 222, 314)
-_SECONDS = 30
+_SECONDS = 60
 ENDS = {("broker-a", 0): 5, ("broker-a", 1): 0, ("broker-b", 0): 5, ("broker-b", 1): 0}
 START = {**ENDS, ("broker-a", 0): 0, ("broker-b", 0): 0}
 
@@ -60,16 +60,6 @@ def keeps_up(live: Run, heard: Heard) -> None:
     until(lambda: offsets(live) == ENDS, "committed")
 
 
-def holds(live: Run, cluster: EmbeddedCluster) -> None:
-    """Waits until the member has all four queues."""
-
-    def queues() -> int:
-        outcome = live("group", "members", "-g", "G", "-o", "json")
-        return sum(row["queue_count"] or 0 for row in outcome.json["members"]) if outcome.exit_code == 0 else 0
-
-    until(lambda: queues() >= 4, "assigned")
-
-
 def refused(outcome: Outcome, said: str) -> None:
     assert (outcome.exit_code, said in outcome.stderr, outcome.stdout) == (76, True, ""), outcome
 
@@ -81,7 +71,6 @@ def test_every_target_moves_exactly_as_planned_or_is_refused(
 ) -> None:
     options, _ = TARGETS[name]
     with member(cluster, mode=mode, busy=True):
-        holds(live, cluster)
         cluster.record_requests()
         plan = live(*RESET, *options, "-o", "json")
         assert [request.code for request in cluster.requests() if request.code in (_RESET, 25, 200)] == []
@@ -121,7 +110,6 @@ def test_members_go_back_to_the_earliest_and_consume_all_of_it_again(
 @pytest.mark.usefixtures("told")
 def test_chosen_brokers_but_not_chosen_queues(live: Run, cluster: EmbeddedCluster) -> None:
     with member(cluster, busy=True):
-        holds(live, cluster)
         refused(live(*RESET, "--to-earliest", "--queue", 0), "for some queues only")
         done = live(*RESET, "--to-earliest", "--broker", "broker-b", *DO)
         assert (done.exit_code, done.json["state"]) == (0, "confirmed"), done.stdout
@@ -130,7 +118,6 @@ def test_chosen_brokers_but_not_chosen_queues(live: Run, cluster: EmbeddedCluste
 
 def test_a_chosen_queue_where_brokers_change_offsets_themselves(live: Run, cluster: EmbeddedCluster, way: str) -> None:
     with member(cluster, busy=True):
-        holds(live, cluster)
         done = live(*RESET, "--to-offset", 1, "--broker", "broker-b", "--queue", 0, *DO)
         clone = live("offset", "clone", "--from", "G", "-g", "G2", "-t", "Pay", "-o", "json")
         assert clone.exit_code == 66, clone.stderr
@@ -143,13 +130,11 @@ def test_a_chosen_queue_where_brokers_change_offsets_themselves(live: Run, clust
 @pytest.mark.usefixtures("told")
 def test_members_that_do_not_obey_are_told_by_what_they_do(live: Run, cluster: EmbeddedCluster) -> None:
     with member(cluster, busy=True, kind=DeafConsumer):
-        holds(live, cluster)
         deaf = live(*RESET, "--to-earliest", *DO, "--settle", "1s")
     assert (deaf.exit_code, deaf.json["state"], offsets(live)) == (1, "not-moved", BEFORE), deaf.stdout
     moved = {row["queue_id"]: (row["state"], row["reason"]) for row in deaf.json["queues"]}
     assert moved[0] == ("not-moved", "the broker still has 3: no member has taken it over")
     with member(cluster, busy=True, kind=StubbornConsumer):
-        holds(live, cluster)
         stubborn = live(*RESET, "--to-earliest", *DO, "--settle", "1s")
     assert stubborn.exit_code == 1, stubborn.stdout
     (reason,) = {row["reason"] for row in stubborn.json["queues"] if row["queue_id"] == 0}
@@ -159,7 +144,6 @@ def test_members_that_do_not_obey_are_told_by_what_they_do(live: Run, cluster: E
 @pytest.mark.usefixtures("told")
 def test_a_broker_that_refuses_and_one_that_cannot_be_read_back(live: Run, cluster: EmbeddedCluster) -> None:
     with member(cluster, busy=True):
-        holds(live, cluster)
         cluster.fault(_RESET, Answer(code=1, remark="too old a client"), server="broker-b")
         done = live(*RESET, "--to-earliest", *DO)
         cluster.clear_faults()
@@ -178,7 +162,6 @@ def test_killed_while_members_rest_it_is_finished_by_resume(
     live: Run, cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
     with member(cluster, busy=True):
-        holds(live, cluster)
         cluster.record_requests()
         process = subprocess.Popen(
             [sys.executable, "-m", "mqctl", *RESET, "--to-earliest", *DO],
@@ -187,9 +170,7 @@ def test_killed_while_members_rest_it_is_finished_by_resume(
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        end = monotonic() + _SECONDS
-        while len(cluster.requests(_RESET)) < 2:
-            assert monotonic() < end
+        reached(cluster, _RESET, count=2)
         os.kill(process.pid, signal.SIGKILL)
         process.wait(_SECONDS)
         (record,) = live("offset", "history", "-o", "json").json["changes"]
@@ -213,7 +194,6 @@ def test_groups_that_brokers_cannot_tell(live: Run, cluster: EmbeddedCluster, tm
         until(lambda: any(row["member_count"] for row in live("group", "list", "-o", "json").json["groups"]), "online")
         refused(live(*RESET, "--to-earliest"), "poll")
     with member(cluster, busy=True):
-        holds(live, cluster)
         refused(live("offset", "reset", "-g", "G", "-t", "Other", "--to-earliest"), "never committed")
 
 

@@ -54,7 +54,7 @@ def held(consumer: PushConsumer) -> list[MessageQueue]:
 def test_holders_are_named_and_who_waits_for_an_owner_that_is_gone(mqctl: Run, ordered: EmbeddedCluster) -> None:
     with Links() as links:
         question = lock_queues("G", "gone@1", (QUEUES[1],))
-        assert links.ask(ordered.broker().address, question, Deadline(10_000)) == {QUEUES[1]}
+        assert links.ask(ordered.broker().address, question, Deadline(60_000)) == {QUEUES[1]}
     with member(ordered, Heard(), "one") as one:
         wait_until(lambda: len(held(one)) == 3, "three queues locked")
         found = locks(mqctl, ordered)

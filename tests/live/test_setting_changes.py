@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 import pytest
@@ -21,13 +20,13 @@ from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from tests.conftest import REPOSITORY
 from tests.embedded_broker.messages import heartbeat, send
 from tests.embedded_broker.wire import Peer
-from tests.live.changing import changes
+from tests.live.changing import changes, reached
 from tests.live.conftest import Run, change
 from tests.live.failing import fail
 from tests.live.test_topic_changes import DO, both, on_brokers, sure
 
 _PUT = 17
-_SECONDS = 30
+_SECONDS = 60
 
 
 def settings(live: Run, group: str = "G") -> dict[str, Any]:
@@ -182,9 +181,7 @@ def test_killed_in_the_middle_it_leaves_a_journal_that_undo_finishes(
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    end = monotonic() + _SECONDS
-    while not cluster.requests(_PUT, server="broker-b"):
-        assert monotonic() < end
+    reached(cluster, _PUT, "broker-b")
     os.kill(process.pid, signal.SIGKILL)
     process.wait(_SECONDS)
     cluster.clear_faults()
@@ -204,12 +201,6 @@ def started(cluster: EmbeddedCluster, state: Path, *words: str) -> subprocess.Po
         stderr=subprocess.PIPE,
         text=True,
     )
-
-
-def reached(cluster: EmbeddedCluster, code: int, server: str) -> None:
-    end = monotonic() + _SECONDS
-    while not cluster.requests(code, server=server):
-        assert monotonic() < end
 
 
 def test_messages_that_come_between_plan_and_change_are_told(

@@ -231,7 +231,7 @@ def test_the_order_configuration_is_written_to_every_name_server(live: Run) -> N
 def test_an_order_configuration_that_is_left_over_can_be_removed(live: Run, cluster: EmbeddedCluster) -> None:
     links = Links()
     for address in cluster.namesrv.split(";"):
-        links.ask(address, put_kv("ORDER_TOPIC_CONFIG", "Gone", "broker-z:4"), Deadline(10_000))
+        links.ask(address, put_kv("ORDER_TOPIC_CONFIG", "Gone", "broker-z:4"), Deadline(60_000))
     links.close()
     assert live("topic", "order", "-t", "Gone", "--set", "broker-a:1").exit_code == 66
     done = live("topic", "order", "-t", "Gone", "--remove", *sure("Gone"))
