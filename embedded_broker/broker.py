@@ -106,7 +106,7 @@ class Broker:
         self.schedule = DelaySchedule(self.storage, levels, clock, release, config)
         self.transactions = Transactions(self)
         self.timers = Timers(self) if release.five and settings.timer_wheel_enable else None
-        self.pull_holds = PullHolds(clock, self.storage.max_offset)
+        self.pull_holds = PullHolds(clock, self.storage.max_offset, (limits or Limits()).held_pulls)
         self.storage.on_dispatch(self.pull_holds.arrived)
         self.send_ext: Mapping[str, str] = {}
         self.send_ext_json = ""

@@ -57,10 +57,13 @@ class PullHolds:
 
     Args:
         max_offset: asks the store for the end of a queue.
+        most: how many may be held at one time.
     """
 
-    def __init__(self, clock: Clock, max_offset: Callable[[str, int], int]) -> None:
+    def __init__(self, clock: Clock, max_offset: Callable[[str, int], int], most: int = 100_000) -> None:
         self._clock = clock
+        self._most = most
+        self._count = 0
         self._max_offset = max_offset
         self._queues: dict[tuple[str, int], dict[Held, None]] = {}
         self._buckets: dict[int, dict[Held, None]] = {}
@@ -70,11 +73,17 @@ class PullHolds:
         self._sweep = Periodic(clock, _SWEEP_MS, self._look_at_all, first_ms=_SWEEP_MS)
 
     def __len__(self) -> int:
-        return sum(len(held) for held in self._queues.values())
+        return self._count
+
+    @property
+    def full(self) -> bool:
+        """Whether no further pull can be held."""
+        return self._count >= self._most
 
     def hold(self, held: Held, timeout_ms: int) -> None:
         """Has a pull wait, at most `timeout_ms`."""
         self._queues.setdefault(held.key, {})[held] = None
+        self._count += 1
         held.bucket = (self._clock.now_ms() + max(0, timeout_ms)) // _BUCKET_MS + 1
         self._buckets.setdefault(held.bucket, {})[held] = None
         if self._timer is None or held.bucket < self._timer_bucket:
@@ -112,6 +121,7 @@ class PullHolds:
     def _forget(self, held: Held) -> None:
         queue = self._queues[held.key]
         del queue[held]
+        self._count -= 1
         if not queue:
             del self._queues[held.key]
         bucket = self._buckets[held.bucket]
@@ -144,5 +154,6 @@ class PullHolds:
         if self._timer is not None:
             self._timer.cancel()
         self._queues.clear()
+        self._count = 0
         self._buckets.clear()
         self._ready.clear()

@@ -41,12 +41,14 @@ class Limits:
         idle_ms: silence after which a connection is closed (RocketMQ: 120 s without reading and writing).
         half_frame_ms: time that a frame may take from its first byte to its last.
         connections: connections at one time; further ones are closed at once.
+        held_pulls: pulls of one broker that wait for messages; further ones are answered at once.
     """
 
     frame_bytes: int = MAX_FRAME_BYTES
     idle_ms: int = 120_000
     half_frame_ms: int = 30_000
     connections: int = 20_000
+    held_pulls: int = 100_000
 
 
 class Service(Protocol):

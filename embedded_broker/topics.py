@@ -17,6 +17,7 @@ from mqctl.model.config import PERM_INHERIT, DataVersion, TopicConfig
 from mqctl.model.delay_level import DelayLevelTable
 from mqctl.protocol.bodies_cluster import TopicConfigTable
 from mqctl.store.config_files import TOPICS, read_config, topic_configs
+from mqctl.store.record_writer import is_name
 
 log = logging.getLogger("embedded_broker")
 
@@ -79,7 +80,10 @@ class TopicTable:
     def _load(self, directory: Path) -> None:
         file = read_config(directory, TOPICS)
         for config in topic_configs(file):
-            self.configs[config.name] = config
+            if is_name(config.name):
+                self.configs[config.name] = config
+            else:
+                log.warning("topic %r of %s is left out: it can name no directory", config.name, TOPICS)
         version = file.value.get("dataVersion")
         if isinstance(version, dict):
             self.version = DataVersion(int(version.get("counter") or 0), int(version.get("timestamp") or 0))
@@ -102,8 +106,12 @@ class TopicTable:
         """Creates or replaces a topic, persists the table and tells the name servers.
 
         Raises:
-            RefusedError: it has more queues than anybody can mean; a real broker would try.
+            RefusedError: its name can name no directory, or it has more queues than anybody can mean; a real broker
+                would try.
         """
+        if not is_name(config.name):
+            reason = "the name is no name for the directory of its queues"
+            raise RefusedError(f"topic {config.name!r} not created", reason=reason)
         if max(config.read_queue_count, config.write_queue_count) > MOST_QUEUES:
             asked = f"{config.read_queue_count} queues to read and {config.write_queue_count} to write"
             raise RefusedError(f"topic {config.name} not created", reason=f"{asked}, at most {MOST_QUEUES} are taken")

@@ -15,6 +15,7 @@ from embedded_broker.sends import missing_group_remark, missing_topic_remark
 from embedded_broker.sql_filters import TAG, WantsRecord, is_retry, matches
 from embedded_broker.storage import Dispatched, Read, ReadStatus
 from embedded_broker.subscriptions import subscription_of, wanted_codes
+from mqctl.errors import MqctlError
 from mqctl.filter.sql_tokens import SqlSyntaxError
 from mqctl.filter.tags import TagExpressionError
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
@@ -69,7 +70,7 @@ def pull_message(broker: Broker, request: PullMessage, call: Call) -> RemotingCo
         broker.offsets.note_pull(*where, request.queue_offset)
     read = _read(broker, pull)
     code = _code(read, request)
-    if code == ResponseCode.PULL_NOT_FOUND and request.sys_flag & _SUSPEND:
+    if code == ResponseCode.PULL_NOT_FOUND and request.sys_flag & _SUSPEND and not broker.pull_holds.full:
         _hold(broker, pull)
         return None
     return _answer(broker, pull, read, code)
@@ -196,8 +197,12 @@ def _hold(broker: Broker, pull: _Pull) -> None:
         if reset is not None:  # the group was reset while the pull was held
             pull.call.respond(_moved_by_reset(broker, pull, reset))
             return
-        read = _read(broker, pull)
-        pull.call.respond(_answer(broker, pull, read, _code(read, request)))
+        try:
+            read = _read(broker, pull)
+            answer = _answer(broker, pull, read, _code(read, request))
+        except MqctlError as error:  # a store that refuses; others who were woken want their answers all the same
+            answer = pull.call.answer(ResponseCode.SYSTEM_ERROR, remark=str(error))
+        pull.call.respond(answer)
 
     held = Held(
         (request.topic, request.queue_id),

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from mqctl.cli.times import parse_span_ms
+from mqctl.cli.unreadable import UNREADABLE_YAML
 from mqctl.errors import ConfigurationError, MqctlError, NotFoundError
 from mqctl.model.expectation import Expectations, GroupExpectation, Limit, TopicExpectation
 
@@ -67,7 +68,7 @@ def load_expectations(file: Path) -> Expectations:
     try:
         told = msgspec.yaml.decode(text, type=_File) if text.strip() else _File()
         wishes = _expectations(told)
-    except (msgspec.DecodeError, MqctlError) as error:
+    except (*UNREADABLE_YAML, MqctlError) as error:
         raise ConfigurationError(f"could not read {file}", reason=str(error), remedy="mqctl check -h") from error
     if wishes == Expectations():
         raise ConfigurationError(f"{file} declares nothing", remedy="mqctl check -h shows an example")

@@ -55,5 +55,7 @@ def wants_style() -> bool:
 
 
 def tell(line: str) -> None:
-    """Writes one line of talk to stderr."""
-    sys.stderr.write(f"{line}\n")
+    """Writes one line of talk to stderr; what a broker or a file put into it cannot drive the terminal."""
+    from mqctl.render.text import printable_lines
+
+    sys.stderr.write(f"{printable_lines(line)}\n")

@@ -56,6 +56,8 @@ def _tell(failure: _Failure, *, as_json: bool) -> None:
     if as_json:
         import msgspec
 
+        from mqctl.render.machine import json_text
+
         body = {
             "schema": "error/1",
             "exit_code": int(failure.code),
@@ -63,12 +65,14 @@ def _tell(failure: _Failure, *, as_json: bool) -> None:
             "reason": failure.reason,
             "remedy": failure.remedy,
         }
-        sys.stderr.write(msgspec.json.encode(body).decode() + "\n")
+        sys.stderr.write(json_text(msgspec.json.encode(body)) + "\n")
         return
+    from mqctl.render.text import printable_lines  # texts of brokers and of damaged files may hold control characters
+
     told = f"{failure.problem}: {failure.reason}" if failure.reason else failure.problem
-    sys.stderr.write(f"mqctl: {told}\n")
+    sys.stderr.write(printable_lines(f"mqctl: {told}") + "\n")
     if failure.remedy:
-        sys.stderr.write(f"  next: {failure.remedy}\n")
+        sys.stderr.write(printable_lines(f"  next: {failure.remedy}") + "\n")
 
 
 def _asks_for_json(arguments: Sequence[str]) -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from mqctl.cli.unreadable import UNREADABLE_YAML
 from mqctl.diagnosis.known import KnownState
 from mqctl.errors import ConfigurationError, NotFoundError
 
@@ -33,7 +34,7 @@ def load_known(file: Path) -> tuple[KnownState, ...]:
         raise ConfigurationError(f"could not read {file}", reason=error.strerror or str(error)) from error
     try:
         entries = msgspec.yaml.decode(text, type=list[_Entry]) if text.strip() else []
-    except msgspec.DecodeError as error:
+    except UNREADABLE_YAML as error:
         remedy = "write a list of `code: MQ606`, `subject: orders`, `reason: ...`, `until: 2027-01-31`"
         raise ConfigurationError(f"could not read {file}", reason=str(error), remedy=remedy) from error
     return tuple(

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from mqctl.cli.unreadable import UNREADABLE_YAML
 from mqctl.errors import ConfigurationError, NotFoundError, PermissionDeniedError, UsageError
 from mqctl.protocol.acl import Credentials
 
@@ -89,7 +90,7 @@ def load_profiles(directory: Path) -> Profiles:
         raise ConfigurationError(f"could not read {file}", reason=error.strerror or str(error)) from error
     try:
         return msgspec.yaml.decode(text, type=Profiles) if text.strip() else Profiles()
-    except msgspec.DecodeError as error:
+    except UNREADABLE_YAML as error:
         remedy = "mend it, or remove it and add the profiles again"
         raise ConfigurationError(f"could not read {file}", reason=str(error), remedy=remedy) from error
 

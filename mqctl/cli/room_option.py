@@ -51,9 +51,11 @@ def _mapping(file: Path) -> dict[str, str]:
     """Reads `name: room` lines of a YAML file."""
     import msgspec
 
+    from mqctl.cli.unreadable import UNREADABLE_YAML
+
     try:
         return msgspec.yaml.decode(file.read_bytes(), type=dict[str, str])
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, *UNREADABLE_YAML) as error:
         raise UsageError(
             f"cannot read rooms from {file}", reason=str(error), remedy="write one `name: room` a line"
         ) from error

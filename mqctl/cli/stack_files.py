@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from mqctl.cli.unreadable import UNREADABLE_YAML
 from mqctl.errors import BadInputError, NotFoundError, StorageError, UsageError
 from mqctl.model.stack_look import StackEvidence, StackInstance
 from mqctl.stacks.classify import Classifier
@@ -28,7 +29,7 @@ def classifier_of(file: Path | None) -> Classifier:
         raise NotFoundError(f"there is no file {file}", remedy="see docs/stack-classes.md")
     try:
         content = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, *UNREADABLE_YAML) as error:
         reason = " ".join(str(error).split())
         raise BadInputError(f"{file} is no YAML", reason=reason, remedy="see docs/stack-classes.md") from error
     return Classifier(user_rules(content, str(file)))

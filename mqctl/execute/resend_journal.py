@@ -171,7 +171,7 @@ class ResendJournal:
 def _apply(record: ResendRecord, text: bytes) -> None:
     try:
         line = msgspec.json.decode(text, type=_Line)
-    except msgspec.DecodeError:
+    except (UnicodeDecodeError, msgspec.DecodeError):
         return
     if line.ended:
         record.ended = True

@@ -114,7 +114,7 @@ class LocalStates:
             return msgspec.json.decode(file.read_bytes(), type=LocalCluster)
         except FileNotFoundError:
             return None
-        except msgspec.DecodeError as error:
+        except (UnicodeDecodeError, msgspec.DecodeError) as error:
             raise BadInputError(
                 f"could not read the state of the local cluster {name}",
                 reason=f"{file}: {error}",

@@ -42,7 +42,10 @@ def read_plan(data: bytes, *, is_csv: bool) -> PlanFile:
     Raises:
         ValueError: it is none.
     """
-    plan = _from_csv(data) if is_csv else msgspec.json.decode(data, type=PlanFile)
+    try:
+        plan = _from_csv(data) if is_csv else msgspec.json.decode(data, type=PlanFile)
+    except csv.Error as error:
+        raise ValueError(f"it is no CSV: {error}") from error
     if not plan.queues:
         raise ValueError("it names no queue")
     places = [(row.topic, row.broker_name, row.queue_id) for row in plan.queues]
@@ -52,7 +55,7 @@ def read_plan(data: bytes, *, is_csv: bool) -> PlanFile:
 
 
 def _from_csv(data: bytes) -> PlanFile:
-    reader = csv.DictReader(StringIO(data.decode("utf-8-sig")))
+    reader = csv.DictReader(StringIO(data.decode("utf-8-sig"), newline=""))
     columns = reader.fieldnames or ()
     if missing := [name for name in _REQUIRED if name not in columns]:
         raise ValueError(f"it has no column {missing[0]}")

@@ -45,7 +45,10 @@ def read_ranges(data: bytes, *, is_csv: bool) -> RangeFile:
     Raises:
         ValueError: it is none.
     """
-    plan = _from_csv(data) if is_csv else msgspec.json.decode(data, type=RangeFile)
+    try:
+        plan = _from_csv(data) if is_csv else msgspec.json.decode(data, type=RangeFile)
+    except csv.Error as error:
+        raise ValueError(f"it is no CSV: {error}") from error
     if plan.schema != SCHEMA:
         raise ValueError(f"its schema is {plan.schema}, not {SCHEMA}")
     if not plan.ranges:
@@ -59,17 +62,17 @@ def write_ranges(plan: RangeFile) -> bytes:
 
 
 def _from_csv(data: bytes) -> RangeFile:
-    reader = csv.DictReader(StringIO(data.decode("utf-8-sig")))
+    reader = csv.DictReader(StringIO(data.decode("utf-8-sig"), newline=""))
     if missing := [name for name in _REQUIRED if name not in (reader.fieldnames or ())]:
         raise ValueError(f"it has no column {missing[0]}")
     return RangeFile(
         ranges=[
             FileRange(
-                topic=row["topic"],
-                broker_name=row["broker_name"],
-                queue_id=int(row["queue_id"]),
-                begin_offset=int(row["begin_offset"]),
-                end_offset=int(row["end_offset"]),
+                topic=row["topic"] or "",
+                broker_name=row["broker_name"] or "",
+                queue_id=int(row["queue_id"] or ""),
+                begin_offset=int(row["begin_offset"] or ""),
+                end_offset=int(row["end_offset"] or ""),
                 broker_address=row.get("broker_address") or None,
             )
             for row in reader

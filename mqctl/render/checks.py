@@ -102,12 +102,14 @@ def nagios(results: Sequence[CheckResult], state: CheckState) -> str:
     data = " ".join(_perfdata(item) for item in results if item.value is not None)
     bad = [item for item in results if item.state is not CheckState.OK]
     lines = [f"MQCTL {_NAGIOS[state]} - {_counts(results)}" + (f" | {data}" if data else "")]
-    lines += [f"{_NAGIOS[item.state]}: {item.subject} {item.check}: {_one_line(item.message)}" for item in bad]
+    lines += [
+        f"{_NAGIOS[item.state]}: {_one_line(item.subject)} {item.check}: {_one_line(item.message)}" for item in bad
+    ]
     return "\n".join(lines) + "\n"
 
 
 def _perfdata(item: CheckResult) -> str:
-    label = f"{item.subject} {item.check}".replace("'", "").replace("=", "_")
+    label = printable(f"{item.subject} {item.check}").replace("'", "").replace("=", "_")
     unit = "ms" if item.unit == "ms" else ""
     limits = (item.limit.warning, item.limit.critical)
     warning, critical = ("" if value is None else f"{value:g}" for value in limits)
@@ -137,7 +139,8 @@ def _labels(item: CheckResult) -> str:
 
 
 def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    safe = "\n".join(map(printable, text.split("\n")))
+    return safe.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
 def github(results: Sequence[CheckResult]) -> str:

@@ -34,6 +34,11 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
+def printable_lines(text: str) -> str:
+    """Returns `text` as `printable` does, its line ends kept."""
+    return text if text.isprintable() else "\n".join(map(printable, text.split("\n")))
+
+
 def cell(column: Column, row: object) -> str:
     """Returns what people read in `column` of `row`."""
     value = getattr(row, column.key)
@@ -57,7 +62,7 @@ def write_plain(document: Document, stream: TextIO, *, wide: bool) -> None:
     for position, block in enumerate(document.blocks):
         if position:
             stream.write("\n")
-        lines = block.lines if isinstance(block, Paragraphs) else plain_table(block, wide=wide)
+        lines = map(printable_lines, block.lines) if isinstance(block, Paragraphs) else plain_table(block, wide=wide)
         stream.writelines(f"{line.rstrip()}\n" for line in lines)
 
 
@@ -73,9 +78,9 @@ def is_right(column: Column) -> bool:
 
 def plain_table(table: Table, *, wide: bool) -> list[str]:
     """Returns the lines of `table`: title, heading, rows; numbers stand to the right."""
-    head = [table.title] if table.title else []
+    head = [printable(table.title)] if table.title else []
     if not table.rows:
-        return [*head, table.empty]
+        return [*head, printable(table.empty)]
     columns = shown_columns(table, wide=wide)
     grid = [[cell(column, row) for column in columns] for row in table.rows]
     titles = [column.title.upper() for column in columns]
@@ -103,15 +108,15 @@ def write_styled(document: Document, stream: TextIO, *, wide: bool) -> None:
         if position:
             console.print()
         if isinstance(block, Paragraphs):
-            for number, line in enumerate(block.lines):
+            for number, line in enumerate(map(printable_lines, block.lines)):
                 text = line.lstrip(" ")
                 style = "" if number else _SEVERITY_STYLE.get(block.severity, "")
                 console.print(Padding(Text(text, style=style), (0, 0, 0, len(line) - len(text))))
             continue
         if block.title:
-            console.print(Text(block.title, style="bold"))
+            console.print(Text(printable(block.title), style="bold"))
         if not block.rows:
-            console.print(Text(block.empty, style="dim"))
+            console.print(Text(printable(block.empty), style="dim"))
             continue
         columns = shown_columns(block, wide=wide)
         rich_table = RichTable(box=None, pad_edge=False, header_style="bold", show_edge=False)

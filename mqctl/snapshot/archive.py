@@ -15,7 +15,9 @@ from mqctl.errors import BadInputError, NotFoundError, RefusedError, StorageErro
 from mqctl.model.snapshot import ClusterSnapshot
 
 SCHEMA = "snapshot/1"
-_LIMIT_BYTES = 4 << 30
+_LIMIT_BYTES = 1 << 30
+"""Unpacked size of a snapshot: one of 100,000 queues has about 60 MB, and a file of a megabyte can claim a thousand."""
+_PIECE_BYTES = 1 << 20
 
 
 class _Archive(msgspec.Struct, forbid_unknown_fields=True):
@@ -65,6 +67,20 @@ def save(snapshot: ClusterSnapshot, file: Path, *, force: bool = False) -> None:
         ) from error
 
 
+def _unpacked(file: Path, problem: str) -> bytes:
+    """Unpacks piece by piece. Raises BadInputError beyond the limit, and what `gzip` raises."""
+    pieces: list[bytes] = []
+    left = _LIMIT_BYTES
+    with gzip.open(file) as stream:
+        while piece := stream.read(_PIECE_BYTES):
+            pieces.append(piece)
+            left -= len(piece)
+            if left < 0:
+                reason = f"it unpacks to more than {_LIMIT_BYTES >> 20} MiB"
+                raise BadInputError(problem, reason=reason, remedy="save the snapshot again")
+    return b"".join(pieces)
+
+
 def load(file: Path) -> ClusterSnapshot:
     """Reads a snapshot written by `save`; its origin says which file it came from.
 
@@ -74,8 +90,7 @@ def load(file: Path) -> ClusterSnapshot:
     """
     problem = f"could not read the snapshot {file}"
     try:
-        with gzip.open(file) as stream:
-            text = stream.read(_LIMIT_BYTES)
+        text = _unpacked(file, problem)
     except FileNotFoundError:
         raise NotFoundError(
             f"there is no snapshot {file}", remedy="is the name right? mqctl snapshot save FILE gathers one"

@@ -56,6 +56,9 @@ class BatchConsumeQueue:
             while low < high:
                 middle = (low + high) // 2
                 low, high = (middle + 1, high) if _valid(units[middle : middle + 1])[0] else (low, middle)
+            sound = _valid(units[:low])
+            if not sound.all():  # damage in the middle misled the search
+                low = int(np.argmin(sound))
             parts.append(units[:low].astype(native))
         return np.concatenate(parts)
 

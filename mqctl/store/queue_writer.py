@@ -14,6 +14,7 @@ from typing import Final
 from mqctl.store.disk import Disk, DiskFullError
 from mqctl.store.layouts import FILLER_SIZE, QUEUE_ENTRY_BYTES, QUEUE_ENTRY_STRUCT, QUEUE_FILE_BYTES
 from mqctl.store.log_writer import file_starts
+from mqctl.store.record_writer import MessageRefused, is_name
 
 _FIRST_CHUNK_BYTES = QUEUE_ENTRY_BYTES * 50
 _CHUNK_BYTES = QUEUE_ENTRY_BYTES * 4_096
@@ -77,9 +78,15 @@ class ConsumeQueues:
             self._recover(self.queue(topic, queue_id))
 
     def queue(self, topic: str, queue_id: int, *, at_offset: int = 0) -> QueueWriter:
-        """Returns a queue, making it (without a file) when it is new; `at_offset` is where a new one begins."""
+        """Returns a queue, making it (without a file) when it is new; `at_offset` is where a new one begins.
+
+        Raises:
+            MessageRefused: a topic of that name would lead out of the directory.
+        """
         found = self.table.get((topic, queue_id))
         if found is None:
+            if not is_name(topic):
+                raise MessageRefused(f"could not store in topic {topic!r}", reason="no directory can have that name")
             found = self.table[topic, queue_id] = QueueWriter(topic, queue_id)
             found.min_offset = found.max_offset = at_offset
         return found

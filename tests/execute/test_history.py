@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
+from mqctl.errors import BadInputError
+from mqctl.execute.journal import Journal
 from mqctl.execute.replays import PUBLISH, ReplayRecord, Replays
 from mqctl.execute.resend_journal import ResendJournal
 from mqctl.execute.setting_journal import SettingJournal
@@ -49,3 +53,14 @@ def test_history_holds_every_kind_of_change(mqctl: Callable[..., Outcome], tmp_p
     broken.write_text("{")
     unread = mqctl("history", env={"MQCTL_STATE_DIR": str(tmp_path)})
     assert (unread.exit_code, "broken.json" in unread.stderr) == (65, True)
+
+
+@pytest.mark.parametrize("content", [b'{"id":"\xf8"}', b"", b"\x00" * 64, b"[]"])
+def test_a_damaged_journal_file_is_named(tmp_path: Path, content: bytes) -> None:
+    """What a crash of the machine may leave of a file; text that is no UTF-8 is msgspec's one surprise."""
+    for suffix in ("json", "ndjson"):
+        (tmp_path / f"x.{suffix}").write_bytes(content)
+    directory_journals = (Journal, SettingJournal, StepJournal, Replays, ResendJournal)
+    for journal in directory_journals:
+        with pytest.raises(BadInputError, match="could not read"):
+            journal(tmp_path).all()

@@ -88,3 +88,25 @@ def test_missing_and_plain_files(tmp_path: Path) -> None:
         load(plain)
     with pytest.raises(BadInputError, match="directory"):
         load(tmp_path)
+
+
+def test_a_small_file_that_claims_to_be_huge_is_refused_piece_by_piece(tmp_path: Path) -> None:
+    """Neither its claim nor our limit is allocated at once, nor what it unpacks to beyond the limit."""
+    import tracemalloc
+
+    packed = gzip.compress(bytes(8 << 20), mtime=0)
+    bomb = tmp_path / "bomb.snap"
+    with bomb.open("wb") as stream:
+        for _ in range(140):  # members follow one another in one gzip file
+            stream.write(packed)
+    small = tmp_path / "small.snap"
+    small.write_bytes(gzip.compress(b'{"schema":"snapshot/1"}'))
+    tracemalloc.start()
+    try:
+        with pytest.raises(BadInputError):
+            load(small)
+        assert tracemalloc.get_traced_memory()[1] < 32 << 20
+    finally:
+        tracemalloc.stop()
+    with pytest.raises(BadInputError, match="unpacks to more than 1024 MiB"):
+        load(bomb)

@@ -13,6 +13,7 @@ from mqctl.cli.options import LocalNameOption
 from mqctl.cli.places import state_dir
 from mqctl.errors import NotFoundError
 from mqctl.local.state import DEFAULT_NAME, LocalStates
+from mqctl.render.text import printable_lines
 
 EXAMPLES = ("mqctl local logs", "mqctl local logs --follow", "mqctl local logs --name test -n 200")
 _POLL_SECONDS = 0.2
@@ -31,13 +32,13 @@ def command(
         raise NotFoundError(f"there is no log of a local cluster {name}", remedy="mqctl local status")
     with log.open(encoding="utf-8", errors="replace") as stream:
         shown = stream.readlines()
-        sys.stdout.write("".join(shown[-lines:] if lines else []))
+        sys.stdout.write(printable_lines("".join(shown[-lines:] if lines else [])))
         sys.stdout.flush()
         while follow and state is not None:
             alive = state.alive
             more = stream.read()
             if more:
-                sys.stdout.write(more)
+                sys.stdout.write(printable_lines(more))
                 sys.stdout.flush()
             elif not alive:
                 return

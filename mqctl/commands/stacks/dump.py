@@ -135,10 +135,11 @@ def _source_words(wish: StackWish) -> str:
 
 
 def _print_collapsed(evidence: StackEvidence, *, everything: bool) -> None:
+    from mqctl.render.text import printable
     from mqctl.stacks.collapsed import collapsed
 
     looks = [dump for instance in evidence.instances for dump in instance.dumps]
-    sys.stdout.writelines(f"{line}\n" for line in collapsed(looks, everything=everything))
+    sys.stdout.writelines(f"{printable(line)}\n" for line in collapsed(looks, everything=everything))
 
 
 def _judged(evidence: StackEvidence, classifier: Classifier, view: StackView) -> Document:

@@ -1,0 +1,96 @@
+"""What a stranger may not do to a broker: lead it out of its directory, or have it remember without end."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from embedded_broker import EmbeddedCluster
+from embedded_broker.server import Limits
+from mqctl.protocol.codes import ResponseCode
+from mqctl.protocol.message_id import OffsetId
+from mqctl.protocol.requests_admin import CreateTopic
+from mqctl.protocol.requests_client import ConsumerSendMsgBack, GetMaxOffset
+from tests.embedded_broker.messages import heartbeat, pull, send
+from tests.embedded_broker.wire import Peer
+
+OUT = ("../../../out", "a/../../../../out", "/out", "a/b", "a\0b")
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Iterator[EmbeddedCluster]:
+    with EmbeddedCluster(data_dir=tmp_path / "data") as cluster:
+        yield cluster
+
+
+def strangers(root: Path) -> list[Path]:
+    """Whatever lies beside the store's directory, and what has an odd name in it."""
+    odd = [path for path in (root / "data").rglob("*") if path.name in ("out", "b")]
+    return [path for path in root.iterdir() if path.name != "data"] + odd
+
+
+@pytest.mark.parametrize("name", OUT)
+def test_names_that_would_leave_the_store_are_refused(fresh: EmbeddedCluster, tmp_path: Path, name: str) -> None:
+    create = CreateTopic(
+        topic=name,
+        default_topic="TBW102",
+        read_queue_nums=1,
+        write_queue_nums=1,
+        perm=6,
+        topic_filter_type="SINGLE_TAG",
+    )
+    with Peer(fresh.broker().address) as peer:
+        assert peer.call(send(name), b"x").code == ResponseCode.SYSTEM_ERROR
+        assert peer.call(send(f"%RETRY%{name}"), b"x").code == ResponseCode.SYSTEM_ERROR
+        assert peer.call(create).code == ResponseCode.SYSTEM_ERROR
+        # A group's name becomes that of its retry topic, which sends find known then.
+        beat = heartbeat(peer, "c@1", group=name, subscriptions={"T": "*"})
+        assert (beat.code, "no name for the directory" in (beat.remark or "")) == (ResponseCode.SYSTEM_ERROR, True)
+        assert peer.call(send(f"%RETRY%{name}"), b"x").code == ResponseCode.SYSTEM_ERROR
+        stored = peer.call(send("T"), b"x")
+        back = ConsumerSendMsgBack(
+            offset=OffsetId.parse(stored.ext("msgId") or "").physical_offset, group=name, delay_level=0
+        )
+        assert peer.call(back).code == ResponseCode.SYSTEM_ERROR
+        assert peer.call(back).code == ResponseCode.SYSTEM_ERROR
+        assert peer.call(GetMaxOffset(topic="T", queue_id=0)).ext("offset") == "1"
+    fresh.broker().stop()
+    assert strangers(tmp_path) == []
+
+
+def test_a_topic_file_that_would_leave_the_store_is_read_without_that_topic(
+    fresh: EmbeddedCluster, tmp_path: Path
+) -> None:
+    with Peer(fresh.broker().address) as peer:
+        assert peer.call(send("T"), b"x").code == 0
+    fresh.broker().stop()
+    file = fresh.broker().store / "config" / "topics.json"
+    file.write_text(file.read_text().replace('"T"', '"../../../out"'))
+    shutil.copy(file, file.with_name("topics.json.bak"))
+    fresh.broker().start()
+    with Peer(fresh.broker().address) as peer:
+        assert peer.call(send("../../../out"), b"x").code == ResponseCode.SYSTEM_ERROR
+        assert peer.call(send("T"), b"x").code == 0
+    fresh.broker().stop()
+    assert strangers(tmp_path) == []
+
+
+def test_more_held_pulls_than_the_limit_are_answered_at_once() -> None:
+    limits = Limits(held_pulls=3)
+    with (
+        EmbeddedCluster(limits=limits, virtual_time=True) as cluster,
+        Peer(cluster.broker().address) as peer,
+        Peer(cluster.broker().address) as producer,
+    ):
+        assert producer.call(send("T", queue_id=1), b"x").code == 0
+        waiting = [peer.post(pull("T", 0, wait_ms=15_000)) for _ in range(3)]
+        late = peer.call(pull("T", 0, wait_ms=15_000))
+        assert late.code == ResponseCode.PULL_NOT_FOUND
+        assert producer.call(send("T"), b"y").code == 0
+        assert [peer.answer_to(opaque).code for opaque in waiting] == [0, 0, 0]
+        again = peer.post(pull("T", 1, wait_ms=15_000))
+        assert producer.call(send("T"), b"z").code == 0
+        assert peer.answer_to(again).code == 0

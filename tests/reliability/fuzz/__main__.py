@@ -1,0 +1,66 @@
+"""Fuzzes the readers for a given time or number of inputs and writes what was tried.
+
+`python -m tests.reliability.fuzz --minutes 480 --seed 7` is the nightly run; `--target NAME` takes one reader only, and
+`--seed` repeats a run exactly as long as the code is the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from time import monotonic
+
+from tests.reliability.fuzz import targets_store, targets_text, targets_wire
+from tests.reliability.fuzz.engine import Tally, Target, batch_of, run
+from tests.reliability.results import write
+
+TARGETS: tuple[Target, ...] = (*targets_wire.TARGETS, *targets_text.TARGETS, *targets_store.TARGETS)
+
+
+def fuzz(targets: tuple[Target, ...], *, seconds: float, rounds: int, seed: int) -> dict[str, Tally]:
+    """Gives each target its turn until time or rounds are over; one that failed has no further turn."""
+    tallies = {target.name: Tally() for target in targets}
+    ends = monotonic() + seconds
+    for number in range(rounds):
+        for target in targets:
+            tally = tallies[target.name]
+            if monotonic() > ends:
+                return tallies
+            if not tally.failures:
+                run(target, inputs=batch_of(target), seed_number=seed * 1_000_003 + number, tally=tally)
+                if tally.failures:
+                    sys.stderr.write(f"{target.name}: {tally.failures[0]}\n")
+    return tallies
+
+
+def main(words: list[str]) -> int:
+    """Returns 1 when a reader failed."""
+    parser = argparse.ArgumentParser(prog="python -m tests.reliability.fuzz", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=480.0, help="how long at most (default: a night of 8 hours)")
+    parser.add_argument("--rounds", type=int, default=1 << 40, help="turns of every target")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--target", action="append", choices=[target.name for target in TARGETS])
+    parser.add_argument("--save", action="store_true", help="write the figures that docs/reliability.md shows")
+    options = parser.parse_args(words)
+    chosen = tuple(target for target in TARGETS if options.target is None or target.name in options.target)
+    logging.getLogger("embedded_broker").setLevel(logging.CRITICAL)  # starts on damaged stores say much
+    began = monotonic()
+    tallies = fuzz(chosen, seconds=options.minutes * 60, rounds=options.rounds, seed=options.seed)
+    figures = {
+        "seed": options.seed,
+        "minutes": round((monotonic() - began) / 60, 1),
+        "targets": [
+            {
+                "target": name, "inputs": tally.inputs, "refused": tally.refused,
+                "slowest_ms": round(tally.slowest_ms, 1), "failures": len(tally.failures),
+            }
+            for name, tally in tallies.items()
+        ],
+    }  # fmt: skip
+    write("fuzz", figures, save=options.save)
+    return 1 if any(tally.failures for tally in tallies.values()) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
