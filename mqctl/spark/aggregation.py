@@ -7,7 +7,7 @@ else in extended and schedule queues.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -78,17 +78,22 @@ def behind(
     """
     starts = np.unique(np.array([max(start, work.low) for _, start in work.readers], dtype=np.int64))
     segments = [Segment() for _ in starts]
-    counting = _Counting(store.commit_log, store_time_ms, arrivals_ms)
+    counting = Counting(store.commit_log, store_time_ms, arrivals_ms)
     expected = work.low
     for first, entries in store.consume_queue(work.topic, work.queue_id).runs(work.low, work.high):
-        _count_missing(segments, starts, expected, first)
+        count_missing(segments, starts, expected, first)
         expected = first + len(entries)
         for begin in range(0, len(entries), CHUNK_ENTRIES):
             chunk = entries[begin : begin + CHUNK_ENTRIES]
             offsets = np.arange(first + begin, first + begin + len(chunk), dtype=np.int64)
             segment_of = np.searchsorted(starts, offsets, side="right") - 1
             counting.add(segments, segment_of, chunk)
-    _count_missing(segments, starts, expected, work.high)
+    count_missing(segments, starts, expected, work.high)
+    yield from by_reader(work, starts, segments)
+
+
+def by_reader(work: QueueRange, starts: Int64s, segments: Sequence[Segment]) -> Iterator[tuple[str, Segment]]:
+    """Yields for each reader the sum of the segments from its own on: one object that is still growing."""
     total = Segment()
     for number in range(len(starts) - 1, -1, -1):
         total.add(segments[number])
@@ -97,7 +102,7 @@ def behind(
                 yield group, total
 
 
-def _count_missing(segments: list[Segment], starts: Int64s, low: int, high: int) -> None:
+def count_missing(segments: Sequence[Segment], starts: Int64s, low: int, high: int) -> None:
     """Counts entries that no file holds (a file of the queue is missing) as leading to nothing."""
     for number, segment in enumerate(segments):
         end = int(starts[number + 1]) if number + 1 < len(starts) else high
@@ -105,14 +110,15 @@ def _count_missing(segments: list[Segment], starts: Int64s, low: int, high: int)
 
 
 @dataclass(frozen=True, slots=True)
-class _Counting:
+class Counting:
     """How entries are followed and counted."""
 
     log: CommitLog
     store_time_ms: Bounds
     arrivals_ms: int
 
-    def add(self, segments: list[Segment], segment_of: Int64s, entries: Entries) -> None:
+    def add(self, segments: Sequence[Segment], segment_of: Int64s, entries: Entries) -> None:
+        """Counts entries, each in its segment."""
         dangling = ~is_filler(entries)
         order = np.argsort(entries["physical_offset"], kind="stable")
         physical = entries["physical_offset"][order]
@@ -136,7 +142,7 @@ class _Counting:
             segments[number].dangling += int(count)
 
 
-def _add_arrivals(segments: list[Segment], segment_of: Int64s, found: Headers, width_ms: int) -> None:
+def _add_arrivals(segments: Sequence[Segment], segment_of: Int64s, found: Headers, width_ms: int) -> None:
     if not len(found):
         return
     bucket = found.store_time_ms // width_ms
@@ -150,7 +156,7 @@ def _add_arrivals(segments: list[Segment], segment_of: Int64s, found: Headers, w
         arrivals.setdefault((key % room + low) * width_ms, Sums()).add(sums)
 
 
-def _add_records(segments: list[Segment], segment_of: Int64s, file: MappedFile, found: Headers) -> None:
+def _add_records(segments: Sequence[Segment], segment_of: Int64s, file: MappedFile, found: Headers) -> None:
     if not len(found):
         return
     tags = property_spans(file.known, found, ["TAGS"])["TAGS"]

@@ -31,6 +31,14 @@ class Selector(StrEnum):
     NUMBER = "number"  # the key read as a whole number, modulo n: what the samples of orders do
 
 
+class Kernels(StrEnum):
+    """Which functions read a store; their figures are the same."""
+
+    AUTO = "auto"  # compiled ones where numba is installed and there is much to read
+    NUMPY = "numpy"
+    COMPILED = "compiled"  # wherever numba is installed
+
+
 @dataclass(frozen=True, slots=True)
 class Cut:
     """One way of counting: by `dims`; where one of them is the key, only the heaviest keys of each group are kept.
@@ -55,6 +63,7 @@ class Ask:
         at_ms: the moment as of which something is late; 0 where a table does not ask.
         quick: backlogs from the consume queues alone, where they can be believed.
         levels: the broker's messageDelayLevel; empty for the default.
+        kernels: which functions read.
         new_queues: number of queues of `Dim.NEW_QUEUE`, into which `selector` puts the key.
     """
 
@@ -67,6 +76,7 @@ class Ask:
     at_ms: int = 0
     levels: str = ""
     quick: bool = False
+    kernels: Kernels = Kernels.AUTO
 
     @property
     def dims(self) -> frozenset[Dim]:
@@ -86,6 +96,7 @@ class Ask:
                 "at_ms": self.at_ms,
                 "levels": self.levels,
                 "quick": self.quick,
+                "kernels": self.kernels,
             }
         )
 
@@ -99,6 +110,10 @@ class Ask:
         try:
             value = json.loads(text)
             cuts = tuple(Cut(name, tuple(map(Dim, dims)), kept) for name, dims, kept in value.pop("cuts"))
-            return cls(cuts, **{**value, "selector": Selector(value.get("selector", Selector.HASH))})
+            names = {
+                "selector": Selector(value.get("selector", Selector.HASH)),
+                "kernels": Kernels(value.get("kernels", Kernels.AUTO)),
+            }
+            return cls(cuts, **{**value, **names})
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise UsageError(f"read option ask={text}", reason=f"it is no JSON of cuts: {error}") from error

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Protocol
 
-from mqctl.spark.asking import Ask
+from mqctl.spark.asking import Ask, Kernels
 from mqctl.spark.counting import Columns
 from mqctl.spark.keyed import KEYED, KeyedTable
 from mqctl.spark.part_tables import PART_TABLES
@@ -39,6 +40,9 @@ class Engine(Protocol):
 class PlainEngine:
     """Reads small stores in this process: no session, no Java, no pyarrow."""
 
+    def __init__(self, kernels: Kernels = Kernels.AUTO) -> None:
+        self._kernels = kernels
+
     def group_topics(self, wanted: Wanted) -> dict[str, set[str]]:
         """See `Engine`."""
         found: dict[str, set[str]] = {}
@@ -49,6 +53,7 @@ class PlainEngine:
 
     def rows(self, table: str, wanted: Wanted, ask: Ask, by: Sequence[str] | None = None) -> list[Row]:
         """See `Engine`."""
+        ask = replace(ask, kernels=self._kernels)
         if table in KEYED:
             return _combined(KEYED[table], _judged(KEYED[table], wanted, ask), by)
         part = PART_TABLES[table]

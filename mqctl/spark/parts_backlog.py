@@ -10,8 +10,10 @@ from mqctl.spark.aggregation import Segment, behind
 from mqctl.spark.asking import Ask
 from mqctl.spark.counting import Columns
 from mqctl.spark.parts import PartTable, Work
-from mqctl.spark.planning import QueueRange, cells, open_store, ranges, shares
+from mqctl.spark.planning import QueueRange, cells, open_store, placed_shares, ranges, shares
 from mqctl.spark.quick import behind_by_entries
+from mqctl.spark.remote import is_remote
+from mqctl.spark.twins import use_compiled
 from mqctl.spark.wanted import Wanted
 
 STATE, TAG, ARRIVAL = "state", "tag", "arrival"
@@ -43,7 +45,7 @@ def _plan(wanted: Wanted, ask: Ask, count: int) -> list[Work]:
         found = cells(open_store(path), wanted)
         states += [(path, state) for state in found]
         work += ranges(path, found, whole=ask.quick)
-    dealt = shares(work, count) or [[]]
+    dealt = (shares if ask.quick else placed_shares)(work, count) or [[]]
     return [
         BacklogShare(tuple(states) if number == 0 else (), tuple(share), wanted, ask)
         for number, share in enumerate(dealt)
@@ -54,21 +56,38 @@ def _read(work: Work) -> Iterator[Columns]:
     assert isinstance(work, BacklogShare)
     if work.states:
         yield _state_rows(work.states)
-    stores = {path: open_store(path) for path in sorted({each.store for each in work.ranges})}
-    bucket_ms = work.ask.bucket_ms if any(cut.name == ARRIVALS for cut in work.ask.cuts) else 0
     rows: list[tuple[object, ...]] = []
-    for each in work.ranges:
-        store = stores[each.store]
-        found = behind_by_entries(store, each) if work.ask.quick else None
-        if found is None:
-            found = behind(store, each, work.wanted.store_time_ms, arrivals_ms=bucket_ms)
-        for group, segment in found:
-            rows += _segment_rows(each, group, segment)
+    for each, group, segment in _behind(work):
+        rows += _segment_rows(each, group, segment)
         if len(rows) >= _BATCH_ROWS:
             yield _columns(rows)
             rows = []
     if rows:
         yield _columns(rows)
+
+
+def _behind(work: BacklogShare) -> Iterator[tuple[QueueRange, str, Segment]]:
+    """Yields what lies behind each reader of each range."""
+    bucket_ms = work.ask.bucket_ms if any(cut.name == ARRIVALS for cut in work.ask.cuts) else 0
+    times = work.wanted.store_time_ms
+    for path in sorted({each.store for each in work.ranges}):
+        store = open_store(path)
+        left: list[QueueRange] = []
+        for each in (each for each in work.ranges if each.store == path):
+            found = behind_by_entries(store, each) if work.ask.quick else None
+            if found is None:
+                left.append(each)
+            else:
+                yield from ((each, *pair) for pair in found)
+        entries = sum(each.high - each.low for each in left)
+        # Addresses need all bytes of a file; of one that is fetched only those of the records are asked for.
+        if not is_remote(path) and use_compiled(work.ask.kernels, entries):
+            from mqctl.spark.compiled.backlog import behind_all
+
+            yield from behind_all(store, left, times, arrivals_ms=bucket_ms)
+        else:
+            for each in left:
+                yield from ((each, *pair) for pair in behind(store, each, times, arrivals_ms=bucket_ms))
 
 
 def _state_rows(states: tuple[tuple[str, QueueLag], ...]) -> Columns:

@@ -6,8 +6,11 @@ Only consume queue ends and configuration are looked at here (a few pages a queu
 from __future__ import annotations
 
 import heapq
+import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from mqctl.errors import BadInputError
 from mqctl.model.lag import LagEvidence, QueueLag, queue_lags
@@ -16,11 +19,15 @@ from mqctl.model.queue_state import ConsumerOffsetState, QueueState
 from mqctl.spark.remote import is_remote, local_path, remote_store
 from mqctl.spark.wanted import Wanted
 from mqctl.store.config_files import CONSUMER_OFFSETS, LMQ_OFFSETS, consumer_offsets, lmq_offsets, read_config
+from mqctl.store.consumequeue import raw_entries
 from mqctl.store.directory import StoreDirectory
+from mqctl.store.kernel import Int64s
+from mqctl.store.layouts import QUEUE_ENTRY_BYTES
 
 RANGE_ENTRIES = 1_000_000
 """Entries of one range at most (20 MB of consume queue), so that one long queue is no single task."""
 _ENTRIES_ONLY = 8
+_SAMPLES = 64
 QUEUE_COST_ENTRIES = 2_000
 """What opening a queue costs, in entries: a share of many short queues is no lighter than one of a long queue."""
 SHARE_ENTRIES = 200_000
@@ -141,16 +148,87 @@ def ranges(store_path: str, states: Sequence[QueueLag], *, whole: bool = False) 
     return found
 
 
+def placed_shares(work: Sequence[QueueRange], count: int) -> list[list[QueueRange]]:
+    """Deals ranges into at most `count` shares, cut so that each share's entries lead into one part of a commit log.
+
+    A worker that reads a part of the log from its beginning to its end meets most bytes once, whatever their queue.
+    Where to cut is judged from a few entries of each range: any cut is right, a good one is fast.
+    """
+    weight = sum(each.high - each.low + QUEUE_COST_ENTRIES for each in work)
+    wanted = max(1, min(count, -(-weight // SHARE_ENTRIES)))
+    zones: list[list[QueueRange]] = []
+    by_store: dict[str, list[QueueRange]] = {}
+    for each in work:
+        by_store.setdefault(each.store, []).append(each)
+    for path, own in by_store.items():
+        part = sum(each.high - each.low + QUEUE_COST_ENTRIES for each in own)
+        zones += _zones(open_store(path), own, max(1, round(wanted * part / weight)))
+    return _dealt(zones, wanted)
+
+
+def _zones(store: StoreDirectory, work: Sequence[QueueRange], count: int) -> list[list[QueueRange]]:
+    """Cuts the ranges of one store at physical offsets that halve, third, ... their entries, as samples tell."""
+    if count == 1:
+        return [list(work)]
+    if is_remote(work[0].store):  # to look is to fetch
+        return [[each] for each in work]
+    samples = [_sample(store, each) for each in work]
+    places = np.concatenate([physical for _, physical in samples])
+    weights = np.concatenate(
+        [
+            np.full(len(rows), (each.high - each.low) / max(1, len(rows)))
+            for each, (rows, _) in zip(work, samples, strict=True)
+        ]
+    )
+    order = np.argsort(places, kind="stable")
+    filled = np.cumsum(weights[order])
+    goals = filled[-1] * np.arange(1, count) / count if len(filled) else np.empty(0)
+    edges = places[order][np.minimum(np.searchsorted(filled, goals), len(order) - 1)] if len(order) else goals
+    zones: list[list[QueueRange]] = [[] for _ in range(count)]
+    for each, (rows, physical) in zip(work, samples, strict=True):
+        found = np.append(rows, each.high)[np.searchsorted(physical, edges)]
+        cuts = [each.low, *np.maximum.accumulate(found).tolist(), each.high]
+        for zone, (low, high) in zip(zones, itertools.pairwise(cuts), strict=True):
+            if low < high:
+                present = tuple((group, start) for group, start in each.readers if start < high)
+                if present:
+                    zone.append(replace(each, low=low, high=high, readers=present))
+    return [zone for zone in zones if zone]
+
+
+def _sample(store: StoreDirectory, work: QueueRange) -> tuple[Int64s, Int64s]:
+    """Returns queue offsets of a few entries of a range, ascending, and the physical offsets there."""
+    queue = store.consume_queue(work.topic, work.queue_id)
+    step = max(1, (work.high - work.low) // _SAMPLES)
+    wanted = np.arange(work.low + step // 2, work.high, step, dtype=np.int64)
+    rows, physical = [], []
+    for file in queue.files:
+        first = file.start // QUEUE_ENTRY_BYTES
+        own = wanted[(wanted >= first) & (wanted < first + file.size_bytes // QUEUE_ENTRY_BYTES)]
+        if len(own):
+            rows.append(own)
+            physical.append(raw_entries(file.buffer)["physical_offset"][own - first].astype(np.int64))
+    nothing = np.empty(0, dtype=np.int64)
+    return (np.concatenate(rows), np.concatenate(physical)) if rows else (nothing, nothing)
+
+
 def shares(work: Sequence[QueueRange], count: int) -> list[list[QueueRange]]:
     """Deals ranges into at most `count` shares of like weight, heaviest first into the lightest share.
 
     Little work makes few shares: starting a Python worker costs more than reading `SHARE_ENTRIES`.
     """
     weight = sum(each.high - each.low + QUEUE_COST_ENTRIES for each in work)
-    heap = [(0, number) for number in range(min(count, len(work), -(-weight // SHARE_ENTRIES)))]
+    return _dealt([[each] for each in work], max(1, min(count, -(-weight // SHARE_ENTRIES))))
+
+
+def _dealt(work: Sequence[list[QueueRange]], count: int) -> list[list[QueueRange]]:
+    def weight(ranges: Sequence[QueueRange]) -> int:
+        return sum(each.high - each.low + QUEUE_COST_ENTRIES for each in ranges)
+
+    heap = [(0, number) for number in range(min(count, len(work)))]
     dealt: list[list[QueueRange]] = [[] for _ in heap]
-    for each in sorted(work, key=lambda item: item.low - item.high):
+    for each in sorted(work, key=weight, reverse=True):
         filled, number = heapq.heappop(heap)
-        dealt[number].append(each)
-        heapq.heappush(heap, (filled + each.high - each.low + QUEUE_COST_ENTRIES, number))
+        dealt[number] += each
+        heapq.heappush(heap, (filled + weight(each), number))
     return dealt

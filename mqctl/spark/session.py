@@ -52,7 +52,8 @@ class SessionSettings:
         environ: the process environment (`JAVA_HOME`, `PATH` and Spark's own variables are read from it).
         master: Spark master URL; anything but `local` leaves addresses, workers and memory to the cluster's settings.
         conf: Spark settings that win over ours; Java options of the driver are added to ours.
-        cache_dir: where archives of class data are kept between sessions (160 MB each); None keeps none.
+        cache_dir: where archives of class data (160 MB each) and compiled functions are kept between sessions; None
+            keeps no class data, and leaves it to numba where it puts its own.
     """
 
     environ: Mapping[str, str] = field(repr=False)
@@ -276,6 +277,8 @@ def _child_environment(settings: SessionSettings, java: Java, scratch: Path) -> 
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
+    if settings.cache_dir is not None and "NUMBA_CACHE_DIR" not in settings.environ:
+        values["NUMBA_CACHE_DIR"] = str(settings.cache_dir / "numba")  # what workers compile is compiled once
     if settings.is_local:
         values["TMPDIR"] = str(scratch)  # what workers leave behind goes with the session
     else:

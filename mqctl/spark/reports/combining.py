@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mqctl.errors import MqctlError
-from mqctl.spark.asking import Ask
+from mqctl.spark.asking import Ask, Kernels
 from mqctl.spark.carried import carrying, delivered
 from mqctl.spark.engines import Row
 from mqctl.spark.keyed import KEYED
@@ -80,11 +81,13 @@ def _judge(table: str, ask: str, found: pa.Table) -> pa.Table:
 class SparkEngine:
     """Reads stores with a Spark session."""
 
-    def __init__(self, spark: SparkSession) -> None:
+    def __init__(self, spark: SparkSession, kernels: Kernels = Kernels.AUTO) -> None:
         self._spark = spark
+        self._kernels = kernels
 
     def rows(self, table: str, wanted: Wanted, ask: Ask, by: Sequence[str] | None = None) -> list[Row]:
         """See `mqctl.spark.engines.Engine`."""
+        ask = replace(ask, kernels=self._kernels)
         with delivered():
             if table in KEYED:
                 found = keyed_parts(parts(self._spark, "tracks", wanted, ask), table, ask)
