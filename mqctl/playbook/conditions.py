@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import jmespath
@@ -11,6 +12,7 @@ from jmespath.exceptions import JMESPathError
 from mqctl.errors import BadInputError
 from mqctl.model.playbook_run import Scalar
 
+_NAMES = re.compile(r"!?[a-z0-9_]+( && !?[a-z0-9_]+)*")
 # What a field of these nodes names belongs to what stands before it, not to the facts.
 _BELONGS_TO_FIRST = frozenset(
     {"subexpression", "index_expression", "pipe", "projection", "value_projection", "filter_projection", "flatten"}
@@ -40,14 +42,19 @@ def _names(node: Mapping[str, Any]) -> set[str]:
     return set().union(*map(_names, children)) if children else set()
 
 
-def holds(expression: str, facts: Mapping[str, object]) -> bool:
+def holds(expression: str, facts: Mapping[str, object], given: Collection[str] = ()) -> bool:
     """Tells whether a condition holds; what is not known (null) and what is empty do not.
+
+    Args:
+        given: names of parameters; a condition of nothing but these asks whether they were given, numbers too.
 
     Raises:
         BadInputError: it cannot be decided: a number, or a comparison of unlike things.
     """
     value = _ask(expression, facts)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
+        if _NAMES.fullmatch(expression) and names(expression) <= set(given):
+            return True
         raise BadInputError(f"could not decide {expression!r}", reason=f"it gives {value}, not true or false")
     return bool(value)
 

@@ -64,7 +64,7 @@ class _Run:
 
     def walk(self) -> None:
         for number, step in enumerate(self.playbook.steps, start=1):
-            if step.when is not None and not conditions.holds(step.when, self._facts()):
+            if step.when is not None and not self._holds(step.when):
                 self._ended(self._outcome(step, StepState.SKIPPED))
                 continue
             outcome = self._decide(number, step) if step.options else self._command(number, step)
@@ -76,6 +76,9 @@ class _Run:
     def _facts(self) -> dict[str, object]:
         told = {"exit": self.exits, "choice": self.choices, "done": self.done}
         return {**self.wish.values, **self.captured, **told}
+
+    def _holds(self, condition: str) -> bool:
+        return conditions.holds(condition, self._facts(), self.wish.values)
 
     def _text(self, words: Words) -> str:
         """Returns words with what is known in their places."""
@@ -155,7 +158,7 @@ class _Run:
         try:
             captured = {name: conditions.read(asked, spoken.document) for name, asked in step.capture.items()}
             self.captured.update(captured)
-            held = [result for result in step.results if conditions.holds(result.when, self._facts())]
+            held = [result for result in step.results if self._holds(result.when)]
         except BadInputError as error:
             return replace(run, state=StepState.UNEXPECTED, means=[str(error)])
         words = [step.exits[spoken.exit_code]] if spoken.exit_code in step.exits else []
@@ -164,7 +167,7 @@ class _Run:
 
     def _stop_at(self, step: Step, outcome: StepRun) -> None:
         for result in step.results:
-            if result.stop is not None and conditions.holds(result.when, self._facts()):
+            if result.stop is not None and self._holds(result.when):
                 ending = Ending.DONE if result.stop is Stop.DONE else Ending.ATTENTION
                 raise _End(ending, self._text(result.means))
 
@@ -187,7 +190,6 @@ def run(playbook: Playbook, wish: Wish, world: World) -> PlaybookRun:
 
     Raises:
         StorageError: no command can be started here.
-        BadInputError: a condition of the playbook cannot be decided.
     """
     began_at_ms = world.now_ms()
     state = _Run(playbook, wish, world)
@@ -196,6 +198,8 @@ def run(playbook: Playbook, wish: Wish, world: World) -> PlaybookRun:
         state.walk()
     except _End as end:
         ending, why = end.ending, str(end)
+    except BadInputError as error:
+        ending, why = Ending.UNEXPECTED, str(error)
     except KeyboardInterrupt:
         ending = Ending.INTERRUPTED
         if state.running is not None:

@@ -153,6 +153,14 @@ def test_a_condition_that_cannot_be_decided_is_an_error_and_not_a_no(expression:
         conditions.holds(expression, {"lag": 4})
 
 
+def test_a_condition_of_parameters_asks_whether_they_were_given() -> None:
+    facts = {"queues": 0, "topic": "T", "group": None, "lag": 0}
+    assert conditions.holds("topic && queues", facts, ["queues", "topic", "group"])
+    assert not conditions.holds("group && queues", facts, ["queues", "topic", "group"])
+    with pytest.raises(BadInputError):
+        conditions.holds("topic && lag", facts, ["queues", "topic", "group"])
+
+
 def test_names_of_a_condition_are_those_it_takes_from_the_facts() -> None:
     assert conditions.names("length(groups[?lag > most].name) > limit || exit.lag == `0`") == {
         "groups",

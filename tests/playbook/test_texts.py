@@ -34,6 +34,7 @@ _VALUES = {
     ParameterType.PATH: "/backup/store",
     ParameterType.TEXT: "yesterday 10:00",
 }
+_PLACEHOLDERS = {"N": "1", "PID": "1", "<queues>": "1"}
 _SHIM = """\
 import json, os, sys
 with open(os.environ["SEEN"], "a") as seen:
@@ -46,6 +47,9 @@ def parses(words: list[str]) -> None:
     """Parses a command line with the parser of its command; nothing runs. Raises what typer raises."""
     path = tuple(words[:2]) if tuple(words[:2]) in BY_PATH else tuple(words[:1])
     assert path in BY_PATH, words
+    if words == list(path):  # a mention
+        return
+    words = [_PLACEHOLDERS.get(word, word) for word in words]
     with load_command(path).make_context(" ".join(path), words[len(path) :]):
         pass
     if path == ("playbook", "run") and words[2] in SLUGS:

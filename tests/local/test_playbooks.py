@@ -1,0 +1,123 @@
+"""Every playbook, run against its scenario: it finds the planted fault, and says what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+
+import pytest
+
+from mqctl.local.scenario_files import load_scenario
+from mqctl.local.stage import Stage
+from mqctl.playbook.places import slugs
+from tests.conftest import Outcome
+
+_SECONDS = 90
+Run = Callable[..., Outcome]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """How a playbook fares on its scenario.
+
+    Attributes:
+        given: parameters; `{name}` stands for the store directory of that broker.
+        choose: decisions.
+        confirm: names of changes that are made; without any, changes are only planned.
+        ending: of the run.
+        held: results that must hold, by step.
+        changed, planned: steps that changed the cluster, or planned to.
+    """
+
+    given: Mapping[str, str]
+    ending: str
+    held: Mapping[str, str] = field(default_factory=dict)
+    choose: Mapping[str, str] = field(default_factory=dict)
+    confirm: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    planned: tuple[str, ...] = ()
+
+
+CASES: dict[str, Case] = {
+    "backlog": Case(given={"group": "analytics", "window": "2s"}, choose={"way": "scale"}, ending="complete"),
+    "hot-key": Case(
+        given={"topic": "trades", "group": "matching", "order": "broker-a:4"},
+        choose={"way": "fix_order"},
+        confirm=("trades",),
+        changed=("configure",),
+        ending="complete",
+    ),
+    "scale-out": Case(
+        given={"topic": "frames", "group": "render", "queues": "8", "window": "2s"},
+        held={"rules": "idle"},
+        confirm=("frames",),
+        changed=("enlarge",),
+        ending="complete",
+    ),
+    "stuck-consumer": Case(
+        given={"group": "billing", "window": "2s"}, held={"stacks": "outside", "verdict": "stands"}, ending="attention"
+    ),
+    "tag-loss": Case(
+        given={"group": "settlement", "topic": "orders", "since": "-1h", "replay_group": "settlement-again"},
+        choose={"way": "align"},
+        confirm=("settlement-again",),
+        changed=("replay",),
+        ending="complete",
+    ),
+    "unconsumed-queue": Case(given={"group": "warehouse", "window": "2s"}, held={"wants": "topics"}, ending="complete"),
+}
+
+
+@pytest.fixture
+def play(mqctl: Run, tmp_path: Path) -> Iterator[Callable[[str], tuple[Stage, Callable[..., Outcome]]]]:
+    """Starts the scenario of a playbook; gives its stage and a function that runs mqctl there."""
+    with ExitStack() as open_stages:
+
+        def start(slug: str) -> tuple[Stage, Callable[..., Outcome]]:
+            stage = open_stages.enter_context(Stage(load_scenario(slug), tmp_path / "stage"))
+            stage.settle(_SECONDS)
+            places = {name: str(tmp_path / name) for name in ("MQCTL_CONFIG_DIR", "MQCTL_STATE_DIR", "MQCTL_CACHE_DIR")}
+
+            def run(*words: object) -> Outcome:
+                return mqctl(*words, env={**places, **stage.environment})
+
+            return stage, run
+
+        yield start
+
+
+def test_every_playbook_is_played() -> None:
+    assert sorted(CASES) == slugs()
+
+
+@pytest.mark.parametrize("slug", sorted(CASES))
+def test_a_playbook_finds_what_its_scenario_planted(
+    play: Callable[[str], tuple[Stage, Callable[..., Outcome]]], slug: str
+) -> None:
+    case = CASES[slug]
+    stage, run = play(slug)
+    words: list[str] = ["playbook", "run", slug]
+    for name, value in case.given.items():
+        words += ["-p", f"{name}={value.format_map({broker: str(path) for broker, path in stage.stores.items()})}"]
+    for name, choice in case.choose.items():
+        words += ["--choose", f"{name}={choice}"]
+    words += ["--execute"] if case.confirm else []
+    for name in case.confirm:
+        words += ["--confirm", name]
+    end = monotonic() + _SECONDS
+    while True:
+        outcome = run(*words, "-o", "json")
+        assert outcome.stdout, outcome.stderr
+        document = outcome.json
+        steps = {step["id"]: step for step in document["steps"]}
+        held = {name: steps.get(name, {}).get("result") for name in case.held}
+        if (document["ending"], held) == (case.ending, dict(case.held)):
+            break
+        assert monotonic() < end, (document["ending"], document["why"], held, outcome.stderr[-6000:])
+    assert tuple(name for name, step in steps.items() if step["state"] == "changed") == case.changed, outcome.stderr
+    assert tuple(name for name, step in steps.items() if step["state"] == "planned") == case.planned, outcome.stderr
+    assert all(step["change"] for step in steps.values() if step["state"] == "changed")
+    assert not any(step["state"] == "unexpected" for step in steps.values())
