@@ -15,7 +15,7 @@ from mqctl.client.received import Consumed, ReceivedMessage
 from mqctl.model.queue import MessageQueue
 from tests.client.consuming import Heard, quick, quick_client, wait_for_topic
 
-REST_MS = 1_200
+REST_MS = 100
 _LONG_S = 60
 
 
@@ -32,6 +32,7 @@ def member(
     model: MessageModel = MessageModel.CLUSTERING,
     kind: type[PushConsumer] = PushConsumer,
     directory: Path | None = None,
+    rest_ms: int = REST_MS,
 ) -> Iterator[Heard]:
     """Runs one member of a group, the only one, and yields once it holds every queue of the topic.
 
@@ -39,6 +40,7 @@ def member(
         busy: it is at its first messages as long as it runs, so that it commits nothing by itself.
         gate: what it is at goes on when this is set.
         directory: where a broadcasting one keeps its offsets.
+        rest_ms: its pause between the word of a broker and the offsets that it was told.
     """
     over = Event()
 
@@ -51,8 +53,8 @@ def member(
 
     heard = Heard(result)
     settings = quick(
-        reset_delay_ms=REST_MS,
-        correction_delay_ms=REST_MS,
+        reset_delay_ms=rest_ms,
+        correction_delay_ms=rest_ms,
         message_model=model,
         await_termination_ms=200,
         local_offset_dir=directory,
