@@ -16,6 +16,7 @@ from embedded_broker.registry import Call
 from mqctl.protocol.frame import RemotingCommand, encode
 
 _LOGGED_REQUESTS = 10_000
+_SECRET = "secretKey"
 _LOGGED_BYTES = 64 * 1024 * 1024
 
 
@@ -96,6 +97,14 @@ class LoggedRequest:
     oneway: bool
 
 
+def _logged(command: RemotingCommand) -> dict[str, str]:
+    """Returns the ext fields of a request for the log, which anybody with the control socket's token reads."""
+    ext = dict(command.ext_fields or {})
+    if _SECRET in ext:
+        ext[_SECRET] = "***"
+    return ext
+
+
 class _CutCall(Call):
     __slots__ = ()
 
@@ -157,7 +166,7 @@ class Control:
                     command.code,
                     call.connection.peer,
                     call.arrived_ms,
-                    dict(command.ext_fields or {}),
+                    _logged(command),
                     command.body,
                     command.is_oneway,
                 )

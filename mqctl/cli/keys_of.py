@@ -43,6 +43,18 @@ def credentials_of(profile: Profile | None = None) -> Credentials | None:
     return found
 
 
+def _warn_of_readers(key_file: str | None) -> None:
+    """Says so when others may read the key of our certificate; whether it can be used is found out elsewhere."""
+    try:
+        open_to_all = key_file is not None and Path(key_file).stat().st_mode & 0o077
+    except OSError:
+        return
+    if open_to_all:
+        from mqctl.cli.emit import tell
+
+        tell(f"mqctl: others may read the key {key_file}; chmod 600 makes it yours alone")
+
+
 def _from_environment(access: str, secret: str) -> Credentials | None:
     if not os.environ.get(access) or not os.environ.get(secret):
         return None
@@ -99,5 +111,6 @@ def tls_of(profile: Profile | None = None) -> TlsSettings | None:
         server_name=chosen("MQCTL_TLS_SERVER_NAME", profile.tls_server_name if profile else None),
         verify=authority != "none",
     )
+    _warn_of_readers(settings.key_file)
     client_context(settings)  # what cannot be used is said before anybody is asked
     return settings

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from mqctl.cli.live_settings import identity_of, now_ms, touched_masters
 from mqctl.errors import NotFoundError, RefusedError, UnreachableError
 from mqctl.execute.setting_places import Place, read_setting
+from mqctl.model.secret_names import holds_secret
 from mqctl.model.setting_plan import SettingKind, SettingPlan, SettingStep
 from mqctl.snapshot.live_asking import Asking
 from mqctl.snapshot.live_brokers import ask_settings
@@ -24,11 +25,17 @@ def plan_settings(asking: Asking, wishes: Mapping[str, str], brokers: Sequence[s
 
     Raises:
         NotFoundError: a broker has no such property: it would take it with success, and forget it.
-        RefusedError: a property that must not change while the broker runs.
+        RefusedError: a property that must not change while the broker runs, or holds a secret.
     """
     for name in sorted(_FIXED & set(wishes)):
         problem = f"{name} of a running broker cannot be changed"
         raise RefusedError(problem, reason="it says who the broker is or where its files are", remedy="restart it")
+    for name in sorted(filter(holds_secret, wishes)):
+        raise RefusedError(
+            f"{name} is not changed from here",
+            reason="it holds a secret, which plans show and journals keep",
+            remedy="change it in the broker's configuration file",
+        )
     masters = touched_masters(asking, brokers)
     ask_settings(asking, masters)
     all_told(masters)

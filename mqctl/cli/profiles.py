@@ -17,6 +17,7 @@ from mqctl.errors import ConfigurationError, NotFoundError, PermissionDeniedErro
 from mqctl.protocol.acl import Credentials
 
 FILE_NAME = "profiles.yaml"
+_LONGEST_KEY_FILE = 64 * 1024
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
@@ -130,8 +131,9 @@ def credentials_from_file(path: Path) -> Credentials:
     """
     problem = f"could not take keys from {path}"
     try:
-        mode = path.stat().st_mode
-        text = path.read_text(encoding="utf-8")
+        with path.open(encoding="utf-8") as stream:
+            mode = os.fstat(stream.fileno()).st_mode
+            text = stream.read(_LONGEST_KEY_FILE)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(problem, reason=str(error)) from error
     if mode & (stat.S_IRWXG | stat.S_IRWXO):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mqctl.client.question import Question, body_of
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
+from mqctl.model.secret_names import without_secrets
 from mqctl.protocol import requests_admin as admin
 from mqctl.protocol import requests_client as client
 from mqctl.protocol.bodies_client import (
@@ -50,8 +51,8 @@ def runtime_info() -> Question[KVTable]:
 
 
 def broker_settings() -> Question[dict[str, str]]:
-    """The properties of the broker."""
-    return Question(admin.GetBrokerConfig(), lambda answer: parse_settings(answer.body))
+    """The properties of the broker, without the secrets among them."""
+    return Question(admin.GetBrokerConfig(), lambda answer: without_secrets(parse_settings(answer.body)))
 
 
 def statistics_item(name: str, key: str) -> Question[BrokerStatsData]:

@@ -11,6 +11,7 @@ from mqctl.client.fan_out import CALL_TIMEOUT_MS, Ask, Outcome, fan_out
 from mqctl.client.links import Links
 from mqctl.client.question import Question, body_of, header_of, nothing
 from mqctl.errors import DeadlineError, MqctlError, UnreachableError
+from mqctl.model.secret_names import without_secrets
 from mqctl.protocol import requests_namesrv as ns
 from mqctl.protocol.bodies_cluster import ClusterInfo, KVTable, TopicList, TopicRoute
 from mqctl.protocol.declared import replaced
@@ -69,7 +70,7 @@ def delete_kv(namespace: str, key: str) -> Question[None]:
 
 def name_server_settings() -> Question[dict[str, str]]:
     """The properties of the name server."""
-    return Question(ns.GetNamesrvConfig(), lambda answer: parse_settings(answer.body))
+    return Question(ns.GetNamesrvConfig(), lambda answer: without_secrets(parse_settings(answer.body)))
 
 
 def wipe_write_permission(broker_name: str) -> Question[ns.WipeWritePermReply]:
