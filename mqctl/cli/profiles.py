@@ -97,26 +97,27 @@ def load_profiles(directory: Path) -> Profiles:
 
 
 @contextmanager
-def changed_profiles(directory: Path) -> Iterator[Profiles]:
+def changed_profiles(directory: Path, *, wait_s: float = 10.0) -> Iterator[Profiles]:
     """Gives the profiles to be changed and writes them back, whole or not at all; one command at a time.
 
+    Args:
+        wait_s: how long to wait for another command.
+
     Raises:
-        ConfigurationError: the file cannot be read or written, or another command holds it.
+        ConfigurationError: the file cannot be read or written.
+        RefusedError: another command holds it, and it is said who.
     """
-    from filelock import FileLock, Timeout
+    from mqctl.execute.alone import held_alone
 
     file = directory / FILE_NAME
     try:
-        directory.mkdir(parents=True, exist_ok=True)
-        with FileLock(directory / f".{FILE_NAME}.lock", timeout=10):
+        with held_alone(directory / f".{FILE_NAME}.lock", f"change {file}", wait_s=wait_s):
             profiles = load_profiles(directory)
             yield profiles
             descriptor, temporary = tempfile.mkstemp(prefix=f".{FILE_NAME}.", dir=directory)
             with os.fdopen(descriptor, "wb") as stream:
                 stream.write(msgspec.yaml.encode(profiles))
             Path(temporary).replace(file)
-    except Timeout as error:
-        raise ConfigurationError(f"could not change {file}", reason="another command holds it") from error
     except OSError as error:
         remedy = "set MQCTL_CONFIG_DIR to a writable directory"
         raise ConfigurationError(f"could not write {file}", reason=str(error), remedy=remedy) from error

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import UTC, datetime
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import msgspec
 
-from mqctl.errors import RefusedError
+from mqctl.execute.alone import held_alone, lock_name
 from mqctl.execute.record_files import RecordFiles, new_id, unwritable, who
 from mqctl.model.plan import Callback, OffsetChange, OffsetPlan
 
@@ -94,23 +91,12 @@ class Journal(RecordFiles[ChangeRecord]):
             RefusedError: another one does, and it is said who.
             StorageError: the journal cannot be written.
         """
-        from filelock import FileLock, Timeout
-
-        name = re.sub(r"[^\w.-]", "_", what)
-        lock, holder = FileLock(self.directory / f".{name}.lock", timeout=0), self.directory / f".{name}.holder"
-        try:
-            self.directory.mkdir(parents=True, exist_ok=True)
-            lock.acquire()
-        except Timeout as error:
-            reason = f"another mqctl is changing it: {_held_by(holder)}"
-            raise RefusedError(f"cannot change {what}", reason=reason, remedy=remedy) from error
-        except OSError as error:
-            raise unwritable(self.directory, error) from error
-        try:
-            _say_who(holder)
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(held_alone(self.directory / lock_name(what), f"change {what}", remedy=remedy))
+            except OSError as error:
+                raise unwritable(self.directory, error) from error
             yield
-        finally:
-            lock.release()
 
     def open(self, plan: OffsetPlan, undoes: str | None = None) -> ChangeRecord:
         """Writes down what is about to happen. Raises StorageError, and then nothing may happen."""
@@ -138,17 +124,3 @@ def _planned(change: OffsetChange) -> QueueRecord:
     return QueueRecord(
         topic=queue.topic, broker_name=queue.broker_name, queue_id=queue.queue_id, old=change.old, new=change.new
     )
-
-
-def _say_who(holder: Path) -> None:
-    try:
-        holder.write_text(f"{who()}, process {os.getpid()}, since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC")
-    except OSError as error:
-        raise unwritable(holder.parent, error) from error
-
-
-def _held_by(holder: Path) -> str:
-    try:
-        return holder.read_text() or "it does not say who"
-    except OSError:
-        return "it does not say who"

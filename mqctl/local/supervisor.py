@@ -7,14 +7,15 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
 import msgspec
-from filelock import FileLock, Timeout
 
 from mqctl.errors import DeadlineError, ExitCode, NotFoundError, RefusedError, StorageError, UsageError
+from mqctl.execute.alone import held_alone
 from mqctl.local.state import LocalCluster, LocalStates, Ready, process_started_ms
 
 READY_SECONDS = 30
@@ -94,10 +95,15 @@ class Wish:
 
 
 class Supervisor:
-    """Local clusters whose state files lie in one directory."""
+    """Local clusters whose state files lie in one directory.
 
-    def __init__(self, directory: Path) -> None:
+    Args:
+        wait_s: how long to wait for another command that works on the same cluster.
+    """
+
+    def __init__(self, directory: Path, *, wait_s: float = _LOCK_SECONDS) -> None:
         self.states = LocalStates(directory)
+        self._wait_s = wait_s
         self._directory = directory
 
     def up(self, name: str, wish: Wish) -> LocalCluster:
@@ -190,10 +196,14 @@ class Supervisor:
                 _delete(name, Path(state.data_dir))
             return state
 
-    def _locked(self, name: str) -> _Locked:
+    def _locked(self, name: str) -> AbstractContextManager[None]:
         self.states.file(name)
-        self._directory.mkdir(parents=True, exist_ok=True)
-        return _Locked(name, self._directory / f"{name}.lock")
+        return held_alone(
+            self._directory / f"{name}.lock",
+            f"work on the local cluster {name}",
+            wait_s=self._wait_s,
+            remedy="wait for it, then look at mqctl local status",
+        )
 
 
 def _delete(name: str, directory: Path) -> None:
@@ -207,27 +217,6 @@ def _delete(name: str, directory: Path) -> None:
             reason=f"{error.filename}: {error.strerror or error}",
             remedy=f"delete {directory} by hand",
         ) from error
-
-
-class _Locked:
-    """One command at a time for each cluster."""
-
-    def __init__(self, name: str, file: Path) -> None:
-        self._name = name
-        self._lock = FileLock(file)
-
-    def __enter__(self) -> None:
-        try:
-            self._lock.acquire(timeout=_LOCK_SECONDS)
-        except Timeout as error:
-            raise RefusedError(
-                f"another command works on the local cluster {self._name}",
-                reason=f"it has not finished within {_LOCK_SECONDS} s",
-                remedy="wait for it, then look at mqctl local status",
-            ) from error
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
 
 
 def _end(pid: int) -> None:

@@ -1,0 +1,118 @@
+"""One command at a time: locks between processes of this machine, and who holds one, for those who do not get it.
+
+The operating system frees the lock of a process that was killed. Beside it lies a note of its holder; which command
+that is running is asked of the process itself, so that no command line is kept in a file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from mqctl.errors import RefusedError
+from mqctl.execute.record_files import who
+
+_LONGEST_COMMAND = 160
+_START_TOLERANCE_S = 1.0
+_LONGEST_NAME_BYTES, _NAME_START = 180, 40
+
+
+class Holder(msgspec.Struct, frozen=True, kw_only=True):
+    """Who holds a lock.
+
+    Attributes:
+        who: user and machine.
+        since_s: epoch seconds.
+    """
+
+    who: str
+    pid: int
+    since_s: float
+
+    def told(self) -> str:
+        """Returns one line about it, the command included where it can be learned."""
+        since = datetime.fromtimestamp(self.since_s, UTC)
+        line = f"{self.who}, process {self.pid}, since {since:%Y-%m-%d %H:%M:%S} UTC"
+        command = self._command()
+        return f"{line}: {command}" if command else line
+
+    def _command(self) -> str | None:
+        if self.who.rpartition("@")[2] != socket.gethostname():
+            return None  # a directory that several machines share
+        import psutil
+
+        try:
+            process = psutil.Process(self.pid)
+            if process.create_time() > self.since_s + _START_TOLERANCE_S:
+                return None  # another process got its number since
+            words = process.cmdline()
+        except psutil.Error:
+            return None
+        return command_text(words)
+
+
+def command_text(words: list[str]) -> str:
+    """Returns a command line as it was typed: without the interpreter, cut, and without what terminals obey."""
+    for number, word in enumerate(words):
+        if Path(word).name == "mqctl" and number > 0:
+            words = ["mqctl", *words[number + 1 :]]
+            break
+    text = "".join(character if character.isprintable() else "?" for character in shlex.join(words))
+    return text if len(text) <= _LONGEST_COMMAND else f"{text[:_LONGEST_COMMAND]}..."
+
+
+@contextmanager
+def held_alone(lock: Path, what: str, *, wait_s: float = 0.0, remedy: str = "wait for it") -> Iterator[None]:
+    """Holds a lock while the body runs.
+
+    Args:
+        lock: file of the lock; its directory is made.
+        what: what cannot be done without it, for instance `change group G`.
+        wait_s: how long to wait for another holder.
+
+    Raises:
+        RefusedError: another process holds it, and it is said who.
+        OSError: the file cannot be made.
+    """
+    from filelock import FileLock, Timeout
+
+    note = lock.with_name(f"{lock.name}.holder")
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    held = FileLock(lock)
+    try:
+        held.acquire(timeout=wait_s)
+    except Timeout as error:
+        reason = f"another mqctl is at it: {_told(note)}"
+        raise RefusedError(f"cannot {what}", reason=reason, remedy=remedy) from error
+    try:
+        mine = Holder(who=who(), pid=os.getpid(), since_s=datetime.now(UTC).timestamp())
+        note.write_bytes(msgspec.json.encode(mine))
+        yield
+    finally:
+        note.unlink(missing_ok=True)
+        held.release()
+
+
+def _told(note: Path) -> str:
+    try:
+        return msgspec.json.decode(note.read_bytes(), type=Holder).told()
+    except (OSError, msgspec.DecodeError):
+        return "it has not said who yet"
+
+
+def lock_name(what: str) -> str:
+    """Returns the name of the hidden file that is the lock on `what`; names of topics and groups may be long."""
+    name = re.sub(r"[^\w.-]", "_", what)
+    if len(name.encode()) > _LONGEST_NAME_BYTES:
+        from hashlib import sha256
+
+        name = f"{name[:_NAME_START]}-{sha256(what.encode()).hexdigest()[:16]}"
+    return f".{name}.lock"

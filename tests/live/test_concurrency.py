@@ -1,0 +1,194 @@
+"""Two people at once: one of two real processes gets the lock, the other is told who holds it."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from time import monotonic
+
+import pytest
+
+from embedded_broker import Drop, EmbeddedCluster
+from mqctl.errors import RefusedError
+from mqctl.execute.alone import command_text, held_alone, lock_name
+from mqctl.local.supervisor import Supervisor, Wish
+from tests.conftest import REPOSITORY
+from tests.live.conftest import Run
+
+UPDATE_CONSUMER_OFFSET = 15
+DONE = 30
+Background = Callable[[Sequence[object]], "subprocess.Popen[str]"]
+Hold = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def background(cluster: EmbeddedCluster, tmp_path: Path) -> Iterator[Background]:
+    """Starts mqctl in the background, with the directories of `live`."""
+    places = {name: str(tmp_path / name.lower()) for name in ("MQCTL_CONFIG_DIR", "MQCTL_STATE_DIR", "MQCTL_CACHE_DIR")}
+    with ExitStack() as stack:
+
+        def start(words: Sequence[object]) -> subprocess.Popen[str]:
+            process = stack.enter_context(
+                subprocess.Popen(
+                    [sys.executable, "-m", "mqctl", *map(str, words)],
+                    cwd=REPOSITORY,
+                    env={**os.environ, **places, "MQCTL_NAMESRV": cluster.namesrv},
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    text=True,
+                )
+            )
+            stack.callback(process.kill)
+            return process
+
+        yield start
+
+
+@pytest.fixture
+def hold() -> Iterator[Hold]:
+    """Starts a process that holds a lock until it is killed, by the code that commands hold it with."""
+    with ExitStack() as stack:
+
+        def start(lock: Path) -> subprocess.Popen[str]:
+            probe = (
+                "import sys, pathlib; from mqctl.execute.alone import held_alone\n"
+                "with held_alone(pathlib.Path(sys.argv[1]), 'hold it'):\n"
+                "    print('held', flush=True); sys.stdin.read()\n"
+            )
+            process = stack.enter_context(
+                subprocess.Popen(
+                    [sys.executable, "-c", probe, str(lock), "mqctl", "playing", "with\x1b[31m fire"],
+                    cwd=REPOSITORY,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                )
+            )
+            stack.callback(process.kill)
+            assert process.stdout is not None
+            assert process.stdout.readline() == "held\n"
+            return process
+
+        yield start
+
+
+def wait_for_request(cluster: EmbeddedCluster, code: int) -> None:
+    deadline = monotonic() + DONE
+    while not cluster.requests(code):
+        assert monotonic() < deadline, f"no request {code}"
+
+
+def test_one_group_is_changed_by_one_command_at_a_time(
+    live: Run, background: Background, cluster: EmbeddedCluster
+) -> None:
+    cluster.record_requests()
+    cluster.fault(UPDATE_CONSUMER_OFFSET, Drop())
+    reset = ("offset", "reset", "-g", "G", "-t", "Pay", "--to-earliest", "--execute", "--confirm", "G")
+    first = background((*reset, "--timeout", "60s"))
+    wait_for_request(cluster, UPDATE_CONSUMER_OFFSET)
+    for words in (reset, ("group", "update", "-g", "G", "--retry-max", "3", "--execute", "--confirm", "G")):
+        second = live(*words)
+        assert second.exit_code == 76, second
+        told = second.stderr
+        assert "change group G" in told
+        assert f"{getpass.getuser()}@" in told
+        assert f"process {first.pid}, since 20" in told
+        assert "mqctl offset reset -g G -t Pay --to-earliest --execute" in told
+    others = live("group", "create", "-g", "H", "--execute")
+    assert others.exit_code == 0, "another group is free"
+    first.send_signal(signal.SIGKILL)
+    first.communicate()
+    cluster.clear_faults()
+    assert live(*reset).exit_code == 0, "the lock of a killed process is free"
+
+
+def test_one_of_two_undos_takes_a_change_back(live: Run, cluster: EmbeddedCluster) -> None:
+    """Both write the same journal; the change is taken back once, and every record stays readable."""
+    made = live("topic", "update", "-t", "Pay", "--perm", "R", "--execute", "--confirm", "Pay")
+    assert made.exit_code == 0, made
+    change = next(record["id"] for record in live("history", "-o", "json").json["changes"])
+    with ThreadPoolExecutor(2) as pool:
+        ends = list(pool.map(lambda _: live("undo", change, "--execute", "--confirm", "Pay"), range(2)))
+    assert 0 in {end.exit_code for end in ends}, ends
+    assert all(end.exit_code in (0, 65, 76) for end in ends), ends
+    history = live("history", "-o", "json")
+    assert history.exit_code == 0
+    assert len([record for record in history.json["changes"] if record["kind"] == "undo"]) == 1
+
+
+def test_a_profile_file_is_changed_by_one_command_at_a_time(live: Run, hold: Hold, tmp_path: Path) -> None:
+    holder = hold(tmp_path / "mqctl_config_dir" / ".profiles.yaml.lock")
+    refused = live("profile", "add", "p", "-n", "127.0.0.1:1")
+    assert refused.exit_code == 76, refused
+    assert f"process {holder.pid}, since 20" in refused.stderr
+    assert "mqctl playing 'with?[31m fire'" in refused.stderr, "nothing that terminals obey"
+    assert "\x1b" not in refused.stderr
+    holder.kill()
+    holder.wait(DONE)
+    assert live("profile", "add", "p", "-n", "127.0.0.1:1").exit_code == 0
+
+
+def test_a_local_cluster_is_worked_on_by_one_command_at_a_time(hold: Hold, tmp_path: Path) -> None:
+    holder = hold(tmp_path / "default.lock")
+    wish = Wish(memory=True, data_dir=tmp_path / "data")
+    for work in (
+        partial(Supervisor(tmp_path, wait_s=0.1).up, "default", wish),
+        partial(Supervisor(tmp_path, wait_s=0.1).down, "default"),
+    ):
+        with pytest.raises(RefusedError, match="work on the local cluster default") as caught:
+            work()
+        assert f"process {holder.pid}" in caught.value.reason
+
+
+def test_one_of_two_starts_of_a_local_cluster_wins(live: Run) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        ends = list(pool.map(lambda _: live("local", "up", "--memory"), range(2)))
+    try:
+        assert sorted(end.exit_code for end in ends) == [0, 76], ends
+        loser = next(end for end in ends if end.exit_code == 76)
+        assert "runs already" in loser.stderr
+    finally:
+        assert live("local", "down").exit_code == 0
+
+
+def test_many_writers_of_one_profile_file_lose_nothing(live: Run) -> None:
+    def add_and_use(number: int) -> int:
+        return live("profile", "add", f"p{number}", "-n", "127.0.0.1:1").exit_code
+
+    with ThreadPoolExecutor(6) as pool:
+        assert set(pool.map(add_and_use, range(12))) == {0}
+    assert len(live("profile", "list", "-o", "json").json["profiles"]) == 12
+
+
+def test_a_number_that_another_process_got_since_is_not_blamed(tmp_path: Path) -> None:
+    """The note outlives a killed holder; its process number may be somebody else's by then."""
+    lock = tmp_path / "x.lock"
+    with held_alone(lock, "do"):
+        note = lock.with_name("x.lock.holder")
+        told = note.read_text()
+        note.write_text(told.replace('"since_s":', '"since_s":1.5,"was":'))
+        with pytest.raises(RefusedError) as caught, held_alone(lock, "do it too"):
+            pass
+    assert "since 1970" in caught.value.reason
+    assert "pytest" not in caught.value.reason
+    assert not note.exists()
+
+
+def test_lock_names_fit_into_a_directory() -> None:
+    names = {lock_name(f"group {'G' * 250}{end} of {'C' * 250}") for end in "ab"}
+    assert len(names) == 2
+    assert all(len(name) < 200 and "/" not in name for name in (*names, lock_name("group ../../x of y")))
+
+
+def test_a_command_is_told_as_it_was_typed() -> None:
+    assert command_text(["/usr/bin/python3", "-m", "mqctl", "doctor"]) == "mqctl doctor"
+    assert command_text(["/v/bin/python", "/v/bin/mqctl", "offset", "-g", "a b"]) == "mqctl offset -g 'a b'"
+    assert len(command_text(["mqctl", "x" * 1000])) < 200
