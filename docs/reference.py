@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from docs.man import pages as man_pages
 from docs.playbook_scripts import scripts
 from docs.schemas import SCHEMAS
 from docs.stack_classes import page as stack_classes
@@ -52,6 +53,7 @@ def files() -> dict[str, str]:
         "embedded_broker/SUPPORT.md": support(),
         **{f"docs/schemas/{name.replace('/', '-')}.json": schema(name) for name in SCHEMAS},
         **scripts(),
+        **man_pages(_EXIT_MEANINGS),
         **{f"completions/{name}": script(shell) for shell, name in FILE_NAMES.items()},
     }
 

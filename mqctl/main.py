@@ -15,8 +15,8 @@ from mqctl.cli.access_options import add_access_options
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _ROOT_HELP = "Operations and diagnostics for Apache RocketMQ."
 _ROOT_EPILOG = (
-    "Judging commands end with 0 fine, 1 warning, 2 critical, 3 unknown. `mqctl COMMAND -h` shows examples, "
-    "`mqctl --version` the version."
+    "`mqctl commands` lists them all, `mqctl COMMAND -h` shows examples. Judging commands end with 0 fine, 1 warning, "
+    "2 critical, 3 unknown."
 )
 
 
@@ -58,8 +58,15 @@ class CatalogGroup(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
+        known = catalog.children(self.path)
         with formatter.section("Commands"):
-            formatter.write_dl(list(catalog.children(self.path).items()))
+            if self.path:
+                formatter.write_dl(list(known.items()))
+                return
+            sections = {title: [word for word in words if word in known] for title, words in catalog.SECTIONS.items()}
+            placed = {word for words in sections.values() for word in words}
+            sections["More"] = [word for word in known if word not in placed]
+            formatter.write_dl([(title, "  ".join(words)) for title, words in sections.items() if words])
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         return super().parse_args(ctx, args or ["--help"])

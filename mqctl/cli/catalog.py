@@ -177,6 +177,16 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(("undo",), "Take a change back, by plan.", "changes"),
 )
 
+SECTIONS: dict[str, tuple[str, ...]] = {
+    "Begin": ("quickstart", "local", "profile", "completion", "commands"),
+    "What is wrong": ("doctor", "playbook", "rules", "check", "export", "top", "snapshot"),
+    "What is there": ("cluster", "broker", "topic", "group", "producer", "message"),
+    "Who consumes what": ("allocation", "subscription", "filter", "lock", "order", "stacks"),
+    "Move and repair": ("offset", "replay", "retry", "dlq", "delay", "transaction", "history", "undo"),
+    "Without a broker": ("store", "report"),
+}
+"""The first words of all commands by what they are for: the root help has to fit a screen."""
+
 BY_PATH: dict[Path, Entry] = {entry.path: entry for entry in ENTRIES}
 
 

@@ -83,7 +83,8 @@ def require_spark() -> None:
         raise ConfigurationError(
             "This report runs on Spark, which is not installed",
             reason=f"no module {' and '.join(missing)}",
-            remedy="pip install 'mqctl[spark]'",
+            remedy="pip install 'mqctl[spark]', which adds Spark, Arrow, charts and a Java runtime, 900 MB on disk; "
+            "or, for small stores, --no-spark where a report has it",
         )
 
 

@@ -23,8 +23,18 @@ def test_version(mqctl: Run) -> None:
 def test_no_arguments_shows_the_commands(mqctl: Run) -> None:
     outcome = mqctl()
     assert outcome.exit_code == 0
-    for word in catalog.children(()):
-        assert f"\n  {word} " in outcome.stdout
+    listed = outcome.stdout.partition("Commands:\n")[2].partition("\n\n")[0]
+    assert "More" not in listed, "a new first word belongs into a section of catalog.SECTIONS"
+    assert set(catalog.children(())) <= set(listed.split())
+
+
+def test_the_help_fits_a_screen(mqctl: Run) -> None:
+    shown = mqctl("--help", env={"COLUMNS": "80", "LINES": "24"}).stdout.splitlines()
+    assert len(shown) < 24
+    assert max(map(len, shown)) <= 80
+    for noun in catalog.GROUPS:
+        shown = mqctl(noun, "--help", env={"COLUMNS": "80", "LINES": "24"}).stdout.splitlines()
+        assert max(map(len, shown)) <= 80, noun
 
 
 @pytest.mark.parametrize("entry", catalog.ENTRIES, ids=lambda entry: " ".join(entry.path))

@@ -1,0 +1,37 @@
+"""Names the tests that a run left out, and fails when a shell's completion or the man pages were not tried.
+
+Usage: python .ci/ran.py JUNIT_XML
+"""
+
+from __future__ import annotations
+
+import sys
+from xml.etree import ElementTree
+
+# Part of the class, part of the name.
+WANTED = (
+    *(("tests.cli.test_shells", f"-{shell}]") for shell in ("bash", "zsh", "fish")),
+    *(("tests.live.test_completion", f"-{shell}]") for shell in ("bash", "zsh", "fish")),
+    ("tests.docs.test_man", "test_mandoc"),
+    ("tests.docs.test_man", "test_man_shows"),
+)
+
+
+def main(file: str) -> int:
+    """Returns 1 when something that must run did not."""
+    ran: list[tuple[str, str]] = []
+    for case in ElementTree.parse(file).iter("testcase"):
+        name = (case.get("classname", ""), case.get("name", ""))
+        skipped = case.find("skipped")
+        if skipped is None:
+            ran.append(name)
+        else:
+            sys.stdout.write(f"left out: {'.'.join(name)}: {skipped.get('message')}\n")
+    lost = [want for want in WANTED if not any(want[0] in place and want[1] in name for place, name in ran)]
+    for place, name in lost:
+        sys.stderr.write(f"no test of {place} with {name} ran\n")
+    return 1 if lost else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

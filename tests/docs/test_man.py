@@ -1,0 +1,48 @@
+"""The man pages: one for each first word, complete, and sound to the programs that show them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mqctl.cli import catalog
+from mqctl.main import load
+from tests.conftest import REPOSITORY
+from tests.shells import require
+
+PAGES = sorted((REPOSITORY / "man").glob("*.1"))
+
+
+def test_there_is_a_page_for_each_first_word() -> None:
+    assert {page.name for page in PAGES} == {"mqctl.1", *(f"mqctl-{word}.1" for word in catalog.children(()))}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_mandoc_has_nothing_to_object(page: Path) -> None:
+    require("mandoc", "the check of man pages")
+    done = subprocess.run(["mandoc", "-T", "lint", "-W", "error", page], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_man_shows_every_command_and_option(page: Path) -> None:
+    require("man", "the look at man pages")
+    env = {"PATH": os.environ["PATH"], "MANWIDTH": "1000", "LC_ALL": "C.UTF-8", "MAN_DISABLE_SECCOMP": "1"}
+    done = subprocess.run(
+        ["man", "--warnings=w", "-P", "cat", "-l", page], capture_output=True, text=True, env=env, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    shown = " ".join(done.stdout.split())
+    for entry in catalog.ENTRIES:
+        if page.stem != f"mqctl-{entry.path[0]}":
+            continue
+        built: Any = load(entry.path)
+        assert f"mqctl {' '.join(entry.path)} [options]" in shown
+        for name in (name for parameter in built.params for name in parameter.opts if name.startswith("-")):
+            assert name in shown, name
+        for example in built.examples:
+            assert " ".join(example.split()) in shown
