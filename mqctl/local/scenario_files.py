@@ -44,11 +44,15 @@ def load_scenario(name: str) -> Scenario:
     return read_scenario(name, file.read_bytes(), str(file))
 
 
+# Beside its own errors: what PyYAML lets through for `2026-99-99`, `!!bool x`, `!!int ''`, `!!timestamp x`, `[[[[...`.
+_UNREADABLE = (msgspec.DecodeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError)
+
+
 def read_scenario(name: str, data: bytes, where: str) -> Scenario:
     """Reads a scenario. Raises BadInputError, with the place of the mistake."""
     try:
         found = msgspec.yaml.decode(data, type=Scenario)
-    except msgspec.DecodeError as error:
+    except _UNREADABLE as error:
         raise BadInputError(f"could not read the scenario {name}", reason=f"{where}: {error}") from error
     scenario = msgspec.structs.replace(found, name=name)
     mistakes = list(_mistakes(scenario))

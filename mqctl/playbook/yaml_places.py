@@ -6,6 +6,9 @@ from collections.abc import Hashable
 
 import yaml
 
+_MOST_PLACES = 100_000
+"""Aliases let a small text stand for any number of values."""
+
 
 class YamlProblem(Exception):
     """The text is no YAML, or says one thing twice.
@@ -35,6 +38,8 @@ def read_yaml(text: str) -> tuple[object, dict[str, int]]:
         raise YamlProblem(error.problem or "it is no YAML", mark.line + 1 if mark else None) from error
     except yaml.YAMLError as error:
         raise YamlProblem(" ".join(str(error).split()), None) from error
+    except RecursionError as error:
+        raise YamlProblem("it is nested too deep, or holds itself", None) from error
 
 
 def line_of(path: str, lines: dict[str, int]) -> int | None:
@@ -46,16 +51,26 @@ def line_of(path: str, lines: dict[str, int]) -> int | None:
     return None
 
 
+def _scalar(loader: yaml.SafeLoader, node: yaml.Node) -> object:
+    """Constructs a value; `2026-99-99`, `!!bool x`, `!!int ''` and `!!timestamp x` fail in PyYAML itself."""
+    try:
+        value: object = loader.construct_object(node)
+    except (ValueError, ArithmeticError, LookupError, AttributeError) as error:
+        raise YamlProblem(f"a value cannot be read: {error}", node.start_mark.line + 1) from error
+    return value
+
+
 def _plain(loader: yaml.SafeLoader, node: yaml.Node, path: str, lines: dict[str, int]) -> object:
     lines.setdefault(path, node.start_mark.line + 1)
+    if len(lines) > _MOST_PLACES:
+        raise YamlProblem(f"it has more than {_MOST_PLACES} values", node.start_mark.line + 1)
     if isinstance(node, yaml.SequenceNode):
         return [_plain(loader, item, f"{path}[{number}]", lines) for number, item in enumerate(node.value)]
     if not isinstance(node, yaml.MappingNode):
-        value: object = loader.construct_object(node)
-        return value
+        return _scalar(loader, node)
     found: dict[Hashable, object] = {}
     for key_node, value_node in node.value:
-        key = loader.construct_object(key_node)
+        key = _scalar(loader, key_node)
         line = key_node.start_mark.line + 1
         if not isinstance(key, Hashable) or key in found:
             raise YamlProblem(f"{key} stands there twice", line)

@@ -9,13 +9,17 @@ import pytest
 
 from tests.conftest import Outcome
 
+# Nine lines that stand for 43 million values.
+BOMB = "a0: &a0 x\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 9))
 ODD = (
     "- 2026-99-99\n",
     "a: !!bool x\n",
     "a: !!int ''\n",
     "a: !!timestamp x\n",
     "a: 0001-01-01T00:00:00+23:59\n",
-    "[" * 1_500,
+    "[" * 400,
+    "a: &a [*a]\n",
+    BOMB,
 )
 
 
@@ -26,10 +30,16 @@ def test_odd_yaml_is_no_bug_of_mqctl(tmp_path: Path, text: str) -> None:
     from mqctl.cli.profiles import load_profiles
     from mqctl.cli.stack_files import classifier_of
     from mqctl.errors import MqctlError
+    from mqctl.local.scenario_files import read_scenario
+    from mqctl.playbook.reading import read_playbook
 
     file = tmp_path / "profiles.yaml"
     file.write_text(text)
-    for reader in (load_expectations, load_known, classifier_of, lambda path: load_profiles(path.parent)):
+    readers: tuple[Callable[[Path], object], ...] = (
+        load_expectations, load_known, classifier_of, lambda path: load_profiles(path.parent),
+        lambda path: read_scenario("x", path.read_bytes(), str(path)), lambda path: read_playbook("x", path),
+    )  # fmt: skip
+    for reader in readers:
         with pytest.raises(MqctlError):
             reader(file)
 

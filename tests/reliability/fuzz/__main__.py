@@ -11,11 +11,16 @@ import logging
 import sys
 from time import monotonic
 
-from tests.reliability.fuzz import targets_store, targets_text, targets_wire
+from tests.reliability.fuzz import targets_live, targets_store, targets_text, targets_wire
 from tests.reliability.fuzz.engine import Tally, Target, batch_of, run
 from tests.reliability.results import write
 
-TARGETS: tuple[Target, ...] = (*targets_wire.TARGETS, *targets_text.TARGETS, *targets_store.TARGETS)
+TARGETS: tuple[Target, ...] = (
+    *targets_wire.TARGETS,
+    *targets_text.TARGETS,
+    *targets_store.TARGETS,
+    *targets_live.TARGETS,
+)
 
 
 def fuzz(targets: tuple[Target, ...], *, seconds: float, rounds: int, seed: int) -> dict[str, Tally]:
@@ -44,7 +49,8 @@ def main(words: list[str]) -> int:
     parser.add_argument("--save", action="store_true", help="write the figures that docs/reliability.md shows")
     options = parser.parse_args(words)
     chosen = tuple(target for target in TARGETS if options.target is None or target.name in options.target)
-    logging.getLogger("embedded_broker").setLevel(logging.CRITICAL)  # starts on damaged stores say much
+    logging.getLogger("embedded_broker").addHandler(logging.NullHandler())  # starts on damaged stores say much
+    logging.getLogger("embedded_broker").propagate = False
     began = monotonic()
     tallies = fuzz(chosen, seconds=options.minutes * 60, rounds=options.rounds, seed=options.seed)
     figures = {

@@ -25,16 +25,19 @@ from mqctl.execute.step_journal import StepJournal
 from mqctl.filter.lint import lint
 from mqctl.filter.sql import compile_sql
 from mqctl.filter.tags import parse_tags
+from mqctl.local.scenario_files import read_scenario
 from mqctl.local.state import LocalStates
 from mqctl.model.delay_level import DelayLevelTable
 from mqctl.plan.plan_file import read_plan
 from mqctl.plan.range_file import read_ranges
+from mqctl.playbook.reading import read_playbook
 from mqctl.snapshot.archive import load, save
 from mqctl.snapshot.store_gatherer import gather_store
 from mqctl.stacks.classify import Classifier
 from mqctl.stacks.collapsed import collapsed
 from mqctl.stacks.group import group
 from mqctl.stacks.parse import read_dumps, read_stream
+from tests.conftest import REPOSITORY
 from tests.reliability.fuzz import corpus
 from tests.reliability.fuzz.engine import Target
 from tests.snapshot.test_any_damage import START, small_store
@@ -92,6 +95,7 @@ def read_user_files(data: bytes) -> None:
     """Profiles, expectations, known states, class rules: YAML that people write."""
     readers: tuple[Callable[[Path], object], ...] = (
         lambda path: load_profiles(path.parent), load_expectations, load_known, classifier_of,
+        lambda path: read_scenario("x", data, str(path)), lambda path: read_playbook("x", path),
     )  # fmt: skip
     with _file("profiles.yaml", data) as path:
         for reader in readers:
@@ -166,6 +170,9 @@ def _user_file_seeds() -> list[bytes]:
         b"!!python/none x\n",
         b"rules:\n- {class: db, pattern: 'com.mysql.*', name: x}\napplication: [com.x]\n",
         b"- {code: MQ401, reason: x, until: 2026-01-01}\n",
+        b"a: &a [x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b]\nd: [*c,*c,*c,*c]\n",
+        *(path.read_bytes() for path in sorted(REPOSITORY.glob("playbooks/*/playbook.yaml"))[:3]),
+        *(path.read_bytes() for path in sorted(REPOSITORY.glob("mqctl/local/scenarios/*.yaml"))[:3]),
         b"a: &x [1,2]\nb: [*x,*x]\n",
         b"- 2026-99-99\n- 12:99:99\n", b"[" * 500, b"{" * 500, b"- " * 500, b"rules:\n- {class: !!binary x}\n",
     ]  # fmt: skip
