@@ -24,7 +24,7 @@ from mqctl.errors import ExitCode, NotFoundError, StorageError, UsageError
 from mqctl.model.names import dlq_topic, retry_topic
 
 if TYPE_CHECKING:
-    from mqctl.model.report_rows import StoreRead
+    from mqctl.model.report_rows import StoreRead, Unread
     from mqctl.model.snapshot import ClusterSnapshot
     from mqctl.spark.engines import Engine
     from mqctl.spark.wanted import Wanted
@@ -172,7 +172,15 @@ def report(
 
         save_sections(name, value, parquet)
     tell_skipped(getattr(value, "read", []))
-    return ExitCode.OK
+    return tell_unread(getattr(value, "unread", []))
+
+
+def tell_unread(unread: Sequence[Unread]) -> ExitCode:
+    """Tells what of the stores is missing from the figures; the exit code says so, too."""
+    for each in unread:
+        more = "" if each.messages is None else f"; its commit log holds {each.messages:,} messages"
+        tell(f"mqctl: {each.store}: {each.part} is not read ({each.bytes:,} bytes{more}): {each.reason}")
+    return ExitCode.IO if unread else ExitCode.OK
 
 
 def tell_skipped(read: Sequence[StoreRead]) -> None:

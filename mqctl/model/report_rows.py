@@ -27,6 +27,25 @@ class StoreRead:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Unread:
+    """A part of a store that the report needs and cannot read: what it holds is missing from the figures.
+
+    Attributes:
+        part: path below the store.
+        bytes: size of the part's files.
+        messages: in the commit log of a store whose queues are not read, so that none of them is counted as behind or
+            waiting; None where the part has none.
+    """
+
+    store: str
+    part: str
+    reason: str
+    bytes: int
+    messages: int | None
+    broker: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SkewTopic:
     """How evenly a topic's messages are spread over its queues.
 

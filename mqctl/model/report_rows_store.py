@@ -201,12 +201,34 @@ class DelayLevel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DelayDue:
-    """Messages of a level that are due from `time_ms` on, for the width of a bucket."""
+    """Messages that are due from `time_ms` on, for the width of a bucket: of a delay level, or of a topic in timers."""
 
     store: str
-    level: int
+    level: int | None
+    topic: str | None
     time_ms: int
     waiting: int
+    broker: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimerTopic:
+    """Messages of one topic that wait for their moment in a 5.x broker's timers.
+
+    Attributes:
+        topic: where they are to be delivered; `?` for records that are gone.
+        waiting: not delivered yet; `overdue` and `not_due` of them by the report's moment, `missing` without a record.
+    """
+
+    store: str
+    topic: str
+    waiting: int
+    missing: int
+    overdue: int
+    not_due: int
+    head_due_ms: int | None
+    first_overdue_ms: int | None
+    last_due_ms: int | None
     broker: str | None = None
 
 
@@ -215,8 +237,10 @@ class TransactionGroup:
     """Transactions of one producer group for one topic.
 
     Attributes:
-        ended: committed or rolled back.
-        mean_resolution_ms, longest_ms: from the first half message to its op message.
+        ended: committed or rolled back: `committed` with a message of the topic that names the half message,
+            `rolled_back` without one, `unknown` where the topic's queues are not in the store.
+        mean_resolution_ms, longest_ms: from the first half message to its op message; mean_commit_ms and
+            mean_rollback_ms of these alone.
         oldest_pending_ms: store time of the first half message of the oldest one that waits.
     """
 
@@ -228,6 +252,11 @@ class TransactionGroup:
     mean_resolution_ms: float | None
     longest_ms: int | None
     oldest_pending_ms: int | None
+    committed: int
+    rolled_back: int
+    unknown: int
+    mean_commit_ms: float | None
+    mean_rollback_ms: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,6 +266,8 @@ class ResolutionTime:
     producer_group: str
     from_ms: int
     ended: int
+    committed: int
+    rolled_back: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,6 +23,7 @@ from mqctl.model.report_rows import (
     SkewSize,
     SkewTopic,
     StoreRead,
+    Unread,
 )
 from mqctl.model.report_rows_store import (
     BacklogArrival,
@@ -40,6 +41,7 @@ from mqctl.model.report_rows_store import (
     RetryGroup,
     TagQueue,
     TagShare,
+    TimerTopic,
     TransactionGroup,
 )
 
@@ -122,7 +124,9 @@ class DelayReport:
     at_ms: int
     bucket_ms: int
     levels: list[DelayLevel]
+    timers: list[TimerTopic]
     due: list[DelayDue]
+    unread: list[Unread]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +136,7 @@ class TransactionsReport:
     groups: list[TransactionGroup]
     times: list[ResolutionTime]
     pending: list[PendingHalf]
+    unread: list[Unread]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,3 +147,4 @@ class BacklogOverview:
     topics: list[BacklogRow]
     tags: list[BacklogRow]
     arrivals: list[BacklogArrival]
+    unread: list[Unread]

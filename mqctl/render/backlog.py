@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mqctl.model.backlog import BacklogBy, BacklogRow
+from mqctl.model.report_rows import Unread
 from mqctl.render.document import Column, Document, Kind, Table
 
 _WHERE = {
@@ -52,16 +53,19 @@ class BacklogReport:
     stores: list[str]
     by: str
     rows: list[BacklogRow]
+    unread: list[Unread]
 
 
-def backlog_document(stores: Sequence[str], by: BacklogBy, rows: Sequence[BacklogRow]) -> Document:
+def backlog_document(
+    stores: Sequence[str], by: BacklogBy, rows: Sequence[BacklogRow], unread: Sequence[Unread] = ()
+) -> Document:
     """Builds the document of `report backlog`; per tag there are no queue states to show."""
     forecast = tuple(column for column in _FORECAST if any(getattr(row, column.key) is not None for row in rows))
     sums = _SUMS[:2] if by is BacklogBy.TIME else _SUMS
     columns = (*_WHERE[by], *sums, *forecast, *(() if by in (BacklogBy.TAG, BacklogBy.TIME) else _STATES))
     return Document(
         schema="report.backlog/1",
-        value=BacklogReport(stores=list(stores), by=by.value, rows=list(rows)),
+        value=BacklogReport(stores=list(stores), by=by.value, rows=list(rows), unread=list(unread)),
         records=rows,
         blocks=[Table(columns, rows, empty="no consumer group has anything there")],
     )

@@ -131,7 +131,10 @@ def _tags(report: object) -> Drawn:
 
 def _delay(report: object) -> Drawn:
     assert isinstance(report, DelayReport)
-    points = [(f"level {row.level}", row.time_ms, float(row.waiting)) for row in report.due]
+    points = [
+        (f"level {row.level}" if row.topic is None else f"timers: {row.topic}", row.time_ms, float(row.waiting))
+        for row in report.due
+    ]
     title = "Waiting messages by when they are due (dotted: now)"
     return [(title, _lined(points, "messages", report.bucket_ms, report.at_ms))] if points else []
 

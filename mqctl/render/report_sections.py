@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mqctl.render import report_sections_store
 from mqctl.render.document import Column, Kind
-from mqctl.render.section import READ, Section
+from mqctl.render.section import READ, UNREAD, Section
 
 _TOPIC = Column("topic", "topic")
 _STORE = Column("store", "store", wide=True)
@@ -42,6 +42,7 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
         ),
         Section("tags", "By tag", (_GROUP, _TOPIC, Column("tag", "tag", none="(none)"), _MESSAGES, _BYTES)),
         Section("arrivals", "When it arrived", (_GROUP, _TOPIC, _TIME, _MESSAGES, _BYTES)),
+        UNREAD,
     ),
     "skew": (
         Section(

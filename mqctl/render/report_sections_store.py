@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mqctl.render.document import Column, Kind
-from mqctl.render.section import READ, Section
+from mqctl.render.section import READ, UNREAD, Section
 
 _TOPIC = Column("topic", "topic")
 _STORE = Column("store", "store")
@@ -132,10 +132,34 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
             ),
         ),
         Section(
+            "timers",
+            "Timers (5.x)",
+            (
+                _BROKER,
+                _TOPIC,
+                Column("waiting", "waiting", Kind.COUNT),
+                Column("overdue", "overdue", Kind.COUNT),
+                Column("first_overdue_ms", "since", Kind.TIME_MS),
+                Column("not_due", "not due yet", Kind.COUNT),
+                Column("missing", "without record", Kind.COUNT),
+                Column("head_due_ms", "first due", Kind.TIME_MS),
+                Column("last_due_ms", "last due", Kind.TIME_MS),
+                Column("store", "store", wide=True),
+            ),
+        ),
+        Section(
             "due",
             "Due over time",
-            (_BROKER, Column("level", "level", Kind.COUNT), _TIME, Column("waiting", "due", Kind.COUNT), _STORE),
+            (
+                _BROKER,
+                Column("level", "level", Kind.COUNT),
+                _TOPIC,
+                _TIME,
+                Column("waiting", "due", Kind.COUNT),
+                _STORE,
+            ),
         ),
+        UNREAD,
     ),
     "transactions": (
         Section(
@@ -145,17 +169,27 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
                 _PRODUCERS,
                 _TOPIC,
                 Column("transactions", "transactions", Kind.COUNT),
-                Column("ended", "ended", Kind.COUNT),
+                Column("committed", "committed", Kind.COUNT),
+                Column("rolled_back", "rolled back", Kind.COUNT),
+                Column("unknown", "ended otherwise", Kind.COUNT, wide=True),
                 Column("pending", "pending", Kind.COUNT),
                 Column("oldest_pending_ms", "oldest pending", Kind.TIME_MS),
                 Column("mean_resolution_ms", "mean to end, ms", Kind.RATIO),
+                Column("mean_commit_ms", "mean to commit, ms", Kind.RATIO, wide=True),
+                Column("mean_rollback_ms", "mean to rollback, ms", Kind.RATIO, wide=True),
                 Column("longest_ms", "longest", Kind.DURATION_MS),
             ),
         ),
         Section(
             "times",
             "Time to end",
-            (_PRODUCERS, Column("from_ms", "from", Kind.DURATION_MS), Column("ended", "ended", Kind.COUNT)),
+            (
+                _PRODUCERS,
+                Column("from_ms", "from", Kind.DURATION_MS),
+                Column("ended", "ended", Kind.COUNT),
+                Column("committed", "committed", Kind.COUNT),
+                Column("rolled_back", "rolled back", Kind.COUNT),
+            ),
         ),
         Section(
             "pending",
@@ -170,5 +204,6 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
                 Column("store", "store", wide=True),
             ),
         ),
+        UNREAD,
     ),
 }

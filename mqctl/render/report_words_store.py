@@ -72,6 +72,14 @@ def _delay(report: object) -> list[str]:
             )
         if level.missing:
             words.append(f"{name}: {units.count(level.missing)} entries lead to no message.")
+    for timers in report.timers:
+        if timers.overdue and timers.first_overdue_ms is not None:
+            words.append(
+                f"timers for {timers.topic}: {units.count(timers.overdue)} messages are overdue, the oldest since"
+                f" {units.instant(timers.first_overdue_ms)} ({units.duration(report.at_ms - timers.first_overdue_ms)})."
+            )
+        if timers.missing:
+            words.append(f"timers: the records of {units.count(timers.missing)} messages are gone.")
     return words
 
 

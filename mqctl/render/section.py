@@ -16,6 +16,18 @@ class Section:
     columns: tuple[Column, ...]
 
 
+UNREAD = Section(
+    "unread",
+    "Not read, and missing from the figures",
+    (
+        Column("store", "store"),
+        Column("broker", "broker", none="?"),
+        Column("part", "part"),
+        Column("bytes", "bytes", Kind.BYTES),
+        Column("messages", "messages in its log", Kind.COUNT),
+        Column("reason", "why"),
+    ),
+)
 READ = Section(
     "read",
     "What was read",

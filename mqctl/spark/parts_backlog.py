@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from mqctl.model.lag import LagState, QueueLag
 from mqctl.spark.aggregation import Segment, behind
 from mqctl.spark.asking import Ask
+from mqctl.spark.batches import behind_in_batches, is_batch
 from mqctl.spark.counting import Columns
 from mqctl.spark.parts import PartTable, Work
 from mqctl.spark.planning import QueueRange, cells, open_store, placed_shares, ranges, shares
@@ -74,7 +75,12 @@ def _behind(work: BacklogShare) -> Iterator[tuple[QueueRange, str, Segment]]:
         store = open_store(path)
         left: list[QueueRange] = []
         for each in (each for each in work.ranges if each.store == path):
-            found = behind_by_entries(store, each) if work.ask.quick else None
+            if is_batch(store, each.topic, each.queue_id):
+                found: Iterator[tuple[str, Segment]] | None = behind_in_batches(
+                    store, each, times, arrivals_ms=bucket_ms
+                )
+            else:
+                found = behind_by_entries(store, each) if work.ask.quick else None
             if found is None:
                 left.append(each)
             else:

@@ -1,4 +1,7 @@
-"""What waits on delay levels: from the schedule queues, their offsets, and the records they point to."""
+"""What waits on delay levels: from the schedule queues, their offsets, and the records they point to.
+
+Timers of 5.x are in `parts_timers`.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ from mqctl.spark.counting import Columns
 from mqctl.spark.following import records_at
 from mqctl.spark.parts import PartTable, Work
 from mqctl.spark.parts_store import plan_stores, store_work
+from mqctl.spark.parts_timers import timer_rows
 from mqctl.spark.planning import open_store
 from mqctl.spark.wanted import Wanted
 from mqctl.store.config_files import DELAY_OFFSETS, delay_offsets
@@ -38,6 +42,7 @@ def _read_delay(work: Work) -> Iterator[Columns]:
     queues = {number + 1 for topic, number in store.queue_ids() if topic == SCHEDULE_TOPIC}
     for level in sorted(queues | set(recorded)):
         yield from _level_rows(store, _Level(level, table.delay_ms(level), recorded.get(level)), path, (wanted, ask))
+    yield from timer_rows(store, path, wanted, ask)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +121,7 @@ def _wanted_rows(buffer: Buffer, found: Headers, wanted: Wanted) -> NDArray[np.b
 
 
 DELAY = PartTable(
-    keys={"cut": "string", "store": "string", "level": "int", "time_ms": "bigint"},
+    keys={"cut": "string", "store": "string", "level": "int", "topic": "string", "time_ms": "bigint"},
     sums=("waiting", "missing", "overdue", "not_due"),
     lows=("delay_ms", "min_offset", "next_offset", "head_due_ms", "first_overdue_ms"),
     highs=("max_offset", "last_due_ms"),

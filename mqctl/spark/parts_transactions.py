@@ -7,13 +7,21 @@ the unique key.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mqctl.model.message import PRODUCER_GROUP, REAL_TOPIC, TAGS, TRAN_PREPARED_QUEUE_OFFSET, UNIQ_KEY
+from mqctl.model.message import (
+    PRODUCER_GROUP,
+    REAL_TOPIC,
+    SYSFLAG_COMMIT,
+    SYSFLAG_TRANSACTION_MASK,
+    TAGS,
+    TRAN_PREPARED_QUEUE_OFFSET,
+    UNIQ_KEY,
+)
 from mqctl.model.names import HALF_TOPIC, OP_TOPIC, TRANSACTION_GROUP
 from mqctl.spark.counting import Columns
 from mqctl.spark.following import records_at
@@ -47,9 +55,9 @@ class _Halves:
     unique: list[tuple[MappedFile, int, int]]
 
 
-def _records(store: StoreDirectory, topic: str) -> Iterator[tuple[MappedFile, Int64s, Headers]]:
-    """Yields queue offsets and headers of the readable messages of queue 0 of a topic, file by file."""
-    queue = store.consume_queue(topic, 0)
+def _records(store: StoreDirectory, topic: str, queue_id: int = 0) -> Iterator[tuple[MappedFile, Int64s, Headers]]:
+    """Yields queue offsets and headers of the readable messages of a queue, file by file."""
+    queue = store.consume_queue(topic, queue_id)
     for first, entries in queue.runs(queue.min_offset(store.commit_log.min_offset), queue.max_offset):
         kept = np.flatnonzero(~is_filler(entries))
         physical = entries["physical_offset"][kept].astype(np.int64)
@@ -163,11 +171,30 @@ def _read_transactions(work: Work) -> Iterator[Columns]:
         ),
         0,
     )
-    found = _Transactions.of(halves, end_ms, progress)
+    found = _Transactions.of(halves, end_ms, progress, *_commits(store, list(topics), halves))
     mask = wanted.store_time_ms.mask(found.first_ms)
     if wanted.topics:
         mask &= np.isin(found.topic, [code for name, code in topics.items() if name in wanted.topics])
     yield from found.take(mask).rows(path, list(groups), list(topics), halves)
+
+
+def _commits(
+    store: StoreDirectory, topics: Sequence[str], halves: _Halves
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Marks the half messages that a committed message names, and those whose topic can be looked at for one.
+
+    A commit writes the message to its real topic with the physical offset of the half message as its prepared offset;
+    a rollback writes an op message only (`EndTransactionProcessor` of 4.9.8).
+    """
+    known = set(store.queue_ids())
+    readable = np.array([any(topic == name for topic, _ in known) for name in topics], dtype=bool)
+    named = [np.empty(0, dtype=np.int64)]
+    for topic, queue_id in sorted(known):
+        if topic in topics:
+            for _, _, found in _records(store, topic, queue_id):
+                commits = (found.sys_flag & SYSFLAG_TRANSACTION_MASK) == SYSFLAG_COMMIT
+                named.append(found.prepared_offset[commits])
+    return np.isin(halves.physical, np.concatenate(named)), readable[halves.topic]
 
 
 def _times_of(ended: Int64s, ended_ms: Int64s, halves: _Halves) -> Int64s:
@@ -182,7 +209,12 @@ def _times_of(ended: Int64s, ended_ms: Int64s, halves: _Halves) -> Int64s:
 
 @dataclass(frozen=True, slots=True)
 class _Transactions:
-    """Transactions as parallel arrays; `newest` is the row of the newest half message of each."""
+    """Transactions as parallel arrays; `newest` is the row of the newest half message of each.
+
+    Attributes:
+        committed: a message names one of its half messages as the one it was made of.
+        readable: the queues of its topic are there, so that without such a message it was rolled back.
+    """
 
     first_ms: Int64s
     end_ms: Int64s
@@ -190,9 +222,18 @@ class _Transactions:
     newest: Int64s
     group: Int64s
     topic: Int64s
+    committed: NDArray[np.bool_]
+    readable: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, halves: _Halves, end_ms: Int64s, progress: int) -> _Transactions:
+    def of(
+        cls,
+        halves: _Halves,
+        end_ms: Int64s,
+        progress: int,
+        committed: NDArray[np.bool_],
+        readable: NDArray[np.bool_],
+    ) -> _Transactions:
         _, codes = np.unique(halves.identity, return_inverse=True)
         count = int(codes.max()) + 1
         far = np.iinfo(np.int64).max
@@ -206,7 +247,9 @@ class _Transactions:
         pending &= end == far
         newest = np.zeros(count, dtype=np.int64)
         newest[codes] = np.arange(len(codes))  # rows ascend by queue offset: the last one stays
-        return cls(first, np.where(end == far, -1, end), pending, newest, halves.group[newest], halves.topic[newest])
+        made = np.bincount(codes[committed], minlength=count) > 0
+        ends = np.where(end == far, -1, end)
+        return cls(first, ends, pending, newest, halves.group[newest], halves.topic[newest], made, readable[newest])
 
     def take(self, mask: NDArray[np.bool_]) -> _Transactions:
         return _Transactions(
@@ -216,6 +259,8 @@ class _Transactions:
             self.newest[mask],
             self.group[mask],
             self.topic[mask],
+            self.committed[mask],
+            self.readable[mask],
         )
 
     def rows(self, path: str, groups: list[str], topics: list[str], halves: _Halves) -> Iterator[Columns]:
@@ -227,6 +272,7 @@ class _Transactions:
         oldest = np.full(count, np.iinfo(np.int64).max)
         np.minimum.at(oldest, codes[self.pending], self.first_ms[self.pending])
         waiting = np.bincount(codes[self.pending], minlength=count)
+        kinds = self._kinds()
         longest = np.zeros(count, dtype=np.int64)
         np.maximum.at(longest, codes[ended], took[ended])
         where = {
@@ -240,6 +286,12 @@ class _Transactions:
             "transactions": np.bincount(codes, minlength=count).tolist(),
             "ended": np.bincount(codes[ended], minlength=count).tolist(),
             "pending": waiting.tolist(),
+            **{name: np.bincount(codes[mask], minlength=count).tolist() for name, mask in kinds.items()},
+            **{
+                f"{name}_ms": np.bincount(codes[mask], weights=took[mask], minlength=count).astype(np.int64).tolist()
+                for name, mask in kinds.items()
+                if name != "unknown"
+            },
             "resolution_ms": np.bincount(codes[ended], weights=took[ended], minlength=count).astype(np.int64).tolist(),
             "longest_ms": longest.tolist(),
             "oldest_pending_ms": [
@@ -249,15 +301,30 @@ class _Transactions:
         size = np.where(
             took > 0, np.left_shift(1, np.maximum(np.frexp(took.astype(float))[1] - 1, 0), dtype=np.int64), 0
         )
-        classes, numbers = np.unique(np.stack((self.group[ended], size[ended])), axis=1, return_counts=True)
+        classes, at, numbers = np.unique(
+            np.stack((self.group[ended], size[ended])), axis=1, return_inverse=True, return_counts=True
+        )
         yield {
             "cut": [TIMES] * len(numbers),
             "store": [path] * len(numbers),
             "producer_group": [groups[code] for code in classes[0].tolist()],
             "class_ms": classes[1].tolist(),
             "ended": numbers.tolist(),
+            **{
+                name: np.bincount(at.reshape(-1)[mask[ended]], minlength=len(numbers)).tolist()
+                for name, mask in kinds.items()
+            },
         }
         yield self._pending_rows(path, groups, topics, halves)
+
+    def _kinds(self) -> dict[str, NDArray[np.bool_]]:
+        """Marks how the ended ones ended; None knows of those whose topic's queues are not there."""
+        ended = self.end_ms >= 0
+        return {
+            "committed": ended & self.committed,
+            "rolled_back": ended & ~self.committed & self.readable,
+            "unknown": ended & ~self.committed & ~self.readable,
+        }
 
     def _pending_rows(self, path: str, groups: list[str], topics: list[str], halves: _Halves) -> Columns:
         rows = np.flatnonzero(self.pending)
@@ -287,7 +354,17 @@ TRANSACTIONS = PartTable(
         "unique_key": "string",
         "half_offset": "bigint",
     },
-    sums=("transactions", "ended", "pending", "resolution_ms"),
+    sums=(
+        "transactions",
+        "ended",
+        "pending",
+        "resolution_ms",
+        "committed",
+        "rolled_back",
+        "unknown",
+        "committed_ms",
+        "rolled_back_ms",
+    ),
     lows=("oldest_pending_ms",),
     highs=("longest_ms",),
     plan=plan_stores,

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mqctl.errors import BadInputError
 from mqctl.model.lag import LagEvidence, QueueLag, queue_lags
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState
@@ -51,20 +50,18 @@ class QueueRange:
 
 
 def open_store(path: str) -> StoreDirectory:
-    """Opens a store whose consume queues are files: a directory, or a URL.
+    """Opens a store: a directory, or a URL.
 
     Raises:
         NotFoundError: there is no such directory on this host.
-        BadInputError: it is no store, or its consume queues are not files.
+        BadInputError: it is no store.
     """
-    store = remote_store(path) if is_remote(path) else StoreDirectory.open(local_path(path))
-    if store.consume_queue_kind != "file":
-        raise BadInputError(
-            f"read the consume queues of {path}",
-            reason="they are in a RocksDB database (storeType=defaultRocksDB)",
-            remedy="ask the running broker instead: `mqctl group lag --namesrv`",
-        )
-    return store
+    return remote_store(path) if is_remote(path) else StoreDirectory.open(local_path(path))
+
+
+def has_queue_files(store: StoreDirectory) -> bool:
+    """Tells whether consume queues can be read; those in RocksDB cannot, and `mqctl.spark.unread` tells so."""
+    return store.consume_queue_kind == "file"
 
 
 def committed_offsets(store: StoreDirectory) -> list[ConsumerOffsetState]:
@@ -86,7 +83,7 @@ def committed_offsets(store: StoreDirectory) -> list[ConsumerOffsetState]:
 
 
 def queue_bounds(store: StoreDirectory, topics: Iterable[str] | None = None) -> list[QueueState]:
-    """Returns the readable range of every queue; `topics` None means all."""
+    """Returns the readable range of every queue, batch consume queues included; `topics` None means all."""
     chosen = None if topics is None else set(topics)
     lowest = store.commit_log.min_offset
     found = []
@@ -97,14 +94,23 @@ def queue_bounds(store: StoreDirectory, topics: Iterable[str] | None = None) -> 
         found.append(
             QueueState(topic=topic, queue_id=queue_id, min_offset=queue.min_offset(lowest), max_offset=queue.max_offset)
         )
+    known = {(each.topic, each.queue_id) for each in found}
+    for topic, queue_id in store.batch_queue_ids():
+        if (topic, queue_id) in known or (chosen is not None and topic not in chosen):
+            continue
+        batches = store.batch_consume_queue(topic, queue_id)
+        bounds = (batches.min_offset(lowest), batches.max_offset)
+        found.append(QueueState(topic=topic, queue_id=queue_id, min_offset=bounds[0], max_offset=bounds[1]))
     return found
 
 
 def cells(store: StoreDirectory, wanted: Wanted) -> list[QueueLag]:
     """Returns where each wanted group stands in each queue of the topics it has offsets for.
 
-    The rules are those of `mqctl group lag`, by the same function.
+    The rules are those of `mqctl group lag`, by the same function. A store whose queues cannot be read has none.
     """
+    if not has_queue_files(store):
+        return []
     offsets = [
         each
         for each in committed_offsets(store)

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from mqctl.spark import tables_config
 from mqctl.spark.asking import Ask
+from mqctl.spark.batches import is_batch
 from mqctl.spark.columns import binary, named, properties, record_batch, texts
 from mqctl.spark.hosts import hosts
 from mqctl.spark.part_tables import PART_TABLES
@@ -32,7 +33,9 @@ def _plan_queues(wanted: Wanted, ask: Ask, count: int) -> list[Work]:
     work = [
         QueueRange(path, queue.topic, queue.queue_id, low, high, ())
         for path in wanted.stores
-        for queue in queue_bounds(open_store(path), wanted.topics or None)
+        for store in [open_store(path)]
+        for queue in queue_bounds(store, wanted.topics or None)
+        if not is_batch(store, queue.topic, queue.queue_id)  # their units are another table's columns
         if not wanted.queue_ids or queue.queue_id in wanted.queue_ids
         for low, high in [
             (max(queue.min_offset, wanted.queue_offset.low), min(queue.max_offset, wanted.queue_offset.high))

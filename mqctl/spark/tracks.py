@@ -18,7 +18,7 @@ from mqctl.spark.asking import Ask
 from mqctl.spark.hosts import hosts
 from mqctl.spark.keys import key_hashes, key_spans
 from mqctl.spark.planning import open_store, queue_bounds
-from mqctl.spark.scan import Chunk, LogSplit, log_splits, shares_of
+from mqctl.spark.scan import Chunk, LogSplit, log_splits, shares_of, used_bytes
 from mqctl.spark.wanted import Wanted
 from mqctl.store.kernel import Int64s
 from mqctl.store.texts import digests
@@ -38,6 +38,7 @@ TRACK = np.dtype(
 )
 BUCKET_MESSAGES = 250_000
 """Messages of a bucket, about: what one task sorts, and so its memory (56 bytes each, a few times)."""
+_SMALL_BYTES = 300
 _MIX = np.uint64(0xA0761D6478BD642F)
 
 
@@ -74,12 +75,16 @@ class Tracks:
 
 def plan_tracks(wanted: Wanted, ask: Ask, count: int) -> list[object]:
     """Plans shares of like size; the number of buckets follows the number of queue entries."""
+    stores = [open_store(path) for path in wanted.stores]
     entries = sum(
         queue.max_offset - queue.min_offset
-        for path in wanted.stores
-        for queue in queue_bounds(open_store(path), None)
+        for store in stores
+        for queue in queue_bounds(store, None)
         if wanted.wants_topic(queue.topic)
     )
+    # A store without readable queues has no more messages than small ones would make.
+    without = [store for store in stores if not store.queue_ids()]
+    entries += sum(used_bytes(file) for store in without for file in store.commit_log.files) // _SMALL_BYTES
     buckets = max(1, -(-entries // BUCKET_MESSAGES))
     return [TrackShare(tuple(share), wanted, ask, buckets) for share in log_splits(wanted, count)]
 

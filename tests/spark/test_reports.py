@@ -23,7 +23,7 @@ from tests.store.builder import StoreBuilder, message
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 Store = Callable[[str], Path]
-STORES = ["store-clean", "store-killed", "store-rolled-clean", "store-5.3.3"]
+STORES = ["store-clean", "store-killed", "store-killed-recovered-clean", "store-rolled-clean", "store-5.3.3"]
 MINUTE_MS = 60_000
 LONG = "x" * 30_000
 

@@ -15,6 +15,7 @@ from mqctl.model.message import Message
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.model.queue import MessageQueue
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
+from mqctl.snapshot.half_messages import ended_offsets
 from mqctl.snapshot.store_gatherer import gather_store
 from mqctl.spark.engines import Engine
 from mqctl.spark.reports import capacity, delay, retries, tags, transactions
@@ -24,7 +25,7 @@ from tests.store.builder import StoreBuilder, message
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 Store = Callable[[str], Path]
-STORES = ["store-clean", "store-killed", "store-5.3.3"]
+STORES = ["store-clean", "store-killed", "store-killed-recovered-clean", "store-rolled-clean", "store-5.3.3"]
 START_MS = 1_795_218_000_000
 
 
@@ -209,6 +210,43 @@ def test_transactions_equal_what_store_commands_say(store: Path, engine: Engine)
     halves = [each for each in messages_of(store, system=True) if each.topic == "RMQ_SYS_TRANS_HALF_TOPIC"]
     assert sum(row.transactions for row in report.groups) == len({each.unique_key for each in halves})
     assert sum(row.ended for row in report.times) == sum(row.ended for row in report.groups)
+    everything = messages_of(store, system=True)
+    made_of = {each.prepared_transaction_offset for each in everything if each.sys_flag & 0xC == 0x8}
+    ended = ended_offsets(each for each in everything if each.topic == "RMQ_SYS_TRANS_OP_HALF_TOPIC")
+    copies: dict[str | None, list[Message]] = defaultdict(list)
+    for each in halves:
+        copies[each.unique_key].append(each)
+    over = [own for own in copies.values() if ended & {each.queue_offset for each in own}]
+    committed = sum(bool(made_of & {each.physical_offset for each in own}) for own in over)
+    assert sum(row.committed for row in report.groups) == committed == broker.transactions.committed_count
+    assert (
+        sum(row.rolled_back for row in report.groups) == len(over) - committed == broker.transactions.rolled_back_count
+    )
+    assert sum(row.unknown for row in report.groups) == 0
+    for kind in ("ended", "committed", "rolled_back"):
+        assert sum(getattr(row, kind) for row in report.times) == sum(getattr(row, kind) for row in report.groups)
+
+
+def test_commits_and_rollbacks_are_told_apart_with_their_times(tmp_path: Path, engine: Engine) -> None:
+    builder = StoreBuilder()
+    for number, topic in enumerate(("Orders", "Orders", "Orders", "Elsewhere")):
+        properties = {"PGROUP": "makers", "REAL_TOPIC": topic, "UNIQ_KEY": f"U{number}"}
+        builder.append(message("RMQ_SYS_TRANS_HALF_TOPIC", 0, properties=properties, store_time_ms=START_MS))
+    half = builder.messages[1].physical_offset
+    made = replace(message("Orders", 2, store_time_ms=START_MS + 400), sys_flag=8, prepared_transaction_offset=half)
+    builder.append(made)
+    builder.append(replace(message("Orders", 1), prepared_transaction_offset=builder.messages[0].physical_offset))
+    for body, after in ((b"1", 500), (b"0,2,", 3_000), (b"3", 9_000)):
+        builder.append(message("RMQ_SYS_TRANS_OP_HALF_TOPIC", 0, body, {"TAGS": "d"}, store_time_ms=START_MS + after))
+    report = transactions.transactions(engine, wanted(builder.write(tmp_path / "store")), top=2)
+    found = {row.topic: row for row in report.groups}
+    orders, elsewhere = found["Orders"], found["Elsewhere"]
+    assert (orders.ended, orders.committed, orders.rolled_back, orders.unknown) == (3, 1, 2, 0)
+    assert (orders.mean_commit_ms, orders.mean_rollback_ms) == (500, 3_000)
+    assert (elsewhere.ended, elsewhere.committed, elsewhere.rolled_back, elsewhere.unknown) == (1, 0, 0, 1)
+    assert [(row.from_ms, row.committed, row.rolled_back) for row in report.times] == [
+        (256, 1, 0), (2_048, 0, 2), (8_192, 0, 0),
+    ]  # fmt: skip
 
 
 def test_times_to_an_end_are_those_of_half_and_op(tmp_path: Path, engine: Engine) -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 Store = Callable[[str], Path]
-STORES = ["store-clean", "store-killed", "store-rolled-clean", "store-5.3.3"]
+STORES = ["store-clean", "store-killed", "store-killed-recovered-clean", "store-rolled-clean", "store-5.3.3"]
 
 
 def decoded(store: Path) -> list[Message]:

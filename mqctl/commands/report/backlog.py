@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.emit import Output, emit, tell
+from mqctl.cli.emit import Output, emit
 from mqctl.cli.options import AllOption, GroupOption, NoColorOption, OutputOption, TopicOption
-from mqctl.cli.report_running import BucketOption, NoSparkOption, Question, answering, bucket_ms
+from mqctl.cli.report_running import BucketOption, NoSparkOption, Question, answering, bucket_ms, tell_unread
 from mqctl.cli.spark_options import (
     LOCAL,
     ConfOption,
@@ -21,7 +21,7 @@ from mqctl.cli.spark_options import (
     store_paths,
 )
 from mqctl.cli.times import parse_span_ms
-from mqctl.errors import ExitCode, NotFoundError, UsageError
+from mqctl.errors import NotFoundError, UsageError
 from mqctl.model.backlog import BacklogBy
 from mqctl.render.backlog import backlog_document
 
@@ -94,21 +94,20 @@ def command(
         _require_groups(group or (), known, paths)
     with answering(question, of_groups=False) as (engine, wanted):
         from mqctl.spark.brokers import with_brokers
-        from mqctl.spark.reports.backlog import backlog_rows, forecast, unread_batch_topics
+        from mqctl.spark.reports.backlog import backlog_rows, forecast
+        from mqctl.spark.unread import counted, needed, unread_parts
 
         rows = backlog_rows(engine, wanted, by, quick=quick, bucket_ms=width)
         rows = with_brokers(rows, wanted)
         rows = forecast(rows, per_second=rate, retention_ms=retention_ms)
-        unread = unread_batch_topics(paths) if settings.is_local else []
+        unread = with_brokers(counted(engine, needed("backlog", unread_parts(wanted.stores))), wanted)
     if not settings.is_local and by not in (
         BacklogBy.TAG,
         BacklogBy.TIME,
     ):  # a group without messages behind it has no tags
         _require_groups(group or (), {row.group for row in rows}, paths)
-    emit(backlog_document(paths, by, rows), output)
-    for name in unread:
-        tell(f"mqctl: {name} not read: its messages are in a batch consume queue")
-    return ExitCode.IO if unread else ExitCode.OK
+    emit(backlog_document(paths, by, rows, unread), output)
+    return tell_unread(unread)
 
 
 def _require_groups(wanted: Iterable[str], known: Set[str], paths: Sequence[str]) -> None:

@@ -33,10 +33,11 @@ from mqctl.cli.report_running import (
     scope_words,
     subscribed,
     tell_skipped,
+    tell_unread,
     write_text,
 )
 from mqctl.cli.spark_options import LOCAL, ConfOption, MasterOption, SinceOption, StoresOption, UntilOption
-from mqctl.errors import ExitCode
+from mqctl.model.report_rows import Unread
 
 EXAMPLES = (
     "mqctl report run --store /backup/store --html report.html",
@@ -122,7 +123,13 @@ def command(
 
     emit(run_document(wanted.stores, reports, str(html) if html else None, str(save) if save else None), output)
     tell_skipped(getattr(reports["capacity"], "read", []))
-    return ExitCode.OK
+    return tell_unread(_unread(reports))
+
+
+def _unread(reports: dict[str, object]) -> list[Unread]:
+    """What any report had to leave out, each part once."""
+    found = [each for report in reports.values() for each in getattr(report, "unread", [])]
+    return list({(each.store, each.part): each for each in found}.values())
 
 
 def _write_page(file: Path, question: Question, stores: Sequence[str], reports: dict[str, object]) -> None:

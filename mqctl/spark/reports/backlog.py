@@ -15,7 +15,7 @@ from mqctl.model.backlog import BacklogBy, BacklogRow
 from mqctl.spark.asking import Ask, Cut
 from mqctl.spark.engines import Engine, Row, count, maybe_text, number, text
 from mqctl.spark.parts_backlog import ARRIVAL, ARRIVALS, TAG
-from mqctl.spark.planning import committed_offsets, open_store
+from mqctl.spark.unread import require_queues
 from mqctl.spark.wanted import Wanted
 
 _KEYS = {
@@ -49,6 +49,7 @@ def backlog_rows(
             reason="they tell neither tags nor store times",
             remedy="leave --quick out, or --by tag, --by time, --since and --until",
         )
+    require_queues(wanted)
     cuts = (Cut(ARRIVALS, ()),) if by is BacklogBy.TIME else ()
     ask = Ask(cuts, bucket_ms=bucket_ms, quick=quick)
     return rows_by(engine.rows("backlog", wanted, ask, ("kind", *_KEYS[by])), by)
@@ -112,12 +113,3 @@ def _order(row: BacklogRow) -> tuple[object, ...]:
     if row.time_ms is not None:
         return row.group, row.topic or "", row.time_ms
     return -row.messages, row.group, row.topic or "", row.store or "", row.queue_id or 0, row.tag or ""
-
-
-def unread_batch_topics(paths: Sequence[str]) -> list[str]:
-    """Lists topics with consumer offsets whose messages stand in 5.x batch consume queues, which are not read yet."""
-    found: set[str] = set()
-    for path in paths:
-        store = open_store(path)
-        found |= {topic for topic, _ in store.batch_queue_ids()} & {each.topic for each in committed_offsets(store)}
-    return sorted(found)

@@ -2,45 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from mqctl.model.report_rows_store import DelayDue, DelayLevel
+from mqctl.model.report_rows import Unread
+from mqctl.model.report_rows_store import DelayDue, DelayLevel, TimerTopic
 from mqctl.model.reports import DelayReport
 from mqctl.spark.asking import Ask
-from mqctl.spark.engines import Engine, Row, count, number, text
+from mqctl.spark.engines import Engine, Row, count, maybe_text, number, text
 from mqctl.spark.parts_delay import DUE, LEVELS
+from mqctl.spark.parts_timers import TIMER_DUE, TIMERS
+from mqctl.spark.unread import counted, needed, require_queues, unread_parts
 from mqctl.spark.wanted import Wanted
 
 
-def delay(engine: Engine, wanted: Wanted, *, at_ms: int | None, bucket_ms: int, levels: str = "") -> DelayReport:
-    """Reads the schedule queues; without `at_ms` as of the stores' own last instant (newest store time)."""
+def delay(
+    engine: Engine,
+    wanted: Wanted,
+    *,
+    at_ms: int | None,
+    bucket_ms: int,
+    levels: str = "",
+    unread: Sequence[Unread] | None = None,
+) -> DelayReport:
+    """Reads the schedule queues; without `at_ms` as of the stores' own last instant (newest store time).
+
+    Raises:
+        BadInputError: no store has queues that can be read (not where `unread` parts are known).
+    """
+    if unread is None:
+        require_queues(wanted)
+        unread = counted(engine, needed("delay", unread_parts(wanted.stores)))
     if at_ms is None:
         known = [number(row.get("newest_ms")) for row in engine.rows("extents", wanted, Ask(()))]
         at_ms = max((time for time in known if time is not None), default=0)
     ask = Ask((), bucket_ms=bucket_ms, at_ms=at_ms, levels=levels)
-    return delay_report(engine.rows("delay", wanted, ask), at_ms=at_ms, bucket_ms=bucket_ms)
+    return delay_report(engine.rows("delay", wanted, ask), unread, at_ms=at_ms, bucket_ms=bucket_ms)
 
 
-def delay_report(rows: Iterable[Row], *, at_ms: int, bucket_ms: int) -> DelayReport:
+def delay_report(rows: Iterable[Row], unread: Sequence[Unread], *, at_ms: int, bucket_ms: int) -> DelayReport:
     """Builds the report from the rows of the table `delay`."""
     found = list(rows)
     return DelayReport(
         at_ms=at_ms,
         bucket_ms=bucket_ms,
+        unread=list(unread),
         levels=sorted((_level(row) for row in found if row["cut"] == LEVELS), key=lambda row: (row.store, row.level)),
+        timers=sorted(
+            (_timer(row) for row in found if row["cut"] == TIMERS), key=lambda row: (row.store, -row.waiting, row.topic)
+        ),
         due=sorted(
             (
                 DelayDue(
                     store=text(row, "store"),
-                    level=count(row, "level"),
+                    level=number(row.get("level")),
+                    topic=maybe_text(row, "topic"),
                     time_ms=count(row, "time_ms"),
                     waiting=count(row, "waiting"),
                 )
                 for row in found
-                if row["cut"] == DUE
+                if row["cut"] in (DUE, TIMER_DUE)
             ),
-            key=lambda row: (row.store, row.level, row.time_ms),
+            key=lambda row: (row.store, row.level or 0, row.topic or "", row.time_ms),
         ),
+    )
+
+
+def _timer(row: Row) -> TimerTopic:
+    return TimerTopic(
+        store=text(row, "store"),
+        topic=text(row, "topic"),
+        waiting=count(row, "waiting"),
+        missing=count(row, "missing"),
+        overdue=count(row, "overdue"),
+        not_due=count(row, "not_due"),
+        head_due_ms=number(row.get("head_due_ms")),
+        first_overdue_ms=number(row.get("first_overdue_ms")),
+        last_due_ms=number(row.get("last_due_ms")),
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from mqctl.model.backlog import BacklogBy
 from mqctl.model.message import UNIQ_KEY
+from mqctl.model.report_rows import Unread
 from mqctl.model.report_rows_store import BacklogArrival
 from mqctl.model.reports import BacklogOverview
 from mqctl.model.snapshot import ClusterSnapshot
@@ -22,6 +23,7 @@ from mqctl.spark.reports.retries import retries_report, retry_cuts
 from mqctl.spark.reports.skew import skew_cuts, skew_report
 from mqctl.spark.reports.tags import TAG_CUTS, tags_report
 from mqctl.spark.reports.transactions import transactions
+from mqctl.spark.unread import needed, unread_parts, with_messages
 from mqctl.spark.wanted import Wanted
 
 NAMES = ("backlog", "skew", "order", "duplicates", "tags", "delay", "transactions", "retries", "capacity")
@@ -73,8 +75,9 @@ def run(engine: Engine, wanted: Wanted, settings: RunSettings, progress: Progres
     step("looking for duplicates", 3)
     unique = engine.rows("duplicates", wanted, Ask((), bucket_ms=width, key_property=UNIQ_KEY))
     business = engine.rows("duplicates", wanted, ask)
+    unread = with_messages(unread_parts(wanted.stores), counted)
     step("following what is behind", 4)
-    backlog = _backlog(engine, wanted, width)
+    backlog = _backlog(engine, wanted, width, unread)
     step("reading queues of delays and transactions", 5)
     return {
         "backlog": backlog,
@@ -82,8 +85,15 @@ def run(engine: Engine, wanted: Wanted, settings: RunSettings, progress: Progres
         "order": order_report(order, own, top=settings.top, bucket_ms=width),
         "duplicates": duplicates_report({UNIQUE: unique, BUSINESS: business}, top=settings.top, bucket_ms=width),
         "tags": tags_report(own, wanted, snapshot=settings.snapshot, brokers=settings.brokers or {}),
-        "delay": delay(engine, wanted, at_ms=settings.at_ms, bucket_ms=width, levels=settings.levels),
-        "transactions": transactions(engine, wanted, top=settings.top),
+        "delay": delay(
+            engine,
+            wanted,
+            at_ms=settings.at_ms,
+            bucket_ms=width,
+            levels=settings.levels,
+            unread=needed("delay", unread),
+        ),
+        "transactions": transactions(engine, wanted, top=settings.top, unread=needed("transactions", unread)),
         "retries": retries_report(
             own, engine.rows("lags", replace(wanted, topics=()), Ask(())), wanted, bucket_ms=width
         ),
@@ -99,7 +109,7 @@ def chosen_width_ms(extents: Sequence[Row], wanted: Wanted) -> int:
     return next((width for width in _WIDTHS_MS if span <= width * _BUCKETS), _WIDTHS_MS[-1])
 
 
-def _backlog(engine: Engine, wanted: Wanted, width: int) -> BacklogOverview:
+def _backlog(engine: Engine, wanted: Wanted, width: int, unread: Sequence[Unread]) -> BacklogOverview:
     # The asked groups choose topics for other reports; here they are what is reported.
     ask = Ask((Cut(ARRIVALS, ()),), bucket_ms=width)
     rows = engine.rows("backlog", wanted, ask, ("kind", "group", "topic", "tag", "time_ms"))
@@ -119,5 +129,6 @@ def _backlog(engine: Engine, wanted: Wanted, width: int) -> BacklogOverview:
         bucket_ms=width,
         topics=rows_by(told, BacklogBy.TOPIC),
         tags=rows_by(told, BacklogBy.TAG),
+        unread=needed("backlog", unread),
         arrivals=sorted(arrivals, key=lambda row: (row.group, row.topic, row.time_ms)),
     )

@@ -3,31 +3,44 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from mqctl.model.report_rows import Unread
 from mqctl.model.report_rows_store import PendingHalf, ResolutionTime, TransactionGroup
 from mqctl.model.reports import TransactionsReport
 from mqctl.spark.asking import Ask
 from mqctl.spark.engines import Engine, Row, count, maybe_text, number, text
 from mqctl.spark.parts_transactions import GROUPS, PENDING, TIMES
+from mqctl.spark.unread import counted, needed, require_queues, unread_parts
 from mqctl.spark.wanted import Wanted
 
 
-def transactions(engine: Engine, wanted: Wanted, *, top: int) -> TransactionsReport:
-    """Reads the transaction topics; `top` of the oldest that wait are shown for each store."""
-    return transactions_report(engine.rows("transactions", wanted, Ask(())), top=top)
+def transactions(
+    engine: Engine, wanted: Wanted, *, top: int, unread: Sequence[Unread] | None = None
+) -> TransactionsReport:
+    """Reads the transaction topics; `top` of the oldest that wait are shown for each store.
+
+    Raises:
+        BadInputError: no store has queues that can be read (not where `unread` parts are known).
+    """
+    if unread is None:
+        require_queues(wanted)
+        unread = counted(engine, needed("transactions", unread_parts(wanted.stores)))
+    return transactions_report(engine.rows("transactions", wanted, Ask(())), unread, top=top)
 
 
-def transactions_report(rows: Iterable[Row], *, top: int) -> TransactionsReport:
+def transactions_report(rows: Iterable[Row], unread: Sequence[Unread], *, top: int) -> TransactionsReport:
     """Builds the report from the rows of the table `transactions`."""
     groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
-    times: dict[tuple[str, int], int] = defaultdict(int)
+    times: dict[tuple[str, int], list[int]] = defaultdict(lambda: [0, 0, 0])
     pending: dict[str, list[PendingHalf]] = defaultdict(list)
     for row in rows:
         if row["cut"] == GROUPS:
             groups[(text(row, "producer_group"), text(row, "topic"))].append(row)
         elif row["cut"] == TIMES:
-            times[(text(row, "producer_group"), count(row, "class_ms"))] += count(row, "ended")
+            sums = times[(text(row, "producer_group"), count(row, "class_ms"))]
+            for place, name in enumerate(("ended", "committed", "rolled_back")):
+                sums[place] += count(row, name)
         elif row["cut"] == PENDING:
             pending[text(row, "store")].append(
                 PendingHalf(
@@ -40,13 +53,14 @@ def transactions_report(rows: Iterable[Row], *, top: int) -> TransactionsReport:
                 )
             )
     return TransactionsReport(
+        unread=list(unread),
         groups=sorted(
             (_group(name, topic, own) for (name, topic), own in groups.items()),
             key=lambda row: (-row.pending, -row.transactions, row.producer_group, row.topic),
         ),
         times=[
-            ResolutionTime(producer_group=name, from_ms=low, ended=ended)
-            for (name, low), ended in sorted(times.items())
+            ResolutionTime(producer_group=name, from_ms=low, ended=ended, committed=committed, rolled_back=rolled_back)
+            for (name, low), (ended, committed, rolled_back) in sorted(times.items())
         ],
         pending=[
             row
@@ -57,15 +71,23 @@ def transactions_report(rows: Iterable[Row], *, top: int) -> TransactionsReport:
 
 
 def _group(name: str, topic: str, rows: list[Row]) -> TransactionGroup:
-    ended = sum(count(row, "ended") for row in rows)
+    def total(name: str) -> int:
+        return sum(count(row, name) for row in rows)
+
+    ended, committed, rolled_back = total("ended"), total("committed"), total("rolled_back")
     oldest = [time for row in rows if (time := number(row.get("oldest_pending_ms"))) is not None]
     return TransactionGroup(
         producer_group=name,
         topic=topic,
-        transactions=sum(count(row, "transactions") for row in rows),
+        transactions=total("transactions"),
         ended=ended,
-        pending=sum(count(row, "pending") for row in rows),
-        mean_resolution_ms=sum(count(row, "resolution_ms") for row in rows) / ended if ended else None,
+        pending=total("pending"),
+        mean_resolution_ms=total("resolution_ms") / ended if ended else None,
         longest_ms=max(count(row, "longest_ms") for row in rows) if ended else None,
         oldest_pending_ms=min(oldest, default=None),
+        committed=committed,
+        rolled_back=rolled_back,
+        unknown=total("unknown"),
+        mean_commit_ms=total("committed_ms") / committed if committed else None,
+        mean_rollback_ms=total("rolled_back_ms") / rolled_back if rolled_back else None,
     )
