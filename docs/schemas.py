@@ -47,6 +47,7 @@ from mqctl.render.reports import (
 )
 from mqctl.render.resend import ResendPlanReport, ResendReport
 from mqctl.render.runs import RunDiff, RunReported
+from mqctl.render.scenarios import RunningScenario, ScenarioList
 from mqctl.render.sent import SentMessage
 from mqctl.render.settings import History, SettingChangeReport, SettingPlanReport
 from mqctl.render.simulation import Simulation
@@ -134,6 +135,8 @@ SCHEMAS: dict[str, type] = {
     "group.lag/1": LagReport,
     "history/1": History,
     "stacks.dump/1": StackDumpReport,
+    "local.scenario.list/1": ScenarioList,
+    "local.scenario.run/1": RunningScenario,
     "local.status/1": LocalStatus,
     "offset.history/1": OffsetHistory,
     "playbook.dry-run/1": DryRun,

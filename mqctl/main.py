@@ -84,7 +84,7 @@ def main(arguments: Sequence[str]) -> object:
 
 def group(path: catalog.Path) -> CatalogGroup:
     """Builds the group at `path` (the root for the empty path)."""
-    help_text = catalog.GROUPS[path[0]] if path else _ROOT_HELP
+    help_text = catalog.GROUPS[path[-1]] if path else _ROOT_HELP
     return CatalogGroup(
         path=path,
         help=help_text,

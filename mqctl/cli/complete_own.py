@@ -9,6 +9,7 @@ Named = list[tuple[str, str]]
 _BY_OPTION = {"--profile": "profile", "--mqadmin": "mqadmin"}
 _BY_COMMAND_OPTION = {(f"local {verb}", "--name"): "local" for verb in ("down", "logs", "status")}
 _BY_ARGUMENT = {
+    "local scenario run": "scenario",
     "profile remove": "profile",
     "profile show": "profile",
     "profile use": "profile",
@@ -58,6 +59,12 @@ def _local_clusters() -> Named:
     return [(state.name, "runs" if state.alive else "ended") for state in LocalStates(directory).all()]
 
 
+def _scenarios() -> Named:
+    from mqctl.local.scenario_files import load_scenario, scenario_names
+
+    return [(name, load_scenario(name).title) for name in scenario_names()]
+
+
 def _rules() -> Named:
     from mqctl.diagnosis import RULES
     from mqctl.model.lang import Lang
@@ -76,5 +83,6 @@ _KINDS: dict[str, Callable[[], Named]] = {
     "profile": _profiles,
     "local": _local_clusters,
     "rule": _rules,
+    "scenario": _scenarios,
     "mqadmin": _mqadmin,
 }

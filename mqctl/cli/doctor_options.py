@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from mqctl.cli.places import state_dir
 from mqctl.errors import UsageError
 from mqctl.model.finding import Severity
 
@@ -46,8 +47,12 @@ def window_ms(text: str | None) -> int:
     return parse_span_ms(text) if text else 0
 
 
-def time_scale_of(given: float | None) -> float:
-    """Returns the time scale that rules share with the cluster: the option's, the environment's, else 1.
+def time_scale_of(given: float | None, *, namesrv: str | None = None, store: Path | None = None) -> float:
+    """Returns the time scale that rules share with the cluster: the option's, the environment's, that of the scenario
+    that runs on this machine, else 1.
+
+    Args:
+        namesrv, store: what is judged, to tell whether it is that scenario's; None for neither.
 
     Raises:
         UsageError: it is no number above 0.
@@ -58,7 +63,20 @@ def time_scale_of(given: float | None) -> float:
     except ValueError as error:
         raise UsageError(f"MQCTL_TIME_SCALE={text} is no number") from error
     if scale is None:
-        return 1.0
+        return _of_scenario(namesrv, store)
     if not 0 < scale < _FASTEST:
         raise UsageError(f"a time scale of {scale:g} is not possible", remedy="use a number above 0, 60 for instance")
     return scale
+
+
+def _of_scenario(namesrv: str | None, store: Path | None) -> float:
+    directory = state_dir() / "local"
+    if not directory.is_dir():
+        return 1.0
+    from mqctl.local.state import LocalStates
+
+    for state in LocalStates(directory).all():
+        stores = [Path(broker.store) for broker in state.ready.brokers]
+        if namesrv == state.ready.namesrv or (store is not None and store.absolute() in stores):
+            return state.time_scale
+    return 1.0

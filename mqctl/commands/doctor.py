@@ -110,7 +110,8 @@ def command(
     )
     for name in group or ():
         require_group(state, name)
-    settings = Settings(time_scale=time_scale_of(time_scale), room_rule=rule_of(room_rule, profile))
+    scale = time_scale_of(time_scale, namesrv=state.origin.location, store=store)
+    settings = Settings(time_scale=scale, room_rule=rule_of(room_rule, profile))
     found = diagnose(state, only=tuple(only or ()), skip=tuple(skip or ()), settings=settings)
     judged = _judged(within(found, groups=group, topics=topic, brokers=broker), known)
     moved = backlog_advice(state, settings) if state.earlier is not None else []

@@ -53,8 +53,16 @@ class Seen:
 def doctor_words(look: Look, time_scale: float, namesrv: str, stores: Mapping[str, Path]) -> list[str]:
     """Returns the command line of a look, without `mqctl`."""
     where = ["--namesrv", namesrv] if look.store is None else ["--store", str(stores[look.store])]
-    words = ["doctor", *where, "--time-scale", f"{time_scale:g}"]
-    words += [word for group in look.groups for word in ("-g", group)]
+    return ["doctor", *where, "--time-scale", f"{time_scale:g}", *_options(look)]
+
+
+def typed_words(look: Look, stores: Mapping[str, str]) -> list[str]:
+    """Returns what to type for a look while the scenario is the only local cluster: the rest is found by itself."""
+    return ["doctor", *(["--store", stores[look.store]] if look.store else []), *_options(look)]
+
+
+def _options(look: Look) -> list[str]:
+    words = [word for group in look.groups for word in ("-g", group)]
     words += ["--room-rule", look.room_rule] if look.room_rule else []
     words += ["--window", f"{look.window_ms}ms"] if look.window_ms else []
     return [*words, "--stacks"] if look.stacks else words

@@ -13,6 +13,7 @@ from mqctl.errors import DeadlineError, StorageError
 
 _READY_SECONDS = 60
 _STOP_SECONDS = 10
+_TOLD_LINES = 3
 
 
 class Child:
@@ -59,16 +60,18 @@ class Child:
         while not line.endswith(b"\n"):
             readable, _, _ = select.select([stream], [], [], max(0.0, end - monotonic()))
             if not readable:
-                raise DeadlineError(f"{self.name} was not ready within {_READY_SECONDS} s", remedy=f"see {self.log}")
+                raise DeadlineError(f"{self.name} was not ready within {_READY_SECONDS} s", reason=self._said())
             part = stream.readline()
             if not part:
-                raise StorageError(f"{self.name} did not start", reason=self._said(), remedy=f"see {self.log}")
+                raise StorageError(f"{self.name} did not start", reason=self._said())
             line += part
         return line
 
     def _said(self) -> str:
         lines = self.log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-        return lines[-1].strip() if lines else f"its process ended with {self._process.wait()}"
+        if lines:
+            return "; ".join(line.strip() for line in lines[-_TOLD_LINES:])
+        return "it said nothing" if self.alive else f"its process ended with {self._process.wait()}"
 
     def kill(self) -> None:
         """Ends it as kill -9 does, and waits for it."""

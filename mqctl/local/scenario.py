@@ -289,6 +289,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         playbook: slug of the playbook that it is for.
         time_scale: see the module.
         downstream_ms: how long the server that listeners of `waits-downstream` ask takes to answer; real milliseconds.
+        settle_s: how long it may take until `doctor` shows what is declared; real seconds.
         looks: what `doctor` shows, once everything has settled.
         next_commands: what to type, without the option that names the cluster.
     """
@@ -307,5 +308,6 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     consumers: tuple[ConsumerDeclared, ...] = ()
     offsets: tuple[OffsetDeclared, ...] = ()
     faults: tuple[Fault, ...] = ()
+    settle_s: float = 60.0
     looks: tuple[Look, ...] = ()
     next_commands: tuple[str, ...] = ()

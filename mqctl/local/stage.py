@@ -25,7 +25,6 @@ from mqctl.local.processes import Child
 from mqctl.local.scenario import ClusterDeclared, ConsumerDeclared, Look, Scenario, When
 from mqctl.local.state import Ready
 
-SETTLE_SECONDS = 60
 _JOIN_SECONDS = 60
 _REBALANCE_MS = 20_000
 _POLL_S = 0.1
@@ -207,18 +206,22 @@ class Stage:
         if members:
             sleep(2 * shrunk(_REBALANCE_MS, self.scenario.time_scale) / 1000)
 
-    def settle(self, seconds: float = SETTLE_SECONDS) -> None:
+    def settle(self, seconds: float | None = None) -> None:
         """Waits until `doctor` shows what every look declares.
+
+        Args:
+            seconds: how long at most; None for what the scenario declares.
 
         Raises:
             DeadlineError: it does not; the reason names what is missing, and what is there undeclared.
         """
-        end = Deadline(round(seconds * 1000))
+        limit_s = self.scenario.settle_s if seconds is None else seconds
+        end = Deadline(round(limit_s * 1000))
         namesrv = tuple(self.namesrv_of(number) for number in range(len(self.clusters)))
         while left := self._unmet(namesrv):
             if end.expired:
                 raise DeadlineError(
-                    f"the scenario {self.scenario.name} did not become what it declares within {seconds:g} s",
+                    f"the scenario {self.scenario.name} did not become what it declares within {limit_s:g} s",
                     reason="; ".join(str(seen) for seen in left),
                     remedy=f"look at it: mqctl {' '.join(self.doctor_words(left[0].look))}",
                 )
@@ -226,6 +229,10 @@ class Stage:
 
     def _unmet(self, namesrv: tuple[str, ...]) -> list[Seen]:
         return list(unmet(self.scenario.looks, self.scenario.time_scale, namesrv, self.stores))
+
+    def clear(self) -> None:
+        """Removes what a stage in this directory left behind that was killed."""
+        shutil.rmtree(self.directory, ignore_errors=True)
 
     def stop(self) -> None:
         """Ends every process and removes the directory; harmless when nothing runs."""

@@ -59,6 +59,9 @@ class LocalCluster(msgspec.Struct, frozen=True, kw_only=True):
         log: file with what the process said.
         data_dir: where its stores are kept; None when they are thrown away at the end.
         ready: what it announced.
+        scenario: name of the scenario that it runs, if it is one.
+        time_scale: how many times shorter than RocketMQ's own the periods of its brokers and clients are.
+        trouble: why a scenario is not what it declares; empty when it is.
     """
 
     name: str
@@ -66,6 +69,9 @@ class LocalCluster(msgspec.Struct, frozen=True, kw_only=True):
     log: str
     data_dir: str | None
     ready: Ready
+    scenario: str | None = None
+    time_scale: float = 1.0
+    trouble: str = ""
 
     @property
     def alive(self) -> bool:

@@ -115,14 +115,8 @@ class Supervisor:
             StorageError: the process could not be started, or ended at once; the reason is what it said.
             DeadlineError: it was not ready in time; it has been stopped.
         """
-        with self._locked(name):
-            known = self.states.load(name)
-            if known is not None and known.alive:
-                raise RefusedError(
-                    f"the local cluster {name} runs already",
-                    reason=f"pid {known.ready.pid}, name server {known.ready.namesrv}",
-                    remedy="mqctl local status; mqctl local down; or choose another --name",
-                )
+        with self.locked(name):
+            self.refuse_second(name)
             log = self._directory / f"{name}.log"
             process = self._start(name, wish, log)
             try:
@@ -185,7 +179,7 @@ class Supervisor:
             NotFoundError: no cluster of this name was started.
             StorageError: it is down, and its stores could not be deleted.
         """
-        with self._locked(name):
+        with self.locked(name):
             state = self.states.load(name)
             if state is None:
                 raise NotFoundError(f"there is no local cluster {name}", remedy="mqctl local up; mqctl local status")
@@ -196,7 +190,22 @@ class Supervisor:
                 _delete(name, Path(state.data_dir))
             return state
 
-    def _locked(self, name: str) -> AbstractContextManager[None]:
+    def refuse_second(self, name: str) -> None:
+        """Raises RefusedError when a cluster of this name runs."""
+        known = self.states.load(name)
+        if known is not None and known.alive:
+            raise RefusedError(
+                f"the local cluster {name} runs already",
+                reason=f"pid {known.ready.pid}, name server {known.ready.namesrv}",
+                remedy="mqctl local status; mqctl local down; or choose another --name",
+            )
+
+    def locked(self, name: str) -> AbstractContextManager[None]:
+        """Returns what keeps other commands away from a cluster, as a context manager.
+
+        Raises:
+            UsageError: the name is none.
+        """
         self.states.file(name)
         return held_alone(
             self._directory / f"{name}.lock",

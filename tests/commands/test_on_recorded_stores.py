@@ -184,6 +184,7 @@ def machine_form(mqctl: Run, golden_store: Store, tmp_path: Path, schema: str) -
         "filter.test/1": ["filter", "test", "a = 5", "--prop", "a=5"],
         "group.lag/1": ["group", "lag", "--store", store],
         "history/1": ["history"],
+        "local.scenario.list/1": ["local", "scenario", "list"],
         "local.status/1": ["local", "status"],
         "offset.history/1": ["offset", "history"],
         "profile.list/1": ["profile", "list"],
@@ -213,7 +214,7 @@ def machine_form(mqctl: Run, golden_store: Store, tmp_path: Path, schema: str) -
     return mqctl(*words[schema], "-o", "json")
 
 
-# One needs Spark, one runs until it is ended, one a discarded transaction, one a cluster: each is held beside its test.
+# Each is held beside its test: it needs Spark, a cluster, a discarded transaction, or runs until it is ended.
 ELSEWHERE = {
     "report.backlog/1",
     "report.run/1",
@@ -221,6 +222,7 @@ ELSEWHERE = {
     "delay.relay/1",
     "transaction.resume/1",
     "playbook.run/1",
+    "local.scenario.run/1",
 }
 
 

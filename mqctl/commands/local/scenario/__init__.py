@@ -1,0 +1,1 @@
+"""Faults to be tried, on this machine."""

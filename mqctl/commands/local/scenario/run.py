@@ -1,0 +1,66 @@
+"""`mqctl local scenario run`: start a fault and look at it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.emit import Output, emit, tell
+from mqctl.cli.interrupts import wait_for_interrupt
+from mqctl.cli.options import LocalNameOption, NoColorOption, OutputOption
+from mqctl.cli.places import state_dir
+from mqctl.cli.scenario_running import kept, run_beside, running_scenario
+from mqctl.errors import ExitCode, UsageError
+from mqctl.local.keeping import Keeper, detach
+from mqctl.local.scenario_files import load_scenario
+from mqctl.local.state import DEFAULT_NAME
+from mqctl.render.scenarios import running_document
+
+EXAMPLES = (
+    "mqctl local scenario run tag-loss",
+    "mqctl local scenario run stuck-consumer --detach",
+    "mqctl local scenario run tag-loss -- subscription check -g settlement",
+)
+
+
+def command(
+    scenario: Annotated[str, typer.Argument(metavar="SCENARIO", help="Its name, or a file that ends in .yaml.")],
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[-- COMMAND ...]", help="One command of mqctl to run against it; then it ends."),
+    ] = None,
+    detached: Annotated[
+        bool, typer.Option("--detach", help="Let it run in the background; `mqctl local down` ends it.")
+    ] = False,
+    name: LocalNameOption = DEFAULT_NAME,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """Start a fault: brokers, real consumer processes, and what is wrong with them; until Ctrl-C.
+
+    Says what was planted and what to type next in another terminal, where commands find it by themselves. Nothing of
+    it stays. `mqctl local scenario list` shows what there is.
+    """
+    declared = load_scenario(scenario)
+    places = state_dir() / "local"
+    if detached:
+        if words:
+            raise UsageError("--detach and a command contradict each other", remedy="run the command afterwards")
+        state = detach(places, name, ["local", "scenario", "run", scenario, "--name", name])
+        emit(running_document(running_scenario(declared, state)), output)
+        tell(f"mqctl: {declared.name} runs, pid {state.ready.pid}; end it with: mqctl local down{_named(name)}")
+        return ExitCode.OK
+    keeper = Keeper(places, name, declared, lambda line: tell(f"mqctl: {line}"))
+    with kept(keeper) as state:
+        if words:
+            return run_beside(keeper, words)
+        emit(running_document(running_scenario(declared, state)), output)
+        tell("mqctl: Ctrl-C ends it and removes everything")
+        wait_for_interrupt()
+        tell("mqctl: ending")
+    return ExitCode.OK
+
+
+def _named(name: str) -> str:
+    return "" if name == DEFAULT_NAME else f" --name {name}"

@@ -1,0 +1,110 @@
+"""Scenarios: the list of them, and what one that runs has planted."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from mqctl.render import units
+from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+
+LIST_COLUMNS = (
+    Column("name", "scenario"),
+    Column("title", "what is wrong"),
+    Column("findings", "doctor finds"),
+    Column("playbook", "playbook", wide=True),
+    Column("time_scale", "time scale", Kind.COUNT, wide=True),
+    Column("consumer_count", "consumers", Kind.COUNT, wide=True),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScenarioRow:
+    """One scenario.
+
+    Attributes:
+        findings: codes that `doctor` shows, separated by commas.
+        playbook: slug of the playbook that it is for.
+        time_scale: how many times shorter than RocketMQ's own its periods are.
+    """
+
+    name: str
+    title: str
+    playbook: str | None
+    findings: str
+    time_scale: float
+    broker_count: int
+    consumer_count: int
+    planted: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScenarioList:
+    """Machine form of `local scenario list`."""
+
+    scenarios: list[ScenarioRow]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningScenario:
+    """Machine form of `local scenario run`.
+
+    Attributes:
+        cluster: name of the local cluster.
+        namesrv: name servers of the first cluster: `host:port;host:port`.
+        stores: store directory by broker.
+        as_declared: whether `doctor` has shown what is declared; if not, `trouble` tells what is missing.
+        doctor: command lines of `doctor` that show it, each as its words after `mqctl`.
+        next_commands: what to type next.
+    """
+
+    scenario: ScenarioRow
+    cluster: str
+    namesrv: str
+    stores: dict[str, str]
+    as_declared: bool
+    trouble: str
+    doctor: list[list[str]]
+    next_commands: list[str]
+
+
+def scenario_list_document(rows: Sequence[ScenarioRow]) -> Document:
+    """Builds the list."""
+    return Document(
+        schema="local.scenario.list/1",
+        value=ScenarioList(scenarios=list(rows)),
+        records=rows,
+        blocks=[Table(LIST_COLUMNS, rows)],
+    )
+
+
+def running_document(running: RunningScenario) -> Document:
+    """Builds what a reader needs to begin: what is wrong, where it is, what to type."""
+    row = running.scenario
+    lines = [f"{row.name}: {row.title}", *(f"  {line}" for line in row.planted)]
+    where = [f"Name server  {running.namesrv}"]
+    where += [f"Store        {name}: {path}" for name, path in running.stores.items()]
+    where += [f"Time scale   {scale_text(row.time_scale)}"]
+    blocks = [Paragraphs(lines), Paragraphs(where)]
+    if running.trouble:
+        blocks.append(Paragraphs([f"Not as declared: {running.trouble}"], severity="warning"))
+    blocks.append(Paragraphs(["What to type next", *(f"  {line}" for line in running.next_commands)]))
+    return Document(schema="local.scenario.run/1", value=running, records=[running], blocks=blocks)
+
+
+def scale_text(time_scale: float) -> str:
+    """Returns a time scale in words."""
+    minute = units.duration(round(60_000 / time_scale))
+    return f"{time_scale:g}: a minute of clients, brokers and rules is {minute}"
+
+
+def commands_to_type(doctor: Iterable[Sequence[str]], following: Iterable[str], stores: Mapping[str, str]) -> list[str]:
+    """Returns the commands as a shell takes them; `{broker}` stands for its store directory."""
+    lines = [shlex.join(["mqctl", *words]) for words in doctor]
+    for line in following:
+        typed = line
+        for name, path in stores.items():
+            typed = typed.replace(f"{{{name}}}", shlex.quote(path))
+        lines.append(typed)
+    return lines
