@@ -1603,6 +1603,60 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
         "-f": ("Go on until the cluster ends or Ctrl-C.", ()),
         "--follow": ("Go on until the cluster ends or Ctrl-C.", ()),
     },
+    "local scenario list": {
+        "-o": (
+            "Format of the answer on stdout.",
+            (
+                "table",
+                "wide",
+                "json",
+                "ndjson",
+                "yaml",
+                "csv",
+            ),
+        ),
+        "--output": (
+            "Format of the answer on stdout.",
+            (
+                "table",
+                "wide",
+                "json",
+                "ndjson",
+                "yaml",
+                "csv",
+            ),
+        ),
+        "--no-color": ("No colours, whatever the terminal.", ()),
+    },
+    "local scenario run": {
+        "scenario": ("Its name, or a file that ends in .yaml.", ()),
+        "words": ("One command of mqctl to run against it.", ()),
+        "--detach": ("Let it run in the background.", ()),
+        "--name": ("Which local cluster.", ()),
+        "-o": (
+            "Format of the answer on stdout.",
+            (
+                "table",
+                "wide",
+                "json",
+                "ndjson",
+                "yaml",
+                "csv",
+            ),
+        ),
+        "--output": (
+            "Format of the answer on stdout.",
+            (
+                "table",
+                "wide",
+                "json",
+                "ndjson",
+                "yaml",
+                "csv",
+            ),
+        ),
+        "--no-color": ("No colours, whatever the terminal.", ()),
+    },
     "local status": {
         "--name": ("Only this one.", ()),
         "-o": (
