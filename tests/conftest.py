@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import tarfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from tests.forked_commands import ForkedCommands
+from tests.forked_commands import FILES, LIVE, ForkedCommands
 
 # A build must not fail by the luck of the draw: what is found elsewhere becomes an example of its own.
 settings.register_profile("ci", derandomize=True)
@@ -99,7 +99,7 @@ def whole_processes(home: Path) -> Callable[..., Outcome]:
         command = [sys.executable, "-m", "mqctl", *map(str, words)]
         settings = {**environment_of(home), **(env or {})}
         done = subprocess.run(
-            command, capture_output=True, text=True, encoding="utf-8", env=settings, cwd=home, timeout=240, check=False
+            command, capture_output=True, text=True, encoding="utf-8", env=settings, cwd=home, timeout=600, check=False
         )
         return Outcome(done.returncode, done.stdout, done.stderr)
 
@@ -113,14 +113,24 @@ def mqctl(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Outcome]:
 
 
 @pytest.fixture(scope="session")
-def forked_mqctl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Outcome]]:
-    """Runs mqctl as `mqctl` does, each run forked from a process that has imported its lower rooms already."""
-    home = tmp_path_factory.mktemp("home")
+def live_mqctl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Outcome]]:
+    """Runs mqctl as `mqctl` does, each run forked from a process that has imported what live commands stand on."""
+    yield from forked(tmp_path_factory.mktemp("home"), LIVE)
+
+
+@pytest.fixture(scope="session")
+def file_mqctl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Outcome]]:
+    """Runs mqctl as `mqctl` does, each run forked from a process that has imported what reads stores."""
+    yield from forked(tmp_path_factory.mktemp("home"), FILES)
+
+
+def forked(home: Path, modules: Sequence[str]) -> Iterator[Callable[..., Outcome]]:
+    """Yields what runs mqctl by a server of forks, or where that cannot be, in whole processes."""
     whole = whole_processes(home)
     if not hasattr(os, "pidfd_open") or os.environ.get("MQCTL_TEST_FRESH"):
         yield whole
         return
-    commands = ForkedCommands(home, environment_of(home))
+    commands = ForkedCommands(home, environment_of(home), modules)
 
     def run(*words: object, env: Mapping[str, str] | None = None) -> Outcome:
         if any(name.startswith(("PYTHON", "LC_", "LANG")) for name in env or ()):  # read when an interpreter starts

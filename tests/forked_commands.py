@@ -1,9 +1,9 @@
 """Runs of mqctl that begin with the lower rooms imported: a server that forks a process for each command line.
 
-Most of what the live tests cost was Python starting and importing the same modules anew. The server imports what every
-live command stands on (its wire, its model, its rules) and nothing of `commands`, `cli`, `render` or `snapshot`:
-whether a command imports what it needs is found out by each run all the same, and what start-up costs is measured
-elsewhere, on whole processes. A run has a process, arguments, an environment, output and an end of its own.
+Most of what such tests cost was Python starting and importing the same modules anew. The server imports what every
+command of a kind stands on (the wire, the model, the rules; files and numpy) and nothing of `commands`, `cli`, `render`
+or `snapshot`: whether a command imports what it needs is found out by each run all the same, and what start-up costs is
+measured elsewhere, on whole processes. A run has a process, arguments, an environment, output and an end of its own.
 MQCTL_TEST_FRESH=1 runs each in a fresh interpreter.
 """
 
@@ -22,13 +22,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOMS = ("model", "protocol", "client", "diagnosis")
-_LIMIT_S = 240.0
+LIVE = ("typer", "mqctl.model", "mqctl.protocol", "mqctl.client", "mqctl.diagnosis")
+FILES = (*LIVE, "numpy", "mqctl.store")
+_LIMIT_S = 600.0
 
 
 class ForkedCommands:
@@ -37,13 +38,14 @@ class ForkedCommands:
     Args:
         home: the working directory of every run.
         environment: what the server is started with; a run's agrees in what an interpreter reads at its start.
+        modules: imported by the server, those of mqctl with all that is in them.
     """
 
-    def __init__(self, home: Path, environment: Mapping[str, str]) -> None:
+    def __init__(self, home: Path, environment: Mapping[str, str], modules: Sequence[str]) -> None:
         self._server, theirs = socket.socketpair()
         self._turn = threading.Lock()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.forked_commands", str(theirs.fileno())],
+            [sys.executable, "-m", "tests.forked_commands", str(theirs.fileno()), *modules],
             cwd=home,
             env=dict(environment),
             stdin=subprocess.DEVNULL,
@@ -177,11 +179,11 @@ def _become(asked: Asked) -> None:
 
 def main() -> None:
     """Serves; and in each forked process, runs mqctl."""
-    importlib.import_module("typer")
-    for room in ROOMS:
-        package = importlib.import_module(f"mqctl.{room}")
-        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            importlib.import_module(module.name)
+    for name in sys.argv[2:]:
+        found = importlib.import_module(name)
+        if name.startswith("mqctl."):
+            for module in pkgutil.walk_packages(found.__path__, f"{name}."):
+                importlib.import_module(module.name)
     gc.collect()
     gc.freeze()
     words = serve(socket.socket(fileno=int(sys.argv[1])))

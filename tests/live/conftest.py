@@ -28,9 +28,9 @@ Consume = Callable[..., "subprocess.Popen[str]"]
 
 
 @pytest.fixture(scope="session")
-def mqctl(forked_mqctl: Run) -> Run:
+def mqctl(live_mqctl: Run) -> Run:
     """Live commands are many and small: they share the imports of their lower rooms."""
-    return forked_mqctl
+    return live_mqctl
 
 
 @pytest.fixture(scope="module", params=["4.9.8", "5.3.3"])

@@ -22,9 +22,9 @@ from mqctl.spark.java import find_java, shim_home
 from tests.conftest import REPOSITORY, Outcome
 from tests.store.builder import StoreBuilder, message
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark"), pytest.mark.timeout(900)]
 Run = Callable[..., Outcome]
-PATIENCE_S = 120
+PATIENCE_S = 400
 
 
 def environment(scratch: Path) -> dict[str, str]:
