@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import sys
+
+
+def _prepare_streams() -> None:
+    """What an encoding lacks (LANG=C, bytes of a path that are no UTF-8) is shown escaped, and a closed stream swallows
+    what is written: neither may end a command."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123 - until the process ends
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def run() -> int:
     """Runs mqctl with the process's arguments and returns the exit code."""
     arguments = sys.argv[1:]
+    _prepare_streams()
     if arguments == ["--version"]:
         from mqctl import __version__
 

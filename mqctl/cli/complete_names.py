@@ -63,13 +63,15 @@ def kind_of(command: str, before: list[str], *, takes_value: bool) -> str | None
 
 def names(kind: str, before: list[str]) -> list[str]:
     """Returns the names of a kind, as fresh as can be had within the cap; none when nothing is known."""
+    from mqctl.errors import MqctlError
+
     try:
         place = _place(before)
         if _age_s(place) > FRESH_S:
             _refresh(place, before)
             _wait(place)
         return _read(place, kind)
-    except (OSError, ValueError):
+    except (OSError, ValueError, MqctlError):  # a Tab is no place for errors
         return []
 
 

@@ -21,18 +21,36 @@ class Output(StrEnum):
     CSV = "csv"
 
 
+_without_reader: list[bool] = []
+
+
 def emit(document: Document, output: Output) -> None:
     """Writes `document` to stdout, and as JSON to the file that MQCTL_TEE_JSON names, whatever `output` is.
 
-    A playbook shows its steps as people read them and takes values out of the same run.
+    A playbook shows its steps as people read them and takes values out of the same run. A reader that goes away
+    (`| head`) does not keep a command from its verdict: the rest goes nowhere.
+
+    Raises:
+        BrokenPipeError: it had gone away before; nobody reads a second document.
     """
-    stream = sys.stdout
+    if _without_reader:
+        raise BrokenPipeError
     tee = os.environ.get("MQCTL_TEE_JSON")
     if tee:
         from mqctl.render.machine import write_json
 
         with Path(tee).open("w", encoding="utf-8") as copy:
             write_json(document, copy)
+    try:
+        _write(document, output)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _without_reader.append(True)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _write(document: Document, output: Output) -> None:
+    stream = sys.stdout
     if output in (Output.TABLE, Output.WIDE):
         from mqctl.render import text
 

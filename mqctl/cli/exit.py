@@ -26,14 +26,17 @@ def run_guarded(arguments: Sequence[str], run: Callable[[Sequence[str]], object]
     `run` returns the exit code of a judging command, anything else means success.
     `MQCTL_DEBUG=1` lets an unexpected exception through for whoever wants to mend it.
     """
+    code: int = ExitCode.UNKNOWN if _judges(arguments) else ExitCode.OK
     try:
         result = run(arguments)
+        code = int(result) if isinstance(result, int) else ExitCode.OK
         sys.stdout.flush()
-        return int(result) if isinstance(result, int) else ExitCode.OK
+        return code
     except BrokenPipeError:
         # The reader went away (`| head`): point stdout at nothing so that the interpreter's last flush stays silent.
+        # That is no failure; but a verdict that was not reached is unknown, never fine.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return ExitCode.OK
+        return code
     except (KeyboardInterrupt, typer.Abort):
         failure = _Failure(ExitCode.INTERRUPTED, "interrupted")
     except MqctlError as error:
@@ -52,10 +55,13 @@ def run_guarded(arguments: Sequence[str], run: Callable[[Sequence[str]], object]
     return failure.code
 
 
+def _judges(arguments: Sequence[str]) -> bool:
+    """Tells whether a command's exit code is a verdict."""
+    return bool({"doctor", "check", "verify"} & set(arguments[:2]))
+
+
 def _tell(failure: _Failure, *, as_json: bool) -> None:
     if as_json:
-        import msgspec
-
         from mqctl.render.machine import json_text
 
         body = {
@@ -65,7 +71,7 @@ def _tell(failure: _Failure, *, as_json: bool) -> None:
             "reason": failure.reason,
             "remedy": failure.remedy,
         }
-        sys.stderr.write(json_text(msgspec.json.encode(body)) + "\n")
+        sys.stderr.write(json_text(body, encoding=sys.stderr.encoding) + "\n")
         return
     from mqctl.render.text import printable_lines  # texts of brokers and of damaged files may hold control characters
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from mqctl.allocation.rooms import RoomRule, room_rule
-from mqctl.errors import UsageError
+from mqctl.errors import ConfigurationError, UsageError
 
 RoomRuleOption = Annotated[
     str | None,
@@ -37,7 +37,12 @@ def rule_of(text: str | None, profile: str | None = None) -> RoomRule | None:
 def _from_profile(name: str | None) -> str | None:
     from mqctl.cli.places import config_dir
 
-    directory = config_dir()
+    try:
+        directory = config_dir()
+    except ConfigurationError:
+        if name is not None:
+            raise
+        return None  # without a place for profiles there are none
     if not (directory / "profiles.yaml").exists():
         return None
     from mqctl.cli.profiles import load_profiles

@@ -207,6 +207,14 @@ class Supervisor:
             UsageError: the name is none.
         """
         self.states.file(name)
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StorageError(
+                f"could not make {self._directory} for local clusters",
+                reason=error.strerror or str(error),
+                remedy="set MQCTL_STATE_DIR to a writable directory",
+            ) from error
         return held_alone(
             self._directory / f"{name}.lock",
             f"work on the local cluster {name}",

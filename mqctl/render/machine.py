@@ -15,12 +15,45 @@ if TYPE_CHECKING:
 
 
 # What JSON lets stand raw and a terminal, or the eye, would take for an order: DEL, C1 controls, bidirectional marks.
+_BEYOND_ASCII = re.compile("[^\x00-\x7e]")
 _UNSEEN = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
-def json_text(encoded: bytes) -> str:
-    """Returns encoded JSON as text that is safe to show: such characters stand only in strings, and are escaped."""
-    return _UNSEEN.sub(lambda char: f"\\u{ord(char[0]):04x}", encoded.decode())
+def json_text(value: object, *, encoding: str = "utf-8", indent: int | None = None) -> str:
+    """Returns a value as JSON that is safe to show, and that a stream of `encoding` can carry.
+
+    What a terminal would take for an order is escaped, and all beyond ASCII where the stream is not UTF-8. Both stand
+    only in strings. Bytes of a command line that are no UTF-8 are shown as `\\udcff`.
+    """
+    try:
+        encoded = msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        encoded = msgspec.json.encode(_without_surrogates(msgspec.to_builtins(value)))
+    if indent is not None:
+        encoded = msgspec.json.format(encoded, indent=indent)
+    unfit = _UNSEEN if _is_utf8(encoding) else _BEYOND_ASCII
+    return unfit.sub(lambda char: _escaped(char[0]), encoded.decode())
+
+
+def _is_utf8(encoding: str) -> bool:
+    return encoding.lower().replace("-", "").replace("_", "") == "utf8"
+
+
+def _escaped(char: str) -> str:
+    units = char.encode("utf-16-be").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+
+
+def _without_surrogates(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, dict):
+        return {_without_surrogates(name): _without_surrogates(item) for name, item in value.items()}
+    return [_without_surrogates(item) for item in value] if isinstance(value, list) else value
+
+
+def _encoding(stream: TextIO) -> str:
+    return getattr(stream, "encoding", None) or "utf-8"
 
 
 def _plain(document: Document) -> dict[str, Any]:
@@ -29,21 +62,22 @@ def _plain(document: Document) -> dict[str, Any]:
 
 def write_json(document: Document, stream: TextIO) -> None:
     """Writes one indented JSON object that begins with the schema."""
-    stream.write(json_text(msgspec.json.format(msgspec.json.encode(_plain(document)), indent=2)) + "\n")
+    stream.write(json_text(_plain(document), encoding=_encoding(stream), indent=2) + "\n")
 
 
 def write_ndjson(document: Document, stream: TextIO) -> None:
     """Writes one JSON object a line, one for each record, each with the schema."""
     for record in document.records:
-        encoded = msgspec.json.encode({"schema": document.schema, **msgspec.to_builtins(record)})
-        stream.write(json_text(encoded) + "\n")
+        line = json_text({"schema": document.schema, **msgspec.to_builtins(record)}, encoding=_encoding(stream))
+        stream.write(line + "\n")
 
 
 def write_yaml(document: Document, stream: TextIO) -> None:
     """Writes the JSON form as YAML, in the same order."""
     import yaml
 
-    yaml.safe_dump(_plain(document), stream, sort_keys=False, allow_unicode=True, width=120)
+    wide_enough = _is_utf8(_encoding(stream))
+    yaml.safe_dump(_plain(document), stream, sort_keys=False, allow_unicode=wide_enough, width=120)
 
 
 def write_csv(document: Document, stream: TextIO) -> None:
