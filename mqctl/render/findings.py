@@ -183,7 +183,7 @@ def diagnosis_document(
 def _headline(snapshot: ClusterSnapshot, report: DiagnosisReport, lang: Lang | None) -> Iterable[str]:
     origin = snapshot.origin
     yield phrase("source", lang).format(source=origin.location, time=units.instant(origin.observed_at_ms))
-    yield phrase("summary", lang).format(
+    yield phrase("summary_of_one" if len(report.findings) == 1 else "summary", lang).format(
         verdict=phrase(f"verdict_{report.verdict}", lang),
         findings=len(report.findings),
         rules=len(report.rules_run),

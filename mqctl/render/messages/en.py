@@ -29,6 +29,7 @@ PHRASES = {
     **BACKLOG_PHRASES,
     **PLAYBOOK_PHRASES,
     "source": "{source}, judged as of {time}",
+    "summary_of_one": "{verdict}: 1 finding from {rules} rules, {gaps} not judged",
     "summary": "{verdict}: {findings} findings from {rules} rules, {gaps} not judged",
     "verdict_ok": "OK",
     "verdict_warning": "WARNING",

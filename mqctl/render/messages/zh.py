@@ -29,6 +29,7 @@ PHRASES = {
     **BACKLOG_PHRASES,
     **PLAYBOOK_PHRASES,
     "source": "{source}，判断时刻 {time}",
+    "summary_of_one": "{verdict}：{rules} 条规则，发现 1 个问题，{gaps} 项无法判断",
     "summary": "{verdict}：{rules} 条规则，发现 {findings} 个问题，{gaps} 项无法判断",
     "verdict_ok": "正常",
     "verdict_warning": "警告",
