@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from mqctl.errors import BadInputError
 from mqctl.model.lang import Lang
-from mqctl.model.playbook import Playbook, Step, Words
+from mqctl.model.playbook import ParameterType, Playbook, Step, Words
 from mqctl.playbook import conditions, template
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -29,6 +29,8 @@ def check(playbook: Playbook) -> None:
         path = f"$.parameters[{number}]"
         _fresh(f"{path}.name", parameter.name, known)
         _texts(f"{path}.about", parameter.about)
+        if parameter.type is ParameterType.PATH:
+            _fresh(f"{path}.name", f"{parameter.name}_name", known)
         if parameter.required and parameter.default is not None:
             raise Misplaced(f"{path}.default", "what must be given has no default")
     _texts("$.title", playbook.title)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
 from mqctl.errors import UsageError
 from mqctl.model.playbook import Argument, Parameter, ParameterType, Playbook
@@ -14,7 +15,7 @@ _BROKER = re.compile(r"[^\s;]+")
 
 
 def bound(playbook: Playbook, given: Sequence[str]) -> dict[str, Argument]:
-    """Returns the value of every parameter, None for those that are absent.
+    """Returns the value of every parameter, None for those that are absent; a path brings `NAME_name`, its last part.
 
     Raises:
         UsageError: a value is missing, cannot be, or is for a parameter that the playbook does not have.
@@ -34,6 +35,10 @@ def bound(playbook: Playbook, given: Sequence[str]) -> dict[str, Argument]:
     if missing:
         wanted = " ".join(f"-p {name}=..." for name in missing)
         raise UsageError(f"{playbook.slug} needs {', '.join(missing)}", remedy=f"add {wanted}")
+    for item in playbook.parameters:
+        path = values[item.name]
+        if item.type is ParameterType.PATH:
+            values[f"{item.name}_name"] = Path(str(path)).resolve().name if path is not None else None
     return values
 
 

@@ -43,6 +43,37 @@ class Case:
 
 CASES: dict[str, Case] = {
     "backlog": Case(given={"group": "analytics", "window": "2s"}, choose={"way": "scale"}, ending="complete"),
+    "dead-letters": Case(
+        given={"group": "invoicing", "window": "1s"},
+        choose={"way": "this_group"},
+        confirm=("invoicing",),
+        changed=("resend_here",),
+        ending="complete",
+    ),
+    "delay-late": Case(given={"broker": "broker-a"}, held={"judge": "overdue", "end": "late"}, ending="attention"),
+    "expired-before-consumption": Case(
+        given={"group": "archive", "topic": "audit", "hours": "96"},
+        choose={"missing": "accept"},
+        confirm=("archive", "broker-a"),
+        changed=("lengthen", "inside"),
+        ending="complete",
+    ),
+    "skip-and-replay": Case(
+        given={"group": "display", "topic": "prices", "replay_plan": "backlog.json"},
+        choose={"way": "reset"},
+        confirm=("display",),
+        changed=("skip",),
+        ending="complete",
+    ),
+    "subscription-change": Case(
+        given={"group": "notify", "topic": "legacy-orders"},
+        held={"rules": "left"},
+        choose={"way": "leave_topic"},
+        confirm=("notify",),
+        changed=("leave",),
+        ending="complete",
+    ),
+    "transaction-pending": Case(given={}, held={"producers": "nobody", "end": "waits"}, ending="attention"),
     "hot-key": Case(
         given={"topic": "trades", "group": "matching", "order": "broker-a:4"},
         choose={"way": "fix_order"},
