@@ -3397,6 +3397,7 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
         "--store": ("A broker's store directory (or a copy of one).", ()),
         "--window": ("Look twice, so far apart, at what should move: 60s.", ()),
         "--stacks": ("Take the stacks of the consumers in question as well, three times within two seconds.", ()),
+        "--redact": ("Replace addresses, hosts, client ids, keys and paths, each by the same word.", ()),
         "--force": ("Replace FILE if it exists.", ()),
         "--quick": ("Skip the pass over the whole commit log.", ()),
         "--at": ("Judge as of this time: ISO, epoch milliseconds, `now`, `-2h`, `yesterday 10:00`.", ()),

@@ -32,6 +32,7 @@ class Origin:
         location: store directory, file or name server addresses.
         observed_at_ms: the moment all ages refer to. A dead store's is its own last instant.
         observed_from: how that moment was determined.
+        redacted: addresses, client ids and keys in it are made up.
         archive: the snapshot file this was loaded from, None when it comes fresh from its source.
     """
 
@@ -40,3 +41,4 @@ class Origin:
     observed_at_ms: int
     observed_from: ObservedFrom
     archive: str | None = None
+    redacted: bool = False

@@ -95,6 +95,8 @@ def _origin_lines(snapshot: ClusterSnapshot) -> Iterable[str]:
     origin = snapshot.origin
     yield f"source           {origin.kind} {origin.location}"
     yield f"as of            {units.instant(origin.observed_at_ms)} ({origin.observed_from})"
+    if origin.redacted:
+        yield "redacted         addresses, client ids, keys and paths are made up"
     if origin.archive:
         yield f"saved in         {origin.archive}"
 

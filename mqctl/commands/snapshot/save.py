@@ -18,6 +18,7 @@ from mqctl.snapshot.archive import refuse_existing, save
 EXAMPLES = (
     "mqctl snapshot save incident.snap --window 60s",
     "mqctl snapshot save --store /backup/store ticket-4711.snap",
+    "mqctl snapshot save ticket-4711.snap --redact",
     "mqctl doctor --snapshot ticket-4711.snap",
 )
 
@@ -32,6 +33,10 @@ def command(
         str | None, typer.Option("--window", metavar="SPAN", help="Look twice, so far apart, at what should move: 60s.")
     ] = None,
     stacks: StacksOption = False,
+    redact: Annotated[
+        bool,
+        typer.Option("--redact", help="Replace addresses, hosts, client ids, keys and paths, each by the same word."),
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
     quick: QuickOption = False,
     at: AtOption = None,
@@ -40,7 +45,8 @@ def command(
 ) -> None:
     """Gather a snapshot of a live cluster, or of a store directory, into one file.
 
-    A snapshot holds names, offsets, times and counts; no message body. Every rule judges it like its source.
+    A snapshot holds names, offsets, times and counts; no message body or property, and no secret. Every rule judges it
+    like its source, also with --redact, which leaves the names of topics, groups and brokers.
     """
     from mqctl.cli.times import parse_span_ms
 
@@ -62,5 +68,9 @@ def command(
             with_stacks=stacks,
         ),
     )
+    if redact:
+        from mqctl.snapshot.redaction import redacted
+
+        state = redacted(state)
     save(state, file, force=force)
     tell(f"mqctl: wrote {file} ({units.size(file.stat().st_size)})")
