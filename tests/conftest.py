@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tarfile
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +18,10 @@ import pytest
 from hypothesis import settings
 
 from tests.forked_commands import FILES, LIVE, ForkedCommands
+
+# A build in the background has Ctrl-C ignored, and the processes that tests start would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A build must not fail by the luck of the draw: what is found elsewhere becomes an example of its own.
 settings.register_profile("ci", derandomize=True)

@@ -319,6 +319,7 @@ def test_two_operators_at_once_the_second_is_told_who_is_at_it(
     with held_at_broker_b(cluster) as held:
         process = start(*RESET, "--to-latest", *DO)
         held()
+        process.send_signal(signal.SIGSTOP)  # else it gives the broker up after three seconds, and its lock with it
         second = live(*RESET, "--to-earliest", *DO)
         process.kill()
         process.wait(_SECONDS)

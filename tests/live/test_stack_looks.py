@@ -27,6 +27,13 @@ from tests.live.conftest import Consume
 _TWICE = StackWish(dump_count=2, every_ms=50)
 
 
+@pytest.fixture(scope="module")
+def shared_cluster() -> Iterator[EmbeddedCluster]:
+    """Stacks are the clients' matter: one release of the brokers is enough."""
+    with EmbeddedCluster(brokers=2, name_servers=2, version="5.3.3") as cluster:
+        yield cluster
+
+
 @pytest.fixture
 def members(cluster: EmbeddedCluster) -> Iterator[ExitStack]:
     """Holds the members of a test until its end."""
@@ -59,7 +66,7 @@ def test_all_instances_at_once_and_whoever_cannot_answer_is_named(cluster: Embed
     for number in range(20):  # more than a broker is asked at a time in other matters
         silent_member(members, cluster, f"hung-{number}")
     silent_member(members, cluster, "too-old", version=61)
-    wish = replace(_TWICE, group="G", namesrv=cluster.namesrv, timeout="3s")
+    wish = replace(_TWICE, group="G", namesrv=cluster.namesrv, timeout="8s")
     evidence = gather_stacks(wish)
     seen = {instance.client_id or "": instance for instance in evidence.instances}
     assert sorted(seen) == sorted(f"127.0.0.1@{name}" for name in names)
