@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from mqctl.model.message import TAGS
 from mqctl.spark.asking import Ask, Cut, Dim
-from mqctl.spark.grouping import Coded, Grouped, Weights, grouped, heavy_rows
+from mqctl.spark.grouping import Coded, Grouped, Heavy, Weights, grouped, heavy_rows
 from mqctl.spark.hosts import hosts
 from mqctl.spark.keys import LONGEST_SHOWN, key_spans, key_text, selected_queues
 from mqctl.spark.scan import Chunk, Coverage, LogSplit, shares_of
+from mqctl.spark.twins import use_compiled
 from mqctl.spark.wanted import Wanted
 from mqctl.store.kernel import Headers, Int32s, Int64s
 from mqctl.store.mapped_files import Buffer
@@ -115,42 +116,49 @@ class Counter:
                 continue
             found = grouped([coded[dim] for dim in plain], sizes, bodies, times)
             names: dict[Dim, list[object]] = dict(zip(plain, found.values, strict=True))
-            yield self._row_columns(cut, names, found)
-
-    def _row_columns(self, cut: Cut, names: dict[Dim, list[object]], found: Grouped) -> Columns:
-        count = len(found.messages)
-        return {
-            "cut": [cut.name] * count,
-            "store": [self._store] * count,
-            **{dim.value: values for dim, values in names.items()},
-            "messages": found.messages.tolist(),
-            "bytes": found.bytes.tolist(),
-            "body_bytes": found.body_bytes.tolist(),
-            "oldest_ms": found.oldest_ms.tolist(),
-            "newest_ms": found.newest_ms.tolist(),
-        }
+            yield row_columns(cut, self._store, names, found)
 
     def _key_rows(self, cut: Cut, plain: list[Coded], sizes: Int32s, bodies: Int32s) -> Iterator[Columns]:
         starts, lengths = np.concatenate(self._key_starts), np.concatenate(self._key_sizes)
         found = heavy_rows(plain, np.concatenate(self._digests), starts >= 0, Weights(sizes, bodies), cut.kept)
-        dims = [dim.value for dim in cut.dims if dim is not Dim.KEY]
-        count = len(found.messages)
-        yield {
-            "cut": [cut.name] * count,
-            "store": [self._store] * count,
-            **dict(zip(dims, found.values, strict=True)),
-            "key": [
-                key_text(self._buffer, int(starts[row]), int(lengths[row])) if row >= 0 else None
-                for row in found.example.tolist()
-            ],
-            "is_rest": found.is_rest.tolist(),
-            "messages": found.messages.tolist(),
-            "bytes": found.bytes.tolist(),
-            "body_bytes": found.body_bytes.tolist(),
-            "keys": found.keys.tolist(),
-            "most_messages": found.most_messages.tolist(),
-            "most_bytes": found.most_bytes.tolist(),
-        }
+        places = [(int(starts[row]), int(lengths[row])) if row >= 0 else None for row in found.example.tolist()]
+        yield key_columns(cut, self._store, found, self._buffer, places)
+
+
+def row_columns(cut: Cut, store: str, names: dict[Dim, list[object]], found: Grouped) -> Columns:
+    """Returns the rows of a cut without keys."""
+    count = len(found.messages)
+    return {
+        "cut": [cut.name] * count,
+        "store": [store] * count,
+        **{dim.value: values for dim, values in names.items()},
+        "messages": found.messages.tolist(),
+        "bytes": found.bytes.tolist(),
+        "body_bytes": found.body_bytes.tolist(),
+        "oldest_ms": found.oldest_ms.tolist(),
+        "newest_ms": found.newest_ms.tolist(),
+    }
+
+
+def key_columns(
+    cut: Cut, store: str, found: Heavy, buffer: Buffer, places: Sequence[tuple[int, int] | None]
+) -> Columns:
+    """Returns the rows of the heaviest keys; `places` is where an example of each stands: position and size."""
+    dims = [dim.value for dim in cut.dims if dim is not Dim.KEY]
+    count = len(found.messages)
+    return {
+        "cut": [cut.name] * count,
+        "store": [store] * count,
+        **dict(zip(dims, found.values, strict=True)),
+        "key": [None if place is None else key_text(buffer, *place) for place in places],
+        "is_rest": found.is_rest.tolist(),
+        "messages": found.messages.tolist(),
+        "bytes": found.bytes.tolist(),
+        "body_bytes": found.body_bytes.tolist(),
+        "keys": found.keys.tolist(),
+        "most_messages": found.most_messages.tolist(),
+        "most_bytes": found.most_bytes.tolist(),
+    }
 
 
 def size_class(body_size: Int32s) -> Int64s:
@@ -161,6 +169,15 @@ def size_class(body_size: Int32s) -> Int64s:
 
 def count_rows(splits: Sequence[LogSplit], wanted: Wanted, ask: Ask) -> Iterator[Columns]:
     """Yields the partial counts of some splits, and what was read of them."""
+    # Selectors look at characters of keys, which compiled functions do not decode.
+    if use_compiled(ask.kernels) and Dim.NEW_QUEUE not in ask.dims:
+        from mqctl.spark.compiled.counts import count_split
+
+        for split in splits:
+            covered = Coverage(split.store, split.start)
+            yield from count_split(split, wanted, ask, covered)
+            yield from _coverage_rows(covered)
+        return
     for found, covered in shares_of(splits, wanted):
         counter = Counter(ask)
         for chunk in found:

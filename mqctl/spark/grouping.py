@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -149,36 +149,59 @@ def heavy_rows(
     mixed = np.where(has_key, (digests ^ ((group + 1).astype(np.uint64) * _MIX)) * _MIX, group.astype(np.uint64))
     _, first, codes = np.unique(mixed, return_index=True, return_inverse=True)
     count = len(first)
-    messages = np.bincount(codes, minlength=count)
-    size, body = _sums(codes, weights.sizes, count), _sums(codes, weights.bodies, count)
-    owner, keyed = group[first], has_key[first]
+    rows = KeyRows(
+        owner=group[first],
+        example=np.where(has_key[first], first, -1),
+        messages=np.bincount(codes, minlength=count),
+        bytes=_sums(codes, weights.sizes, count),
+        body_bytes=_sums(codes, weights.bodies, count),
+    )
+    kept_rows, owners = heaviest(rows, kept)
+    return replace(kept_rows, values=_spelled(columns, known[owners]))
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRows:
+    """One row for each key of each group: the group (small numbers), an example (-1 without key), and sums."""
+
+    owner: Int64s
+    example: Int64s
+    messages: Int64s
+    bytes: Int64s
+    body_bytes: Int64s
+
+
+def heaviest(rows: KeyRows, kept: int) -> tuple[Heavy, Int64s]:
+    """Keeps the heaviest keys of each group; returns them without the groups' values, and each row's group."""
+    keyed = rows.example >= 0
     keep = ~keyed
-    if count <= KEEP_ALL:
+    if len(keep) <= KEEP_ALL:
         keep[:] = True
     else:
-        keep |= (_rank(owner, messages) < kept) | (_rank(owner, size) < kept)
+        keep |= (_rank(rows.owner, rows.messages) < kept) | (_rank(rows.owner, rows.bytes) < kept)
     rest = np.flatnonzero(~keep)
-    groups, at = np.unique(owner[rest], return_inverse=True)
+    groups, at = np.unique(rows.owner[rest], return_inverse=True)
     more = len(groups)
     most_messages, most_bytes = np.zeros(more, dtype=np.int64), np.zeros(more, dtype=np.int64)
-    np.maximum.at(most_messages, at, messages[rest])
-    np.maximum.at(most_bytes, at, size[rest])
+    np.maximum.at(most_messages, at, rows.messages[rest])
+    np.maximum.at(most_bytes, at, rows.bytes[rest])
     some = np.flatnonzero(keep)
 
     def joined(own: Int64s, others: Int64s) -> Int64s:
         return np.concatenate((own[some], others))
 
-    return Heavy(
-        values=_spelled(columns, known[joined(owner, groups)]),
-        example=np.concatenate((np.where(keyed[some], first[some], -1), np.full(more, -1))),
+    heavy = Heavy(
+        values=[],
+        example=joined(rows.example, np.full(more, -1)),
         is_rest=np.concatenate((np.zeros(len(some), dtype=bool), np.ones(more, dtype=bool))),
-        messages=joined(messages, _sums(at, messages[rest], more)),
-        bytes=joined(size, _sums(at, size[rest], more)),
-        body_bytes=joined(body, _sums(at, body[rest], more)),
+        messages=joined(rows.messages, _sums(at, rows.messages[rest], more)),
+        bytes=joined(rows.bytes, _sums(at, rows.bytes[rest], more)),
+        body_bytes=joined(rows.body_bytes, _sums(at, rows.body_bytes[rest], more)),
         keys=np.concatenate((keyed[some].astype(np.int64), np.bincount(at, minlength=more))),
         most_messages=np.concatenate((np.zeros(len(some), dtype=np.int64), most_messages)),
         most_bytes=np.concatenate((np.zeros(len(some), dtype=np.int64), most_bytes)),
     )
+    return heavy, joined(rows.owner, groups)
 
 
 def _rank(owner: Int64s, weight: Int64s) -> Int64s:

@@ -25,12 +25,13 @@ def hosts(buffer: Buffer, found: Headers, *, born: bool, port: bool) -> Alphabet
     first = np.zeros(count, dtype=np.int64)
     first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)  # codes are never -1: a header is always there
     names = [
-        _host(bytes(buffer[start[row] : start[row] + size[row]]), 16 if wide[row] else 4) for row in first.tolist()
+        shown_host(bytes(buffer[start[row] : start[row] + size[row]]), 16 if wide[row] else 4) for row in first.tolist()
     ]
     return Alphabet(codes, tuple(names))
 
 
-def _host(data: bytes, width: int) -> str:
+def shown_host(data: bytes, width: int) -> str:
+    """Writes an address of `width` bytes, with the port where one follows."""
     address = str(ipaddress.ip_address(data[:width]))
     if len(data) == width:
         return address

@@ -13,6 +13,7 @@ from mqctl.spark.asking import Ask
 from mqctl.spark.counting import QUEUES, Columns, count_rows
 from mqctl.spark.planning import open_store
 from mqctl.spark.scan import LogSplit, log_splits
+from mqctl.spark.twins import settled
 from mqctl.spark.wanted import Wanted
 from mqctl.store.config_files import TOPICS, topic_configs
 
@@ -55,6 +56,7 @@ class CountShare:
 
 def _plan_counts(wanted: Wanted, ask: Ask, count: int) -> list[Work]:
     shares = log_splits(wanted, count) or [[]]
+    ask = settled(ask, size_bytes=sum(split.high - split.low for share in shares for split in share))
     queues = tuple(each for path in wanted.stores for each in queues_of(path, wanted))
     return [CountShare(tuple(share), wanted, ask, () if number else queues) for number, share in enumerate(shares)]
 

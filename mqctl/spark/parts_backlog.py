@@ -14,7 +14,7 @@ from mqctl.spark.parts import PartTable, Work
 from mqctl.spark.planning import QueueRange, cells, open_store, placed_shares, ranges, shares
 from mqctl.spark.quick import behind_by_entries
 from mqctl.spark.remote import is_remote
-from mqctl.spark.twins import use_compiled
+from mqctl.spark.twins import settled, use_compiled
 from mqctl.spark.wanted import Wanted
 
 STATE, TAG, ARRIVAL = "state", "tag", "arrival"
@@ -46,6 +46,7 @@ def _plan(wanted: Wanted, ask: Ask, count: int) -> list[Work]:
         found = cells(open_store(path), wanted)
         states += [(path, state) for state in found]
         work += ranges(path, found, whole=ask.quick)
+    ask = settled(ask, messages=sum(each.high - each.low for each in work))
     dealt = (shares if ask.quick else placed_shares)(work, count) or [[]]
     return [
         BacklogShare(tuple(states) if number == 0 else (), tuple(share), wanted, ask)
@@ -85,9 +86,8 @@ def _behind(work: BacklogShare) -> Iterator[tuple[QueueRange, str, Segment]]:
                 left.append(each)
             else:
                 yield from ((each, *pair) for pair in found)
-        entries = sum(each.high - each.low for each in left)
         # Addresses need all bytes of a file; of one that is fetched only those of the records are asked for.
-        if not is_remote(path) and use_compiled(work.ask.kernels, entries):
+        if not is_remote(path) and use_compiled(work.ask.kernels):
             from mqctl.spark.compiled.backlog import behind_all
 
             yield from behind_all(store, left, times, arrivals_ms=bucket_ms)

@@ -11,6 +11,7 @@ import errno
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -29,6 +30,18 @@ _BLOCK_WORDS = 1 << 18
 _STEP_BYTES = 32 << 10
 LARGEST_SPLIT_BYTES = 256 << 20
 """Bigger splits ship fewer partial groups and cost more memory: a worker stays below 300 MB with these."""
+
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Read(Protocol[T_co]):
+    """Walks the records of a file from `start` on; the last pair has the tail."""
+
+    def __call__(
+        self, buffer: Buffer, file_start: int, start: int, /, *, capacity: int | None
+    ) -> Iterator[tuple[T_co | None, Tail | None]]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +217,17 @@ def first_record(file: MappedFile, low: int, high: int) -> tuple[Buffer, int | N
 
 def chunks(split: LogSplit, wanted: Wanted, covered: Coverage) -> Iterator[Chunk]:
     """Yields the wanted records of a split; `covered` is filled on the way."""
+    for buffer, found in sound_parts(split, covered, scan):
+        covered.messages += len(found)
+        covered.bytes += int(found.total_size.sum(dtype=np.int64))
+        yield from _chunk(split.store, buffer, found, wanted)
+
+
+def sound_parts(split: LogSplit, covered: Coverage, read: Read[T]) -> Iterator[tuple[Buffer, T]]:
+    """Yields what `read` makes of the sound records of a split, with the file's bytes; notes where and why it stopped.
+
+    `read` walks records from a position on until something is none, and tells what that is at last.
+    """
     log = open_store(split.store).commit_log
     file = next((each for each in log.files if each.start == split.start), None)
     if file is None or not len(file.known):
@@ -224,11 +248,9 @@ def chunks(split: LogSplit, wanted: Wanted, covered: Coverage) -> Iterator[Chunk
     spots: list[int] = []
     while position is not None:
         resume: int | None = None
-        for found, tail in scan(buffer, file.start, position, capacity=capacity):
+        for found, tail in read(buffer, file.start, position, capacity=capacity):
             if found is not None:
-                covered.messages += len(found)
-                covered.bytes += int(found.total_size.sum(dtype=np.int64))
-                yield from _chunk(split.store, buffer, found, wanted)
+                yield buffer, found
             if tail is not None:
                 covered.stop = tail.stop.value
                 if not tail.is_clean:

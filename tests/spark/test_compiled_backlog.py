@@ -199,25 +199,30 @@ def _entry(builder: StoreBuilder, kind: str, value: int) -> tuple[int, int, int]
     return value, SIZES[0], 0
 
 
+def told(program: str) -> list[str]:
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
 def test_numpy_does_the_work_where_numba_is_missing() -> None:
     program = """
 import sys
 sys.modules["numba"] = None
 from mqctl.spark.asking import Kernels
 from mqctl.spark.twins import use_compiled
-print(use_compiled(Kernels.COMPILED, 10**9), use_compiled(Kernels.AUTO, 10**9))
+print(use_compiled(Kernels.COMPILED), use_compiled(Kernels.AUTO))
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["False", "False"]
+    assert told(program) == ["False", "False"]
 
 
 def test_small_stores_are_read_before_numba_is_loaded() -> None:
     program = """
 import sys
-from mqctl.spark.asking import Kernels
-from mqctl.spark.twins import use_compiled
-print(use_compiled(Kernels.AUTO, 1000), use_compiled(Kernels.NUMPY, 10**9), "numba" in sys.modules)
-print(use_compiled(Kernels.AUTO, 10**9), use_compiled(Kernels.AUTO, 1))
+from mqctl.spark.asking import Ask, Kernels
+from mqctl.spark.twins import settled, use_compiled
+small, large = Ask(()), settled(Ask(()), messages=10**9)
+never = settled(Ask((), kernels=Kernels.NUMPY), size_bytes=1 << 40)
+print(settled(small, messages=10).kernels, never.kernels, use_compiled(small.kernels), "numba" in sys.modules)
+print(use_compiled(large.kernels), use_compiled(small.kernels), use_compiled(never.kernels))
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["False", "False", "False", "True", "True"]
+    assert told(program) == ["auto", "numpy", "False", "False", "True", "True", "False"]

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mqctl.spark.aggregation import Counting, Segment, Sums, by_reader, count_missing
 from mqctl.spark.compiled import following as f
+from mqctl.spark.compiled.books import Book, Table
 from mqctl.spark.compiled.reading import address_of
 from mqctl.spark.planning import QueueRange
 from mqctl.spark.wanted import EVERYTHING, Bounds
@@ -27,7 +25,6 @@ from mqctl.store.walk import record_limit
 _TAG = np.frombuffer(b"TAGS\x01", dtype=np.uint8)
 _FIRST_ROWS = 4 * f.ROOM
 _CHUNK_ENTRIES = 1 << 16
-Table: TypeAlias = NDArray[np.int64]
 
 
 def behind_all(
@@ -108,13 +105,14 @@ class _Tables:
 
     def __init__(self, lanes: Table, edges: Int64s, log: CommitLog) -> None:
         self.board = np.zeros(f.BOARD, dtype=np.int64)
-        self.tags, self.cells, self.arrivals, self.strays = (
-            np.zeros((_FIRST_ROWS, width), dtype=np.int64) for width in (f.TAG, f.CELL, f.ARRIVAL, f.STRAY)
+        self.tags = Book(_FIRST_ROWS)
+        self.cells, self.arrivals, self.strays = (
+            np.zeros((_FIRST_ROWS, width), dtype=np.int64) for width in (f.CELL, f.ARRIVAL, f.STRAY)
         )
         self.dangling, latest = np.zeros(len(edges), dtype=np.int64), np.zeros(len(edges), dtype=np.int64)
         files = np.array([(file.start, file.end) for file in log.files], dtype=np.int64)
         active, window = np.zeros(len(lanes), dtype=np.int64), np.zeros((f.SLOTS, f.STRAY), dtype=np.int64)
-        self.slots: list[Int64s] = []
+        self.slots = np.zeros(0, dtype=np.int64)
         self._held = (lanes, edges, files, active, window, latest)  # the board has their addresses
         for place, array in (
             (f.LANES, lanes), (f.EDGES, edges), (f.FILES, files), (f.ACTIVE, active), (f.WINDOW, window),
@@ -126,13 +124,13 @@ class _Tables:
 
     def grow(self) -> None:
         """Makes room for another window in every table."""
-        self.tags = self._roomy(self.tags, f.TAGS, f.TAG_COUNT)
+        self.tags.make_room(f.ROOM)
+        self.board[f.TAGS] = self.tags.address
         self.cells = self._roomy(self.cells, f.CELLS, f.CELL_COUNT)
         self.arrivals = self._roomy(self.arrivals, f.ARRIVALS, f.ARRIVAL_COUNT)
         self.strays = self._roomy(self.strays, f.STRAYS, f.STRAY_COUNT)
-        self.slots = [np.zeros(4 * len(table), dtype=np.int64) for table in (self.tags, self.cells)]
-        for place, slots in zip((f.TAG_SLOTS, f.CELL_SLOTS), self.slots, strict=True):
-            self.board[place], self.board[place + 1] = address_of(slots), len(slots) - 1
+        self.slots = np.zeros(4 * len(self.cells), dtype=np.int64)
+        self.board[f.CELL_SLOTS], self.board[f.CELL_MASK] = address_of(self.slots), len(self.slots) - 1
         f.renew_slots(address_of(self.board))
 
     def _roomy(self, table: Table, place: int, counted: int) -> Table:
@@ -148,9 +146,7 @@ class _Tables:
 
     def fill(self, segments: Sequence[Segment], arrivals_ms: int) -> None:
         """Adds what was counted to the segments."""
-        names: list[str | None] = [None]
-        for address, size in self.tags[1 : int(self.board[f.TAG_COUNT]) + 1, :2].tolist():
-            names.append(ctypes.string_at(address, size).decode("utf-8", "replace"))
+        names: list[str | None] = [None, *self.tags.names()]
         for key, messages, size, oldest, newest in self.used(self.cells, f.CELL_COUNT).tolist():
             by_tag = segments[key >> 32].by_tag
             by_tag.setdefault(names[key & 0xFFFFFFFF], Sums()).add(Sums(messages, size, oldest, newest))

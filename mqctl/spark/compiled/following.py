@@ -12,7 +12,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mqctl.spark.compiled.reading import digest_of, get, i32, i64, is_same, put, record_at, texts_of, value_of
+from mqctl.spark.compiled.books import code_of, room_in
+from mqctl.spark.compiled.reading import get, i32, i64, put, record_at, texts_of, value_of
 from mqctl.store.layouts import FILLER_SIZE, QUEUE_ENTRY_BYTES
 
 DONE, GROW = 0, 1
@@ -33,15 +34,16 @@ SINCE, UNTIL, WIDTH, NAME, NAME_SIZE = range(7, 12)
 """Store times asked for, width of the buckets of arrivals (0 for none), the tag's property name with its separator."""
 LANES, LANE_COUNT, ACTIVE, EDGES, WINDOW, DANGLING = range(12, 18)
 """Lanes, numbers of those at work, queue offset where each segment begins, slots, misses by segment."""
-TAGS, TAG_ROOM, TAG_SLOTS, TAG_MASK = range(18, 22)
-CELLS, CELL_ROOM, CELL_SLOTS, CELL_MASK = range(22, 26)
-"""Tables that are looked up through slots: a hash table of rows."""
-ARRIVALS, ARRIVAL_ROOM, STRAYS, STRAY_ROOM = range(26, 30)
-AT, ACTIVE_COUNT, STARTED, TAG_COUNT, CELL_COUNT, ARRIVAL_COUNT, STRAY_COUNT = range(30, 37)
+TAGS = 18
+"""The book of tags."""
+CELLS, CELL_ROOM, CELL_SLOTS, CELL_MASK = range(19, 23)
+"""Cells, and the hash table through which they are looked up."""
+ARRIVALS, ARRIVAL_ROOM, STRAYS, STRAY_ROOM = range(23, 27)
+AT, ACTIVE_COUNT, STARTED, CELL_COUNT, ARRIVAL_COUNT, STRAY_COUNT = range(27, 33)
 """Where the next window begins; lanes at work and begun; rows used of each table."""
-LATEST = 37
+LATEST = 33
 """By segment its latest row of arrivals, counted from 1."""
-BOARD = 38
+BOARD = 34
 
 LANE = 7
 ADDRESS, ROW, COUNT, FIRST, SEGMENT, LAST_SEGMENT, AHEAD = range(LANE)
@@ -49,38 +51,15 @@ ADDRESS, ROW, COUNT, FIRST, SEGMENT, LAST_SEGMENT, AHEAD = range(LANE)
 physical offset of the next row when it was looked at last."""
 CELL = 5
 KEY, MESSAGES, BYTES, OLDEST, NEWEST = range(CELL)
-"""A cell; its key is the segment << 32 | the tag's code."""
-TAG, ARRIVAL, STRAY = 3, 4, 3
-"""Numbers in a tag (address and size where it was first seen, hash), in an arrival (segment, bucket, messages, bytes),
-and in a stray or a slot (physical offset, size, segment)."""
+"""A cell; its key is the segment << 32 | the number of the tag in its book, 0 without one."""
+ARRIVAL, STRAY = 4, 3
+"""Numbers in an arrival (segment, bucket, messages, bytes), in a stray and a slot (physical offset, size, segment)."""
 
 
 @njit(cache=True)
 def mixed(key: int) -> np.int64:
     """Spreads keys over a hash table."""
     return np.int64((np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(33))
-
-
-@njit(cache=True)
-def tag_code(board: int, at: int, size: int) -> int:
-    """Numbers a tag by its bytes; 0 is no tag."""
-    if size == 0:
-        return 0
-    slots, tags = get(board, TAG_SLOTS), get(board, TAGS)
-    hashed = np.int64(digest_of(at, size, get(board, LOG_END)) >> np.uint64(33))
-    slot = hashed & get(board, TAG_MASK)
-    while get(slots, slot) != 0:
-        code = get(slots, slot)
-        if get(tags, code * TAG + 1) == size and is_same(get(tags, code * TAG), at, size):
-            return code
-        slot = (slot + 1) & get(board, TAG_MASK)
-    code = get(board, TAG_COUNT) + 1
-    put(board, TAG_COUNT, code)
-    put(tags, code * TAG, at)
-    put(tags, code * TAG + 1, size)
-    put(tags, code * TAG + 2, hashed)
-    put(slots, slot, code)
-    return code
 
 
 @njit(cache=True)
@@ -105,13 +84,7 @@ def cell_of(board: int, key: int) -> int:
 
 @njit(cache=True)
 def renew_slots(board: int) -> None:
-    """Fills new hash tables (zeros) with the tags and cells there are."""
-    slots, tags = get(board, TAG_SLOTS), get(board, TAGS)
-    for code in range(1, get(board, TAG_COUNT) + 1):
-        slot = get(tags, code * TAG + 2) & get(board, TAG_MASK)
-        while get(slots, slot) != 0:
-            slot = (slot + 1) & get(board, TAG_MASK)
-        put(slots, slot, code)
+    """Fills a new hash table (zeros) with the cells there are."""
     slots, cells = get(board, CELL_SLOTS), get(board, CELLS)
     for row in range(get(board, CELL_COUNT)):
         slot = mixed(get(cells, row * CELL)) & get(board, CELL_MASK)
@@ -158,7 +131,8 @@ def count_entry(board: int, physical: int, size: int, segment: int) -> None:
         return
     _, _, begin, length = texts_of(at, both, body)
     start, length = value_of(begin, length, get(board, NAME), get(board, NAME_SIZE), get(board, LOG_END))
-    cells, cell = get(board, CELLS), cell_of(board, (segment << 32) | tag_code(board, start, length))
+    code = code_of(get(board, TAGS), start, length, get(board, LOG_END)) if length else 0
+    cells, cell = get(board, CELLS), cell_of(board, (segment << 32) | code)
     put(cells, cell + MESSAGES, get(cells, cell + MESSAGES) + 1)
     put(cells, cell + BYTES, get(cells, cell + BYTES) + total)
     put(cells, cell + OLDEST, min(get(cells, cell + OLDEST), time_ms))
@@ -231,7 +205,7 @@ def collect(board: int, lane: int, begin: int, until: int, crowd: int) -> int:
 def is_full(board: int) -> bool:
     """Tells whether a table has no room for another window."""
     return (
-        get(board, TAG_COUNT) + ROOM >= get(board, TAG_ROOM)
+        room_in(get(board, TAGS)) < ROOM
         or get(board, CELL_COUNT) + ROOM >= get(board, CELL_ROOM)
         or get(board, ARRIVAL_COUNT) + ROOM >= get(board, ARRIVAL_ROOM)
         or get(board, STRAY_COUNT) + ROOM >= get(board, STRAY_ROOM)

@@ -6,14 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mqctl.errors import MqctlError
 from mqctl.spark.asking import Ask, Kernels
 from mqctl.spark.carried import carrying, delivered
 from mqctl.spark.engines import Row
 from mqctl.spark.keyed import KEYED
 from mqctl.spark.part_tables import PART_TABLES
-from mqctl.spark.planning import open_store
-from mqctl.spark.scan import SMALLEST_SPLIT_BYTES, used_bytes
+from mqctl.spark.reports.gathering import gathered
 from mqctl.spark.source import FORMAT, register, wanted_options
 from mqctl.spark.tracks import PackedTracks, unpacked
 from mqctl.spark.wanted import Wanted
@@ -92,21 +90,12 @@ class SparkEngine:
             if table in KEYED:
                 found = keyed_parts(parts(self._spark, "tracks", wanted, ask), table, ask)
             else:
+                few = gathered(self._spark.sparkContext, table, wanted, ask, by)
+                if few is not None:
+                    return few
                 found = parts(self._spark, table, wanted, ask)
-                if self._is_small(wanted):
-                    found = found.coalesce(1)  # one task scans it anyway: nothing to shuffle
             rows: list[Row] = combined(found, table, by).toArrow().to_pylist()
         return rows
-
-    def _is_small(self, wanted: Wanted) -> bool:
-        """Tells whether one split holds everything; asked only where the driver sees the files as the workers do."""
-        if not self._spark.sparkContext.master.startswith("local"):
-            return False
-        try:
-            files = [file for path in wanted.stores for file in open_store(path).commit_log.files]
-            return sum(map(used_bytes, files)) < SMALLEST_SPLIT_BYTES
-        except MqctlError:
-            return False  # the job fails of it, too, and tells on which host
 
     def group_topics(self, wanted: Wanted) -> dict[str, set[str]]:
         """See `mqctl.spark.engines.Engine`."""
