@@ -43,6 +43,15 @@ class Case:
 
 CASES: dict[str, Case] = {
     "backlog": Case(given={"group": "analytics", "window": "2s"}, choose={"way": "scale"}, ending="complete"),
+    "broker-down": Case(
+        given={"broker": "broker-b", "store": "{broker-b}", "window": "1s"}, choose={"way": "start"}, ending="complete"
+    ),
+    "cluster-mixup": Case(
+        given={"group": "checkout"}, held={"judge": "mixed"}, choose={"way": "clients"}, ending="complete"
+    ),
+    "damaged-store": Case(
+        given={"store": "{broker-a}", "topic": "orders"}, choose={"way": "rebuild"}, ending="complete"
+    ),
     "dead-letters": Case(
         given={"group": "invoicing", "window": "1s"},
         choose={"way": "this_group"},
@@ -56,6 +65,14 @@ CASES: dict[str, Case] = {
         choose={"missing": "accept"},
         confirm=("archive", "broker-a"),
         changed=("lengthen", "inside"),
+        ending="complete",
+    ),
+    "room-lost": Case(
+        given={"group": "fulfil", "topic": "orders", "room": "CP", "window": "1s", "broker": "CP-broker-a"},
+        held={"rules": "lost", "owners": "carried"},
+        choose={"way": "keep_away"},
+        confirm=("CP-broker-a",),
+        changed=("away",),
         ending="complete",
     ),
     "skip-and-replay": Case(

@@ -19,11 +19,13 @@ from mqctl.diagnosis import RULES
 from mqctl.diagnosis.playbooks import PLAYBOOKS
 from mqctl.errors import UsageError
 from mqctl.main import load as load_command
+from mqctl.model.finding import Finding, Subject, SubjectKind
 from mqctl.model.lang import Lang
 from mqctl.model.playbook import ParameterType, Playbook
 from mqctl.playbook import template
 from mqctl.playbook.parameters import bound
 from mqctl.playbook.places import load, slugs
+from mqctl.render.findings import playbook_command
 from tests.conftest import REPOSITORY
 
 SLUGS = slugs()
@@ -52,7 +54,7 @@ def parses(words: list[str]) -> None:
     words = [_PLACEHOLDERS.get(word, word) for word in words]
     with load_command(path).make_context(" ".join(path), words[len(path) :]):
         pass
-    if path == ("playbook", "run") and words[2] in SLUGS:
+    if path == ("playbook", "run"):
         given = [words[number + 1] for number, word in enumerate(words) if word == "-p"]
         bound(load(words[2]), given)
 
@@ -198,3 +200,37 @@ def test_a_line_that_does_not_parse_is_noticed() -> None:
         parses(["playbook", "run", "backlog"])
     with pytest.raises(Exception, match="No such option"):
         parses(["group", "lag", "--nonsense"])
+
+
+def test_the_example_of_the_documentation_is_a_playbook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (REPOSITORY / "docs" / "playbooks.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    (tmp_path / "incident").mkdir()
+    (tmp_path / "incident" / "playbook.yaml").write_text(example, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    playbook = load("./incident")
+    assert [step.id for step in playbook.steps] == ["lag", "way", "skip"]
+    for step in playbook.steps:
+        if step.command is not None:
+            parses(template.filled(step.command, {}, unknown=True))
+    for line in command_lines(text):
+        if "..." not in line:
+            parses(shlex.split(line)[1:])
+
+
+@pytest.mark.parametrize("code", sorted(RULES))
+def test_the_line_that_doctor_prints_runs_the_playbook_of_its_rule(code: str) -> None:
+    finding = Finding(
+        code=code,
+        severity=RULES[code].severity,
+        subject=Subject(kind=SubjectKind.GROUP, group="G", broker="broker-a"),
+        params={"topic": "%RETRY%G"},
+        playbook=RULES[code].playbook,
+    )
+    for source in ("--namesrv 'x:1;y:2'", "--store /data/store", "--snapshot ticket.snap"):
+        line = playbook_command(finding, source)
+        assert line is not None
+        words = shlex.split(line)
+        assert words[:4] == ["mqctl", "playbook", "run", RULES[code].playbook]
+        parses(words[1:])
+        assert ("--namesrv" in words) == source.startswith("--namesrv")
