@@ -41,7 +41,7 @@ def test_a_saved_pair_of_looks_gives_the_same_advice_and_a_single_one_no_rate(li
 
 def test_a_broker_that_does_not_answer_leaves_the_others_advice(live: Run, cluster: EmbeddedCluster) -> None:
     cluster.fault(None, Drop(), server="broker-b")
-    outcome = live("group", "lag", "-g", "G", *_SHORT, "-o", "json", "--timeout", "2s")
+    outcome = live("group", "lag", "-g", "G", *_SHORT, "-o", "json", "--timeout", "3s")
     cluster.clear_faults()
     assert (outcome.exit_code, outcome.json["groups"][0]["queue_count"]) == (69, 2)
 

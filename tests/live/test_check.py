@@ -87,8 +87,8 @@ def test_what_could_not_be_asked_is_unknown_unless_it_is_broken_anyway(
     live: Run, cluster: EmbeddedCluster, file: Path
 ) -> None:
     cluster.fault(43, Drop(), server="broker-b")
-    unknown = check(live, file, "groups: {G: {lag: 100}}", "--timeout", "2s", "-o", "json")
-    broken = check(live, file, "groups: {G: {lag: 1}}", "--timeout", "2s", "-o", "json")
+    unknown = check(live, file, "groups: {G: {lag: 100}}", "--timeout", "3s", "-o", "json")
+    broken = check(live, file, "groups: {G: {lag: 1}}", "--timeout", "3s", "-o", "json")
     cluster.clear_faults()
     assert (unknown.exit_code, states(unknown)) == (3, {"group G lag": "unknown"})
     assert (broken.exit_code, states(broken)) == (2, {"group G lag": "critical"})

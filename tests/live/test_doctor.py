@@ -49,7 +49,7 @@ def test_a_broker_that_is_gone_makes_it_unknown_not_well(live: Run, cluster: Emb
     from embedded_broker import Drop
 
     cluster.fault(None, Drop(), server="broker-b")
-    outcome = live("doctor", "-o", "json", "--timeout", "2s")
+    outcome = live("doctor", "-o", "json", "--timeout", "3s")
     cluster.clear_faults()
     assert outcome.exit_code == 3
     assert {gap["subject"] for gap in outcome.json["not_judged"]} == {"broker-b"}

@@ -104,7 +104,7 @@ def test_scrapes_share_one_look_for_a_while(cluster: EmbeddedCluster, tmp_path: 
 def test_what_is_not_known_is_nan_and_counted(cluster: EmbeddedCluster, tmp_path: Path) -> None:
     cluster.fault(43, Drop(), server="broker-b")
     try:
-        with exporting(cluster.namesrv, tmp_path, "--timeout", "2s") as exporter:
+        with exporting(cluster.namesrv, tmp_path, "--timeout", "3s") as exporter:
             found = exporter.scrape()
     finally:
         cluster.clear_faults()

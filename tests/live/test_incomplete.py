@@ -36,7 +36,7 @@ def asked(mqctl: Run, running: EmbeddedCluster, tmp_path: Path) -> Run:
     places = {name: str(tmp_path / name) for name in ("MQCTL_CONFIG_DIR", "MQCTL_STATE_DIR")}
 
     def ask(*words: object) -> Outcome:
-        return mqctl(*words, "--timeout", "2s", env={**places, "MQCTL_NAMESRV": running.namesrv})
+        return mqctl(*words, "--timeout", "3s", env={**places, "MQCTL_NAMESRV": running.namesrv})
 
     return ask
 

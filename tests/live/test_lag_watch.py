@@ -62,10 +62,10 @@ def test_until_times_out_with_75_and_the_last_numbers(live: Run) -> None:
 def test_what_a_silent_broker_hides_is_unknown_and_never_reached(live: Run, cluster: EmbeddedCluster) -> None:
     cluster.fault(43, Drop(), server="broker-b")
     try:
-        outcome = live("group", "lag", "--until", "lag<3", *BRISK, "--timeout", "1500ms", "-o", "json")
+        outcome = live("group", "lag", "--until", "lag<3", *BRISK, "--timeout", "3s", "-o", "json")
         assert (outcome.exit_code, outcome.json["groups"][0]["lag_count"]) == (3, 2)
         assert "not everything could be asked" in outcome.stderr
-        definite = live("group", "lag", "--until", "lag<2", *BRISK, "--timeout", "1500ms")
+        definite = live("group", "lag", "--until", "lag<2", *BRISK, "--timeout", "3s")
         assert definite.exit_code == 75
     finally:
         cluster.clear_faults()

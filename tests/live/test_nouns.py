@@ -219,7 +219,7 @@ def test_what_is_not_there_or_makes_no_sense(live: Run, words: tuple[str, ...], 
 
 def test_a_silent_broker_is_listed_with_the_reason(live: Run, cluster: EmbeddedCluster) -> None:
     cluster.fault(28, Drop(), server="broker-b")
-    outcome = live("broker", "list", "-o", "json", "--timeout", "2s")
+    outcome = live("broker", "list", "-o", "json", "--timeout", "3s")
     cluster.clear_faults()
     rows = {row["name"]: row for row in outcome.json["brokers"]}
     assert outcome.exit_code == 69

@@ -97,7 +97,7 @@ def test_what_the_snapshot_does_not_hold(live: Run, saved: Path, words: tuple[st
 def test_a_broker_that_was_silent_then_is_unknown_now(live: Run, cluster: EmbeddedCluster, tmp_path: Path) -> None:
     cluster.fault(None, Drop(), server="broker-b")
     file = tmp_path / "now.snap"
-    live("snapshot", "save", file, "--timeout", "2s")
+    live("snapshot", "save", file, "--timeout", "3s")
     cluster.clear_faults()
     outcome = live("topic", "list", "--snapshot", file)
     assert (outcome.exit_code, "broker-b" in outcome.stderr) == (69, True)

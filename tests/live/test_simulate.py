@@ -47,7 +47,7 @@ def test_members_that_do_not_tell_leave_it_unknown(live: Run, cluster: EmbeddedC
     words = ("allocation", "simulate", "-g", "G", "-t", "Pay", *rooms, "--strategy", "nearby", "--lose-room", "a")
     with Cast(cluster) as cast:
         cast.join(Scripted(client_id="one-a", silent=True), Scripted(client_id="two-b", silent=True))
-        report = live(*words, "--timeout", "2s", "-o", "json").json
+        report = live(*words, "--timeout", "3s", "-o", "json").json
     assert [(row["capacity_tps"], row["enough"]) for row in report["rooms"] if row["layout"] == "after"] == [
         (None, None)
     ]

@@ -57,15 +57,15 @@ def test_all_groups_are_checked_at_once(live: Run, cast: Cast) -> None:
     assert same.exit_code == 0, same.stdout
     assert [(row["group"], row["verdict"]) for row in same.json["groups"]] == [("G", "same")]
     cast.join(Scripted(client_id="three", group="H"), Scripted(client_id="four", group="H", silent=True))
-    some = live("subscription", "check", "--all", "-o", "json", "--timeout", "2s")
+    some = live("subscription", "check", "--all", "-o", "json", "--timeout", "3s")
     rows = {row["group"]: (row["verdict"], row["silent_count"]) for row in some.json["groups"]}
     assert (some.exit_code, rows["H"]) == (3, ("unknown", 1))
     cast.change("two", topics={"Pay": "B"})
-    torn = live("subscription", "check", "--all", "--timeout", "2s", "-o", "json")
+    torn = live("subscription", "check", "--all", "--timeout", "3s", "-o", "json")
     (row,) = [row for row in torn.json["groups"] if row["group"] == "G"]
     # What the owner of broker-b's queues wants is B, and all ten messages are A.
     assert (torn.exit_code, row["verdict"], row["lost_count"], row["sampled_count"]) == (2, "differ", 5, 10)
-    shown = live("subscription", "show", "--all", "--timeout", "2s")
+    shown = live("subscription", "show", "--all", "--timeout", "3s")
     assert (shown.exit_code, "members differ" in shown.stdout) == (69, True)
     assert live("subscription", "show").exit_code == 64
     assert live("subscription", "check", "--all", "-g", "G").exit_code == 64

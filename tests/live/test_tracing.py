@@ -136,7 +136,7 @@ def test_a_message_that_could_not_be_looked_up_is_not_said_to_be_gone(single: Em
 def test_what_cannot_be_asked_is_named(single: EmbeddedCluster, asked: Run) -> None:
     (sent,) = send(single, [OutgoingMessage(topic="T", body=b"x")])
     single.fault(43, Drop())
-    outcome = asked(sent.message_id, "-t", "T", "--timeout", "1500ms", "-o", "json")
+    outcome = asked(sent.message_id, "-t", "T", "--timeout", "3s", "-o", "json")
     single.clear_faults()
     assert (outcome.exit_code, outcome.json["tracks"], outcome.json["message"]["body"]) == (69, [], "x")
     assert "consumer-offsets not read" in outcome.stderr
