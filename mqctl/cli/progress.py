@@ -28,6 +28,30 @@ def step_progress() -> Iterator[Report | None]:
         bar.close()
 
 
+class Steps:
+    """Progress of work in steps whose parts report by themselves: the bar is the part's, the step stands before it."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._step = ""
+
+    def step(self, what: str, done: int, total: int) -> None:
+        """Begins a step."""
+        self._step = f"{done + 1}/{total} {what}: "
+        self._report(self._step.rstrip(": "), 0, 0)
+
+    def part(self, what: str, done: int, total: int) -> None:
+        """Tells how far the step is."""
+        self._report(f"{self._step}{what}", done, total)
+
+
+@contextmanager
+def reported_steps() -> Iterator[Steps | None]:
+    """Yields what shows steps and their parts; None where nobody watches."""
+    with step_progress() as report:
+        yield None if report is None else Steps(report)
+
+
 class _Bar:
     """Imports rich only when the wait turns out to be long."""
 
@@ -58,7 +82,9 @@ class _Bar:
         )
         task = progress.add_task("", total=None)
         progress.start()
-        self._draw = lambda what, done, total: progress.update(task, description=what, completed=done, total=total)
+        self._draw = lambda what, done, total: progress.update(
+            task, description=what, completed=done, total=total or None
+        )
         self._stop = progress.stop
 
     def close(self) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mqctl.cli.emit import Output, emit, tell
+from mqctl.cli.progress import Report, step_progress
 from mqctl.cli.spark_options import (
     LOCAL,
     named_store,
@@ -67,8 +68,12 @@ class Question:
 
 
 @contextmanager
-def answering(question: Question, *, of_groups: bool = True) -> Iterator[tuple[Engine, Wanted]]:
+def answering(
+    question: Question, *, of_groups: bool = True, progress: Report | None = None
+) -> Iterator[tuple[Engine, Wanted]]:
     """Yields what computes the report and what it is asked for; a session lives as long as the block.
+
+    On a terminal a bar tells how far the work is, unless a `progress` is given that shows it otherwise.
 
     With `of_groups` the asked groups choose topics; without, the report looks at groups itself.
 
@@ -79,14 +84,18 @@ def answering(question: Question, *, of_groups: bool = True) -> Iterator[tuple[E
     from mqctl.spark.remote import leave
 
     try:
-        with _answering(question, of_groups=of_groups) as answer:
+        if progress is not None:
+            with _answering(question, progress, of_groups=of_groups) as answer:
+                yield answer
+            return
+        with step_progress() as report, _answering(question, report, of_groups=of_groups) as answer:
             yield answer
     finally:
         leave()
 
 
 @contextmanager
-def _answering(question: Question, *, of_groups: bool) -> Iterator[tuple[Engine, Wanted]]:
+def _answering(question: Question, progress: Report | None, *, of_groups: bool) -> Iterator[tuple[Engine, Wanted]]:
     settings = session_settings(question.master, question.conf)
     paths = store_paths(question.stores, settings)
     from mqctl.spark.brokers import broker_names
@@ -111,13 +120,17 @@ def _answering(question: Question, *, of_groups: bool) -> Iterator[tuple[Engine,
             raise UsageError("--no-spark reads in this process", remedy="leave --master and --conf out")
         from mqctl.spark.engines import PlainEngine
 
-        plain = PlainEngine()
+        plain = PlainEngine(progress=progress)
         yield plain, _of_groups(plain, wanted) if of_groups else wanted
         return
     with started(settings) as spark:
         from mqctl.spark.reports.combining import SparkEngine
 
-        engine = SparkEngine(spark)
+        engine: Engine = SparkEngine(spark)
+        if progress is not None:
+            from mqctl.spark.watching import WatchedEngine
+
+            engine = WatchedEngine(engine, spark, progress)
         yield engine, _of_groups(engine, wanted) if of_groups else wanted
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -10,11 +10,13 @@ from mqctl.spark.asking import Ask, Kernels
 from mqctl.spark.counting import Columns
 from mqctl.spark.keyed import KEYED, KeyedTable
 from mqctl.spark.part_tables import PART_TABLES
-from mqctl.spark.parts import PartTable
+from mqctl.spark.parts import PartTable, Work
 from mqctl.spark.planning import committed_offsets, open_store
 from mqctl.spark.tracks import PackedTracks, TrackShare, plan_tracks, read_tracks, unpacked
 from mqctl.spark.wanted import Wanted
 
+Progress = Callable[[str, int, int], None]
+"""(what is being done, done, of how many)"""
 Row = dict[str, object]
 """A combined row by column name; columns that do not apply are None or absent."""
 
@@ -40,8 +42,9 @@ class Engine(Protocol):
 class PlainEngine:
     """Reads small stores in this process: no session, no Java, no pyarrow."""
 
-    def __init__(self, kernels: Kernels = Kernels.AUTO) -> None:
+    def __init__(self, kernels: Kernels = Kernels.AUTO, progress: Progress | None = None) -> None:
         self._kernels = kernels
+        self._progress = progress
 
     def group_topics(self, wanted: Wanted) -> dict[str, set[str]]:
         """See `Engine`."""
@@ -55,19 +58,27 @@ class PlainEngine:
         """See `Engine`."""
         ask = replace(ask, kernels=self._kernels)
         if table in KEYED:
-            return _combined(KEYED[table], _judged(KEYED[table], wanted, ask), by)
+            return _combined(KEYED[table], self._judged(table, wanted, ask), by)
         part = PART_TABLES[table]
-        return _combined(part, (rows for work in part.plan(wanted, ask, 1) for rows in part.read(work)), by)
+        return _combined(
+            part, (rows for work in self._told(table, part.plan(wanted, ask, 1)) for rows in part.read(work)), by
+        )
 
+    def _told(self, table: str, work: Sequence[Work]) -> Iterator[Work]:
+        """Yields shares, and tells how many are done."""
+        for number, each in enumerate(work):
+            if self._progress is not None:
+                self._progress(f"{table}: share {number + 1} of {len(work)}", number, len(work))
+            yield each
 
-def _judged(keyed: KeyedTable, wanted: Wanted, ask: Ask) -> Iterator[Columns]:
-    buckets: dict[int, list[PackedTracks]] = {}
-    for work in plan_tracks(wanted, ask, 1):
-        assert isinstance(work, TrackShare)
-        for packed in read_tracks(work):
-            buckets.setdefault(packed.bucket, []).append(packed)
-    for found in buckets.values():
-        yield from keyed.judge(unpacked(found), ask)
+    def _judged(self, table: str, wanted: Wanted, ask: Ask) -> Iterator[Columns]:
+        buckets: dict[int, list[PackedTracks]] = {}
+        for work in self._told(table, plan_tracks(wanted, ask, 1)):
+            assert isinstance(work, TrackShare)
+            for packed in read_tracks(work):
+                buckets.setdefault(packed.bucket, []).append(packed)
+        for found in buckets.values():
+            yield from KEYED[table].judge(unpacked(found), ask)
 
 
 def _combined(part: PartTable | KeyedTable, found: Iterable[Columns], by: Sequence[str] | None) -> list[Row]:

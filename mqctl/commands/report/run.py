@@ -20,7 +20,7 @@ from mqctl.cli.options import (
     TopicOption,
     at_ms,
 )
-from mqctl.cli.progress import step_progress
+from mqctl.cli.progress import reported_steps
 from mqctl.cli.report_running import (
     KeyOption,
     NoSparkOption,
@@ -100,7 +100,7 @@ def command(
         stores=store, groups=group, topics=topic, since=since, until=until, system=system,
         master=master, conf=conf, no_spark=no_spark, broker_names=broker_name,
     )  # fmt: skip
-    with step_progress() as progress, answering(question) as (engine, wanted):
+    with reported_steps() as steps, answering(question, progress=steps.part if steps else None) as (engine, wanted):
         settings = RunSettings(
             top=top,
             bucket_ms=bucket_ms(bucket) if bucket else None,
@@ -111,7 +111,7 @@ def command(
             snapshot=known.snapshot,
             brokers=known.by_store(wanted.stores),
         )
-        made = run(engine, wanted, settings, progress)
+        made = run(engine, wanted, settings, steps.step if steps else None)
         reports = {name: with_brokers(value, wanted) for name, value in made.items()}
     if html is not None:
         _write_page(html, question, wanted.stores, reports)
