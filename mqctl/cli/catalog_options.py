@@ -2927,6 +2927,13 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
             ),
         ),
         "--no-color": ("No colours, whatever the terminal.", ()),
+        "--lang": (
+            "Language of sentences.",
+            (
+                "en",
+                "zh",
+            ),
+        ),
     },
     "report delay": {
         "--store": ("A broker's store directory, or its URL (s3://, hdfs://, ...).", ()),
@@ -2967,6 +2974,13 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
             ),
         ),
         "--no-color": ("No colours, whatever the terminal.", ()),
+        "--lang": (
+            "Language of sentences.",
+            (
+                "en",
+                "zh",
+            ),
+        ),
     },
     "report diff": {
         "before": ("A file of `mqctl report run --save`.", ()),
@@ -3035,6 +3049,13 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
             ),
         ),
         "--no-color": ("No colours, whatever the terminal.", ()),
+        "--lang": (
+            "Language of sentences.",
+            (
+                "en",
+                "zh",
+            ),
+        ),
     },
     "report order": {
         "--store": ("A broker's store directory, or its URL (s3://, hdfs://, ...).", ()),
@@ -3075,6 +3096,13 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
             ),
         ),
         "--no-color": ("No colours, whatever the terminal.", ()),
+        "--lang": (
+            "Language of sentences.",
+            (
+                "en",
+                "zh",
+            ),
+        ),
     },
     "report retries": {
         "--store": ("A broker's store directory, or its URL (s3://, hdfs://, ...).", ()),
@@ -3114,6 +3142,13 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
             ),
         ),
         "--no-color": ("No colours, whatever the terminal.", ()),
+        "--lang": (
+            "Language of sentences.",
+            (
+                "en",
+                "zh",
+            ),
+        ),
     },
     "report run": {
         "--store": ("A broker's store directory, or its URL (s3://, hdfs://, ...).", ()),
@@ -3160,6 +3195,13 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
             ),
         ),
         "--no-color": ("No colours, whatever the terminal.", ()),
+        "--lang": (
+            "Language of sentences.",
+            (
+                "en",
+                "zh",
+            ),
+        ),
     },
     "report skew": {
         "--store": ("A broker's store directory, or its URL (s3://, hdfs://, ...).", ()),
@@ -3207,6 +3249,13 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
             ),
         ),
         "--no-color": ("No colours, whatever the terminal.", ()),
+        "--lang": (
+            "Language of sentences.",
+            (
+                "en",
+                "zh",
+            ),
+        ),
     },
     "report tags": {
         "--store": ("A broker's store directory, or its URL (s3://, hdfs://, ...).", ()),
@@ -3246,6 +3295,13 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
             ),
         ),
         "--no-color": ("No colours, whatever the terminal.", ()),
+        "--lang": (
+            "Language of sentences.",
+            (
+                "en",
+                "zh",
+            ),
+        ),
     },
     "report transactions": {
         "--store": ("A broker's store directory, or its URL (s3://, hdfs://, ...).", ()),
@@ -3284,6 +3340,13 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
             ),
         ),
         "--no-color": ("No colours, whatever the terminal.", ()),
+        "--lang": (
+            "Language of sentences.",
+            (
+                "en",
+                "zh",
+            ),
+        ),
     },
     "retry list": {
         "-g": ("Only this consumer group.", ()),

@@ -25,6 +25,7 @@ from mqctl.errors import ExitCode, NotFoundError, StorageError, UsageError
 from mqctl.model.names import dlq_topic, retry_topic
 
 if TYPE_CHECKING:
+    from mqctl.model.lang import Lang
     from mqctl.model.report_rows import StoreRead, Unread
     from mqctl.model.snapshot import ClusterSnapshot
     from mqctl.spark.engines import Engine
@@ -65,6 +66,7 @@ class Question:
     conf: list[str] | None = None
     no_spark: bool = False
     broker_names: list[str] | None = None
+    lang: Lang | None = None
 
 
 @contextmanager
@@ -179,7 +181,7 @@ def report(
 
     with answering(question) as (engine, wanted):
         value = with_brokers(make(engine, wanted), wanted)
-    emit(report_document(name, wanted.stores, value), output)
+    emit(report_document(name, wanted.stores, value, question.lang), output)
     if parquet is not None:
         from mqctl.spark.saving import save_sections
 

@@ -82,6 +82,7 @@ class DuplicatesReport:
     producers: list[DuplicateProducer]
     gaps: list[DuplicateGap]
     keys: list[DuplicateKey]
+    read: list[StoreRead]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

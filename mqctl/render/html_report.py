@@ -12,6 +12,7 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mqctl.model.lang import Lang
 from mqctl.render import units
 from mqctl.render.document import Column, Table
 from mqctl.render.report_charts import charts_of
@@ -73,17 +74,19 @@ class Page:
         scope: what was asked for, in words: names and times.
         made_at_ms: when the report was made.
         reports: report values by name, in order.
+        lang: language of the sentences.
     """
 
     stores: Sequence[str]
     scope: str
     made_at_ms: int
     reports: dict[str, object]
+    lang: Lang | None = None
 
 
 def html_page(page: Page) -> str:
     """Writes the whole file."""
-    words = {name: findings(name, value) for name, value in page.reports.items()}
+    words = {name: findings(name, value, page.lang) for name, value in page.reports.items()}
     parts = [
         "<!DOCTYPE html>",
         '<html lang="en"><head><meta charset="utf-8">',

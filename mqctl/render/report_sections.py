@@ -191,6 +191,7 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
             (_TOPIC, _BY, _KEY, _MESSAGES, Column("hosts", "hosts", Kind.COUNT), _OLDEST, _NEWEST),
         ),
         Section("times", "Over time", (_TOPIC, _BY, _TIME, _COPIES)),
+        READ,
     ),
     **report_sections_store.SECTIONS,
 }

@@ -1,11 +1,17 @@
-"""What stands out in a report, in words: sentences with the figures that they rest on."""
+"""What stands out in a report, in words: sentences with the figures that they rest on.
+
+The sentences are in `messages/en_reports` and `messages/zh_reports`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+from mqctl.model.lang import Lang
+from mqctl.model.report_rows import SkewTopic, Unread
 from mqctl.model.reports import BacklogOverview, DuplicatesReport, OrderReport, SkewReport
 from mqctl.render import report_words_store, units
+from mqctl.render.messages import Say, sayer
 
 HOT_QUEUE = 2.0
 """A queue with more than this many times the mean is hot (diagnosis rule P3)."""
@@ -15,115 +21,132 @@ _FEWEST = 20
 """Below this many messages nothing is called skewed."""
 
 
-def findings(name: str, value: object) -> list[str]:
+def findings(name: str, value: object, lang: Lang | None = None) -> list[str]:
     """Returns the sentences of a report; empty where nothing stands out."""
-    return _WORDS[name](value) if name in _WORDS else []
+    if name not in _WORDS:
+        return []
+    say = sayer(lang)
+    return [*_WORDS[name](value, say), *_unread(getattr(value, "unread", []), say)]
 
 
-def _backlog(report: object) -> list[str]:
+def _unread(parts: list[Unread], say: Say) -> Iterator[str]:
+    for each in parts:
+        messages = "" if each.messages is None else say("unread.messages", messages=units.count(each.messages))
+        yield say("unread", store=each.store, part=each.part, reason=each.reason, messages=messages)
+
+
+def _backlog(report: object, say: Say) -> Iterator[str]:
     assert isinstance(report, BacklogOverview)
-    words = []
     for row in report.topics:
-        where = f"{row.group} on {row.topic}"
+        where = say("group", group=row.group, topic=row.topic)
         if row.messages and row.oldest_ms is not None:
-            busiest = max(
-                (each for each in report.arrivals if (each.group, each.topic) == (row.group, row.topic)),
-                key=lambda each: each.messages,
-                default=None,
-            )
-            most = (
-                f"; most arrived from {units.instant(busiest.time_ms)} on ({units.count(busiest.messages)} within"
-                f" {units.duration(report.bucket_ms)})"
-                if busiest is not None and row.messages >= _FEWEST
-                else ""
-            )
-            words.append(
-                f"{where}: {units.count(row.messages)} messages ({units.size(row.bytes)}) are behind, the oldest stored"
-                f" at {units.instant(row.oldest_ms)}{most}."
-            )
+            most = ""
+            arrived = [each for each in report.arrivals if (each.group, each.topic) == (row.group, row.topic)]
+            if arrived and row.messages >= _FEWEST:
+                busiest = max(arrived, key=lambda each: each.messages)
+                most = say(
+                    "backlog.most",
+                    begin=units.instant(busiest.time_ms),
+                    messages=units.count(busiest.messages),
+                    width=units.duration(report.bucket_ms),
+                )
+            figures = {"messages": units.count(row.messages), "size": units.size(row.bytes)}
+            yield say("backlog.behind", where=where, oldest=units.instant(row.oldest_ms), most=most, **figures)
         if row.lost_count:
-            words.append(f"{where}: {units.count(row.lost_count)} messages expired before they were consumed.")
+            yield say("backlog.lost", where=where, messages=units.count(row.lost_count))
         if row.dangling_count:
-            words.append(f"{where}: {units.count(row.dangling_count)} queue entries lead to no message.")
-    return words
+            yield say("backlog.dangling", where=where, entries=units.count(row.dangling_count))
 
 
-def _skew(report: object) -> list[str]:
+def _skew(report: object, say: Say) -> Iterator[str]:
     assert isinstance(report, SkewReport)
-    words = []
+    several = len({queue.broker for queue in report.queues}) > 1
     for topic in report.topics:
-        ratio = topic.max_over_mean
-        if ratio is None or ratio <= HOT_QUEUE or topic.messages < _FEWEST:
+        if topic.max_over_mean is None or topic.max_over_mean <= HOT_QUEUE or topic.messages < _FEWEST:
             continue
-        words.append(
-            f"{topic.topic}: queue {topic.hot_queue_id} has {units.share(topic.hot_share)} of all messages,"
-            f" {ratio:.1f} times the mean of its {topic.queues} queues."
+        yield say(
+            "skew.hot",
+            topic=topic.topic,
+            queue=f"{topic.hot_queue_id} ({topic.hot_broker})" if several and topic.hot_broker else topic.hot_queue_id,
+            share=units.share(topic.hot_share),
+            ratio=f"{topic.max_over_mean:.1f}",
+            queues=topic.queues,
         )
-        hot = [
-            key
-            for key in report.keys
-            if (key.topic, key.store, key.queue_id) == (topic.topic, topic.hot_store, topic.hot_queue_id)
-        ]
-        first = max(hot, key=lambda key: key.messages, default=None)
-        if first is not None and first.share > HOT_KEY_SHARE:
-            words.append(
-                f"{topic.topic}: key {first.key} explains it: {units.count(first.messages)} messages,"
-                f" {units.share(first.share)} of that queue. More queues or consumers do not help; a finer key does."
-            )
+        yield from _hot_key(report, topic, say)
     for spread in report.resharded:
         if spread.messages > spread.unkeyed_messages:
-            words.append(
-                f"{spread.topic}: with {spread.new_queues} queues by {spread.selector} of {spread.key_property},"
-                f" {units.share(spread.moved_share)} of the keyed messages would stand in another queue than now"
-                " (drain them before the change, or their order breaks);"
-                f" max/mean {spread.max_over_mean_now or 0:.2f} would become {spread.max_over_mean_then or 0:.2f}."
+            yield say(
+                "skew.reshard",
+                topic=spread.topic,
+                queues=spread.new_queues,
+                selector=spread.selector,
+                key=spread.key_property,
+                share=units.share(spread.moved_share),
+                now=f"{spread.max_over_mean_now or 0:.2f}",
+                then=f"{spread.max_over_mean_then or 0:.2f}",
             )
-    return words
 
 
-def _order(report: object) -> list[str]:
+def _hot_key(report: SkewReport, topic: SkewTopic, say: Say) -> Iterator[str]:
+    where = (topic.topic, topic.hot_store, topic.hot_queue_id)
+    hot = [key for key in report.keys if (key.topic, key.store, key.queue_id) == where]
+    first = max(hot, key=lambda key: key.messages, default=None)
+    if first is not None and first.share > HOT_KEY_SHARE:
+        yield say(
+            "skew.key",
+            topic=topic.topic,
+            key=first.key,
+            messages=units.count(first.messages),
+            share=units.share(first.share),
+        )
+
+
+def _order(report: object, say: Say) -> Iterator[str]:
     assert isinstance(report, OrderReport)
-    words = []
     for topic in report.topics:
         if topic.moves and topic.first_move_ms is not None and topic.last_move_ms is not None:
-            words.append(
-                f"{topic.topic}: {units.count(topic.moved_keys)} of {units.count(topic.keys)} keys stand in several"
-                f" queues; they moved {units.count(topic.moves)} times between {units.instant(topic.first_move_ms)}"
-                f" and {units.instant(topic.last_move_ms)}. Their messages may have been consumed in another order."
+            yield say(
+                "order.moved",
+                topic=topic.topic,
+                moved=units.count(topic.moved_keys),
+                keys=units.count(topic.keys),
+                moves=units.count(topic.moves),
+                first=units.instant(topic.first_move_ms),
+                last=units.instant(topic.last_move_ms),
             )
             if topic.explained_moves is not None:
-                words.append(
-                    f"{topic.topic}: a change from {topic.queues_before} to {topic.queues_after} queues"
-                    f"{' and back' if topic.moves_back else ''} explains {units.count(topic.explained_moves)} of the"
-                    f" {units.count(topic.moves)} moves"
-                    " (hash of the key modulo the number of queues)."
+                yield say(
+                    "order.change",
+                    topic=topic.topic,
+                    before=topic.queues_before,
+                    after=topic.queues_after,
+                    back=say("order.back") if topic.moves_back else "",
+                    explained=units.count(topic.explained_moves),
+                    moves=units.count(topic.moves),
                 )
         if topic.inversions:
-            words.append(
-                f"{topic.topic}: {units.count(topic.inversions)} messages were stored behind one of the same key and"
-                " host that was sent after them: sends of one key overlap, or the producer's clock went back."
-            )
-    return words
+            yield say("order.inverted", topic=topic.topic, messages=units.count(topic.inversions))
 
 
-def _duplicates(report: object) -> list[str]:
+def _duplicates(report: object, say: Say) -> Iterator[str]:
     assert isinstance(report, DuplicatesReport)
-    words = []
     for topic in report.topics:
         if not topic.copies or topic.by != "unique key":
             continue
         windows = [each for each in report.windows if (each.by, each.topic) == (topic.by, topic.topic)]
-        first, last = min(each.begin_ms for each in windows), max(each.end_ms for each in windows)
-        words.append(
-            f"{topic.topic}: {units.count(topic.copies)} messages were stored again under a {topic.by} that was there"
-            f" ({units.count(topic.repeated_keys)} of {units.count(topic.keys)} keys), between {units.instant(first)}"
-            f" and {units.instant(last)}, typically {units.duration(topic.typical_gap_ms or 0)} or more apart:"
-            " producers resent what had arrived."
+        yield say(
+            "duplicates.again",
+            topic=topic.topic,
+            copies=units.count(topic.copies),
+            repeated=units.count(topic.repeated_keys),
+            keys=units.count(topic.keys),
+            first=units.instant(min(each.begin_ms for each in windows)),
+            last=units.instant(max(each.end_ms for each in windows)),
+            gap=units.duration(topic.typical_gap_ms or 0),
         )
-    return words
 
 
-_WORDS: dict[str, Callable[[object], list[str]]] = {
+_WORDS: dict[str, Callable[[object, Say], Iterator[str]]] = {
     "backlog": _backlog,
     "skew": _skew,
     "order": _order,

@@ -2,99 +2,115 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from mqctl.model.reports import CapacityReport, DelayReport, RetriesReport, TagsReport, TransactionsReport
 from mqctl.render import units
+from mqctl.render.messages import Say
 
 SOON_HOURS = 72.0
+_MANY_ROLLBACKS = 0.2
+_FEWEST = 20
+"""Below so many ended transactions a share of rollbacks says nothing."""
 
 
-def _tags(report: object) -> list[str]:
+def _tags(report: object, say: Say) -> Iterator[str]:
     assert isinstance(report, TagsReport)
-    return [
-        f"{lost.group} on {lost.topic}: {units.count(lost.lost_messages)} of {units.count(lost.messages)} messages with"
-        f" tag {lost.tag} ({units.share(lost.lost_share)}) reach nobody, for members want different tags"
-        f" ({lost.queues}). Give all members one subscription."
-        for lost in report.lost
-    ]
+    for lost in report.lost:
+        yield say(
+            "tags.lost",
+            group=lost.group,
+            topic=lost.topic,
+            lost=units.count(lost.lost_messages),
+            messages=units.count(lost.messages),
+            tag=lost.tag,
+            share=units.share(lost.lost_share),
+            queues=lost.queues,
+        )
 
 
-def _capacity(report: object) -> list[str]:
+def _capacity(report: object, say: Say) -> Iterator[str]:
     assert isinstance(report, CapacityReport)
-    words = []
     for store in report.stores:
         if store.bytes_per_day is None:
             continue
-        words.append(
-            f"{store.store}: {units.size(round(store.bytes_per_day))} a day,"
-            f" {store.messages_per_second or 0:,.0f} messages a second on average"
-            f" and {store.peak_messages_per_second or 0:,.0f} at its peak."
+        yield say(
+            "capacity.rate",
+            store=store.store,
+            size=units.size(round(store.bytes_per_day)),
+            mean=f"{store.messages_per_second or 0:,.0f}",
+            peak=f"{store.peak_messages_per_second or 0:,.0f}",
         )
-        for share, hours in (("75 %", store.hours_to_75), ("90 %", store.hours_to_90)):
+        for limit, hours in (("75", store.hours_to_75), ("90", store.hours_to_90)):
             if hours is not None and hours <= SOON_HOURS:
-                effect = "brokers delete before retention is over" if share == "75 %" else "brokers refuse messages"
-                when = f"in {hours:,.0f} hours" if hours else "already"
-                words.append(f"{store.store}: the disk is {share} full {when} at this rate: {effect}.")
-    return words
+                when = say("capacity.in", hours=f"{hours:,.0f}") if hours else say("capacity.already")
+                effect = say(f"capacity.{limit}")
+                yield say("capacity.full", store=store.store, share=f"{limit} %", when=when, effect=effect)
 
 
-def _retries(report: object) -> list[str]:
+def _retries(report: object, say: Say) -> Iterator[str]:
     assert isinstance(report, RetriesReport)
-    words = []
     for group in report.groups:
         if group.retries:
-            words.append(
-                f"{group.group}: {units.count(group.first_retries)} messages failed and were sent back"
-                f" {units.count(group.retries)} times, up to attempt {group.most_attempts};"
-                f" {'?' if group.waiting is None else units.count(group.waiting)} wait in the retry topic."
+            yield say(
+                "retries.failed",
+                group=group.group,
+                messages=units.count(group.first_retries),
+                retries=units.count(group.retries),
+                most=group.most_attempts,
+                waiting="?" if group.waiting is None else units.count(group.waiting),
             )
         if group.dead:
-            words.append(f"{group.group}: {units.count(group.dead)} messages are dead letters: nobody consumes them.")
-    return words
+            yield say("retries.dead", group=group.group, dead=units.count(group.dead))
 
 
-def _delay(report: object) -> list[str]:
+def _delay(report: object, say: Say) -> Iterator[str]:
     assert isinstance(report, DelayReport)
-    words = []
     for level in report.levels:
         delay = "" if level.delay_ms is None else f" ({units.duration(level.delay_ms)})"
-        name = f"level {level.level}{delay}"
-        if level.overdue and level.first_overdue_ms is not None:
-            words.append(
-                f"{name}: {units.count(level.overdue)} messages are overdue, the oldest since"
-                f" {units.instant(level.first_overdue_ms)} ({units.duration(report.at_ms - level.first_overdue_ms)})."
-            )
+        name = say("delay.level", level=level.level, delay=delay)
+        yield from _overdue(name, level.overdue, level.first_overdue_ms, report.at_ms, say)
         if level.offset_state in ("beyond", "below"):
-            words.append(
-                f"{name}: delayOffset.json says {level.next_offset}, {level.offset_state} the queue"
-                f" ({level.min_offset} to {level.max_offset})."
-            )
+            bounds = {"low": level.min_offset, "high": level.max_offset}
+            yield say(f"delay.{level.offset_state}", name=name, offset=level.next_offset, **bounds)
         if level.missing:
-            words.append(f"{name}: {units.count(level.missing)} entries lead to no message.")
+            yield say("delay.missing", name=name, entries=units.count(level.missing))
     for timers in report.timers:
-        if timers.overdue and timers.first_overdue_ms is not None:
-            words.append(
-                f"timers for {timers.topic}: {units.count(timers.overdue)} messages are overdue, the oldest since"
-                f" {units.instant(timers.first_overdue_ms)} ({units.duration(report.at_ms - timers.first_overdue_ms)})."
-            )
+        name = say("delay.timers", topic=timers.topic)
+        yield from _overdue(name, timers.overdue, timers.first_overdue_ms, report.at_ms, say)
         if timers.missing:
-            words.append(f"timers: the records of {units.count(timers.missing)} messages are gone.")
-    return words
+            yield say("delay.gone", messages=units.count(timers.missing))
 
 
-def _transactions(report: object) -> list[str]:
+def _overdue(name: str, messages: int, first_ms: int | None, at_ms: int, say: Say) -> Iterator[str]:
+    if messages and first_ms is not None:
+        late = units.duration(at_ms - first_ms)
+        yield say("delay.overdue", name=name, messages=units.count(messages), first=units.instant(first_ms), late=late)
+
+
+def _transactions(report: object, say: Say) -> Iterator[str]:
     assert isinstance(report, TransactionsReport)
-    return [
-        f"{group.producer_group} for {group.topic}: {units.count(group.pending)} of {units.count(group.transactions)}"
-        f" transactions wait for an end, the oldest since {units.instant(group.oldest_pending_ms)}:"
-        " producers of this group must answer the broker's checks."
-        for group in report.groups
-        if group.pending and group.oldest_pending_ms is not None
-    ]
+    for group in report.groups:
+        names = {"group": group.producer_group, "topic": group.topic}
+        if group.pending and group.oldest_pending_ms is not None:
+            yield say(
+                "transactions.pending",
+                pending=units.count(group.pending),
+                transactions=units.count(group.transactions),
+                oldest=units.instant(group.oldest_pending_ms),
+                **names,
+            )
+        if group.ended >= _FEWEST and group.rolled_back > group.ended * _MANY_ROLLBACKS:
+            yield say(
+                "transactions.back",
+                rolled_back=units.count(group.rolled_back),
+                ended=units.count(group.ended),
+                share=units.share(group.rolled_back / group.ended),
+                **names,
+            )
 
 
-WORDS: dict[str, Callable[[object], list[str]]] = {
+WORDS: dict[str, Callable[[object, Say], Iterator[str]]] = {
     "tags": _tags,
     "capacity": _capacity,
     "retries": _retries,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from mqctl.model.lang import Lang
 from mqctl.model.reports import (
     CapacityReport,
     DelayReport,
@@ -16,6 +17,7 @@ from mqctl.model.reports import (
     TransactionsReport,
 )
 from mqctl.render.document import Document, Paragraphs, Table
+from mqctl.render.messages import sayer
 from mqctl.render.report_sections import SECTIONS
 from mqctl.render.report_words import findings
 
@@ -96,10 +98,11 @@ _FORMS: dict[str, Callable[..., Reported]] = {
 }
 
 
-def report_document(name: str, stores: Sequence[str], value: object) -> Document:
-    """Builds the document of `mqctl report NAME`."""
+def report_document(name: str, stores: Sequence[str], value: object, lang: Lang | None = None) -> Document:
+    """Builds the document of `mqctl report NAME`; sentences for people are in their language."""
     words = findings(name, value)
-    blocks: list[Table | Paragraphs] = [Paragraphs(words or ["nothing stands out"])]
+    shown = words if lang in (None, Lang.EN) else findings(name, value, lang)
+    blocks: list[Table | Paragraphs] = [Paragraphs(shown or [sayer(lang)("nothing")])]
     tables = section_tables(name, value)
     blocks += tables
     return Document(

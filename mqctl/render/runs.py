@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from mqctl.model.lang import Lang
 from mqctl.model.report_rows_store import ReportChange, RunFinding
 from mqctl.render.document import Column, Document, Kind, Table
+from mqctl.render.messages import sayer
 from mqctl.render.report_words import findings
 
 
@@ -33,15 +35,26 @@ class RunDiff:
     changes: list[ReportChange]
 
 
-def run_document(stores: Sequence[str], reports: Mapping[str, object], html: str | None, saved: str | None) -> Document:
-    """Builds the document of `mqctl report run`."""
-    rows = [RunFinding(report=name, finding=line) for name, value in reports.items() for line in findings(name, value)]
+def run_document(
+    stores: Sequence[str],
+    reports: Mapping[str, object],
+    html: str | None,
+    saved: str | None,
+    lang: Lang | None = None,
+) -> Document:
+    """Builds the document of `mqctl report run`; sentences for people are in their language."""
+
+    def told(language: Lang | None) -> list[RunFinding]:
+        found = ((name, line) for name, value in reports.items() for line in findings(name, value, language))
+        return [RunFinding(report=name, finding=line) for name, line in found]
+
+    rows = told(None)
     columns = (Column("report", "report"), Column("finding", "what stands out"))
     return Document(
         schema="report.run/1",
         value=RunReported(stores=list(stores), html=html, saved=saved, findings=rows),
         records=rows,
-        blocks=[Table(columns, rows, empty="nothing stands out")],
+        blocks=[Table(columns, told(lang), empty=sayer(lang)("nothing"))],
     )
 
 

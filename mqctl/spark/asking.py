@@ -65,6 +65,7 @@ class Ask:
         levels: the broker's messageDelayLevel; empty for the default.
         kernels: which functions read.
         new_queues: number of queues of `Dim.NEW_QUEUE`, into which `selector` puts the key.
+        unique_keys: tracks by the client's unique key, too.
     """
 
     cuts: tuple[Cut, ...]
@@ -77,6 +78,7 @@ class Ask:
     levels: str = ""
     quick: bool = False
     kernels: Kernels = Kernels.AUTO
+    unique_keys: bool = False
 
     @property
     def dims(self) -> frozenset[Dim]:
@@ -97,6 +99,7 @@ class Ask:
                 "levels": self.levels,
                 "quick": self.quick,
                 "kernels": self.kernels,
+                "unique_keys": self.unique_keys,
             }
         )
 

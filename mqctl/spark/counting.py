@@ -176,17 +176,18 @@ def count_rows(splits: Sequence[LogSplit], wanted: Wanted, ask: Ask) -> Iterator
         for split in splits:
             covered = Coverage(split.store, split.start)
             yield from count_split(split, wanted, ask, covered)
-            yield from _coverage_rows(covered)
+            yield from coverage_rows(covered)
         return
     for found, covered in shares_of(splits, wanted):
         counter = Counter(ask)
         for chunk in found:
             counter.add(chunk)
         yield from counter.rows()
-        yield from _coverage_rows(covered)
+        yield from coverage_rows(covered)
 
 
-def _coverage_rows(covered: Coverage) -> Iterator[Columns]:
+def coverage_rows(covered: Coverage) -> Iterator[Columns]:
+    """Yields what was read of a split, and where it is damaged."""
     yield {
         "cut": [READ],
         "store": [covered.store],

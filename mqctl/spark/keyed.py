@@ -11,11 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mqctl.model.message import UNIQ_KEY
 from mqctl.spark.asking import Ask
-from mqctl.spark.counting import Columns
+from mqctl.spark.counting import Columns, coverage_rows
 from mqctl.spark.keys import key_spans, key_text
 from mqctl.spark.planning import open_store
-from mqctl.spark.tracks import Tracks
+from mqctl.spark.tracks import BUSINESS, UNIQUE, Tracks
 from mqctl.store.kernel import Int64s, headers
 
 KEYS_SHOWN = 20
@@ -90,7 +91,8 @@ class _Steps:
             return f"key of digest {int(row['digest']):016x}"
         position = np.array([int(row["physical"]) - file.start], dtype=np.int64)
         buffer = file.records_view(position)
-        spans = key_spans(buffer, headers(buffer, position), ask.key_property)
+        name = UNIQ_KEY if self.tracks.kind == UNIQUE else ask.key_property
+        spans = key_spans(buffer, headers(buffer, position), name)
         return key_text(buffer, int(spans.start[0]), int(spans.size[0]))
 
 
@@ -243,20 +245,43 @@ class KeyedTable:
         return {**self.keys, **dict.fromkeys((*self.sums, *self.lows, *self.highs), "bigint")}
 
 
-_WHERE = {"cut": "string", "topic": "string", "key": "string", "time_ms": "bigint"}
-KEYED: dict[str, KeyedTable] = {
-    "order": KeyedTable(
-        keys={**_WHERE, "queues_before": "int", "queues_after": "int"},
-        sums=("messages", "keys", "moved_keys", "moves", "inversions", "queues", "growing"),
+ORDER, DUPLICATES = "order", "duplicates"
+
+
+def judged(report: str) -> Callable[[Tracks, Ask], Iterator[Columns]]:
+    """Returns what makes the rows of a report, or of both for an empty name, marked with it and the kind of key."""
+
+    def judge(tracks: Tracks, ask: Ask) -> Iterator[Columns]:
+        if tracks.coverage:
+            for covered in tracks.coverage:
+                yield from coverage_rows(covered)
+            return
+        judges = {ORDER: order_rows, DUPLICATES: duplicate_rows}
+        for name, rows in judges.items():
+            if report in (name, "") and (name == DUPLICATES or tracks.kind == BUSINESS):
+                for columns in rows(tracks, ask):
+                    count = len(columns["cut"])
+                    yield {**columns, "report": [name] * count, "kind": [tracks.kind] * count}
+
+    return judge
+
+
+def _table(report: str) -> KeyedTable:
+    return KeyedTable(
+        keys={
+            "cut": "string", "report": "string", "kind": "int", "store": "string", "physical_offset": "bigint",
+            "topic": "string", "key": "string", "time_ms": "bigint", "queues_before": "int", "queues_after": "int",
+            "born_host": "string", "gap_class_ms": "bigint",
+        },
+        sums=(
+            "messages", "keys", "moved_keys", "moves", "inversions", "queues", "growing", "repeated_keys", "copies",
+            "same_host_copies", "hosts", "bytes", "skipped_bytes",
+        ),
         lows=("oldest_ms", "growing_ms", "shrinking_ms"),
         highs=("newest_ms",),
-        judge=order_rows,
-    ),
-    "duplicates": KeyedTable(
-        keys={**_WHERE, "born_host": "string", "gap_class_ms": "bigint"},
-        sums=("messages", "keys", "repeated_keys", "copies", "same_host_copies", "hosts"),
-        lows=("oldest_ms",),
-        highs=("newest_ms",),
-        judge=duplicate_rows,
-    ),
-}
+        judge=judged(report),
+    )  # fmt: skip
+
+
+KEYED: dict[str, KeyedTable] = {ORDER: _table(ORDER), DUPLICATES: _table(DUPLICATES), "keyed": _table("")}
+"""By report; `keyed` has the rows of both, told apart by the column `report`."""

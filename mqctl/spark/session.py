@@ -324,7 +324,10 @@ def _abandon() -> None:
     """Ends the JVM by signal: its shutdown hooks stop jobs and workers, and no connection is needed."""
     from pyspark import SparkContext
 
-    gateway = SparkContext._gateway
+    gateway, context = SparkContext._gateway, SparkContext._active_spark_context
+    if context is not None and context._accumulatorServer is not None:
+        # It would print the end of a connection that the JVM takes along as a traceback.
+        context._accumulatorServer.handle_error = lambda *_: None
     if gateway is not None:
         gateway.proc.terminate()
         _end(gateway.proc)

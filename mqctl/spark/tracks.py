@@ -7,18 +7,20 @@ where the functions of `keyed` see every message of its keys.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mqctl.model.message import UNIQ_KEY
 from mqctl.model.names import group_of
 from mqctl.spark.asking import Ask
 from mqctl.spark.hosts import hosts
 from mqctl.spark.keys import key_hashes, key_spans
 from mqctl.spark.planning import open_store, queue_bounds
-from mqctl.spark.scan import Chunk, LogSplit, log_splits, shares_of, used_bytes
+from mqctl.spark.scan import Chunk, Coverage, LogSplit, log_splits, shares_of, used_bytes
 from mqctl.spark.wanted import Wanted
 from mqctl.store.kernel import Int64s
 from mqctl.store.texts import digests
@@ -36,6 +38,10 @@ TRACK = np.dtype(
         ("store", "<u4"),
     ]
 )
+BUSINESS, UNIQUE, COVERAGE = 0, 1, 2
+"""Kinds of what is packed: tracks by business key, by the client's unique key, and what of a split was read (JSON)."""
+FLUSH_MESSAGES = 400_000
+"""Messages of a split that a worker packs at once."""
 BUCKET_MESSAGES = 250_000
 """Messages of a bucket, about: what one task sorts, and so its memory (56 bytes each, a few times)."""
 _SMALL_BYTES = 300
@@ -57,6 +63,7 @@ class PackedTracks:
     """The tracks of one bucket of one split; `topic` and `host` in them index the names beside."""
 
     bucket: int
+    kind: int
     store: str
     topics: tuple[str, ...]
     hosts: tuple[str, ...]
@@ -65,12 +72,18 @@ class PackedTracks:
 
 @dataclass(frozen=True, slots=True)
 class Tracks:
-    """Tracks of whole keys, with what their `topic`, `host` and `store` index."""
+    """Tracks of whole keys of one kind, with what their `topic`, `host` and `store` index.
+
+    Attributes:
+        coverage: of kind COVERAGE what was read, one a split; there are no tracks then.
+    """
 
     rows: NDArray[np.void]
     topics: tuple[str, ...]
     hosts: tuple[str, ...]
     stores: tuple[str, ...]
+    kind: int = BUSINESS
+    coverage: tuple[Coverage, ...] = ()
 
 
 def plan_tracks(wanted: Wanted, ask: Ask, count: int) -> list[object]:
@@ -90,27 +103,57 @@ def plan_tracks(wanted: Wanted, ask: Ask, count: int) -> list[object]:
 
 
 def read_tracks(work: TrackShare) -> Iterator[PackedTracks]:
-    """Yields the packed tracks of each split."""
+    """Yields the packed tracks of each split, and what was read of it."""
+    properties = {BUSINESS: work.ask.key_property, **({UNIQUE: UNIQ_KEY} if work.ask.unique_keys else {})}
     for found, covered in shares_of(work.splits, work.wanted):
-        names: dict[str, int] = {}
-        addresses: dict[str, int] = {}
-        parts = [_tracks(chunk, work.ask, names, addresses) for chunk in found]
-        if not parts:
-            continue
-        rows = np.concatenate(parts)
-        bucket = ((rows["digest"] >> np.uint64(32)) % np.uint64(work.buckets)).astype(np.int32)
-        order = np.argsort(bucket, kind="stable")
-        edges = np.searchsorted(bucket[order], np.arange(work.buckets + 1))
-        for number in range(work.buckets):
-            piece = rows[order[edges[number] : edges[number + 1]]]
-            if len(piece):
-                yield PackedTracks(number, covered.store, tuple(names), tuple(addresses), piece.tobytes())
+        packer = _Packer(covered.store, work.buckets)
+        for chunk in found:
+            for kind, name in properties.items():
+                packer.add(kind, chunk, name)
+            if packer.messages >= FLUSH_MESSAGES:
+                yield from packer.packed()
+        yield from packer.packed()
+        told = json.dumps(asdict(covered)).encode()
+        yield PackedTracks(work.buckets * COVERAGE, COVERAGE, covered.store, (), (), told)
 
 
-def _tracks(chunk: Chunk, ask: Ask, names: dict[str, int], addresses: dict[str, int]) -> NDArray[np.void]:
+class _Packer:
+    """Collects the tracks of a split and deals them into buckets; each kind has buckets of its own."""
+
+    def __init__(self, store: str, buckets: int) -> None:
+        self._store = store
+        self._buckets = buckets
+        self._names: dict[str, int] = {}
+        self._addresses: dict[str, int] = {}
+        self._parts: dict[int, list[NDArray[np.void]]] = {}
+        self.messages = 0
+
+    def add(self, kind: int, chunk: Chunk, key_property: str) -> None:
+        rows = _tracks(chunk, key_property, self._names, self._addresses)
+        self._parts.setdefault(kind, []).append(rows)
+        self.messages += len(rows)
+
+    def packed(self) -> Iterator[PackedTracks]:
+        """Yields what was collected, and forgets it."""
+        parts, self._parts, self.messages = self._parts, {}, 0
+        names = tuple(self._names), tuple(self._addresses)
+        while parts:
+            kind, found = parts.popitem()
+            rows = np.concatenate(found)
+            del found
+            bucket = ((rows["digest"] >> np.uint64(32)) % np.uint64(self._buckets)).astype(np.int32)
+            order = np.argsort(bucket, kind="stable")
+            edges = np.searchsorted(bucket[order], np.arange(self._buckets + 1))
+            for number in range(self._buckets):
+                piece = rows[order[edges[number] : edges[number + 1]]]
+                if len(piece):
+                    yield PackedTracks(self._buckets * kind + number, kind, self._store, *names, piece.tobytes())
+
+
+def _tracks(chunk: Chunk, key_property: str, names: dict[str, int], addresses: dict[str, int]) -> NDArray[np.void]:
     """Packs the messages of a chunk that have a key; retries and dead letters repeat keys by their nature."""
     found, buffer = chunk.found, chunk.buffer
-    spans = key_spans(buffer, found, ask.key_property)
+    spans = key_spans(buffer, found, key_property)
     own = np.array([group_of(name) is None for name in chunk.topics.names], dtype=bool)
     kept = np.flatnonzero(spans.present & own[chunk.topics.codes])
     topic = _numbered(names, chunk.topics.names)[chunk.topics.codes[kept]]
@@ -147,8 +190,13 @@ def unpacked(packed: Iterable[PackedTracks]) -> Tracks:
     topics: dict[str, int] = {}
     addresses: dict[str, int] = {}
     stores: dict[str, int] = {}
-    parts = []
+    parts, coverage, kind = [], [], BUSINESS
     for each in packed:
+        kind = each.kind
+        if kind == COVERAGE:
+            told = json.loads(each.data)
+            coverage.append(Coverage(**{**told, "damaged_at": tuple(told["damaged_at"])}))
+            continue
         rows = np.frombuffer(each.data, dtype=TRACK).copy()
         rows["topic"] = _numbered(topics, each.topics)[rows["topic"]]
         rows["host"] = _numbered(addresses, each.hosts)[rows["host"]]
@@ -156,4 +204,4 @@ def unpacked(packed: Iterable[PackedTracks]) -> Tracks:
         parts.append(rows)
     joined = np.concatenate(parts) if parts else np.empty(0, dtype=TRACK)
     order = np.lexsort((joined["physical"], joined["store"], joined["store_ms"], joined["digest"]))
-    return Tracks(joined[order], tuple(topics), tuple(addresses), tuple(stores))
+    return Tracks(joined[order], tuple(topics), tuple(addresses), tuple(stores), kind, tuple(coverage))

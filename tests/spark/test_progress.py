@@ -87,7 +87,7 @@ def test_a_single_report_shows_stages_bytes_and_time_left(report: str, store: Pa
 @pytest.mark.xdist_group("spark")
 def test_ctrl_c_ends_report_job_and_jvm(store: Path, tmp_path: Path) -> None:
     pytest.importorskip("pyspark", reason="the spark extra is not installed")
-    words = ["report", "order", *(["--store", store] * 40), "--master", "local[1]"]
+    words = ["report", "order", *(["--store", store] * 10), "--master", "local[1]"]
     code, seen, children = on_terminal(words, tmp_path, interrupt_at="stage 1")
     assert code == 130, seen[-2_000:]
     assert "Traceback" not in seen

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mqctl.cli.emit import Output
-from mqctl.cli.options import AllOption, NoColorOption, OutputOption, TopicOption
+from mqctl.cli.options import AllOption, LangOption, NoColorOption, OutputOption, TopicOption
 from mqctl.cli.report_running import (
     BucketOption,
     NoSparkOption,
@@ -35,6 +35,7 @@ def command(
     conf: ConfOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
+    lang: LangOption = None,
 ) -> int:
     """Show rates, peaks and growth of stores, and the room that is left on their disks.
 
@@ -54,6 +55,7 @@ def command(
         master=master,
         conf=conf,
         no_spark=no_spark,
+        lang=lang,
     )
     return report(
         question, lambda engine, wanted: capacity(engine, wanted, bucket_ms=width), "capacity", output, parquet

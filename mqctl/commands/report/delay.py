@@ -5,7 +5,16 @@ from __future__ import annotations
 from datetime import datetime
 
 from mqctl.cli.emit import Output
-from mqctl.cli.options import AllOption, AtOption, LevelsOption, NoColorOption, OutputOption, TopicOption, at_ms
+from mqctl.cli.options import (
+    AllOption,
+    AtOption,
+    LangOption,
+    LevelsOption,
+    NoColorOption,
+    OutputOption,
+    TopicOption,
+    at_ms,
+)
 from mqctl.cli.report_running import (
     BucketOption,
     NoSparkOption,
@@ -40,6 +49,7 @@ def command(
     conf: ConfOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
+    lang: LangOption = None,
 ) -> int:
     """Show what waits on delay levels, when it is due, and what is late.
 
@@ -60,6 +70,7 @@ def command(
         master=master,
         conf=conf,
         no_spark=no_spark,
+        lang=lang,
     )
     return report(
         question,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mqctl.cli.emit import Output
-from mqctl.cli.options import AllOption, NoColorOption, OutputOption, TopicOption
+from mqctl.cli.options import AllOption, LangOption, NoColorOption, OutputOption, TopicOption
 from mqctl.cli.report_running import (
     BucketOption,
     KeyOption,
@@ -39,6 +39,7 @@ def command(
     conf: ConfOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
+    lang: LangOption = None,
 ) -> int:
     """Show messages that were stored more than once, by unique key and by business key.
 
@@ -58,6 +59,7 @@ def command(
         master=master,
         conf=conf,
         no_spark=no_spark,
+        lang=lang,
     )
     return report(
         question,

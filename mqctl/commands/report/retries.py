@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.emit import Output
-from mqctl.cli.options import AllOption, NoColorOption, OutputOption, TopicOption
+from mqctl.cli.options import AllOption, LangOption, NoColorOption, OutputOption, TopicOption
 from mqctl.cli.report_running import (
     BucketOption,
     NoSparkOption,
@@ -42,6 +42,7 @@ def command(
     conf: ConfOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
+    lang: LangOption = None,
 ) -> int:
     """Show retries and dead letters of consumer groups: how many, how often, when, and what they say.
 
@@ -61,6 +62,7 @@ def command(
         master=master,
         conf=conf,
         no_spark=no_spark,
+        lang=lang,
     )
     return report(
         question,

@@ -13,6 +13,7 @@ from mqctl.cli.emit import Output, emit
 from mqctl.cli.options import (
     AllOption,
     AtOption,
+    LangOption,
     LevelsOption,
     NoColorOption,
     OutputOption,
@@ -85,6 +86,7 @@ def command(
     conf: ConfOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
+    lang: LangOption = None,
 ) -> int:
     """Make all reports at once: what stands out on stdout, everything in the page of --html.
 
@@ -98,7 +100,7 @@ def command(
     known = subscribed(snapshot, store, broker_name)
     question = Question(
         stores=store, groups=group, topics=topic, since=since, until=until, system=system,
-        master=master, conf=conf, no_spark=no_spark, broker_names=broker_name,
+        master=master, conf=conf, no_spark=no_spark, broker_names=broker_name, lang=lang,
     )  # fmt: skip
     with reported_steps() as steps, answering(question, progress=steps.part if steps else None) as (engine, wanted):
         settings = RunSettings(
@@ -121,7 +123,7 @@ def command(
         save_run(reports, save)
     from mqctl.render.runs import run_document
 
-    emit(run_document(wanted.stores, reports, str(html) if html else None, str(save) if save else None), output)
+    emit(run_document(wanted.stores, reports, str(html) if html else None, str(save) if save else None, lang), output)
     tell_skipped(getattr(reports["capacity"], "read", []))
     return tell_unread(_unread(reports))
 
@@ -136,5 +138,5 @@ def _write_page(file: Path, question: Question, stores: Sequence[str], reports: 
     from mqctl.render.html_report import Page, html_page
 
     now_ms = round(datetime.now(UTC).timestamp() * 1000)
-    page = Page(stores=stores, scope=scope_words(question), made_at_ms=now_ms, reports=reports)
+    page = Page(stores=stores, scope=scope_words(question), made_at_ms=now_ms, reports=reports, lang=question.lang)
     write_text(file, html_page(page))

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.emit import Output
-from mqctl.cli.options import AllOption, NoColorOption, OutputOption, TopicOption
+from mqctl.cli.options import AllOption, LangOption, NoColorOption, OutputOption, TopicOption
 from mqctl.cli.report_running import (
     KeyOption,
     NoSparkOption,
@@ -48,6 +48,7 @@ def command(
     conf: ConfOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
+    lang: LangOption = None,
 ) -> int:
     """Show how evenly messages are spread over queues, and which keys and producers are hot.
 
@@ -67,6 +68,7 @@ def command(
         master=master,
         conf=conf,
         no_spark=no_spark,
+        lang=lang,
     )
     return report(
         question,

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.emit import Output
-from mqctl.cli.options import AllOption, NoColorOption, OutputOption, SnapshotOption, TopicOption
+from mqctl.cli.options import AllOption, LangOption, NoColorOption, OutputOption, SnapshotOption, TopicOption
 from mqctl.cli.report_running import NoSparkOption, ParquetOption, Question, ReportGroupOption, report, subscribed
 from mqctl.cli.spark_options import LOCAL, ConfOption, MasterOption, SinceOption, StoresOption, UntilOption
 
@@ -34,6 +34,7 @@ def command(
     conf: ConfOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
+    lang: LangOption = None,
 ) -> int:
     """Show which tags topics and queues hold, and what members of a group that want different tags lose.
 
@@ -54,6 +55,7 @@ def command(
         conf=conf,
         no_spark=no_spark,
         broker_names=broker_name,
+        lang=lang,
     )
     return report(
         question,

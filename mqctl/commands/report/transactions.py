@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mqctl.cli.emit import Output
-from mqctl.cli.options import AllOption, NoColorOption, OutputOption, TopicOption
+from mqctl.cli.options import AllOption, LangOption, NoColorOption, OutputOption, TopicOption
 from mqctl.cli.report_running import NoSparkOption, ParquetOption, Question, ReportGroupOption, TopOption, report
 from mqctl.cli.spark_options import LOCAL, ConfOption, MasterOption, SinceOption, StoresOption, UntilOption
 
@@ -27,6 +27,7 @@ def command(
     conf: ConfOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
+    lang: LangOption = None,
 ) -> int:
     """Show transactions that wait for an end, and how long ends took, by producer group.
 
@@ -44,6 +45,7 @@ def command(
         master=master,
         conf=conf,
         no_spark=no_spark,
+        lang=lang,
     )
     return report(
         question, lambda engine, wanted: transactions(engine, wanted, top=top), "transactions", output, parquet

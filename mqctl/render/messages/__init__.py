@@ -10,6 +10,7 @@ import importlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from mqctl.model.finding import Finding, Value
 from mqctl.model.lang import Lang
@@ -54,6 +55,22 @@ class RuleText:
 def _texts(lang: Lang | None) -> Mapping[str, Text]:
     found: Mapping[str, Text] = importlib.import_module(f"mqctl.render.messages.{lang or Lang.EN}").RULES
     return found
+
+
+class Say(Protocol):
+    """Fills a sentence of the reports over store directories."""
+
+    def __call__(self, key: str, /, **values: object) -> str: ...
+
+
+def sayer(lang: Lang | None) -> Say:
+    """Returns what says the sentences of reports in a language."""
+    found: Mapping[str, str] = importlib.import_module(f"mqctl.render.messages.{lang or Lang.EN}_reports").SENTENCES
+
+    def say(key: str, /, **values: object) -> str:
+        return found[key].format_map(values)
+
+    return say
 
 
 def phrase(key: str, lang: Lang | None) -> str:

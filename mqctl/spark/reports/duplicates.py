@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from mqctl.model.message import UNIQ_KEY
 from mqctl.model.report_rows import (
     DuplicateGap,
     DuplicateKey,
@@ -15,30 +14,31 @@ from mqctl.model.report_rows import (
     DuplicateWindow,
 )
 from mqctl.model.reports import DuplicatesReport
+from mqctl.spark import tracks
 from mqctl.spark.asking import Ask
 from mqctl.spark.engines import Engine, Row, count, text
-from mqctl.spark.reports.figures import periods
+from mqctl.spark.reports.figures import periods, stores_read
 from mqctl.spark.wanted import Wanted
 
 UNIQUE, BUSINESS = "unique key", "business key"
 
 
 def duplicates(engine: Engine, wanted: Wanted, *, top: int, bucket_ms: int, key_property: str = "") -> DuplicatesReport:
-    """Scans the stores twice: by the client's unique keys, and by business keys."""
-    found = {
-        UNIQUE: engine.rows("duplicates", wanted, Ask((), bucket_ms=bucket_ms, key_property=UNIQ_KEY)),
-        BUSINESS: engine.rows("duplicates", wanted, Ask((), bucket_ms=bucket_ms, key_property=key_property)),
-    }
-    return duplicates_report(found, top=top, bucket_ms=bucket_ms)
+    """Scans the stores once, by the client's unique keys and by business keys."""
+    ask = Ask((), bucket_ms=bucket_ms, key_property=key_property, unique_keys=True)
+    return duplicates_report(engine.rows("duplicates", wanted, ask), top=top, bucket_ms=bucket_ms)
 
 
-def duplicates_report(found: dict[str, list[Row]], *, top: int, bucket_ms: int) -> DuplicatesReport:
-    """Builds the report from the rows by kind of key."""
-    report = DuplicatesReport(bucket_ms=bucket_ms, topics=[], windows=[], times=[], producers=[], gaps=[], keys=[])
-    for by, rows in found.items():
+def duplicates_report(found: Sequence[Row], *, top: int, bucket_ms: int) -> DuplicatesReport:
+    """Builds the report from combined rows."""
+    report = DuplicatesReport(
+        bucket_ms=bucket_ms, topics=[], windows=[], times=[], producers=[], gaps=[], keys=[], read=stores_read(found)
+    )
+    for kind, by in ((tracks.UNIQUE, UNIQUE), (tracks.BUSINESS, BUSINESS)):
         cuts: dict[str, list[Row]] = defaultdict(list)
-        for row in rows:
-            cuts[text(row, "cut")].append(row)
+        for row in found:
+            if row.get("kind") == kind:
+                cuts[text(row, "cut")].append(row)
         report.gaps.extend(
             DuplicateGap(
                 by=by, topic=text(row, "topic"), from_ms=count(row, "gap_class_ms"), copies=count(row, "copies")

@@ -6,18 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from mqctl.model.backlog import BacklogBy
-from mqctl.model.message import UNIQ_KEY
 from mqctl.model.report_rows import Unread
 from mqctl.model.report_rows_store import BacklogArrival
 from mqctl.model.reports import BacklogOverview
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.spark.asking import Ask, Cut
 from mqctl.spark.engines import Engine, Row, count, number, text
+from mqctl.spark.keyed import ORDER
 from mqctl.spark.parts_backlog import ARRIVAL, ARRIVALS
 from mqctl.spark.reports.backlog import rows_by
 from mqctl.spark.reports.capacity import CAPACITY_CUTS, capacity_report
 from mqctl.spark.reports.delay import delay
-from mqctl.spark.reports.duplicates import BUSINESS, UNIQUE, duplicates_report
+from mqctl.spark.reports.duplicates import duplicates_report
 from mqctl.spark.reports.order import ORDER_CUTS, order_report
 from mqctl.spark.reports.retries import retries_report, retry_cuts
 from mqctl.spark.reports.skew import skew_cuts, skew_report
@@ -59,7 +59,7 @@ def run(engine: Engine, wanted: Wanted, settings: RunSettings, progress: Progres
 
     def step(what: str, done: int) -> None:
         if progress is not None:
-            progress(what, done, 6)
+            progress(what, done, 5)
 
     step("looking at the stores", 0)
     extents = engine.rows("extents", wanted, Ask(()))
@@ -71,19 +71,18 @@ def run(engine: Engine, wanted: Wanted, settings: RunSettings, progress: Progres
     counted = engine.rows("counts", everything, ask)
     own = [row for row in counted if row.get("topic") is None or wanted.wants_topic(text(row, "topic"))]
     step("bringing keys together", 2)
-    order = engine.rows("order", wanted, ask)
-    step("looking for duplicates", 3)
-    unique = engine.rows("duplicates", wanted, Ask((), bucket_ms=width, key_property=UNIQ_KEY))
-    business = engine.rows("duplicates", wanted, ask)
+    keyed = engine.rows("keyed", wanted, replace(ask, unique_keys=True))
+    order = [row for row in keyed if row.get("report") == ORDER]
+    duplicated = [row for row in keyed if row.get("report") != ORDER]
     unread = with_messages(unread_parts(wanted.stores), counted)
-    step("following what is behind", 4)
+    step("following what is behind", 3)
     backlog = _backlog(engine, wanted, width, unread)
-    step("reading queues of delays and transactions", 5)
+    step("reading queues of delays and transactions", 4)
     return {
         "backlog": backlog,
         "skew": skew_report(own, top=settings.top),
         "order": order_report(order, own, top=settings.top, bucket_ms=width),
-        "duplicates": duplicates_report({UNIQUE: unique, BUSINESS: business}, top=settings.top, bucket_ms=width),
+        "duplicates": duplicates_report(duplicated, top=settings.top, bucket_ms=width),
         "tags": tags_report(own, wanted, snapshot=settings.snapshot, brokers=settings.brokers or {}),
         "delay": delay(
             engine,

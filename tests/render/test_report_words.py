@@ -1,0 +1,49 @@
+"""The sentences of reports over store directories, in each language."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mqctl.render.messages import en_reports, zh_reports
+from tests.conftest import Outcome
+
+Run = Callable[..., Outcome]
+Store = Callable[[str], Path]
+PLACE = re.compile(r"\{(\w+)\}")
+
+
+def test_both_languages_have_the_same_sentences_with_the_same_figures() -> None:
+    assert zh_reports.SENTENCES.keys() == en_reports.SENTENCES.keys()
+    for key, english in en_reports.SENTENCES.items():
+        chinese = zh_reports.SENTENCES[key]
+        assert sorted(PLACE.findall(chinese)) == sorted(PLACE.findall(english)), key
+        assert re.search(r"[\u4e00-\u9fff]", chinese) or not re.search(r"[a-z]{3}", PLACE.sub("", english)), key
+
+
+@pytest.mark.parametrize("report", ["order", "retries", "duplicates", "transactions", "delay"])
+def test_people_read_their_language_and_machines_english(report: str, mqctl: Run, golden_store: Store) -> None:
+    words = ("report", report, "--store", golden_store("store-5.3.3"), "--no-spark")
+    english, chinese = mqctl(*words).stdout, mqctl(*words, "--lang", "zh").stdout
+    assert english != chinese
+    assert re.search(r"[\u4e00-\u9fff]", chinese.split("\n\n", 1)[0])
+    assert not re.search(r"[\u4e00-\u9fff]", english.split("\n\n", 1)[0])
+    assert mqctl(*words, env={"MQCTL_LANG": "zh"}).stdout == chinese
+    # Figures are the same, whatever the words around them.
+    tables = english.split("\n\n", 1)[1]
+    assert chinese.endswith(tables)
+    assert mqctl(*words, "-o", "json", "--lang", "zh").json == mqctl(*words, "-o", "json").json
+
+
+def test_a_page_is_written_in_its_language(mqctl: Run, golden_store: Store, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="the spark extra is not installed")
+    store = golden_store("store-5.3.3")
+    outcome = mqctl("report", "run", "--store", store, "--no-spark", "--html", tmp_path / "zh.html", "--lang", "zh")
+    assert outcome.exit_code == 0
+    page = (tmp_path / "zh.html").read_text()
+    lines = [line for line in outcome.stdout.splitlines() if "TopicTest" in line]
+    assert lines
+    assert "个键中有" in page
