@@ -1,0 +1,57 @@
+"""Every example with output in the Markdown files is run and compared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import REPOSITORY
+from tests.docs import markdown
+from tests.docs.console import Session, same, steps
+
+GENERATED = {"docs/commands.md"}
+LANGUAGES = {"console", "sh", "python", "yaml", "json", "toml", "ini", "promql", "mermaid"}
+PAGES = [page for page in markdown.files() if any(block.info == "console" for block in markdown.blocks(page))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(REPOSITORY)))
+def test_examples_say_what_happens(page: Path, tmp_path: Path) -> None:
+    session = Session(tmp_path)
+    try:
+        for step in steps(page):
+            found = session.run(step.script)
+            if step.expected is None:
+                assert session.status == 0, f"{page.name}:{step.line}: {found}"
+            else:
+                assert same(step.expected, found), f"{page.name}:{step.line}: $ {step.script}\n{found}"
+    finally:
+        session.close()
+
+
+def test_no_output_stands_where_it_is_not_compared() -> None:
+    wrong = [
+        f"{block.file.relative_to(REPOSITORY)}:{block.line}: `{block.info}`"
+        for file in markdown.files()
+        if str(file.relative_to(REPOSITORY)) not in GENERATED
+        for block in markdown.blocks(file)
+        if block.info not in LANGUAGES or (block.info != "console" and "$ mqctl" in block.text)
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("expected", "found", "equal"),
+    [
+        ("a  b", "a b\n", True),
+        ("a", "b", False),
+        ("a\n...\nd", "a\nb\nc\nd", True),
+        ("a\n...\nd", "a\nd", True),
+        ("a\n...\nd", "a\nb", False),
+        ("a\n...", "a\nb\nc", True),
+        ("at 2026-01-01 00:00:00+00:00, 5 s", "at 2027-02-03 10:20:30+00:00, 81.2 ms", True),
+        ("3 messages", "4 messages", False),
+    ],
+)
+def test_outputs_are_compared(expected: str, found: str, equal: bool) -> None:
+    assert same(expected, found) is equal
