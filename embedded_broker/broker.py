@@ -200,7 +200,7 @@ class Broker:
             self.clock,
             self.settings.flush_consumer_offset_interval,
             self.offsets.file.write,
-            first_ms=_FIRST_OFFSET_FLUSH_MS,
+            first_ms=min(_FIRST_OFFSET_FLUSH_MS, 2 * self.settings.flush_consumer_offset_interval),
         )
         self.registration = Registration(
             self.settings,

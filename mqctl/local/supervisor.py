@@ -197,7 +197,7 @@ class Supervisor:
             raise RefusedError(
                 f"the local cluster {name} runs already",
                 reason=f"pid {known.ready.pid}, name server {known.ready.namesrv}",
-                remedy="mqctl local status; mqctl local down; or choose another --name",
+                remedy=f"mqctl local status; mqctl local down --name {name}; or choose another --name",
             )
 
     def locked(self, name: str) -> AbstractContextManager[None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -56,8 +57,9 @@ def command(
         if words:
             return run_beside(keeper, words)
         emit(running_document(running_scenario(declared, state)), output)
-        tell("mqctl: Ctrl-C ends it and removes everything")
-        wait_for_interrupt()
+        with suppress(KeyboardInterrupt):  # between the line and the wait for it
+            tell("mqctl: Ctrl-C ends it and removes everything")
+            wait_for_interrupt()
         tell("mqctl: ending")
     return ExitCode.OK
 
