@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from mqctl.cli.doctor_options import time_scale_of
 from mqctl.cli.emit import Output, emit
 from mqctl.errors import NotFoundError, UsageError
 from mqctl.model.unavailable import Part
@@ -70,9 +71,10 @@ def advised(who: Advised, window: str | None, output: Output, *, wanted: bool) -
         window_ms=window_ms,
     )
     state = read_snapshot(store=None, snapshot=who.snapshot, now=datetime.now().astimezone(), live=wish)
+    settings = Settings(time_scale=time_scale_of(None, namesrv=state.origin.location))
     advices = [
         advice
-        for advice in backlog_advice(state, Settings())
+        for advice in backlog_advice(state, settings)
         if (not who.groups or advice.group in who.groups) and (not who.topics or advice.topic in who.topics)
     ]
     gaps = [

@@ -2662,6 +2662,10 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
     "profile use": {
         "name": ("Which profile.", ()),
     },
+    "quickstart": {
+        "--keep": ("Leave the cluster up at the end, for commands of your own.", ()),
+        "--no-color": ("No colours, whatever the terminal.", ()),
+    },
     "replay group": {
         "-g": ("A group without members.", ()),
         "--group": ("A group without members.", ()),
