@@ -193,8 +193,10 @@ def report(
 def tell_unread(unread: Sequence[Unread]) -> ExitCode:
     """Tells what of the stores is missing from the figures; the exit code says so, too."""
     for each in unread:
-        more = "" if each.messages is None else f"; its commit log holds {each.messages:,} messages"
-        tell(f"mqctl: {each.store}: {each.part} is not read ({each.bytes:,} bytes{more}): {each.reason}")
+        held = f"{each.bytes:,} bytes" if each.bytes else ""
+        log = "its commit log holds " if each.bytes else ""
+        more = "" if each.messages is None else f"{log}{each.messages:,} messages"
+        tell(f"mqctl: {each.store}: {each.part} is not read ({'; '.join(filter(None, (held, more)))}): {each.reason}")
     return ExitCode.IO if unread else ExitCode.OK
 
 

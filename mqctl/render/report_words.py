@@ -31,6 +31,9 @@ def findings(name: str, value: object, lang: Lang | None = None) -> list[str]:
 
 def _unread(parts: list[Unread], say: Say) -> Iterator[str]:
     for each in parts:
+        if not each.bytes and each.messages is not None:
+            yield say("unread.lost", store=each.store, part=each.part, messages=units.count(each.messages))
+            continue
         messages = "" if each.messages is None else say("unread.messages", messages=units.count(each.messages))
         yield say("unread", store=each.store, part=each.part, reason=each.reason, messages=messages)
 

@@ -35,7 +35,7 @@ from mqctl.store.kernel import Headers, Int64s
 from mqctl.store.mapped_files import Buffer, MappedFile
 from mqctl.store.texts import Spans, digests, factorize, property_spans
 
-GROUPS, TIMES, PENDING = "groups", "times", "pending"
+GROUPS, TIMES, PENDING, MISSING = "groups", "times", "pending", "missing"
 _PENDING_SHOWN = 20
 _COMMA, _ZERO, _NINE = ord(","), ord("0"), ord("9")
 _OP_TAG = "d"
@@ -159,6 +159,7 @@ def _read_transactions(work: Work) -> Iterator[Columns]:
     groups: dict[str, int] = {}
     topics: dict[str, int] = {}
     halves = _halves(store, groups, topics)
+    yield from _missing(store, path, {HALF_TOPIC: len(halves.offset)})
     if not len(halves.offset):
         return
     ended, ended_ms = _ended(store)
@@ -176,6 +177,17 @@ def _read_transactions(work: Work) -> Iterator[Columns]:
     if wanted.topics:
         mask &= np.isin(found.topic, [code for name, code in topics.items() if name in wanted.topics])
     yield from found.take(mask).rows(path, list(groups), list(topics), halves)
+
+
+def _missing(store: StoreDirectory, path: str, read: dict[str, int]) -> Iterator[Columns]:
+    """Tells how many entries of a topic's first queue lead to no sound record."""
+    for topic, found in read.items():
+        queue = store.consume_queue(topic, 0)
+        entries = sum(
+            int((~is_filler(run)).sum()) for _, run in queue.runs(queue.min_offset(store.commit_log.min_offset))
+        )
+        if entries > found:
+            yield {"cut": [MISSING], "store": [path], "topic": [topic], "transactions": [entries - found]}
 
 
 def _commits(

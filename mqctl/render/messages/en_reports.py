@@ -11,6 +11,7 @@ SENTENCES: dict[str, str] = {
     "backlog.dangling": "{where}: {entries} queue entries lead to no message.",
     "unread": "{store}: {part} is not read, {reason}; what it holds is missing here{messages}.",
     "unread.messages": " (its commit log has {messages} messages)",
+    "unread.lost": "{store}: {messages} entries of {part} lead to no sound record; what they were is missing here.",
     "skew.hot": "{topic}: queue {queue} has {share} of all messages, {ratio} times the mean of its {queues} queues.",
     "skew.key": "{topic}: key {key} explains it: {messages} messages, {share} of that queue. More queues or consumers do not help; a finer key does.",
     "skew.reshard": "{topic}: with {queues} queues by {selector} of {key}, {share} of the keyed messages would stand in another queue than now (drain them before the change, or their order breaks); max/mean {now} would become {then}.",

@@ -11,6 +11,7 @@ SENTENCES: dict[str, str] = {
     "backlog.dangling": "{where}：{entries} 个队列条目找不到对应的消息。",
     "unread": "{store}：未读取 {part}，原因：{reason}；其中的内容不在本报告的数字里{messages}。",
     "unread.messages": "（其 commit log 中有 {messages} 条消息）",
+    "unread.lost": "{store}：{part} 的 {messages} 个条目找不到完好的记录；其内容不在本报告的数字里。",
     "skew.hot": "{topic}：队列 {queue} 占全部消息的 {share}，是 {queues} 个队列平均值的 {ratio} 倍。",
     "skew.key": "{topic}：原因是键 {key}：{messages} 条消息，占该队列的 {share}。增加队列或消费者没有用，需要更细的键。",
     "skew.reshard": "{topic}：若改为 {queues} 个队列、对 {key} 用 {selector} 选择，带键消息的 {share} 会落到与现在不同的队列（变更前先消费完它们，否则顺序会被打乱）；最大值/平均值将从 {now} 变为 {then}。",

@@ -10,7 +10,7 @@ from mqctl.model.report_rows_store import PendingHalf, ResolutionTime, Transacti
 from mqctl.model.reports import TransactionsReport
 from mqctl.spark.asking import Ask
 from mqctl.spark.engines import Engine, Row, count, maybe_text, number, text
-from mqctl.spark.parts_transactions import GROUPS, PENDING, TIMES
+from mqctl.spark.parts_transactions import GROUPS, MISSING, PENDING, TIMES
 from mqctl.spark.unread import counted, needed, require_queues, unread_parts
 from mqctl.spark.wanted import Wanted
 
@@ -34,8 +34,19 @@ def transactions_report(rows: Iterable[Row], unread: Sequence[Unread], *, top: i
     groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
     times: dict[tuple[str, int], list[int]] = defaultdict(lambda: [0, 0, 0])
     pending: dict[str, list[PendingHalf]] = defaultdict(list)
+    lost: list[Unread] = []
     for row in rows:
-        if row["cut"] == GROUPS:
+        if row["cut"] == MISSING:
+            lost.append(
+                Unread(
+                    store=text(row, "store"),
+                    part=text(row, "topic"),
+                    reason="entries of its queue lead to no sound record",
+                    bytes=0,
+                    messages=count(row, "transactions"),
+                )
+            )
+        elif row["cut"] == GROUPS:
             groups[(text(row, "producer_group"), text(row, "topic"))].append(row)
         elif row["cut"] == TIMES:
             sums = times[(text(row, "producer_group"), count(row, "class_ms"))]
@@ -53,7 +64,7 @@ def transactions_report(rows: Iterable[Row], unread: Sequence[Unread], *, top: i
                 )
             )
     return TransactionsReport(
-        unread=list(unread),
+        unread=[*unread, *lost],
         groups=sorted(
             (_group(name, topic, own) for (name, topic), own in groups.items()),
             key=lambda row: (-row.pending, -row.transactions, row.producer_group, row.topic),
