@@ -34,20 +34,23 @@ def cluster(shared_cluster: EmbeddedCluster) -> EmbeddedCluster:
     return shared_cluster
 
 
+def topic_request(topic: str, queues: int) -> CreateTopic:
+    """Returns the request that makes a topic."""
+    return CreateTopic(
+        topic=topic,
+        default_topic="TBW102",
+        read_queue_nums=queues,
+        write_queue_nums=queues,
+        perm=6,
+        topic_filter_type="SINGLE_TAG",
+        topic_sys_flag=0,
+        order=False,
+    )
+
+
 def put_topic(address: str, topic: str, queues: int) -> None:
     with Peer(address) as peer:
-        answer = peer.call(
-            CreateTopic(
-                topic=topic,
-                default_topic="TBW102",
-                read_queue_nums=queues,
-                write_queue_nums=queues,
-                perm=6,
-                topic_filter_type="SINGLE_TAG",
-                topic_sys_flag=0,
-                order=False,
-            )
-        )
+        answer = peer.call(topic_request(topic, queues))
     assert answer.code == 0, answer.remark
 
 
@@ -65,13 +68,18 @@ def start_client(cluster: EmbeddedCluster, tmp_path: Path) -> Iterator[StartClie
     with ExitStack() as stack:
 
         def start(kind: str, role: str, group: str, topic: str, *, name: str | None = None, **more: object) -> Client:
-            command = node_command() if kind == "node" else _cpp_command()
+            command = client_command(kind)
             settings = {"role": role, "namesrv": cluster.namesrv, "group": group, "topic": topic, **more}
             client = stack.enter_context(Client(name or f"{kind}-{role}", command, settings, tmp_path))
             client.wait("ready")
             return client
 
         yield start
+
+
+def client_command(kind: str) -> list[str]:
+    """Returns the command that runs a client, `node` or `cpp`."""
+    return node_command() if kind == "node" else _cpp_command()
 
 
 def _cpp_command() -> list[str]:

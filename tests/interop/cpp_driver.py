@@ -47,6 +47,7 @@ def produce(library: Any, settings: dict[str, Any]) -> None:
     """Sends what it is told to: one message, one without an answer, or by a key to one queue."""
     producer = library.Producer(settings["group"], timeout=_SEND_TIMEOUT_MS)
     producer.set_namesrv_addr(settings["namesrv"])
+    sign(producer, settings)
     producer.start()
     report("ready")
     for command in commands():
@@ -61,6 +62,12 @@ def produce(library: Any, settings: dict[str, Any]) -> None:
             result = connected(producer.send_sync, message)
         report("sent", status=result.status.name, msg_id=result.msg_id, queue_offset=result.offset)
     producer.shutdown()
+
+
+def sign(client: Any, settings: dict[str, Any]) -> None:
+    """Gives a client the keys of an account, where it is told to use one."""
+    if "access_key" in settings:
+        client.set_session_credentials(settings["access_key"], settings["secret_key"], "ALIYUN")
 
 
 def connected(send: Callable[..., Any], *what: object) -> Any:
@@ -109,6 +116,7 @@ def push(library: Any, settings: dict[str, Any]) -> None:
 
     consumer = library.PushConsumer(settings["group"], orderly=settings.get("orderly", False))
     consumer.set_namesrv_addr(settings["namesrv"])
+    sign(consumer, settings)
     consumer.set_instance_name(str(os.getpid()))
     consumer.set_thread_count(1)
     consumer.subscribe(settings["topic"], consume, settings.get("expression", "*"))
@@ -123,6 +131,7 @@ def pull(library: Any, settings: dict[str, Any]) -> None:
     """Pulls all there is whenever it is told to."""
     consumer = library.PullConsumer(settings["group"])
     consumer.set_namesrv_addr(settings["namesrv"])
+    sign(consumer, settings)
     consumer.start()
     report("ready")
     for _ in commands():

@@ -1,7 +1,7 @@
 'use strict';
 
 // One ali-ons client, driven by lines of JSON on standard input and reporting by lines of JSON on standard output.
-// argv[2]: { role: "producer" | "consumer", namesrv or nsaddr (a URL), group, topic, expression }
+// argv[2]: { role: "producer" | "consumer", namesrv or nsaddr (a URL), group, topic, expression, access_key, secret_key }
 // in:  { do: "send", topic, tags, keys, body, delay_level, sharding_key } | { do: "stop" }
 // out: { event: "ready" | "sent" | "failed" | "assigned" | "message" | "no_offset" | "complaint" | "stopped" | "error", ... }
 
@@ -26,6 +26,8 @@ const options = {
   pollNameServerInteval: ROUTES_MS,
   clientIP: '127.0.0.1',
   rebalanceInterval: REBALANCE_MS,
+  accessKey: settings.access_key,
+  secretKey: settings.secret_key,
 };
 
 function report(event, values) {
