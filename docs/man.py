@@ -4,21 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from docs.settings import VARIABLES
 from mqctl import __version__
 from mqctl.cli import catalog
 from mqctl.errors import ExitCode
 from mqctl.main import load
 
 _FOLDER = "man"
-_VARIABLES = {
-    "MQCTL_NAMESRV, NAMESRV_ADDR": "name servers, where neither --namesrv nor --profile says",
-    "MQCTL_PROFILE": "the profile to use",
-    "MQCTL_ACCESS_KEY, MQCTL_SECRET_KEY": "keys of access control",
-    "MQCTL_LANG": "language of sentences: en or zh",
-    "MQCTL_CONFIG_DIR, MQCTL_STATE_DIR, MQCTL_CACHE_DIR": "where profiles, journals and caches are kept",
-    "NO_COLOR": "no colours",
-    "MQCTL_DEBUG": "show the traceback of a bug",
-}
 
 
 def pages(exit_meanings: dict[ExitCode, str]) -> dict[str, str]:
@@ -47,8 +39,8 @@ def _overview(exit_meanings: dict[ExitCode, str]) -> str:
             if word in words:
                 lines += [".TP", f"\\fBmqctl\\-{_text(word)}\\fR(1)", _text(words[word])]
     lines.append(".SH ENVIRONMENT")
-    for names, meaning in _VARIABLES.items():
-        lines += [".TP", f"\\fB{_text(names)}\\fR", _text(meaning)]
+    for names, meaning in VARIABLES.items():
+        lines += [".TP", f"\\fB{_text(names)}\\fR", _text(meaning.replace("`", ""))]
     lines.append(".SH EXIT STATUS")
     for code, meaning in exit_meanings.items():
         lines += [".TP", f"\\fB{int(code)}\\fR", _text(meaning)]

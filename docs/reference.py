@@ -13,6 +13,7 @@ from docs.dependencies import page as dependency_page
 from docs.man import pages as man_pages
 from docs.playbook_scripts import scripts
 from docs.schemas import SCHEMAS
+from docs.settings import pages as setting_pages
 from docs.stack_classes import page as stack_classes
 from docs.support import support
 from mqctl.cli import catalog, mqadmin
@@ -55,6 +56,7 @@ def files() -> dict[str, str]:
         "docs/dependencies.md": dependency_page(),
         **{f"docs/schemas/{name.replace('/', '-')}.json": schema(name) for name in SCHEMAS},
         **scripts(),
+        **setting_pages(),
         **man_pages(_EXIT_MEANINGS),
         **{f"completions/{name}": script(shell) for shell, name in FILE_NAMES.items()},
     }

@@ -16,6 +16,12 @@ Number = int | float | str
 
 
 class _Limits(msgspec.Struct, forbid_unknown_fields=True):
+    """`{warning: A, critical: B}`, instead of one number that is critical.
+
+    Attributes:
+        warning, critical: the most that is allowed before it is one.
+    """
+
     warning: Number | None = None
     critical: Number | None = None
 
@@ -29,6 +35,15 @@ class _Members(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Group(msgspec.Struct, forbid_unknown_fields=True):
+    """Of a consumer group.
+
+    Attributes:
+        lag, lag_time: messages behind, and age of the oldest of them, of the worst topic.
+        members: instances online: a number, or `{min: N, max: N}`.
+        subscribes: topic and the expression that brokers filter by, tags in any order.
+        dead_letters, dead_letter_growth: messages in its dead-letter topic; those that came within `--window`.
+    """
+
     lag: Most | None = None
     lag_time: Most | None = None
     members: int | _Members | None = None
@@ -38,12 +53,30 @@ class _Group(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Topic(msgspec.Struct, forbid_unknown_fields=True):
+    """Of a topic.
+
+    Attributes:
+        queues: read queues over all brokers.
+        perm: permission, `RW-` for instance.
+        silent_for: how long nobody may have sent.
+    """
+
     queues: int | None = None
     perm: str | None = None
     silent_for: Most | None = None
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
+    """The whole file.
+
+    Attributes:
+        cluster: name that the brokers must tell.
+        brokers: names of those that must answer.
+        disk: used share of the disk of each broker's store, 0 to 1.
+        topics, groups: expectations by name.
+        delay_overdue: how late a message of a delay level may be.
+    """
+
     cluster: str | None = None
     brokers: list[str] = []
     disk: Most | None = None

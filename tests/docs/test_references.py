@@ -1,0 +1,38 @@
+"""The generated references say all there is to say."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from docs.settings import VARIABLES
+from tests.conftest import REPOSITORY
+from tests.docs import markdown
+
+LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]+)(?:#[\w-]*)?\)")
+# Properties of messages and names of producers, not settings.
+NO_SETTINGS = re.compile(r"MQCTL_(ORIGIN_\w*|REPLAY_ID|RESENT_\w+|DELAY_RELAY\w*|DELIVER_MS|PRODUCER|TOPIC|TEST_\w+)")
+
+
+def test_every_variable_that_is_read_is_documented() -> None:
+    read = set()
+    for file in (REPOSITORY / "mqctl").rglob("*.py"):
+        read |= set(re.findall(r"\bMQCTL_[A-Z_]+\b", file.read_text(encoding="utf-8")))
+    told = set(re.findall(r"MQCTL_[A-Z_]+", " ".join(VARIABLES)))
+    assert {name for name in read if not NO_SETTINGS.fullmatch(name)} == told
+
+
+def test_every_field_is_explained_or_plain() -> None:
+    page = (REPOSITORY / "docs" / "configuration.md").read_text()
+    profile = page.partition("Of each profile:")[2].partition("## Checks")[0]
+    rows = re.findall(r"^\| `(\w+)` \| .* \| (.*) \|$", profile, re.MULTILINE)
+    assert len(rows) > 8
+    assert {name for name, text in rows if not text} <= {"tls_ca", "tls_cert", "tls_key", "tls_server_name"}
+
+
+@pytest.mark.parametrize("file", markdown.files(), ids=lambda file: str(file.relative_to(REPOSITORY)))
+def test_links_lead_somewhere(file: Path) -> None:
+    targets = LINK.findall(re.sub(r"^```.*?^```", "", file.read_text(), flags=re.DOTALL | re.MULTILINE))
+    assert [target for target in targets if not (file.parent / target).exists()] == []
