@@ -49,7 +49,9 @@ class ForkedCommands:
             cwd=home,
             env=dict(environment),
             stdin=subprocess.DEVNULL,
+            # Pipes, as each run will have: forks keep what an interpreter learns of its streams when it starts.
             stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             pass_fds=(theirs.fileno(),),
         )
         theirs.close()
@@ -74,7 +76,8 @@ class ForkedCommands:
     def close(self) -> None:
         """Ends the server, and with it what still runs."""
         self._server.close()
-        self._process.communicate()
+        _, told = self._process.communicate()
+        assert self._process.returncode == 0, told.decode()
 
 
 def _read_all(pipes: tuple[int, int]) -> list[bytes]:

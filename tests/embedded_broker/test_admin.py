@@ -46,7 +46,7 @@ class Admin:
         self._links = links
 
     def __call__(self, question: Question[T]) -> T:
-        return self._links.ask(self.address, question, Deadline(10_000))
+        return self._links.ask(self.address, question, Deadline(60_000))
 
     def refused(self, question: Question[T]) -> AnswerError:
         with pytest.raises(AnswerError) as caught:
@@ -144,7 +144,7 @@ def test_a_changed_permission_reaches_the_name_server(cluster: EmbeddedCluster, 
 
     admin(change.put_topic(TopicConfig(name="T")))
     admin(change.put_broker_settings({"brokerPermission": "4"}))
-    deadline = Deadline(10_000)
+    deadline = Deadline(60_000)
     while True:
         (queues,) = links.ask(cluster.namesrv, route("T"), deadline).queue_datas
         if queues.perm == 4:
@@ -230,7 +230,7 @@ def test_connections(admin: Admin, broker: Peer) -> None:
 def test_running_information_is_relayed(admin: Admin, broker: Peer, links: Links) -> None:
     heartbeat(broker, "one", group="G", subscriptions={"T": "*"})
     call = links.get(admin.address).submit(
-        ask.running_info("G", "one", with_stacks=True).request, deadline=Deadline(10_000)
+        ask.running_info("G", "one", with_stacks=True).request, deadline=Deadline(60_000)
     )
     info = ConsumerRunningInfo(properties={"PROP_CONSUMEORDERLY": "false"}, jstack="main")
     answer(broker, RequestCode.GET_CONSUMER_RUNNING_INFO, info.to_bytes())
@@ -242,7 +242,7 @@ def test_running_information_is_relayed(admin: Admin, broker: Peer, links: Links
 
 def test_a_consumer_that_refuses_or_is_too_old(admin: Admin, broker: Peer, links: Links) -> None:
     heartbeat(broker, "one", group="G", subscriptions={"T": "*"})
-    call = links.get(admin.address).submit(ask.running_info("G", "one").request, deadline=Deadline(10_000))
+    call = links.get(admin.address).submit(ask.running_info("G", "one").request, deadline=Deadline(60_000))
     answer(broker, RequestCode.GET_CONSUMER_RUNNING_INFO, response=1, remark="not here")
     refused = finished(call)
     assert (refused.code, refused.remark) == (1, "not here")
@@ -256,7 +256,7 @@ def test_a_message_is_consumed_directly(admin: Admin, broker: Peer, links: Links
     heartbeat(broker, "one", group="G", subscriptions={"T": "*"})
     offset_id = str(OffsetId(admin.address, 0))
     question = change.consume_directly("G", "one", offset_id)
-    call = links.get(admin.address).submit(question.request, deadline=Deadline(10_000))
+    call = links.get(admin.address).submit(question.request, deadline=Deadline(60_000))
     asked = broker.asked(RequestCode.CONSUME_MESSAGE_DIRECTLY)
     assert (asked.ext("brokerName"), b"body 0" in asked.body) == ("broker-a", True)
     broker.socket.sendall(encode(asked.answer(0, body=b'{"consumeResult":"CR_SUCCESS","order":false}')))
@@ -287,7 +287,7 @@ def test_a_reset_by_time_goes_through_the_members(admin: Admin, broker: Peer) ->
 def test_offsets_in_the_memory_of_members(admin: Admin, broker: Peer, links: Links) -> None:
     assert admin.refused(ask.consumer_status("T", "G")).code == ResponseCode.SYSTEM_ERROR
     heartbeat(broker, "one", group="G", subscriptions={"T": "*"})
-    call = links.get(admin.address).submit(ask.consumer_status("T", "G").request, deadline=Deadline(10_000))
+    call = links.get(admin.address).submit(ask.consumer_status("T", "G").request, deadline=Deadline(60_000))
     held = {MessageQueue("T", "broker-a", 0): 4}
     answer(broker, RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT, ConsumerStatus(message_queue_table=held).to_bytes())
     assert ConsumerStatus.from_bytes(finished(call).body).consumer_table == {"one": held}

@@ -16,7 +16,7 @@ from tests.conftest import REPOSITORY
 from tests.embedded_broker.messages import pull, send
 from tests.embedded_broker.wire import Peer
 
-_SECONDS = 30
+_SECONDS = 60
 
 
 @contextmanager
