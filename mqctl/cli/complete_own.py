@@ -10,6 +10,8 @@ _BY_OPTION = {"--profile": "profile", "--mqadmin": "mqadmin"}
 _BY_COMMAND_OPTION = {(f"local {verb}", "--name"): "local" for verb in ("down", "logs", "status")}
 _BY_ARGUMENT = {
     "local scenario run": "scenario",
+    "playbook run": "playbook",
+    "playbook show": "playbook",
     "profile remove": "profile",
     "profile show": "profile",
     "profile use": "profile",
@@ -65,6 +67,12 @@ def _scenarios() -> Named:
     return [(name, load_scenario(name).title) for name in scenario_names()]
 
 
+def _playbooks() -> Named:
+    from mqctl.playbook.places import slugs
+
+    return [(slug, "playbook") for slug in slugs()]
+
+
 def _rules() -> Named:
     from mqctl.diagnosis import RULES
     from mqctl.model.lang import Lang
@@ -82,6 +90,7 @@ def _mqadmin() -> Named:
 _KINDS: dict[str, Callable[[], Named]] = {
     "profile": _profiles,
     "local": _local_clusters,
+    "playbook": _playbooks,
     "rule": _rules,
     "scenario": _scenarios,
     "mqadmin": _mqadmin,

@@ -130,9 +130,10 @@ class _Run:
         self.running = (step, line)
         self.world.heard(f"$ {line}")
         spoken = self._speak(step, words)
-        outcome = self._judged(step, line, spoken, StepState.CHANGED)
-        self.done[step.id] = outcome.state is StepState.CHANGED
         change = spoken.document.get("id") if isinstance(spoken.document, dict) else None
+        # Without an entry in the journal there was nothing to change: the plan itself was the answer.
+        outcome = self._judged(step, line, spoken, StepState.CHANGED if change else StepState.EXPECTED)
+        self.done[step.id] = outcome.state is StepState.CHANGED
         return replace(outcome, change=change, took_ms=planned.took_ms + outcome.took_ms)
 
     def _speak(self, step: Step, words: Sequence[str]) -> Spoken:

@@ -46,6 +46,9 @@ def ending_lines(run: PlaybookRun, lang: Lang) -> list[str]:
     lines = [said + why]
     if any(step.state is StepState.PLANNED for step in run.steps) and not run.executed:
         lines.append(phrase("playbook_planned_only", lang))
+    cut_off = {Ending.INTERRUPTED, Ending.TIMED_OUT, Ending.UNEXPECTED}
+    if run.executed and run.ending in cut_off:
+        lines.append(phrase("playbook_cut_off", lang))
     changed = [step for step in run.steps if step.change]
     if changed:
         lines.append(f"{phrase('playbook_rollback', lang)}:")

@@ -15,6 +15,7 @@ import pytest
 
 from embedded_broker import Answer, Delay, EmbeddedCluster
 from mqctl.model.playbook_run import PlaybookRun
+from mqctl.playbook.places import load, slugs
 from mqctl.protocol.bodies_cluster import BrokerData, ClusterInfo
 from mqctl.protocol.codes import RequestCode
 from tests.conftest import REPOSITORY, Outcome
@@ -138,6 +139,8 @@ def test_a_change_is_made_when_its_name_is_confirmed(live: Run, playbook: Path) 
     assert states(done) == {"lag": "expected", "reset": "changed", "after": "expected"}
     change = next(step["change"] for step in done.json["steps"] if step["id"] == "reset")
     assert change in live("history").stdout
+    again = live(*words, "--confirm", "G", "-o", "json")
+    assert (again.exit_code, states(again)["reset"], states(again)["after"]) == (0, "expected", "skipped")
     assert live("undo", change, "--execute", "--confirm", "G").exit_code == 0
     assert live("group", "lag", "-g", "G", "-o", "json").json["groups"][0]["lag_count"] == 4
 
@@ -240,6 +243,19 @@ def test_nobody_at_the_address_is_said_at_once(live: Run, playbook: Path) -> Non
     outcome = live(*words)
     assert (outcome.exit_code, outcome.json["ending"], outcome.json["steps"]) == (69, "no-cluster", [])
     assert "127.0.0.1:1" in outcome.json["why"]
+
+
+def test_dry_runs_of_all_playbooks_ask_nobody(live: Run, cluster: EmbeddedCluster) -> None:
+    cluster.record_requests()
+    for slug in slugs():
+        given = [f"{item.name}=some-{item.name}" for item in load(slug).parameters if item.required]
+        words = [word for item in given for word in ("-p", item)]
+        outcome = live("playbook", "run", slug, *words, "--dry-run", "--execute", "-o", "json")
+        assert outcome.exit_code == 0, outcome.stderr
+        assert [row["step"] for row in outcome.json["steps"]] == [step.id for step in load(slug).steps]
+    asked = cluster.requests()
+    cluster.record_requests(on=False)
+    assert asked == []
 
 
 @pytest.mark.parametrize(

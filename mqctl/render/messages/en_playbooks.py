@@ -28,6 +28,7 @@ PHRASES: dict[str, str] = {
     "playbook_unconfirmed": "there is no terminal to ask on: --confirm {name}",
     "playbook_unchosen": "there is no terminal to ask on: --choose {step}=CHOICE",
     "playbook_planned_only": "Changes were planned and not made; --execute makes them.",
+    "playbook_cut_off": "A change that was cut off is in the journal: `mqctl history` shows how far it got.",
     "playbook_state_expected": "as expected",
     "playbook_state_changed": "changed",
     "playbook_state_planned": "planned only, nothing was changed",

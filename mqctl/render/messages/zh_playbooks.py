@@ -28,6 +28,7 @@ PHRASES: dict[str, str] = {
     "playbook_unconfirmed": "没有终端可供确认：请加 --confirm {name}",
     "playbook_unchosen": "没有终端可供选择：请加 --choose {step}=选项",
     "playbook_planned_only": "变更只做了计划，尚未执行；加 --execute 才会真正变更。",
+    "playbook_cut_off": "被打断的变更记录在案：`mqctl history` 可查看进行到哪一步。",
     "playbook_state_expected": "符合预期",
     "playbook_state_changed": "已变更",
     "playbook_state_planned": "仅计划，未变更",
