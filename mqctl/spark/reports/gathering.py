@@ -17,6 +17,7 @@ from mqctl.spark.carried import CarriedError, carrying, delivered_error
 from mqctl.spark.engines import Row
 from mqctl.spark.part_tables import PART_TABLES
 from mqctl.spark.parts import PartTable, Work
+from mqctl.spark.planning import open_store
 from mqctl.spark.remote import is_remote
 from mqctl.spark.wanted import Wanted
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 MOST_TASKS = 64
 """Tasks whose rows the driver combines: 16 GB of commit log at 256 MB a split."""
+_LARGE_BYTES = 8 << 30
 
 
 def gathered(
@@ -37,7 +39,7 @@ def gathered(
     part = PART_TABLES[table]
     try:
         with carrying():
-            work = part.plan(wanted, ask, context.defaultParallelism)
+            work = part.plan(wanted, ask, _tasks(context, wanted))
     except CarriedError as failure:
         raise delivered_error(str(failure)) from failure
     if len(work) > MOST_TASKS:
@@ -46,6 +48,13 @@ def gathered(
     sent = context.parallelize(work, len(work)).mapPartitions(partial(_read, table, keys)).collect()
     rows: list[Row] = _combined(part, keys, [_received(each) for each in sent]).to_pylist()
     return rows
+
+
+def _tasks(context: SparkContext, wanted: Wanted) -> int:
+    """Returns a task a core where that is seconds of work; more for large stores, whose end should be in sight."""
+    size = sum(file.size_bytes for path in wanted.stores for file in open_store(path).commit_log.files)
+    cores = int(context.defaultParallelism)
+    return cores if size < _LARGE_BYTES else 4 * cores
 
 
 def _read(table: str, keys: Sequence[str], work: Iterable[Work]) -> Iterator[bytes]:
