@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from tests.forked_commands import FILES, LIVE, ForkedCommands
+from tests.forked_commands import FILES, LIVE, ForkedCommands, possible
 
 # A build in the background has Ctrl-C ignored, and the processes that tests start would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and threading.current_thread() is threading.main_thread():
@@ -133,7 +133,7 @@ def file_mqctl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..
 def forked(home: Path, modules: Sequence[str]) -> Iterator[Callable[..., Outcome]]:
     """Yields what runs mqctl by a server of forks, or where that cannot be, in whole processes."""
     whole = whole_processes(home)
-    if not hasattr(os, "pidfd_open") or os.environ.get("MQCTL_TEST_FRESH"):
+    if not possible():
         yield whole
         return
     commands = ForkedCommands(home, environment_of(home), modules)
