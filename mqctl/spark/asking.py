@@ -66,6 +66,7 @@ class Ask:
         kernels: which functions read.
         new_queues: number of queues of `Dim.NEW_QUEUE`, into which `selector` puts the key.
         unique_keys: tracks by the client's unique key, too.
+        heavy_messages: messages of a key from which on it is cut (`mqctl.spark.heavy`); 0 for the usual number.
     """
 
     cuts: tuple[Cut, ...]
@@ -79,6 +80,7 @@ class Ask:
     quick: bool = False
     kernels: Kernels = Kernels.AUTO
     unique_keys: bool = False
+    heavy_messages: int = 0
 
     @property
     def dims(self) -> frozenset[Dim]:
@@ -100,6 +102,7 @@ class Ask:
                 "quick": self.quick,
                 "kernels": self.kernels,
                 "unique_keys": self.unique_keys,
+                "heavy_messages": self.heavy_messages,
             }
         )
 

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from mqctl.spark.asking import Ask, Kernels
 from mqctl.spark.counting import Columns
+from mqctl.spark.heavy import EDGE, stitches
 from mqctl.spark.keyed import KEYED, KeyedTable
 from mqctl.spark.part_tables import PART_TABLES
 from mqctl.spark.parts import PartTable, Work
@@ -79,6 +80,20 @@ class PlainEngine:
                 buckets.setdefault(packed.bucket, []).append(packed)
         for found in buckets.values():
             yield from KEYED[table].judge(unpacked(found), ask)
+
+
+def whole_keys(found: Sequence[Row], table: str, ask: Ask) -> list[Row]:
+    """Adds what lies between the slices of keys that were cut (`mqctl.spark.heavy`) to the rows of a keyed table."""
+    added = list(stitches(found, ask.bucket_ms))
+    if not added:
+        return list(found)
+    part = KEYED[table]
+    keys = list(part.keys)
+    combined: dict[tuple[object, ...], Row] = {}
+    for row in (*found, *added):
+        if row["cut"] != EDGE:
+            _combine(part, keys, combined, row)
+    return list(combined.values())
 
 
 def _combined(part: PartTable | KeyedTable, found: Iterable[Columns], by: Sequence[str] | None) -> list[Row]:

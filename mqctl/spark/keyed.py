@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from mqctl.model.message import UNIQ_KEY
 from mqctl.spark.asking import Ask
 from mqctl.spark.counting import Columns, coverage_rows
+from mqctl.spark.heavy import EDGE, Edge, edge_text
 from mqctl.spark.keys import key_spans, key_text
 from mqctl.spark.planning import open_store
 from mqctl.spark.tracks import BUSINESS, UNIQUE, Tracks
@@ -245,6 +246,42 @@ class KeyedTable:
         return {**self.keys, **dict.fromkeys((*self.sums, *self.lows, *self.highs), "bigint")}
 
 
+def _slice_rows(found: Iterator[Columns], tracks: Tracks, ask: Ask) -> Iterator[Columns]:
+    """Yields the rows of a slice of one key without what only the whole key tells, and the slice's ends."""
+    for columns in found:
+        if columns["cut"] and columns["cut"][0] == "topics":
+            nothing = [0] * len(columns["cut"])
+            yield {**columns, **{name: nothing for name in ("keys", "moved_keys", "repeated_keys") if name in columns}}
+        elif columns["cut"] and columns["cut"][0] != "keys":
+            yield columns
+    rows = tracks.rows
+    if not len(rows):
+        return
+    steps = _Steps.of(tracks)
+    place = rows["store"].astype(np.int64) << 32 | rows["queue"]
+    same = place[1:] == place[:-1]
+    back = (rows["born_ms"][1:] < rows["born_ms"][:-1]) & (rows["host"][1:] == rows["host"][:-1])
+    known = np.unique(np.stack((rows["store"].astype(np.int64), rows["queue"].astype(np.int64))), axis=1).T
+
+    def end(row: NDArray[np.void]) -> list[object]:
+        host = tracks.hosts[int(row["host"])]
+        return [tracks.stores[int(row["store"])], int(row["queue"]), int(row["born_ms"]), host, int(row["store_ms"])]
+
+    edge = Edge(
+        key=steps.text(rows[0], ask),
+        digest=int(rows[0]["digest"]),
+        number=tracks.slice,
+        messages=len(rows),
+        moves=int((~same).sum()),
+        inversions=int((same & back).sum()),
+        places=[[tracks.stores[store], queue] for store, queue in known.tolist()],
+        hosts=[tracks.hosts[code] for code in np.unique(rows["host"]).tolist()],
+        first=end(rows[0]),
+        last=end(rows[-1]),
+    )
+    yield {"cut": [EDGE], "topic": [tracks.topics[int(rows[0]["topic"])]], "key": [edge_text(edge)]}
+
+
 ORDER, DUPLICATES = "order", "duplicates"
 
 
@@ -259,7 +296,7 @@ def judged(report: str) -> Callable[[Tracks, Ask], Iterator[Columns]]:
         judges = {ORDER: order_rows, DUPLICATES: duplicate_rows}
         for name, rows in judges.items():
             if report in (name, "") and (name == DUPLICATES or tracks.kind == BUSINESS):
-                for columns in rows(tracks, ask):
+                for columns in rows(tracks, ask) if tracks.slice < 0 else _slice_rows(rows(tracks, ask), tracks, ask):
                     count = len(columns["cut"])
                     yield {**columns, "report": [name] * count, "kind": [tracks.kind] * count}
 

@@ -151,7 +151,7 @@ def _part_table(part: PartTable) -> SourceTable:
     return SourceTable(columns, part.plan, read, has_store_time=True, has_offsets=True)
 
 
-TRACK_COLUMNS = "bucket int, kind int, store string, topics array<string>, hosts array<string>, data binary"
+TRACK_COLUMNS = "bucket int, kind int, slice int, store string, topics array<string>, hosts array<string>, data binary"
 
 
 def _read_tracks(work: Work, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -161,6 +161,7 @@ def _read_tracks(work: Work, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         columns = {
             "bucket": pa.array([each.bucket], pa.int32()),
             "kind": pa.array([each.kind], pa.int32()),
+            "slice": pa.array([each.slice], pa.int32()),
             "store": pa.array([each.store], pa.string()),
             "topics": pa.array([list(each.topics)], texts_type),
             "hosts": pa.array([list(each.hosts)], texts_type),

@@ -8,7 +8,7 @@ where the functions of `keyed` see every message of its keys.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 
 from mqctl.model.message import UNIQ_KEY
 from mqctl.model.names import group_of
+from mqctl.spark import heavy
 from mqctl.spark.asking import Ask
+from mqctl.spark.heavy import HeavyKey
 from mqctl.spark.hosts import hosts
 from mqctl.spark.keys import key_hashes, key_spans
 from mqctl.spark.planning import open_store, queue_bounds
@@ -56,14 +58,20 @@ class TrackShare:
     wanted: Wanted
     ask: Ask
     buckets: int
+    heavy: tuple[HeavyKey, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class PackedTracks:
-    """The tracks of one bucket of one split; `topic` and `host` in them index the names beside."""
+    """The tracks of one bucket of one split; `topic` and `host` in them index the names beside.
+
+    Attributes:
+        slice: number of the slice of a key that is cut (see `heavy`); -1 for whole keys.
+    """
 
     bucket: int
     kind: int
+    slice: int
     store: str
     topics: tuple[str, ...]
     hosts: tuple[str, ...]
@@ -84,6 +92,7 @@ class Tracks:
     stores: tuple[str, ...]
     kind: int = BUSINESS
     coverage: tuple[Coverage, ...] = ()
+    slice: int = -1
 
 
 def plan_tracks(wanted: Wanted, ask: Ask, count: int) -> list[object]:
@@ -99,14 +108,39 @@ def plan_tracks(wanted: Wanted, ask: Ask, count: int) -> list[object]:
     without = [store for store in stores if not store.queue_ids()]
     entries += sum(used_bytes(file) for store in without for file in store.commit_log.files) // _SMALL_BYTES
     buckets = max(1, -(-entries // BUCKET_MESSAGES))
-    return [TrackShare(tuple(share), wanted, ask, buckets) for share in log_splits(wanted, count)]
+    shares = log_splits(wanted, count)
+    cut = _heavy([split for share in shares for split in share], wanted, ask, entries)
+    return [TrackShare(tuple(share), wanted, ask, buckets, cut) for share in shares]
+
+
+def _properties(ask: Ask) -> dict[int, str]:
+    """Returns the key property of each kind of tracks that is asked for."""
+    return {BUSINESS: ask.key_property, **({UNIQUE: UNIQ_KEY} if ask.unique_keys else {})}
+
+
+def _heavy(splits: Sequence[LogSplit], wanted: Wanted, ask: Ask, messages: int) -> tuple[HeavyKey, ...]:
+    """Looks for keys that are too large for one bucket, where there are messages enough for one."""
+    limit = ask.heavy_messages or heavy.HEAVY_MESSAGES
+    if messages <= limit:
+        return ()
+    found: list[HeavyKey] = []
+    for kind, name in _properties(ask).items():
+        parts = [
+            _tracks(chunk, name, {}, {})
+            for chunks, _ in shares_of(heavy.sample_splits(splits), wanted)
+            for chunk in chunks
+        ]
+        if parts:
+            rows = np.concatenate(parts)
+            found += heavy.heavy_keys(kind, rows["digest"], rows["store_ms"], messages, limit)
+    return tuple(found)
 
 
 def read_tracks(work: TrackShare) -> Iterator[PackedTracks]:
     """Yields the packed tracks of each split, and what was read of it."""
-    properties = {BUSINESS: work.ask.key_property, **({UNIQUE: UNIQ_KEY} if work.ask.unique_keys else {})}
+    properties = _properties(work.ask)
     for found, covered in shares_of(work.splits, work.wanted):
-        packer = _Packer(covered.store, work.buckets)
+        packer = _Packer(covered.store, work.buckets, work.heavy)
         for chunk in found:
             for kind, name in properties.items():
                 packer.add(kind, chunk, name)
@@ -114,14 +148,15 @@ def read_tracks(work: TrackShare) -> Iterator[PackedTracks]:
                 yield from packer.packed()
         yield from packer.packed()
         told = json.dumps(asdict(covered)).encode()
-        yield PackedTracks(work.buckets * COVERAGE, COVERAGE, covered.store, (), (), told)
+        yield PackedTracks(work.buckets * COVERAGE, COVERAGE, -1, covered.store, (), (), told)
 
 
 class _Packer:
     """Collects the tracks of a split and deals them into buckets; each kind has buckets of its own."""
 
-    def __init__(self, store: str, buckets: int) -> None:
+    def __init__(self, store: str, buckets: int, cut: Sequence[HeavyKey]) -> None:
         self._store = store
+        self._cut = cut
         self._buckets = buckets
         self._names: dict[str, int] = {}
         self._addresses: dict[str, int] = {}
@@ -141,13 +176,31 @@ class _Packer:
             kind, found = parts.popitem()
             rows = np.concatenate(found)
             del found
+            yield from self._sliced(kind, rows, names)
+            whole = [each.digest for each in self._cut if each.kind == kind]
+            if whole:
+                rows = rows[~np.isin(rows["digest"], np.array(whole, dtype=np.uint64))]
             bucket = ((rows["digest"] >> np.uint64(32)) % np.uint64(self._buckets)).astype(np.int32)
             order = np.argsort(bucket, kind="stable")
             edges = np.searchsorted(bucket[order], np.arange(self._buckets + 1))
             for number in range(self._buckets):
                 piece = rows[order[edges[number] : edges[number + 1]]]
                 if len(piece):
-                    yield PackedTracks(self._buckets * kind + number, kind, self._store, *names, piece.tobytes())
+                    yield PackedTracks(self._buckets * kind + number, kind, -1, self._store, *names, piece.tobytes())
+
+    def _sliced(
+        self, kind: int, rows: NDArray[np.void], names: tuple[tuple[str, ...], tuple[str, ...]]
+    ) -> Iterator[PackedTracks]:
+        """Yields the tracks of keys that are cut; each slice is a bucket of its own, behind all others."""
+        bucket = self._buckets * COVERAGE + 1
+        for each in self._cut:
+            if each.kind == kind:
+                own = rows[rows["digest"] == np.uint64(each.digest)]
+                number = np.searchsorted(np.array(each.edges_ms, dtype=np.int64), own["store_ms"], side="right")
+                for part in np.unique(number).tolist():
+                    piece = own[number == part].tobytes()
+                    yield PackedTracks(bucket + part, kind, part, self._store, *names, piece)
+            bucket += len(each.edges_ms) + 1
 
 
 def _tracks(chunk: Chunk, key_property: str, names: dict[str, int], addresses: dict[str, int]) -> NDArray[np.void]:
@@ -185,14 +238,15 @@ def _topic_digests(names: Sequence[str]) -> NDArray[np.uint64]:
     return digests(joined, np.cumsum(size, dtype=np.int64) - size, size)
 
 
-def unpacked(packed: Iterable[PackedTracks]) -> Tracks:
+def unpacked(packed: Sequence[PackedTracks]) -> Tracks:
     """Brings the tracks of one bucket together, sorted by key and then by time and place of storing."""
     topics: dict[str, int] = {}
     addresses: dict[str, int] = {}
-    stores: dict[str, int] = {}
-    parts, coverage, kind = [], [], BUSINESS
+    # What was stored at one time stays in the order of the stores' names, whoever came first.
+    stores = {name: number for number, name in enumerate(sorted({each.store for each in packed}))}
+    parts, coverage, kind, part = [], [], BUSINESS, -1
     for each in packed:
-        kind = each.kind
+        kind, part = each.kind, each.slice
         if kind == COVERAGE:
             told = json.loads(each.data)
             coverage.append(Coverage(**{**told, "damaged_at": tuple(told["damaged_at"])}))
@@ -200,8 +254,8 @@ def unpacked(packed: Iterable[PackedTracks]) -> Tracks:
         rows = np.frombuffer(each.data, dtype=TRACK).copy()
         rows["topic"] = _numbered(topics, each.topics)[rows["topic"]]
         rows["host"] = _numbered(addresses, each.hosts)[rows["host"]]
-        rows["store"] = stores.setdefault(each.store, len(stores))
+        rows["store"] = stores[each.store]
         parts.append(rows)
     joined = np.concatenate(parts) if parts else np.empty(0, dtype=TRACK)
     order = np.lexsort((joined["physical"], joined["store"], joined["store_ms"], joined["digest"]))
-    return Tracks(joined[order], tuple(topics), tuple(addresses), tuple(stores), kind, tuple(coverage))
+    return Tracks(joined[order], tuple(topics), tuple(addresses), tuple(stores), kind, tuple(coverage), part)

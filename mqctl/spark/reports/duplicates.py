@@ -16,7 +16,7 @@ from mqctl.model.report_rows import (
 from mqctl.model.reports import DuplicatesReport
 from mqctl.spark import tracks
 from mqctl.spark.asking import Ask
-from mqctl.spark.engines import Engine, Row, count, text
+from mqctl.spark.engines import Engine, Row, count, text, whole_keys
 from mqctl.spark.reports.figures import periods, stores_read
 from mqctl.spark.wanted import Wanted
 
@@ -26,7 +26,9 @@ UNIQUE, BUSINESS = "unique key", "business key"
 def duplicates(engine: Engine, wanted: Wanted, *, top: int, bucket_ms: int, key_property: str = "") -> DuplicatesReport:
     """Scans the stores once, by the client's unique keys and by business keys."""
     ask = Ask((), bucket_ms=bucket_ms, key_property=key_property, unique_keys=True)
-    return duplicates_report(engine.rows("duplicates", wanted, ask), top=top, bucket_ms=bucket_ms)
+    return duplicates_report(
+        whole_keys(engine.rows("duplicates", wanted, ask), "duplicates", ask), top=top, bucket_ms=bucket_ms
+    )
 
 
 def duplicates_report(found: Sequence[Row], *, top: int, bucket_ms: int) -> DuplicatesReport:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from mqctl.model.report_rows import OrderKey, OrderPeriod, OrderTime, OrderTopic
 from mqctl.model.reports import OrderReport
 from mqctl.spark.asking import Ask, Cut, Dim
-from mqctl.spark.engines import Engine, Row, count, number, text
+from mqctl.spark.engines import Engine, Row, count, number, text, whole_keys
 from mqctl.spark.reports.figures import periods, stores_read
 from mqctl.spark.wanted import Wanted
 
@@ -18,9 +18,8 @@ ORDER_CUTS = (Cut("order.queues", (Dim.TOPIC, Dim.QUEUE, Dim.TIME)),)
 def order(engine: Engine, wanted: Wanted, *, top: int, bucket_ms: int, key_property: str = "") -> OrderReport:
     """Scans the stores and reports the `top` keys of each topic with most moves."""
     ask = Ask(ORDER_CUTS, bucket_ms=bucket_ms, key_property=key_property)
-    return order_report(
-        engine.rows("order", wanted, ask), engine.rows("counts", wanted, ask), top=top, bucket_ms=bucket_ms
-    )
+    found = whole_keys(engine.rows("order", wanted, ask), "order", ask)
+    return order_report(found, engine.rows("counts", wanted, ask), top=top, bucket_ms=bucket_ms)
 
 
 def order_report(found: Iterable[Row], counted: Iterable[Row], *, top: int, bucket_ms: int) -> OrderReport:

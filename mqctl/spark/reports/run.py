@@ -11,7 +11,7 @@ from mqctl.model.report_rows_store import BacklogArrival
 from mqctl.model.reports import BacklogOverview
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.spark.asking import Ask, Cut
-from mqctl.spark.engines import Engine, Row, count, number, text
+from mqctl.spark.engines import Engine, Row, count, number, text, whole_keys
 from mqctl.spark.keyed import ORDER
 from mqctl.spark.parts_backlog import ARRIVAL, ARRIVALS
 from mqctl.spark.reports.backlog import rows_by
@@ -71,7 +71,8 @@ def run(engine: Engine, wanted: Wanted, settings: RunSettings, progress: Progres
     counted = engine.rows("counts", everything, ask)
     own = [row for row in counted if row.get("topic") is None or wanted.wants_topic(text(row, "topic"))]
     step("bringing keys together", 2)
-    keyed = engine.rows("keyed", wanted, replace(ask, unique_keys=True))
+    both = replace(ask, unique_keys=True)
+    keyed = whole_keys(engine.rows("keyed", wanted, both), "keyed", both)
     order = [row for row in keyed if row.get("report") == ORDER]
     duplicated = [row for row in keyed if row.get("report") != ORDER]
     unread = with_messages(unread_parts(wanted.stores), counted)
