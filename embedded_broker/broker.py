@@ -28,6 +28,7 @@ from embedded_broker.settings import BrokerSettings
 from embedded_broker.sql_filters import SqlFilters
 from embedded_broker.stats import Stats
 from embedded_broker.storage import Storage
+from embedded_broker.storage_settings import SYNC_FLUSH
 from embedded_broker.store_lock import StoreLock
 from embedded_broker.timers import Timers
 from embedded_broker.topics import TopicTable
@@ -104,6 +105,8 @@ class Broker:
         if settings.enable_calc_filter_bit_map:
             self.storage.dispatcher.bit_map = self.filters.bit_map
         self.schedule = DelaySchedule(self.storage, levels, clock, release, config)
+        for file in (*self._files(), self.schedule.file):
+            file.durable = settings.flush_disk_type == SYNC_FLUSH
         self.transactions = Transactions(self)
         self.timers = Timers(self) if release.five and settings.timer_wheel_enable else None
         self.pull_holds = PullHolds(clock, self.storage.max_offset, (limits or Limits()).held_pulls)

@@ -6,10 +6,15 @@ from pathlib import Path
 
 from mqctl.errors import StorageError
 from mqctl.protocol.fastjson import dump_bytes
+from mqctl.store.disk import sync_path
 
 
-def write_config(directory: Path, name: str, value: object, *, pretty: bool = True) -> None:
+def write_config(directory: Path, name: str, value: object, *, pretty: bool = True, durable: bool = False) -> None:
     """Writes one configuration document (`ConfigManager.persist`, `MixAll.string2File` of 4.9.8).
+
+    Args:
+        durable: have the file whole on disk before it takes the place of the old one, so that a power failure leaves
+            one of the two; a real broker leaves that to chance and may find both it and the backup torn.
 
     Raises:
         StorageError: the operating system refused.
@@ -19,8 +24,12 @@ def write_config(directory: Path, name: str, value: object, *, pretty: bool = Tr
     try:
         directory.mkdir(parents=True, exist_ok=True)
         fresh.write_bytes(dump_bytes(value, pretty=pretty))
+        if durable:
+            sync_path(str(fresh))
         if path.exists():
             backup.write_bytes(path.read_bytes())
         fresh.replace(path)
+        if durable:
+            sync_path(str(directory))
     except OSError as error:
         raise StorageError(f"could not write {path}", reason=error.strerror or str(error)) from error

@@ -79,8 +79,8 @@ class Flusher:
         except StorageError as error:
             self._trouble(error)
             return
-        if self._thread is not None and self._thread.is_alive():
-            return
+        if self._waiting or (self._thread is not None and self._thread.is_alive()):
+            return  # those who wait sync what they wait for; taken away from them, it would be acknowledged too early
         thorough = self._clock.now_ms() >= self._thorough_due_ms
         paths = self._disk.take_unsynced() if thorough else self._log.take_unsynced()
         if not paths and not thorough:
@@ -98,6 +98,7 @@ class Flusher:
             physical_time_ms=self._dispatcher.newest_ms,
             queue_time_ms=self._dispatcher.newest_ms,
             index_time_ms=self._index.full_ms,
+            confirm_physical_offset=self._log.position,
         )
 
     def _sync_paths(self, paths: list[str], times: Checkpoint | None) -> None:

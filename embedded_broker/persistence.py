@@ -22,6 +22,9 @@ class ConfigFile:
     Args:
         document: renders the table as JSON value.
         size: number of entries of the table; a change of a large one is written within a second, together with others.
+
+    Attributes:
+        durable: whether a power failure must leave the old file or the new one (SYNC_FLUSH).
     """
 
     def __init__(
@@ -32,6 +35,7 @@ class ConfigFile:
         self._clock = clock
         self._document = document
         self._size = size
+        self.durable = False
         self._dirty = False
         self._timer: Handle | None = None
 
@@ -59,7 +63,7 @@ class ConfigFile:
         if not self._dirty:
             return
         try:
-            write_config(self._directory, self._name, self._document())
+            write_config(self._directory, self._name, self._document(), durable=self.durable)
             self._dirty = False
         except StorageError as error:
             log.error("%s", error)

@@ -109,12 +109,21 @@ class DelaySchedule:
             state = self._levels[level] = _Level(level, delay_ms)
             state.position = self.offsets.get(level, 0)
             self._wait(state, _FIRST_RUN_MS)
-        self._flush = Periodic(self._clock, _FLUSH_MS, self.file.write, first_ms=_FLUSH_MS)
+        self._flush = Periodic(self._clock, _FLUSH_MS, self._persist, first_ms=_FLUSH_MS)
 
     def stop(self) -> None:
         """Ends delivery and writes the offsets."""
         self.abandon()
         self.file.mark()
+        self._persist()
+
+    def _persist(self) -> None:
+        """Writes the offsets, what was delivered before them: an offset on disk whose copy is lost loses a message."""
+        try:
+            self._storage.log.sync()
+        except StorageError as error:
+            log.error("delay offsets not written: %s", error)
+            return
         self.file.write()
 
     def abandon(self) -> None:

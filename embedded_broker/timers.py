@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from embedded_broker.half_copies import copy_of
 from embedded_broker.put import put, with_properties
+from embedded_broker.storage_settings import SYNC_FLUSH
 from embedded_broker.timer_files import (
     DEFAULT,
     DELETE,
@@ -160,6 +161,8 @@ class Timers:
     def _save(self) -> None:
         self._saves += 1
         try:
+            if self._broker.settings.flush_disk_type == SYNC_FLUSH:
+                self._broker.storage.log.sync()  # what fell due, before it is noted that it did
             self._files.save(self.checkpoint())
         except MqctlError as error:
             log.error("%s", error)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from embedded_broker.broker import Broker
 from embedded_broker.put import Refusal
 from embedded_broker.registry import Call, handles
@@ -30,4 +32,13 @@ def end_transaction(broker: Broker, request: EndTransaction, call: Call) -> Remo
     except StorageError as error:
         broker.stats.put_failed += 1
         return call.answer(ResponseCode.SYSTEM_ERROR, remark=str(error))
-    return call.answer()
+    broker.storage.when_durable(partial(_acknowledge, call))
+    return None
+
+
+def _acknowledge(call: Call, failure: StorageError | None) -> None:
+    """Answers once the outcome is on disk; a real broker does not wait, and checks back what a power failure takes."""
+    if failure is None:
+        call.respond(call.answer())
+    else:
+        call.respond(call.answer(ResponseCode.SYSTEM_ERROR, remark=str(failure)))

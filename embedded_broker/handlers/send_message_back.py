@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 
 from embedded_broker.broker import Broker
 from embedded_broker.put import Incoming, Refusal, put, with_properties
@@ -10,6 +11,7 @@ from embedded_broker.registry import Call, handles
 from embedded_broker.sends import MAX_RECONSUME_SINCE, missing_group_remark
 from embedded_broker.stats import SNDBCK_PUT_NUMS
 from embedded_broker.topics import unit_flags
+from mqctl.errors import StorageError
 from mqctl.model.config import SubscriptionGroupConfig
 from mqctl.model.message import Message
 from mqctl.model.names import dlq_topic, retry_topic
@@ -24,7 +26,7 @@ _FIRST_RETRY_LEVEL = 3
 
 
 @handles(ConsumerSendMsgBack)
-def send_message_back(broker: Broker, request: ConsumerSendMsgBack, call: Call) -> RemotingCommand:
+def send_message_back(broker: Broker, request: ConsumerSendMsgBack, call: Call) -> RemotingCommand | None:
     try:
         group, message = _checked(broker, request)
         if group.retry_queue_count <= 0:
@@ -37,7 +39,16 @@ def send_message_back(broker: Broker, request: ConsumerSendMsgBack, call: Call) 
         return call.answer(ResponseCode.SYSTEM_ERROR, remark=f"service not available now: {error}")
     back = message.properties.get("RETRY_TOPIC") or message.topic
     broker.stats.add(SNDBCK_PUT_NUMS, f"{back}@{request.group}", 1)
-    return call.answer()
+    broker.storage.when_durable(partial(_acknowledge, call))
+    return None
+
+
+def _acknowledge(call: Call, failure: StorageError | None) -> None:
+    """Answers once the copy is on disk: the consumer goes past the message then. A real broker does not wait."""
+    if failure is None:
+        call.respond(call.answer())
+    else:
+        call.respond(call.answer(ResponseCode.SYSTEM_ERROR, remark=str(failure)))
 
 
 def _checked(broker: Broker, request: ConsumerSendMsgBack) -> tuple[SubscriptionGroupConfig, Message]:

@@ -21,7 +21,8 @@ class Checkpoint:
         physical_time_ms: store time of the last flushed commit log data.
         queue_time_ms: store time of the last dispatched message; flushed with the consume queues.
         index_time_ms: end time of the last full index file.
-        master_flushed_offset, confirm_physical_offset: 5.x; zero in 4.9.
+        master_flushed_offset, confirm_physical_offset: 5.x; zero in 4.9. The embedded broker notes the end of the
+            flushed log in the second one under both, for clocks that were set back; 4.9 passes over it.
     """
 
     physical_time_ms: int

@@ -9,15 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from struct import Struct
 
 from mqctl.store.checkpoint import Checkpoint
-from mqctl.store.layouts import MAGIC_V1, MAGIC_V2, SIZE_AND_MAGIC
+from mqctl.store.layouts import FILLER_SIZE, MAGIC_V1, MAGIC_V2, QUEUE_ENTRY_BYTES, SIZE_AND_MAGIC
 from mqctl.store.log_writer import CommitLogWriter
 from mqctl.store.queue_writer import ConsumeQueues
 from mqctl.store.record_writer import StoredRecord, checked_size, is_blank, is_name, read_record, store_time_of
 
 _WINDOW_BYTES = 4 << 20
 _CHECKED_FILES = 3
+_MAGICS = tuple(magic.to_bytes(4, "big", signed=magic < 0) for magic in (MAGIC_V1, MAGIC_V2))
+_OFFSET_AT, _HEAD_BYTES = 28, 36
+_PLACE = Struct(">i24xq")
+"""Of a record: its size and its physical offset."""
 
 Dispatch = Callable[[StoredRecord], bool]
 """Puts a record into its consume queue and the index; tells whether it was new to the queue."""
@@ -71,12 +76,27 @@ class RecordScan:
             while True:
                 at = self.position - base
                 record = read_record(window, at, len(window), check_crc=self._check_crc)
-                if record is None or record.physical_offset != self.position or not is_name(record.topic):
+                if record is None or record.physical_offset != self.position or not self._is_whole(record):
                     break
                 self.position += record.size_bytes
                 yield record
             if not self._next_window(window, base):
                 return
+
+    def _is_whole(self, record: StoredRecord) -> bool:
+        """Whether the parts without a checksum are there, too.
+
+        Zeros in the properties are what was not written, unless a record goes on behind them: a client may send some.
+        """
+        if not is_name(record.topic):
+            return False
+        if "\0" not in record.properties:
+            return True
+        following = self.position + record.size_bytes
+        head = self._log.read(following, _HEAD_BYTES)
+        return is_blank(head, 0) or (
+            head[4:8] in _MAGICS and int.from_bytes(head[_OFFSET_AT:_HEAD_BYTES], "big") == following
+        )
 
     def count(self) -> int:
         """Counts the records without reading them, their checksums tested."""
@@ -137,6 +157,7 @@ def recover(
     if clean:
         checked = scan.count()
     else:
+        dispatched -= _doubt_entries(log, queues, start)
         for record in scan:
             checked += 1
             dispatched += dispatch(record)
@@ -166,11 +187,51 @@ def _first_checked(log: CommitLogWriter, checkpoint: Checkpoint | None, *, clean
     if clean:
         return log.starts[max(0, len(log.starts) - _CHECKED_FILES)]
     trusted_ms = checkpoint.recovery_time_ms if checkpoint is not None else 0
+    flushed_to = checkpoint.confirm_physical_offset if checkpoint is not None else 0
     for start in reversed(log.starts):
+        if flushed_to and start > flushed_to:
+            continue  # whatever its store times say: the clock was set back since
         store_ms = store_time_of(log.read(start, 88))
         if store_ms and store_ms <= trusted_ms:
             return start
     return log.starts[0]
+
+
+def _doubt_entries(log: CommitLogWriter, queues: ConsumeQueues, start: int) -> int:
+    """Takes back the entries whose records will be dispatched again, and returns how many.
+
+    What the checkpoint does not vouch for may have reached the disk in any order: entries lie across blocks, and one
+    whose half is missing looks like any other. One before `start` is believed when its record says the same.
+    """
+    doubted = 0
+    for queue in queues.table.values():
+        first, end = max(queue.first_file, 0) // QUEUE_ENTRY_BYTES, queue.max_offset
+        offset = end
+        while offset > first and not _is_sound(log, queues.entry(queue, offset - 1), start):
+            offset -= 1
+        if offset == end:
+            continue
+        taken = queues.entry(queue, offset)
+        kept = queues.entry(queue, offset - 1) if offset > first else None
+        queues.cut(queue, offset)
+        # What lies before the first one taken back is not to be dispatched: it may be a deleted topic's of that name.
+        queue.max_physical = kept[0] + kept[1] if kept is not None and kept[1] != FILLER_SIZE else 0
+        if taken is not None and taken[0] >= start:
+            queue.max_physical = max(queue.max_physical, taken[0])
+        doubted += end - offset
+    return doubted
+
+
+def _is_sound(log: CommitLogWriter, entry: tuple[int, int, int] | None, start: int) -> bool:
+    if entry is None:
+        return False
+    physical, size, _ = entry
+    if size == FILLER_SIZE or physical < log.min_offset:
+        return True
+    if physical + size > start:
+        return False
+    head = log.read(physical, _HEAD_BYTES)
+    return len(head) == _HEAD_BYTES and _PLACE.unpack_from(head) == (size, physical)
 
 
 def _cut_queues(log: CommitLogWriter, queues: ConsumeQueues) -> int:

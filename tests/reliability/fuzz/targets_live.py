@@ -9,6 +9,7 @@ from socket import create_connection
 from typing import Any
 
 from embedded_broker import EmbeddedCluster
+from embedded_broker.server import Limits
 from mqctl.client import broker, broker_messages, nameserver
 from mqctl.client.question import Question
 from mqctl.errors import MqctlError
@@ -80,7 +81,7 @@ class _Servers:
             logging.getLogger(name).addHandler(self.surprises)
             logging.getLogger(name).setLevel(logging.ERROR)
             logging.getLogger(name).propagate = False
-        self.cluster = EmbeddedCluster(version="5.3.3")
+        self.cluster = EmbeddedCluster(version="5.3.3", limits=Limits(idle_ms=1 << 40))
         self.cluster.start()
         self.addresses = ("", "")
         self.probes: list[Peer] = []

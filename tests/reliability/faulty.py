@@ -1,0 +1,199 @@
+"""A file layer that fails on demand and forgets what was not synced, below everything that a process does to its files.
+
+It stands between the program and the operating system: the functions of `os` that change files, for files below one
+directory. What is tested does not know of it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+from unittest.mock import patch
+
+from embedded_broker import flushing as flushing_module
+from mqctl.store import disk as disk_module
+
+
+@dataclass
+class FaultyFiles:
+    """The state of the layer.
+
+    Attributes:
+        root: only files below it are concerned.
+        writes: changes counted so far.
+        failures: errors that were raised.
+        taken_back: writes that a power failure took.
+    """
+
+    root: Path
+    random: Random
+    writes: int = 0
+    failures: int = 0
+    taken_back: int = 0
+    _left: int | None = None
+    _kind: int = 0
+    _what: str = "write"
+    _undo: dict[str, list[tuple[int, bytes, bytes]]] = field(default_factory=dict)
+    _old: dict[str, list[bytes | None]] = field(default_factory=dict)
+    _real: dict[str, Callable[..., Any]] = field(default_factory=dict)
+
+    def fail_after(self, changes: int, kind: int, *, what: str = "write") -> None:
+        """Has every change (or, with `what="sync"`, every sync) after so many more fail with an errno, until `heal`."""
+        self._left, self._kind, self._what = changes, kind, what
+
+    def heal(self) -> None:
+        """Ends failing."""
+        self._left = None
+
+    # What stands in for functions of os
+
+    def _path(self, descriptor: int) -> str | None:
+        try:
+            path = str(Path(f"/proc/self/fd/{descriptor}").readlink())
+        except OSError:
+            return None
+        return path if path.startswith(str(self.root)) else None
+
+    def _is_time(self, what: str) -> bool:
+        """Counts a change; True when it has to fail."""
+        if what == "write":
+            self.writes += 1
+        if self._left is None or what != self._what:
+            return False
+        self._left -= 1
+        if self._left >= 0:
+            return False
+        self.failures += 1
+        return True
+
+    def _error(self, path: str) -> OSError:
+        return OSError(self._kind, os.strerror(self._kind), path)
+
+    def pwrite(self, descriptor: int, data: bytes, position: int) -> int:
+        path = self._path(descriptor)
+        if path is None:
+            return int(self._real["pwrite"](descriptor, data, position))
+        if self._is_time("write"):
+            part = data[: self.random.randrange(len(data))] if data and self._kind == errno.ENOSPC else b""
+            if not part:
+                raise self._error(path)
+            data = part  # a full disk takes what there is room for; the next try fails
+        before = os.pread(descriptor, len(data), position)
+        self._undo.setdefault(path, []).append((position, before.ljust(len(data), b"\0"), bytes(data)))
+        return int(self._real["pwrite"](descriptor, data, position))
+
+    def _synced(self, name: str) -> Callable[[int], None]:
+        def sync(descriptor: int) -> None:
+            path = self._path(descriptor)
+            if path is not None and self._is_time("sync"):
+                raise self._error(path)
+            self._real[name](descriptor)
+            if path is not None:
+                self._undo.pop(path, None)
+                if path in self._old:
+                    self._old[path] = []
+
+        return sync
+
+    def ftruncate(self, descriptor: int, size: int) -> None:
+        path = self._path(descriptor)
+        if path is not None and self._is_time("write"):
+            raise self._error(path)
+        self._real["ftruncate"](descriptor, size)
+
+    def replace(self, source: Any, target: Any) -> None:
+        """A rename is whole or not; the content that it brings is only as durable as it was."""
+        path = str(target)
+        if not path.startswith(str(self.root)):
+            self._real["replace"](source, target)
+            return
+        if self._is_time("write"):
+            raise self._error(path)
+        before = Path(path).read_bytes() if Path(path).exists() else None
+        unsynced = self._old.pop(str(source), None)
+        self._real["replace"](source, target)
+        if unsynced is not None and not unsynced:
+            self._old[path] = []
+            return
+        self._old.setdefault(path, []).append(before)
+
+    def write_bytes(self, path: Path, data: bytes) -> int:
+        """Whole small files, as configurations are written."""
+        name = str(path)
+        if not name.startswith(str(self.root)):
+            return int(self._real["write_bytes"](path, data))
+        if self._is_time("write"):
+            if self._kind == errno.ENOSPC:
+                self._real["write_bytes"](path, data[: self.random.randrange(len(data) + 1)])
+            raise self._error(name)
+        before = path.read_bytes() if path.exists() else None
+        self._old.setdefault(name, []).append(before)
+        return int(self._real["write_bytes"](path, data))
+
+    # A power failure
+
+    def lose_power(self, survive: float) -> None:
+        """Takes back what was not synced: single writes in any order, and small files whole, torn, or as they were."""
+        for name, writes in self._undo.items():
+            if Path(name).exists():
+                self._take_back(Path(name), writes, survive)
+        for name, olds in self._old.items():
+            path = Path(name)
+            if olds and path.exists() and self.random.random() >= survive:
+                self.taken_back += 1
+                self._tear(path, self.random.choice(olds))
+        self._undo.clear()
+        self._old.clear()
+
+    def _take_back(self, path: Path, writes: list[tuple[int, bytes, bytes]], survive: float) -> None:
+        """Undoes all writes since the last sync, then does those again that survive, in their order."""
+        with path.open("r+b") as stream:
+            for position, before, _ in reversed(writes):
+                stream.seek(position)
+                stream.write(before)
+            for position, _, after in writes:
+                if self.random.random() < survive:
+                    stream.seek(position)
+                    stream.write(after)
+                else:
+                    self.taken_back += 1
+
+    def _tear(self, path: Path, before: bytes | None) -> None:
+        now = path.read_bytes()
+        how = self.random.randrange(4)
+        if how == 0 and before is None:
+            path.unlink()
+        elif how == 1:
+            self._real["write_bytes"](path, bytes(len(now)))
+        elif how == 2:
+            self._real["write_bytes"](path, now[: self.random.randrange(len(now) + 1)])
+        elif before is not None:
+            self._real["write_bytes"](path, before)
+
+
+@contextmanager
+def faulty_files(root: Path, random: Random) -> Iterator[FaultyFiles]:
+    """Puts the layer under this process for files below `root`."""
+    layer = FaultyFiles(root.resolve(), random)
+    layer._real = {
+        "pwrite": os.pwrite, "fsync": os.fsync, "fdatasync": os.fdatasync, "ftruncate": os.ftruncate,
+        "replace": os.replace, "write_bytes": Path.write_bytes,
+    }  # fmt: skip
+    datasync = layer._synced("fdatasync")
+    with (
+        patch.object(os, "pwrite", layer.pwrite),
+        patch.object(os, "fsync", layer._synced("fsync")),
+        patch.object(os, "fdatasync", datasync),
+        patch.object(disk_module, "datasync", datasync),
+        patch.object(flushing_module, "datasync", datasync),
+        patch.object(os, "ftruncate", layer.ftruncate),
+        patch.object(os, "replace", layer.replace),
+        patch.object(Path, "write_bytes", lambda path, data: layer.write_bytes(path, data)),  # noqa: PLW0108 - it must bind
+    ):
+        yield layer

@@ -1,0 +1,157 @@
+"""A few rounds on a failing disk, and what such rounds have found, each by itself."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from embedded_broker.clock import VirtualClock
+from embedded_broker.config_file import write_config
+from embedded_broker.storage import Storage
+from embedded_broker.storage_settings import SYNC_FLUSH
+from mqctl.errors import StorageError
+from mqctl.store.directory import StoreDirectory
+from mqctl.store.verify import verify
+from tests.embedded_broker.test_storage import NOW_MS, SMALL, put, put_numbered
+from tests.embedded_broker.test_store_recovery import bodies, sound
+from tests.reliability.disks import run
+from tests.reliability.faulty import faulty_files
+
+
+def test_rounds_of_failing_disks_lose_nothing() -> None:
+    figures = run(16, seed=2)
+    assert figures.problems == []
+    assert (figures.rounds, figures.lost) == (16, 0)
+    assert figures.acknowledged > 300
+    assert figures.faults > 0
+    assert figures.taken_back > 0
+
+
+def test_the_checks_see_a_message_that_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broker that acknowledges without syncing is found out."""
+    from embedded_broker import flushing
+
+    def commit_without_sync(flusher: flushing.Flusher) -> None:
+        while flusher._waiting:
+            flusher._waiting.pop(0)(None)
+
+    monkeypatch.setattr(flushing.Flusher, "_commit", commit_without_sync)
+    monkeypatch.setattr("tests.reliability.disks._FAULTS", (("sync", 5),))
+    assert run(12, seed=2).lost > 0
+
+
+@pytest.mark.parametrize("kept", [8, 11, 13, 16, 19])
+def test_a_torn_last_entry_of_a_queue_is_dispatched_again(tmp_path: Path, kept: int) -> None:
+    """Of an entry that lies across blocks a full disk leaves the offset and part of the size, or half a tags code."""
+    storage = Storage(tmp_path, SMALL, VirtualClock(NOW_MS))
+    storage.open()
+    for number in range(12):
+        put_numbered(storage, number)
+    storage.dispatcher.write_out()
+    storage.abandon()
+    (path,) = (tmp_path / "consumequeue" / "TopicTest" / "1").iterdir()
+    data = bytearray(path.read_bytes())
+    data[3 * 20 + kept : 4 * 20] = bytes(20 - kept)
+    path.write_bytes(data)
+    again = Storage(tmp_path, SMALL, VirtualClock(NOW_MS))
+    assert again.open().log_end == storage.log.position
+    assert bodies(again) == list(range(12))
+    again.close()
+    assert sound(tmp_path)
+    assert verify(StoreDirectory.open(tmp_path)).queue_entries == 12
+
+
+def test_half_a_record_over_the_rest_of_another_is_no_record(tmp_path: Path) -> None:
+    """A refused message may leave its begin before the remains of one that was refused earlier: zeros in its text."""
+    storage = Storage(tmp_path, SMALL, VirtualClock(NOW_MS))
+    storage.open()
+    put(storage)
+    last = put(storage, key="a-long-key")
+    storage.abandon()
+    path = Path(storage.log.path(0))
+    data = bytearray(path.read_bytes())
+    end = last.physical_offset + last.size_bytes
+    data[end - 6 : end - 2] = bytes(4)
+    path.write_bytes(data)
+    again = Storage(tmp_path, SMALL, VirtualClock(NOW_MS))
+    assert again.open().log_end == last.physical_offset
+    again.close()
+    assert sound(tmp_path)
+
+
+def test_zeros_that_a_client_sent_are_kept_where_the_log_goes_on(tmp_path: Path) -> None:
+    storage = Storage(tmp_path, SMALL, VirtualClock(NOW_MS))
+    storage.open()
+    put(storage, key="a\0b")
+    put(storage)
+    storage.abandon()
+    again = Storage(tmp_path, SMALL, VirtualClock(NOW_MS))
+    again.open()
+    assert again.max_offset("TopicTest", 0) == 2
+    again.close()
+
+
+def test_the_periodic_flush_takes_nothing_from_those_who_wait(tmp_path: Path) -> None:
+    """Between an append and its commit the periodic flush took the file: it was acknowledged before it was on disk."""
+    deferred: list[object] = []
+    clock = VirtualClock(NOW_MS)
+    shape = replace(SMALL, flush_disk_type=SYNC_FLUSH)
+    storage = Storage(tmp_path, shape, clock, defer=deferred.append)
+    storage.open()
+    clock.advance(5_000)
+    put(storage)
+    told: list[StorageError | None] = []
+    storage.when_durable(told.append)
+    synced: list[str] = []
+    original = storage.disk.sync_file
+    clock.advance(shape.flush_interval_commit_log)
+
+    def sync_file(_disk: object, path: str) -> None:
+        synced.append(path)
+        original(path)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(storage.disk), "sync_file", sync_file)
+        deferred.pop()()  # type: ignore[operator]
+    assert told == [None]
+    assert storage.log.path(0) in synced
+    storage.close()
+
+
+def test_a_durable_configuration_is_old_or_new_after_a_power_failure(tmp_path: Path) -> None:
+    from random import Random
+
+    for seed in range(40):
+        file = tmp_path / str(seed) / "topics.json"
+        with faulty_files(tmp_path, Random(seed)) as files:
+            for number in range(3):
+                write_config(file.parent, file.name, {"n": number}, durable=True)
+            files.lose_power(0.0)
+        assert file.read_text().split() == ["{", '"n":2', "}"]
+
+
+def test_the_clock_that_was_set_back_hides_no_record(tmp_path: Path) -> None:
+    """Store times before the checkpoint's belong to records that came after it; the offset in it tells."""
+    shape = replace(SMALL, mapped_file_size_commit_log=4_096)
+    storage = Storage(tmp_path, shape, VirtualClock(NOW_MS + 3_600_000))
+    storage.open()
+    put_numbered(storage, 0)
+    storage.close()
+    again = Storage(tmp_path, shape, VirtualClock(NOW_MS))
+    again.open()
+    for number in range(1, 60):
+        put_numbered(again, number)
+    again.dispatcher.write_out()
+    assert again.log.position > 2 * 4_096
+    again.abandon()
+    for path in (tmp_path / "consumequeue" / "TopicTest").glob("*/0*"):
+        size = path.stat().st_size
+        os.truncate(path, 20 if path.parent.name == "0" else 0)
+        os.truncate(path, size)
+    last = Storage(tmp_path, shape, VirtualClock(NOW_MS))
+    last.open()
+    assert bodies(last) == list(range(60))
+    last.close()
