@@ -32,7 +32,7 @@ def test_the_help_fits_a_screen(mqctl: Run) -> None:
     shown = mqctl("--help", env={"COLUMNS": "80", "LINES": "24"}).stdout.splitlines()
     assert len(shown) < 24
     assert max(map(len, shown)) <= 80
-    for noun in catalog.GROUPS:
+    for noun in catalog.children(()).keys() & catalog.GROUPS:
         shown = mqctl(noun, "--help", env={"COLUMNS": "80", "LINES": "24"}).stdout.splitlines()
         assert max(map(len, shown)) <= 80, noun
 
