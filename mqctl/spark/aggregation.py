@@ -24,6 +24,7 @@ from mqctl.store.texts import factorize, property_spans
 from mqctl.store.walk import record_limit
 
 CHUNK_ENTRIES = 1 << 16
+_TOGETHER_ENTRIES = 1 << 13
 
 
 @dataclass(slots=True)
@@ -69,27 +70,46 @@ class Segment:
 def behind(
     store: StoreDirectory, work: QueueRange, store_time_ms: Bounds = EVERYTHING, *, arrivals_ms: int = 0
 ) -> Iterator[tuple[str, Segment]]:
-    """Yields, for each reader of a range, what of the range lies behind it.
+    """Yields, for each reader of a range, what of the range lies behind it; see `behind_all`."""
+    for _, group, segment in behind_all(store, (work,), store_time_ms, arrivals_ms=arrivals_ms):
+        yield group, segment
 
-    The entries are read once: offsets of the readers cut the range into segments, and a reader's backlog is the sum of
+
+def behind_all(
+    store: StoreDirectory, work: Sequence[QueueRange], store_time_ms: Bounds = EVERYTHING, *, arrivals_ms: int = 0
+) -> Iterator[tuple[QueueRange, str, Segment]]:
+    """Yields, for each range and each of its readers, what of the range lies behind it.
+
+    The entries are read once: offsets of the readers cut a range into segments, and a reader's backlog is the sum of
     the segments from its own on. The segment yielded is the same object each time, still growing: use it at once.
     Messages stored outside of `store_time_ms` are passed over. With `arrivals_ms` above 0, messages are counted by
-    buckets of that width, too.
+    buckets of that width, too. Entries of short queues are looked at together.
     """
-    starts = np.unique(np.array([max(start, work.low) for _, start in work.readers], dtype=np.int64))
-    segments = [Segment() for _ in starts]
+    segments: list[Segment] = []
+    plans: list[tuple[QueueRange, int, Int64s]] = []
     counting = Counting(store.commit_log, store_time_ms, arrivals_ms)
-    expected = work.low
-    for first, entries in store.consume_queue(work.topic, work.queue_id).runs(work.low, work.high):
-        count_missing(segments, starts, expected, first)
-        expected = first + len(entries)
-        for begin in range(0, len(entries), CHUNK_ENTRIES):
-            chunk = entries[begin : begin + CHUNK_ENTRIES]
-            offsets = np.arange(first + begin, first + begin + len(chunk), dtype=np.int64)
-            segment_of = np.searchsorted(starts, offsets, side="right") - 1
-            counting.add(segments, segment_of, chunk)
-    count_missing(segments, starts, expected, work.high)
-    yield from by_reader(work, starts, segments)
+    waiting: list[tuple[Int64s, Entries]] = []
+    for each in work:
+        starts = np.unique(np.array([max(start, each.low) for _, start in each.readers], dtype=np.int64))
+        plans.append((each, len(segments), starts))
+        own = [Segment() for _ in starts]
+        expected = each.low
+        for first, entries in store.consume_queue(each.topic, each.queue_id).runs(each.low, each.high):
+            count_missing(own, starts, expected, first)
+            expected = first + len(entries)
+            for begin in range(0, len(entries), CHUNK_ENTRIES):
+                chunk = entries[begin : begin + CHUNK_ENTRIES]
+                offsets = np.arange(first + begin, first + begin + len(chunk), dtype=np.int64)
+                waiting.append((np.searchsorted(starts, offsets, side="right") - 1 + len(segments), chunk))
+        count_missing(own, starts, expected, each.high)
+        segments += own
+        if sum(len(chunk) for _, chunk in waiting) >= _TOGETHER_ENTRIES:
+            counting.add_all(segments, waiting)
+            waiting.clear()
+    counting.add_all(segments, waiting)
+    for each, begin, starts in plans:
+        for group, segment in by_reader(each, starts, segments[begin : begin + len(starts)]):
+            yield each, group, segment
 
 
 def by_reader(work: QueueRange, starts: Int64s, segments: Sequence[Segment]) -> Iterator[tuple[str, Segment]]:
@@ -117,6 +137,16 @@ class Counting:
     store_time_ms: Bounds
     arrivals_ms: int
 
+    def add_all(self, segments: Sequence[Segment], chunks: Sequence[tuple[Int64s, Entries]]) -> None:
+        """Counts chunks of entries, short ones together."""
+        together: list[tuple[Int64s, Entries]] = []
+        for number, chunk in enumerate(chunks):
+            together.append(chunk)
+            if number + 1 == len(chunks) or sum(len(each) for _, each in together) >= _TOGETHER_ENTRIES:
+                segment_of = np.concatenate([each for each, _ in together])
+                self.add(segments, segment_of, np.concatenate([each for _, each in together]))
+                together.clear()
+
     def add(self, segments: Sequence[Segment], segment_of: Int64s, entries: Entries) -> None:
         """Counts entries, each in its segment."""
         dangling = ~is_filler(entries)
@@ -138,8 +168,9 @@ class Counting:
             _add_records(segments, segment_of[rows[good]], file, found.take(good))
             if self.arrivals_ms:
                 _add_arrivals(segments, segment_of[rows[good]], found.take(good), self.arrivals_ms)
-        for number, count in enumerate(np.bincount(segment_of[dangling], minlength=len(segments))):
-            segments[number].dangling += int(count)
+        missed = np.bincount(segment_of[dangling])
+        for number in np.flatnonzero(missed).tolist():
+            segments[number].dangling += int(missed[number])
 
 
 def _add_arrivals(segments: Sequence[Segment], segment_of: Int64s, found: Headers, width_ms: int) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mqctl.model.lag import LagState, QueueLag
-from mqctl.spark.aggregation import Segment, behind
+from mqctl.spark.aggregation import Segment, behind_all
 from mqctl.spark.asking import Ask
 from mqctl.spark.batches import behind_in_batches, is_batch
 from mqctl.spark.counting import Columns
@@ -22,6 +22,7 @@ STATE, TAG, ARRIVAL = "state", "tag", "arrival"
 ARRIVALS = "arrivals"
 """The cut of an `Ask` that wants rows of the last kind."""
 _BATCH_ROWS = 32_000
+_RANGES_AT_ONCE = 2_000
 _STATES = {
     "never_committed": LagState.NEVER_COMMITTED,
     "beyond_max": LagState.BEYOND_MAX,
@@ -86,14 +87,15 @@ def _behind(work: BacklogShare) -> Iterator[tuple[QueueRange, str, Segment]]:
                 left.append(each)
             else:
                 yield from ((each, *pair) for pair in found)
-        # Addresses need all bytes of a file; of one that is fetched only those of the records are asked for.
-        if not is_remote(path) and use_compiled(work.ask.kernels):
-            from mqctl.spark.compiled.backlog import behind_all
+        for begin in range(0, len(left), _RANGES_AT_ONCE):
+            some = left[begin : begin + _RANGES_AT_ONCE]
+            # Addresses need all bytes of a file; of one that is fetched only those of the records are asked for.
+            if not is_remote(path) and use_compiled(work.ask.kernels):
+                from mqctl.spark.compiled import backlog
 
-            yield from behind_all(store, left, times, arrivals_ms=bucket_ms)
-        else:
-            for each in left:
-                yield from ((each, *pair) for pair in behind(store, each, times, arrivals_ms=bucket_ms))
+                yield from backlog.behind_all(store, some, times, arrivals_ms=bucket_ms)
+            else:
+                yield from behind_all(store, some, times, arrivals_ms=bucket_ms)
 
 
 def _state_rows(states: tuple[tuple[str, QueueLag], ...]) -> Columns:
