@@ -109,7 +109,9 @@ def _without(file: Path, fenced: list[Block]) -> str:
 
 def _alternatives(words: list[str]) -> Iterator[list[str]]:
     """Yields a line for each choice of words such as `broker|topic`; `...` stands for what may follow."""
-    kept = [word for word in words if not word.startswith("...")]
+    pairs = zip(["", *words], words, strict=False)
+    valued = ["VALUE" if word == "..." and before.startswith("-") else word for before, word in pairs]
+    kept = [word for word in valued if not word.startswith("...")]
     choices = [word.split("|") if re.fullmatch(r"[\w-]+(\|[\w-]+)+", word) else [word] for word in kept]
     yield from map(list, product(*choices))
 
