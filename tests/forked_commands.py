@@ -184,9 +184,6 @@ def _become(asked: Asked) -> None:
     for number, pipe in ((1, asked.out), (2, asked.err)):
         os.dup2(pipe, number)
         os.close(pipe)
-    # The server's own streams remember whether what they wrote to could be sought in; a pipe cannot.
-    sys.stdout = open(1, "w", encoding=sys.stdout.encoding, closefd=False)  # noqa: SIM115
-    sys.stderr = open(2, "w", encoding=sys.stderr.encoding, errors="backslashreplace", closefd=False)  # noqa: SIM115
     os.environ.clear()
     os.environ.update(asked.environment)
     time.tzset()

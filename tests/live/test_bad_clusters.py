@@ -112,7 +112,7 @@ def lost(request: pytest.FixtureRequest, three: EmbeddedCluster) -> str:
 def test_one_broker_of_three_costs_every_command_its_own_part_only(asked: Run, lost: str) -> None:
     """All commands at once, for most of them wait for the same silence."""
     with ThreadPoolExecutor(len(EVERYTHING)) as pool:
-        outcomes = pool.map(lambda words: asked(*words, "--timeout", "6s"), EVERYTHING)
+        outcomes = pool.map(lambda words: asked(*words, "--timeout", "15s"), EVERYTHING)
     for words, outcome in zip(EVERYTHING, outcomes, strict=True):
         assert outcome.stdout.strip(), (words, outcome)
         assert "Traceback" not in outcome.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -10,11 +11,14 @@ import msgspec
 import pytest
 
 from embedded_broker import Drop, EmbeddedCluster
+from mqctl.client.broker_changes import commit_offset
 from mqctl.client.push_consumer import PushConsumer
+from mqctl.protocol.codes import RequestCode
 from mqctl.render.checks import CheckReport
 from tests.client.consuming import Heard, quick, quick_client
 from tests.conftest import Outcome
-from tests.live.conftest import Run
+from tests.live.changing import reached
+from tests.live.conftest import Run, change
 
 GOOD = """
 cluster: DefaultCluster
@@ -103,9 +107,16 @@ def test_a_group_without_offsets_and_growth_without_a_second_look_are_unknown(li
     assert twice.exit_code == 0
 
 
-def test_waiting_ends_when_all_holds_or_with_the_last_verdict(live: Run, file: Path) -> None:
-    outcome = check(live, file, "groups: {G: {lag: 1}}", "--wait", "3s")
-    assert (outcome.exit_code, "do not hold yet" in outcome.stderr) == (2, True)
+def test_waiting_ends_when_all_holds_or_with_the_last_verdict(live: Run, cluster: EmbeddedCluster, file: Path) -> None:
+    assert check(live, file, "groups: {G: {lag: 1}}", "--wait", "100ms").exit_code == 2
+    cluster.record_requests()
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(check, live, file, "groups: {G: {lag: 1}}", "--wait", "1h")
+        reached(cluster, RequestCode.GET_ALL_CONSUMER_OFFSET, count=len(cluster.brokers) + 1)  # it looks again
+        for name in cluster.brokers:
+            change(cluster, name, commit_offset("G", "Pay", 0, 5))
+        outcome = waiting.result()
+    assert (outcome.exit_code, "do not hold yet" in outcome.stderr) == (0, True), outcome
     assert check(live, file, "groups: {G: {lag: 100}}", "--wait", "1h").exit_code == 0
 
 
