@@ -14,7 +14,7 @@ from mqctl.render.messages import phrase
 _LIST_COLUMNS = (
     Column("playbook", "playbook"),
     Column("title", "what it is for"),
-    Column("parameter_words", "parameters"),
+    Column("parameter_words", "parameters", wide=True),
     Column("impact", "impact"),
     Column("answer_words", "findings", wide=True),
 )
