@@ -43,6 +43,12 @@ def credentials_of(profile: Profile | None = None) -> Credentials | None:
     return found
 
 
+def forget_secrets() -> None:
+    """Takes secrets out of the environment, before a process is started that outlives the command and needs none."""
+    for name in ("MQCTL_SECRET_KEY", "MQCTL_TLS_KEY_PASSWORD"):
+        os.environ.pop(name, None)
+
+
 def _warn_of_readers(key_file: str | None) -> None:
     """Says so when others may read the key of our certificate; whether it can be used is found out elsewhere."""
     try:

@@ -164,6 +164,18 @@ def test_a_traceback_does_not_show_it(guarded: EmbeddedCluster) -> None:
         assert SECRET not in done.stdout + done.stderr
 
 
+def test_a_local_cluster_does_not_inherit_them(asked: Run) -> None:
+    """It outlives the command, and its environment can be read as long as it runs."""
+    up = asked("local", "up", "--memory", "-o", "json", env={"MQCTL_ACCESS_KEY": "ops", "MQCTL_SECRET_KEY": SECRET})
+    assert up.exit_code == 0, up
+    try:
+        environment = Path("/proc", str(up.json["clusters"][0]["pid"]), "environ").read_bytes()
+        assert b"MQCTL_ACCESS_KEY" in environment
+        assert SECRET.encode() not in environment
+    finally:
+        assert asked("local", "down").exit_code == 0
+
+
 def test_what_holds_secrets_does_not_represent_them() -> None:
     told = [Credentials("key", SECRET, SECRET), TlsSettings(key_password=SECRET)]
     settings = LinkSettings(credentials=Credentials("key", SECRET, SECRET), tls=TlsSettings(key_password=SECRET))
