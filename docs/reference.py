@@ -12,6 +12,7 @@ import msgspec
 from docs.dependencies import page as dependency_page
 from docs.man import pages as man_pages
 from docs.playbook_scripts import scripts
+from docs.reliability_page import page as reliability
 from docs.schemas import SCHEMAS
 from docs.settings import pages as setting_pages
 from docs.stack_classes import page as stack_classes
@@ -50,6 +51,7 @@ def files() -> dict[str, str]:
         "docs/commands.md": commands(),
         "docs/exit-codes.md": exit_codes(),
         "docs/mqadmin.md": mqadmin_table(),
+        "docs/reliability.md": reliability(),
         "docs/rules.md": rules(),
         "docs/stack-classes.md": stack_classes(),
         "embedded_broker/SUPPORT.md": support(),

@@ -1,0 +1,12 @@
+"""A few rounds of kills, as the command runs them."""
+
+from __future__ import annotations
+
+from tests.reliability.kills import run
+
+
+def test_rounds_of_kills_lose_nothing() -> None:
+    figures = run(3, seed=5)
+    assert figures.problems == []
+    assert (figures.rounds, figures.lost) == (3, 0)
+    assert figures.acknowledged > 60
