@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.places import state_dir
-from mqctl.errors import UsageError
+from mqctl.errors import ConfigurationError, UsageError
 from mqctl.model.finding import Severity
 
 _FASTEST = 1_000_000
@@ -70,7 +70,10 @@ def time_scale_of(given: float | None, *, namesrv: str | None = None, store: Pat
 
 
 def _of_scenario(namesrv: str | None, store: Path | None) -> float:
-    directory = state_dir() / "local"
+    try:
+        directory = state_dir() / "local"
+    except ConfigurationError:  # who has no home has no scenario that runs there either
+        return 1.0
     if not directory.is_dir():
         return 1.0
     from mqctl.local.state import LocalStates

@@ -25,6 +25,10 @@ _TOPICS = ("TopicTest", "TopicBin", "TopicFail", "TopicOrder", "TopicF", "TopicD
 _OTHER_STATE = {
     36: "the message that is sent back is not in this store",
     46: "SQL92 is refused until it is served",
+    50: "asks a broker with an access list: test_access",
+    51: "asks a broker with an access list: test_access",
+    52: "a broker without an access list gives no answer, as the real one: test_access",
+    53: "asks a broker with an access list: test_access",
     101: "nobody put that key here",
     103: "whether there are order topics",
     223: "asks the group's clients, and a heartbeat of the replay has made the test one of them",
