@@ -18,7 +18,7 @@ from mqctl.cli.sources import LiveWish, read_snapshot
 from mqctl.cli.times import parse_span_ms
 from mqctl.diagnosis.expectations import hold
 from mqctl.model.expectation import CheckState, exit_code, worst
-from mqctl.render.checks import CheckFormat, check_document, formatted
+from mqctl.render.checks import CheckFormat, check_document, formatted, with_next
 
 EXAMPLES = (
     "mqctl check checks.yaml",
@@ -73,7 +73,7 @@ def command(
     live = LiveWish(namesrv=namesrv, profile=profile, timeout=timeout, window_ms=parse_span_ms(window) if window else 0)
     while True:
         state = read_snapshot(store=None, snapshot=snapshot, now=datetime.now().astimezone(), live=live)
-        results = hold(state, wishes)
+        results = with_next(hold(state, wishes), state)
         verdict = worst(results)
         if verdict is CheckState.OK or snapshot is not None or monotonic() + _EVERY_S > ends:
             break

@@ -88,6 +88,7 @@ class CheckResult:
         value: the number found, in `unit`; None for what is no number, or not known.
         unit: `ms`, `share`, or empty for a count.
         message: one sentence without a final full stop.
+        next_command: what to type about it; None for what holds.
     """
 
     check: str
@@ -97,6 +98,7 @@ class CheckResult:
     value: float | None = None
     unit: str = ""
     limit: Limit = field(default_factory=Limit)
+    next_command: str | None = None
 
 
 def worst(results: tuple[CheckResult, ...]) -> CheckState:

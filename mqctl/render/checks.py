@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from xml.etree import ElementTree
 
 from mqctl.model.expectation import CheckResult, CheckState
+from mqctl.model.origin import OriginKind
+from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render.document import Column, Document, Paragraphs, Table
 from mqctl.render.text import printable
 
@@ -54,8 +57,45 @@ def check_document(results: Sequence[CheckResult], state: CheckState, observed_a
         schema="check/1",
         value=CheckReport(state=str(state), observed_at_ms=observed_at_ms, results=list(results)),
         records=results,
-        blocks=[Paragraphs([f"{str(state).upper()}: {_counts(results)}"]), Table(_COLUMNS, rows)],
+        blocks=[Paragraphs([f"{str(state).upper()}: {_counts(results)}"]), Table(_COLUMNS, rows), *_advice(rows)],
     )
+
+
+# Check -> the playbook or command that deals with it; `{name}` is that of the subject.
+_NEXT = {
+    "lag": "playbook run backlog -p group={name}",
+    "lag_time": "playbook run backlog -p group={name}",
+    "members": "playbook run unconsumed-queue -p group={name}",
+    "subscribes": "playbook run tag-loss -p group={name}",
+    "dead_letters": "playbook run dead-letters -p group={name}",
+    "dead_letter_growth": "playbook run dead-letters -p group={name}",
+    "answers": "playbook run broker-down",
+    "delay_overdue": "playbook run delay-late",
+    "disk": "broker describe {name}",
+    "cluster": "cluster list",
+    "exists": "topic list",
+    "queues": "topic describe -t {name}",
+    "perm": "topic describe -t {name}",
+    "silent_for": "topic traffic -t {name}",
+}
+
+
+def with_next(results: Sequence[CheckResult], snapshot: ClusterSnapshot) -> tuple[CheckResult, ...]:
+    """Adds what to type next to what does not hold; a saved snapshot gets commands for its cluster, unaddressed."""
+    origin = snapshot.origin
+    where = (
+        f" --namesrv {shlex.quote(origin.location)}" if origin.kind is OriginKind.LIVE and not origin.archive else ""
+    )
+    return tuple(
+        item
+        if item.state is CheckState.OK
+        else replace(item, next_command=f"mqctl {_NEXT[item.check].format(name=_name(item))}{where}")
+        for item in results
+    )
+
+
+def _name(item: CheckResult) -> str:
+    return shlex.quote(item.subject.split(" ")[1])
 
 
 def formatted(results: Sequence[CheckResult], state: CheckState, form: CheckFormat) -> str:
@@ -67,6 +107,11 @@ def formatted(results: Sequence[CheckResult], state: CheckState, form: CheckForm
         CheckFormat.GITHUB: github,
     }[form]
     return write(results)
+
+
+def _advice(rows: Sequence[CheckResult]) -> list[Paragraphs]:
+    lines = dict.fromkeys(f"next: {item.next_command}" for item in rows if item.next_command)
+    return [Paragraphs(list(lines))] if lines else []
 
 
 def _counts(results: Sequence[CheckResult]) -> str:
@@ -93,6 +138,8 @@ def junit(results: Sequence[CheckResult]) -> str:
             ElementTree.SubElement(case, "error", type="unknown", message=said)
         elif item.state is not CheckState.OK:
             ElementTree.SubElement(case, "failure", type=str(item.state), message=said)
+        if item.next_command:
+            case[-1].text = f"next: {printable(item.next_command)}"
     ElementTree.indent(suite)
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
 
@@ -147,7 +194,7 @@ def github(results: Sequence[CheckResult]) -> str:
     """An annotation for each expectation that does not hold; GitHub Actions shows them beside the run."""
     kinds = {CheckState.WARNING: "warning", CheckState.CRITICAL: "error", CheckState.UNKNOWN: "error"}
     bad = [item for item in results if item.state is not CheckState.OK]
-    lines = [f"::{kinds[item.state]} title={_property(_title(item))}::{_data(_said(item))}" for item in bad]
+    lines = [f"::{kinds[item.state]} title={_property(_title(item))}::{_said(item)}" for item in bad]
     return "\n".join([*lines, f"::notice title=mqctl check::{_data(_counts(results))}"]) + "\n"
 
 
@@ -156,7 +203,8 @@ def _title(item: CheckResult) -> str:
 
 
 def _said(item: CheckResult) -> str:
-    return f"{item.state}: {item.message}"
+    lines = [f"{item.state}: {item.message}", *([f"next: {item.next_command}"] if item.next_command else [])]
+    return "%0A".join(map(_data, lines))
 
 
 def _data(text: str) -> str:

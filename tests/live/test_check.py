@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from xml.etree import ElementTree
@@ -72,6 +73,14 @@ groups: {G: {lag: 3, members: {min: 1}, subscribes: {Pay: A}}}
     assert (outcome.exit_code, set(states(outcome).values())) == (2, {"critical"})
     table = check(live, file, text)
     assert table.stdout.startswith("CRITICAL: 8 expectations, 8 critical")
+    for row in outcome.json["results"]:  # each says what to type, where a playbook is the way that playbook
+        assert f"next: {row['next_command']}" in table.stdout
+        words = shlex.split(row["next_command"])[1:]
+        dry = ["--dry-run"] if words[0] == "playbook" else []
+        assert live(*words, *dry).exit_code in {0, 66}, words  # 66: what is declared is not there
+    nexts = {row["check"]: row["next_command"] for row in outcome.json["results"]}
+    assert nexts["lag"].startswith("mqctl playbook run backlog -p group=G --namesrv ")
+    assert nexts["subscribes"].startswith("mqctl playbook run tag-loss -p group=G --namesrv ")
     assert "DefaultCluster" in table.stdout
 
 
@@ -161,7 +170,9 @@ def test_prometheus(live: Run, file: Path) -> None:
 
 def test_github(live: Run, file: Path) -> None:
     lines = check(live, file, BAD, "--as", "github").stdout.splitlines()
-    assert lines[0] == "::error title=group G lag::critical: 4 messages behind on Pay"
+    said, _, further = lines[0].partition("%0A")
+    assert said == "::error title=group G lag::critical: 4 messages behind on Pay"
+    assert further.startswith("next: mqctl playbook run backlog -p group=G --namesrv ")
     assert lines[-1].startswith("::notice title=mqctl check::4 expectations")
 
 
