@@ -46,7 +46,7 @@ def page() -> str:
         file = _FIGURES / f"{name}.json"
         if file.exists():
             figures: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-            lines += ["", f"## {title}", "", note, "", f"```\n{command}\n```", "", *_table(figures)]
+            lines += ["", f"## {title}", "", note, "", f"```sh\n{command}\n```", "", *_table(figures)]
     return "\n".join(lines) + "\n"
 
 

@@ -22,6 +22,7 @@ _FILE_HEADER = re.compile(
 )
 _CPU = re.compile(r" cpu=([\d.]+)ms")
 _NATIVE_ID = re.compile(r" nid=(0x[0-9a-f]+|\d+)")
+_LONGEST_ID = 19
 _OWN_ID = re.compile(r" Id=(\d+)")
 _BARE = re.compile(r"[\w.$/@]+\([^()]*\)$")
 _BEGIN = re.compile(r"\s*Full thread dump (?P<vm>[^:]*)")
@@ -204,7 +205,7 @@ class JavaReader:
         thread = StackThread(
             name=header["name"],
             id=_id(header),
-            native_id=int(native[1], 0) if native and len(native[1]) < 19 else None,
+            native_id=_native_id(native[1]) if native else None,
             state=_STATES.get(words[0], ThreadState.UNKNOWN) if words else ThreadState.UNKNOWN,
             state_text=self._state or doing,
             cpu_ms=_number(cpu[1]) if cpu else None,
@@ -271,6 +272,13 @@ def _head(line: str) -> re.Match[str] | None:
         return _FILE_HEADER.match(line)
     found = _HEADER.match(line)
     return found if found and (found["id"] or found["visual"] or found["rest"]) else None
+
+
+def _native_id(text: str) -> int | None:
+    """Reads `0x1a2b` (up to JDK 18) or `4711`, leading zeros of a damaged dump included."""
+    if len(text) >= _LONGEST_ID:
+        return None
+    return int(text, 16 if text.startswith("0x") else 10)
 
 
 def _id(header: re.Match[str]) -> int | None:
