@@ -22,11 +22,12 @@ from mqctl.execute.temporary_group import temporary_group
 from mqctl.model.body_form import BodyForm
 from mqctl.model.dedup_wish import DedupWish
 from mqctl.model.queue import MessageQueue
+from mqctl.protocol.unpacking import Unpacker
 from mqctl.render.consumed import ConsumedQueue, ConsumeReport, consume_document, outcome_line
 from mqctl.render.deduplication import Deduplication
 from mqctl.render.messages_view import shown
 from mqctl.snapshot.live_asking import Asking
-from mqctl.snapshot.live_messages import at_time, bounds, queue_addresses, stored
+from mqctl.snapshot.live_messages import at_time, bounds, queue_addresses
 
 _MOST_AT_ONCE = 32
 
@@ -106,7 +107,7 @@ def _report(
             ConsumedQueue(broker_name=queue.broker_name, queue_id=queue.queue_id, next_offset=offset)
             for queue, offset in sorted(ends.items())
         ],
-        messages=[shown(stored(message.stored), form) for message in found],
+        messages=[shown(item, form) for item in map(Unpacker().stored, (message.stored for message in found))],
         deduplication=_measured(wish.dedup, found),
     )
 

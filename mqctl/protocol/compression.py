@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import zlib
 from enum import IntEnum
+from typing import BinaryIO
 
 from mqctl.errors import BadInputError
 from mqctl.model.message import SYSFLAG_COMPRESSED, SYSFLAG_COMPRESSION_MASK
 
 DEFAULT_LEVEL = 5
-_MAX_BYTES = 64 * 1024 * 1024
-_PIECE_BYTES = 4096
+MAX_BODY_BYTES = 64 * 1024 * 1024
+_PIECE_BYTES = 64 * 1024
 
 
 class CompressionError(BadInputError):
-    """A body that does not decompress."""
+    """A body that does not decompress.
+
+    Attributes:
+        is_too_large: it may be sound, but it is larger than the limit that applies.
+    """
+
+    is_too_large = False
 
 
 class Compression(IntEnum):
@@ -39,7 +46,7 @@ def compress(body: bytes, kind: Compression = Compression.ZLIB, *, level: int = 
     return zlib.compress(body, level), SYSFLAG_COMPRESSED | kind
 
 
-def decompress(body: bytes, sys_flag: int, *, max_bytes: int = _MAX_BYTES) -> bytes:
+def decompress(body: bytes, sys_flag: int, *, max_bytes: int = MAX_BODY_BYTES) -> bytes:
     """Returns the body as its producer wrote it; unchanged when the flag does not say it is compressed.
 
     Raises:
@@ -58,50 +65,92 @@ def decompress(body: bytes, sys_flag: int, *, max_bytes: int = _MAX_BYTES) -> by
 
 
 def _too_large(max_bytes: int) -> CompressionError:
-    return CompressionError("A body cannot be decompressed", reason=f"it is larger than {max_bytes} bytes")
+    error = CompressionError("A body cannot be decompressed", reason=f"it is larger than {max_bytes} bytes")
+    error.is_too_large = True
+    return error
+
+
+def _broken(reason: str) -> CompressionError:
+    return CompressionError("A body cannot be decompressed", reason=reason)
+
+
+class _Pieces:
+    """What came out so far; says at once when it is too much, so that a bomb costs its limit and one piece."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._pieces: list[bytes] = []
+        self._size = 0
+
+    def add(self, piece: bytes) -> None:
+        self._size += len(piece)
+        if self._size > self._max_bytes:
+            raise _too_large(self._max_bytes)
+        self._pieces.append(piece)
+
+    def joined(self) -> bytes:
+        return b"".join(self._pieces)
 
 
 def _inflate(body: bytes, max_bytes: int) -> bytes:
     inflater = zlib.decompressobj()
+    found = _Pieces(max_bytes)
     try:
-        data = inflater.decompress(body, max_bytes)
+        for start in range(0, len(body), _PIECE_BYTES):
+            piece = inflater.decompress(body[start : start + _PIECE_BYTES], _PIECE_BYTES)
+            found.add(piece)
+            while len(piece) == _PIECE_BYTES:
+                piece = inflater.decompress(inflater.unconsumed_tail, _PIECE_BYTES)
+                found.add(piece)
+            if inflater.eof:
+                return found.joined()
     except zlib.error as error:
-        raise CompressionError("A body cannot be decompressed", reason=str(error)) from None
-    if not inflater.eof:
-        if inflater.unconsumed_tail:
-            raise _too_large(max_bytes)
-        raise CompressionError("A body cannot be decompressed", reason="it is cut off")
-    return data
+        raise _broken(str(error)) from None
+    raise _broken("it is cut off")
 
 
 def _unlz4(body: bytes, max_bytes: int) -> bytes:
     import lz4.frame
 
     reader = lz4.frame.LZ4FrameDecompressor()
+    found = _Pieces(max_bytes)
     try:
-        data: bytes = reader.decompress(body, max_bytes)
+        for start in range(0, len(body), _PIECE_BYTES):
+            found.add(reader.decompress(body[start : start + _PIECE_BYTES], _PIECE_BYTES))
+            while not reader.eof and not reader.needs_input:
+                found.add(reader.decompress(b"", _PIECE_BYTES))
+            if reader.eof:
+                return found.joined()
     except RuntimeError as error:
-        raise CompressionError("A body cannot be decompressed", reason=str(error)) from None
-    if not reader.eof:
-        if len(data) >= max_bytes:
-            raise _too_large(max_bytes)
-        raise CompressionError("A body cannot be decompressed", reason="it is cut off")
-    return data
+        raise _broken(str(error)) from None
+    raise _broken("it is cut off")
 
 
 def _unzstd(body: bytes, max_bytes: int) -> bytes:
+    """Java's streams do not say how much they hold: it is counted in one scratch buffer before it is unpacked."""
     import zstandard
 
-    reader = zstandard.ZstdDecompressor().decompressobj()
-    data = bytearray()
+    unpacker = zstandard.ZstdDecompressor()
     try:
-        # Piece by piece: a small body can claim to be a huge one.
-        for start in range(0, len(body), _PIECE_BYTES):
-            data += reader.decompress(body[start : start + _PIECE_BYTES])
-            if len(data) > max_bytes:
-                raise _too_large(max_bytes)
-            if reader.eof:
-                return bytes(data)
+        told = zstandard.get_frame_parameters(body).content_size if body else 0
+        if told == zstandard.CONTENTSIZE_UNKNOWN or not told:
+            _count_zstd(unpacker.stream_reader(body), max_bytes)
+            reader = unpacker.decompressobj()
+            data = reader.decompress(body)
+            if not reader.eof:
+                raise _broken("it is cut off")
+            return data
+        if told > max_bytes:
+            raise _too_large(max_bytes)
+        return unpacker.decompress(body)  # writes no further than it was told
     except zstandard.ZstdError as error:
-        raise CompressionError("A body cannot be decompressed", reason=str(error)) from None
-    raise CompressionError("A body cannot be decompressed", reason="it is cut off")
+        raise _broken(str(error)) from None
+
+
+def _count_zstd(reader: BinaryIO, max_bytes: int) -> None:
+    scratch = bytearray(_PIECE_BYTES)
+    left = max_bytes
+    while size := reader.readinto(scratch):  # type: ignore[attr-defined]
+        left -= size
+        if left < 0:
+            raise _too_large(max_bytes)

@@ -15,9 +15,10 @@ from mqctl.model.names import DLQ_PREFIX, RETRY_PREFIX, SCHEDULE_TOPIC, dlq_topi
 from mqctl.model.queue import MessageQueue
 from mqctl.model.stored_message import StoredMessage
 from mqctl.model.unavailable import Part, Unavailable
+from mqctl.protocol.unpacking import Unpacker
 from mqctl.snapshot.live_asking import Asking, refused_with
 from mqctl.snapshot.live_brokers import LiveBroker
-from mqctl.snapshot.live_messages import READER_GROUP, stored
+from mqctl.snapshot.live_messages import READER_GROUP
 from mqctl.snapshot.live_queues import queue_bounds
 
 Keep = Callable[[StoredMessage], bool]
@@ -214,14 +215,16 @@ def scan(
     found = Found()
     kept = dict.fromkeys(starts, 0)
     going = dict(starts)
+    unpacker = Unpacker()
     forbidden: set[MessageQueue] = set()
     while going:
         pages = _pages(asking, places, going, forbidden, found.errors)
         ahead: dict[MessageQueue, int] = {}
         for queue, (page, following) in pages.items():
             for message in page:
-                item = stored(message)
+                item = unpacker.stored(message)
                 if not wanted.keep(item):
+                    unpacker.forget(item)
                     continue
                 if wanted.limit is not None and kept[queue] >= wanted.limit:
                     found.more = True

@@ -13,8 +13,8 @@ from mqctl.model.message import Message
 from mqctl.model.queue import MessageQueue
 from mqctl.model.stored_message import StoredMessage
 from mqctl.protocol.bodies_cluster import TopicRoute
-from mqctl.protocol.compression import CompressionError, decompress
 from mqctl.protocol.message_id import OffsetId
+from mqctl.protocol.unpacking import Unpacker
 from mqctl.snapshot.live_asking import Asking
 
 # Group of mqadmin's own reads: every broker has it, and nobody consumes by it.
@@ -23,12 +23,8 @@ _FOREVER_MS = 1 << 62
 
 
 def stored(message: Message) -> StoredMessage:
-    """Joins a message with its offset id and its unpacked body."""
-    message_id = str(OffsetId(message.store_host, message.physical_offset))
-    try:
-        return StoredMessage(message, message_id, decompress(message.body, message.sys_flag))
-    except CompressionError as error:
-        return StoredMessage(message, message_id, message.body, error.reason or error.problem)
+    """Joins one message with its offset id and its unpacked body."""
+    return Unpacker().stored(message)
 
 
 def by_offset_id(asking: Asking, text: str, brokers: tuple[BrokerAddress, ...]) -> list[StoredMessage]:
@@ -69,13 +65,13 @@ class KeyQuery:
 def by_key(asking: Asking, query: KeyQuery) -> tuple[list[StoredMessage], list[MqctlError]]:
     """Returns messages with a key, newest last, and why a broker could not be asked. Hash collisions are left out."""
     found, errors = _query(asking, query, unique=False)
-    return [stored(item) for item in found if query.key in item.keys], errors
+    return list(map(Unpacker().stored, (item for item in found if query.key in item.keys))), errors
 
 
 def by_unique_key(asking: Asking, query: KeyQuery) -> tuple[list[StoredMessage], list[MqctlError]]:
     """Returns the messages with a unique id; a retried message keeps its own."""
     found, errors = _query(asking, query, unique=True)
-    return [stored(item) for item in found if item.unique_key == query.key], errors
+    return list(map(Unpacker().stored, (item for item in found if item.unique_key == query.key))), errors
 
 
 def _query(asking: Asking, query: KeyQuery, *, unique: bool) -> tuple[list[Message], list[MqctlError]]:
@@ -154,7 +150,7 @@ def peek(
             if left[queue] > 0 and moved and pulled.next_offset > places[queue]:
                 going[queue] = pulled.next_offset
         places = going
-    return [stored(item) for item in found], errors
+    return list(map(Unpacker().stored, found)), errors
 
 
 def bounds(asking: Asking, queues: dict[MessageQueue, str]) -> dict[MessageQueue, tuple[int, int]]:

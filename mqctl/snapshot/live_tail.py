@@ -13,8 +13,9 @@ from mqctl.errors import MqctlError
 from mqctl.filter.tags import ALL, parse_tags
 from mqctl.model.queue import MessageQueue
 from mqctl.model.stored_message import StoredMessage
+from mqctl.protocol.unpacking import Unpacker
 from mqctl.snapshot.live_asking import Asking
-from mqctl.snapshot.live_messages import READER_GROUP, bounds, queue_addresses, stored
+from mqctl.snapshot.live_messages import READER_GROUP, bounds, queue_addresses
 
 _BATCH = 32
 
@@ -77,11 +78,12 @@ class Tail:
             for queue, offset in self.places.items()
         )
         found: list[TailedMessage] = []
+        unpacker = Unpacker()
         for queue, pulled in answers.values.items():
             if pulled.status is not messages.PullStatus.NO_NEW_MESSAGE:
                 self.places[queue] = pulled.next_offset
             found += [
-                TailedMessage(queue, stored(message))
+                TailedMessage(queue, unpacker.stored(message))
                 for message in pulled.messages
                 if self._tags is None or self._tags.wants(message.tags)
             ]

@@ -9,8 +9,8 @@ from pathlib import Path
 from mqctl.errors import BadInputError, MqctlError, NotFoundError
 from mqctl.model.message import Message
 from mqctl.model.stored_message import StoredMessage
-from mqctl.protocol.compression import decompress
 from mqctl.protocol.message_id import OffsetId
+from mqctl.protocol.unpacking import Unpacker
 from mqctl.store.consumequeue import is_filler
 from mqctl.store.directory import StoreDirectory
 
@@ -19,10 +19,11 @@ _OFFSET_ID_LENGTHS = (32, 56)
 
 @dataclass
 class Found:
-    """Messages in the order asked for, and what could not be read, in words."""
+    """Messages in the order asked for, their bodies within one limit, and what could not be read, in words."""
 
     messages: list[StoredMessage] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
+    unpacker: Unpacker = field(default_factory=Unpacker)
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class MessageFinder:
             BadInputError: what starts there is torn.
         """
         found = Found()
-        found.messages.append(_unpacked(self.store.commit_log.record_at(physical_offset)))
+        found.messages.append(found.unpacker.stored(self.store.commit_log.record_at(physical_offset)))
         return found
 
     def by_key(self, topic: str, key: str, count: int) -> Found:
@@ -143,17 +144,9 @@ class MessageFinder:
                 found.unreadable.append(str(error))
                 continue
             if wanted(message):
-                found.messages.append(_unpacked(message))
+                found.messages.append(found.unpacker.stored(message))
 
 
 def _has_key(message: Message, topic: str, key: str) -> bool:
     """Different keys can have one hash, so the record itself decides."""
     return message.topic == topic and (key in message.keys or key == message.unique_key)
-
-
-def _unpacked(message: Message) -> StoredMessage:
-    message_id = str(OffsetId(message.store_host, message.physical_offset))
-    try:
-        return StoredMessage(message, message_id, decompress(message.body, message.sys_flag))
-    except BadInputError as error:
-        return StoredMessage(message, message_id, message.body, error.reason)

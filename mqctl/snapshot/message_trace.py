@@ -17,7 +17,6 @@ from mqctl.model.message import Message
 from mqctl.model.message_track import ConsumeTrace, SendTrace, Track, TrackState, TrackType
 from mqctl.model.names import is_system_group
 from mqctl.model.unavailable import Part, Unavailable
-from mqctl.protocol.compression import CompressionError, decompress
 from mqctl.protocol.trace_records import TraceKind, TraceRecord, decode_traces
 from mqctl.snapshot.live_asking import Asking, Scope
 from mqctl.snapshot.live_brokers import LiveBroker, split_offset_key
@@ -49,12 +48,10 @@ def gather_traces(asking: Asking, unique_id: str, topic: str) -> tuple[list[Trac
     traced: list[Traced] = []
     unreadable = 0
     for item in found:
-        try:
-            body = decompress(item.message.body, item.message.sys_flag)
-        except CompressionError:
+        if item.problem is not None:
             unreadable += 1
             continue
-        records, bad = decode_traces(body)
+        records, bad = decode_traces(item.body)
         unreadable += bad
         traced += [Traced(record, item.message.born_host) for record in records if record.message_id == unique_id]
     traced.sort(key=lambda item: item.record.time_ms or 0)

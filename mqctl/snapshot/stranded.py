@@ -11,8 +11,8 @@ from mqctl.errors import MqctlError, RefusedError
 from mqctl.model.delay_level import DelayLevelTable
 from mqctl.model.names import SCHEDULE_TOPIC
 from mqctl.plan.delay_resend import StrandedMessage
+from mqctl.protocol.unpacking import Unpacker
 from mqctl.snapshot.live_asking import Asking
-from mqctl.snapshot.live_messages import stored
 from mqctl.store.layouts import EXT_ADDRESS_LIMIT
 
 MOST = 1_000
@@ -49,6 +49,7 @@ def from_broker(
     """
     found: list[StrandedMessage] = []
     lost: list[str] = []
+    unpacker = Unpacker()
     for part in ranges:
         entries = _entries(asking, address, part)
         answers = asking.put((offset, address, messages.message_at(place)) for offset, (place, _) in entries.items())
@@ -58,9 +59,8 @@ def from_broker(
                 lost.append(f"level {part.level} offset {offset}")
                 continue
             due_ms = _due(code, message.store_time_ms, table.delay_ms(part.level))
-            found.append(
-                StrandedMessage(level=part.level, queue_offset=offset, due_time_ms=due_ms, stored=stored(message))
-            )
+            kept = unpacker.stored(message)
+            found.append(StrandedMessage(level=part.level, queue_offset=offset, due_time_ms=due_ms, stored=kept))
     return found, lost
 
 
@@ -92,6 +92,7 @@ def from_store(
     reading = Reading(StoreDirectory.open(path))
     found: list[StrandedMessage] = []
     lost: list[str] = []
+    unpacker = Unpacker()
     for part in ranges:
         bounds = reading.bounds.get((SCHEDULE_TOPIC, part.level - 1))
         if bounds is None:
@@ -107,9 +108,8 @@ def from_store(
                 lost.append(f"level {part.level} offset {offset}")
                 continue
             due_ms = _due(code, message.store_time_ms, table.delay_ms(part.level))
-            found.append(
-                StrandedMessage(level=part.level, queue_offset=offset, due_time_ms=due_ms, stored=stored(message))
-            )
+            kept = unpacker.stored(message)
+            found.append(StrandedMessage(level=part.level, queue_offset=offset, due_time_ms=due_ms, stored=kept))
     return found, lost
 
 

@@ -10,10 +10,10 @@ from mqctl.client import broker_messages as messages
 from mqctl.model.message import REAL_TOPIC, SYSFLAG_COMMIT, SYSFLAG_TRANSACTION_MASK, Message
 from mqctl.model.names import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, TRANSACTION_GROUP
 from mqctl.model.transaction_story import TransactionStory
+from mqctl.protocol.unpacking import Unpacker
 from mqctl.snapshot.half_messages import ended_offsets, half_of
 from mqctl.snapshot.live_asking import Asking
 from mqctl.snapshot.live_brokers import LiveBroker
-from mqctl.snapshot.live_messages import stored
 from mqctl.snapshot.live_records import QueueRange, queue_range, read_records
 
 _FOREVER_MS = 1 << 62
@@ -124,7 +124,7 @@ class _Records:
 
 
 def _story(found: _Records) -> TransactionStory:
-    halves, ended = found.halves, found.ended
+    halves, ended, unpacker = found.halves, found.ended, Unpacker()
     places = {half.physical_offset for half in halves}
     copies = [half_of(half.queue_offset, half) for half in halves]
     done = [copy.offset in ended or copy.prepared_offset in ended for copy in copies]
@@ -135,9 +135,9 @@ def _story(found: _Records) -> TransactionStory:
     ]
     return TransactionStory(
         broker_name=found.broker_name,
-        halves=tuple(stored(item) for item in halves),
-        committed=tuple(stored(item) for item in committed),
-        discarded=tuple(stored(item) for item in found.given_up),
+        halves=tuple(map(unpacker.stored, halves)),
+        committed=tuple(map(unpacker.stored, committed)),
+        discarded=tuple(map(unpacker.stored, found.given_up)),
         ended_count=sum(done),
         open_count=sum(not end and copy.offset >= found.progress for end, copy in zip(done, copies, strict=True)),
     )
