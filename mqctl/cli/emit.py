@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -54,8 +55,12 @@ def _write(document: Document, output: Output) -> None:
     if output in (Output.TABLE, Output.WIDE):
         from mqctl.render import text
 
-        write = text.write_styled if wants_style() else text.write_plain
-        write(document, stream, wide=output is Output.WIDE)
+        wide = output is Output.WIDE
+        if stream.isatty() and os.environ.get("TERM") != "dumb":
+            room = shutil.get_terminal_size().columns
+            text.write_fitted(document, stream, wide=wide, room=room, styled=wants_style())
+        else:
+            text.write_plain(document, stream, wide=wide)
         return
     from mqctl.render import machine
 

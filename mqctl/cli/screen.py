@@ -72,7 +72,7 @@ def _cut_rows(lines: list[str], rows: int) -> list[str]:
 
 def _cut(line: str, columns: int) -> str:
     """Cuts by terminal cells, so that no line wraps."""
-    from mqctl.render.text import width
+    from mqctl.render.layout import width
 
     if width(line) <= columns:
         return line

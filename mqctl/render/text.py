@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from mqctl.render import units
 from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.render.layout import Grid, Segment, paragraph, table_lines, width, wrapped
 
 if TYPE_CHECKING:
     from typing import TextIO
@@ -25,6 +25,8 @@ _WRITERS: dict[Kind, Callable[..., str]] = {
 }
 _RIGHT = frozenset({Kind.COUNT, Kind.BYTES, Kind.DURATION_MS, Kind.SHARE, Kind.RATE, Kind.CHANGE, Kind.RATIO})
 _SEVERITY_STYLE = {"fatal": "bold red", "error": "red", "warning": "yellow", "info": "cyan"}
+# ECMA-48, select graphic rendition.
+_STYLE_CODES = {"bold": "1", "dim": "2", "red": "31", "yellow": "33", "cyan": "36"}
 
 
 def printable(text: str) -> str:
@@ -46,15 +48,6 @@ def cell(column: Column, row: object) -> str:
         return column.none
     writer = _WRITERS.get(column.kind)
     return writer(value) if writer else printable(str(value))
-
-
-def width(text: str) -> int:
-    """Returns how many terminal cells `text` takes; East Asian wide characters take two."""
-    if text.isascii():
-        return len(text)
-    wide = sum(unicodedata.east_asian_width(char) in "WF" for char in text)
-    combining = sum(unicodedata.combining(char) != 0 for char in text)
-    return len(text) + wide - combining
 
 
 def write_plain(document: Document, stream: TextIO, *, wide: bool) -> None:
@@ -96,37 +89,42 @@ def _align(parts: Sequence[str], widths: Sequence[int], columns: Sequence[Column
     return "  ".join(padded)
 
 
-def write_styled(document: Document, stream: TextIO, *, wide: bool) -> None:
-    """Writes `document` to a terminal with rich: bold headings, coloured severities, columns that fold."""
-    from rich.console import Console
-    from rich.padding import Padding
-    from rich.table import Table as RichTable
-    from rich.text import Text
-
-    console = Console(file=stream, highlight=False)
+def write_fitted(document: Document, stream: TextIO, *, wide: bool, room: int, styled: bool) -> None:
+    """Writes `document` to a terminal of `room` columns; `styled` with bold headings and coloured severities."""
     for position, block in enumerate(document.blocks):
         if position:
-            console.print()
-        if isinstance(block, Paragraphs):
-            for number, line in enumerate(map(printable_lines, block.lines)):
-                text = line.lstrip(" ")
-                style = "" if number else _SEVERITY_STYLE.get(block.severity, "")
-                console.print(Padding(Text(text, style=style), (0, 0, 0, len(line) - len(text))))
-            continue
-        if block.title:
-            console.print(Text(printable(block.title), style="bold"))
-        if not block.rows:
-            console.print(Text(printable(block.empty), style="dim"))
-            continue
-        columns = shown_columns(block, wide=wide)
-        rich_table = RichTable(box=None, pad_edge=False, header_style="bold", show_edge=False)
-        for column in columns:
-            rich_table.add_column(
-                column.title.upper(), justify="right" if column.kind in _RIGHT else "left", overflow="fold"
-            )
-        for row in block.rows:
-            rich_table.add_row(*(Text(cell(column, row), style=_style(column, row)) for column in columns))
-        console.print(rich_table)
+            stream.write("\n")
+        for line in _fitted(block, wide=wide, room=room):
+            stream.write("".join(_with_style(text, style if styled else "") for text, style in line).rstrip() + "\n")
+
+
+def _fitted(block: Table | Paragraphs, *, wide: bool, room: int) -> Iterator[list[Segment]]:
+    if isinstance(block, Paragraphs):
+        for number, line in enumerate(map(printable_lines, block.lines)):
+            style = "" if number else _SEVERITY_STYLE.get(block.severity, "")
+            for part in line.split("\n"):
+                yield from ([(text, style)] for text in paragraph(part, room))
+        return
+    if block.title:
+        yield from ([(line, "bold")] for line in wrapped(printable(block.title), room))
+    if not block.rows:
+        yield from ([(line, "dim")] for line in wrapped(printable(block.empty), room))
+        return
+    columns = shown_columns(block, wide=wide)
+    grid = Grid(
+        titles=[column.title.upper() for column in columns],
+        right=[is_right(column) for column in columns],
+        rows=[[cell(column, row) for column in columns] for row in block.rows],
+        styles=[[_style(column, row) for column in columns] for row in block.rows],
+    )
+    yield from table_lines(grid, room)
+
+
+def _with_style(text: str, style: str) -> str:
+    if not style or not text:
+        return text
+    codes = ";".join(_STYLE_CODES[word] for word in style.split())
+    return f"\x1b[{codes}m{text}\x1b[0m"
 
 
 def _style(column: Column, row: object) -> str:

@@ -7,7 +7,8 @@ from datetime import UTC
 import pytest
 
 from mqctl.render import units
-from mqctl.render.text import printable, width
+from mqctl.render.layout import width
+from mqctl.render.text import printable
 
 
 @pytest.mark.parametrize(
