@@ -25,22 +25,31 @@ async def _serve(options: Options) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
-    if options.until_eof:
-        loop.add_reader(sys.stdin.fileno(), lambda: None if os.read(sys.stdin.fileno(), 1_024) else stopped.set())
+    if options.until_eof or options.until_released:
+        loop.add_reader(sys.stdin.fileno(), _hear_starter, loop, options, stopped)
     cluster = Cluster(options.spec)
     control = ControlSocket(cluster) if options.control else None
     try:
         await cluster.start()
         if control is not None:
             await control.start()
-        sys.stdout.write(json.dumps(ready(cluster, control)) + "\n")
-        sys.stdout.flush()
+        if not stopped.is_set():  # nobody may be there to read it
+            sys.stdout.write(json.dumps(ready(cluster, control)) + "\n")
+            sys.stdout.flush()
         gc.freeze()  # what is there now stays; collections need not look at it again
         await stopped.wait()
     finally:
         if control is not None:
             await control.stop()
         await cluster.stop()
+
+
+def _hear_starter(loop: asyncio.AbstractEventLoop, options: Options, stopped: asyncio.Event) -> None:
+    if not os.read(sys.stdin.fileno(), 1_024):
+        stopped.set()
+    elif not options.until_released:
+        return
+    loop.remove_reader(sys.stdin.fileno())
 
 
 def ready(cluster: Cluster, control: ControlSocket | None) -> dict[str, object]:

@@ -21,12 +21,14 @@ class Options:
         control: whether the control socket is opened.
         log_level: name of a level of `logging`.
         until_eof: end when standard input ends, too: that of a process whose starter was killed does.
+        until_released: so until a line comes from there; then it stays whatever becomes of its starter.
     """
 
     spec: ClusterSpec
     control: bool
     log_level: str
     until_eof: bool
+    until_released: bool
 
 
 def parser() -> argparse.ArgumentParser:
@@ -69,6 +71,7 @@ def parser() -> argparse.ArgumentParser:
     add("--tls-trust", type=Path, metavar="FILE", help="authorities that sign the certificates of clients (PEM)")
     add("--control", action="store_true", help="open the control socket (loopback) and announce it in the ready line")
     add("--until-eof", action="store_true", help="end when standard input does, as well as on a signal")
+    add("--until-released", action="store_true", help="end when standard input does before a line came from it")
     add("--log-level", default="WARNING", choices=["DEBUG", "INFO", "WARNING", "ERROR"], help="default %(default)s")
     return made
 
@@ -103,7 +106,13 @@ def parse(words: list[str]) -> Options:
         acl_file=given.acl,
         tls=_tls(given),
     )
-    return Options(spec, control=given.control, log_level=given.log_level, until_eof=given.until_eof)
+    return Options(
+        spec,
+        control=given.control,
+        log_level=given.log_level,
+        until_eof=given.until_eof,
+        until_released=given.until_released,
+    )
 
 
 def _tls(given: argparse.Namespace) -> ServerTls | None:

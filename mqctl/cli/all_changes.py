@@ -13,6 +13,7 @@ from mqctl.execute.step_journal import StepJournal
 from mqctl.render.settings import HistoryEntry
 
 _OWN = frozenset({"settings", "resends"})
+_REPAIR = "delay-repair"  # as `delay_repairs` has it, which reads stores and takes long to import
 
 
 def entries() -> list[HistoryEntry]:
@@ -115,7 +116,7 @@ def _step_changes(directory: Path) -> list[HistoryEntry]:
             who=change.who,
             cluster=None,
             undoes=change.undoes,
-            back=None,
+            back=f"mqctl delay repair --undo {change.id}" if change.kind == _REPAIR else None,
         )
         for kind in kinds
         for change in StepJournal(kind).all()

@@ -95,7 +95,8 @@ def undo(change_id: str, *, execute: bool, confirmed: str | None) -> tuple[Docum
     if not store.is_dir():
         raise NotFoundError(f"the store {store} is not there", reason=f"change {change_id} was made on it")
     with delay_files.alone(store) if execute else nullcontext():
-        if delay_files.contents(store) != past.after:
+        now = delay_files.contents(store)
+        if not _left_by(past, now):
             raise BadInputError(
                 f"change {change_id} cannot be taken back",
                 reason=f"{_MAIN} or its backup is not as that change left it: a broker ran since, or somebody edited",
@@ -104,9 +105,9 @@ def undo(change_id: str, *, execute: bool, confirmed: str | None) -> tuple[Docum
         steps = tuple(
             Step(subject=step.subject, old=step.new, new=step.old, effect="as it was before")
             for step in past.steps
-            if step.state == CONFIRMED
+            if step.state == CONFIRMED or not past.ended
         )
-        if not steps:
+        if not steps or now == past.before:
             raise RefusedError(f"change {change_id} cannot be taken back", reason="nothing of it was done")
         plan = StepPlan(kind=KIND, target=str(store), confirm=past.confirm, made_at_ms=_now_ms(), steps=steps)
 
@@ -114,9 +115,17 @@ def undo(change_id: str, *, execute: bool, confirmed: str | None) -> tuple[Docum
             _write(store, change, past.before, save)
 
         execution = Execution(
-            schema=SCHEMA, perform=perform, execute=execute, confirmed=confirmed, before=past.after, undoes=past.id
+            schema=SCHEMA, perform=perform, execute=execute, confirmed=confirmed, before=now, undoes=past.id
         )  # fmt: skip
         return run_steps(plan, execution)
+
+
+def _left_by(change: StepChange, now: Mapping[str, str | None]) -> bool:
+    """Tells whether both files are as a change left them; one that was killed may have written the one and not the
+    other."""
+    if change.ended:
+        return now == change.after
+    return all(now[name] in (change.before.get(name), change.after.get(name)) for name in delay_files.FILES)
 
 
 def _state(wish: RepairWish) -> DelayState:

@@ -82,3 +82,8 @@ def tell(line: str) -> None:
     from mqctl.render.text import printable_lines
 
     sys.stderr.write(f"{printable_lines(line)}\n")
+
+
+def note(line: str) -> None:
+    """Writes one line that mqctl says of itself to stderr."""
+    tell(f"mqctl: {line}")

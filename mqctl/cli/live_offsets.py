@@ -9,7 +9,7 @@ from pathlib import Path
 from time import sleep
 
 from mqctl.cli.confirmation import confirm
-from mqctl.cli.emit import tell
+from mqctl.cli.emit import note, tell
 from mqctl.cli.interrupts import terminable
 from mqctl.cli.offset_plans import Wish, make_plan
 from mqctl.cli.places import state_dir
@@ -130,7 +130,8 @@ def carry_plan_out(asking: Asking, wish: Wish, shown: OffsetPlan, asked: Asked) 
         StorageError: the journal cannot be written; nothing was changed then.
     """
     book = journal()
-    with book.alone(f"group {wish.group} of {shown.identity.cluster}"), terminable(), step_progress() as report:
+    what = f"group {wish.group} of {shown.identity.cluster}"
+    with book.alone(what, note), terminable(), step_progress() as report:
         plan = _as_shown(shown, make_plan(asking, wish))
         record = book.open(plan, wish.undoes) if wish.resumes is None else _taken_up(book, wish.resumes, plan)
         asked.opened(record)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from time import monotonic, sleep, time
 
 from mqctl.cli.confirmation import confirm
-from mqctl.cli.emit import tell
+from mqctl.cli.emit import note, tell
 from mqctl.cli.interrupts import terminable
 from mqctl.cli.live_offsets import Asked, Done, journal, run
 from mqctl.cli.offset_plans import Wish
@@ -160,7 +160,7 @@ def carry_publish_out(asking: Asking, record: ReplayRecord, shown: Document, con
     confirm(target, confirmed, shown)
     asking = Asking(asking.cluster, Deadline(asking.deadline.limit_ms))  # typing a name takes its time
     book = replays()
-    with journal().alone(f"replay {record.id}"), terminable(), step_progress() as report:
+    with journal().alone(f"replay {record.id}", note), terminable(), step_progress() as report:
         book.write(record)
         tell(f"mqctl: replay {record.id}; mqctl replay resume {record.id} goes on if it stops")
         clock = ClientClock()

@@ -8,7 +8,7 @@ from time import monotonic, sleep, time
 
 from mqctl.cli.confirmation import confirm
 from mqctl.cli.connection import Connection
-from mqctl.cli.emit import tell
+from mqctl.cli.emit import note, tell
 from mqctl.cli.interrupts import terminable
 from mqctl.cli.live_dead_letters import letter_brokers
 from mqctl.cli.places import state_dir
@@ -71,7 +71,7 @@ def run(
         return plan_document(plan), ExitCode.OK
     confirm(wish.group, confirmed, plan_document(plan))
     what = f"dead letters of {wish.group} of {plan.identity.cluster}"
-    with Journal(state_dir() / "journal").alone(what), terminable():
+    with Journal(state_dir() / "journal").alone(what, note), terminable():
         # Planned again: somebody may have sent some since. What was not shown is not sent.
         plan = make_plan(Asking(cluster, chosen.deadline()), wish if wish.resume else _only(wish, plan))
         record = journal().read(wish.resume) if wish.resume else journal().begin(plan)

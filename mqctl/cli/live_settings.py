@@ -7,7 +7,7 @@ from time import time
 
 from mqctl.cli.confirmation import confirm
 from mqctl.cli.connection import Connection
-from mqctl.cli.emit import tell
+from mqctl.cli.emit import note, tell
 from mqctl.cli.interrupts import terminable
 from mqctl.cli.live_brokers import open_brokers
 from mqctl.cli.places import state_dir
@@ -57,7 +57,7 @@ def run(
         tell(f"mqctl: note: {warning}")
     if plan.severe:
         confirm(plan.subject, confirmed, plan_document(plan))
-    with Journal(state_dir() / "journal").alone(_what(plan)), terminable():
+    with Journal(state_dir() / "journal").alone(_what(plan), note), terminable():
         asking = Asking(cluster, chosen.deadline())
         if make(asking).steps != plan.steps:
             raise BadInputError(

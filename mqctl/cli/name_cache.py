@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from mqctl.cli.connection import connection
@@ -11,6 +10,7 @@ from mqctl.model.names import group_of, is_system_group, is_system_topic
 from mqctl.snapshot.live_asking import Asking, Scope
 from mqctl.snapshot.live_brokers import ask_groups, ask_producers, list_brokers, masters_of
 from mqctl.snapshot.live_members import gather_memberships
+from mqctl.store.whole_file import write_whole
 
 _LIMIT = "5s"
 _MOST_GROUPS = 200
@@ -59,6 +59,4 @@ def _order(name: str) -> tuple[bool, str]:
 
 def _write(place: Path, found: dict[str, set[str]]) -> None:
     lines = [f"{kind}\t{name}\n" for kind, names in found.items() for name in sorted(names, key=_order)]
-    fresh = place.with_suffix(f".{os.getpid()}")
-    fresh.write_text("".join(lines), "utf-8")
-    fresh.replace(place)
+    write_whole(place, "".join(lines).encode(), sweep="*")

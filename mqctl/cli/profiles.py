@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 
+from mqctl.cli.emit import note
 from mqctl.cli.unreadable import UNREADABLE_YAML
-from mqctl.errors import ConfigurationError, NotFoundError, PermissionDeniedError, UsageError
+from mqctl.errors import ConfigurationError, NotFoundError, PermissionDeniedError, StorageError, UsageError
 from mqctl.protocol.acl import Credentials
 
 FILE_NAME = "profiles.yaml"
 _LONGEST_KEY_FILE = 64 * 1024
+_NOT_FOR_US = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
@@ -104,23 +106,27 @@ def changed_profiles(directory: Path, *, wait_s: float = 10.0) -> Iterator[Profi
         wait_s: how long to wait for another command.
 
     Raises:
-        ConfigurationError: the file cannot be read or written.
+        ConfigurationError: the file cannot be read, or must not be written.
+        StorageError: the disk does not take it; the profiles are as they were.
         RefusedError: another command holds it, and it is said who.
     """
     from mqctl.execute.alone import held_alone
+    from mqctl.store.whole_file import write_whole
 
     file = directory / FILE_NAME
+    remedy = "wait for it, then look at mqctl profile list"
     try:
-        with held_alone(directory / f".{FILE_NAME}.lock", f"change {file}", wait_s=wait_s):
+        with held_alone(directory / f".{FILE_NAME}.lock", f"change {file}", wait_s=wait_s, remedy=remedy, told=note):
             profiles = load_profiles(directory)
             yield profiles
-            descriptor, temporary = tempfile.mkstemp(prefix=f".{FILE_NAME}.", dir=directory)
-            with os.fdopen(descriptor, "wb") as stream:
-                stream.write(msgspec.yaml.encode(profiles))
-            Path(temporary).replace(file)
+            write_whole(file, msgspec.yaml.encode(profiles), mode=0o600, sweep=FILE_NAME)
     except OSError as error:
-        remedy = "set MQCTL_CONFIG_DIR to a writable directory"
-        raise ConfigurationError(f"could not write {file}", reason=str(error), remedy=remedy) from error
+        problem, reason = f"could not write {file}", error.strerror or str(error)
+        if error.errno in _NOT_FOR_US:
+            remedy = "set MQCTL_CONFIG_DIR to a writable directory"
+            raise ConfigurationError(problem, reason=reason, remedy=remedy) from error
+        remedy = "free its disk, or set MQCTL_CONFIG_DIR to another one; the profiles are as they were"
+        raise StorageError(problem, reason=reason, remedy=remedy) from error
 
 
 def credentials_from_file(path: Path) -> Credentials:

@@ -18,6 +18,7 @@ from mqctl.model.queue import MessageQueue
 from mqctl.protocol.bodies_cluster import QueueOffsets
 from mqctl.protocol.body import BodyError
 from mqctl.protocol.requests_client import UpdateConsumerOffset
+from mqctl.store.whole_file import write_whole
 
 LOCAL_DIRECTORY = ".rocketmq_offsets"
 
@@ -144,8 +145,9 @@ class LocalOffsets(_Memory):
         for path in (self.path, self.path.with_suffix(".json.bak")):
             try:
                 data = path.read_bytes()
-                self._offsets = dict(QueueOffsets.from_bytes(data).offset_table) if data else {}
-                return
+                if data:  # an empty one is what a power failure left (`readLocalOffset` asks the backup then, too)
+                    self._offsets = dict(QueueOffsets.from_bytes(data).offset_table)
+                    return
             except FileNotFoundError:
                 continue
             except BodyError:
@@ -162,13 +164,10 @@ class LocalOffsets(_Memory):
 
     def persist(self, queues: Collection[MessageQueue]) -> None:
         body = QueueOffsets(offset_table=self._snapshot(queues)).to_bytes()
-        temporary = self.path.with_suffix(".json.tmp")
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            temporary.write_bytes(body)
             if self.path.exists():
-                self.path.with_suffix(".json.bak").write_bytes(self.path.read_bytes())
-            temporary.replace(self.path)
+                write_whole(self.path.with_suffix(".json.bak"), self.path.read_bytes())
+            write_whole(self.path, body, sweep="*")
         except OSError as error:
             raise StorageError(f"The offsets cannot be written to {self.path}", reason=str(error)) from error
 

@@ -10,8 +10,8 @@ import os
 import re
 import shlex
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,7 +20,9 @@ import msgspec
 from mqctl.errors import RefusedError
 from mqctl.execute.record_files import who
 
+Told = Callable[[str], None]
 _LONGEST_COMMAND = 160
+_SILENT_S = 1.0
 _START_TOLERANCE_S = 1.0
 _LONGEST_NAME_BYTES, _NAME_START = 180, 40
 
@@ -70,13 +72,16 @@ def command_text(words: list[str]) -> str:
 
 
 @contextmanager
-def held_alone(lock: Path, what: str, *, wait_s: float = 0.0, remedy: str = "wait for it") -> Iterator[None]:
+def held_alone(
+    lock: Path, what: str, *, wait_s: float = 0.0, remedy: str = "wait for it", told: Told = lambda _: None
+) -> Iterator[None]:
     """Holds a lock while the body runs.
 
     Args:
         lock: file of the lock; its directory is made.
         what: what cannot be done without it, for instance `change group G`.
         wait_s: how long to wait for another holder.
+        told: is told, one line each, for whom it waits, and that the last holder was killed at its work.
 
     Raises:
         RefusedError: another process holds it, and it is said who.
@@ -88,16 +93,25 @@ def held_alone(lock: Path, what: str, *, wait_s: float = 0.0, remedy: str = "wai
     lock.parent.mkdir(parents=True, exist_ok=True)
     held = FileLock(lock)
     try:
-        held.acquire(timeout=wait_s)
+        try:
+            held.acquire(timeout=min(wait_s, _SILENT_S))
+        except Timeout:
+            if wait_s <= _SILENT_S:
+                raise
+            told(f"waiting to {what}: another mqctl is at it: {_told(note)}")
+            held.acquire(timeout=wait_s - _SILENT_S)
     except Timeout as error:
         reason = f"another mqctl is at it: {_told(note)}"
         raise RefusedError(f"cannot {what}", reason=reason, remedy=remedy) from error
     try:
+        if note.exists():
+            told(f"took over the lock to {what}: who held it ended at its work: {_told(note)}")
         mine = Holder(who=who(), pid=os.getpid(), since_s=datetime.now(UTC).timestamp())
         note.write_bytes(msgspec.json.encode(mine))
         yield
     finally:
-        note.unlink(missing_ok=True)
+        with suppress(OSError):  # what was done under the lock is done; the next holder says that this note was left
+            note.unlink(missing_ok=True)
         held.release()
 
 

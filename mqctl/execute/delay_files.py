@@ -5,11 +5,12 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from mqctl.errors import PermissionDeniedError, RefusedError, StorageError
 from mqctl.protocol.fastjson import dump_bytes
+from mqctl.store.whole_file import sync_directory
 
 FILES = ("config/delayOffset.json", "config/delayOffset.json.bak")
 
@@ -103,5 +104,8 @@ def write(store: Path, texts: Mapping[str, str | None]) -> None:
                 if os.geteuid() == 0:
                     os.chown(fresh, known.st_uid, known.st_gid)
             fresh.replace(path)
+            sync_directory(path.parent)
         except OSError as error:
+            with suppress(OSError):
+                fresh.unlink(missing_ok=True)
             raise StorageError(f"could not write {path}", reason=error.strerror or str(error)) from error

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from mqctl.execute.alone import held_alone, lock_name
+from mqctl.execute.alone import Told, held_alone, lock_name
 from mqctl.execute.record_files import RecordFiles, new_id, unwritable, who
 from mqctl.model.plan import Callback, OffsetChange, OffsetPlan
 
@@ -81,19 +81,22 @@ class Journal(RecordFiles[ChangeRecord]):
         super().__init__(directory, ChangeRecord)
 
     @contextmanager
-    def alone(self, what: str, remedy: str = "wait for it") -> Iterator[None]:
+    def alone(self, what: str, told: Told) -> Iterator[None]:
         """Keeps other commands of this machine from changing the same thing.
 
         Args:
             what: the thing, for instance `group G of DefaultCluster`.
+            told: is told when who changed it last was killed at it.
 
         Raises:
             RefusedError: another one does, and it is said who.
             StorageError: the journal cannot be written.
         """
+        remedy = "wait for it, then look at mqctl history"
         with ExitStack() as stack:
             try:
-                stack.enter_context(held_alone(self.directory / lock_name(what), f"change {what}", remedy=remedy))
+                lock = held_alone(self.directory / lock_name(what), f"change {what}", remedy=remedy, told=told)
+                stack.enter_context(lock)
             except OSError as error:
                 raise unwritable(self.directory, error) from error
             yield

@@ -13,6 +13,7 @@ from typing import Generic, Protocol, TypeVar
 import msgspec
 
 from mqctl.errors import BadInputError, NotFoundError, StorageError
+from mqctl.store.whole_file import write_whole
 
 
 class Record(Protocol):
@@ -45,14 +46,8 @@ class RecordFiles(Generic[R]):
     def write(self, record: R) -> None:
         """Writes a record, whole or not at all, and to the disk. Raises StorageError."""
         file = self._file(record.id)
-        temporary = file.with_suffix(".tmp")
         try:
-            self.directory.mkdir(parents=True, exist_ok=True)
-            with temporary.open("wb") as stream:
-                stream.write(msgspec.json.format(msgspec.json.encode(record)))
-                stream.flush()
-                os.fsync(stream.fileno())
-            temporary.replace(file)
+            write_whole(file, msgspec.json.format(msgspec.json.encode(record)), sweep="" if file.exists() else "*")
         except OSError as error:
             raise unwritable(self.directory, error) from error
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import msgspec
 
-from mqctl.errors import BadInputError, NotFoundError, StorageError
+from mqctl.errors import BadInputError, NotFoundError
+from mqctl.execute.record_files import unwritable
 from mqctl.model.queue import MessageQueue
 from mqctl.model.stretch import ReplayFilter, Stretch
+from mqctl.store.whole_file import write_whole
 
 GROUP, PUBLISH = "group", "publish"
 
@@ -124,20 +125,10 @@ class Replays:
     def put(self, name: str, data: bytes) -> Path:
         """Writes a file of the journal's. Raises StorageError."""
         file = self._directory / name
-        temporary = file.with_suffix(".tmp")
         try:
-            self._directory.mkdir(parents=True, exist_ok=True)
-            with temporary.open("wb") as stream:
-                stream.write(data)
-                stream.flush()
-                os.fsync(stream.fileno())
-            temporary.replace(file)
+            write_whole(file, data, sweep="" if file.exists() else "*")
         except OSError as error:
-            raise StorageError(
-                f"could not write the journal in {self._directory}",
-                reason=error.strerror or str(error),
-                remedy="free its disk, or set MQCTL_STATE_DIR to another one",
-            ) from error
+            raise unwritable(self._directory, error) from error
         return file
 
     def read(self, replay_id: str) -> ReplayRecord:

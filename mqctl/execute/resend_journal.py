@@ -16,6 +16,7 @@ import msgspec
 from mqctl.errors import BadInputError, NotFoundError
 from mqctl.execute.record_files import new_id, unwritable, who
 from mqctl.model.resend import LetterKey, ResendPlan
+from mqctl.store.whole_file import write_whole
 
 WAITING, SENDING, SENT, FAILED, UNKNOWN = "waiting", "sending", "sent", "failed", "unknown"
 
@@ -110,11 +111,7 @@ class ResendJournal:
             ],
         )
         try:
-            self._directory.mkdir(parents=True, exist_ok=True)
-            with self._file(record.id).open("xb") as stream:
-                stream.write(msgspec.json.encode(record) + b"\n")
-                stream.flush()
-                os.fsync(stream.fileno())
+            write_whole(self._file(record.id), msgspec.json.encode(record) + b"\n", sweep="*")
         except OSError as error:
             raise unwritable(self._directory, error) from error
         return record

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
-from mqctl.errors import BadInputError, UsageError
+from mqctl.errors import BadInputError, StorageError, UsageError
+from mqctl.store.whole_file import write_whole
 
 DEFAULT_NAME = "default"
 # Start times are counted from the machine's boot, which a corrected clock moves.
@@ -114,12 +113,16 @@ class LocalStates:
 
         Raises:
             BadInputError: its state file is none.
+            StorageError: it cannot be read.
         """
         file = self.file(name)
         try:
             return msgspec.json.decode(file.read_bytes(), type=LocalCluster)
         except FileNotFoundError:
             return None
+        except OSError as error:
+            problem = f"could not read the state of the local cluster {name}"
+            raise StorageError(problem, reason=f"{file}: {error.strerror or error}") from error
         except (UnicodeDecodeError, msgspec.DecodeError) as error:
             raise BadInputError(
                 f"could not read the state of the local cluster {name}",
@@ -135,12 +138,20 @@ class LocalStates:
                 yield state
 
     def save(self, state: LocalCluster) -> None:
-        """Writes a state file, whole or not at all; only its owner may read it, since it may hold a control token."""
-        self.directory.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{state.name}.", dir=self.directory)
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(msgspec.json.format(msgspec.json.encode(state)))
-        Path(temporary).replace(self.file(state.name))
+        """Writes a state file, whole or not at all; only its owner may read it, since it may hold a control token.
+
+        Raises:
+            StorageError: the operating system refuses.
+        """
+        file = self.file(state.name)
+        try:
+            write_whole(file, msgspec.json.format(msgspec.json.encode(state)), mode=0o600, sweep="*")
+        except OSError as error:
+            raise StorageError(
+                f"could not write the state of the local cluster {state.name} to {file}",
+                reason=error.strerror or str(error),
+                remedy="free its disk, or set MQCTL_STATE_DIR to another one",
+            ) from error
 
     def forget(self, name: str) -> None:
         """Removes a state file."""

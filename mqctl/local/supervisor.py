@@ -6,16 +6,16 @@ import select
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
 import msgspec
 
-from mqctl.errors import DeadlineError, ExitCode, NotFoundError, RefusedError, StorageError, UsageError
-from mqctl.execute.alone import held_alone
+from mqctl.errors import DeadlineError, ExitCode, MqctlError, NotFoundError, RefusedError, StorageError, UsageError
+from mqctl.execute.alone import Told, held_alone
 from mqctl.local.state import LocalCluster, LocalStates, Ready, process_started_ms
 
 READY_SECONDS = 30
@@ -99,11 +99,13 @@ class Supervisor:
 
     Args:
         wait_s: how long to wait for another command that works on the same cluster.
+        told: is told for whom it waits, and that the last one was killed at its work.
     """
 
-    def __init__(self, directory: Path, *, wait_s: float = _LOCK_SECONDS) -> None:
+    def __init__(self, directory: Path, *, wait_s: float = _LOCK_SECONDS, told: Told = lambda _: None) -> None:
         self.states = LocalStates(directory)
         self._wait_s = wait_s
+        self._told = told
         self._directory = directory
 
     def up(self, name: str, wish: Wish) -> LocalCluster:
@@ -121,24 +123,26 @@ class Supervisor:
             process = self._start(name, wish, log)
             try:
                 ready = self._ready(name, process, log)
+                started_ms = process_started_ms(process.pid) or 0
+                data_dir = None if wish.memory else str(wish.data_dir)
+                state = LocalCluster(name=name, started_ms=started_ms, log=str(log), data_dir=data_dir, ready=ready)
+                self.states.save(state)
+                _release(name, process, log)
             except BaseException:
                 _end(process.pid)
                 process.wait()
                 raise
-            started_ms = process_started_ms(process.pid) or 0
-            data_dir = None if wish.memory else str(wish.data_dir)
-            state = LocalCluster(name=name, started_ms=started_ms, log=str(log), data_dir=data_dir, ready=ready)
-            self.states.save(state)
             return state
 
     def _start(self, name: str, wish: Wish, log: Path) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "embedded_broker", *wish.words()]
+        # Until it is written down where `local down` finds it, it ends with this process, however that ends.
+        command = [sys.executable, "-m", "embedded_broker", "--until-released", *wish.words()]
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
             with log.open("wb") as errors:
                 return subprocess.Popen(
                     command,
-                    stdin=subprocess.DEVNULL,
+                    stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=errors,
                     start_new_session=True,
@@ -159,13 +163,7 @@ class Supervisor:
                     )
                 part = stream.readline()
                 if not part:
-                    code = process.wait()
-                    kind = UsageError if code in _USAGE_CODES else StorageError
-                    raise kind(
-                        f"the local cluster {name} did not start",
-                        reason=_tail(log) or f"its process ended with {code}",
-                        remedy=f"see {log}",
-                    )
+                    raise _not_started(name, process, log)
                 line += part
         return msgspec.json.decode(line, type=Ready)
 
@@ -200,27 +198,52 @@ class Supervisor:
                 remedy=f"mqctl local status; mqctl local down --name {name}; or choose another --name",
             )
 
-    def locked(self, name: str) -> AbstractContextManager[None]:
-        """Returns what keeps other commands away from a cluster, as a context manager.
+    @contextmanager
+    def locked(self, name: str) -> Iterator[None]:
+        """Keeps other commands away from a cluster.
 
         Raises:
             UsageError: the name is none.
+            RefusedError: another command is at it for too long.
+            StorageError: the lock cannot be made.
         """
         self.states.file(name)
-        try:
-            self._directory.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StorageError(
-                f"could not make {self._directory} for local clusters",
-                reason=error.strerror or str(error),
-                remedy="set MQCTL_STATE_DIR to a writable directory",
-            ) from error
-        return held_alone(
+        lock = held_alone(
             self._directory / f"{name}.lock",
             f"work on the local cluster {name}",
             wait_s=self._wait_s,
             remedy="wait for it, then look at mqctl local status",
+            told=self._told,
         )
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(lock)
+            except OSError as error:
+                raise StorageError(
+                    f"could not keep the state of local clusters in {self._directory}",
+                    reason=error.strerror or str(error),
+                    remedy="set MQCTL_STATE_DIR to a writable directory, or free its disk",
+                ) from error
+            yield
+
+
+def _release(name: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    assert process.stdin is not None
+    try:
+        with process.stdin as stream:
+            stream.write(b"released\n")
+    except BrokenPipeError:
+        raise _not_started(name, process, log) from None
+
+
+def _not_started(name: str, process: subprocess.Popen[bytes], log: Path) -> MqctlError:
+    code = process.wait()
+    kind = UsageError if code in _USAGE_CODES else StorageError
+    return kind(
+        f"the local cluster {name} did not start",
+        reason=_tail(log) or f"its process ended with {code}",
+        remedy=f"see {log}",
+    )
 
 
 def _delete(name: str, directory: Path) -> None:

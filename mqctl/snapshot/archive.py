@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import os
-import tempfile
 import zlib
 from dataclasses import replace
+from glob import escape
 from pathlib import Path
 
 import msgspec
 
 from mqctl.errors import BadInputError, NotFoundError, RefusedError, StorageError
 from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.store.whole_file import write_whole
 
 SCHEMA = "snapshot/1"
 _LIMIT_BYTES = 1 << 30
@@ -51,20 +53,13 @@ def save(snapshot: ClusterSnapshot, file: Path, *, force: bool = False) -> None:
     document = {"schema": SCHEMA, "snapshot": msgspec.to_builtins(snapshot)}
     packed = gzip.compress(msgspec.json.encode(document), compresslevel=6, mtime=0)
     try:
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
+        if not file.parent.is_dir():
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(file.parent))
+        write_whole(file, packed, mode=0o600, sweep=escape(file.name))
     except OSError as error:
-        raise StorageError(problem, reason=error.strerror or str(error), remedy="name a writable place") from error
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(packed)
-            stream.flush()
-            os.fsync(stream.fileno())
-        Path(temporary).replace(file)
-    except OSError as error:
-        Path(temporary).unlink(missing_ok=True)
-        raise StorageError(
-            problem, reason=error.strerror or str(error), remedy="free space or name another place"
-        ) from error
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        remedy = "free space or name another place" if full else "name a writable place"
+        raise StorageError(problem, reason=error.strerror or str(error), remedy=remedy) from error
 
 
 def _unpacked(file: Path, problem: str) -> bytes:

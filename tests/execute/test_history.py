@@ -24,7 +24,7 @@ IDENTITY = ClusterIdentity(cluster="C", brokers=(("a", "h:1"),))
 
 def test_history_holds_every_kind_of_change(mqctl: Callable[..., Outcome], tmp_path: Path) -> None:
     steps = StepJournal(tmp_path / "journal" / "delay-repair")
-    steps.open(StepPlan(kind="delay-repair", target="/s", confirm="s", made_at_ms=1, steps=()))
+    repair = steps.open(StepPlan(kind="delay-repair", target="/s", confirm="s", made_at_ms=1, steps=()))
     step = SettingStep(kind=SettingKind.TOPIC, place="a", address="h:1", subject="T", old=None, new={"perm": "6"})
     setting = SettingJournal(tmp_path / "journal" / "settings").begin(
         SettingPlan(
@@ -45,7 +45,7 @@ def test_history_holds_every_kind_of_change(mqctl: Callable[..., Outcome], tmp_p
         ("replay-publish", "T2", "interrupted", "mqctl replay resume R"),
         ("dlq-resend", "G", "interrupted", f"mqctl dlq resend -g G --resume {resend.id}"),
         ("topic-create", "T", "interrupted", f"mqctl undo {setting.id}"),
-        ("delay-repair", "/s", "interrupted", None),
+        ("delay-repair", "/s", "interrupted", f"mqctl delay repair --undo {repair.id}"),
     ]
     table = mqctl("history", env={"MQCTL_STATE_DIR": str(tmp_path)}).stdout
     assert "mqctl replay resume R" in table

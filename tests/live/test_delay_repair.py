@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -114,6 +115,26 @@ def delivered(cluster: EmbeddedCluster) -> list[bytes]:
     with Peer(cluster.broker().address) as peer:
         answer = peer.call(pull("Pay", 0))
         return [message.body for message in decode_messages(answer.body)] if answer.code == 0 else []
+
+
+@pytest.mark.parametrize("reached", [0, 1, 2])
+def test_undo_takes_a_repair_back_that_was_killed(
+    state: Run, store_copy: Callable[[str], Path], tmp_path: Path, reached: int
+) -> None:
+    """The record says before the first file what both will hold; of a killed repair one may be new and one old."""
+    root = record(store_copy(RECOVERED), GOOD | {1: 9})
+    before = texts(root)
+    done = state("delay", "repair", "--store", root, "-o", "json", "--execute", "--confirm", root.name)
+    (journal,) = (tmp_path / "state" / "journal" / "delay-repair").glob("*.json")
+    change = json.loads(journal.read_text())
+    change |= {"ended": False, "steps": [{**step, "state": "planned", "found": None} for step in change["steps"]]}
+    journal.write_text(json.dumps(change))
+    for name, text in list(zip(FILES, before, strict=True))[: 2 - reached]:  # the backup is written first
+        (root / name).write_text(text or "")
+    (entry,) = state("history", "-o", "json").json["changes"]
+    assert (entry["state"], entry["back"]) == ("interrupted", f"mqctl delay repair --undo {done.json['id']}")
+    undone = state("delay", "repair", "--undo", done.json["id"], "--execute", "--confirm", root.name)
+    assert (undone.exit_code, texts(root)) == (0 if reached else 76, before), undone.stderr
 
 
 def test_messages_on_a_level_that_is_gone_are_sent_again_once(standing: Standing, state: Run) -> None:

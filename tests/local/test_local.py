@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -13,7 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.conftest import Outcome
+from tests.conftest import REPOSITORY, Outcome
 from tests.embedded_broker.messages import send
 from tests.embedded_broker.wire import Peer
 
@@ -139,6 +141,32 @@ def test_a_broken_state_file_is_told(local: Run, tmp_path: Path) -> None:
     outcome = local("status")
     assert (outcome.exit_code, "default.json" in outcome.stderr) == (65, True)
     (tmp_path / "state" / "local" / "default.json").unlink()
+
+
+def test_a_start_that_is_killed_leaves_no_process_behind(local: Run, tmp_path: Path) -> None:
+    """Between the start of the process and the file by which `local down` finds it, the process ends with its starter.
+    It waits for its access list here, which comes through a pipe."""
+    access, state = tmp_path / "plain_acl.yml", tmp_path / "state" / "local" / "default.json"
+    os.mkfifo(access)
+    words = [sys.executable, "-m", "mqctl", "local", "up", "--acl", str(access)]
+    starter = subprocess.Popen(
+        words,
+        cwd=REPOSITORY,
+        env={**os.environ, "MQCTL_STATE_DIR": str(tmp_path / "state")},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    with access.open("w") as list_of_accounts:  # opened once somebody reads it
+        (broker,) = psutil.Process(starter.pid).children()
+        starter.kill()
+        starter.wait()
+        list_of_accounts.write("accounts: []\n")
+    gone, _ = psutil.wait_procs([broker], 60)
+    assert (gone, state.exists()) == ([broker], False)
+    down = local("down")
+    assert (down.exit_code, f"process {starter.pid}" in down.stderr) == (66, True), down.stderr
+    assert "took over the lock to work on the local cluster default" in down.stderr
+    assert local("up").exit_code == 0
 
 
 def test_the_log_is_followed_to_the_end(local: Run) -> None:

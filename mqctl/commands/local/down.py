@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.emit import tell
+from mqctl.cli.emit import note, tell
 from mqctl.cli.options import LocalNameOption
 from mqctl.cli.places import state_dir
 from mqctl.errors import ExitCode
@@ -22,7 +22,7 @@ def command(
     purge: Annotated[bool, typer.Option("--purge", help="Delete its stores as well.")] = False,
 ) -> int:
     """Stop a local cluster: its stores are flushed and kept, unless they are thrown away."""
-    supervisor = Supervisor(state_dir() / "local")
+    supervisor = Supervisor(state_dir() / "local", told=note)
     names = [state.name for state in supervisor.states.all()] if everything else [name]
     for each in names:
         state = supervisor.down(each, purge=purge)

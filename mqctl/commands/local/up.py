@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.emit import Output, emit, tell
+from mqctl.cli.emit import Output, emit, note, tell
 from mqctl.cli.keys_of import forget_secrets
 from mqctl.cli.local_rows import local_row
 from mqctl.cli.options import LocalNameOption, NoColorOption, OutputOption
@@ -122,7 +122,7 @@ def command(
         tls=_tls(tls_mode, tls_cert, tls_key, tls_client_auth, tls_trust),
     )
     forget_secrets()
-    state = Supervisor(places).up(name, wish)
+    state = Supervisor(places, told=note).up(name, wish)
     emit(local_document([local_row(state)]), output)
     tell(f"mqctl: name server {state.ready.namesrv}; stop it with: mqctl local down{_named(name)}")
 
