@@ -52,6 +52,8 @@ class Flusher:
         self._waiting: list[Durable] = []
         self._timer: Periodic | None = None
         self._thread: threading.Thread | None = None
+        self._failed: list[str] = []
+        self._syncing_to = 0
         self._thorough_due_ms = 0
         self._troubled = False
 
@@ -76,22 +78,48 @@ class Flusher:
     def _tick(self) -> None:
         try:
             self._dispatcher.write_out()
+            if self._waiting or (self._thread is not None and self._thread.is_alive()):
+                return  # those who wait sync what they wait for
+            self._settle()
+            thorough = self._clock.now_ms() >= self._thorough_due_ms
+            paths = self._paths(thorough=thorough)
         except StorageError as error:
             self._trouble(error)
             return
-        if self._waiting or (self._thread is not None and self._thread.is_alive()):
-            return  # those who wait sync what they wait for; taken away from them, it would be acknowledged too early
-        thorough = self._clock.now_ms() >= self._thorough_due_ms
-        paths = self._disk.take_unsynced() if thorough else self._log.take_unsynced()
+        self._troubled = False
         if not paths and not thorough:
             return
         times = None
         if thorough:
             self._thorough_due_ms = self._clock.now_ms() + self._settings.flush_consume_queue_thorough_interval
             times = self._times()
-        self._troubled = False
+        self._syncing_to = self._log.position
         self._thread = threading.Thread(target=self._sync_paths, args=(paths, times), name="FlushStore", daemon=True)
         self._thread.start()
+
+    def _paths(self, *, thorough: bool) -> list[str]:
+        """Returns what is to be synced in the background.
+
+        With SYNC_FLUSH the log is not: who waits for a message needs to know of everything before it that failed.
+        """
+        if self._settings.flush_disk_type == SYNC_FLUSH:
+            self._log.sync()
+            return self._disk.take_unsynced() if thorough else []
+        paths = self._log.take_unsynced()
+        return paths + self._disk.take_unsynced() if thorough else paths
+
+    def _settle(self) -> None:
+        """Takes over what the last flush in the background came to."""
+        if self._thread is None:
+            return
+        self._thread = None
+        if not self._failed:
+            self._log.synced_to(self._syncing_to)
+            return
+        self._disk.unsynced.update(self._failed)
+        self._disk.spoilt.update(self._failed)
+        self._log.not_synced(self._failed)
+        self._failed.clear()
 
     def _times(self) -> Checkpoint:
         return Checkpoint(
@@ -107,10 +135,9 @@ class Flusher:
             try:
                 sync_path(path)
             except OSError as error:
-                self._disk.unsynced.add(path)
-                times = None
+                self._failed.append(path)
                 log.error("could not flush %s: %s", path, error.strerror)
-        if times is not None:
+        if times is not None and not self._failed and not self._disk.spoilt:
             try:
                 self._write_checkpoint(times)
             except StorageError as error:
@@ -153,9 +180,25 @@ class Flusher:
                 self._defer(self._commit)
 
     def flush(self) -> None:
-        """Writes out and syncs everything, and the checkpoint with it. Raises DiskFullError, StorageError."""
+        """Writes out and syncs everything, and the checkpoint with it.
+
+        Raises:
+            DiskFullError, StorageError: some of it is not on the disk. That is so for good when queues or the index
+                could not be synced once: the system may have dropped what it failed to write, so only a recovery, which
+                writes it again, makes a checkpoint true.
+        """
+        if self._thread is not None:
+            self._thread.join()
+        self._settle()
         self._dispatcher.write_out()
+        self._log.sync()
         self._disk.sync()
+        if self._disk.spoilt:
+            raise StorageError(
+                f"could not write {self._path}",
+                reason="an earlier flush failed, and what it dropped is not known",
+                remedy="start the broker again: it recovers from the last checkpoint",
+            )
         self._write_checkpoint(self._times())
 
     def _write_checkpoint(self, times: Checkpoint) -> None:

@@ -39,15 +39,18 @@ class Disk:
         free_bytes: room that is left, for tests and fault injection; None is whatever the real disk has. A write
             beyond it ends short and raises DiskFullError, as the operating system does it.
         unsynced: files that were written since they were synced, and directories with new files.
+        spoilt: files whose sync failed. The system counts what it could not write as written and does not try again,
+            so a later sync that works says nothing of them until they are written again.
     """
 
-    __slots__ = ("_capacity", "_files", "free_bytes", "unsynced")
+    __slots__ = ("_capacity", "_files", "free_bytes", "spoilt", "unsynced")
 
     def __init__(self, *, open_files: int = OPEN_FILES) -> None:
         self.free_bytes: int | None = None
         self._capacity = open_files
         self._files: OrderedDict[str, int] = OrderedDict()
         self.unsynced: set[str] = set()
+        self.spoilt: set[str] = set()
 
     def create(self, path: str, size_bytes: int) -> None:
         """Makes sure that `path` exists with `size_bytes`, sparse; directories above it are made.
@@ -266,7 +269,7 @@ class Disk:
         """Makes durable what was written to one file, or which files are in a directory.
 
         Raises:
-            DiskFullError, StorageError: the operating system could not; the file still counts as not synced.
+            DiskFullError, StorageError: the operating system could not; the file counts as not synced, and spoilt.
         """
         descriptor = self._files.get(path)
         try:
@@ -275,6 +278,7 @@ class Disk:
             else:
                 datasync(descriptor)
         except OSError as error:
+            self.spoilt.add(path)
             raise _failure(path, error) from error
         self.unsynced.discard(path)
 
@@ -286,6 +290,7 @@ class Disk:
         """
         self._forget(path)
         self.unsynced.discard(path)
+        self.spoilt.discard(path)
         try:
             Path(path).unlink()
         except FileNotFoundError:
@@ -299,6 +304,7 @@ class Disk:
             os.close(descriptor)
         self._files.clear()
         self.unsynced.clear()
+        self.spoilt.clear()
 
 
 def sync_path(path: str) -> None:

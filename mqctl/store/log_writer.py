@@ -7,11 +7,14 @@ Source: `CommitLog`, `MappedFileQueue` and `MappedFile` of 4.9.8. The broker wri
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 
 from mqctl.errors import StorageError
 from mqctl.store.disk import Disk, DiskFullError
 from mqctl.store.layouts import BLANK_BYTES, COMMIT_LOG_FILE_BYTES, FILE_NAME_DIGITS
 from mqctl.store.record_writer import MessageRefused, blank
+
+_RENEWED_BYTES = 1 << 20
 
 
 def file_starts(directory: str) -> list[int]:
@@ -32,7 +35,10 @@ class CommitLogWriter:
         starts: start offsets of its files, ascending.
     """
 
-    __slots__ = ("_disk", "_limit", "_path", "_start", "_written", "directory", "file_bytes", "position", "starts")
+    __slots__ = (
+        "_disk", "_durable", "_limit", "_path", "_start", "_written", "directory", "file_bytes", "position",
+        "starts",
+    )  # fmt: skip
 
     def __init__(self, directory: str, disk: Disk, *, file_bytes: int = COMMIT_LOG_FILE_BYTES) -> None:
         self.directory = directory
@@ -43,6 +49,7 @@ class CommitLogWriter:
         self._start = self._limit = -1
         self._path = ""
         self._written: set[str] = set()
+        self._durable = self.min_offset
 
     def check(self) -> None:
         """Makes sure that the files have the configured size and follow one another.
@@ -123,18 +130,59 @@ class CommitLogWriter:
         """Makes every record durable, however many other files of the store wait for that.
 
         Raises:
-            DiskFullError, StorageError: the operating system could not.
+            DiskFullError, StorageError: the operating system could not; the next call tries the same files again.
         """
-        for path in list(self._written):
+        for path in sorted(self._written):
+            self._renew(path)
             self._disk.sync_file(path)
             self._written.discard(path)
+        self._durable = self.position
 
     def take_unsynced(self) -> list[str]:
-        """Returns the files to sync, for the caller to do it; they count as synced from now on."""
-        taken = list(self._written)
+        """Returns the files to sync, for the caller to do it; they count as synced until `not_synced`.
+
+        Raises:
+            DiskFullError, StorageError: what an earlier sync failed to bring to the disk cannot be written again.
+        """
+        for path in sorted(self._written):
+            self._renew(path)
+        taken = sorted(self._written)
         self._written.clear()
         self._disk.unsynced.difference_update(taken)
         return taken
+
+    def not_synced(self, paths: Iterable[str]) -> None:
+        """Takes back those of some files that are its own."""
+        self._written.update(path for path in paths if path.startswith(self.directory))
+
+    def synced_to(self, physical_offset: int) -> None:
+        """Notes that everything before `physical_offset` is durable."""
+        self._durable = max(self._durable, physical_offset)
+
+    def doubt(self, physical_offset: int) -> None:
+        """Has the next sync include the files from `physical_offset` on, which a process that died may not have synced.
+
+        A later file is of no use when the end of the one before it is lost.
+        """
+        self._durable = min(self._durable, physical_offset)
+        self._written.update(self.path(start) for start in self.starts if start + self.file_bytes > physical_offset)
+        if self._written:
+            self._written.add(self.directory)
+
+    def _renew(self, path: str) -> None:
+        """Writes again what a failed sync may have dropped: the system counts it as written, and would not try again.
+
+        It is read back from the system's cache, soon enough after the failure for it to be there.
+        """
+        if path not in self._disk.spoilt:
+            return
+        if path != self.directory:
+            start = int(path.rpartition("/")[2])
+            begin, end = max(start, self._durable), min(start + self.file_bytes, self.position)
+            for at in range(begin, end, _RENEWED_BYTES):
+                data = self._disk.read(path, min(_RENEWED_BYTES, end - at), at - start)
+                self._disk.overwrite(path, data, at - start)
+        self._disk.spoilt.discard(path)
 
     def _wipe(self, physical_offset: int, size_bytes: int) -> None:
         """Overwrites with zeros what a short write left; the blocks it reached are there already."""
@@ -168,14 +216,18 @@ class CommitLogWriter:
             path = f"{self.directory}/{start:020d}"
             dropped += self._disk.clear_from(path, 0)
             self._disk.delete(path)
+            self._written.discard(path)
             self.starts.remove(start)
         if self.starts and self.starts[0] <= physical_offset < self.starts[-1] + self.file_bytes:
             dropped += self._disk.clear_from(self.path(physical_offset), physical_offset % self.file_bytes)
         self.position = physical_offset
+        self._durable = min(self._durable, physical_offset)
         self._start = self._limit = -1
         return dropped
 
     def drop_first(self) -> int:
         """Deletes the oldest file and returns the new minimum offset."""
-        self._disk.delete(f"{self.directory}/{self.starts.pop(0):020d}")
+        path = f"{self.directory}/{self.starts.pop(0):020d}"
+        self._disk.delete(path)
+        self._written.discard(path)
         return self.min_offset

@@ -162,6 +162,10 @@ def recover(
             checked += 1
             dispatched += dispatch(record)
     cut_bytes = log.truncate(scan.position) if log.starts else 0
+    if clean:
+        log.synced_to(log.position)
+    else:
+        log.doubt(start)
     cut_queues = _cut_queues(log, queues)
     known = max((queue.max_physical for queue in queues.table.values()), default=0)
     rest = RecordScan(log, max(known, log.min_offset), check_crc=False, end=log.position)

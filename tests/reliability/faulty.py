@@ -40,6 +40,7 @@ class FaultyFiles:
     _kind: int = 0
     _what: str = "write"
     _undo: dict[str, list[tuple[int, bytes, bytes]]] = field(default_factory=dict)
+    _dropped: dict[str, dict[int, int]] = field(default_factory=dict)
     _old: dict[str, list[bytes | None]] = field(default_factory=dict)
     _real: dict[str, Callable[..., Any]] = field(default_factory=dict)
 
@@ -92,14 +93,30 @@ class FaultyFiles:
         def sync(descriptor: int) -> None:
             path = self._path(descriptor)
             if path is not None and self._is_time("sync"):
+                self._drop(path)
                 raise self._error(path)
             self._real[name](descriptor)
             if path is not None:
-                self._undo.pop(path, None)
+                self._settle(path)
                 if path in self._old:
                     self._old[path] = []
 
         return sync
+
+    def _drop(self, path: str) -> None:
+        """A sync that failed: the system counts what it did not write as written, and no later sync tries again."""
+        dropped = self._dropped.setdefault(path, {})
+        for position, before, _ in self._undo.pop(path, []):
+            for at, byte in enumerate(before, position):
+                dropped.setdefault(at, byte)
+
+    def _settle(self, path: str) -> None:
+        """A sync that worked: what was written since the last one is durable, over what had been dropped, too."""
+        dropped = self._dropped.get(path)
+        for position, _, after in self._undo.pop(path, []):
+            if dropped:
+                for at in range(position, position + len(after)):
+                    dropped.pop(at, None)
 
     def ftruncate(self, descriptor: int, size: int) -> None:
         path = self._path(descriptor)
@@ -140,15 +157,16 @@ class FaultyFiles:
 
     def lose_power(self, survive: float) -> None:
         """Takes back what was not synced: single writes in any order, and small files whole, torn, or as they were."""
-        for name, writes in self._undo.items():
-            if Path(name).exists():
-                self._take_back(Path(name), writes, survive)
+        for name in {*self._undo, *self._dropped}:
+            if Path(name).is_file():
+                self._take_back(Path(name), self._undo.get(name, []), survive)
         for name, olds in self._old.items():
             path = Path(name)
             if olds and path.exists() and self.random.random() >= survive:
                 self.taken_back += 1
                 self._tear(path, self.random.choice(olds))
         self._undo.clear()
+        self._dropped.clear()
         self._old.clear()
 
     def _take_back(self, path: Path, writes: list[tuple[int, bytes, bytes]], survive: float) -> None:
@@ -157,6 +175,9 @@ class FaultyFiles:
             for position, before, _ in reversed(writes):
                 stream.seek(position)
                 stream.write(before)
+            for at, byte in self._dropped.get(str(path), {}).items():
+                stream.seek(at)
+                stream.write(bytes((byte,)))
             for position, _, after in writes:
                 if self.random.random() < survive:
                     stream.seek(position)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -122,7 +124,6 @@ def test_the_periodic_flush_takes_nothing_from_those_who_wait(tmp_path: Path) ->
 
 
 def test_a_durable_configuration_is_old_or_new_after_a_power_failure(tmp_path: Path) -> None:
-    from random import Random
 
     for seed in range(40):
         file = tmp_path / str(seed) / "topics.json"
@@ -155,3 +156,78 @@ def test_the_clock_that_was_set_back_hides_no_record(tmp_path: Path) -> None:
     last.open()
     assert bodies(last) == list(range(60))
     last.close()
+
+
+def test_a_flush_that_failed_between_two_log_files_is_made_up_for(tmp_path: Path) -> None:
+    """The end of a log file was forgotten when the periodic flush of it failed: what came after it was cut off."""
+    clock = VirtualClock(NOW_MS)
+    storage = Storage(tmp_path, replace(SMALL, flush_disk_type=SYNC_FLUSH, mapped_file_size_commit_log=4_096), clock)
+    told: list[StorageError | None] = []
+    with faulty_files(tmp_path, Random(5)) as files:
+        storage.open()
+        while storage.log.position < 4_096 - 2 * 200:
+            put(storage)
+        storage.when_durable(told.append)
+        files.fail_after(0, errno.EIO, what="sync")
+        while storage.log.position < 4_096:
+            put(storage)
+        storage.when_durable(told.append)
+        clock.advance(storage.settings.flush_interval_commit_log)
+        storage.flusher.stop()
+        files.heal()
+        last = put(storage)
+        storage.when_durable(told.append)
+        storage.abandon()
+        files.lose_power(0.0)
+    assert [error is None for error in told] == [True, False, True]
+    again = Storage(tmp_path, storage.settings, clock)
+    assert again.open().log_end == last.physical_offset + last.size_bytes
+    again.close()
+    assert sound(tmp_path)
+
+
+def test_what_a_failed_flush_dropped_is_not_vouched_for(tmp_path: Path) -> None:
+    """A sync that works after one that failed says nothing of what that one dropped: a start looks for itself."""
+    clock = VirtualClock(NOW_MS)
+    storage = Storage(tmp_path, SMALL, clock)
+    with faulty_files(tmp_path, Random(5)) as files:
+        storage.open()
+        for number in range(40):
+            put_numbered(storage, number)
+        files.fail_after(2, errno.EIO, what="sync")  # behind the log and its directory
+        with pytest.raises(StorageError, match="could not use"):
+            storage.flush()
+        files.heal()
+        with pytest.raises(StorageError, match=r"could not write .*checkpoint"):
+            storage.flush()
+        storage.close()
+        files.lose_power(0.0)
+    assert (tmp_path / "abort").exists()
+    again = Storage(tmp_path, SMALL, clock)
+    assert not again.open().clean
+    assert bodies(again) == list(range(40))
+    again.close()
+    assert sound(tmp_path)
+
+
+def test_the_next_life_syncs_what_the_last_one_left(tmp_path: Path) -> None:
+    """A process that died left the end of a file to the system's cache; later files need it."""
+    clock = VirtualClock(NOW_MS)
+    settings = replace(SMALL, flush_disk_type=SYNC_FLUSH, mapped_file_size_commit_log=4_096)
+    with faulty_files(tmp_path, Random(5)) as files:
+        storage = Storage(tmp_path, settings, clock)
+        storage.open()
+        while storage.log.position < 4_096:
+            put(storage)
+        storage.abandon()
+        again = Storage(tmp_path, settings, clock)
+        again.open()
+        last = put(again)
+        told: list[StorageError | None] = []
+        again.when_durable(told.append)
+        again.abandon()
+        files.lose_power(0.0)
+    assert told == [None]
+    third = Storage(tmp_path, settings, clock)
+    assert third.open().log_end == last.physical_offset + last.size_bytes
+    third.close()
