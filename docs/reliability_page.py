@@ -29,7 +29,13 @@ _NOTES = {
     "soak": (
         "Soak",
         "python -m tests.reliability.soak --minutes 60",
-        "Mixed load on one broker process: begin and end (after a warm-up) of what must not grow.",
+        "Mixed load at a fixed pace on brokers as 4.9.8 and 5.3.3: push consumers that stay, and that come and go, "
+        "lite pull, bare sockets; tags and SQL92, delay levels, timers, transactions of all three ends, batches, "
+        "compression, retries and dead letters, long polls, administration, connections that vanish, files that roll "
+        "and are deleted. Memory, handles, sockets, threads, disk, tables, what waits, latency and throughput of the "
+        "brokers, of the client library's process and of an exporter are held to be flat: the medians of the first and "
+        "the last third, after a warm-up, and the slope of all pairs of samples. Every acknowledged message reaches "
+        "every group that subscribes it, once; again only where queues change hands or offsets are set back.",
     ),
 }
 
@@ -51,10 +57,12 @@ def page() -> str:
 
 
 def _table(figures: dict[str, Any]) -> list[str]:
-    targets = figures.pop("targets", None)
+    targets, series = figures.pop("targets", None), figures.pop("series", None)
     lines = ["| figure | value |", "|---|---|"]
     for name, value in figures.items():
-        shown = " to ".join(map(str, value)) if name != "problems" and isinstance(value, list) else value
+        shown = value
+        if isinstance(value, dict):
+            shown = "; ".join(f"{key}: {_shown(part)}" for key, part in value.items())
         lines.append(f"| {name.replace('_', ' ')} | {len(value) if name == 'problems' else shown} |")
     if targets:
         lines.append(f"| inputs tried | {sum(item['inputs'] for item in targets)} |")
@@ -64,4 +72,17 @@ def _table(figures: dict[str, Any]) -> list[str]:
             f"| {item['target']} | {item['inputs']} | {item['refused']} | {item['slowest_ms']} | {item['failures']} |"
             for item in targets
         ]
+    if series:
+        tenths = " | ".join(f"{number}" for number in range(1, 11))
+        lines += ["", "Medians of the tenths of the run after the warm-up:", ""]
+        lines += [f"| series | {tenths} |", "|---|" + "---:|" * 10]
+        lines += [f"| {item['series']} | {' | '.join(_short(value) for value in item['tenths'])} |" for item in series]
     return lines
+
+
+def _shown(part: object) -> str:
+    return ", ".join(f"{key} {value}" for key, value in part.items()) if isinstance(part, dict) else str(part)
+
+
+def _short(value: float) -> str:
+    return f"{value:.0f}" if abs(value) >= 100 or value == round(value) else f"{value:.1f}"

@@ -142,7 +142,10 @@ class ControlSocket:
         schedule.pause() if words.get("on", True) is True else schedule.resume()
 
     async def _expire_log(self, words: Words) -> None:
-        self._cluster.broker(_text(words, "name")).storage.retention.delete_all_but_the_newest()
+        keep = _maybe_integer(words, "keep")
+        if keep is not None and keep < 1:
+            raise UsageError(f"keep of {keep} is not possible", reason="the newest file always stays")
+        self._cluster.broker(_text(words, "name")).storage.retention.delete_all_but_the_newest(keep or 1)
 
     async def _register_with(self, words: Words) -> None:
         registration = self._cluster.broker(_text(words, "name")).registration

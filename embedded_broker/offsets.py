@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from embedded_broker.clock import Clock
@@ -75,17 +75,17 @@ class ConsumerOffsets:
         return [group for owned, group in self._table if owned == topic]
 
     def forget_group(self, group: str) -> None:
-        """Deletes all offsets of a group."""
-        self._forget([key for key in self._table if key[1] == group])
+        """Deletes all offsets of a group, resets and pulls that it never committed included."""
+        self._forget(lambda _topic, owner: owner == group)
 
     def forget_topic(self, topic: str) -> None:
-        """Deletes all offsets of a topic."""
-        self._forget([key for key in self._table if key[0] == topic])
+        """Deletes all offsets of a topic, resets and pulls that nobody committed included."""
+        self._forget(lambda owned, _group: owned == topic)
 
-    def _forget(self, keys: list[tuple[str, str]]) -> None:
-        for key in keys:
-            del self._table[key]
-        gone = set(keys)
-        self._pulls = {place: offset for place, offset in self._pulls.items() if place[:2] not in gone}
-        if keys:
+    def _forget(self, is_gone: Callable[[str, str], bool]) -> None:
+        kept = {key: queues for key, queues in self._table.items() if not is_gone(*key)}
+        if len(kept) < len(self._table):
             self.file.mark()
+        self._table = kept
+        self._pulls = {place: offset for place, offset in self._pulls.items() if not is_gone(*place[:2])}
+        self._resets = {place: offset for place, offset in self._resets.items() if not is_gone(*place[:2])}

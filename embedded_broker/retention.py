@@ -95,9 +95,9 @@ class Retention:
         self.follow_log()
         return deleted
 
-    def delete_all_but_the_newest(self) -> None:
-        """Deletes all files but the newest now, whatever their age. Raises StorageError."""
-        self._delete_oldest(len(self._log.starts) - 1)
+    def delete_all_but_the_newest(self, keep: int = 1) -> None:
+        """Deletes all files but the newest ones now, whatever their age. Raises StorageError."""
+        self._delete_oldest(len(self._log.starts) - keep)
         self.follow_log()
 
     def _delete_expired(self, most: int) -> int:

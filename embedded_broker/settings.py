@@ -30,6 +30,7 @@ class BrokerSettings:
             `enable_consume_queue_ext` gives it room; read at the start.
         timer_wheel_enable: 5.x takes messages with a time of their own; 4.9 knows none.
         timer_roll_window_slot: units of `timer_precision_ms` after which a waiting message is hung in anew.
+        auto_delete_unused_stats: counters of deleted topics and groups go with them; otherwise they are kept for good.
         transaction_time_out: milliseconds that a half message is left alone before its producer is asked.
         transaction_check_interval: milliseconds between rounds of checks; a real 5.x broker has 30,000.
         transaction_op_msg_max_size, transaction_op_batch_interval: characters, and milliseconds, after which gathered
@@ -79,6 +80,7 @@ class BrokerSettings:
     max_error_rate_of_bloom_filter: int = 20
     enable_calc_filter_bit_map: bool = False
     store_reply_message_enable: bool = True
+    auto_delete_unused_stats: bool = False
 
     use_server_side_reset_offset: bool = False
 

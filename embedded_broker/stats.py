@@ -7,6 +7,7 @@ every hour for the day.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable, Set
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -16,6 +17,7 @@ TOPIC_PUT_NUMS, TOPIC_PUT_SIZE = "TOPIC_PUT_NUMS", "TOPIC_PUT_SIZE"
 GROUP_GET_NUMS, GROUP_GET_SIZE = "GROUP_GET_NUMS", "GROUP_GET_SIZE"
 SNDBCK_PUT_NUMS = "SNDBCK_PUT_NUMS"
 BROKER_PUT_NUMS, BROKER_GET_NUMS = "BROKER_PUT_NUMS", "BROKER_GET_NUMS"
+_OF_GROUPS = frozenset({GROUP_GET_NUMS, GROUP_GET_SIZE, SNDBCK_PUT_NUMS})
 
 _MINUTE_SAMPLES, _HOUR_SAMPLES, _DAY_SAMPLES = 7, 7, 25
 _SECOND_MS = 1_000
@@ -140,6 +142,22 @@ class Stats:
         size.times += 1
         broker.value += count
         broker.times += 1
+
+    def forget_topic(self, topic: str) -> None:
+        """Drops the counters of a topic, and those of groups on it (`onTopicDeleted`)."""
+        self._put.pop(topic, None)
+        self._get = {key: items for key, items in self._get.items() if key[0] != topic}
+        self._drop({TOPIC_PUT_NUMS, TOPIC_PUT_SIZE}, lambda key: key == topic)
+        self._drop(_OF_GROUPS, lambda key: key.partition("@")[0] == topic)
+
+    def forget_group(self, group: str) -> None:
+        """Drops the counters of a group on all topics (`onGroupDeleted`)."""
+        self._get = {key: items for key, items in self._get.items() if key[1] != group}
+        self._drop(_OF_GROUPS, lambda key: key.partition("@")[2] == group)
+
+    def _drop(self, names: Set[str], is_gone: Callable[[str], bool]) -> None:
+        for name, key in [item for item in self._items if item[0] in names and is_gone(item[1])]:
+            del self._items[name, key]
 
     def put_total(self) -> int:
         """Returns the messages stored since the start."""

@@ -172,6 +172,22 @@ class TimerFiles:
             self._disk.write(path, filler, position - start + TIMER_LOG_RECORD_BYTES)
         self.log_pos = following
 
+    def drop_before(self, log_min: int) -> None:
+        """Deletes whole files, oldest first and never the newest, whose messages the commit log has no more.
+
+        As `MappedFileQueue.deleteExpiredFileByOffsetForTimerLog` of 5.3.3: a file's last record tells.
+
+        Raises:
+            StorageError: a file cannot be read or deleted.
+        """
+        last_in_file = ((self._file_bytes - _FILLER_BYTES) // TIMER_LOG_RECORD_BYTES - 1) * TIMER_LOG_RECORD_BYTES
+        starts = sorted(self._files)
+        for start in starts[:-1]:
+            last = self.record_at(start + last_in_file)
+            if last is None or last.physical_offset >= log_min:
+                return
+            self._disk.delete(self._files.pop(start))
+
     # The wheel
 
     def slot(self, units: int) -> Slot | None:

@@ -13,6 +13,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from embedded_broker.clock import Periodic
 from embedded_broker.half_copies import copy_of
 from embedded_broker.put import put, with_properties
 from embedded_broker.storage_settings import SYNC_FLUSH
@@ -26,7 +27,7 @@ from embedded_broker.timer_files import (
     TimerFiles,
     TimerRecord,
 )
-from mqctl.errors import MqctlError
+from mqctl.errors import MqctlError, StorageError
 from mqctl.model.java_hash import java_string_hash
 from mqctl.model.message import REAL_QID, REAL_TOPIC, Message
 from mqctl.model.names import TIMER_TOPIC
@@ -45,6 +46,7 @@ OUT_MS, ENQUEUE_MS, DEQUEUE_MS = "TIMER_OUT_MS", "TIMER_ENQUEUE_MS", "TIMER_DEQU
 ROLL_TIMES, DELETE_KEY = "TIMER_ROLL_TIMES", "TIMER_DEL_UNIQKEY"
 _SLICE = 64
 _RETRY_MS = 1_000
+_CLEAN_MS = 30_000
 _MARGIN = 60
 """Units that a broker which was down for long leaves out at the end of the wheel's reach."""
 
@@ -72,6 +74,7 @@ class Timers:
         self._saves = 0
         self._timer: Handle | None = None
         self._work: Generator[float] | None = None
+        self._cleaning: Periodic | None = None
 
     # Life
 
@@ -90,6 +93,7 @@ class Timers:
             self.read_units = oldest
         self.queue_offset = self._recovered_offset(check)
         self._saves = check.counter
+        self._cleaning = Periodic(self._broker.clock, _CLEAN_MS, self._clean, first_ms=_CLEAN_MS)
         self._turn()
 
     def _recovered_offset(self, check: TimerCheckpoint) -> int:
@@ -112,12 +116,21 @@ class Timers:
 
     def abandon(self) -> None:
         """Stops as kill -9 would."""
+        if self._cleaning is not None:
+            self._cleaning.cancel()
+            self._cleaning = None
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         if self._work is not None:
             self._work.close()
             self._work = None
+
+    def _clean(self) -> None:
+        try:
+            self._files.drop_before(self._broker.storage.log.min_offset)
+        except StorageError as error:
+            log.error("%s", error)
 
     def _now_units(self) -> int:
         return self._broker.clock.now_ms() // self._precision_ms

@@ -51,6 +51,8 @@ def delete_group(broker: Broker, request: DeleteSubscriptionGroup, call: Call) -
     broker.groups.delete(request.group_name)
     if request.clean_offset if broker.release.five else request.remove_offset:
         broker.offsets.forget_group(request.group_name)
+    if broker.settings.auto_delete_unused_stats:
+        broker.stats.forget_group(request.group_name)
     return call.answer()
 
 

@@ -72,6 +72,8 @@ def delete_topic(broker: Broker, request: DeleteTopic, call: Call) -> RemotingCo
         return call.answer(ResponseCode.SYSTEM_ERROR, remark=problem)
     broker.topics.delete(request.topic)
     broker.storage.delete_topic(request.topic)
+    if broker.settings.auto_delete_unused_stats:
+        broker.stats.forget_topic(request.topic)
     return call.answer()
 
 

@@ -361,6 +361,21 @@ def test_a_server_side_reset_reaches_the_next_pull_and_survives_commits(five: Em
         assert admin.refused(missing).code == ResponseCode.TOPIC_NOT_EXIST
 
 
+def test_a_deleted_group_leaves_no_reset_and_no_pull_behind(five: EmbeddedCluster, links: Links) -> None:
+    admin = Admin(five, links)
+    with Peer(five.broker().address) as broker:
+        fill(broker, "Left", 3)
+        heartbeat(broker, "one", group="GLeft", subscriptions={"Left": "*"})
+        assert broker.call(pull("Left", 0, group="GLeft")).code == 0  # noted, and never committed
+        admin(change.reset_offset_here("GLeft", "Left", 0, 1))
+        admin(change.delete_group("GLeft", with_offsets=True))
+        noted = five.broker().on_loop(
+            lambda it: (it.offsets.pulled("GLeft", "Left", 0), it.offsets.was_reset("GLeft", "Left", 0))
+        )
+        assert noted == (-1, False)
+        assert broker.call(pull("Left", 2, group="GLeft")).code == 0  # a new group of that name begins where it asks
+
+
 def test_attributes_of_a_topic(five: EmbeddedCluster, links: Links) -> None:
     admin = Admin(five, links)
     config = TopicConfig(name="F", attributes={"message.type": "FIFO"})

@@ -103,6 +103,21 @@ def test_control_over_its_socket() -> None:
         control.close()
 
 
+def test_the_control_socket_expires_all_but_so_many_log_files(tmp_path: Path) -> None:
+    words = ("--control", "--data-dir", str(tmp_path), "--set", "mappedFileSizeCommitLog=4096")
+    with process(*words) as (_, ready):
+        with Peer(ready["brokers"][0]["address"]) as peer:
+            for _ in range(40):
+                assert peer.call(send("T"), b"x" * 500).code == 0
+        files = sorted((tmp_path / "broker-a" / "commitlog").iterdir())
+        control = ControlPeer(ready)
+        assert "keep of 0" in control.do("expire_log", name="broker-a", keep=0)["error"]
+        for keep, left in ((3, files[-3:]), (5, files[-3:]), (None, files[-1:])):
+            assert control.do("expire_log", name="broker-a", keep=keep)["ok"]
+            assert sorted((tmp_path / "broker-a" / "commitlog").iterdir()) == left
+        control.close()
+
+
 @pytest.mark.parametrize(
     ("words", "code"),
     [

@@ -121,6 +121,28 @@ def test_a_delete_marker_takes_a_message_of_its_slot_away(five: EmbeddedCluster,
     assert [message.body for message in arrived(peer)] == [b"kept"]
 
 
+def test_the_timer_log_goes_with_the_commit_log(tmp_path: Path) -> None:
+    settings = {"mappedFileSizeTimerLog": str(10 * 52 + 16), "mappedFileSizeCommitLog": "8192"}
+    with EmbeddedCluster(virtual_time=True, version="5.3.3", settings=settings, data_dir=tmp_path) as cluster:
+        on_the_second(cluster)
+        with Peer(cluster.broker().address) as peer:
+            for number in range(60):
+                assert peer.call(send("T", properties={"TIMER_DELAY_SEC": "2"}), b"%d" % number).code == 0
+            cluster.advance(4 * SECOND)
+            files = sorted(tmp_path.glob("*/timerlog/*"))
+            assert len(files) == 6
+            last = peer.call(send("T", properties={"TIMER_DELAY_SEC": "60"}), b"waits")
+            assert last.code == 0
+            cluster.advance(2 * SECOND)
+            cluster.broker().on_loop(lambda broker: broker.storage.retention.delete_all_but_the_newest(2))
+            cluster.advance(30 * SECOND)
+            kept = sorted(tmp_path.glob("*/timerlog/*"))
+            assert kept == [*kept[:-1], tmp_path / "broker-a" / "timerlog" / f"{6 * 536:020d}"]
+            assert len(kept) < len(files)
+            cluster.advance(40 * SECOND)
+            assert arrived(peer, "T", 60)[-1].body == b"waits"
+
+
 def recall(handle: str, topic: str = "T") -> RecallMessage:
     return RecallMessage(topic=topic, recall_handle=handle, producer_group="GP")
 
