@@ -54,7 +54,7 @@ class Consumers:
 
     def close(self) -> None:
         """Ends all of them."""
-        leaving = (*self._visitors, *self._steady, self._lite)
+        leaving: list[PushConsumer | LitePullConsumer] = [*self._visitors, *self._steady, self._lite]
         with ThreadPoolExecutor(len(leaving)) as together:
             for done in [together.submit(consumer.shutdown) for consumer in leaving]:
                 done.result(60)
