@@ -32,7 +32,9 @@ def run() -> int:
         sys.stdout.write(answer(arguments[1:]))
         return 0
     from mqctl.cli.exit import run_guarded
+    from mqctl.cli.keys_of import hold_secrets
 
+    hold_secrets()
     if arguments[:1] == ["__names"] and len(arguments) > 1:
         from pathlib import Path
 

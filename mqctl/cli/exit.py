@@ -11,6 +11,8 @@ import typer
 
 from mqctl.errors import ExitCode, MqctlError
 
+_SECRET_WORDS = ("secret", "password", "passwd", "token", "access-key", "accesskey")
+
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
@@ -42,7 +44,9 @@ def run_guarded(arguments: Sequence[str], run: Callable[[Sequence[str]], object]
     except MqctlError as error:
         failure = _Failure(error.exit_code, error.problem, error.reason, error.remedy)
     except typer.TyperException as error:
-        failure = _Failure(ExitCode.USAGE, error.format_message().rstrip("."), remedy=_usage_remedy(error))
+        failure = _secret_option(error) or _Failure(
+            ExitCode.USAGE, error.format_message().rstrip("."), remedy=_usage_remedy(error)
+        )
     except OSError as error:
         what = f"could not use {error.filename}" if error.filename else "could not read or write"
         failure = _Failure(ExitCode.IO, what, error.strerror or str(error))
@@ -88,6 +92,19 @@ def _asks_for_json(arguments: Sequence[str]) -> bool:
         if asked in ("json", "ndjson") and word.startswith("-"):
             return True
     return False
+
+
+def _secret_option(error: typer.TyperException) -> _Failure | None:
+    """Says why there is no such option when somebody tries to hand over a secret by one."""
+    option = str(getattr(error, "option_name", ""))
+    if not any(word in option.lower() for word in _SECRET_WORDS):
+        return None
+    return _Failure(
+        ExitCode.USAGE,
+        f"{option} is no option: no option takes a secret",
+        "process lists and shell histories show options, so what was typed is known there now",
+        "use --acl-file FILE (mode 600), --keyring of a profile, or MQCTL_ACCESS_KEY and MQCTL_SECRET_KEY",
+    )
 
 
 def _usage_remedy(error: typer.TyperException) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,19 +15,21 @@ if TYPE_CHECKING:
     from mqctl.protocol.acl import Credentials
 
 _SERVICE = "mqctl"
+_KEYS = ("MQCTL_ACCESS_KEY", "MQCTL_SECRET_KEY", "MQCTL_TLS_KEY_PASSWORD")
 _YES, _NO = frozenset({"true", "1", "yes", "on"}), frozenset({"false", "0", "no", "off", ""})
+_held: dict[str, str] = {}
 
 
 def credentials_of(profile: Profile | None = None) -> Credentials | None:
     """Returns the keys that sign requests: those of --acl-file, of the profile, of the environment; None for none.
 
     Raises:
-        ConfigurationError: they are named, and not to be had.
+        ConfigurationError: they are named, and not to be had; or one of two is there.
         PermissionDeniedError: the file with them may be read by others.
     """
     file = os.environ.get("MQCTL_ACL_FILE") or (profile.acl_file if profile is not None else None)
     if file:
-        from mqctl.cli.profiles import credentials_from_file
+        from mqctl.cli.key_file import credentials_from_file
 
         return credentials_from_file(Path(file).expanduser())
     account = (profile.keyring if profile is not None else None) or os.environ.get("MQCTL_KEYRING")
@@ -40,13 +43,33 @@ def credentials_of(profile: Profile | None = None) -> Credentials | None:
             f"the profile takes its keys from {profile.access_key_env} and {profile.secret_key_env}",
             reason="they are not set",
         )
+    _hold(profile.access_key_env, profile.secret_key_env or "")
     return found
 
 
-def forget_secrets() -> None:
-    """Takes secrets out of the environment, before a process is started that outlives the command and needs none."""
-    for name in ("MQCTL_SECRET_KEY", "MQCTL_TLS_KEY_PASSWORD"):
-        os.environ.pop(name, None)
+def hold_secrets() -> None:
+    """Takes keys out of the environment, for this process to keep to itself.
+
+    What it starts inherits none: local clusters outlive the command, and programs that dump stacks or run reports are
+    not ours. A process that signs for us is given them by `with_secrets`.
+    """
+    _hold(*_KEYS)
+
+
+def _hold(*names: str) -> None:
+    for name in names:
+        value = os.environ.pop(name, None)
+        if value is not None:
+            _held[name] = value
+
+
+def with_secrets(environment: Mapping[str, str]) -> dict[str, str]:
+    """Returns the environment of a process that signs requests as we do."""
+    return {**environment, **_held}
+
+
+def _variable(name: str) -> str:
+    return _held.get(name) or os.environ.get(name) or ""
 
 
 def _warn_of_readers(key_file: str | None) -> None:
@@ -62,11 +85,18 @@ def _warn_of_readers(key_file: str | None) -> None:
 
 
 def _from_environment(access: str, secret: str) -> Credentials | None:
-    if not os.environ.get(access) or not os.environ.get(secret):
+    given = {name: _variable(name) for name in (access, secret)}
+    if not any(given.values()):
         return None
+    for name, value in given.items():
+        other = secret if name == access else access
+        if not value:
+            raise ConfigurationError(f"{other} is set, and {name} is not", remedy=f"set both, or take {other} away")
+        if not value.isprintable():  # bytes that are no text, line ends of a file that was read
+            raise ConfigurationError(f"{name} cannot be used", reason="it holds characters that no key has")
     from mqctl.protocol.acl import Credentials
 
-    return Credentials(os.environ[access], os.environ[secret])
+    return Credentials(given[access], given[secret])
 
 
 def _from_keyring(access_key: str) -> Credentials:
@@ -113,7 +143,7 @@ def tls_of(profile: Profile | None = None) -> TlsSettings | None:
         ca_file=None if authority == "none" else authority,
         cert_file=chosen("MQCTL_TLS_CERT", profile.tls_cert if profile else None),
         key_file=chosen("MQCTL_TLS_KEY", profile.tls_key if profile else None),
-        key_password=os.environ.get("MQCTL_TLS_KEY_PASSWORD") or None,
+        key_password=_variable("MQCTL_TLS_KEY_PASSWORD") or None,
         server_name=chosen("MQCTL_TLS_SERVER_NAME", profile.tls_server_name if profile else None),
         verify=authority != "none",
     )

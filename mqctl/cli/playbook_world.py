@@ -11,6 +11,7 @@ from time import time
 from mqctl.cli.catalog import BY_PATH
 from mqctl.cli.catalog_options import OPTIONS
 from mqctl.cli.emit import tell
+from mqctl.cli.keys_of import with_secrets
 from mqctl.errors import UsageError
 from mqctl.model.lang import Lang
 from mqctl.model.playbook import Playbook, Step
@@ -54,7 +55,7 @@ class Terminal:
     confirmed: Sequence[str]
     lang: Lang
     total: int
-    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    environment: Mapping[str, str] = field(default_factory=lambda: with_secrets(os.environ))
 
     def now_ms(self) -> int:
         return int(time() * 1000)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import errno
-import os
 import re
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,11 +12,9 @@ import msgspec
 
 from mqctl.cli.emit import note
 from mqctl.cli.unreadable import UNREADABLE_YAML
-from mqctl.errors import ConfigurationError, NotFoundError, PermissionDeniedError, StorageError, UsageError
-from mqctl.protocol.acl import Credentials
+from mqctl.errors import ConfigurationError, NotFoundError, StorageError, UsageError
 
 FILE_NAME = "profiles.yaml"
-_LONGEST_KEY_FILE = 64 * 1024
 _NOT_FOR_US = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
@@ -127,29 +123,3 @@ def changed_profiles(directory: Path, *, wait_s: float = 10.0) -> Iterator[Profi
             raise ConfigurationError(problem, reason=reason, remedy=remedy) from error
         remedy = "free its disk, or set MQCTL_CONFIG_DIR to another one; the profiles are as they were"
         raise StorageError(problem, reason=reason, remedy=remedy) from error
-
-
-def credentials_from_file(path: Path) -> Credentials:
-    """Reads `accessKey` and `secretKey` from a YAML or `k=v` file.
-
-    Raises:
-        ConfigurationError: the file is not there or lacks a key.
-        PermissionDeniedError: others than its owner may read it.
-    """
-    problem = f"could not take keys from {path}"
-    try:
-        with path.open(encoding="utf-8") as stream:
-            mode = os.fstat(stream.fileno()).st_mode
-            text = stream.read(_LONGEST_KEY_FILE)
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(problem, reason=str(error)) from error
-    if mode & (stat.S_IRWXG | stat.S_IRWXO):
-        raise PermissionDeniedError(
-            problem, reason=f"others may read it (mode {stat.S_IMODE(mode):o})", remedy=f"chmod 600 {path}"
-        )
-    pairs = dict(
-        re.findall(r"^\s*(accessKey|secretKey|securityToken)\s*[:=]\s*['\"]?(.+?)['\"]?\s*$", text, re.MULTILINE)
-    )
-    if not pairs.get("accessKey") or not pairs.get("secretKey"):
-        raise ConfigurationError(problem, reason="it lacks accessKey or secretKey")
-    return Credentials(pairs["accessKey"], pairs["secretKey"], pairs.get("securityToken"))

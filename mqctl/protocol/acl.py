@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from mqctl.protocol.frame import RemotingCommand
+from mqctl.protocol.frame import RemotingCommand, SerializeType
 
 ACCESS_KEY = "AccessKey"
 SIGNATURE = "Signature"
@@ -41,8 +41,14 @@ def signature(content: bytes, secret_key: str) -> str:
 
 
 def sign(command: RemotingCommand, credentials: Credentials) -> RemotingCommand:
-    """Returns `command` with access key, token and signature in its ext fields."""
+    """Returns `command` with access key, token and signature in its ext fields.
+
+    Empty values are left out of binary headers: a Java reader makes null of them, whose text `null` it would check
+    (`RocketMQSerializable.readStr`, `AclUtils.combineRequestContent`).
+    """
     ext = dict(command.ext_fields or {})
+    if command.serialize_type is SerializeType.ROCKETMQ:
+        ext = {name: value for name, value in ext.items() if name and value}
     ext[ACCESS_KEY] = credentials.access_key
     if credentials.security_token:
         ext[SECURITY_TOKEN] = credentials.security_token

@@ -166,11 +166,12 @@ def test_a_traceback_does_not_show_it(guarded: EmbeddedCluster) -> None:
 
 def test_a_local_cluster_does_not_inherit_them(asked: Run) -> None:
     """It outlives the command, and its environment can be read as long as it runs."""
-    up = asked("local", "up", "--memory", "-o", "json", env={"MQCTL_ACCESS_KEY": "ops", "MQCTL_SECRET_KEY": SECRET})
+    keys = {"MQCTL_ACCESS_KEY": "ops", "MQCTL_SECRET_KEY": SECRET, "MQCTL_TLS_KEY_PASSWORD": SECRET}
+    up = asked("local", "up", "--memory", "-o", "json", env=keys)
     assert up.exit_code == 0, up
     try:
         environment = Path("/proc", str(up.json["clusters"][0]["pid"]), "environ").read_bytes()
-        assert b"MQCTL_ACCESS_KEY" in environment
+        assert b"MQCTL_STATE_DIR" in environment
         assert SECRET.encode() not in environment
     finally:
         assert asked("local", "down").exit_code == 0

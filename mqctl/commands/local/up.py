@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.emit import Output, emit, note, tell
-from mqctl.cli.keys_of import forget_secrets
 from mqctl.cli.local_rows import local_row
 from mqctl.cli.options import LocalNameOption, NoColorOption, OutputOption
 from mqctl.cli.places import state_dir
@@ -121,7 +120,6 @@ def command(
         acl_file=acl.absolute() if acl is not None else None,
         tls=_tls(tls_mode, tls_cert, tls_key, tls_client_auth, tls_trust),
     )
-    forget_secrets()
     state = Supervisor(places, told=note).up(name, wish)
     emit(local_document([local_row(state)]), output)
     tell(f"mqctl: name server {state.ready.namesrv}; stop it with: mqctl local down{_named(name)}")

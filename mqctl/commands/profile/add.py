@@ -10,7 +10,7 @@ import typer
 from mqctl.cli.access_options import NO_CA
 from mqctl.cli.emit import tell
 from mqctl.cli.places import config_dir
-from mqctl.cli.profiles import Profile, changed_profiles, checked_name, credentials_from_file
+from mqctl.cli.profiles import Profile, changed_profiles, checked_name
 from mqctl.errors import UsageError
 
 EXAMPLES = (
@@ -77,6 +77,8 @@ def command(
 
         read_rule(room_rule)
     if acl_file is not None:
+        from mqctl.cli.key_file import credentials_from_file
+
         credentials_from_file(acl_file.expanduser())
     from mqctl.client.addresses import name_server_source
 
