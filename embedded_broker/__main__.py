@@ -82,11 +82,29 @@ def _allow_many_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
+class _Printable(logging.Formatter):
+    """Names and keys in a line may come from anybody: what would steer a terminal, or feign a line, is escaped."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        line = super().formatMessage(record)
+        return line if line.isprintable() else "".join([_shown(character) for character in line])
+
+
+def _shown(character: str) -> str:
+    return character if character.isprintable() else character.encode("unicode_escape").decode()
+
+
+def _log_at(level: str) -> None:
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Printable("%(asctime)s %(levelname)s %(message)s"))
+    logging.basicConfig(level=level, handlers=[handler])
+
+
 def main(words: list[str]) -> int:
     """Runs the process and returns its exit code."""
     try:
         options = parse(words)
-        logging.basicConfig(level=options.log_level, format="%(asctime)s %(levelname)s %(message)s")
+        _log_at(options.log_level)
         _allow_many_files()
         asyncio.run(_serve(options))
     except MqctlError as error:

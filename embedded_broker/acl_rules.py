@@ -6,10 +6,11 @@ A consumer group counts as its retry topic. Codes that name no resource below ne
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from mqctl.errors import ConfigurationError, MqctlError
+from mqctl.model.java_hash import java_string_hash
 from mqctl.model.names import RETRY_PREFIX
 from mqctl.protocol.bodies_client import HeartbeatData
 from mqctl.protocol.codes import RequestCode
@@ -71,18 +72,36 @@ class Account:
             )
         if self.perms is None and self.admin:
             return
-        for resource, needed in needs.items():
-            is_group = resource.startswith(RETRY_PREFIX)
-            owned = listed = (self.perms or {}).get(resource)
-            if owned is None:
-                owned = self.default_group_perm if is_group else self.default_topic_perm
-            if not _allows(owned, needed):
-                shown = f"group:{resource[len(RETRY_PREFIX) :]}" if is_group else f"topic:{resource}"
-                line = 606 if listed is None else 611
-                raise AccessDenied(
-                    f"No default permission for {shown}",
-                    f"PlainPermissionManager.checkPerm(PlainPermissionManager.java:{line})",
-                )
+        refused = [resource for resource, needed in needs.items() if not _allows(self._owned(resource), needed)]
+        if not refused:
+            return
+        resource = min(refused, key=_place_in_hash_map(len(needs)))  # the first that Java comes to
+        is_group = resource.startswith(RETRY_PREFIX)
+        shown = f"group:{resource[len(RETRY_PREFIX) :]}" if is_group else f"topic:{resource}"
+        line = 611 if resource in (self.perms or {}) else 606
+        raise AccessDenied(
+            f"No default permission for {shown}",
+            f"PlainPermissionManager.checkPerm(PlainPermissionManager.java:{line})",
+        )
+
+    def _owned(self, resource: str) -> int:
+        listed = (self.perms or {}).get(resource)
+        if listed is not None:
+            return listed
+        return self.default_group_perm if resource.startswith(RETRY_PREFIX) else self.default_topic_perm
+
+
+def _place_in_hash_map(count: int) -> Callable[[str], int]:
+    """Returns what tells the bucket of a key in a `java.util.HashMap` into which `count` keys were put."""
+    buckets = 16
+    while count > buckets * 3 // 4:
+        buckets *= 2
+
+    def place(text: str) -> int:
+        number = java_string_hash(text) & 0xFFFFFFFF
+        return (number ^ number >> 16) & (buckets - 1)
+
+    return place
 
 
 def _allows(owned: int, needed: int) -> bool:

@@ -37,8 +37,8 @@ def put_account(broker: Broker, request: CreateAccessConfig, call: Call) -> Remo
         "secretKey": request.secret_key,
         "whiteRemoteAddress": request.white_remote_address,
         "admin": request.admin,
-        "defaultTopicPerm": request.default_topic_perm,
-        "defaultGroupPerm": request.default_group_perm,
+        "defaultTopicPerm": request.default_topic_perm or None,
+        "defaultGroupPerm": request.default_group_perm or None,
         "topicPerms": _list(request.topic_perms),
         "groupPerms": _list(request.group_perms),
     }
@@ -64,7 +64,11 @@ def delete_account(broker: Broker, request: DeleteAccessConfig, call: Call) -> R
     return call.answer(failed, remark=remark)
 
 
-@handles(UpdateGlobalWhiteAddrsConfig)
+@handles(
+    UpdateGlobalWhiteAddrsConfig,
+    support="partial: addresses that cannot be read are refused (4.9.8 writes them down and cannot start again), "
+    "and so are files outside the access list; a change counts at once, not after five seconds",
+)
 def replace_white_list(broker: Broker, request: UpdateGlobalWhiteAddrsConfig, call: Call) -> RemotingCommand:
     failed = ResponseCode.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG_FAILED
     access = broker.access
@@ -105,4 +109,10 @@ def _text(document: dict[str, object]) -> str:
 
 
 def _list(text: str | None) -> list[str] | None:
-    return None if text is None else [item for item in text.split(",") if item]
+    """Splits as `String.split(",")` does: nothing is one empty item, empty items at the end are dropped."""
+    if text is None:
+        return None
+    items = text.split(",")
+    while text and items and not items[-1]:
+        items.pop()
+    return items
