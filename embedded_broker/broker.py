@@ -202,7 +202,7 @@ class Broker:
         self._offset_flush = Periodic(
             self.clock,
             self.settings.flush_consumer_offset_interval,
-            self.offsets.file.write,
+            self._write_files,
             first_ms=min(_FIRST_OFFSET_FLUSH_MS, 2 * self.settings.flush_consumer_offset_interval),
         )
         self.registration = Registration(
@@ -248,11 +248,32 @@ class Broker:
             self.timers.stop()
         for file in self._files():
             file.mark()
-            file.write()
+        self._write_files()
         self.schedule.stop()
         self._write_filters()
         self.storage.close()
         self._lock.release()
+
+    def _write_files(self) -> None:
+        """Writes consumer offsets, and tables that could not be written when they changed."""
+        for file in self._files():
+            if file is not self.offsets.file:
+                file.write()
+        self._write_offsets()
+
+    def _write_offsets(self) -> None:
+        """Writes consumer offsets; with SYNC_FLUSH behind the messages before them.
+
+        Offsets on a disk that lost those messages would be beyond the queues' ends, and the progress of transactions
+        among them would pass by copies of half messages that are gone. With ASYNC_FLUSH that may be, as in brokers.
+        """
+        if self.settings.flush_disk_type == SYNC_FLUSH:
+            try:
+                self.storage.log.sync()
+            except StorageError as error:
+                log.error("consumer offsets not written: %s", error)
+                return
+        self.offsets.file.write()
 
     def _write_filters(self) -> None:
         """Leaves `consumerFilter.json` behind as every broker does; filters that it does not know stay as they are."""

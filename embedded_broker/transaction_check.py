@@ -64,7 +64,17 @@ class TransactionCheck:
         self._steps: Generator[None] | None = None
 
     def start(self) -> None:
-        """Begins; the first round is one interval away."""
+        """Begins; the first round is one interval away.
+
+        Progress beyond the queues' ends (a power failure took their tails) is brought back to them at once: what is
+        stored until the first round would be taken for dealt with. The original notices no sooner than in that round.
+        """
+        offsets, storage = self._broker.offsets, self._broker.storage
+        for topic in (HALF_TOPIC, OP_TOPIC):
+            end = storage.max_offset(topic, 0)
+            if offsets.query(TRANSACTION_GROUP, topic, 0) > end:
+                log.warning("progress with %s is beyond its end and goes back to %d", topic, end)
+                offsets.commit(TRANSACTION_GROUP, topic, 0, end)
         self._wait()
 
     def stop(self) -> None:

@@ -347,3 +347,26 @@ def test_files_tell_what_is_pending_as_the_broker_does(mqctl: Callable[..., Outc
     assert [(one.unique_key, one.check_count) for one in state.pending] == [("open", 2)]
     assert (state.committed_count, state.rolled_back_count, state.discarded) == (1, 1, ())
     assert (state.lost_ops, state.double_commits) == ((), ())
+
+
+def test_progress_beyond_the_queues_goes_back_to_their_ends(tmp_path: Path) -> None:
+    """After a power loss the offsets may be on disk and the tails not: what comes next is not taken for dealt with."""
+    with EmbeddedCluster(virtual_time=True, data_dir=tmp_path) as cluster:
+        broker = cluster.broker()
+
+        def run_ahead(inner: Broker) -> None:
+            for topic in (HALF_TOPIC, OP_TOPIC):
+                inner.offsets.commit(TRANSACTION_GROUP, topic, 0, 5)
+
+        broker.on_loop(run_ahead)
+        broker.restart()
+        with Peer(broker.address) as peer:
+            heartbeat(peer, "producer")
+            half(cluster, peer, "open")
+            assert peer.call(half(cluster, peer, "ended").end()).code == 0
+            pass_time(cluster, peer, TICK_MS)
+            one, _ = checked(peer)
+            assert one.key == "open"
+            assert peer.call(one.end(checked=True)).code == 0
+            pass_time(cluster, peer, TICK_MS)
+            assert [asked for asked in peer.unasked if asked.code == CHECK] == []

@@ -3,9 +3,14 @@
 `python -m tests.reliability.disks --rounds 2000 --seed 7`. A round starts a broker on the store of the last one, has
 it work while writes or syncs fail and heal, cuts the power, starts it again and asks for everything:
 
-* every message that was acknowledged under SYNC_FLUSH is there, each queue without a gap, rolled-back ones never;
-* what comes twice was delivered from a delay level, or committed, before its offset or op record was on disk; counted;
-* offsets beyond a queue's end come only with ASYNC_FLUSH; `doctor` names them, and the next pull is told the end;
+* every message that was acknowledged under SYNC_FLUSH is there, each queue without a gap, rolled-back ones never, and
+  every transaction ends as its producer says when it is checked;
+* what comes twice lay in a window: delivered before delayOffset.json was written, checked before the op record was
+  there; each is counted, and any other is a problem. The window of delayOffset.json is no wider than its interval;
+* the broker comes up with the configuration files that are left, their backups or the settings of a new one; changes of
+  topics and groups hold whose files were written;
+* offsets beyond a queue's end come only with ASYNC_FLUSH and a loss of power; `doctor` names each, and the next pull is
+  told the end;
 * every file verifies.
 """
 
@@ -21,6 +26,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -30,33 +36,31 @@ from embedded_broker.storage_settings import ASYNC_FLUSH, SYNC_FLUSH
 from mqctl.diagnosis import diagnose
 from mqctl.model.damage import DamageGrade
 from mqctl.protocol.codes import ResponseCode
-from mqctl.protocol.message_id import OffsetId
 from mqctl.protocol.message_record import RecordError, decode_messages
-from mqctl.protocol.requests_client import (
-    EndTransaction,
-    GetMaxOffset,
-    PullMessageReply,
-    QueryConsumerOffset,
-    UpdateConsumerOffset,
-)
+from mqctl.protocol.requests_client import GetMaxOffset, PullMessageReply, QueryConsumerOffset, UpdateConsumerOffset
 from mqctl.snapshot.store_gatherer import gather_store
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.verify import verify
-from tests.embedded_broker.messages import pull, send
+from tests.embedded_broker.messages import pull
 from tests.embedded_broker.wire import Peer
+from tests.reliability.config_files import FreshBroker, Survived, differences
+from tests.reliability.disk_traffic import PLAIN, QUEUES, STORE_TOPICS, DiskTraffic, Ledger
 from tests.reliability.faulty import FaultyFiles, faulty_files
+from tests.reliability.repeats import PAID, DeadStore, late_offsets, repeated_commits, repeated_delays
 from tests.reliability.results import write
 
-QUEUES = 3
-COMMIT, ROLLBACK = 8, 12
+LOG_FILE_BYTES = 65_536
 SETTINGS = {
-    "mappedFileSizeCommitLog": "65536", "mappedFileSizeConsumeQueue": "2000", "maxHashSlotNum": "100",
-    "maxIndexNum": "1000", "messageDelayLevel": "1s 2s", "transactionCheckInterval": "3600000",
+    "mappedFileSizeCommitLog": str(LOG_FILE_BYTES), "mappedFileSizeConsumeQueue": "2000", "maxHashSlotNum": "100",
+    "maxIndexNum": "1000", "messageDelayLevel": "1s 2s", "transactionCheckInterval": "10000",
+    "transactionCheckMax": "1000",
 }  # fmt: skip
+VERSIONS = ("4.9.8", "5.3.3")
 _FAULTS = (("write", errno.ENOSPC), ("write", errno.EIO), ("sync", errno.EIO))
 _STEPS = 60
-_ROUNDS_PER_STORE = 12
-_STORE_TOPICS = ("Plain", "Later", "Paid")
+_ROUNDS_PER_STORE = 8
+_PERSIST_MS = 10_000
+_SETTLE_MS = 11_000  # more than what lies between two checks of transactions
 BEYOND = "MQ404"
 _NAME = re.compile(r"\w+ \d+")
 
@@ -73,183 +77,254 @@ class Figures:
     acknowledged: int = 0
     refused: int = 0
     lost: int = 0
-    repeated_delays: int = 0
-    repeated_commits: int = 0
+    repeated_delays_inside: int = 0
+    repeated_commits_inside: int = 0
+    repeats_outside: int = 0
     offsets_beyond: int = 0
+    named_by_doctor: int = 0
     corrected: int = 0
+    torn_configs: dict[str, int] = field(default_factory=dict)
+    configs_from_backup: int = 0
+    configs_rebuilt: int = 0
+    admin_changes: int = 0
+    admin_promised: int = 0
+    admin_lost: int = 0
+    admin_not_durable: int = 0
     problems: list[str] = field(default_factory=list)
 
 
-@dataclass
-class Ledger:
-    """What clients of one store were told."""
+class Store:
+    """One store with its broker, through many rounds on one clock."""
 
-    acknowledged: dict[str, set[str]] = field(default_factory=lambda: {topic: set() for topic in _STORE_TOPICS})
-    forbidden: set[str] = field(default_factory=set)
-    number: int = 0
-    elapsed_ms: int = 0
+    def __init__(self, root: Path, flush: str, version: str, random: Random, figures: Figures) -> None:
+        self.root = root
+        self.directory = root / "broker-a"
+        self.flush = flush
+        self.random = random
+        self.figures = figures
+        self.ledger = Ledger()
+        settings = {**SETTINGS, "flushDiskType": flush}
+        if version == VERSIONS[1]:
+            settings["timerWheelEnable"] = "false"
+        self.cluster = EmbeddedCluster(data_dir=root, settings=settings, virtual_time=True, version=version)
+        self.name = f"{version} {flush}"
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """The cluster; its broker is stopped and has left a dead store behind whenever a round begins."""
+        with self.cluster, self.peer() as peer:
+            self.fresh = FreshBroker.of(peer)
+            self.cluster.broker().stop()
+            self.before = self.dead()
+            yield
+
+    def peer(self) -> Peer:
+        return Peer(self.cluster.broker().address)
+
+    def dead(self) -> DeadStore:
+        return DeadStore.read(self.directory, LOG_FILE_BYTES)
+
+    def problem(self, text: str) -> None:
+        self.figures.problems.append(f"round {self.figures.rounds} ({self.name}): {text}")
+
+    def close(self) -> None:
+        """Adds what the clients counted to the figures."""
+        figures, admin = self.figures, self.ledger.admin
+        figures.acknowledged += sum(map(len, self.ledger.acknowledged.values()))
+        figures.refused += self.ledger.refused
+        figures.admin_changes += admin.changes
+        figures.admin_promised += admin.promised
+        figures.admin_not_durable += admin.taken
 
 
 class Round:
     """One round on one store."""
 
-    def __init__(self, root: Path, flush: str, random: Random, ledger: Ledger, figures: Figures) -> None:
-        self.root = root
-        self.flush = flush
-        self.random = random
-        self.ledger = ledger
-        self.figures = figures
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.random, self.figures, self.ledger = store.random, store.figures, store.ledger
+        self.cluster, self.problem = store.cluster, store.problem
+        self.is_power_lost = False
+        self._healthy_ms: int | None = 0
+        self._persisted_ms = 0
 
-    @contextmanager
-    def cluster(self) -> Iterator[EmbeddedCluster]:
-        """A broker on the store; its clock goes on where that of the last one ended."""
-        settings = {**SETTINGS, "flushDiskType": self.flush}
-        with EmbeddedCluster(data_dir=self.root, settings=settings, virtual_time=True) as cluster:
-            cluster.advance(self.ledger.elapsed_ms)
-            yield cluster
-
-    def _advance(self, cluster: EmbeddedCluster, ms: int) -> None:
-        self.ledger.elapsed_ms += ms
-        cluster.advance(ms)
+    @property
+    def held(self) -> bool:
+        """Whether everything that was written whole must be there after the crash."""
+        return self.store.flush == SYNC_FLUSH or not self.is_power_lost
 
     def run(self) -> None:
         """Works under faults, loses power, and checks. Problems go to the figures."""
-        with faulty_files(self.root, self.random) as files:
-            with self.cluster() as cluster:
-                self._work(cluster, files)
-                cluster.broker().kill()
-                files.heal()
-                if self.random.random() < 0.8:
-                    self.figures.power_losses += 1
-                    files.lose_power(self.random.choice((0.0, 0.5, 0.9)))
-            self.figures.faults += files.failures
-            self.figures.writes += files.writes
-            self.figures.taken_back += files.taken_back
-        with self.cluster() as cluster:
-            beyond = self._check(cluster)
+        with faulty_files(self.store.root, self.random) as files:
+            self.cluster.broker().start()
+            self._begun_ms = self._healthy_ms = self.cluster.now_ms()
+            with self.store.peer() as peer:
+                traffic = DiskTraffic(peer, self.cluster, self.random, self.ledger)
+                self._work(traffic, files)
+                is_raced = self.store.flush == ASYNC_FLUSH and self.figures.rounds % 2 == 0
+                if is_raced:
+                    self._race(traffic, files)
+            self.cluster.broker().kill()
+            files.heal()
+            if is_raced or self.random.random() < 0.8:
+                self.is_power_lost = True
+                self.figures.power_losses += 1
+                files.lose_power(
+                    0.0 if is_raced else self.random.choice((0.0, 0.5, 0.9)), small=1.0 if is_raced else None
+                )
+            self._add(files)
+        crashed = self._judge_life(self.store.before)
+        if self.held:
+            for text in late_offsets(self.store.before, crashed, self._persisted_ms):
+                self._outside(text)
+        self._check()
+        self.store.before = self._judge_life(crashed)
+        for name in self.store.before.not_durable():
+            self._outside(f"{name} waits after a clean end, and was delivered")
         self._verify()
-        if beyond:
-            self.figures.offsets_beyond += len(beyond)
-            if self.flush == SYNC_FLUSH:
-                self._problem(f"offsets beyond the end: {beyond}")
-            self._named()
-            self._correct(beyond)
         self.figures.rounds += 1
+
+    def _add(self, files: FaultyFiles) -> None:
+        figures = self.figures
+        figures.faults += files.failures
+        figures.writes += files.writes
+        figures.taken_back += files.taken_back
+        for name, count in sorted(files.torn.items()):
+            figures.torn_configs[name] = figures.torn_configs.get(name, 0) + count
 
     # Work
 
-    def _work(self, cluster: EmbeddedCluster, files: FaultyFiles) -> None:
-        with Peer(cluster.broker().address) as peer:
-            kinds: tuple[Callable[[Peer], None], ...] = (
-                self._plain, self._plain, self._plain, self._later, self._transaction, self._consume,
-            )  # fmt: skip
-            for step in range(_STEPS):
-                if step == _STEPS // 3:
-                    what, kind = self.random.choice(_FAULTS)
-                    files.fail_after(self.random.randrange(60), kind, what=what)
-                if step == 2 * _STEPS // 3 and self.random.random() < 0.5:
-                    files.heal()
-                self.random.choice(kinds)(peer)
-                if self.random.random() < 0.2:
-                    self._advance(cluster, self.random.choice((300, 700, 2_500, 11_000)))
+    def _work(self, traffic: DiskTraffic, files: FaultyFiles) -> None:
+        kinds: tuple[Callable[[], object], ...] = (*traffic.kinds(), partial(self._admin, traffic, files))
+        for step in range(_STEPS):
+            if step == _STEPS // 3:
+                what, kind = self.random.choice(_FAULTS)
+                files.fail_after(self.random.randrange(60), kind, what=what)
+                self._healthy_ms = None
+            if step == 2 * _STEPS // 3 and self.random.random() < 0.5:
+                files.heal()
+                self._healthy_ms = self.cluster.now_ms()
+            self.random.choice(kinds)()
+            if self.random.random() < 0.2:
+                traffic.advance(self.random.choice((300, 700, 2_500, 11_000)))
+                self._note_persisted()
 
-    def _body(self, kind: str) -> str:
-        self.ledger.number += 1
-        return f"{kind} {self.ledger.number}"
+    def _note_persisted(self) -> None:
+        """Notes when delay offsets were written last, while nothing was wrong with the disk."""
+        now_ms = self.cluster.now_ms()
+        written_ms = now_ms - (now_ms - self._begun_ms) % _PERSIST_MS
+        if self._healthy_ms is not None and self._healthy_ms < written_ms:
+            self._persisted_ms = written_ms
 
-    def _sent(self, topic: str, body: str, code: int) -> None:
-        if code == 0:
-            self.figures.acknowledged += 1
-            self.ledger.acknowledged[topic].add(body)
-        else:
-            self.figures.refused += 1
+    def _admin(self, traffic: DiskTraffic, files: FaultyFiles) -> None:
+        failures = files.failures
+        self.ledger.admin.change(traffic.peer, self.random, lambda: files.failures == failures)
 
-    def _plain(self, peer: Peer) -> None:
-        body = self._body("plain")
-        request = send("Plain", queue_id=self.random.randrange(QUEUES), queues=QUEUES, properties={"KEYS": body[6:]})
-        self._sent("Plain", body, peer.call(request, f"{body};".encode() * self.random.choice((1, 40))).code)
-
-    def _later(self, peer: Peer) -> None:
-        body = self._body("later")
-        request = send("Later", queue_id=0, properties={"DELAY": str(self.random.choice((1, 2)))})
-        self._sent("Later", body, peer.call(request, body.encode()).code)
-
-    def _transaction(self, peer: Peer) -> None:
-        body, how = self._body("paid"), self.random.choice((COMMIT, COMMIT, ROLLBACK, None))
-        properties = {"UNIQ_KEY": f"T{self.ledger.number}", "TRAN_MSG": "true", "PGROUP": "GP"}
-        if how != COMMIT:
-            self.ledger.forbidden.add(body)
-        sent = peer.call(send("Paid", properties=properties, sys_flag=4), body.encode())
-        if sent.code != 0 or how is None:
-            return
-        end = EndTransaction(
-            producer_group="GP",
-            tran_state_table_offset=int(sent.ext("queueOffset") or -1),
-            commit_log_offset=OffsetId.parse(sent.ext("msgId") or "").physical_offset,
-            commit_or_rollback=how,
-            msg_id=f"T{self.ledger.number}",
-        )
-        ended = peer.call(end).code
-        if how == COMMIT:
-            self._sent("Paid", body, ended)
-
-    def _consume(self, peer: Peer) -> None:
-        queue_id = self.random.randrange(QUEUES)
-        known = peer.call(QueryConsumerOffset(consumer_group="G", topic="Plain", queue_id=queue_id)).ext("offset")
-        answer = peer.call(pull("Plain", int(known or 0), queue_id=queue_id, group="G"))
-        if answer.code == 0:
-            offset = PullMessageReply.from_ext(answer.ext_fields).next_begin_offset
-            peer.call(UpdateConsumerOffset(consumer_group="G", topic="Plain", queue_id=queue_id, commit_offset=offset))
+    def _race(self, traffic: DiskTraffic, files: FaultyFiles) -> None:
+        """Has consumers commit what never reaches the disk, while their offsets do, as a power loss may have it."""
+        files.heal()
+        self._healthy_ms = None
+        files.fail_after(0, errno.EIO, what="sync")
+        for _ in range(9):
+            traffic.plain()
+        for queue_id in range(QUEUES):
+            while traffic.consume_once(queue_id):
+                pass
+        traffic.advance(_SETTLE_MS)
 
     # Checks
+
+    def _judge_life(self, before: DeadStore) -> DeadStore:
+        """Reads what a life of the broker left, and judges what came twice in it."""
+        after = self.store.dead()
+        delays, commits, known = repeated_delays(before, after), repeated_commits(after), repeated_commits(before)
+        self.figures.repeated_delays_inside += delays.inside
+        self.figures.repeated_commits_inside += max(0, commits.inside - known.inside)
+        for text in (*delays.outside, *sorted({*commits.outside} - {*known.outside})):
+            self._outside(text)
+        return after
+
+    def _outside(self, text: str) -> None:
+        self.figures.repeats_outside += 1
+        self.problem(text)
+
+    def _check(self) -> None:
+        """Starts the broker on what the crash left, asks it for everything, and stops it."""
+        survived = Survived.read(self.store.directory / "config")
+        self.figures.configs_from_backup += survived.sources["backup"]
+        self.figures.configs_rebuilt += survived.sources["none"]
+        broker = self.cluster.broker()
+        broker.start()
+        with self.store.peer() as peer:
+            for text in differences(survived, self.store.fresh, peer, broker):
+                self.problem(text)
+            for text in self.ledger.admin.check(peer, held=self.held):
+                self.figures.admin_lost += 1
+                self.problem(text)
+            beyond = self._beyond(peer)
+            self._named(beyond)
+            traffic = DiskTraffic(peer, self.cluster, self.random, self.ledger)
+            for _ in range(3):
+                traffic.advance(_SETTLE_MS)
+            self._compare({topic: self._stored(peer, topic) for topic in STORE_TOPICS})
+            self._correct(peer, beyond)
+        broker.stop()
 
     def _beyond(self, peer: Peer) -> list[tuple[int, int, int]]:
         """Queue, offset and end of every offset of the group that is beyond its queue's end."""
         found = []
         for queue_id in range(QUEUES):
-            text = peer.call(QueryConsumerOffset(consumer_group="G", topic="Plain", queue_id=queue_id)).ext("offset")
-            end = int(peer.call(GetMaxOffset(topic="Plain", queue_id=queue_id)).ext("offset") or 0)
+            text = peer.call(QueryConsumerOffset(consumer_group="G", topic=PLAIN, queue_id=queue_id)).ext("offset")
+            end = int(peer.call(GetMaxOffset(topic=PLAIN, queue_id=queue_id)).ext("offset") or 0)
             if text is not None and int(text) > end:
                 found.append((queue_id, int(text), end))
+        self.figures.offsets_beyond += len(found)
+        if found and self.held:
+            self.problem(f"offsets beyond the end: {found}")
         return found
 
-    def _named(self) -> None:
-        """What `doctor` says of such a store."""
-        diagnosis = diagnose(gather_store(self.root / "broker-a", deep=False))
-        if not any(finding.code == BEYOND for finding in diagnosis.findings):
-            self._problem("doctor does not name the offsets beyond the end")
+    def _named(self, beyond: list[tuple[int, int, int]]) -> None:
+        """Counts the queues that `doctor` names."""
+        if not beyond:
+            return
+        findings = diagnose(gather_store(self.store.directory, deep=False)).findings
+        named = [item.params["queues"] for item in findings if item.code == BEYOND and item.params["group"] == "G"]
+        queues = {int(number) for text in named for number in str(text).split(", ")}
+        self.figures.named_by_doctor += len(queues & {queue_id for queue_id, _, _ in beyond})
+        if queues != {queue_id for queue_id, _, _ in beyond}:
+            self.problem(f"beyond the end are {beyond}, doctor names queues {sorted(queues)}")
 
-    def _correct(self, beyond: list[tuple[int, int, int]]) -> None:
+    def _correct(self, peer: Peer, beyond: list[tuple[int, int, int]]) -> None:
         """A pull beyond the end is told the end, and goes on from there."""
-        with self.cluster() as cluster, Peer(cluster.broker().address) as peer:
-            for queue_id, offset, end in beyond:
-                answer = peer.call(pull("Plain", offset, queue_id=queue_id, group="G"))
-                told = PullMessageReply.from_ext(answer.ext_fields).next_begin_offset
-                if (answer.code, told) != (ResponseCode.PULL_OFFSET_MOVED, end):
-                    self._problem(f"offset {offset} beyond {end} was answered with {answer.code} and {told}")
-                self.figures.corrected += 1
-                peer.call(UpdateConsumerOffset(consumer_group="G", topic="Plain", queue_id=queue_id, commit_offset=end))
+        for queue_id, offset, end in beyond:
+            answer = peer.call(pull(PLAIN, offset, queue_id=queue_id, group="G"))
+            told = PullMessageReply.from_ext(answer.ext_fields).next_begin_offset
+            if (answer.code, told) != (ResponseCode.PULL_OFFSET_MOVED, end):
+                self.problem(f"offset {offset} beyond {end} was answered with {answer.code} and {told}")
+                continue
+            self.figures.corrected += 1
+            peer.call(UpdateConsumerOffset(consumer_group="G", topic=PLAIN, queue_id=queue_id, commit_offset=end))
 
-    def _check(self, cluster: EmbeddedCluster) -> list[tuple[int, int, int]]:
-        self._advance(cluster, 30_000)
-        with Peer(cluster.broker().address) as peer:
-            found = {topic: self._stored(peer, topic) for topic in _STORE_TOPICS}
-            beyond = self._beyond(peer)
+    def _compare(self, found: dict[str, list[str]]) -> None:
+        """Compares what consumers get with what producers were told."""
         for topic, bodies in found.items():
             lost = self.ledger.acknowledged[topic] - set(bodies)
-            if self.flush == SYNC_FLUSH and lost:
+            if self.held and lost:
                 self.figures.lost += len(lost)
-                self._problem(f"lost of {topic}: {sorted(lost)[:5]}")
+                self.problem(f"lost of {topic}: {sorted(lost)[:5]}")
             self.ledger.acknowledged[topic] &= set(bodies)
             forbidden = self.ledger.forbidden & set(bodies)
             if forbidden:
-                self._problem(f"rolled back, and delivered: {sorted(forbidden)[:5]}")
-        again = {topic: sum(Counter(bodies).values()) - len(set(bodies)) for topic, bodies in found.items()}
-        if again["Plain"]:
-            self._problem(f"{again['Plain']} plain messages are there twice")
-        self.figures.repeated_delays = max(self.figures.repeated_delays, again["Later"])
-        self.figures.repeated_commits = max(self.figures.repeated_commits, again["Paid"])
-        return beyond
+                self.problem(f"rolled back, and delivered: {sorted(forbidden)[:5]}")
+        pending = self.ledger.decided - set(found[PAID])
+        if self.held and pending:
+            self.figures.lost += len(pending)
+            self.problem(f"checked, and never committed: {sorted(pending)[:5]}")
+        self.ledger.decided -= pending
+        again = sum(Counter(found[PLAIN]).values()) - len(set(found[PLAIN]))
+        if again:
+            self.figures.repeats_outside += again
+            self.problem(f"{again} plain messages are there twice")
 
     def _stored(self, peer: Peer, topic: str) -> list[str]:
         bodies: list[str] = []
@@ -259,38 +334,35 @@ class Round:
                 try:
                     messages = decode_messages(answer.body)
                 except RecordError as error:
-                    self._problem(f"{topic} {queue_id} cannot be read at {offset}: {error}")
+                    self.problem(f"{topic} {queue_id} cannot be read at {offset}: {error}")
                     break
                 if [message.queue_offset for message in messages] != list(range(offset, offset + len(messages))):
-                    self._problem(f"{topic} {queue_id} has a gap at {offset}")
+                    self.problem(f"{topic} {queue_id} has a gap at {offset}")
                 bodies += _NAME.findall(" ".join(message.body.decode().split(";")[0] for message in messages))
                 offset = PullMessageReply.from_ext(answer.ext_fields).next_begin_offset
         return bodies
 
     def _verify(self) -> None:
-        report = verify(StoreDirectory.open(self.root / "broker-a"))
-        for damage in report.damages:
+        for damage in verify(StoreDirectory.open(self.store.directory)).damages:
             if damage.grade is DamageGrade.DAMAGE:
-                self._problem(f"{damage.file}: {damage.code}")
-
-    def _problem(self, text: str) -> None:
-        self.figures.problems.append(f"round {self.figures.rounds} ({self.flush}): {text}")
+                self.problem(f"{damage.file}: {damage.code}")
 
 
 def run(rounds: int, seed: int) -> Figures:
-    """Runs so many rounds, a new store every twelve, alternating between the ways to flush."""
+    """Runs so many rounds, a new store every eight; every third store flushes by interval, every second is of 5.x."""
     figures, random = Figures(), Random(seed)
     logging.getLogger("embedded_broker").setLevel(logging.CRITICAL + 1)
     with TemporaryDirectory(prefix="mqctl-disks-") as name:
-        ledger, store = Ledger(), 0
-        for number in range(rounds):
-            if number % _ROUNDS_PER_STORE == 0:
-                shutil.rmtree(Path(name) / str(store), ignore_errors=True)
-                store, ledger = store + 1, Ledger()
-            root = Path(name) / str(store)
-            root.mkdir(exist_ok=True)
-            flush = ASYNC_FLUSH if store % 4 == 0 else SYNC_FLUSH
-            Round(root, flush, random, ledger, figures).run()
+        for number in range(1, -(-rounds // _ROUNDS_PER_STORE) + 1):
+            root = Path(name) / str(number)
+            root.mkdir()
+            flush = ASYNC_FLUSH if number % 3 == 0 else SYNC_FLUSH
+            store = Store(root, flush, VERSIONS[number % 2], random, figures)
+            with store.running():
+                for _ in range(min(_ROUNDS_PER_STORE, rounds - figures.rounds)):
+                    Round(store).run()
+            store.close()
+            shutil.rmtree(root)
     return figures
 
 

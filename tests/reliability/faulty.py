@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -29,6 +30,7 @@ class FaultyFiles:
         writes: changes counted so far.
         failures: errors that were raised.
         taken_back: writes that a power failure took.
+        torn: small files that a power failure left as nobody wrote them, by name.
     """
 
     root: Path
@@ -36,6 +38,7 @@ class FaultyFiles:
     writes: int = 0
     failures: int = 0
     taken_back: int = 0
+    torn: Counter[str] = field(default_factory=Counter)
     _left: int | None = None
     _kind: int = 0
     _what: str = "write"
@@ -155,14 +158,18 @@ class FaultyFiles:
 
     # A power failure
 
-    def lose_power(self, survive: float) -> None:
-        """Takes back what was not synced: single writes in any order, and small files whole, torn, or as they were."""
+    def lose_power(self, survive: float, *, small: float | None = None) -> None:
+        """Takes back what was not synced: single writes in any order, and small files whole, torn, or as they were.
+
+        Args:
+            survive: how likely a write is on the disk all the same; `small`, when given, for files written as a whole.
+        """
         for name in {*self._undo, *self._dropped}:
             if Path(name).is_file():
                 self._take_back(Path(name), self._undo.get(name, []), survive)
         for name, olds in self._old.items():
             path = Path(name)
-            if olds and path.exists() and self.random.random() >= survive:
+            if olds and path.exists() and self.random.random() >= (survive if small is None else small):
                 self.taken_back += 1
                 self._tear(path, self.random.choice(olds))
         self._undo.clear()
@@ -191,8 +198,10 @@ class FaultyFiles:
         if how == 0 and before is None:
             path.unlink()
         elif how == 1:
+            self.torn[path.name] += 1
             self._real["write_bytes"](path, bytes(len(now)))
         elif how == 2:
+            self.torn[path.name] += 1
             self._real["write_bytes"](path, now[: self.random.randrange(len(now) + 1)])
         elif before is not None:
             self._real["write_bytes"](path, before)

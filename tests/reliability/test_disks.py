@@ -4,32 +4,46 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from random import Random
 
 import pytest
 
+from embedded_broker import EmbeddedCluster
 from embedded_broker.clock import VirtualClock
 from embedded_broker.config_file import write_config
+from embedded_broker.schedule import DelaySchedule
 from embedded_broker.storage import Storage
 from embedded_broker.storage_settings import SYNC_FLUSH
+from embedded_broker.transaction_ops import OpReader
+from embedded_broker.transactions import Transactions
 from mqctl.errors import StorageError
+from mqctl.model.message import Message
+from mqctl.protocol.requests_client import GetMaxOffset, QueryConsumerOffset, UpdateConsumerOffset
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.verify import verify
+from tests.embedded_broker.messages import pull, send
 from tests.embedded_broker.test_storage import NOW_MS, SMALL, put, put_numbered
 from tests.embedded_broker.test_store_recovery import bodies, sound
+from tests.embedded_broker.wire import Peer
 from tests.reliability.disks import run
 from tests.reliability.faulty import faulty_files
 
 
 def test_rounds_of_failing_disks_lose_nothing() -> None:
-    figures = run(16, seed=2)
+    figures = run(24, seed=2)
     assert figures.problems == []
-    assert (figures.rounds, figures.lost) == (16, 0)
+    assert (figures.rounds, figures.lost, figures.repeats_outside, figures.admin_lost) == (24, 0, 0, 0)
     assert figures.acknowledged > 300
     assert figures.faults > 0
     assert figures.taken_back > 0
+    assert figures.repeated_delays_inside > 0
+    assert figures.repeated_commits_inside > 0
+    assert figures.offsets_beyond == figures.named_by_doctor == figures.corrected > 0
+    assert sum(figures.torn_configs.values()) > 0
+    assert figures.admin_promised > 0
 
 
 def test_the_checks_see_a_message_that_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,6 +57,37 @@ def test_the_checks_see_a_message_that_is_lost(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(flushing.Flusher, "_commit", commit_without_sync)
     monkeypatch.setattr("tests.reliability.disks._FAULTS", (("sync", 5),))
     assert run(12, seed=2).lost > 0
+
+
+def _deliver_twice(patch: pytest.MonkeyPatch) -> None:
+    original = DelaySchedule._deliver
+    patch.setattr(DelaySchedule, "_deliver", lambda self, place: original(self, place) and original(self, place))
+
+
+def _deliver_and_forget(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(DelaySchedule, "_persist", lambda self: None)
+
+
+def _check_what_is_ended(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(OpReader, "is_ended", lambda self, offset: False)
+
+
+def _commit_twice(patch: pytest.MonkeyPatch) -> None:
+    original = Transactions._commit
+
+    def commit(self: Transactions, half: Message, properties: str) -> None:
+        original(self, half, properties)
+        original(self, half, properties)
+
+    patch.setattr(Transactions, "_commit", commit)
+
+
+@pytest.mark.parametrize("plant", [_deliver_twice, _deliver_and_forget, _check_what_is_ended, _commit_twice])
+def test_the_checks_see_what_comes_twice_outside_of_its_window(
+    plant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(monkeypatch)
+    assert run(4, seed=2).repeats_outside > 0
 
 
 @pytest.mark.parametrize("kept", [8, 11, 13, 16, 19])
@@ -124,7 +169,6 @@ def test_the_periodic_flush_takes_nothing_from_those_who_wait(tmp_path: Path) ->
 
 
 def test_a_durable_configuration_is_old_or_new_after_a_power_failure(tmp_path: Path) -> None:
-
     for seed in range(40):
         file = tmp_path / str(seed) / "topics.json"
         with faulty_files(tmp_path, Random(seed)) as files:
@@ -231,3 +275,41 @@ def test_the_next_life_syncs_what_the_last_one_left(tmp_path: Path) -> None:
     third = Storage(tmp_path, settings, clock)
     assert third.open().log_end == last.physical_offset + last.size_bytes
     third.close()
+
+
+def test_offsets_reach_the_disk_behind_the_messages_before_them(tmp_path: Path) -> None:
+    """A message that nobody waits for, a delayed one's copy, was consumed; its offset survived, the message did not."""
+    settings = {"flushDiskType": SYNC_FLUSH, "flushIntervalCommitLog": "600000", "flushConsumerOffsetInterval": "1000"}
+    with (
+        faulty_files(tmp_path, Random(1)) as files,
+        EmbeddedCluster(virtual_time=True, data_dir=tmp_path, settings=settings) as cluster,
+    ):
+        broker = cluster.broker()
+        with Peer(broker.address) as peer:
+            assert peer.call(send("Later", properties={"DELAY": "1"}), b"later").code == 0
+            cluster.advance(2_500)
+            assert peer.call(pull("Later", 0)).code == 0
+            peer.call(UpdateConsumerOffset(consumer_group="G", topic="Later", queue_id=0, commit_offset=1))
+            cluster.advance(2_500)
+        broker.kill()
+        files.lose_power(0.0)
+        broker.start()
+        with Peer(broker.address) as peer:
+            known = QueryConsumerOffset(consumer_group="G", topic="Later", queue_id=0)
+            assert peer.call(known).ext("offset") == "1"
+            assert peer.call(GetMaxOffset(topic="Later", queue_id=0)).ext("offset") == "1"
+
+
+def test_a_table_that_could_not_be_written_is_tried_again(tmp_path: Path) -> None:
+    with (
+        faulty_files(tmp_path, Random(1)) as files,
+        EmbeddedCluster(virtual_time=True, data_dir=tmp_path) as cluster,
+    ):
+        broker = cluster.broker()
+        with Peer(broker.address) as peer:
+            files.fail_after(0, errno.EIO)
+            assert peer.call(send("New"), b"refused").code != 0
+            files.heal()
+        cluster.advance(11_000)
+        broker.kill()
+        assert "New" in (broker.store / "config" / "topics.json").read_text(encoding="utf-8")

@@ -1,0 +1,133 @@
+"""What the clients of one store do in rounds on a failing disk, and what they were told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+
+from embedded_broker import EmbeddedCluster
+from mqctl.protocol.codes import RequestCode
+from mqctl.protocol.message_id import OffsetId
+from mqctl.protocol.requests_client import EndTransaction, PullMessageReply, QueryConsumerOffset, UpdateConsumerOffset
+from tests.embedded_broker.messages import heartbeat, pull, send
+from tests.embedded_broker.wire import Peer
+from tests.reliability.admin_traffic import AdminLedger
+from tests.reliability.repeats import LATER, PAID
+
+QUEUES = 3
+COMMIT, ROLLBACK = 8, 12
+PLAIN = "Plain"
+STORE_TOPICS = (PLAIN, LATER, PAID)
+_CHECK = RequestCode.CHECK_TRANSACTION_STATE
+
+
+@dataclass
+class Ledger:
+    """What clients of one store were told.
+
+    Attributes:
+        acknowledged: messages by topic.
+        forbidden: messages whose transactions are not to be committed.
+        decided: transactions whose half message was acknowledged and that their producer will commit, when asked.
+    """
+
+    acknowledged: dict[str, set[str]] = field(default_factory=lambda: {topic: set() for topic in STORE_TOPICS})
+    forbidden: set[str] = field(default_factory=set)
+    decided: set[str] = field(default_factory=set)
+    number: int = 0
+    refused: int = 0
+    admin: AdminLedger = field(default_factory=AdminLedger)
+
+
+class DiskTraffic:
+    """A producer, a consumer and an administrator on one connection."""
+
+    def __init__(self, peer: Peer, cluster: EmbeddedCluster, random: Random, ledger: Ledger) -> None:
+        self.peer = peer
+        self.cluster = cluster
+        self.random = random
+        self.ledger = ledger
+        heartbeat(peer, "producer")
+
+    def kinds(self) -> tuple[Callable[[], None], ...]:
+        """What a step may be."""
+        return (self.plain, self.plain, self.plain, self._later, self._later, self._transaction, self._transaction,
+                self.consume)  # fmt: skip
+
+    def advance(self, ms: int) -> None:
+        """Lets time pass; a producer that is asked about its transactions answers."""
+        self.cluster.advance(ms)
+        heartbeat(self.peer, "producer")
+        newest = {asked.ext("msgId"): asked for asked in self.peer.unasked if asked.code == _CHECK}
+        self.peer.unasked.clear()
+        for key, asked in newest.items():
+            number = (key or "")[1:]
+            how = COMMIT if f"paid {number}" not in self.ledger.forbidden else ROLLBACK
+            half_offset, place = int(asked.ext("tranStateTableOffset") or -1), int(asked.ext("commitLogOffset") or -1)
+            self.peer.call(self._end(key or "", half_offset, place, how, checked=True))
+
+    # Producing
+
+    def _body(self, kind: str) -> str:
+        self.ledger.number += 1
+        return f"{kind} {self.ledger.number}"
+
+    def _sent(self, topic: str, body: str, code: int) -> None:
+        if code == 0:
+            self.ledger.acknowledged[topic].add(body)
+        else:
+            self.ledger.refused += 1
+
+    def plain(self) -> None:
+        body = self._body("plain")
+        request = send(PLAIN, queue_id=self.random.randrange(QUEUES), queues=QUEUES, properties={"KEYS": body[6:]})
+        self._sent(PLAIN, body, self.peer.call(request, f"{body};".encode() * self.random.choice((1, 40))).code)
+
+    def _later(self) -> None:
+        body = self._body("later")
+        request = send(LATER, queue_id=0, properties={"DELAY": str(self.random.choice((1, 2)))})
+        self._sent(LATER, body, self.peer.call(request, body.encode()).code)
+
+    def _transaction(self) -> None:
+        body, how = self._body("paid"), self.random.choice((COMMIT, COMMIT, COMMIT, ROLLBACK, None))
+        key = f"T{self.ledger.number}"
+        if how != COMMIT:
+            self.ledger.forbidden.add(body)
+        half = send(
+            PAID, properties={"UNIQ_KEY": key, "TRAN_MSG": "true", "PGROUP": "GP"}, sys_flag=4,
+            born_ms=self.cluster.now_ms(),
+        )  # fmt: skip
+        sent = self.peer.call(half, body.encode())
+        if sent.code != 0:
+            return
+        if how == COMMIT:
+            self.ledger.decided.add(body)
+        if how is not None:
+            place = OffsetId.parse(sent.ext("msgId") or "").physical_offset
+            ended = self.peer.call(self._end(key, int(sent.ext("queueOffset") or -1), place, how)).code
+            if how == COMMIT:
+                self._sent(PAID, body, ended)
+
+    @staticmethod
+    def _end(key: str, half_offset: int, physical_offset: int, how: int, *, checked: bool = False) -> EndTransaction:
+        return EndTransaction(
+            producer_group="GP", tran_state_table_offset=half_offset, commit_log_offset=physical_offset,
+            commit_or_rollback=how, from_transaction_check=checked, msg_id=key,
+        )  # fmt: skip
+
+    # Consuming
+
+    def consume(self) -> None:
+        """Pulls from one queue and commits."""
+        self.consume_once(self.random.randrange(QUEUES))
+
+    def consume_once(self, queue_id: int) -> bool:
+        """Pulls from a queue and commits; tells whether there was something."""
+        known = self.peer.call(QueryConsumerOffset(consumer_group="G", topic=PLAIN, queue_id=queue_id)).ext("offset")
+        answer = self.peer.call(pull(PLAIN, int(known or 0), queue_id=queue_id, group="G"))
+        if answer.code == 0:
+            offset = PullMessageReply.from_ext(answer.ext_fields).next_begin_offset
+            commit = UpdateConsumerOffset(consumer_group="G", topic=PLAIN, queue_id=queue_id, commit_offset=offset)
+            self.peer.call(commit)
+        return answer.code == 0
