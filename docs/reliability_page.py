@@ -31,6 +31,13 @@ _NOTES = {
         "`kill -9` of a broker process under sends, delays, transactions, consumption and administration, "
         "and a start on its store.",
     ),
+    "tool": (
+        "mqctl itself",
+        "python -m tests.reliability.tool --rounds 500 --seed N",
+        "Every changing command of mqctl is killed at any instant, loses power there, or has its disk fail from there "
+        "on. Then the journal can be read and knows of every change that was sent, the way on or back brings the "
+        "cluster exactly there, files are old or new, and no lock, process or temporary file stays.",
+    ),
     "soak": (
         "Soak",
         "python -m tests.reliability.soak --minutes 60",

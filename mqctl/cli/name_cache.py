@@ -6,6 +6,7 @@ from pathlib import Path
 
 from mqctl.cli.connection import connection
 from mqctl.client.nameserver import topic_names
+from mqctl.errors import StorageError
 from mqctl.model.names import group_of, is_system_group, is_system_topic
 from mqctl.snapshot.live_asking import Asking, Scope
 from mqctl.snapshot.live_brokers import ask_groups, ask_producers, list_brokers, masters_of
@@ -20,7 +21,7 @@ def refresh(place: Path, words: list[str]) -> int:
     """Asks the cluster that `words` (connection options) mean and replaces the cache file.
 
     Raises:
-        MqctlError: no name server answered; the old file stays.
+        MqctlError: no name server answered, or the disk is full; the old file stays.
     """
     options = dict(zip(words[::2], words[1::2], strict=False))
     chosen = connection(options.get("--namesrv") or options.get("-n"), options.get("--profile"), _LIMIT)
@@ -59,4 +60,8 @@ def _order(name: str) -> tuple[bool, str]:
 
 def _write(place: Path, found: dict[str, set[str]]) -> None:
     lines = [f"{kind}\t{name}\n" for kind, names in found.items() for name in sorted(names, key=_order)]
-    write_whole(place, "".join(lines).encode(), sweep="*")
+    try:
+        write_whole(place, "".join(lines).encode(), sweep="*")
+    except OSError as error:
+        problem, remedy = f"could not write the names of the cluster to {place}", "set MQCTL_CACHE_DIR to another place"
+        raise StorageError(problem, reason=error.strerror or str(error), remedy=remedy) from error

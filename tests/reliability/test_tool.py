@@ -1,0 +1,20 @@
+"""A few rounds of mqctl commands that die or meet failing disks, and that the checks find what they are for."""
+
+from __future__ import annotations
+
+from tests.reliability.faulty_home import ERROR, KILL, POWER
+from tests.reliability.tool import run
+
+
+def test_rounds_of_commands_that_die_leave_all_in_order() -> None:
+    figures = run(6, seed=2, kinds=("offset reset", "topic update", "profile add"), hows=(KILL, POWER, ERROR))
+    assert figures.problems == []
+    assert (figures.rounds, figures.sent_without_journal) == (6, 0)
+    assert figures.kills + figures.power_losses + figures.disk_errors == 6
+    assert figures.taken_back + figures.finished + figures.done + figures.untouched >= 6
+
+
+def test_the_checks_see_a_journal_that_was_not_on_the_disk() -> None:
+    """A mqctl that forgets to sync is found out: its change was sent, and the power failure took the record."""
+    runs = (run(3, seed=seed, kinds=("topic update",), hows=(POWER,), forgets=True) for seed in range(1, 9))
+    assert any(figures.problems and figures.sent_without_journal for figures in runs)
