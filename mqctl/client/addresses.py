@@ -40,6 +40,10 @@ class AddressService:
         from urllib.parse import urlsplit
 
         parts = urlsplit(url)
+        try:
+            _ = parts.port
+        except ValueError as error:
+            raise UsageError(f"{url!r} is no address service", reason=str(error)) from error
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise UsageError(f"{url!r} is no address service", remedy="write http://host:port/rocketmq/nsaddr")
         self.url = url
@@ -95,6 +99,12 @@ def name_server_source(text: str) -> tuple[str, ...] | AddressService:
     scheme, found, rest = text.partition("://")
     if not found:
         return parse_addresses(text)
+    if "@" in rest.partition("/")[0]:  # not repeated: what stands before it may be a password
+        raise UsageError(
+            f"the URL {scheme}://...@{rest.rpartition('@')[2]} names a user",
+            reason="address services of RocketMQ know none, and what is in a URL is shown and kept",
+            remedy="leave out what stands before the @",
+        )
     if "/" in rest.rstrip("/"):
         return AddressService(text)
     if scheme not in {"http", "https"}:

@@ -118,6 +118,7 @@ class Link:
         self._lock = allocate_lock()
         self._backlog: list[bytes] | None = []
         self._socket: socket.socket | TlsSocket | None = None
+        self._raw: socket.socket | None = None
         self._reason = ""
         self._remedy = ""
         self._heard = False
@@ -280,6 +281,9 @@ class Link:
         from mqctl.client.tls import TlsSocket
 
         sock.settimeout(timeout_s)
+        self._raw = sock  # whoever closes this link does not wait for the end of the handshake
+        if self.closed:
+            _shut(sock)
         try:
             stream = TlsSocket(sock, settings, self._host)
             stream.shake_hands()
@@ -318,8 +322,9 @@ class Link:
                 self.closed = True
                 self._reason = reason
                 self._backlog = None
-                if self._socket is not None:
-                    _shut(self._socket)
+                stream = self._socket or self._raw
+                if stream is not None:
+                    _shut(stream)
         self._fail_calls()
 
     def _fail_calls(self) -> None:

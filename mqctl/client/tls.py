@@ -93,7 +93,11 @@ def client_context(settings: TlsSettings) -> ssl.SSLContext:
 def _load_certificate(context: ssl.SSLContext, settings: TlsSettings) -> None:
     files = f"{settings.cert_file}{f' and {settings.key_file}' if settings.key_file else ''}"
 
+    asked = False
+
     def password() -> str:
+        nonlocal asked
+        asked = True
         if settings.key_password is None:
             raise ConfigurationError(
                 f"could not use our certificate {files}",
@@ -102,9 +106,17 @@ def _load_certificate(context: ssl.SSLContext, settings: TlsSettings) -> None:
             )
         return settings.key_password
 
+    import ssl
+
     try:
         context.load_cert_chain(settings.cert_file or "", settings.key_file, password)
     except OSError as error:
+        if asked and isinstance(error, ssl.SSLError) and error.reason != "KEY_VALUES_MISMATCH":
+            raise ConfigurationError(
+                f"could not use our certificate {files}",
+                reason="MQCTL_TLS_KEY_PASSWORD does not open its key",
+                remedy="set the password of this key",
+            ) from error
         raise _unusable("our certificate", files, error) from error
 
 
@@ -137,18 +149,28 @@ class TlsSocket:
         self._named = named or host
 
     def shake_hands(self) -> None:
-        """Secures the connection. Raises TlsError, or OSError when the network fails."""
-        data = b""
-        while True:
-            self._plain += self._fed(data)
-            if self._session.established:
-                return
-            data = self._raw.recv(_RECEIVE_BYTES)
-            if not data:
-                raise TlsError(
-                    "it closed the connection when TLS was proposed",
-                    "it may speak no TLS: leave --tls out; or it accepts no connection with this address or name",
-                )
+        """Secures the connection, in the time that the socket waits. Raises TlsError, or OSError (network)."""
+        from time import monotonic
+
+        data, limit_s = b"", self._raw.gettimeout() or 0.0
+        end = monotonic() + limit_s
+        try:
+            while True:
+                self._plain += self._fed(data)
+                if self._session.established:
+                    return
+                if limit_s:  # also for who sends a byte now and then
+                    self._raw.settimeout(max(0.001, end - monotonic()))
+                data = self._raw.recv(_RECEIVE_BYTES)
+                if not data:
+                    raise _closed()
+        except TimeoutError as error:
+            raise TlsError(
+                f"it took the connection and did not finish the TLS handshake in {limit_s:g} s",
+                "it may speak no TLS: leave --tls out; or it hangs",
+            ) from error
+        except (ConnectionResetError, BrokenPipeError) as error:
+            raise _closed() from error
 
     def recv_into(self, buffer: memoryview) -> int:
         """Reads what there is, at least a byte; 0 at the end. Raises TlsError, OSError."""
@@ -207,22 +229,37 @@ class TlsSocket:
         self._raw.close()
 
 
+def _closed() -> TlsError:
+    return TlsError(
+        "it closed the connection when TLS was proposed",
+        "it may speak no TLS: leave --tls out; or it accepts no connection with this address or name",
+    )
+
+
 def _explained(error: ssl.SSLError, name: str, settings: TlsSettings) -> TlsError:
     import ssl
 
     if isinstance(error, ssl.SSLCertVerificationError):
         return _untrusted(error, name)
     reason = error.reason or str(error)
-    if any(word in reason for word in _NO_CERTIFICATE_WORDS):
-        if settings.cert_file is None:
-            return TlsError("it wants a certificate of ours, and there is none", "add --tls-cert and --tls-key")
-        return TlsError("it does not accept our certificate", "check the signer of --tls-cert, and its time")
-    if "UNKNOWN_CA" in reason or "CERTIFICATE" in reason:
-        return TlsError("it does not accept our certificate", "have it signed by an authority that the broker trusts")
+    if "UNKNOWN_CA" in reason or "CERTIFICATE" in reason or any(word in reason for word in _NO_CERTIFICATE_WORDS):
+        return _refused(reason, settings)
     if reason in {"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"}:
         return TlsError("what it answers is no TLS", "leave --tls out, or name the port that speaks TLS")
     words = reason.lower().replace("_", " ")
     return TlsError(f"no secure connection: {words}", "compare its TLS versions and certificates with ours")
+
+
+def _refused(reason: str, settings: TlsSettings) -> TlsError:
+    """Tells what the other side has against our certificate."""
+    if "CERTIFICATE_EXPIRED" in reason:
+        return TlsError("our certificate has expired", "have it renewed, and name the new one with --tls-cert")
+    if not any(word in reason for word in _NO_CERTIFICATE_WORDS):
+        remedy = "have it signed by an authority that the broker trusts"
+        return TlsError("it does not accept our certificate", remedy)
+    if settings.cert_file is None:
+        return TlsError("it wants a certificate of ours, and there is none", "add --tls-cert and --tls-key")
+    return TlsError("it does not accept our certificate", "check the signer of --tls-cert, and its time")
 
 
 def _untrusted(error: ssl.SSLCertVerificationError, name: str) -> TlsError:

@@ -70,12 +70,6 @@ def test_a_handshake_that_does_not_end_is_closed_after_half_a_minute(permissive:
         assert ends(sock)
 
 
-def test_old_versions_of_tls_are_refused(permissive: EmbeddedCluster, authority: Authority) -> None:
-    context = ssl.create_default_context(cafile=str(authority.file))
-    with connect(permissive) as sock, context.wrap_socket(sock, server_hostname="127.0.0.1") as secured:
-        assert secured.version() in {"TLSv1.2", "TLSv1.3"}
-
-
 @pytest.mark.parametrize("newest", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 def test_a_frame_may_come_in_any_pieces(
     permissive: EmbeddedCluster, authority: Authority, newest: ssl.TLSVersion
