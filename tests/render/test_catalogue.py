@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+import shlex
 import string
 
 import pytest
+import typer
 
 from mqctl.cli.catalog import BY_PATH
 from mqctl.diagnosis import RULES, diagnose
+from mqctl.main import load
 from mqctl.model.finding import Evidence, Finding, Severity, Subject, SubjectKind
 from mqctl.model.lang import Lang
 from mqctl.render.messages import _texts, en, evidence_text, explain, phrase, sentences, title, written, zh
@@ -89,6 +92,21 @@ def test_every_next_command_is_one_of_ours() -> None:
             program, *words = command.split()
             assert program == "mqctl", code
             assert known & {" ".join(words[:1]), " ".join(words[:2])}, (code, command)
+
+
+@pytest.mark.parametrize("source", ["--namesrv x:1", "--snapshot x.snap"])
+def test_next_commands_are_accepted_wherever_the_evidence_is_from(source: str) -> None:
+    found = [item for fault in ALL_FAULTS for item in diagnose(cluster(fault.broker), settings=fault.settings).findings]
+    assert {item.code for item in found} >= RULES.keys() - {"MQ715"}
+    wrong = []
+    for line in sorted({sentences(item, None, source).next_command or "" for item in found} - {""}):
+        _, *words = shlex.split(line)
+        path = tuple(words[:2]) if tuple(words[:2]) in BY_PATH else tuple(words[:1])
+        try:
+            load(path).make_context("mqctl", words[len(path) :])
+        except typer.TyperException as error:
+            wrong.append(f"{line}: {error.format_message()}")
+    assert not wrong, "\n".join(wrong)
 
 
 def test_a_live_cluster_has_next_commands_of_its_own() -> None:

@@ -104,16 +104,28 @@ def sentences(finding: Finding, lang: Lang | None, source: str = "--store DIR") 
         source: the option that names the evidence, for the next command.
     """
     text = _texts(lang)[finding.code]
-    values = {**_values(finding, lang), "source": source}
     english = _texts(Lang.EN)[finding.code]
     offline = source.startswith(("--store", "--snapshot"))
     command = english.next_command if offline or english.live_command is None else english.live_command
+    values = {**_values(finding, lang), "source": _source_for(command or "", source)}
     return RuleText(
         what=text.what[finding.variant or ""].format_map(values),
         effect=text.effect.format_map(values),
         advice=text.advice.format_map(values),
-        next_command=command.format_map(values) if command else None,
+        next_command=command.format_map(values).replace("  ", " ") if command else None,
     )
+
+
+def _source_for(command: str, source: str) -> str:
+    """Returns the option that names the evidence as `command` takes it.
+
+    Some commands read stores only, some ask a live cluster only: what a snapshot shows leads there as well.
+    """
+    if command.startswith(("mqctl store ", "mqctl report ")):
+        return source if source.startswith("--store") else "--store DIR"
+    if command.startswith(("mqctl dlq ", "mqctl offset ")):
+        return source if source.startswith("--namesrv") else ""
+    return source
 
 
 def evidence_text(finding: Finding, lang: Lang | None) -> list[str]:

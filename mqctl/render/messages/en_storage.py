@@ -104,6 +104,7 @@ RULES: dict[str, Text] = {
         advice="Spread the key (add a salt where order allows), or check the selector's hash.",
         explain="A queue is hot when it holds more than twice the mean of its topic. Keys are sampled evenly over the queue.",
         next_command="mqctl report backlog {source} -t {topic} --by queue",
+        live_command="mqctl topic stats {source} -t {topic}",
     ),
     "MQ601": Text(
         title="Messages in queues that nobody can read",
