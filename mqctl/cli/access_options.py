@@ -8,6 +8,7 @@ show them.
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ ACL_FILE, TLS_NAME = "MQCTL_ACL_FILE", "MQCTL_TLS_SERVER_NAME"
 TLS, TLS_CA, TLS_CERT, TLS_KEY = "MQCTL_TLS", "MQCTL_TLS_CA", "MQCTL_TLS_CERT", "MQCTL_TLS_KEY"
 NO_CA = "none"
 _MARK = "--namesrv"
+_typed: dict[str, str] = {}
 _EXCEPT = frozenset({"add"})  # `profile add` has options of these names that go into the profile
 
 _OPTIONS = (
@@ -52,24 +54,31 @@ def add_access_options(command: TyperCommand) -> None:
                 default=None,
                 metavar=metavar,
                 expose_value=False,
-                callback=_put_down(variable, is_file=metavar == "FILE"),
+                callback=_put_down(word, variable, is_file=metavar == "FILE"),
                 help=text,
             )
         )
 
 
+def typed_options() -> list[str]:
+    """Returns the options of keys and TLS that were typed, for commands to type next."""
+    return list(_typed.values())
+
+
 def _switch_on(_context: Any, _option: Any, value: object) -> object:
     if value:
         os.environ[TLS] = "true"
+        _typed["--tls"] = "--tls"
     return value
 
 
-def _put_down(variable: str, *, is_file: bool) -> Callable[[Any, Any, Any], object]:
+def _put_down(word: str, variable: str, *, is_file: bool) -> Callable[[Any, Any, Any], object]:
     def put(_context: Any, _option: Any, value: str | None) -> object:
         if value is not None:
             if is_file and not (variable == TLS_CA and value == NO_CA):
                 value = str(Path(value).expanduser().absolute())
             os.environ[variable] = value
+            _typed[word] = f"{word} {shlex.quote(value)}"
             if variable != ACL_FILE:
                 os.environ[TLS] = "true"
         return value

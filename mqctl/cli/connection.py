@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -43,7 +44,7 @@ class Connection:
 
     Attributes:
         source: where the address came from, for people.
-        option: the option that names the cluster, for commands to type next.
+        option: the options that name the cluster and give access to it, for commands to type next.
     """
 
     namesrv: str
@@ -94,11 +95,17 @@ def connection(namesrv: str | None, profile: str | None, timeout: str | None) ->
             namesrv=address,
             timeout_ms=timeout_ms or DEFAULT_TIMEOUT_MS,
             source=source,
-            option=f"--namesrv '{address}'" if ";" in address else f"--namesrv {address}",
+            option=_option("--namesrv", address),
             credentials=credentials_of(),
             tls=tls_of(),
         )
     return _from_profile(profile or os.environ.get("MQCTL_PROFILE"), timeout_ms) or _local(timeout_ms)
+
+
+def _option(word: str, value: str) -> str:
+    from mqctl.cli.access_options import typed_options
+
+    return " ".join([word, shlex.quote(value), *typed_options()])
 
 
 def _timeout_ms(text: str | None) -> int | None:
@@ -127,7 +134,7 @@ def _from_profile(name: str | None, timeout_ms: int | None) -> Connection | None
         namesrv=found.namesrv,
         timeout_ms=timeout_ms or found.timeout_ms or DEFAULT_TIMEOUT_MS,
         source=f"profile {chosen}",
-        option=f"--profile {chosen}",
+        option=_option("--profile", chosen),
         cluster=found.cluster,
         credentials=credentials_of(found),
         tls=tls_of(found),
@@ -149,7 +156,7 @@ def _local(timeout_ms: int | None) -> Connection:
             namesrv=address,
             timeout_ms=timeout_ms or DEFAULT_TIMEOUT_MS,
             source=f"local cluster {running[0].name}",
-            option=f"--namesrv '{address}'" if ";" in address else f"--namesrv {address}",
+            option=_option("--namesrv", address),
             credentials=credentials_of(),
             tls=tls_of(),
         )

@@ -45,7 +45,7 @@ def run_guarded(arguments: Sequence[str], run: Callable[[Sequence[str]], object]
         failure = _Failure(error.exit_code, error.problem, error.reason, error.remedy)
     except typer.TyperException as error:
         failure = _secret_option(error) or _Failure(
-            ExitCode.USAGE, error.format_message().rstrip("."), remedy=_usage_remedy(error)
+            ExitCode.USAGE, _one_line(error.format_message()).rstrip("."), remedy=_usage_remedy(error)
         )
     except OSError as error:
         what = f"could not use {error.filename}" if error.filename else "could not read or write"
@@ -57,6 +57,11 @@ def run_guarded(arguments: Sequence[str], run: Callable[[Sequence[str]], object]
         failure = _Failure(ExitCode.BUG, problem, remedy="run it again with MQCTL_DEBUG=1 and report what it prints")
     _tell(failure, as_json=_asks_for_json(arguments))
     return failure.code
+
+
+def _one_line(message: str) -> str:
+    """Puts the choices of an argument, which typer lists below one another, on one line."""
+    return " ".join(message.split())
 
 
 def _judges(arguments: Sequence[str]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mqctl.errors import NotFoundError
+from mqctl.model.near_names import meant
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.model.unavailable import Part
 
@@ -24,4 +25,5 @@ def require_group(snapshot: ClusterSnapshot, group: str) -> None:
             return
     gaps = (snapshot.unavailable, *(broker.unavailable for broker in snapshot.brokers))
     if not any(gap.part in _EVIDENCE for part in gaps for gap in part):
-        raise NotFoundError(f"there is no consumer group {group}", remedy="mqctl group list --all")
+        told = {item.name for broker in snapshot.brokers for item in broker.groups}
+        raise NotFoundError(f"there is no consumer group {group}", remedy=meant(group, told, "mqctl group list --all"))

@@ -9,6 +9,7 @@ from mqctl.cli.emit import tell
 from mqctl.client.answers import denial_remedy, tells_denial
 from mqctl.client.cluster import Cluster
 from mqctl.errors import ExitCode, MqctlError, NotFoundError
+from mqctl.model.near_names import meant
 from mqctl.model.queue import MessageQueue
 from mqctl.model.unavailable import Unavailable
 from mqctl.snapshot.live_asking import Asking, Scope
@@ -26,7 +27,8 @@ def open_brokers(asking: Asking, names: Iterable[str] = ()) -> list[LiveBroker]:
     unknown = wanted - {item.broker_name for item in addresses} - {item.address for item in addresses}
     if unknown:
         known = ", ".join(sorted({item.broker_name for item in addresses})) or "none"
-        raise NotFoundError(f"there is no broker {min(unknown)}", reason=f"known: {known}", remedy="mqctl broker list")
+        remedy = meant(min(unknown), {item.broker_name for item in addresses}, "mqctl broker list")
+        raise NotFoundError(f"there is no broker {min(unknown)}", reason=f"known: {known}", remedy=remedy)
     chosen = tuple(item for item in addresses if not wanted or {item.broker_name, item.address} & wanted)
     return list_brokers(asking, chosen, Scope())
 

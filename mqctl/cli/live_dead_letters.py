@@ -13,6 +13,7 @@ from mqctl.cli.live_brokers import open_brokers
 from mqctl.errors import ExitCode, MqctlError, NotFoundError, UsageError
 from mqctl.model.dead_letter import LetterChoice
 from mqctl.model.names import dlq_topic
+from mqctl.model.near_names import meant
 from mqctl.model.queue import MessageQueue
 from mqctl.snapshot.live_asking import Asking, Scope
 from mqctl.snapshot.live_brokers import LiveBroker, ask_groups, ask_topics, masters_of
@@ -72,7 +73,9 @@ def letter_brokers(asking: Asking, group: str, names: Iterable[str]) -> list[Liv
     ask_groups(asking, brokers, Scope(groups=frozenset({group})))
     topic = dlq_topic(group)
     if not any(broker.gaps or group in broker.groups or topic in broker.topics for broker in brokers):
-        raise NotFoundError(f"there is no consumer group {group}", remedy="mqctl dlq list; mqctl group list --all")
+        told = {name for broker in brokers for name in broker.told_groups}
+        remedy = meant(group, told, "mqctl dlq list; mqctl group list --all")
+        raise NotFoundError(f"there is no consumer group {group}", remedy=remedy)
     return [item for item in brokers if not wanted or {item.name, item.address.address} & wanted]
 
 

@@ -12,6 +12,7 @@ from mqctl.client.outgoing import check_group
 from mqctl.errors import NotFoundError, RefusedError, UsageError
 from mqctl.model.config import SubscriptionGroupConfig
 from mqctl.model.names import dlq_topic, is_system_group, retry_topic
+from mqctl.model.near_names import meant
 from mqctl.model.setting_plan import Fields, SettingKind, SettingPlan, SettingStep, config_of, fields_of
 from mqctl.snapshot.live_asking import Asking, Scope
 from mqctl.snapshot.live_brokers import LiveBroker, ask_groups, ask_runtime, ask_topics
@@ -151,7 +152,8 @@ def _masters(asking: Asking, group: str, wishes: Fields, brokers: Sequence[str])
 def _holders(masters: list[LiveBroker], group: str) -> list[LiveBroker]:
     holders = [broker for broker in masters if group in broker.groups]
     if not holders:
-        raise NotFoundError(f"there is no consumer group {group}", remedy="mqctl group list --all")
+        known = {name for broker in masters for name in broker.told_groups}
+        raise NotFoundError(f"there is no consumer group {group}", remedy=meant(group, known, "mqctl group list --all"))
     return holders
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mqctl.cli.looking import LiveOrSaved
 from mqctl.errors import NotFoundError
 from mqctl.model.member import GroupMembership
+from mqctl.model.near_names import meant
 from mqctl.model.unavailable import Part
 from mqctl.snapshot.live_asking import Scope
 from mqctl.snapshot.live_brokers import LiveBroker, ask_groups, masters_of
@@ -19,7 +20,8 @@ def group_holders(look: LiveOrSaved, group: str) -> list[LiveBroker]:
     brokers = masters_of(look.brokers({Part.GROUPS, Part.MEMBERS}))
     look.ask(ask_groups, brokers, Scope(groups=frozenset({group})))
     if not any(group in broker.groups or broker.gaps for broker in brokers):
-        raise NotFoundError(f"there is no consumer group {group}", remedy="mqctl group list --all")
+        told = {name for broker in brokers for name in broker.told_groups or broker.groups}
+        raise NotFoundError(f"there is no consumer group {group}", remedy=meant(group, told, "mqctl group list --all"))
     return brokers
 
 

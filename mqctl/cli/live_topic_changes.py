@@ -13,6 +13,7 @@ from mqctl.errors import NotFoundError, RefusedError, UsageError
 from mqctl.execute.setting_places import Place, read_setting
 from mqctl.model.config import PERM_READ, PERM_WRITE, TopicConfig
 from mqctl.model.names import is_system_topic
+from mqctl.model.near_names import meant
 from mqctl.model.queue import MessageQueue
 from mqctl.model.setting_plan import SettingKind, SettingPlan, SettingStep, fields_of
 from mqctl.model.topic_use import KeyMoves, TopicUse
@@ -232,7 +233,8 @@ def _holders(asking: Asking, topic: str, brokers: Sequence[str]) -> list[LiveBro
     all_told(masters)
     holders = [broker for broker in masters if topic in broker.topics]
     if not holders:
-        raise NotFoundError(f"there is no topic {topic}", remedy="mqctl topic list --all")
+        known = {name for broker in masters for name in broker.topics}
+        raise NotFoundError(f"there is no topic {topic}", remedy=meant(topic, known, "mqctl topic list --all"))
     return holders
 
 

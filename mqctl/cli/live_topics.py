@@ -5,6 +5,7 @@ from __future__ import annotations
 from mqctl.cli.looking import LiveOrSaved
 from mqctl.client import broker as ask
 from mqctl.errors import MqctlError, NotFoundError
+from mqctl.model.near_names import meant
 from mqctl.model.unavailable import Part, Unavailable
 from mqctl.render.topics import GroupOfTopic, QueueRow, queue_rows
 from mqctl.snapshot.live_asking import Asking, refused_with
@@ -23,7 +24,8 @@ def topic_holders(look: LiveOrSaved, topic: str) -> list[LiveBroker]:
     look.ask(ask_topics, brokers)
     holders = [broker for broker in brokers if topic in broker.topics or broker.gaps]
     if not holders:
-        raise NotFoundError(f"there is no topic {topic}", remedy="mqctl topic list --all")
+        known = {name for broker in brokers for name in broker.topics}
+        raise NotFoundError(f"there is no topic {topic}", remedy=meant(topic, known, "mqctl topic list --all"))
     return holders
 
 

@@ -10,6 +10,7 @@ from mqctl.cli.live_brokers import open_brokers
 from mqctl.client import broker as ask
 from mqctl.errors import MqctlError, NotFoundError
 from mqctl.model.names import is_system_topic
+from mqctl.model.near_names import meant
 from mqctl.model.unavailable import Part, Unavailable
 from mqctl.protocol.bodies_stats import BrokerStatsData
 from mqctl.render.traffic import GroupTraffic, TopicTraffic
@@ -56,7 +57,9 @@ def gather_traffic(
     ask_topics(asking, brokers)
     missing = sorted(set(wanted) - {name for broker in brokers for name in broker.topics})
     if missing and not any(broker.gaps for broker in brokers):
-        raise NotFoundError(f"there is no topic {missing[0]}", remedy="mqctl topic list --all")
+        known = {name for broker in brokers for name in broker.topics}
+        remedy = meant(missing[0], known, "mqctl topic list --all")
+        raise NotFoundError(f"there is no topic {missing[0]}", remedy=remedy)
     places = _groups(asking, brokers, list(_places(brokers, wanted, system=system)))
     ins = _sums(asking, brokers, ((number, "TOPIC_PUT_NUMS", topic) for number, topic in places))
     outs = _sums(

@@ -14,6 +14,7 @@ from mqctl.cli.connection import Connection, connection
 from mqctl.cli.live_brokers import asking_of, open_brokers
 from mqctl.client.cluster import BrokerAddress
 from mqctl.errors import NotFoundError
+from mqctl.model.near_names import meant
 from mqctl.model.route import BrokerEndpoint, NameServerView
 from mqctl.model.unavailable import Part, Unavailable
 from mqctl.snapshot.live_asking import Asking, Scope
@@ -64,7 +65,8 @@ class LiveOrSaved:
         known = {name for item in found for name in (item.name, item.address.address)}
         if wanted - known:
             listed = ", ".join(sorted({item.name for item in found})) or "none"
-            raise NotFoundError(f"there is no broker {min(wanted - known)}", reason=f"known: {listed}")
+            remedy = meant(min(wanted - known), known, "")
+            raise NotFoundError(f"there is no broker {min(wanted - known)}", reason=f"known: {listed}", remedy=remedy)
         return [item for item in found if not wanted or {item.name, item.address.address} & wanted]
 
     def brokers_at(self, addresses: tuple[BrokerAddress, ...], parts: Set[Part]) -> list[LiveBroker]:

@@ -12,6 +12,7 @@ from mqctl.cli.looking import LiveOrSaved
 from mqctl.errors import BadInputError, NotFoundError, RefusedError, UnreachableError
 from mqctl.model.member import GroupMembership, MessageModel
 from mqctl.model.names import retry_topic
+from mqctl.model.near_names import meant
 from mqctl.model.plan import Callback, ClusterIdentity, Method, OffsetChange, OffsetPlan, PlanKind
 from mqctl.model.queue import MessageQueue
 from mqctl.plan.callback import (
@@ -168,7 +169,9 @@ def _brokers(asking: Asking, wish: Wish) -> list[LiveBroker]:
     ask_groups(asking, brokers, scope)
     ask_offsets(asking, brokers, scope)
     if not wish.creates and not any(broker.groups or broker.offsets or broker.gaps for broker in brokers):
-        raise NotFoundError(f"there is no consumer group {wish.group}", remedy="mqctl group list --all")
+        told = {name for broker in brokers for name in broker.told_groups}
+        remedy = meant(wish.group, told, "mqctl group list --all")
+        raise NotFoundError(f"there is no consumer group {wish.group}", remedy=remedy)
     return brokers
 
 

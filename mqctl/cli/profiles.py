@@ -13,6 +13,7 @@ import msgspec
 from mqctl.cli.emit import note
 from mqctl.cli.unreadable import UNREADABLE_YAML
 from mqctl.errors import ConfigurationError, NotFoundError, StorageError, UsageError
+from mqctl.model.near_names import meant
 
 FILE_NAME = "profiles.yaml"
 _NOT_FOR_US = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR)
@@ -63,7 +64,8 @@ class Profiles(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
         found = self.profiles.get(name)
         if found is None:
             known = ", ".join(sorted(self.profiles)) or "none"
-            raise NotFoundError(f"there is no profile {name}", reason=f"known: {known}", remedy="mqctl profile list")
+            remedy = meant(name, self.profiles, "mqctl profile list")
+            raise NotFoundError(f"there is no profile {name}", reason=f"known: {known}", remedy=remedy)
         return found
 
 

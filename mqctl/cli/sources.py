@@ -10,6 +10,7 @@ from mqctl.cli.connection import connection
 from mqctl.cli.options import at_ms
 from mqctl.cli.progress import step_progress
 from mqctl.errors import UsageError
+from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import ClusterSnapshot
 
 _LATER_STACKS = 2
@@ -75,6 +76,13 @@ def read_snapshot(
         raise UsageError("name one source", remedy="add --store DIR (a store directory) or --snapshot FILE")
     _refuse_store_options(at, levels, broker_name, quick=quick, reason="a live cluster has its own clock and settings")
     return _ask(live)
+
+
+def next_source(snapshot: ClusterSnapshot, namesrv: str | None, profile: str | None) -> str | None:
+    """Returns the options that lead to a live cluster again, keys and TLS included; None for what came from files."""
+    if snapshot.origin.kind is not OriginKind.LIVE or snapshot.origin.archive is not None:
+        return None
+    return connection(namesrv, profile, None).option
 
 
 def _refuse_store_options(

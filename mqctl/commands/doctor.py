@@ -36,14 +36,12 @@ from mqctl.cli.options import (
     TopicOption,
 )
 from mqctl.cli.room_option import RoomRuleOption, rule_of
-from mqctl.cli.sources import LiveWish, read_snapshot
+from mqctl.cli.sources import LiveWish, next_source, read_snapshot
 from mqctl.diagnosis import Diagnosis, Settings, diagnose
-from mqctl.diagnosis.backlog_advice import BacklogAdvice, backlog_advice
+from mqctl.diagnosis.backlog_advice import backlog_advice
 from mqctl.diagnosis.known import Judged, set_aside
 from mqctl.diagnosis.scope import within
 from mqctl.model.finding import Severity
-from mqctl.model.lang import Lang
-from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render.findings import diagnosis_document
 
 EXAMPLES = (
@@ -116,33 +114,18 @@ def command(
     judged = _judged(within(found, groups=group, topics=topic, brokers=broker), known)
     moved = backlog_advice(state, settings) if state.earlier is not None else []
     chosen = [item for item in moved if item.group in (group or [item.group]) and item.topic in (topic or [item.topic])]
-    return _show(state, judged, chosen, lang, output, explain=explain, time_scale=settings.time_scale).exit_code(
-        fail_on
-    )
-
-
-def _show(
-    state: ClusterSnapshot,
-    judged: Judged,
-    backlogs: list[BacklogAdvice],
-    lang: Lang | None,
-    output: Output,
-    *,
-    explain: bool,
-    time_scale: float,
-) -> Diagnosis:
-    found = judged.diagnosis
     document = diagnosis_document(
         state,
-        found,
+        judged.diagnosis,
         lang=lang,
         explain=explain,
+        source=next_source(state, namesrv, profile),
         silenced=judged.silenced,
-        backlogs=backlogs,
-        time_scale=time_scale,
+        backlogs=chosen,
+        time_scale=scale,
     )
     emit(document, output)
-    return found
+    return judged.diagnosis.exit_code(fail_on)
 
 
 def _judged(diagnosis: Diagnosis, known: Path | None) -> Judged:

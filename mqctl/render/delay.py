@@ -68,9 +68,11 @@ class DelayReport:
     diagnosis: DiagnosisReport
 
 
-def delay_document(snapshot: ClusterSnapshot, diagnosis: Diagnosis, *, lang: Lang | None) -> Document:
+def delay_document(
+    snapshot: ClusterSnapshot, diagnosis: Diagnosis, *, lang: Lang | None, source: str | None = None
+) -> Document:
     """Builds the document of `delay check`: levels that are in use or recorded, then the findings."""
-    findings = diagnosis_document(snapshot, diagnosis, lang=lang, explain=False)
+    findings = diagnosis_document(snapshot, diagnosis, lang=lang, explain=False, source=source)
     report = findings.value
     rows, source = _rows(snapshot), _source(snapshot)
     used = _used(rows)

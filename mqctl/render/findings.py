@@ -35,6 +35,7 @@ _SILENCED_COLUMNS = (
 _GAP_COLUMNS = (Column("code", "rule"), Column("subject", "about"), Column("reason", "why not"))
 
 _SOURCE_OPTIONS = {OriginKind.DELAY_FILE: "--file", OriginKind.STORE: "--store", OriginKind.LIVE: "--namesrv"}
+_LIVE_OPTIONS = ("--namesrv", "--profile")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +112,7 @@ def playbook_command(finding: Finding, source: str) -> str | None:
     option, _, place = source.partition(" ")
     told = arguments(finding, place if option == "--store" else None)
     words = [f"-p {name}={shlex.quote(value) if value else name.upper()}" for name, value in told.items()]
-    where = [source] if option == "--namesrv" else []
+    where = [source] if option in _LIVE_OPTIONS else []
     return " ".join(["mqctl playbook run", finding.playbook, *words, *where])
 
 
@@ -140,13 +141,18 @@ def diagnosis_document(
     *,
     lang: Lang | None,
     explain: bool,
+    source: str | None = None,
     schema: str = "doctor/1",
     silenced: Sequence[tuple[Finding, KnownState]] = (),
     backlogs: Sequence[BacklogAdvice] = (),
     time_scale: float = 1.0,
 ) -> Document:
-    """Builds the document of a diagnosis: a headline, the findings in words, what moves, what could not be judged."""
-    source = source_option(snapshot)
+    """Builds the document of a diagnosis: a headline, the findings in words, what moves, what could not be judged.
+
+    Args:
+        source: the options that lead to the evidence, for commands to type next; those of the snapshot if not given.
+    """
+    source = source or source_option(snapshot)
     rows = [finding_row(finding, lang, source) for finding in diagnosis.findings]
     gaps = [GapRow(code=gap.code, subject=str(gap.subject), reason=gap.reason) for gap in diagnosis.not_judged]
     report = DiagnosisReport(

@@ -230,9 +230,11 @@ def list_document(rows: list[TransactionRow], loops: list[CheckLoopRow], *, left
     return Document(schema="transaction.list/1", value=value, records=rows, csv_columns=COLUMNS, blocks=blocks)
 
 
-def check_document(snapshot: ClusterSnapshot, diagnosis: Diagnosis, *, lang: Lang | None) -> Document:
+def check_document(
+    snapshot: ClusterSnapshot, diagnosis: Diagnosis, *, lang: Lang | None, source: str | None = None
+) -> Document:
     """Builds the document of `transaction check`."""
-    findings = diagnosis_document(snapshot, diagnosis, lang=lang, explain=False)
+    findings = diagnosis_document(snapshot, diagnosis, lang=lang, explain=False, source=source)
     if not isinstance(findings.value, DiagnosisReport):
         raise TypeError("a diagnosis document holds a diagnosis report")
     loops = loop_rows(snapshot)

@@ -27,6 +27,8 @@ class LiveBroker:
     """What one broker process told, piece by piece.
 
     Attributes:
+        groups: settings of those that are looked at.
+        told_groups: names of all groups in its table.
         offsets: committed offsets by (group, topic, queue id).
         tells_all_producers: whether it knows the request for all of them.
         lost: whether it left a question unanswered.
@@ -38,6 +40,7 @@ class LiveBroker:
     config: dict[str, str] = field(default_factory=dict)
     topics: dict[str, TopicConfig] = field(default_factory=dict)
     groups: dict[str, SubscriptionGroupConfig] = field(default_factory=dict)
+    told_groups: Collection[str] = ()
     offsets: dict[tuple[str, str, int], int] = field(default_factory=dict)
     producers: tuple[ProducerMembership, ...] = ()
     tells_all_producers: bool = True
@@ -96,6 +99,7 @@ def ask_topics(asking: Asking, brokers: list[LiveBroker]) -> None:
 def ask_groups(asking: Asking, brokers: list[LiveBroker], scope: Scope) -> None:
     """Asks for consumer group tables."""
     for broker, groups in _each(asking, brokers, ask.group_configs(), Part.GROUPS):
+        broker.told_groups = groups.keys()
         broker.groups = {name: config for name, config in groups.items() if scope.has_group(name)}
 
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from mqctl.client import broker as ask
 from mqctl.client import broker_messages as messages
 from mqctl.client.cluster import BrokerAddress, readable_address
-from mqctl.client.nameserver import route
+from mqctl.client.nameserver import route, topic_names
 from mqctl.errors import MqctlError, NotFoundError
 from mqctl.model.message import Message
+from mqctl.model.near_names import meant
 from mqctl.model.queue import MessageQueue
 from mqctl.model.stored_message import StoredMessage
 from mqctl.protocol.bodies_cluster import TopicRoute
@@ -94,7 +95,15 @@ def _route(asking: Asking, topic: str) -> TopicRoute:
         return asking.cluster.name_servers.ask(route(topic), asking.deadline)
     except NotFoundError as error:
         reason = "the name servers know no route of it"
-        raise NotFoundError(f"there is no topic {topic}", reason=reason, remedy="mqctl topic list --all") from error
+        remedy = meant(topic, _topic_names(asking), "mqctl topic list --all")
+        raise NotFoundError(f"there is no topic {topic}", reason=reason, remedy=remedy) from error
+
+
+def _topic_names(asking: Asking) -> list[str]:
+    try:
+        return list(asking.cluster.name_servers.ask(topic_names(), asking.deadline))
+    except MqctlError:  # it only helps to find the right name: what is missing is told without
+        return []
 
 
 def queue_addresses(asking: Asking, topic: str, *, slaves: bool = False) -> dict[MessageQueue, str]:

@@ -64,6 +64,10 @@ def test_usage_errors_end_with_64_and_say_what_next(mqctl: Run, words: list[str]
     assert f"next: {remedy}" in outcome.stderr
 
 
+def test_choices_of_an_argument_are_told_on_one_line(mqctl: Run) -> None:
+    assert "Choose from: bash, zsh, fish\n" in mqctl("completion").stderr
+
+
 @pytest.mark.parametrize("flag", [["-o", "json"], ["--output", "json"], ["--output=json"], ["-ojson"]])
 def test_errors_are_one_json_object_in_json_mode(mqctl: Run, flag: list[str]) -> None:
     outcome = mqctl("nonsense", *flag)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,24 @@ def test_a_broker_that_is_gone_makes_it_unknown_not_well(live: Run, cluster: Emb
     cluster.clear_faults()
     assert outcome.exit_code == 3
     assert {gap["subject"] for gap in outcome.json["not_judged"]} == {"broker-b"}
+
+
+def test_what_it_says_to_type_next_works_as_pasted(live: Run, cluster: EmbeddedCluster, tmp_path: Path) -> None:
+    change(cluster, "broker-a", put_topic(TopicConfig(name="Half", read_queue_count=1, write_queue_count=1)))
+    keys = tmp_path / "my keys.yaml"
+    keys.write_text("accessKey: me\nsecretKey: 's3cret-word'\n")
+    keys.chmod(0o600)
+    assert live("profile", "add", "one", "-n", cluster.namesrv).exit_code == 0
+    bare = {"MQCTL_NAMESRV": ""}
+    for words, told in (
+        (("--profile", "one"), "--profile one"),
+        (("-n", cluster.namesrv, "--acl-file", keys), f"--namesrv '{cluster.namesrv}' --acl-file '{keys}'"),
+    ):
+        (finding,) = live("doctor", *words, "-o", "json", env=bare).json["findings"]
+        line = finding["next_command"]
+        assert line == f"mqctl topic route {told} -t Half"
+        assert finding["playbook_command"].endswith(told)
+        assert live(*shlex.split(line)[1:], env=bare).exit_code == 0
 
 
 def test_known_states_are_set_aside_until_their_day(live: Run, cluster: EmbeddedCluster, tmp_path: Path) -> None:

@@ -204,6 +204,9 @@ def test_messages_by_id_key_queue_and_time(live: Run) -> None:
         (("message", "find", "-t", "Pay"), 64, "--key"),
         (("message", "find", "-t", "nope", "--key", "k"), 66, "there is no topic nope"),
         (("message", "peek", "-t", "nope"), 66, "next: mqctl topic list --all"),
+        (("message", "peek", "-t", "Pya"), 66, "next: did you mean Pay? mqctl topic list --all"),
+        (("topic", "stats", "-t", "pay"), 66, "next: did you mean Pay? mqctl topic list --all"),
+        (("broker", "describe", "broker-c"), 66, "did you mean broker-"),
         (("snapshot", "show", "/nonexistent"), 66, "mqctl snapshot save FILE"),
         (("message", "peek", "-t", "Pay", "--offset", "1", "--from-start"), 64, "contradict"),
         (("message", "peek", "-t", "Pay", "-q", "77"), 66, "no such queue"),
@@ -235,6 +238,18 @@ def test_a_group_that_no_broker_knows_is_not_reported_as_a_quiet_one(live: Run, 
     outcome = live(*words, "-g", "misspelt")
     assert (outcome.exit_code, outcome.stdout) == (66, "")
     assert "there is no consumer group misspelt" in outcome.stderr
+
+
+def test_a_misspelt_group_is_guessed(live: Run) -> None:
+    assert live("group", "create", "-g", "billing", "--execute").exit_code == 0
+    for words in (
+        ("group", "describe", "-g", "biling"),
+        ("group", "delete", "-g", "biling"),
+        ("offset", "reset", "-g", "biling", "-t", "Pay", "--to-latest"),
+        ("dlq", "show", "-g", "biling"),
+    ):
+        outcome = live(*words)
+        assert (outcome.exit_code, "did you mean billing?" in outcome.stderr) == (66, True), outcome.stderr
 
 
 def test_a_list_of_brokers_fits_a_narrow_terminal(live: Run) -> None:

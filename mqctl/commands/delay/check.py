@@ -20,6 +20,7 @@ from mqctl.cli.options import (
     OutputOption,
     SnapshotOption,
 )
+from mqctl.cli.sources import next_source
 from mqctl.diagnosis import diagnose
 from mqctl.render.delay import delay_document
 
@@ -66,5 +67,5 @@ def command(
     )
     state = read_delay(source)
     diagnosis = diagnose(state, only=RULES)
-    emit(delay_document(state, diagnosis, lang=lang), output)
+    emit(delay_document(state, diagnosis, lang=lang, source=next_source(state, namesrv, profile)), output)
     return diagnosis.exit_code()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
+from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit, tell
 from mqctl.cli.options import LangOption, NoColorOption, OutputOption
 from mqctl.cli.stack_options import (
@@ -130,8 +130,9 @@ def command(
 
 def _source_words(wish: StackWish) -> str:
     """Returns the option that names the source, for commands to type next."""
-    named = (("--namesrv", wish.namesrv), ("--profile", wish.profile), ("--snapshot", wish.snapshot))
-    return next((f"{option} {shlex.quote(str(value))}" for option, value in named if value), "")
+    if wish.snapshot is not None:
+        return f"--snapshot {shlex.quote(str(wish.snapshot))}"
+    return connection(wish.namesrv, wish.profile, None).option if wish.namesrv or wish.profile else ""
 
 
 def _print_collapsed(evidence: StackEvidence, *, everything: bool) -> None:

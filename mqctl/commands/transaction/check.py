@@ -13,6 +13,7 @@ from mqctl.cli.options import (
     OutputOption,
     SnapshotOption,
 )
+from mqctl.cli.sources import next_source
 from mqctl.cli.transaction_sources import TransactionSource, read_transactions
 from mqctl.diagnosis import diagnose
 from mqctl.render.transactions import check_document
@@ -50,5 +51,5 @@ def command(
     )
     state = read_transactions(source)
     diagnosis = diagnose(state, only=RULES)
-    emit(check_document(state, diagnosis, lang=lang), output)
+    emit(check_document(state, diagnosis, lang=lang, source=next_source(state, namesrv, profile)), output)
     return diagnosis.exit_code()

@@ -124,7 +124,7 @@ def _source_for(command: str, source: str) -> str:
     if command.startswith(("mqctl store ", "mqctl report ")):
         return source if source.startswith("--store") else "--store DIR"
     if command.startswith(("mqctl dlq ", "mqctl offset ")):
-        return source if source.startswith("--namesrv") else ""
+        return "" if source.startswith(("--store", "--snapshot")) else source
     return source
 
 
