@@ -101,9 +101,10 @@ def _route(asking: Asking, topic: str) -> TopicRoute:
 
 def _topic_names(asking: Asking) -> list[str]:
     try:
-        return list(asking.cluster.name_servers.ask(topic_names(), asking.deadline))
+        names = asking.cluster.name_servers.ask(topic_names(), asking.deadline)
     except MqctlError:  # it only helps to find the right name: what is missing is told without
         return []
+    return list(names)
 
 
 def queue_addresses(asking: Asking, topic: str, *, slaves: bool = False) -> dict[MessageQueue, str]:
