@@ -20,13 +20,14 @@ from tests.reliability.soak import mix
 from tests.reliability.soak.consuming import Consumers
 
 _BACK_MS = 1_500
+_BACK_MESSAGES = 5
 _LINGER_NOT = struct.pack("ii", 1, 0)
 
 
 def create_topics(cluster: Cluster, address: str) -> None:
     """Creates what the soak sends to; the topic for sockets has one queue, and one of the idle topic's is read only."""
     for topic in {*mix.TOPICS.values(), mix.IDLE_TOPIC}:
-        queues = 1 if topic == mix.TOPICS[mix.RAW] else 4
+        queues = 1 if topic == mix.TOPICS[mix.RAW] else mix.QUEUES
         read = mix.IDLE_QUEUE + 1 if topic == mix.IDLE_TOPIC else queues
         cluster.ask(address, change.put_topic(TopicConfig(name=topic, read_queue_count=read, write_queue_count=queues)))
 
@@ -34,8 +35,9 @@ def create_topics(cluster: Cluster, address: str) -> None:
 class Administration:
     """Requests of administrators, one round after the other; each round's topic and group are new and go again."""
 
-    def __init__(self, cluster: Cluster, namesrv: str, address: str, consumers: Consumers) -> None:
+    def __init__(self, cluster: Cluster, namesrv: str, address: str, consumers: Consumers, *, five: bool) -> None:
         self._cluster = cluster
+        self._five = five
         self._namesrv = namesrv
         self._address = address
         self._consumers = consumers
@@ -78,9 +80,22 @@ class Administration:
         cluster.route(plain)
 
     def reset(self) -> None:
-        """Sets one group back by a moment: what it consumed comes again."""
-        question = change.reset_offsets(mix.TOPICS[mix.PLAIN], mix.RESET, round(time() * 1_000) - _BACK_MS, force=False)
-        self._cluster.ask(self._address, question)
+        """Sets one group back by a moment: what it consumed comes again.
+
+        A 5.x broker does that itself, and by time would also move a group that is behind forward: it gets offsets.
+        """
+        topic, asked = mix.TOPICS[mix.PLAIN], self._cluster.ask
+        stored = [asked(self._address, ask.consumer_offset(mix.RESET, topic, queue)) for queue in range(mix.QUEUES)]
+        if None in stored:
+            return  # the group has not committed every queue yet, and is refused
+        if not self._five:
+            time_ms = round(time() * 1_000) - _BACK_MS
+            asked(self._address, change.reset_offsets(topic, mix.RESET, time_ms, force=False))
+            return
+        for queue, committed in enumerate(stored):
+            low = asked(self._address, ask.min_offset(topic, queue))
+            offset = max(low, (committed or 0) - _BACK_MESSAGES)
+            asked(self._address, change.reset_offset_here(mix.RESET, topic, queue, offset))
 
 
 class Rudeness:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
 
 from mqctl.client.consumer_settings import ConsumeFrom, ConsumeMode, ConsumerSettings
 from mqctl.client.instance import ClientSettings
@@ -28,11 +29,15 @@ _LITE = LitePullSettings(
 )  # fmt: skip
 _STEADY = (mix.CHANGING, mix.FILTERED, mix.STEADY, mix.ORDERED, mix.RETRYING, mix.RESET)
 _PULL_WAIT_MS = 1_000
-_MOST_VISITORS = 2
 
 
 class Consumers:
-    """All consumers of one cluster."""
+    """All consumers of one cluster.
+
+    Attributes:
+        changes: how often a member joined and another left.
+        between_changes: held while members change, and by who looks.
+    """
 
     def __init__(self, client: ClientSettings, address: str, ledger: Ledger) -> None:
         self._client = client
@@ -40,6 +45,7 @@ class Consumers:
         self._steady = [self._push(group) for group in _STEADY]
         self._visitors: list[PushConsumer] = []
         self.changes = 0
+        self.between_changes = Lock()
         self._lite = LitePullConsumer(mix.LITE, client, _LITE)
         for topic in mix.topics_of(mix.LITE):
             self._lite.subscribe(topic)
@@ -96,14 +102,17 @@ class Consumers:
     # At their moments
 
     def change(self) -> None:
-        """A member joins the changing group, or the oldest visitor leaves it."""
-        self.changes += 1
-        if len(self._visitors) < _MOST_VISITORS:
+        """A member joins the changing group, and the one that joined before it leaves: there are one or two of them.
+
+        Nobody looks meanwhile (`between_changes`), so that every look finds the same number of them.
+        """
+        with self.between_changes:
             visitor = self._push(mix.CHANGING)
             visitor.start()
             self._visitors.append(visitor)
-        else:
-            self._visitors.pop(0).shutdown()
+            if len(self._visitors) > 1:
+                self._visitors.pop(0).shutdown()
+            self.changes += 1
 
     def poll(self) -> None:
         """Polls the lite pull consumer."""

@@ -11,7 +11,9 @@ TOPICS = {
     ASKED: "SoakPaid", BATCHED: "SoakBatch", LARGE: "SoakLarge", RETRIED: "SoakRetry", DEAD: "SoakRetry",
     RAW: "SoakRaw",
 }  # fmt: skip
-IDLE_TOPIC, IDLE_QUEUE = "SoakIdle", 4
+QUEUES = 4
+"""Of each topic; that for bare sockets has one."""
+IDLE_TOPIC, IDLE_QUEUE = "SoakIdle", QUEUES
 """A topic that nobody reads, and its queue that cannot be written."""
 AT_ONCE = frozenset({PLAIN, BATCHED, LARGE, RAW})
 """Kinds whose time from send to delivery nobody lengthens on purpose."""

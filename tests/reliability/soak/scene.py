@@ -30,7 +30,7 @@ from tests.reliability.soak.sending import Senders
 
 PLANTS = ("connections", "memory", "threads", "disk", "latency")
 _DRAIN_S = 45
-_PER_CHANGE = 32 * 4 * 3
+_PER_CHANGE = 32 * mix.QUEUES * 3
 """Repeats that one change of a group's members may cost: a pull of each queue, three members."""
 
 
@@ -88,10 +88,11 @@ class Scene:
             name_servers=self._namesrv, client_ip="127.0.0.1", persist_period_ms=1_000, route_period_ms=5_000,
             heartbeat_period_ms=3_000,
         )  # fmt: skip
-        self.senders = Senders(client, self._address, self.ledger, five=release.startswith("5"))
+        five = release.startswith("5")
+        self.senders = Senders(client, self._address, self.ledger, five=five)
         self.consumers = Consumers(client, self._address, self.ledger)
         self.rudeness = Rudeness(self._address)
-        self.administration = Administration(self._cluster, self._namesrv, self._address, self.consumers)
+        self.administration = Administration(self._cluster, self._namesrv, self._address, self.consumers, five=five)
         self._sending, self._others = Pacer(self.ledger), Pacer(self.ledger)
         self._seen = (monotonic(), 0)
 
