@@ -10,10 +10,11 @@ _FIGURES = Path(__file__).resolve().parent / "reliability"
 _NOTES = {
     "fuzz": (
         "Hostile input",
-        "python -m tests.reliability.fuzz --minutes 480 --seed N",
+        "python -m tests.reliability.fuzz --minutes 480 --seed N --corpus DIR",
         "Readers of frames, headers, bodies, records, batches, compressed bodies, SQL92, thread dumps, "
         "snapshots, YAML, CSV, journals and all store files get damaged recordings; a broker and a client get "
-        "damaged frames. Only named errors count as an answer, within 5 s of processor time and 256 MiB.",
+        "damaged frames. Inputs that reach lines which none before them did are kept and edited further. Only named "
+        "errors count as an answer, within 5 s of processor time and 256 MiB.",
     ),
     "disks": (
         "Disks that fill, fail and lose power",
@@ -76,12 +77,19 @@ def _table(figures: dict[str, Any]) -> list[str]:
         if isinstance(value, dict):
             shown = "; ".join(f"{key}: {_shown(part)}" for key, part in value.items())
         lines.append(f"| {name.replace('_', ' ')} | {len(value) if name == 'problems' else shown} |")
+    if targets and "kept" in targets[0]:
+        guided = [item for item in targets if item["seed_arcs"]]
+        lines.append(f"| arcs of lines that the seeds reach | {sum(item['seed_arcs'] for item in guided)} |")
+        lines.append(f"| further arcs that inputs reached | {sum(item['new_arcs'] for item in guided)} |")
+        lines.append(f"| inputs kept for it | {sum(item['kept'] for item in guided)} |")
     if targets:
         lines.append(f"| inputs tried | {sum(item['inputs'] for item in targets)} |")
         lines.append(f"| failures | {sum(item['failures'] for item in targets)} |")
-        lines += ["", "| target | inputs | refused by name | slowest, ms | failures |", "|---|---:|---:|---:|---:|"]
+        lines += ["", "| target | inputs | refused by name | slowest, ms | new arcs | kept | failures |"]
+        lines.append("|---|---:|---:|---:|---:|---:|---:|")
         lines += [
-            f"| {item['target']} | {item['inputs']} | {item['refused']} | {item['slowest_ms']} | {item['failures']} |"
+            f"| {item['target']} | {item['inputs']} | {item['refused']} | {item['slowest_ms']} "
+            f"| {item.get('new_arcs', '')} | {item.get('kept', '')} | {item['failures']} |"
             for item in targets
         ]
     if series:

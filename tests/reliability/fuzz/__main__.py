@@ -1,7 +1,8 @@
 """Fuzzes the readers for a given time or number of inputs and writes what was tried.
 
 `python -m tests.reliability.fuzz --minutes 480 --seed 7` is the nightly run; `--target NAME` takes one reader only, and
-`--seed` repeats a run exactly as long as the code is the same.
+`--seed` repeats a run exactly as long as the code is the same. `--corpus DIR` keeps the inputs that reached new lines
+for a later run to start from.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
+from pathlib import Path
 from time import monotonic
 
 from tests.reliability.fuzz import targets_live, targets_store, targets_text, targets_wire
@@ -46,22 +48,29 @@ def main(words: list[str]) -> int:
     parser.add_argument("--rounds", type=int, default=1 << 40, help="turns of every target")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--target", action="append", choices=[target.name for target in TARGETS])
+    parser.add_argument("--corpus", type=Path, help="directory of inputs worth keeping, read and written")
     parser.add_argument("--save", action="store_true", help="write the figures that docs/reliability.md shows")
     options = parser.parse_args(words)
     chosen = tuple(target for target in TARGETS if options.target is None or target.name in options.target)
     logging.getLogger("embedded_broker").addHandler(logging.NullHandler())  # starts on damaged stores say much
     logging.getLogger("embedded_broker").propagate = False
+    for target in chosen if options.corpus else ():
+        target.guide.load(options.corpus / target.name)
     began = monotonic()
     tallies = fuzz(chosen, seconds=options.minutes * 60, rounds=options.rounds, seed=options.seed)
+    for target in chosen if options.corpus else ():
+        target.guide.save(options.corpus / target.name)
     figures = {
         "seed": options.seed,
         "minutes": round((monotonic() - began) / 60, 1),
         "targets": [
             {
-                "target": name, "inputs": tally.inputs, "refused": tally.refused,
-                "slowest_ms": round(tally.slowest_ms, 1), "failures": len(tally.failures),
+                "target": target.name, "inputs": tally.inputs, "refused": tally.refused,
+                "seconds": round(tally.seconds, 1), "slowest_ms": round(tally.slowest_ms, 1),
+                "seed_arcs": target.guide.seed_arcs, "new_arcs": len(target.guide.arcs) - target.guide.seed_arcs,
+                "kept": len(target.guide.kept), "failures": len(tally.failures),
             }
-            for name, tally in tallies.items()
+            for target, tally in zip(chosen, tallies.values(), strict=True)
         ],
     }  # fmt: skip
     write("fuzz", figures, save=options.save)

@@ -1,33 +1,35 @@
-"""How inputs are made, what counts as a failure, and how many were tried.
+"""What counts as a failure of a reader, how many inputs were tried, and how far they got.
 
-Hypothesis makes, shrinks and repeats them; a seed of the corpus is edited a few times, blindly or with words of the
-format. Allowed are the named errors of `mqctl.errors`; anything else is a failure, and so is an input that takes too
-much processor time or memory.
+Inputs are made by `mutation` of a corpus that grows by `coverage`; the same seed makes the same inputs as long as code
+and corpus are the same. Allowed are the named errors of `mqctl.errors`; anything else is a failure, and so is an input
+that takes too much processor time or memory. A failing input is shrunk before it is told.
 """
 
 from __future__ import annotations
 
+import resource
 import signal
 import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
+from random import Random
 from time import process_time
 
-from hypothesis import HealthCheck, Phase, given, seed, settings
-from hypothesis import strategies as st
-from hypothesis.errors import Flaky
-
 from mqctl.errors import MqctlError
+from tests.reliability.fuzz.coverage import Guide, words_of
+from tests.reliability.fuzz.mutation import edited, shrunk
 
 SECONDS_PER_INPUT = 5.0
 MEMORY_PER_INPUT_BYTES = 256 << 20
 _MEMORY_EVERY = 25
-_LONGEST_INPUT = 1 << 17
+_RESIDENT_SINCE_EVERY = 500
+_UNEDITED_EVERY = 64
 _BATCH = 400
+_TRACE_COSTS = 4
 _SHOWN_BYTES = 600
-_NUMBERS = (0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 1 << 62, (1 << 64) - 1)
 
 
 class TooSlow(Exception):
@@ -48,6 +50,7 @@ class Target:
         read: takes an input; raises named errors only.
         words: tokens of the format, for edits that get past its first check.
         weight: share of the inputs it gets; slow targets have less.
+        guided: whether its corpus grows; what reads in another thread cannot be traced.
     """
 
     name: str
@@ -55,10 +58,11 @@ class Target:
     read: Callable[[bytes], object]
     words: tuple[bytes, ...] = ()
     weight: float = 1.0
+    guided: bool = True
 
     @cached_property
-    def inputs(self) -> st.SearchStrategy[bytes]:
-        return edited(tuple(self.seeds()) or (b"",), self.words)
+    def guide(self) -> Guide:
+        return Guide(tuple(self.seeds()) or (b"",))
 
 
 @dataclass
@@ -68,55 +72,38 @@ class Tally:
     Attributes:
         inputs: how many were tried.
         refused: how many of them ended in a named error.
+        seconds: processor time that all of it took.
         slowest_ms: processor time of the slowest one.
         failures: what went wrong, each with the input that shows it.
     """
 
     inputs: int = 0
     refused: int = 0
+    seconds: float = 0.0
     slowest_ms: float = 0.0
     failures: list[str] = field(default_factory=list)
 
 
-def edited(seeds: Sequence[bytes], words: Sequence[bytes]) -> st.SearchStrategy[bytes]:
-    """Seeds with up to eight edits: bits, numbers, words, cuts, repeats, zeros, and pieces of other seeds."""
-    chosen = st.integers(0, len(seeds) - 1)
-    edits = st.lists(
-        st.tuples(st.integers(0, 7), st.integers(0, (1 << 20) - 1), st.integers(0, (1 << 16) - 1), chosen), max_size=8
-    )
-    return st.builds(lambda number, steps: _applied(seeds, words, number, steps), chosen, edits)
+class _Resident:
+    """The largest resident memory of the process since the last `reset`: it sees what C libraries take, too."""
+
+    def __init__(self) -> None:
+        self._base = 0
+
+    def reset(self) -> None:
+        with suppress(OSError):  # no Linux: the peak since the start
+            Path("/proc/self/clear_refs").write_text("5")
+        self._base = self._peak()
+
+    def grown_bytes(self) -> int:
+        return self._peak() - self._base
+
+    @staticmethod
+    def _peak() -> int:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 
 
-def _applied(
-    seeds: Sequence[bytes], words: Sequence[bytes], number: int, steps: Sequence[tuple[int, int, int, int]]
-) -> bytes:
-    data = bytearray(seeds[number])
-    for kind, place, value, other in steps:
-        at = place * (len(data) + 1) >> 20
-        if kind == 0 and at < len(data):
-            data[at] ^= 1 << (value & 7)
-        elif kind == 1 and at < len(data):
-            data[at] = value & 0xFF
-        elif kind == 2:
-            width = 1 << (value & 3)
-            number_ = _NUMBERS[(value >> 2) % len(_NUMBERS)] + (value >> 12) - 1
-            data[at : at + width] = (number_ & (1 << 8 * width) - 1).to_bytes(width, "big")
-        elif kind == 3 and words:
-            word = words[(value >> 1) % len(words)]
-            data[at : at + (len(word) if value & 1 else 0)] = word
-        elif kind == 4:
-            del data[at : at + (value & 0xFF if value & 0x100 else value)]
-        elif kind == 5:
-            piece = data[at : at + (value & 0xFF)]
-            data[at:at] = piece * (1 + (value >> 10))
-        elif kind == 6:
-            size = value & 0x3FF
-            data[at : at + size] = bytes(min(size, len(data) - at))
-        elif kind == 7:
-            source = seeds[other]
-            start = value * len(source) >> 16
-            data[at:at] = source[start : start + 64]
-    return bytes(data[:_LONGEST_INPUT])
+_resident = _Resident()
 
 
 @contextmanager
@@ -135,10 +122,14 @@ def within(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGVTALRM, before)
 
 
-def attempt(target: Target, data: bytes, tally: Tally) -> None:
-    """Has `target` read one input. Raises what is no named error."""
+def attempt(target: Target, data: bytes, tally: Tally) -> MqctlError | None:
+    """Has `target` read one input; returns the named error it ended in. Raises what is none."""
     tally.inputs += 1
+    refusal: MqctlError | None = None
+    traced = 0
     measured = tally.inputs % _MEMORY_EVERY == 0
+    if tally.inputs % _RESIDENT_SINCE_EVERY == 1:
+        _resident.reset()
     if measured:
         tracemalloc.start()
     begin = process_time()
@@ -148,51 +139,68 @@ def attempt(target: Target, data: bytes, tally: Tally) -> None:
     except MqctlError as error:
         tally.refused += 1
         assert error.problem, "an error has to say what was tried"
+        refusal = error
     finally:
         tally.slowest_ms = max(tally.slowest_ms, (process_time() - begin) * 1000)
-        peak = tracemalloc.get_traced_memory()[1] if measured else 0
         if measured:
+            traced = tracemalloc.get_traced_memory()[1]
             tracemalloc.stop()
+    peak = max(traced, _resident.grown_bytes())
+    if peak > MEMORY_PER_INPUT_BYTES // 2:
+        _resident.reset()
     if peak > MEMORY_PER_INPUT_BYTES:
         raise TooLarge(f"{peak >> 20} MiB for {len(data)} bytes")
+    return refusal
 
 
 def run(target: Target, *, inputs: int, seed_number: int, tally: Tally | None = None) -> Tally:
-    """Tries `inputs` inputs, the same ones for the same seed; the first failure ends it, shrunk.
+    """Tries `inputs` inputs, the same ones for the same seed and corpus; the first failure ends it, shrunk.
 
     Args:
         tally: counts of earlier runs to add to.
     """
     tally = tally or Tally()
+    random = Random(f"{target.name} {seed_number}")
+    guide = target.guide
+    began = process_time()
 
-    @seed(seed_number)
-    @settings(
-        max_examples=inputs,
-        database=None,
-        deadline=None,
-        report_multiple_bugs=False,
-        phases=(Phase.generate, Phase.shrink),
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(target.inputs)
-    def one(data: bytes) -> None:
+    def traced(data: bytes) -> None:
+        with within(_TRACE_COSTS * SECONDS_PER_INPUT):
+            target.read(data)
+
+    if target.guided:
+        guide.begin(traced, random)
+    for number in range(inputs):
+        data = guide.choose(random)
+        if number % _UNEDITED_EVERY:
+            data = edited(random, data, guide.seeds, target.words)
         try:
-            attempt(target, data, tally)
-        except Exception as error:
-            shown = data[:_SHOWN_BYTES]
-            error.add_note(f"target {target.name}, input of {len(data)} bytes: {shown!r}")
-            raise
-
-    try:
-        one()
-    except (Flaky, Exception) as error:  # noqa: BLE001 - whatever escapes a reader is the finding
-        tally.failures.append(_told(error))
+            ending = words_of(attempt(target, data, tally))
+        except Exception as error:  # noqa: BLE001 - whatever escapes a reader is the finding
+            tally.failures.append(_told(target, data, error))
+            break
+        if target.guided:
+            guide.look(traced, data, ending)
+    tally.seconds += process_time() - began
     return tally
 
 
-def _told(error: BaseException) -> str:
+def _told(target: Target, data: bytes, error: Exception) -> str:
     import traceback
 
+    def fails(candidate: bytes) -> bool:
+        nonlocal error
+        try:
+            attempt(target, candidate, Tally(inputs=_MEMORY_EVERY - 1))
+        except type(error) as again:
+            error = again
+            return True
+        except Exception:  # noqa: BLE001 - another failure than the one to show
+            return False
+        return False
+
+    small = shrunk(data, fails)
+    error.add_note(f"target {target.name}, input of {len(small)} bytes: {small[:_SHOWN_BYTES]!r}")
     return "".join(traceback.format_exception(error))[-6_000:]
 
 

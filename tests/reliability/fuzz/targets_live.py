@@ -139,5 +139,5 @@ def _answers() -> list[bytes]:
 _WORDS = (b'"', b"{", b"}", b"null", b"-1", b"9" * 25, b"%RETRY%", b"SCHEDULE_TOPIC_XXXX", b"../..", b"\0", b"[[")
 TARGETS = (
     Target("answers", _answers, read_answers, _WORDS, 0.3),
-    Target("servers", _requests, serve, _WORDS, 0.5),
+    Target("servers", _requests, serve, _WORDS, 0.5, guided=False),
 )

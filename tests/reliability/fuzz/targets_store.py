@@ -197,7 +197,7 @@ TARGETS = (
         "queue-extension", lambda: corpus.recorded_pieces("consumequeue_ext/"),
         judged(f"consumequeue_ext/Pay/0/{_FIRST}"), (b"\xff\xff", b"\x7f\xff"), 0.05,
     ),
-    Target("checkpoint", lambda: corpus.recorded_pieces("checkpoint"), parse_checkpoint),
+    Target("checkpoint", lambda: corpus.recorded_pieces("checkpoint"), parse_checkpoint, weight=8),
     Target("index", lambda: (*_indexes(), *corpus.recorded_pieces("index/")), index, (b"\x7f\xff\xff\xff",)),
     Target("batch-queue", lambda: corpus.recorded_pieces("consumequeue/"), batch_queue, (b"\x7f\xff",)),
     Target("timer-files", _timer_seeds, timers, (b"\0\0\0\x34", b"\xff" * 8)),

@@ -203,11 +203,13 @@ _YAML = (
     b"<<: *a", *_JSON,
 )  # fmt: skip
 TARGETS = (
-    Target("sql", _sql_seeds, read_sql, _SQL_WORDS),
-    Target("expressions", lambda: [b"a || b", b"1s 5s 10m 2h 1d", b"*", b"||"], read_expressions, (b"||", b"s", b"d")),
+    Target("sql", _sql_seeds, read_sql, _SQL_WORDS, 12),
+    Target(
+        "expressions", lambda: [b"a || b", b"1s 5s 10m 2h 1d", b"*", b"||"], read_expressions, (b"||", b"s", b"d"), 12
+    ),
     Target("dumps", corpus.dumps, read_dump, _DUMP_WORDS, 0.1),
     Target("snapshots", _snapshot_seeds, read_snapshot, _JSON, 0.3),
     Target("user-files", _user_file_seeds, read_user_files, _YAML, 0.3),
-    Target("plan-files", _plan_seeds, read_plan_files, (b",", b"\n", b'"', b"\0", *_JSON)),
+    Target("plan-files", _plan_seeds, read_plan_files, (b",", b"\n", b'"', b"\0", *_JSON), 16),
     Target("journals", _journal_seeds, read_journals, _JSON, 0.3),
 )

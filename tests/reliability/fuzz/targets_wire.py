@@ -82,7 +82,9 @@ def read_json(data: bytes) -> None:
     """Text of the dialect; what was read is written and read again."""
     value = loads(data)
     if b"$ref" not in data:  # references may make a value cyclic, which cannot be written
-        assert loads(dump_bytes(value)) == loads(dump_bytes(loads(dump_bytes(value))))
+        # Infinity is written as null, as fastjson does, and null members are left out the next time.
+        settled = loads(dump_bytes(loads(dump_bytes(value))))
+        assert loads(dump_bytes(settled)) == settled
 
 
 def read_bodies(data: bytes) -> None:
@@ -161,14 +163,16 @@ JSON_WORDS = tuple(
     .split(b" ")
 )  # fmt: skip
 TARGETS = (
-    Target("frames", corpus.frames, read_stream, (b"\0\0\0\x08", b"\x01", b'"extFields":', *JSON_WORDS)),
-    Target("headers", lambda: [_header(frame) for frame in corpus.frames()], read_header, JSON_WORDS),
-    Target("fastjson", corpus.json_texts, read_json, JSON_WORDS),
+    Target("frames", corpus.frames, read_stream, (b"\0\0\0\x08", b"\x01", b'"extFields":', *JSON_WORDS), 12),
+    Target("headers", lambda: [_header(frame) for frame in corpus.frames()], read_header, JSON_WORDS, 10),
+    Target("fastjson", corpus.json_texts, read_json, JSON_WORDS, 12),
     Target("bodies", corpus.json_texts, read_bodies, JSON_WORDS, 0.5),
-    Target("records", _record_seeds, read_records, (b"\xda\xa3\x20\xa7", b"\xda\xa3\x20\xab", b"\x02", b"\x01")),
-    Target("batches", _batch_seeds, read_batch),
-    Target("compressed", _compressed_seeds, read_compressed, (b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18", b"\x78\x9c")),
-    Target("texts", _text_seeds, read_texts, (b"\x01", b"\x02", b"\\u", b"\\\n", b"=")),
+    Target("records", _record_seeds, read_records, (b"\xda\xa3\x20\xa7", b"\xda\xa3\x20\xab", b"\x02", b"\x01"), 16),
+    Target("batches", _batch_seeds, read_batch, weight=24),
+    Target(
+        "compressed", _compressed_seeds, read_compressed, (b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18", b"\x78\x9c"), 8
+    ),
+    Target("texts", _text_seeds, read_texts, (b"\x01", b"\x02", b"\\u", b"\\\n", b"="), 24),
 )
 
 
