@@ -9,6 +9,7 @@ from pathlib import Path
 from mqctl.cli.connection import connection
 from mqctl.cli.options import at_ms
 from mqctl.cli.progress import step_progress
+from mqctl.cli.seen_brokers import with_seen_brokers
 from mqctl.errors import UsageError
 from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import ClusterSnapshot
@@ -143,4 +144,4 @@ def _ask(live: LiveWish) -> ClusterSnapshot:
                 progress("stacks", number, _LATER_STACKS)
             sleep(_STACKS_APART_S)
             first = with_later_stacks(cluster, chosen.deadline(), first, round(time() * 1000))
-        return first
+        return with_seen_brokers(first)

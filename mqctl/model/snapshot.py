@@ -15,6 +15,7 @@ from mqctl.model.offset_jump import OffsetJump
 from mqctl.model.origin import Origin
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState
 from mqctl.model.route import NameServerView, TopicRoute
+from mqctl.model.seen_broker import SeenBroker
 from mqctl.model.storage_state import StorageState
 from mqctl.model.tag_sample import TagSample
 from mqctl.model.transaction_state import TransactionState
@@ -73,6 +74,7 @@ class ClusterSnapshot:
         name_servers: what each of them answers; empty for a store directory.
         tag_samples: of topics on which members of a group want different things.
         running: what consumer instances say about themselves.
+        seen_brokers: those that were registered when the cluster was looked at lately, from where this was gathered.
         earlier: the same cluster some time before, for rules that need movement.
     """
 
@@ -80,6 +82,7 @@ class ClusterSnapshot:
     brokers: tuple[BrokerSnapshot, ...] = ()
     name_servers: tuple[NameServerView, ...] = ()
     running: tuple[RunningInfo, ...] = ()
+    seen_brokers: tuple[SeenBroker, ...] = ()
     tag_samples: tuple[TagSample, ...] = ()
     earlier: ClusterSnapshot | None = None
     unavailable: tuple[Unavailable, ...] = ()

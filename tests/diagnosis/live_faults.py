@@ -10,6 +10,7 @@ from mqctl.model.member import ProducerMembership, RunningInfo, Subscription, To
 from mqctl.model.queue import MessageQueue
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState
 from mqctl.model.route import TopicRoute
+from mqctl.model.seen_broker import SeenBroker
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.tag_sample import TagSample
 from tests.diagnosis.live_snapshots import (
@@ -25,6 +26,7 @@ from tests.diagnosis.live_snapshots import (
     with_second,
 )
 
+SEEN = SeenBroker(cluster="C", name="broker-z", address="192.0.2.99:10911", last_seen_time_ms=NOW - MINUTE)
 Scene = tuple[str, str | None, ClusterSnapshot, dict[str, Value]]
 
 
@@ -360,6 +362,13 @@ SCENES: list[Scene] = [
     ("MQ608", None, _two_name_servers(routing(lambda route: replace(route, order_conf="broker-a:2"))), {}),
     ("MQ609", None, _masterless(), {"slave_count": 1}),
     (
+        "MQ617",
+        "held",
+        with_second(lambda info: replace(info, queues=(*info.queues, held("broker-z", 0)))),
+        {"held_count": 1, "last_seen_time_ms": None},
+    ),
+    ("MQ617", "seen", replace(LIVE, seen_brokers=(SEEN,)), {"held_count": 0, "last_seen_time_ms": NOW - MINUTE}),
+    (
         "MQ610",
         None,
         each_broker(lambda broker: replace(broker, config={"brokerPermission": "4"}), BROKERS[0]),
@@ -369,6 +378,15 @@ SCENES: list[Scene] = [
 
 # Faults that another rule rightly names as well: its code is the last part.
 DOUBLE_SCENES: list[tuple[Scene, str]] = [
+    (
+        (
+            "MQ617",
+            "ordered",
+            routing(lambda route: replace(route, order_conf="broker-a:2;broker-z:2")),
+            {"ordered_count": 1},
+        ),
+        "MQ505",
+    ),
     (("MQ616", "missing", _fixed_lists(missing=1), {"missing_count": 1, "gone_count": 0, "queue_count": 4}), "MQ309"),
     (
         (

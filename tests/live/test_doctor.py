@@ -6,9 +6,13 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from embedded_broker import EmbeddedCluster
+from embedded_broker import Answer, EmbeddedCluster
 from mqctl.client.broker_changes import put_broker_settings, put_topic
+from mqctl.client.cluster import Cluster
+from mqctl.client.deadline import Deadline
+from mqctl.client.nameserver import cluster_info
 from mqctl.model.config import TopicConfig
+from mqctl.protocol.bodies_cluster import ClusterInfo
 from tests.embedded_broker.messages import heartbeat
 from tests.embedded_broker.wire import Peer
 from tests.live.conftest import Run, change
@@ -72,6 +76,41 @@ def test_what_it_says_to_type_next_works_as_pasted(live: Run, cluster: EmbeddedC
         assert line == f"mqctl topic route {told} -t Half"
         assert finding["playbook_command"].endswith(told)
         assert live(*shlex.split(line)[1:], env=bare).exit_code == 0
+
+
+def test_a_broker_that_name_servers_forgot_is_missed(live: Run, cluster: EmbeddedCluster) -> None:
+    assert live("doctor").exit_code == 0
+    cluster.fault(106, Answer(0, body=without(cluster, "broker-b")))
+    outcome = live("doctor", "--only", "MQ617", "-o", "json")
+    told = live("doctor", "--only", "MQ617").stdout
+    cluster.clear_faults()
+    (finding,) = outcome.json["findings"]
+    assert (outcome.exit_code, finding["subject"], finding["severity"]) == (1, "broker-b", "warning")
+    assert finding["evidence"]["last_address"] == cluster.broker("broker-b").address
+    assert "No name server knows broker-b any more; it was registered at 20" in told
+    assert "mqctl playbook run broker-down -p broker=broker-b" in told
+    assert live("doctor").exit_code == 0
+
+
+def without(cluster: EmbeddedCluster, broker: str) -> bytes:
+    """Returns what name servers tell of all brokers, less one."""
+    with Cluster(cluster.namesrv) as whole:
+        info = whole.ask(whole.name_servers.addresses()[0], cluster_info(), Deadline(60_000))
+    table = {name: data for name, data in info.broker_addr_table.items() if name != broker}
+    return ClusterInfo(broker_addr_table=table, cluster_addr_table=info.cluster_addr_table).to_bytes()
+
+
+def test_a_note_of_brokers_that_cannot_be_kept_keeps_nobody_from_looking(
+    live: Run, cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("no directory")
+    env = {"MQCTL_STATE_DIR": str(tmp_path / "file")}
+    assert live("doctor", env=env).exit_code == 0
+    state = tmp_path / "state"
+    assert live("doctor", env={"MQCTL_STATE_DIR": str(state)}).exit_code == 0
+    (note,) = (state / "seen").iterdir()
+    note.write_text("{torn")
+    assert live("doctor", env={"MQCTL_STATE_DIR": str(state)}).exit_code == 0
 
 
 def test_known_states_are_set_aside_until_their_day(live: Run, cluster: EmbeddedCluster, tmp_path: Path) -> None:

@@ -114,6 +114,15 @@ def without_master(stage: Stage, data: BrokerData) -> BrokerData:
     return BrokerData(broker_name=data.broker_name, cluster=data.cluster, broker_addrs={1: data.broker_addrs[0]})
 
 
+def without_broker_b(stage: Stage) -> None:
+    """Name servers have forgotten a broker, as when it was killed."""
+    with Cluster(stage.cluster.namesrv) as whole:
+        info = whole.ask(whole.name_servers.addresses()[0], cluster_info(), Deadline(60_000))
+    table = {name: data for name, data in info.broker_addr_table.items() if name != "broker-b"}
+    told = ClusterInfo(broker_addr_table=table, cluster_addr_table=info.cluster_addr_table)
+    stage.cluster.fault(106, Answer(0, body=told.to_bytes()))
+
+
 def wiped(count: int | None) -> Act:
     """Wipes a broker's write permission at so many name servers."""
 
@@ -220,6 +229,12 @@ FAULTS: dict[str, Fault] = {
     ),
     "MQ608": Fault(inject=wiped(1), beside=ROUTES, says={"name_server_count": 2}),
     "MQ609": Fault(inject=other_brokers(without_master), beside=frozenset({"MQ606"}), says={"slave_count": 1}),
+    "MQ617": Fault(
+        before=lambda stage: None,
+        inject=without_broker_b,
+        beside=frozenset({"MQ606"}),
+        says={"held_count": 2, "ordered_count": 0},
+    ),
     "MQ610": Fault(inject=setting(brokerPermission="4"), beside=frozenset({"MQ605"})),
     "MQ614": Fault(inject=sent_into_the_blue, says={"broker_count": 2, "queue_count": 4}),
     "MQ615": Fault(before=producing, inject=leaving, says={"earlier_count": 1, "window_ms": LATER_MS}),

@@ -63,6 +63,22 @@ RULES: dict[str, Text] = {
         "for; the others hear nothing of it while producers keep to the route they have.",
         next_command="mqctl topic describe {source} -t {topic}",
     ),
+    "MQ617": Text(
+        title="A broker that was there is gone",
+        what={
+            "held": "No name server knows {broker} any more; members still hold {held_count:queue} of it.",
+            "ordered": "No name server knows {broker}, which the order configuration of {topic} names.",
+            "seen": "No name server knows {broker} any more; it was registered at {last_seen_time_ms}, as {last_address}.",
+        },
+        effect="What it stores is out of reach until it is back: it is late, not lost. Sends and consumers go on with the brokers "
+        "that are left.",
+        advice="Look whether its process and its machine are alive. If it was taken out of service on purpose, accept this in a file "
+        "for --known; seven days after it was last seen it is forgotten.",
+        explain="Name servers drop a broker whose connection breaks, or that is silent for 120 s; nothing of it stays with them. "
+        "Looks for brokers that members hold queues of, that order configurations name, that were there in an earlier look of "
+        "this run, or when doctor looked from here within seven days.",
+        next_command="mqctl broker list {source}",
+    ),
     "MQ615": Text(
         title="Producers that were connected are gone",
         what={"": "Producer group {group} had {earlier_count:client} {window_ms} ago, and has none now."},

@@ -47,6 +47,17 @@ RULES: dict[str, Text] = {
         advice="在所有 broker 上创建该主题，并设置 autoCreateTopicEnable=false。",
         explain="开启 autoCreateTopicEnable 时，broker 会创建发给它的主题，队列数由生产者要求。生产者沿用已有路由时，其他 broker 对此一无所知。",
     ),
+    "MQ617": Text(
+        title="原有的 broker 不见了",
+        what={
+            "held": "所有 NameServer 都已没有 {broker}，成员仍持有它的 {held_count} 个队列。",
+            "ordered": "所有 NameServer 都没有 {broker}，而 {topic} 的顺序配置里有它。",
+            "seen": "所有 NameServer 都已没有 {broker}，它在 {last_seen_time_ms} 还注册着，地址 {last_address}。",
+        },
+        effect="它存储的消息在恢复之前取不到：是延迟，不是丢失。发送和消费在其余 broker 上继续。",
+        advice="检查它的进程和机器是否还在。如果是有意下线，请写入 --known 的文件，最后一次见到七天之后会被忘记。",
+        explain="连接断开或 120 秒没有上报的 broker 会被 NameServer 摘除，不留痕迹。查找成员仍持有其队列、顺序配置提到、本次运行前一次观察时还在、或七天内从这里运行 doctor 时见过的 broker。",
+    ),
     "MQ615": Text(
         title="曾经连接的生产者不见了",
         what={"": "生产组 {group} 在 {window_ms} 前有 {earlier_count} 个客户端，现在一个也没有。"},
