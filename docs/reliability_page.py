@@ -30,7 +30,8 @@ _NOTES = {
         "Kills",
         "python -m tests.reliability.kills --rounds 300 --seed N",
         "`kill -9` of a broker process under sends, delays, transactions, consumption and administration, "
-        "and a start on its store.",
+        "and a start on its store. What comes twice is matched with its window as with disks; changes of topics "
+        "and groups that were acknowledged must be there.",
     ),
     "tool": (
         "mqctl itself",

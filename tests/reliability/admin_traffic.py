@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.protocol.bodies_cluster import SubscriptionGroupTable, TopicConfigTable
 from mqctl.protocol.body import write_group_config
 from mqctl.protocol.fastjson import dump_bytes
+from mqctl.protocol.frame import RemotingCommand
 from mqctl.protocol.header import Request
 from mqctl.protocol.requests_admin import (
     CreateTopic,
@@ -47,6 +49,7 @@ class AdminLedger:
     changes: int = 0
     promised: int = 0
     taken: int = 0
+    _acknowledged: dict[str, int] = field(default_factory=dict)
 
     def change(self, peer: Peer, random: Random, is_promised: Callable[[], bool]) -> None:
         """Makes a change; `is_promised`, asked after its answer, tells whether its file was written."""
@@ -54,33 +57,36 @@ class AdminLedger:
         kind = random.randrange(7)
         if kind < 3:
             queues, perm = 1 + random.randrange(3), random.choice((2, 4, 6))
-            code = peer.call(_topic(f"Made{number}", queues, perm)).code
-            self._note(f"Made{number}", (queues, perm), code, is_promised)
+            create = partial(peer.call, _topic(f"Made{number}", queues, perm))
+            self._make(f"Made{number}", (queues, perm), create, is_promised)
         elif kind == 3:
-            self._note(f"Made{number}", None, peer.call(DeleteTopic(topic=f"Made{number}")).code, is_promised)
+            self._make(f"Made{number}", None, partial(peer.call, DeleteTopic(topic=f"Made{number}")), is_promised)
         elif kind == 4:
             retries = random.randrange(20)
             config = SubscriptionGroupConfig(name=f"GM{number}", retry_max_times=retries)
             body = dump_bytes(write_group_config(config, False))
-            self._note(f"GM{number}", (retries,), peer.call(UpdateAndCreateSubscriptionGroup(), body).code, is_promised)
+            put = partial(peer.call, UpdateAndCreateSubscriptionGroup(), body)
+            self._make(f"GM{number}", (retries,), put, is_promised)
         elif kind == 5:
             delete = DeleteSubscriptionGroup(group_name=f"GM{number}", remove_offset=True, clean_offset=True)
-            self._note(f"GM{number}", None, peer.call(delete).code, is_promised)
+            self._make(f"GM{number}", None, partial(peer.call, delete), is_promised)
         else:
             reset = UpdateConsumerOffset(consumer_group="GR", topic="Plain", queue_id=number % 3, commit_offset=0)
             peer.call(reset)
 
-    def _note(self, name: str, value: Value, code: int, is_promised: Callable[[], bool]) -> None:
-        if code != 0:
-            self.possible.setdefault(name, [None]).append(value)
+    def _make(
+        self, name: str, value: Value, call: Callable[[], RemotingCommand], is_promised: Callable[[], bool]
+    ) -> None:
+        values = self.possible.setdefault(name, [None])
+        is_written = value is not None or None not in values  # what may not be there is deleted without a write
+        values.append(value)  # a broker that dies before it answers may have done it
+        if call().code != 0:
             return
         self.changes += 1
-        may_be_gone = value is None and None in self.possible.get(name, [None])  # then nothing is written
-        if is_promised() and not may_be_gone:
+        if is_written and is_promised():
             self.promised += 1
-            self.possible[name] = [value]
-        else:
-            self.possible.setdefault(name, [None]).append(value)
+            values[:] = [value]
+        self._acknowledged[name] = len(values) - 1
 
     def check(self, peer: Peer, *, held: bool) -> list[str]:
         """Returns what is not as it was promised; from now on, what was found is what counts.
@@ -94,7 +100,7 @@ class AdminLedger:
             values, value = self.possible.get(name, [None]), found.get(name)
             if value not in values and held:
                 problems.append(f"{name} is {value}, after {values} were acknowledged")
-            self.taken += value != values[-1]
+            self.taken += value not in values[self._acknowledged.pop(name, 0) :]
             self.possible[name] = [value]
         return problems
 

@@ -179,8 +179,8 @@ class Round:
                 self._outside(text)
         self._check()
         self.store.before = self._judge_life(crashed)
-        for name in self.store.before.not_durable():
-            self._outside(f"{name} waits after a clean end, and was delivered")
+        for text in late_offsets(crashed, self.store.before, None):
+            self._outside(text)
         self._verify()
         self.figures.rounds += 1
 

@@ -2,8 +2,9 @@
 
 `python -m tests.reliability.kills --rounds 300 --seed 7`. Each round starts the process on the store of the last one,
 has several connections work until so many requests are acknowledged, kills it, and starts it again to ask for
-everything: what was acknowledged is there, queues have no gaps, rolled-back messages are not delivered, a repeated
-message comes from a delay level or a commit (counted), every file verifies.
+everything: what was acknowledged is there, changes of topics and groups too, queues have no gaps, rolled-back messages
+are not delivered, a delivery or commit that comes twice lay in its window when the process died (see `repeats`; any
+other is a problem), every transaction ends as its producer says when it is checked, every file verifies.
 """
 
 from __future__ import annotations
@@ -18,25 +19,34 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
+from time import time_ns
 
 from mqctl.model.damage import DamageGrade
+from mqctl.protocol.codes import RequestCode
+from mqctl.protocol.frame import RemotingCommand
 from mqctl.protocol.message_id import OffsetId
 from mqctl.protocol.message_record import decode_messages
-from mqctl.protocol.requests_admin import CreateTopic
 from mqctl.protocol.requests_client import EndTransaction, PullMessageReply, UpdateConsumerOffset
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.verify import verify
-from tests.embedded_broker.messages import pull, send
+from tests.embedded_broker.messages import heartbeat, pull, send
 from tests.embedded_broker.test_process import process
 from tests.embedded_broker.wire import Peer
+from tests.reliability.admin_traffic import AdminLedger
+from tests.reliability.repeats import DeadStore, late_offsets, repeated_commits, repeated_delays
 from tests.reliability.results import write
 
+_LOG_FILE_BYTES = 262_144
 _SETTINGS = (
-    "mappedFileSizeCommitLog=262144", "mappedFileSizeConsumeQueue=4000", "messageDelayLevel=1s 1s",
-    "transactionCheckInterval=3600000",
+    f"mappedFileSizeCommitLog={_LOG_FILE_BYTES}", "mappedFileSizeConsumeQueue=4000", "messageDelayLevel=1s 1s",
+    "transactionCheckInterval=3600000", "transactionTimeOut=200", "transactionCheckMax=1000",
 )  # fmt: skip
+_LAST = ("--set", "transactionCheckInterval=1500")  # a check that a kill makes forget doubles what is to be checked
+_SETTINGS_OF_FIVE = ("timerWheelEnable=false", "transactionOpBatchInterval=300")
 _TOPICS = ("Plain", "Later", "Paid")
 _ROUNDS_PER_STORE = 10
+_CHECK = RequestCode.CHECK_TRANSACTION_STATE
+_QUIET_SECONDS = 3.5  # two checks of transactions fit in
 
 
 @dataclass
@@ -46,8 +56,11 @@ class Figures:
     rounds: int = 0
     acknowledged: int = 0
     lost: int = 0
-    repeated_delays: int = 0
-    repeated_commits: int = 0
+    repeated_delays_inside: int = 0
+    repeated_commits_inside: int = 0
+    repeats_outside: int = 0
+    admin_promised: int = 0
+    admin_lost: int = 0
     problems: list[str] = field(default_factory=list)
 
 
@@ -57,6 +70,8 @@ class Traffic:
     def __init__(self) -> None:
         self.acknowledged: dict[str, set[str]] = {topic: set() for topic in _TOPICS}
         self.forbidden: set[str] = set()
+        self.decided: set[str] = set()
+        self.admin = AdminLedger()
         self._number = 0
         self._left = 0
         self._lock = threading.Lock()
@@ -105,7 +120,10 @@ class Traffic:
         if how != 8:
             self.forbidden.add(body)
         properties = {"UNIQ_KEY": f"T{number}", "TRAN_MSG": "true", "PGROUP": "GP"}
-        sent = peer.call(send("Paid", properties=properties, sys_flag=4), body.encode())
+        born_ms = time_ns() // 1_000_000
+        sent = peer.call(send("Paid", properties=properties, sys_flag=4, born_ms=born_ms), body.encode())
+        if how == 8 and sent.code == 0:
+            self.decided.add(body)
         if how is None or sent.code != 0:
             return
         end = EndTransaction(
@@ -124,12 +142,27 @@ class Traffic:
             peer.call(commit)
 
     def _admin(self, peer: Peer, number: int) -> None:
-        peer.call(
-            CreateTopic(
-                topic=f"Made{number % 20}", default_topic="TBW102", read_queue_nums=1 + number % 3,
-                write_queue_nums=1 + number % 3, perm=6, topic_filter_type="SINGLE_TAG",
-            )
+        self.admin.change(peer, Random(number), lambda: True)
+
+    def answer_checks(self, address: str) -> None:
+        """Ends what is still open, as the broker asks; returns when it asks no more."""
+        with Peer(address) as peer:
+            heartbeat(peer, "producer")
+            try:
+                while True:
+                    asked = peer.receive(lambda command: command.code == _CHECK, seconds=_QUIET_SECONDS)
+                    self._answer(peer, asked)
+            except TimeoutError:
+                return
+
+    def _answer(self, peer: Peer, asked: RemotingCommand) -> None:
+        key = asked.ext("msgId") or ""
+        end = EndTransaction(
+            producer_group="GP", tran_state_table_offset=int(asked.ext("tranStateTableOffset") or -1),
+            commit_log_offset=int(asked.ext("commitLogOffset") or -1), from_transaction_check=True, msg_id=key,
+            commit_or_rollback=12 if f"paid {key[1:]}" in self.forbidden else 8,
         )  # fmt: skip
+        peer.post(end, oneway=True)
 
 
 def stored(address: str, topic: str, problems: list[str]) -> list[str]:
@@ -160,43 +193,79 @@ def check(address: str, traffic: Traffic, figures: Figures, *, last: bool) -> No
             figures.problems.append(f"round {figures.rounds}: rolled back, and delivered")
         again = sum(Counter(bodies).values()) - len(set(bodies))
         if topic == "Plain" and again:
+            figures.repeats_outside += again
             figures.problems.append(f"round {figures.rounds}: {again} plain messages are there twice")
-        if last and topic == "Later":
-            figures.repeated_delays += again
-        if last and topic == "Paid":
-            figures.repeated_commits += again
+        if last and topic == "Paid" and traffic.decided - set(bodies):
+            pending = sorted(traffic.decided - set(bodies))
+            figures.lost += len(pending)
+            figures.problems.append(f"round {figures.rounds}: checked, and never committed: {pending[:5]}")
+
+
+def judge(before: DeadStore, directory: Path, figures: Figures) -> DeadStore:
+    """Reads what a life of the broker left, and judges what came twice in it."""
+    after = DeadStore.read(directory, _LOG_FILE_BYTES)
+    delays, commits, known = repeated_delays(before, after), repeated_commits(after), repeated_commits(before)
+    figures.repeated_delays_inside += delays.inside
+    figures.repeated_commits_inside += commits.inside - known.inside
+    outside = [*delays.outside, *sorted({*commits.outside} - {*known.outside})]
+    figures.repeats_outside += len(outside)
+    figures.problems += [f"round {figures.rounds}: {text}" for text in outside]
+    return after
 
 
 def run(rounds: int, seed: int) -> Figures:
-    """Runs so many rounds, with a new store every ten."""
+    """Runs so many rounds, with a new store every ten; of two stores one is of 5.x, of four two flush by interval."""
     figures, random = Figures(), Random(seed)
     with TemporaryDirectory(prefix="mqctl-kills-") as name:
-        traffic, root = Traffic(), Path(name) / "0"
-        for number in range(rounds):
-            if number % _ROUNDS_PER_STORE == 0:
-                shutil.rmtree(root, ignore_errors=True)
-                traffic, root = Traffic(), Path(name) / str(number)
-            flush = ("SYNC_FLUSH", "ASYNC_FLUSH")[number // _ROUNDS_PER_STORE % 2]  # a kill takes nothing of either
-            words = [word for item in (*_SETTINGS, f"flushDiskType={flush}") for word in ("--set", item)]
-            with process("--data-dir", str(root), *words) as (running, ready):
-                traffic.run(ready["brokers"][0]["address"], random.randrange(50, 600), running.kill)
-                running.wait(60)
-            last = number % _ROUNDS_PER_STORE == _ROUNDS_PER_STORE - 1 or number == rounds - 1
-            with process("--data-dir", str(root), *words) as (_, ready):
-                address = ready["brokers"][0]["address"]
-                if last:
-                    _wait_for_delays(address, traffic)
-                check(address, traffic, figures, last=last)
-            report = verify(StoreDirectory.open(root / "broker-a"))
-            figures.problems += [
-                f"round {number}: {item.file}: {item.code}"
+        for first in range(0, rounds, _ROUNDS_PER_STORE):
+            root, number = Path(name) / str(first), first // _ROUNDS_PER_STORE
+            flush = ("SYNC_FLUSH", "ASYNC_FLUSH")[number // 2 % 2]  # a kill takes nothing of either
+            version = ("5.3.3", "4.9.8")[number % 2]
+            settings = (*_SETTINGS, f"flushDiskType={flush}", *(_SETTINGS_OF_FIVE if version == "5.3.3" else ()))
+            words = ["--data-dir", str(root), "--as-version", version]
+            words += [word for item in settings for word in ("--set", item)]
+            _one_store(words, root / "broker-a", min(_ROUNDS_PER_STORE, rounds - first), random, figures)
+            shutil.rmtree(root, ignore_errors=True)
+    return figures
+
+
+def _one_store(words: list[str], directory: Path, rounds: int, random: Random, figures: Figures) -> None:
+    traffic, before = Traffic(), DeadStore()
+    for number in range(rounds):
+        with process(*words) as (running, ready):
+            traffic.run(ready["brokers"][0]["address"], random.randrange(50, 600), running.kill)
+            running.wait(60)
+        before = judge(before, directory, figures)
+        last = number == rounds - 1
+        with process(*words, *(_LAST if last else ())) as (_, ready):
+            address = ready["brokers"][0]["address"]
+            _check_admin(address, traffic, figures)
+            if last:
+                _wait_for_delays(address, traffic)
+                traffic.answer_checks(address)
+            check(address, traffic, figures, last=last)
+        crashed, before = before, judge(before, directory, figures)
+        late = late_offsets(crashed, before, None)
+        figures.repeats_outside += len(late)
+        report = verify(StoreDirectory.open(directory))
+        figures.problems += [
+            *(f"round {figures.rounds}: {text}" for text in late),
+            *(
+                f"round {figures.rounds}: {item.file}: {item.code}"
                 for item in report.damages
                 if item.grade is DamageGrade.DAMAGE
-            ]
-            figures.rounds += 1
-            if last:
-                figures.acknowledged += sum(map(len, traffic.acknowledged.values()))
-    return figures
+            ),
+        ]
+        figures.rounds += 1
+    figures.acknowledged += sum(map(len, traffic.acknowledged.values()))
+    figures.admin_promised += traffic.admin.promised
+
+
+def _check_admin(address: str, traffic: Traffic, figures: Figures) -> None:
+    with Peer(address) as peer:
+        problems = traffic.admin.check(peer, held=True)
+    figures.admin_lost += len(problems)
+    figures.problems += [f"round {figures.rounds}: {text}" for text in problems]
 
 
 def _wait_for_delays(address: str, traffic: Traffic) -> None:

@@ -135,12 +135,17 @@ def repeated_delays(before: DeadStore, after: DeadStore) -> Repeats:
     return Repeats(inside, tuple(outside))
 
 
-def late_offsets(before: DeadStore, after: DeadStore, persisted_ms: int) -> list[str]:
-    """Names what a life delivered before `persisted_ms` (epoch ms, when offsets were written) and left as waiting."""
+def late_offsets(before: DeadStore, after: DeadStore, persisted_ms: int | None) -> list[str]:
+    """Names what a life delivered and left as waiting though offsets were written since.
+
+    Args:
+        persisted_ms: when they were written, epoch ms; None when they were at last, as the broker was stopped.
+    """
     return [
-        f"{name} was delivered at {after.delivered_ms[name]}, and the offsets written at {persisted_ms} leave it out"
+        f"{name} was delivered at {after.delivered_ms[name]}, and the offsets written since leave it out"
         for name in sorted(after.not_durable())
-        if after.delivered[name] > before.delivered[name] and after.delivered_ms[name] < persisted_ms
+        if after.delivered[name] > before.delivered[name]
+        and (persisted_ms is None or after.delivered_ms[name] < persisted_ms)
     ]
 
 

@@ -9,4 +9,6 @@ def test_rounds_of_kills_lose_nothing() -> None:
     figures = run(3, seed=5)
     assert figures.problems == []
     assert (figures.rounds, figures.lost) == (3, 0)
+    assert (figures.repeats_outside, figures.admin_lost) == (0, 0)
+    assert figures.admin_promised > 0
     assert figures.acknowledged > 60
