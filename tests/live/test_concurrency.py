@@ -19,11 +19,13 @@ from embedded_broker import Drop, EmbeddedCluster
 from mqctl.errors import RefusedError
 from mqctl.execute.alone import command_text, held_alone, lock_name
 from mqctl.local.supervisor import Supervisor, Wish
+from tests.client.consuming import wait_until
 from tests.conftest import REPOSITORY
 from tests.live.changing import reached
 from tests.live.conftest import Run
 
-UPDATE_CONSUMER_OFFSET = 15
+UPDATE_CONSUMER_OFFSET, UPDATE_TOPIC = 15, 17
+CLUSTER = "DefaultCluster"
 DONE = 60
 Background = Callable[[Sequence[object]], "subprocess.Popen[str]"]
 Hold = Callable[..., "subprocess.Popen[str]"]
@@ -94,6 +96,7 @@ def test_one_group_is_changed_by_one_command_at_a_time(
         assert second.exit_code == 76, second
         told = second.stderr
         assert "change group G" in told
+        assert "next: wait for it, then look at mqctl history" in told
         assert f"{getpass.getuser()}@" in told
         assert f"process {first.pid}, since 20" in told
         assert "mqctl offset reset -g G -t Pay --to-earliest --execute" in told
@@ -102,7 +105,10 @@ def test_one_group_is_changed_by_one_command_at_a_time(
     first.send_signal(signal.SIGKILL)
     first.communicate()
     cluster.clear_faults()
-    assert live(*reset).exit_code == 0, "the lock of a killed process is free"
+    again = live(*reset)
+    assert again.exit_code == 0, "the lock of a killed process is free"
+    assert f"took over the lock to change group G of {CLUSTER}: who held it ended at its work: " in again.stderr
+    assert f"process {first.pid}, since 20" in again.stderr
 
 
 def test_one_of_two_undos_takes_a_change_back(live: Run, cluster: EmbeddedCluster) -> None:
@@ -119,16 +125,71 @@ def test_one_of_two_undos_takes_a_change_back(live: Run, cluster: EmbeddedCluste
     assert len([record for record in history.json["changes"] if record["kind"] == "undo"]) == 1
 
 
-def test_a_profile_file_is_changed_by_one_command_at_a_time(live: Run, hold: Hold, tmp_path: Path) -> None:
-    holder = hold(tmp_path / "mqctl_config_dir" / ".profiles.yaml.lock")
-    refused = live("profile", "add", "p", "-n", "127.0.0.1:1")
+def test_who_undoes_what_is_being_undone_is_told_by_whom(
+    live: Run, background: Background, cluster: EmbeddedCluster
+) -> None:
+    """One change, one record: the second undo is refused, the journal can be read, and other changes go into it."""
+    made = live("topic", "update", "-t", "Pay", "--perm", "R", "--execute", "--confirm", "Pay", "-o", "json")
+    undo = ("undo", made.json["id"], "--execute", "--confirm", "Pay")
+    cluster.fault(UPDATE_TOPIC, Drop())
+    cluster.record_requests()
+    first = background(undo)
+    reached(cluster, UPDATE_TOPIC)
+    first.send_signal(signal.SIGSTOP)
+    cluster.clear_faults()
+    second = live(*undo)
+    assert (second.exit_code, f"process {first.pid}, since 20" in second.stderr) == (76, True), second.stderr
+    assert f"mqctl undo {made.json['id']}" in second.stderr
+    assert "next: wait for it, then look at mqctl history" in second.stderr
+    assert live("group", "create", "-g", "H", "--execute").exit_code == 0
+    states = {change["kind"]: change["state"] for change in live("history", "-o", "json").json["changes"]}
+    assert states == {"topic-update": "confirmed", "undo": "interrupted", "group-create": "confirmed"}
+    first.send_signal(signal.SIGKILL)
+    first.communicate()
+    third = live(*undo)
+    assert (third.exit_code, f"took over the lock to change topic Pay of {CLUSTER}" in third.stderr) == (0, True)
+    assert f"process {first.pid}, since 20" in third.stderr
+    assert "took over" not in live(*undo).stderr
+
+
+def test_a_profile_file_is_changed_by_one_command_at_a_time(live: Run, background: Background, tmp_path: Path) -> None:
+    """The first command reads the file through a pipe, and has the lock until something comes through it."""
+    file = tmp_path / "mqctl_config_dir" / "profiles.yaml"
+    file.parent.mkdir()
+    os.mkfifo(file)
+    first = background(("profile", "add", "p", "-n", "127.0.0.1:1"))
+    with file.open("w") as known:  # opened once the first reads it
+        refused = live("profile", "add", "q", "-n", "127.0.0.1:2")
+        known.write("profiles: {old: {namesrv: '127.0.0.1:3'}}")
     assert refused.exit_code == 76, refused
-    assert f"process {holder.pid}, since 20" in refused.stderr
-    assert "mqctl playing 'with?[31m fire'" in refused.stderr, "nothing that terminals obey"
-    assert "\x1b" not in refused.stderr
-    holder.kill()
-    holder.wait(DONE)
-    assert live("profile", "add", "p", "-n", "127.0.0.1:1").exit_code == 0
+    waited, told, advice = refused.stderr.splitlines()
+    for line in (waited, told):
+        assert f"change {file}: another mqctl is at it: {getpass.getuser()}@" in line
+        assert f"process {first.pid}, since 20" in line
+        assert line.endswith("mqctl profile add p -n 127.0.0.1:1")
+    assert (waited[:22], advice) == ("mqctl: waiting to chan", "  next: wait for it, then look at mqctl profile list")
+    assert first.communicate(timeout=DONE)[1] == "mqctl: profile p saved; commands use p unless told otherwise\n"
+    assert live("profile", "add", "q", "-n", "127.0.0.1:2").exit_code == 0
+    assert {row["name"] for row in live("profile", "list", "-o", "json").json["profiles"]} == {"old", "p", "q"}
+
+
+def test_who_waits_for_a_local_cluster_is_told_for_whom_at_once(background: Background, tmp_path: Path) -> None:
+    """The first command has the lock until somebody reads the log that it opens."""
+    log = tmp_path / "mqctl_state_dir" / "local" / "default.log"
+    log.parent.mkdir(parents=True)
+    os.mkfifo(log)
+    up = background(("local", "up", "--memory"))
+    wait_until((log.parent / "default.lock.holder").exists, "the lock is held")
+    down = background(("local", "down"))
+    assert down.stderr is not None
+    told = down.stderr.readline()
+    with log.open("rb"):
+        assert up.wait(DONE) == 0
+        assert down.wait(DONE) == 0
+    assert "waiting to work on the local cluster default: another mqctl is at it: " in told
+    assert f"process {up.pid}, since 20" in told
+    assert told.endswith("mqctl local up --memory\n")
+    assert "is down" in down.stderr.read()
 
 
 def test_a_local_cluster_is_worked_on_by_one_command_at_a_time(hold: Hold, tmp_path: Path) -> None:
@@ -141,6 +202,7 @@ def test_a_local_cluster_is_worked_on_by_one_command_at_a_time(hold: Hold, tmp_p
         with pytest.raises(RefusedError, match="work on the local cluster default") as caught:
             work()
         assert f"process {holder.pid}" in caught.value.reason
+        assert "mqctl playing 'with?[31m fire'" in caught.value.reason, "nothing that terminals obey"
 
 
 def test_one_of_two_starts_of_a_local_cluster_wins(live: Run) -> None:
