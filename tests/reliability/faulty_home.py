@@ -39,7 +39,8 @@ class Fault:
         how: `kill`, `power`, `error`, `rename` (only renames fail).
         at: number of the instant; for errors, of the first change that fails, and those after it fail, too.
         number: errno of an error.
-        told: file that gets the count of instants when the process ends by itself.
+        told: file that gets two counts when the process ends by itself: of all instants, and of those before the first
+            change of a file.
         forgets: leaves out all syncs, as a program would that does not know of them.
     """
 
@@ -120,6 +121,7 @@ class Layer:
     def __init__(self, fault: Fault) -> None:
         self.fault = fault
         self.instants = 0
+        self.before_files = -1
         self._root = Path(fault.root).resolve()
         self._random = Random(fault.seed)
         self._disk = _Disk(self._root)
@@ -146,6 +148,8 @@ class Layer:
     def _instant(self, what: str, path: object) -> None:
         """Counts, and has come what is due. Raises OSError."""
         with self._lock:
+            if self.before_files < 0 and what != "send":
+                self.before_files = self.instants
             self.instants += 1
             how, due = self.fault.how, self.instants >= self.fault.at
             if not due:
@@ -286,7 +290,7 @@ def main(words: list[str]) -> None:
     finally:
         layer._stop_patching()
         if fault.told:
-            Path(fault.told).write_text(str(layer.instants), encoding="utf-8")
+            Path(fault.told).write_text(f"{layer.instants} {max(layer.before_files, 0)}", encoding="utf-8")
 
 
 if __name__ == "__main__":

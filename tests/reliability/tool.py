@@ -48,7 +48,8 @@ _SECONDS = 120
 _ROUNDS_PER_HOME = 20
 _TAKEN_OVER = "took over the lock"
 _OURS = re.compile(
-    r"config/(profiles\.yaml|\.profiles\.yaml\.lock)|cache/names/[0-9a-f]{8}|files/one\.snap"
+    r"state/journal/delay-repair/[^/.]+\.json|files/store/.*(?<!\.mqctl)"
+    r"|config/(profiles\.yaml|\.profiles\.yaml\.lock)|cache/names/[0-9a-f]{8}|files/one\.snap"
     r"|state/journal/(\.[^/]+\.lock|[^/.]+\.json|settings/[^/.]+\.json|resends/[^/.]+\.ndjson)"
     r"|state/replays/[^/.]+(\.plan)?\.json|state/local/default\.(lock|log)"
 )
@@ -73,9 +74,11 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Usual:
-    """How a kind of command goes when nothing happens: how many instants, how long, and what it comes to."""
+    """How a kind of command goes when nothing happens: how many instants, how many of them before it changes a file,
+    how long, and what it comes to."""
 
     instants: int
+    asking: int
     seconds: float
     after: object
 
@@ -125,13 +128,14 @@ class Home:
         self._usual[kind] = usual
         words, before = self._begin(kind)
         number = self.random.choice((errno.ENOSPC, errno.EIO))
-        at = 1 if how == RENAME else self.random.randrange(1, usual.instants + 1)
+        asking = usual.asking if self.random.random() < 0.9 else 0
+        at = 1 if how == RENAME else self.random.randrange(asking, usual.instants) + 1
         seed = self.random.randrange(1 << 30)
         fault = Fault(str(self.root), how, at, number=number, seed=seed, forgets=self.forgets)
         about = f"{kind}, {how} at {at}" + (f" ({errno.errorcode[number]})" if how == ERROR else "")
         self.cluster.record_requests()
         if how == ANY_TIME:
-            at_s = self.random.uniform(0.1, 1) * usual.seconds
+            at_s = self.random.uniform(0.3, 1) * usual.seconds
             outcome = self.under(Fault(str(self.root), KILL, _NEVER), words, at_s)
         else:
             outcome = self.under(fault, words)
@@ -148,12 +152,12 @@ class Home:
         seconds = time.monotonic() - begun
         assert outcome.exit_code == 0, (kind, outcome)
         after = self._look(kind)
-        count = int(told.read_text(encoding="utf-8"))
+        count, asking = map(int, told.read_text(encoding="utf-8").split())
         told.unlink()
         if kind in LOCAL_KINDS:
             self.run("local", "down")
         self._known = self._history() or set()
-        return Usual(count, seconds, after)
+        return Usual(count, asking, seconds, after)
 
     def _begin(self, kind: str) -> tuple[tuple[str, ...], object]:
         """Makes what the command begins on; returns its words, and what is there before."""
@@ -249,6 +253,11 @@ class Home:
 
     def _judge_files(self, kind: FileKind, how: str, outcome: Outcome, before: object, after: object) -> Iterator[str]:
         now = kind.look(self.root)
+        if kind.undo is not None:
+            yield from self._undo(kind.undo)
+            now = before if outcome.exit_code else now
+            if kind.look(self.root) != before:
+                yield "undo did not bring the files back"
         if now not in (before, after) or (outcome.exit_code == 0 and how != POWER and now != after):
             yield f"the file is neither old nor new: {now!r}"
         self.figures.untouched += now == before
@@ -257,6 +266,17 @@ class Home:
             read = self.run(*kind.reader(self.root))
             if read.exit_code != 0:
                 yield f"it cannot be read: {read.stderr}"
+
+    def _undo(self, sure: tuple[str, ...]) -> Iterator[str]:
+        """Takes a change of files back by what `history` names, if it knows of one."""
+        changes = self.run("history", "-o", "json").json["changes"]
+        for item in changes:
+            if item["id"] not in self._known:
+                undone = self.run(*item["back"].split()[1:], *sure)
+                self.figures.taken_back += 1
+                if undone.exit_code not in (0, 76):
+                    yield f"{item['back']} ended with {undone.exit_code}: {undone.stderr}"
+        self._known = self._history() or self._known
 
     def _judge_local(self) -> Iterator[str]:
         """Whatever runs is found by `local down`; what is not found ends by itself."""

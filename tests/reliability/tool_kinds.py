@@ -16,12 +16,15 @@ from mqctl.client.deadline import Deadline
 from mqctl.client.links import Links
 from mqctl.client.question import Question
 from mqctl.errors import NotFoundError
+from mqctl.execute.delay_files import FILES
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.protocol.message_record import decode_messages
 from mqctl.protocol.requests_client import PullMessageReply
+from tests.conftest import extract_store
 from tests.embedded_broker.messages import pull, send
 from tests.embedded_broker.wire import Peer
 from tests.live.failing import fail
+from tests.snapshot.test_delay_faults import GOOD, RECOVERED, record
 
 BROKERS = ("broker-a", "broker-b")
 _TOPICS = ("Pay", "Again", "Idle", "New")
@@ -164,12 +167,15 @@ class FileKind:
     Attributes:
         begin: makes the files as they are before.
         look: what a reader sees; must be as before or as after.
+        undo: what follows the way back of `history` for a change that was cut off; without it, nothing in between may
+            be seen.
     """
 
     words: Callable[[Path, EmbeddedCluster], tuple[str, ...]]
     begin: Callable[[Path], None]
     look: Callable[[Path], object]
     reader: Callable[[Path], tuple[str, ...]] | None = None
+    undo: tuple[str, ...] | None = None
 
 
 def _profiles(home: Path) -> None:
@@ -191,6 +197,17 @@ def _read(file: Path) -> bytes | None:
     return file.read_bytes() if file.exists() else None
 
 
+_DELAYS = tuple(f"files/store/{name}" for name in FILES)
+
+
+def _stopped_store(home: Path) -> None:
+    store = home / "files" / "store"
+    if not store.exists():
+        extract_store(RECOVERED, home / "files" / "unpacked").rename(store)
+        (home / "files" / "unpacked").rmdir()
+    record(store, GOOD | {1: 9})
+
+
 def _forget(file: str) -> Callable[[Path], None]:
     return lambda home: (home / file).unlink(missing_ok=True)
 
@@ -204,6 +221,20 @@ FILE_KINDS: dict[str, FileKind] = {
         begin=_forget("cache/names/0000abcd"),
         look=lambda home: _read(home / "cache" / "names" / "0000abcd"),
     ),
+    "delay repair": FileKind(
+        words=lambda home, _: (
+            "delay",
+            "repair",
+            "--store",
+            str(home / "files" / "store"),
+            "--execute",
+            "--confirm",
+            "store",
+        ),
+        begin=_stopped_store,
+        look=lambda home: tuple(_read(home / name) for name in _DELAYS),
+        undo=("--execute", "--confirm", "store"),
+    ),  # fmt: skip
     "snapshot save": FileKind(
         words=lambda home, _: ("snapshot", "save", str(home / "files" / "one.snap"), "--window", "0s"),
         begin=lambda home: ((home / "files").mkdir(exist_ok=True), _forget("files/one.snap")(home))[1],  # type: ignore[func-returns-value]
