@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from glob import escape
 from io import StringIO
 from pathlib import Path
 from time import sleep
@@ -27,6 +28,7 @@ from mqctl.model.queue import MessageQueue
 from mqctl.render.document import Document
 from mqctl.render.offsets import MovedQueue, OffsetChangeReport, change_document, plan_document
 from mqctl.snapshot.live_asking import Asking
+from mqctl.store.whole_file import write_whole
 
 # A member rests for ten seconds after each callback of a broker, one after the other (`resetOffset` of 4.9.8).
 _REST_MS = 10_000
@@ -113,12 +115,12 @@ def export_plan(document: Document, path: Path) -> None:
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Writes a file for the user, its directory too. Raises StorageError."""
+    """Writes a file for the user, whole or not at all, its directory too. Raises StorageError."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+        write_whole(path.resolve(), data, sweep=escape(path.name))
     except OSError as error:
-        raise StorageError(f"could not write the plan to {path}", reason=error.strerror or str(error)) from error
+        problem, remedy = f"could not write the plan to {path}", "free its disk, or name another place"
+        raise StorageError(problem, reason=error.strerror or str(error), remedy=remedy) from error
 
 
 def carry_plan_out(asking: Asking, wish: Wish, shown: OffsetPlan, asked: Asked) -> tuple[ChangeRecord, str | None]:

@@ -140,7 +140,8 @@ class Home:
         else:
             outcome = self.under(fault, words)
         self._count(how)
-        problems = [*self._judge_words(how, outcome), *self._judge(kind, how, outcome, before, usual.after)]
+        problems = [*self._judge_words(how, outcome), *self._torn()]
+        problems += self._judge(kind, how, outcome, before, usual.after)
         self.figures.problems += [f"round {self.figures.rounds}: {about}: {item}" for item in problems]
         self.figures.rounds += 1
 
@@ -195,6 +196,13 @@ class Home:
         advised = "next: " in outcome.stderr or "; free its disk" in outcome.stderr
         if how in (ERROR, RENAME) and outcome.exit_code in (2, 74) and not advised:
             yield f"it does not say what to do: {outcome.stderr[-400:]}"
+
+    def _torn(self) -> Iterator[str]:
+        for file in (self.root / "state").rglob("*.json"):
+            try:
+                json.loads(file.read_bytes())
+            except ValueError as error:
+                yield f"{file.name} is torn: {error}"
 
     def _judge(self, kind: str, how: str, outcome: Outcome, before: object, after: object) -> Iterator[str]:
         if kind in CLUSTER_KINDS:

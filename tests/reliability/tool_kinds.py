@@ -234,7 +234,7 @@ FILE_KINDS: dict[str, FileKind] = {
         begin=_stopped_store,
         look=lambda home: tuple(_read(home / name) for name in _DELAYS),
         undo=("--execute", "--confirm", "store"),
-    ),  # fmt: skip
+    ),
     "snapshot save": FileKind(
         words=lambda home, _: ("snapshot", "save", str(home / "files" / "one.snap"), "--window", "0s"),
         begin=lambda home: ((home / "files").mkdir(exist_ok=True), _forget("files/one.snap")(home))[1],  # type: ignore[func-returns-value]
