@@ -20,6 +20,7 @@ from mqctl.client.identity import UniqueIds
 from mqctl.client.nameserver import route
 from mqctl.client.packing import Packer, ProducerSettings
 from mqctl.errors import BadInputError, ExitCode, MqctlError, NotFoundError, RefusedError
+from mqctl.execute.alone import forget_dead
 from mqctl.execute.journal import ChangeRecord
 from mqctl.execute.record_files import new_id, who
 from mqctl.execute.replay import Pace, Publishing, publish
@@ -153,14 +154,16 @@ def carry_publish_out(asking: Asking, record: ReplayRecord, shown: Document, con
 
     Raises:
         RefusedError: not confirmed, or another mqctl is at it.
-        BadInputError: this is another cluster.
+        BadInputError: this is another cluster, or another mqctl has gone on with it.
         StorageError: the journal cannot be written; nothing was published then.
     """
     target = str(record.target)
     confirm(target, confirmed, shown)
     asking = Asking(asking.cluster, Deadline(asking.deadline.limit_ms))  # typing a name takes its time
-    book = replays()
-    with journal().alone(f"replay {record.id}", note), terminable(), step_progress() as report:
+    book, locks = replays(), journal()
+    forget_dead(locks.directory.glob(".replay_*.lock.holder"))
+    with locks.alone(f"replay {record.id}", note), terminable(), step_progress() as report:
+        _refuse_overtaken(book, record)
         book.write(record)
         tell(f"mqctl: replay {record.id}; mqctl replay resume {record.id} goes on if it stops")
         clock = ClientClock()
@@ -188,6 +191,23 @@ def carry_publish_out(asking: Asking, record: ReplayRecord, shown: Document, con
             f"mqctl: stopped in the middle: {stopped}\n  next: mqctl replay resume {record.id} goes on where it stopped"
         )
     return Done(document=replay_document(report_of(record)), code=code)
+
+
+def _refuse_overtaken(book: Replays, shown: ReplayRecord) -> None:
+    """Refuses to go on from where a replay stood when somebody else has gone on with it since it was read.
+
+    Raises:
+        BadInputError: somebody has.
+    """
+    if not book.has(shown.id):
+        return
+    known = book.read(shown.id)
+    if (known.ended, known.ranges, known.in_flight) != (shown.ended, shown.ranges, shown.in_flight):
+        raise BadInputError(
+            "nothing was published",
+            reason=f"another mqctl has gone on with replay {shown.id} since the plan was made",
+            remedy=f"mqctl replay status {shown.id}",
+        )
 
 
 def resumed(asking: Asking, record: ReplayRecord) -> Document:

@@ -10,7 +10,7 @@ import os
 import re
 import shlex
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -113,6 +113,19 @@ def held_alone(
         with suppress(OSError):  # what was done under the lock is done; the next holder says that this note was left
             note.unlink(missing_ok=True)
         held.release()
+
+
+def forget_dead(notes: Iterable[Path]) -> None:
+    """Removes the notes of holders of this machine that run no more: of locks that nobody may ever take again."""
+    for note in notes:
+        with suppress(OSError, msgspec.DecodeError):
+            holder = msgspec.json.decode(note.read_bytes(), type=Holder)
+            if holder.who != who():
+                continue
+            try:
+                os.kill(holder.pid, 0)
+            except ProcessLookupError:
+                note.unlink(missing_ok=True)
 
 
 def _told(note: Path) -> str:

@@ -131,10 +131,14 @@ class Replays:
             raise unwritable(self._directory, error) from error
         return file
 
+    def has(self, replay_id: str) -> bool:
+        """Tells whether there is a record of this id."""
+        return "/" not in replay_id and (self._directory / f"{replay_id}.json").is_file()
+
     def read(self, replay_id: str) -> ReplayRecord:
         """Returns one replay. Raises NotFoundError, BadInputError."""
         file = self._directory / f"{replay_id}.json"
-        if "/" in replay_id or not file.is_file():
+        if not self.has(replay_id):
             raise NotFoundError(f"there is no replay {replay_id}", remedy="mqctl replay status")
         try:
             return msgspec.json.decode(file.read_bytes(), type=ReplayRecord)

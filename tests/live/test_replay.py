@@ -14,11 +14,15 @@ from threading import Event
 import pytest
 
 from embedded_broker import Answer, CutFrame, Drop, EmbeddedCluster
+from mqctl.cli.connection import connection
+from mqctl.cli.live_replays import carry_publish_out, replays, resumed
 from mqctl.client.broker_changes import put_topic
 from mqctl.client.consumer_settings import ConsumeMode
 from mqctl.client.received import ReceivedMessage
+from mqctl.errors import BadInputError
 from mqctl.model.config import TopicConfig
 from mqctl.plan.replay import ORIGIN_OFFSET, REPLAY_ID
+from mqctl.snapshot.live_asking import Asking
 from tests.client.consuming import Heard
 from tests.conftest import REPOSITORY
 from tests.embedded_broker.messages import send
@@ -337,6 +341,27 @@ def test_killed_between_two_messages_it_is_resumed_without_loss_or_double(
     assert keys_of(live, "Again") == expected
     again = live("replay", "resume", listed["id"], "--execute", "--confirm", "Again")
     assert (again.exit_code, "complete" in again.stderr) == (76, True)
+
+
+def test_one_of_two_that_resume_a_replay_goes_on_with_it(
+    live: Run, cluster: EmbeddedCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both read the record before either has its lock: the second would publish from where it stood."""
+    cluster.fault(_SEND, Answer(code=16, remark="no permission"), server="broker-b")
+    words = ("replay", "publish", "-t", "Pay", "--from-offset", "0", "--to", "Again", *AGAIN)
+    assert live(*words).exit_code == 2
+    cluster.clear_faults()
+    monkeypatch.setenv("MQCTL_STATE_DIR", str(tmp_path / "mqctl_state_dir"))
+    (record,) = replays().all()
+    chosen = connection(cluster.namesrv, None, None)
+    with chosen.open() as cluster_seen:
+        asking = Asking(cluster_seen, chosen.deadline())
+        shown = resumed(asking, record)
+        assert live("replay", "resume", record.id, "--execute", "--confirm", "Again").exit_code == 0
+        with pytest.raises(BadInputError, match="another mqctl has gone on"):
+            carry_publish_out(asking, record, shown, "Again")
+    assert set(keys_of(live, "Again").values()) == {1}
+    assert replays().read(record.id).ended
 
 
 def test_a_target_that_stops_serving_leaves_a_replay_that_goes_on(live: Run, cluster: EmbeddedCluster) -> None:
