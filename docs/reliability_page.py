@@ -97,7 +97,10 @@ def _table(figures: dict[str, Any]) -> list[str]:
         tenths = " | ".join(f"{number}" for number in range(1, 11))
         lines += ["", "Medians of the tenths of the run after the warm-up:", ""]
         lines += [f"| series | {tenths} |", "|---|" + "---:|" * 10]
-        lines += [f"| {item['series']} | {' | '.join(_short(value) for value in item['tenths'])} |" for item in series]
+        lines += [
+            f"| {item['series']} | {' | '.join(_short(float(value)) for value in item['tenths'].split())} |"
+            for item in series
+        ]
     return lines
 
 

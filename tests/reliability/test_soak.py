@@ -37,10 +37,17 @@ def test_nothing_grows_and_nothing_gets_lost() -> None:
 
 
 def test_planted_leaks_are_found_by_a_run() -> None:
-    status, figures = soaked("--minutes", "0.09", "--plant", "connections", "--plant", "memory", "--plant", "threads")
+    kinds = ("connections", "memory", "threads", "latency")
+    status, figures = soaked("--minutes", "0.09", *(word for kind in kinds for word in ("--plant", kind)))
     assert status == 1
     found = {line.split(" went ")[0] for line in figures["problems"]}
-    assert {"broker 4.9.8 sockets", "broker 5.3.3 handles", "client rss_kib", "client threads"} <= found
+    assert {
+        "broker 4.9.8 sockets",
+        "broker 5.3.3 handles",
+        "client rss_kib",
+        "client threads",
+        "4.9.8 send p50_ms",
+    } <= found
 
 
 def noisy(random: Random, number: int) -> dict[str, float]:

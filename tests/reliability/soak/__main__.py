@@ -151,7 +151,7 @@ def table(samples: list[Sample]) -> list[dict[str, object]]:
         rows.append(
             {
                 "series": series,
-                "tenths": [round(median(part), 2) for part in tenths if part],
+                "tenths": " ".join(f"{median(part):.2f}" for part in tenths if part),
                 "first_third": round(begin, 2),
                 "last_third": round(end, 2),
             }

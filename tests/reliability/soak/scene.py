@@ -30,6 +30,7 @@ from tests.reliability.soak.sending import Senders
 
 PLANTS = ("connections", "memory", "threads", "disk", "latency")
 _DRAIN_S = 45
+_SLOWER_MS = 10
 _PER_CHANGE = 32 * mix.QUEUES * 3
 """Repeats that one change of a group's members may cost: a pull of each queue, three members."""
 
@@ -95,6 +96,7 @@ class Scene:
         self.administration = Administration(self._cluster, self._namesrv, self._address, self.consumers, five=five)
         self._sending, self._others = Pacer(self.ledger), Pacer(self.ledger)
         self._seen = (monotonic(), 0)
+        self._slow_ms = 0
 
     def _export(self) -> tuple[subprocess.Popen[str], str]:
         """Starts `mqctl export prometheus` and returns where it serves."""
@@ -149,6 +151,11 @@ class Scene:
 
     def sample(self) -> dict[str, float]:
         """Looks at everything of this release, and has what is past its time deleted."""
+        if "latency" in self._shape.plant:
+            self._slow_ms += _SLOWER_MS
+            self._control.do("clear_faults")
+            answer = self._control.do("fault", code=310, action="delay", ms=self._slow_ms)
+            assert answer["ok"], answer
         if "disk" not in self._shape.plant:
             answer = self._control.do("expire_log", name=self._broker_name, keep=self._shape.kept_files)
             assert answer["ok"], answer
