@@ -73,8 +73,10 @@ class CatalogGroup(TyperGroup):
 
 
 def main(arguments: Sequence[str]) -> object:
-    """Parses and runs a command line; returns what the command returned."""
+    """Parses and runs a command line; returns what the command returned. `help X` is `X --help`."""
     root = group(())
+    if arguments[:1] == ["help"]:
+        arguments = [*arguments[1:], "--help"]
     try:
         with root.make_context("mqctl", list(arguments)) as context:
             return root.invoke(context)

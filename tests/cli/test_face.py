@@ -64,6 +64,13 @@ def test_usage_errors_end_with_64_and_say_what_next(mqctl: Run, words: list[str]
     assert f"next: {remedy}" in outcome.stderr
 
 
+@pytest.mark.parametrize("words", [(), ("group",), ("group", "lag"), ("doctor",)])
+def test_help_is_asked_for_in_either_order(mqctl: Run, words: tuple[str, ...]) -> None:
+    before, behind = mqctl("help", *words), mqctl(*words, "--help")
+    assert (before.exit_code, before.stdout, before.stderr) == (0, behind.stdout, "")
+    assert "Usage: mqctl" in before.stdout
+
+
 def test_choices_of_an_argument_are_told_on_one_line(mqctl: Run) -> None:
     assert "Choose from: bash, zsh, fish\n" in mqctl("completion").stderr
 

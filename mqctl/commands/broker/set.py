@@ -37,7 +37,7 @@ def command(
     for item in settings:
         name, given, value = item.partition("=")
         if not given or not name or name in wishes:
-            raise UsageError(f"cannot read {item!r}", remedy="write NAME=VALUE, each name once")
+            raise UsageError(f"cannot read {item!r}", remedy="write NAME=VALUE, each name once; --broker says where")
         wishes[name] = value
     from mqctl.cli.live_broker_changes import plan_settings
     from mqctl.cli.live_settings import run
