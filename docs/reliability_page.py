@@ -19,7 +19,8 @@ _NOTES = {
     "disks": (
         "Disks that fill, fail and lose power",
         "python -m tests.reliability.disks --rounds 2000 --seed N",
-        "A broker works while writes or syncs fail, then loses what was not synced, in any order, and starts again. "
+        "A broker works while writes or syncs fail, then loses what was not synced, in any order, "
+        "and new files whose directory was not (lost entries), and starts again. "
         "A delivery or commit that comes twice counts as inside when delayOffset.json, or the op record, did not hold "
         "it yet when the broker died or checked; any other is outside and a problem. Offsets beyond their queue's end "
         "(ASYNC_FLUSH only) are each named by `doctor` and corrected at the next pull. Torn configuration files are "

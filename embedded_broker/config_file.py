@@ -22,7 +22,10 @@ def write_config(directory: Path, name: str, value: object, *, pretty: bool = Tr
     path = directory / name
     fresh, backup = directory / f"{name}.tmp", directory / f"{name}.bak"
     try:
+        is_new = not directory.exists()
         directory.mkdir(parents=True, exist_ok=True)
+        if durable and is_new:
+            sync_path(str(directory.parent))
         fresh.write_bytes(dump_bytes(value, pretty=pretty))
         if durable:
             sync_path(str(fresh))

@@ -23,7 +23,7 @@ from mqctl.errors import MqctlError, StorageError
 from mqctl.model.delay_level import DEFAULT_TABLE, DelayLevelTable
 from mqctl.model.names import SCHEDULE_TOPIC
 from mqctl.store.checkpoint import Checkpoint, parse_checkpoint
-from mqctl.store.disk import Disk, DiskFullError
+from mqctl.store.disk import Disk, DiskFullError, sync_path
 from mqctl.store.dispatch_rules import is_consumable, tags_code
 from mqctl.store.ext_queue import ExtQueues
 from mqctl.store.index_writer import IndexFiles
@@ -145,9 +145,14 @@ class Storage:
             ConfigurationError: the files have other sizes than the settings say.
             StorageError: the operating system refuses.
         """
-        (self.directory / "commitlog").mkdir(parents=True, exist_ok=True)
+        log_directory = self.directory / "commitlog"
         try:
+            log_directory.mkdir(parents=True, exist_ok=True)
+            sync_path(str(self.directory.parent))
             return self._recovered()
+        except OSError as error:
+            self.abandon()
+            raise StorageError(f"could not open {self.directory}", reason=error.strerror or str(error)) from error
         except MqctlError:
             self.abandon()
             raise
@@ -163,7 +168,10 @@ class Storage:
             self.log, self.queues, checkpoint=times, clean=not abort.exists(), dispatch=self.dispatcher.again
         )
         self.dispatcher.write_out()
-        abort.write_text(str(os.getpid()) if self.settings.five else "")
+        # Were it lost with the power, the next start would take what is on disk for the end of a clean stop.
+        abort.write_bytes(str(os.getpid()).encode() if self.settings.five else b"")
+        sync_path(str(abort))
+        sync_path(str(self.directory))
         self.flusher.start(times)
         self.retention.start()
         log.log(logging.INFO if recovery.clean and not recovery.cut_bytes else logging.WARNING, "opened: %s", recovery)
@@ -176,7 +184,7 @@ class Storage:
         try:
             self.flusher.flush()
             (self.directory / "abort").unlink(missing_ok=True)
-        except StorageError as error:
+        except (OSError, StorageError) as error:
             log.error("the next start will recover: %s", error)
         self.disk.close()
 

@@ -74,6 +74,7 @@ class Figures:
     faults: int = 0
     writes: int = 0
     taken_back: int = 0
+    lost_entries: int = 0
     acknowledged: int = 0
     refused: int = 0
     lost: int = 0
@@ -189,6 +190,7 @@ class Round:
         figures.faults += files.failures
         figures.writes += files.writes
         figures.taken_back += files.taken_back
+        figures.lost_entries += files.lost_entries
         for name, count in sorted(files.torn.items()):
             figures.torn_configs[name] = figures.torn_configs.get(name, 0) + count
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -31,6 +32,8 @@ class FaultyFiles:
         failures: errors that were raised.
         taken_back: writes that a power failure took.
         torn: small files that a power failure left as nobody wrote them, by name.
+        touched: paths that were changed through the layer; to be cleared by who compares it with what did change.
+        lost_entries: new files and directories that a power failure took as a whole, as their directory was not synced.
     """
 
     root: Path
@@ -39,12 +42,15 @@ class FaultyFiles:
     failures: int = 0
     taken_back: int = 0
     torn: Counter[str] = field(default_factory=Counter)
+    touched: set[str] = field(default_factory=set)
+    lost_entries: int = 0
     _left: int | None = None
     _kind: int = 0
     _what: str = "write"
     _undo: dict[str, list[tuple[int, bytes, bytes]]] = field(default_factory=dict)
     _dropped: dict[str, dict[int, int]] = field(default_factory=dict)
     _old: dict[str, list[bytes | None]] = field(default_factory=dict)
+    _new: dict[str, None] = field(default_factory=dict)
     _real: dict[str, Callable[..., Any]] = field(default_factory=dict)
 
     def fail_after(self, changes: int, kind: int, *, what: str = "write") -> None:
@@ -79,6 +85,42 @@ class FaultyFiles:
     def _error(self, path: str) -> OSError:
         return OSError(self._kind, os.strerror(self._kind), path)
 
+    def _is_below(self, path: Any) -> bool:
+        return isinstance(path, str | os.PathLike) and str(path).startswith(str(self.root))
+
+    def open(self, path: Any, flags: int, mode: int = 0o777, **options: Any) -> int:
+        """A file that is made is there after a power failure when its directory was synced."""
+        is_new = bool(flags & os.O_CREAT) and self._is_below(path) and not Path(path).exists()
+        if is_new and self._is_time("write"):
+            raise self._error(str(path))
+        opened = int(self._real["open"](path, flags, mode, **options))
+        if is_new:
+            self._note_new(str(path))
+        return opened
+
+    def mkdir(self, path: Any, *words: Any, **options: Any) -> None:
+        if self._is_below(path) and self._is_time("write"):
+            raise self._error(str(path))
+        self._real["mkdir"](path, *words, **options)
+        if self._is_below(path):
+            self._note_new(str(path))
+
+    def _note_new(self, path: str) -> None:
+        self.touched.add(path)
+        self._new[path] = None
+
+    def _remover(self, name: str) -> Callable[..., None]:
+        def remove(path: Any, **options: Any) -> None:
+            if self._is_below(path) and self._is_time("write"):
+                raise self._error(str(path))
+            self._real[name](path, **options)
+            if self._is_below(path):
+                self.touched.add(str(path))
+                for state in (self._undo, self._dropped, self._old, self._new):
+                    state.pop(str(path), None)
+
+        return remove
+
     def pwrite(self, descriptor: int, data: bytes, position: int) -> int:
         path = self._path(descriptor)
         if path is None:
@@ -88,6 +130,7 @@ class FaultyFiles:
             if not part:
                 raise self._error(path)
             data = part  # a full disk takes what there is room for; the next try fails
+        self.touched.add(path)
         before = os.pread(descriptor, len(data), position)
         self._undo.setdefault(path, []).append((position, before.ljust(len(data), b"\0"), bytes(data)))
         return int(self._real["pwrite"](descriptor, data, position))
@@ -103,6 +146,9 @@ class FaultyFiles:
                 self._settle(path)
                 if path in self._old:
                     self._old[path] = []
+                for new in list(self._new):  # other threads make files meanwhile
+                    if str(Path(new).parent) == path:
+                        self._new.pop(new, None)
 
         return sync
 
@@ -125,6 +171,8 @@ class FaultyFiles:
         path = self._path(descriptor)
         if path is not None and self._is_time("write"):
             raise self._error(path)
+        if path is not None:
+            self.touched.add(path)
         self._real["ftruncate"](descriptor, size)
 
     def replace(self, source: Any, target: Any) -> None:
@@ -136,6 +184,10 @@ class FaultyFiles:
         if self._is_time("write"):
             raise self._error(path)
         before = Path(path).read_bytes() if Path(path).exists() else None
+        self.touched |= {path, str(source)}
+        self._new.pop(str(source), None)
+        if before is None:
+            self._new[path] = None
         unsynced = self._old.pop(str(source), None)
         self._real["replace"](source, target)
         if unsynced is not None and not unsynced:
@@ -153,6 +205,9 @@ class FaultyFiles:
                 self._real["write_bytes"](path, data[: self.random.randrange(len(data) + 1)])
             raise self._error(name)
         before = path.read_bytes() if path.exists() else None
+        self.touched.add(name)
+        if before is None:
+            self._new[name] = None
         self._old.setdefault(name, []).append(before)
         return int(self._real["write_bytes"](path, data))
 
@@ -172,6 +227,10 @@ class FaultyFiles:
             if olds and path.exists() and self.random.random() >= (survive if small is None else small):
                 self.taken_back += 1
                 self._tear(path, self.random.choice(olds))
+        for name in reversed(list(self._new)):
+            if self.random.random() >= (survive if small is None else small):
+                self._lose_entry(Path(name))
+        self._new.clear()
         self._undo.clear()
         self._dropped.clear()
         self._old.clear()
@@ -192,11 +251,19 @@ class FaultyFiles:
                 else:
                     self.taken_back += 1
 
+    def _lose_entry(self, path: Path) -> None:
+        if path.is_dir():
+            self.lost_entries += 1
+            shutil.rmtree(path)
+        elif path.exists():
+            self.lost_entries += 1
+            self._real["unlink"](path)
+
     def _tear(self, path: Path, before: bytes | None) -> None:
         now = path.read_bytes()
         how = self.random.randrange(4)
         if how == 0 and before is None:
-            path.unlink()
+            self._real["unlink"](path)
         elif how == 1:
             self.torn[path.name] += 1
             self._real["write_bytes"](path, bytes(len(now)))
@@ -213,7 +280,8 @@ def faulty_files(root: Path, random: Random) -> Iterator[FaultyFiles]:
     layer = FaultyFiles(root.resolve(), random)
     layer._real = {
         "pwrite": os.pwrite, "fsync": os.fsync, "fdatasync": os.fdatasync, "ftruncate": os.ftruncate,
-        "replace": os.replace, "write_bytes": Path.write_bytes,
+        "replace": os.replace, "write_bytes": Path.write_bytes, "open": os.open, "mkdir": os.mkdir,
+        "unlink": os.unlink, "rmdir": os.rmdir,
     }  # fmt: skip
     datasync = layer._synced("fdatasync")
     with (
@@ -223,6 +291,10 @@ def faulty_files(root: Path, random: Random) -> Iterator[FaultyFiles]:
         patch.object(disk_module, "datasync", datasync),
         patch.object(flushing_module, "datasync", datasync),
         patch.object(os, "ftruncate", layer.ftruncate),
+        patch.object(os, "open", layer.open),
+        patch.object(os, "mkdir", layer.mkdir),
+        patch.object(os, "unlink", layer._remover("unlink")),
+        patch.object(os, "rmdir", layer._remover("rmdir")),
         patch.object(os, "replace", layer.replace),
         patch.object(Path, "write_bytes", lambda path, data: layer.write_bytes(path, data)),  # noqa: PLW0108 - it must bind
     ):
