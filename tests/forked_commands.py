@@ -27,6 +27,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests import network_notes
+
 LIVE = ("typer", "mqctl.model", "mqctl.protocol", "mqctl.client", "mqctl.diagnosis")
 FILES = (*LIVE, "numpy", "mqctl.store")
 _LIMIT_S = 600.0
@@ -187,6 +189,7 @@ def _become(asked: Asked) -> None:
     os.environ.clear()
     os.environ.update(asked.environment)
     time.tzset()
+    network_notes.install()
 
 
 def main() -> None:

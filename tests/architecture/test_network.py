@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import json
+import re
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
+from html.parser import HTMLParser
 from pathlib import Path
 
-import pytest
-
 from embedded_broker import EmbeddedCluster
+from mqctl.cli.catalog import BY_PATH
+from tests import network_notes
 from tests.conftest import REPOSITORY
+from tests.forked_commands import possible
+from tests.live.conftest import Run
+from tests.live.test_nouns import ASKED
 
-# Which of our own addresses reaches others: connecting a datagram socket to a documentation address sends nothing.
-_NOWHERE = "192.0.2.1"
-_HOOK = """
-import os, sys
-_log = open(os.environ["NETWORK_LOG"], "a", buffering=1)
-def _watch(event, arguments):
-    if event in ("socket.connect", "socket.sendto", "socket.bind"):
-        _log.write(f"{event} {arguments[1]!r}\\n")
-    elif event in ("socket.getaddrinfo", "socket.gethostbyname", "urllib.Request", "ftplib.connect", "smtplib.connect"):
-        _log.write(f"{event} {arguments[0]!r}\\n")
-sys.addaudithook(_watch)
-"""
+_HOOK = "from tests import network_notes; network_notes.install()\n"
 
 
 def watched(directory: Path, *words: str, env: dict[str, str] | None = None) -> tuple[int, list[str]]:
@@ -38,7 +32,7 @@ def watched(directory: Path, *words: str, env: dict[str, str] | None = None) -> 
             "PATH": "/usr/bin:/bin",
             "HOME": str(directory),
             "PYTHONPATH": f"{directory}:{REPOSITORY}",
-            "NETWORK_LOG": str(log),
+            network_notes.VARIABLE: str(log),
             **(env or {}),
         },
         capture_output=True,
@@ -62,46 +56,168 @@ def test_importing_every_module_touches_no_network(tmp_path: Path) -> None:
     assert (code, notes) == (0, [])
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("--version",),
-        ("commands",),
-        ("rules", "list"),
-        ("filter", "test", "TagA || TagB", "--tag", "TagA"),
-        ("delay", "plan", "--at", "+10m", "--levels", "1s 5s 10s"),
-        ("profile", "list"),
-        ("history",),
-    ],
+STORE = "STORE"
+OFFLINE: tuple[tuple[str, ...], ...] = (
+    ("allocation", "simulate", "--queues", "8", "--clients", "3"),
+    ("commands",),
+    ("completion", "bash"),
+    ("delay", "check", "--store", STORE),
+    ("delay", "plan", "--at", "+10m", "--levels", "1s 5s 10s"),
+    ("delay", "repair", "--store", STORE),
+    ("doctor", "--store", STORE, "-o", "json"),
+    ("filter", "bloom", "--groups", "32"),
+    ("filter", "collisions", "TagA", "TagB"),
+    ("filter", "lint", "a > 5"),
+    ("filter", "test", "--tags", "TagA || TagB", "--prop", "TAGS=TagA"),
+    ("group", "lag", "--store", STORE),
+    ("history",),
+    ("local", "down", "--all"),
+    ("local", "logs"),
+    ("local", "scenario", "list"),
+    ("local", "status"),
+    ("offset", "history"),
+    ("playbook", "list"),
+    ("playbook", "show", "backlog"),
+    ("profile", "add", "p", "-n", "192.0.2.9:9876"),
+    ("profile", "list"),
+    ("profile", "show", "p"),
+    ("profile", "use", "p"),
+    ("profile", "remove", "p"),
+    ("report", "backlog", "--store", STORE, "--no-spark"),
+    ("report", "run", "--store", STORE, "--no-spark", "--html", "PAGE"),
+    ("report", "diff", "one.parquet", "other.parquet"),
+    ("rules", "explain", "MQ203"),
+    ("rules", "list"),
+    ("snapshot", "save", "SNAPSHOT", "--store", STORE),
+    ("snapshot", "show", "SNAPSHOT"),
+    ("stacks", "dump", "--file", "none.txt"),
+    ("store", "cat", "--store", STORE, "--physical-offset", "0"),
+    ("store", "describe", "--store", STORE),
+    ("store", "verify", "--store", STORE),
 )
-def test_commands_without_a_cluster_touch_no_network(tmp_path: Path, words: tuple[str, ...]) -> None:
-    _, notes = watched(tmp_path, "-m", "mqctl", *words)
-    assert notes == []
+LIVE: tuple[tuple[str, ...], ...] = (
+    ("broker", "add-write-perm", "broker-a"),
+    ("broker", "set", "flushDiskType=ASYNC_FLUSH"),
+    ("broker", "wipe-write-perm", "broker-a"),
+    ("check", "none.yaml"),
+    ("export", "prometheus", "--once"),
+    ("group", "create", "-g", "G"),
+    ("group", "delete", "-g", "G"),
+    ("group", "member", "nobody@1", "-g", "G"),
+    ("group", "update", "-g", "G", "--retry-max", "3"),
+    ("message", "find", "-t", "Pay", "--key", "k"),
+    ("message", "get", "7F00000100002A9F0000000000000000"),
+    ("message", "tail", "-t", "Pay"),
+    ("message", "trace", "7F00000100002A9F0000000000000000"),
+    ("offset", "clone", "--from", "G", "-g", "H", "-t", "Pay"),
+    ("offset", "skip", "-g", "G", "-t", "Pay"),
+    ("offset", "undo", "none"),
+    ("playbook", "run", "backlog", "-p", "group=G", "--dry-run"),
+    ("replay", "group", "-g", "H", "-t", "Pay", "--since", "-1h"),
+    ("replay", "resume", "none"),
+    ("replay", "status", "none"),
+    ("topic", "delete", "-t", "Pay"),
+    ("topic", "order", "-t", "Pay", "--remove"),
+    ("transaction", "resume", "-t", "Pay"),
+    ("transaction", "show", "7F00000100002A9F0000000000000000"),
+    ("undo", "none"),
+)
+_PARTS = {
+    f"report {name}" for name in ["capacity", "delay", "duplicates", "order", "retries", "skew", "tags", "transactions"]
+}
+"""Reports that `report run` makes, all in one process."""
+CHILDREN = {
+    "quickstart": "starts an embedded cluster, which listens on loopback, and runs commands that are here",
+    "local up": "the same",
+    "local scenario run": "the same",
+    "delay relay": "runs until it is ended, with the client of `message consume` and `message send`",
+}
+"""Commands whose network is that of other processes, or of other commands."""
 
 
-def test_commands_speak_to_the_cluster_only(tmp_path: Path) -> None:
+def _path(words: Sequence[str]) -> str:
+    return next(" ".join(words[:count]) for count in (3, 2, 1) if tuple(words[:count]) in BY_PATH)
+
+
+def test_every_command_is_watched() -> None:
+    """Those of ASKED in tests/live/test_secured_cluster.py, all others here."""
+    watched_here = {_path(words) for words in (*OFFLINE, *LIVE)}
+    watched_there = {_path(words) for words in ASKED.values()}
+    assert watched_here | watched_there | _PARTS | CHILDREN.keys() == {" ".join(path) for path in BY_PATH}
+
+
+def test_commands_without_a_cluster_touch_no_network(
+    file_mqctl: Run, golden_store: Callable[[str], Path], tmp_path: Path
+) -> None:
+    page = tmp_path / "page.html"
+    names = {STORE: str(golden_store("store-clean")), "PAGE": str(page), "SNAPSHOT": str(tmp_path / "look.snap")}
+    log = tmp_path / "network.log"
+    env = {**_places(tmp_path), network_notes.VARIABLE: str(log)}
+    wrong = {}
+    for words in OFFLINE:
+        outcome = file_mqctl(*[names.get(word, word) for word in words], env=env)
+        if outcome.exit_code in (64, 70):
+            wrong[words] = outcome.stderr
+    assert not wrong
+    assert network_notes.notes(log) == []
+    assert _fetched(page.read_text()) == []
+
+
+def _places(directory: Path) -> dict[str, str]:
+    return {name: str(directory / name.lower()) for name in ("MQCTL_CONFIG_DIR", "MQCTL_STATE_DIR", "MQCTL_CACHE_DIR")}
+
+
+class _Page(HTMLParser):
+    """Collects what a browser would fetch or run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fetched: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in {"script", "link", "iframe", "object", "embed", "base"}:
+            self.fetched.append(tag)
+        for name, value in attrs:
+            text = value or ""
+            leads_out = name in {"src", "srcset", "xlink:href", "action", "data", "poster", "background"}
+            if (leads_out and not text.startswith(("#", "data:"))) or name.startswith("on"):
+                self.fetched.append(f"{tag} {name}={text}")
+
+
+def _fetched(html: str) -> list[str]:
+    page = _Page()
+    page.feed(html)
+    return page.fetched + re.findall(r"@import|url\((?!['\"]?(?:#|data:))[^)]*\)", html)
+
+
+def test_commands_speak_to_the_cluster_only(live_mqctl: Run, tmp_path: Path) -> None:
+    log = tmp_path / "network.log"
     with EmbeddedCluster(brokers=2, name_servers=2) as cluster:
-        ours = {address.rpartition(":")[2] for address in cluster.namesrv.split(";")}
-        ours |= {broker.address.rpartition(":")[2] for broker in cluster.brokers.values()}
+        ours = network_notes.ports(cluster.namesrv, *[broker.address for broker in cluster.brokers.values()])
+        env = {**_places(tmp_path), "MQCTL_NAMESRV": cluster.namesrv, network_notes.VARIABLE: str(log)}
+        wrong = {}
         for words in (
             ("topic", "create", "-t", "Pay", "--queues", "2", "--execute"),
             ("message", "send", "-t", "Pay", "--body", "x"),
             ("message", "consume", "-t", "Pay", "--from-start", "--count", "1"),
             ("doctor", "-o", "json"),
-            ("snapshot", "save", "look.snap"),
+            ("snapshot", "save", str(tmp_path / "look.snap")),
+            *LIVE,
         ):
-            code, notes = watched(tmp_path, "-m", "mqctl", *words, env={"MQCTL_NAMESRV": cluster.namesrv})
-            assert code in (0, 1), words
-            assert any(note.startswith("socket.connect") for note in notes)
-            for note in notes:
-                assert _is_of_the_cluster(note, ours), (words, note)
+            outcome = live_mqctl(*words, env=env)
+            if outcome.exit_code in (64, 70):
+                wrong[words] = outcome.stderr
+    assert not wrong
+    noted = network_notes.notes(log)
+    assert len(noted) > len(LIVE) or not possible()
+    assert network_notes.foreign(noted, ours) == []
 
 
-def _is_of_the_cluster(note: str, ports: set[str]) -> bool:
-    event, _, what = note.partition(" ")
-    if event == "socket.getaddrinfo":
-        return what in ("'127.0.0.1'", "b'127.0.0.1'")
-    if event != "socket.connect":
-        return False
-    host, port = json.loads(what.replace("(", "[").replace(")", "]").replace("'", '"'))[:2]
-    return host == _NOWHERE or (host == "127.0.0.1" and str(port) in ports)
+def test_a_whole_process_speaks_to_the_cluster_only(tmp_path: Path) -> None:
+    """From the start of the interpreter to its end."""
+    with EmbeddedCluster() as cluster:
+        ours = network_notes.ports(cluster.namesrv, cluster.broker().address)
+        code, noted = watched(tmp_path, "-m", "mqctl", "doctor", env={"MQCTL_NAMESRV": cluster.namesrv})
+    assert code in (0, 1)
+    assert noted
+    assert network_notes.foreign(noted, ours) == []

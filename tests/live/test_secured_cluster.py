@@ -1,4 +1,4 @@
-"""Every command that asks a live cluster, against one that wants keys and TLS: nothing goes out unsigned or open."""
+"""Every command that asks a live cluster, against one that wants keys and TLS: signed, secured, and to nobody else."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ from pathlib import Path
 from embedded_broker import EmbeddedCluster
 from embedded_broker.tls import TlsMode
 from mqctl.errors import ExitCode
+from tests import network_notes
 from tests.conftest import Outcome
 from tests.embedded_broker.access import ADMIN, write_list
 from tests.embedded_broker.authority import Authority
+from tests.forked_commands import possible
 from tests.live.conftest import Run
 from tests.live.test_nouns import ASKED
 
 _LOCAL = ("stacks.find/1", "stacks.watch/1")
 
 
-def test_every_command_signs_and_secures_what_it_asks(mqctl: Run, tmp_path: Path) -> None:
+def test_every_command_signs_and_secures_what_it_asks(live_mqctl: Run, tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     places = {name: str(tmp_path / name.lower()) for name in ("MQCTL_CONFIG_DIR", "MQCTL_STATE_DIR", "MQCTL_CACHE_DIR")}
     tls = authority.server(TlsMode.ENFORCING)
@@ -29,10 +31,11 @@ def test_every_command_signs_and_secures_what_it_asks(mqctl: Run, tmp_path: Path
             "MQCTL_ACCESS_KEY": ADMIN.access_key,
             "MQCTL_SECRET_KEY": ADMIN.secret_key,
             "MQCTL_TLS_CA": str(authority.file),
+            network_notes.VARIABLE: str(tmp_path / "network.log"),
         }
 
         def asked(words: tuple[str, ...]) -> Outcome:
-            return mqctl(*words, env=env)
+            return live_mqctl(*words, env=env)
 
         for words in (
             ("topic", "create", "-t", "Pay", "--queues", "2", "--execute"),
@@ -53,3 +56,7 @@ def test_every_command_signs_and_secures_what_it_asks(mqctl: Run, tmp_path: Path
         of_brokers = [request for request in cluster.requests() if not request.server.startswith("namesrv")]
         assert len({request.code for request in of_brokers}) > 20
         assert {request.code for request in of_brokers if "Signature" not in request.ext_fields} == set()
+        known = network_notes.ports(cluster.namesrv, *[broker.address for broker in cluster.brokers.values()])
+        noted = network_notes.notes(tmp_path / "network.log")
+        assert len(noted) > len(wanted) or not possible()
+        assert network_notes.foreign(noted, known) == []
