@@ -14,9 +14,12 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 
-# What JSON lets stand raw and a terminal, or the eye, would take for an order: DEL, C1 controls, bidirectional marks.
+# What JSON and YAML let stand raw and a terminal, or the eye, would take for an order or not see: DEL, C1 controls,
+# bidirectional marks, characters without width, tags.
 _BEYOND_ASCII = re.compile("[^\x00-\x7e]")
-_UNSEEN = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_UNSEEN = re.compile(
+    "[\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
 
 
 def json_text(value: object, *, encoding: str = "utf-8", indent: int | None = None) -> str:
@@ -73,11 +76,14 @@ def write_ndjson(document: Document, stream: TextIO) -> None:
 
 
 def write_yaml(document: Document, stream: TextIO) -> None:
-    """Writes the JSON form as YAML, in the same order."""
+    """Writes the JSON form as YAML, in the same order; all beyond ASCII is escaped where a part of it has to be."""
     import yaml
 
-    wide_enough = _is_utf8(_encoding(stream))
-    yaml.safe_dump(_plain(document), stream, sort_keys=False, allow_unicode=wide_enough, width=120)
+    plain = _plain(document)
+    text = yaml.safe_dump(plain, sort_keys=False, allow_unicode=_is_utf8(_encoding(stream)), width=120)
+    if _UNSEEN.search(text):
+        text = yaml.safe_dump(plain, sort_keys=False, allow_unicode=False, width=120)
+    stream.write(text)
 
 
 def write_csv(document: Document, stream: TextIO) -> None:

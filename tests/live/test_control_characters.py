@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from embedded_broker import Answer, EmbeddedCluster
 from mqctl.protocol.codes import RequestCode
@@ -16,7 +17,7 @@ from tests.live.conftest import Run
 from tests.live.terminal import Terminal
 from tests.store.builder import StoreBuilder, message
 
-EVIL = "\x1b]0;owned\x07\x1b[2J\x9b31m\r\x08\u202egpj.exe\u2066"
+EVIL = "\x1b]0;owned\x07\x1b[2J\x9b31m\r\x08\u202egpj.exe\u2066\u200b\u061c\xad\ufeff\U000e0041"
 CONTROLS = ("\x1b", "\x07", "\x08", "\x9b", "\u202e", "\u2066", "\r", "\x7f")
 
 
@@ -86,6 +87,11 @@ def test_what_was_made_visible_is_there(evil: EmbeddedCluster, live: Run) -> Non
     assert [row["tags"] for row in peeked.json["messages"] if row["tags"] != "A"] == [f"tag{EVIL}"] * 2
     assert "\\u009b" in peeked.stdout
     assert harmless(peeked)
+    as_yaml = live("message", "peek", "-t", "Pay", "--from-start", "-o", "yaml")
+    assert harmless(as_yaml)
+    assert [row["tags"] for row in yaml.safe_load(as_yaml.stdout)["messages"]] == [
+        row["tags"] for row in peeked.json["messages"]
+    ]
     for words in (("dlq", "show", "-g", "G"), ("group", "members", "-g", "G")):
         shown = live(*words, "-o", "json", "--timeout", "1s")
         assert harmless(shown)
