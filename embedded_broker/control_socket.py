@@ -91,7 +91,7 @@ class ControlSocket:
             if verb is None:
                 raise UsageError(f"no verb {words['do']!r}", reason=f"there are {', '.join(self._verbs)}")
             result = await verb(words)
-        except (MqctlError, json.JSONDecodeError, UnicodeDecodeError) as error:
+        except (MqctlError, json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
             return {"ok": False, "error": str(error)}
         return {"ok": True, "result": result if isinstance(result, dict | list | int | str | None) else None}
 

@@ -131,7 +131,7 @@ def forget_dead(notes: Iterable[Path]) -> None:
 def _told(note: Path) -> str:
     try:
         return msgspec.json.decode(note.read_bytes(), type=Holder).told()
-    except (OSError, msgspec.DecodeError):
+    except (OSError, UnicodeDecodeError, msgspec.DecodeError, RecursionError):
         return "it has not said who yet"
 
 

@@ -62,7 +62,7 @@ class RecordFiles(Generic[R]):
         file = self._file(identity)
         try:
             return msgspec.json.decode(file.read_bytes(), type=self._kind)
-        except (OSError, UnicodeDecodeError, msgspec.DecodeError) as error:
+        except (OSError, UnicodeDecodeError, msgspec.DecodeError, RecursionError) as error:
             raise BadInputError(f"could not read {file}", reason=str(error), remedy="restore it") from error
 
     def all(self) -> list[R]:

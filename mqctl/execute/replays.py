@@ -142,7 +142,7 @@ class Replays:
             raise NotFoundError(f"there is no replay {replay_id}", remedy="mqctl replay status")
         try:
             return msgspec.json.decode(file.read_bytes(), type=ReplayRecord)
-        except (OSError, UnicodeDecodeError, msgspec.DecodeError) as error:
+        except (OSError, UnicodeDecodeError, msgspec.DecodeError, RecursionError) as error:
             raise BadInputError(f"could not read {file}", reason=str(error), remedy="restore it") from error
 
     def all(self) -> list[ReplayRecord]:

@@ -150,7 +150,7 @@ class ResendJournal:
         try:
             head, *lines = file.read_bytes().splitlines()
             record = msgspec.json.decode(head, type=ResendRecord)
-        except (OSError, ValueError, msgspec.DecodeError) as error:
+        except (OSError, ValueError, msgspec.DecodeError, RecursionError) as error:
             raise BadInputError(f"could not read {file}", reason=str(error), remedy="restore it") from error
         for text in lines:
             _apply(record, text)
@@ -168,7 +168,7 @@ class ResendJournal:
 def _apply(record: ResendRecord, text: bytes) -> None:
     try:
         line = msgspec.json.decode(text, type=_Line)
-    except (UnicodeDecodeError, msgspec.DecodeError):
+    except (UnicodeDecodeError, msgspec.DecodeError, RecursionError):
         return
     if line.ended:
         record.ended = True

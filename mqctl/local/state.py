@@ -123,7 +123,7 @@ class LocalStates:
         except OSError as error:
             problem = f"could not read the state of the local cluster {name}"
             raise StorageError(problem, reason=f"{file}: {error.strerror or error}") from error
-        except (UnicodeDecodeError, msgspec.DecodeError) as error:
+        except (UnicodeDecodeError, msgspec.DecodeError, RecursionError) as error:
             raise BadInputError(
                 f"could not read the state of the local cluster {name}",
                 reason=f"{file}: {error}",

@@ -46,6 +46,8 @@ def read_plan(data: bytes, *, is_csv: bool) -> PlanFile:
         plan = _from_csv(data) if is_csv else msgspec.json.decode(data, type=PlanFile)
     except csv.Error as error:
         raise ValueError(f"it is no CSV: {error}") from error
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
     if not plan.queues:
         raise ValueError("it names no queue")
     places = [(row.topic, row.broker_name, row.queue_id) for row in plan.queues]

@@ -49,6 +49,8 @@ def read_ranges(data: bytes, *, is_csv: bool) -> RangeFile:
         plan = _from_csv(data) if is_csv else msgspec.json.decode(data, type=RangeFile)
     except csv.Error as error:
         raise ValueError(f"it is no CSV: {error}") from error
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
     if plan.schema != SCHEMA:
         raise ValueError(f"its schema is {plan.schema}, not {SCHEMA}")
     if not plan.ranges:

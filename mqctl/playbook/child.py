@@ -128,5 +128,5 @@ def _signal(process: subprocess.Popen[str], number: int) -> None:
 def _document(tee: Path) -> object:
     try:
         return msgspec.json.decode(tee.read_bytes())
-    except (OSError, msgspec.DecodeError):
+    except (OSError, UnicodeDecodeError, msgspec.DecodeError, RecursionError):
         return None

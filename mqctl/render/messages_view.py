@@ -114,7 +114,7 @@ def _body(body: bytes, form: BodyForm) -> tuple[str, Any]:
             return "json", json.loads(text)
     except UnicodeDecodeError:
         return "base64", base64.b64encode(body).decode("ascii")
-    except ValueError:
+    except (ValueError, RecursionError):  # no JSON, or JSON that is nested beyond what can be read
         return "text", text
     return "text", text
 

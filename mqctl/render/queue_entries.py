@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 import msgspec
@@ -119,7 +120,9 @@ def entries_document(
 def _row(broker: str, queue_offset: int, entry: ConsumeQueueEntry, *, judged: bool) -> EntryRow:
     extension = _Extension()
     if entry.extend_data_json:
-        extension = msgspec.json.decode(entry.extend_data_json, type=_Extension)
+        # An extension that cannot be read leaves what the entry itself says.
+        with suppress(msgspec.DecodeError, UnicodeError, RecursionError):
+            extension = msgspec.json.decode(entry.extend_data_json, type=_Extension)
     return EntryRow(
         broker=broker,
         queue_offset=queue_offset,

@@ -101,6 +101,6 @@ def load(file: Path) -> ClusterSnapshot:
             remedy = "use the mqctl that wrote it, or save it again with this one"
             raise BadInputError(problem, reason=f"its schema is {archive.schema}, not {SCHEMA}", remedy=remedy)
         snapshot = msgspec.json.decode(archive.snapshot, type=ClusterSnapshot)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadInputError(problem, reason=str(error), remedy="save the snapshot again") from error
     return replace(snapshot, origin=replace(snapshot.origin, archive=str(file)))

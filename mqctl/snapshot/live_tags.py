@@ -10,6 +10,7 @@ from mqctl.filter.tags import tag_code
 from mqctl.model.queue import MessageQueue
 from mqctl.model.tag_sample import TagSample
 from mqctl.protocol.bodies_stats import ConsumeQueueData, ConsumeQueueEntry
+from mqctl.protocol.fastjson import FastjsonError, loads
 from mqctl.snapshot.live_asking import Asking
 from mqctl.snapshot.live_messages import bounds
 
@@ -74,9 +75,12 @@ def _collect(
 def _code(entry: ConsumeQueueEntry) -> int:
     """Returns the tag code of an entry, from its extension where the broker keeps one."""
     if entry.extend_data_json:
-        import json
-
-        return int(json.loads(entry.extend_data_json).get("tagsCode", entry.tags_code))
+        try:
+            extension = loads(entry.extend_data_json)
+        except FastjsonError:
+            return entry.tags_code
+        code = extension.get("tagsCode") if isinstance(extension, dict) else None
+        return code if type(code) is int else entry.tags_code
     return entry.tags_code
 
 

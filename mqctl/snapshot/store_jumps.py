@@ -43,5 +43,5 @@ def _jump(reading: Reading, physical_offset: int) -> OffsetJump | None:
             corrected_offset=int(event["offsetNew"]),
             store_time_ms=message.store_time_ms,
         )
-    except (MqctlError, ValueError, KeyError, TypeError):
+    except (MqctlError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         return None

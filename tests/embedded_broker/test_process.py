@@ -98,8 +98,9 @@ def test_control_over_its_socket() -> None:
         assert "code" in control.do("fault", code="x", action="drop")["error"]
         control.token = "wrong"
         assert "token" in control.do("now")["error"]
-        control.socket.sendall(b"no json\n")
-        assert json.loads(control.lines.readline())["ok"] is False
+        for line in (b"no json\n", b"[" * 20_000 + b"\n", b"\xff\n"):
+            control.socket.sendall(line)
+            assert json.loads(control.lines.readline())["ok"] is False
         control.close()
 
 
