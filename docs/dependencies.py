@@ -13,7 +13,8 @@ _HEAD = """# Dependencies
 
 Generated from the comments of `pyproject.toml` by `docs/generate.py`. Tests hold that each has a reason and a licence
 that allows its use beside Apache-2.0, and that `requirements.lock` pins all of them, and what they need in turn, by
-version and hash. CI installs from that lock; `.ci/lock` writes it.
+version and hash. `.ci/run` installs from that lock, or says that it cannot be had here and goes on with what
+`pyproject.toml` allows (CI_LOCKED=require: fails); `.ci/lock` writes it.
 
 Nothing is imported that a command does not need: see [what start-up may cost](../README.md#figures).
 """
