@@ -51,7 +51,7 @@ _OURS = re.compile(
     r"state/journal/delay-repair/[^/.]+\.json|files/store/.*(?<!\.mqctl)"
     r"|config/(profiles\.yaml|\.profiles\.yaml\.lock)|cache/names/[0-9a-f]{8}|files/one\.snap"
     r"|state/journal/(\.[^/]+\.lock|[^/.]+\.json|settings/[^/.]+\.json|resends/[^/.]+\.ndjson)"
-    r"|state/replays/[^/.]+(\.plan)?\.json|state/local/default\.(lock|log)"
+    r"|state/replays/[^/.]+(\.plan)?\.json|state/local/default\.(lock|log)|state/seen/[0-9a-f]+\.json"
 )
 
 
