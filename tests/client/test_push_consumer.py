@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event, Thread
 
@@ -448,25 +449,62 @@ def test_nothing_is_lost_while_brokers_are_killed_in_turn() -> None:
         acknowledged: list[str] = []
 
         def produce() -> None:
-            with Producer("PG", quick_client(cluster)) as producer:
-                while not stop.is_set():
-                    result = producer.send(OutgoingMessage(topic="T", body=b"x"))
-                    acknowledged.append(result.message_id)
+            while not stop.is_set():
+                acknowledged.append(producer.send(OutgoingMessage(topic="T", body=b"x")).message_id)
 
-        thread = Thread(target=produce)
-        with push(cluster, heard) as consumer:
+        def wait_for_traffic(what: str) -> None:
+            wanted = len(acknowledged) + 20
+            wait_until(lambda: len(acknowledged) > wanted or sending.done(), what)
+            if sending.done():
+                sending.result()
+
+        with (
+            push(cluster, heard) as consumer,
+            Producer("PG", quick_client(cluster)) as producer,
+            ThreadPoolExecutor(1) as pool,
+        ):
             wait_until(lambda: len(owned(consumer)) == 4, "assigned")
-            thread.start()
-            for name in ("broker-a", "broker-b"):
-                before = len(acknowledged)
-                wait_until(lambda before=before: len(acknowledged) > before + 20, "traffic")  # type: ignore[misc]
-                cluster.broker(name).kill()
-                before = len(acknowledged)
-                wait_until(lambda before=before: len(acknowledged) > before + 20, "traffic to the other")  # type: ignore[misc]
-                cluster.broker(name).start()
-            stop.set()
-            thread.join()
+            sending = pool.submit(produce)
+            try:
+                for name in ("broker-a", "broker-b"):
+                    wait_for_traffic("traffic")
+                    cluster.broker(name).kill()
+                    wait_for_traffic("traffic to the other")
+                    cluster.broker(name).start()
+                    # A producer whose route was refreshed meanwhile knows only the other broker, until the next time.
+                    wait_until(lambda: len({queue.broker_name for queue in producer.queues("T")}) == 2, "both known")
+            finally:
+                stop.set()
+            sending.result()
             heard.wait_until(lambda: {message.message_id for message in heard.messages} >= set(acknowledged))
+
+
+def test_a_producer_that_knows_only_a_dead_broker_fails_until_its_route_is_refreshed() -> None:
+    """As in Java: all attempts of a send choose from the route that is known when it begins."""
+    with EmbeddedCluster(brokers=2) as cluster:
+        create_topic(cluster, "T", queues=2)
+        cluster.broker("broker-a").kill()
+        with Cluster(cluster.namesrv) as admin:
+            wait_until(lambda: len(admin.masters()) == 1, "broker-a is forgotten")
+        producer = Producer("PG", quick_client(cluster, route_period_ms=3_600_000))
+        producer.instance.publish_topics.add("T")
+
+        def known() -> set[str]:
+            return {queue.broker_name for queue in producer.instance.routes.to_publish("T")}
+
+        with producer:
+            wait_until(lambda: known() == {"broker-b"}, "the only look by itself")
+            cluster.broker("broker-a").start()
+            cluster.broker("broker-b").kill()
+            with pytest.raises(UnreachableError, match=r"connection refused \(attempt 3 of 3\)"):
+                producer.send(OutgoingMessage(topic="T", body=b"x"))
+
+            def refreshed() -> set[str]:
+                producer.instance.refresh_routes()
+                return known()
+
+            wait_until(lambda: refreshed() == {"broker-a"}, "the new route")
+            assert producer.send(OutgoingMessage(topic="T", body=b"x")).queue.broker_name == "broker-a"
 
 
 def test_another_name_server_takes_over() -> None:
