@@ -15,6 +15,7 @@ from pathlib import Path
 from embedded_broker.acl_addresses import Matches, address_pattern
 from embedded_broker.acl_rules import SHORTEST_KEY, Account, permission, permissions
 from mqctl.errors import ConfigurationError, StorageError
+from mqctl.model.yaml_text import UnreadableYaml, load_yaml
 
 WHITE, ACCOUNTS, VERSION = "globalWhiteRemoteAddresses", "accounts", "dataVersion"
 _OWNER_ONLY = 0o600
@@ -44,16 +45,13 @@ class Loaded:
 
 def read_node(file: Path) -> Node:
     """Returns the document of a file, empty when it has none. Raises ConfigurationError."""
-    import yaml
-
     problem = f"could not read the access list {file}"
     try:
-        node = yaml.safe_load(file.read_bytes())
+        node = load_yaml(file.read_bytes())
     except OSError as error:
         raise ConfigurationError(problem, reason=error.strerror or str(error), remedy="name another file") from error
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)  # the text around the mark may be a secret: only its line is told
-        where = f" in line {mark.line + 1}" if mark is not None else ""
+    except UnreadableYaml as error:
+        where = f" in line {error.line}" if error.line is not None else ""  # its text may tell a secret
         raise ConfigurationError(problem, reason=f"it is no YAML{where}", remedy="mend it") from None
     if node is None:
         return {}

@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 
 from mqctl.cli.times import parse_span_ms
-from mqctl.cli.unreadable import UNREADABLE_YAML
 from mqctl.errors import ConfigurationError, MqctlError, NotFoundError
 from mqctl.model.expectation import Expectations, GroupExpectation, Limit, TopicExpectation
+from mqctl.model.yaml_text import decode_yaml
 
 Number = int | float | str
 
@@ -99,9 +99,9 @@ def load_expectations(file: Path) -> Expectations:
     except OSError as error:
         raise ConfigurationError(f"could not read {file}", reason=error.strerror or str(error)) from error
     try:
-        told = msgspec.yaml.decode(text, type=_File) if text.strip() else _File()
+        told = decode_yaml(text, _File) if text.strip() else _File()
         wishes = _expectations(told)
-    except (*UNREADABLE_YAML, MqctlError) as error:
+    except (ValueError, MqctlError) as error:
         raise ConfigurationError(f"could not read {file}", reason=str(error), remedy="mqctl check -h") from error
     if wishes == Expectations():
         raise ConfigurationError(f"{file} declares nothing", remedy="mqctl check -h shows an example")

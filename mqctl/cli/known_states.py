@@ -7,9 +7,9 @@ from pathlib import Path
 
 import msgspec
 
-from mqctl.cli.unreadable import UNREADABLE_YAML
 from mqctl.diagnosis.known import KnownState
 from mqctl.errors import ConfigurationError, NotFoundError
+from mqctl.model.yaml_text import UnreadableYaml, decode_yaml
 
 
 class _Entry(msgspec.Struct, forbid_unknown_fields=True):
@@ -33,8 +33,8 @@ def load_known(file: Path) -> tuple[KnownState, ...]:
     except OSError as error:
         raise ConfigurationError(f"could not read {file}", reason=error.strerror or str(error)) from error
     try:
-        entries = msgspec.yaml.decode(text, type=list[_Entry]) if text.strip() else []
-    except UNREADABLE_YAML as error:
+        entries = decode_yaml(text, list[_Entry]) if text.strip() else []
+    except UnreadableYaml as error:
         remedy = "write a list of `code: MQ606`, `subject: orders`, `reason: ...`, `until: 2027-01-31`"
         raise ConfigurationError(f"could not read {file}", reason=str(error), remedy=remedy) from error
     return tuple(

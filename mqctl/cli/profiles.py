@@ -11,9 +11,9 @@ from pathlib import Path
 import msgspec
 
 from mqctl.cli.emit import note
-from mqctl.cli.unreadable import UNREADABLE_YAML
 from mqctl.errors import ConfigurationError, NotFoundError, StorageError, UsageError
 from mqctl.model.near_names import meant
+from mqctl.model.yaml_text import UnreadableYaml, decode_yaml
 
 FILE_NAME = "profiles.yaml"
 _NOT_FOR_US = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR)
@@ -90,8 +90,8 @@ def load_profiles(directory: Path) -> Profiles:
     except OSError as error:
         raise ConfigurationError(f"could not read {file}", reason=error.strerror or str(error)) from error
     try:
-        return msgspec.yaml.decode(text, type=Profiles) if text.strip() else Profiles()
-    except UNREADABLE_YAML as error:
+        return decode_yaml(text, Profiles) if text.strip() else Profiles()
+    except UnreadableYaml as error:
         remedy = "mend it, or remove it and add the profiles again"
         raise ConfigurationError(f"could not read {file}", reason=str(error), remedy=remedy) from error
 

@@ -54,13 +54,11 @@ def _from_profile(name: str | None) -> str | None:
 
 def _mapping(file: Path) -> dict[str, str]:
     """Reads `name: room` lines of a YAML file."""
-    import msgspec
-
-    from mqctl.cli.unreadable import UNREADABLE_YAML
+    from mqctl.model.yaml_text import UnreadableYaml, decode_yaml
 
     try:
-        return msgspec.yaml.decode(file.read_bytes(), type=dict[str, str])
-    except (OSError, *UNREADABLE_YAML) as error:
+        return decode_yaml(file.read_bytes(), dict[str, str])
+    except (OSError, UnreadableYaml) as error:
         raise UsageError(
             f"cannot read rooms from {file}", reason=str(error), remedy="write one `name: room` a line"
         ) from error

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from mqctl.cli.unreadable import UNREADABLE_YAML
 from mqctl.errors import BadInputError, NotFoundError, StorageError, UsageError
 from mqctl.model.stack_look import StackEvidence, StackInstance
+from mqctl.model.yaml_text import UnreadableYaml, load_yaml
 from mqctl.stacks.classify import Classifier
 from mqctl.stacks.rules import user_rules
 
@@ -20,18 +20,18 @@ def classifier_of(file: Path | None) -> Classifier:
     Raises:
         NotFoundError: there is no such file.
         BadInputError: it is no YAML, or no rules.
+        StorageError: the operating system refuses.
     """
     if file is None:
         return Classifier()
-    import yaml
-
     if not file.is_file():
         raise NotFoundError(f"there is no file {file}", remedy="see docs/stack-classes.md")
     try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, *UNREADABLE_YAML) as error:
-        reason = " ".join(str(error).split())
-        raise BadInputError(f"{file} is no YAML", reason=reason, remedy="see docs/stack-classes.md") from error
+        content = load_yaml(file.read_bytes())
+    except OSError as error:
+        raise StorageError(f"could not read {file}", reason=error.strerror or str(error)) from error
+    except UnreadableYaml as error:
+        raise BadInputError(f"{file} is no YAML", reason=str(error), remedy="see docs/stack-classes.md") from error
     return Classifier(user_rules(content, str(file)))
 
 

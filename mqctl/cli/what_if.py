@@ -202,15 +202,13 @@ def fixed_lists(file: Path | None, topic: str) -> dict[str, list[MessageQueue]] 
     """
     if file is None:
         return None
-    import msgspec
-
-    from mqctl.cli.unreadable import UNREADABLE_YAML
+    from mqctl.model.yaml_text import decode_yaml
 
     remedy = "write `client-id: [broker-a/0, broker-a/1]`, one client a line"
     try:
-        table = msgspec.yaml.decode(file.read_bytes(), type=dict[str, list[str]])
+        table = decode_yaml(file.read_bytes(), dict[str, list[str]])
         return {client: [_queue(text, topic) for text in texts] for client, texts in table.items()}
-    except (OSError, *UNREADABLE_YAML) as error:
+    except (OSError, ValueError) as error:
         raise UsageError(f"cannot read queues from {file}", reason=str(error), remedy=remedy) from error
 
 

@@ -9,6 +9,7 @@ import msgspec
 
 from mqctl.errors import BadInputError, NotFoundError, StorageError
 from mqctl.local.scenario import AnswerFault, Fault, KillConsumer, ResizeTopic, Scenario
+from mqctl.model.yaml_text import UnreadableYaml, decode_yaml
 
 _SUFFIX = ".yaml"
 
@@ -44,15 +45,11 @@ def load_scenario(name: str) -> Scenario:
     return read_scenario(name, file.read_bytes(), str(file))
 
 
-# Beside its own errors: what PyYAML lets through for `2026-99-99`, `!!bool x`, `!!int ''`, `!!timestamp x`, `[[[[...`.
-_UNREADABLE = (msgspec.DecodeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError)
-
-
 def read_scenario(name: str, data: bytes, where: str) -> Scenario:
     """Reads a scenario. Raises BadInputError, with the place of the mistake."""
     try:
-        found = msgspec.yaml.decode(data, type=Scenario)
-    except _UNREADABLE as error:
+        found = decode_yaml(data, Scenario)
+    except UnreadableYaml as error:
         raise BadInputError(f"could not read the scenario {name}", reason=f"{where}: {error}") from error
     scenario = msgspec.structs.replace(found, name=name)
     mistakes = list(_mistakes(scenario))

@@ -6,6 +6,8 @@ from collections.abc import Hashable
 
 import yaml
 
+from mqctl.model.yaml_text import UnreadableYaml, check_depth
+
 _MOST_PLACES = 100_000
 """Aliases let a small text stand for any number of values."""
 
@@ -30,6 +32,7 @@ def read_yaml(text: str) -> tuple[object, dict[str, int]]:
     """
     lines: dict[str, int] = {}
     try:
+        check_depth(text)
         # libyaml where PyYAML was built with it: sixteen playbooks in a tenth of the time.
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
         node = loader.get_single_node()
@@ -39,6 +42,8 @@ def read_yaml(text: str) -> tuple[object, dict[str, int]]:
         raise YamlProblem(error.problem or "it is no YAML", mark.line + 1 if mark else None) from error
     except yaml.YAMLError as error:
         raise YamlProblem(" ".join(str(error).split()), None) from error
+    except UnreadableYaml as error:
+        raise YamlProblem(str(error), error.line) from error
     except RecursionError as error:
         raise YamlProblem("it is nested too deep, or holds itself", None) from error
 

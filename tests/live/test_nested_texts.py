@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from embedded_broker import Answer, EmbeddedCluster
+from embedded_broker.acl_file import read_node
+from mqctl.errors import ConfigurationError
 from mqctl.plan.plan_file import read_plan
 from mqctl.plan.range_file import read_ranges
 from mqctl.protocol.bodies_stats import ConsumeQueueData, ConsumeQueueEntry
@@ -72,3 +74,41 @@ def test_journals_of_changes_and_replays(live: Run, tmp_path: Path, text: bytes)
                 (state / name / f"x.{suffix}").write_bytes(text)
         outcome = live(*words)
         assert _is_no_bug(outcome), (words, outcome.stderr)
+
+
+DEEP_YAML = "[" * 60_000 + "]" * 60_000
+"""What ended a process without a word: PyYAML composes by recursion in C."""
+
+
+def test_yaml_that_others_wrote(live: Run, tmp_path: Path) -> None:
+    file, profiles = tmp_path / "deep.yaml", tmp_path / "mqctl_config_dir" / "profiles.yaml"
+    file.write_text(DEEP_YAML)
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "playbook.yaml").write_text(DEEP_YAML)
+    for words in (
+        ("check", file),
+        ("doctor", "--known", file),
+        ("playbook", "show", tmp_path / "own"),
+        ("playbook", "run", tmp_path / "own"),
+        ("local", "scenario", "run", file),
+        ("stacks", "dump", "-g", "G", "--rules-file", file),
+        ("allocation", "simulate", "-t", "Pay", "--queues", "8", "--clients", "2", "--config", file),
+        ("allocation", "simulate", "-t", "Pay", "-g", "G", "--room-rule", f"map:{file}"),
+    ):
+        outcome = live(*words)
+        assert outcome.exit_code in {64, 65, 78}, (words, outcome.exit_code, outcome.stderr)
+        assert "nested" in outcome.stderr, (words, outcome.stderr)
+    profiles.parent.mkdir(parents=True, exist_ok=True)
+    profiles.write_text(DEEP_YAML)
+    shown = live("profile", "list")
+    assert (shown.exit_code, "nested" in shown.stderr) == (78, True), shown.stderr
+
+
+def test_an_access_list(tmp_path: Path) -> None:
+    file = tmp_path / "plain_acl.yml"
+    file.write_text(DEEP_YAML)
+    with pytest.raises(ConfigurationError, match="it is no YAML"):
+        read_node(file)
+    file.write_text("accounts: 2026-99-99")
+    with pytest.raises(ConfigurationError, match="it is no YAML"):
+        read_node(file)

@@ -8,6 +8,7 @@ for a later run to start from.
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import logging
 import sys
 from pathlib import Path
@@ -51,6 +52,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("--corpus", type=Path, help="directory of inputs worth keeping, read and written")
     parser.add_argument("--save", action="store_true", help="write the figures that docs/reliability.md shows")
     options = parser.parse_args(words)
+    faulthandler.enable()  # a reader that ends the process ends the run, and this tells which one
     chosen = tuple(target for target in TARGETS if options.target is None or target.name in options.target)
     logging.getLogger("embedded_broker").addHandler(logging.NullHandler())  # starts on damaged stores say much
     logging.getLogger("embedded_broker").propagate = False
