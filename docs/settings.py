@@ -29,6 +29,7 @@ VARIABLES = {
     "MQCTL_CACHE_DIR": "where names for the Tab and archives are kept; can be deleted at any time",
     "MQCTL_TIME_SCALE": "periods of brokers and clients are so many times as short (scenarios)",
     "MQCTL_TEE_JSON": "file that gets the JSON form as well, whatever -o says",
+    "MQCTL_PLAN_FILE": "file that gets a plan when it is shown; with --execute, what it holds is done, or refused",
     "NO_COLOR, TERM=dumb": "no colours",
     "MQCTL_DEBUG": "shows the traceback of a bug",
 }

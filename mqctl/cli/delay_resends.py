@@ -131,14 +131,16 @@ def _steps(asking: Asking, resends: Iterable[Resend]) -> list[Step]:
             problem = _why_not(asking, item, record.unique_key)
         due_ms = item.message.due_time_ms
         place = f"level {item.message.level} offset {item.message.queue_offset}"
-        late = f", {duration(item.late_ms)} late" if item.late_ms else ""
-        how = f"level {item.delay_level}{late}" if item.delay_level else "timer" if _timed(item) else "at once"
+        # How late it would be grows while one looks at the plan: no part of what must still hold.
+        effects = [f"{duration(item.late_ms)} late"] if item.late_ms and item.delay_level else []
+        effects += ["delivered once more if it was delivered before"] if record.unique_key is None else []
+        how = f"level {item.delay_level}" if item.delay_level else "timer" if _timed(item) else "at once"
         steps.append(
             Step(
                 subject=f"{place}: {record.unique_key or 'no id'}",
                 old=f"due {instant(due_ms)}" if due_ms is not None else "due at an unknown time",
                 new=f"sent to {item.topic}, {how}",
-                effect="delivered once more if it was delivered before" if record.unique_key is None else "",
+                effect="; ".join(effects),
                 problem=problem,
             )
         )

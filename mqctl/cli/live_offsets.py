@@ -15,10 +15,11 @@ from mqctl.cli.interrupts import terminable
 from mqctl.cli.offset_plans import Wish, make_plan
 from mqctl.cli.places import state_dir
 from mqctl.cli.progress import step_progress
+from mqctl.cli.shown_plan import overtaken, shown_before
 from mqctl.cli.times import parse_span_ms
 from mqctl.client.broker_changes import put_group
 from mqctl.client.deadline import Deadline
-from mqctl.errors import BadInputError, ExitCode, StorageError, UsageError
+from mqctl.errors import ExitCode, StorageError, UsageError
 from mqctl.execute.journal import CONFIRMED, PLANNED, UNKNOWN, ChangeRecord, Journal
 from mqctl.execute.offsets import Work, carry_out
 from mqctl.execute.settling import Patience
@@ -83,6 +84,9 @@ def run(asking: Asking, wish: Wish, asked: Asked) -> Done:
         MqctlError: as `make_plan`, `confirm` and `carry_plan_out`.
     """
     plan = make_plan(asking, wish)
+    before = shown_before("plan", plan, OffsetPlan, execute=asked.execute)
+    if before is not None:
+        plan = _as_shown(before, plan)
     shown = plan_document(plan, f"nothing was changed; add --execute --confirm {wish.group} to do it")
     if asked.export is not None:
         export_plan(shown, asked.export)
@@ -231,7 +235,9 @@ def _as_shown(shown: OffsetPlan, now: OffsetPlan) -> OffsetPlan:
         BadInputError: it does not hold any more.
     """
     old = {change.queue: change for change in now.changes}
-    if (shown.online, shown.method, shown.identity) != (now.online, now.method, now.identity):
+    if (shown.kind, shown.group) != (now.kind, now.group):
+        reason = "the plan that was shown is about something else"
+    elif (shown.online, shown.method, shown.identity) != (now.online, now.method, now.identity):
         reason = "members of the group or brokers came or went since the plan was made"
     elif old.keys() != {change.queue for change in shown.changes}:
         reason = "queues came or went since the plan was made"
@@ -241,7 +247,7 @@ def _as_shown(shown: OffsetPlan, now: OffsetPlan) -> OffsetPlan:
         reason = "messages that it would replay have been deleted since the plan was made"
     else:
         return replace(shown, changes=tuple(_as_of_now(change, old[change.queue].old) for change in shown.changes))
-    raise BadInputError("nothing was changed", reason=reason, remedy="look at the new plan and run it again")
+    raise overtaken(reason)
 
 
 def _as_of_now(change: OffsetChange, old: int | None) -> OffsetChange:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from time import monotonic, sleep, time
 
 from mqctl.cli.confirmation import confirm
@@ -13,6 +14,7 @@ from mqctl.cli.offset_plans import Wish
 from mqctl.cli.places import state_dir
 from mqctl.cli.progress import step_progress
 from mqctl.cli.replay_sources import Source, ranges_of
+from mqctl.cli.shown_plan import must_be_shown, shown_before
 from mqctl.client.broker import all_consumer_offsets, topic_groups
 from mqctl.client.clock import ClientClock
 from mqctl.client.deadline import Deadline
@@ -46,6 +48,13 @@ _PRODUCER = "MQCTL_PRODUCER"
 _WRITABLE = 2
 
 
+@dataclass(frozen=True, slots=True)
+class _Ranges:
+    """What a plan to replay covers."""
+
+    ranges: tuple[Stretch, ...]
+
+
 def replays() -> Replays:
     """Returns the journal of replays of this user."""
     return Replays(state_dir() / "replays")
@@ -59,6 +68,8 @@ def replay_by_group(asking: Asking, source: Source, group: str, asked: Asked) ->
     """
     # A queue without an offset would begin wherever its consumers like to, at its first message perhaps.
     ranges = by_queue(ranges_of(asking, source, every_queue=True))
+    shown = shown_before("ranges", _Ranges(ranges), _Ranges, execute=asked.execute)
+    ranges = ranges if shown is None else shown.ranges
     wish = Wish(
         group=group,
         topics=tuple(sorted({item.queue.topic for item in ranges})),
@@ -80,15 +91,19 @@ def replay_by_group(asking: Asking, source: Source, group: str, asked: Asked) ->
 
 
 def plan_publish(
-    asking: Asking, source: Source, target: str, chosen: ReplayFilter, rate_per_s: float
+    asking: Asking, source: Source, target: str, chosen: ReplayFilter, rate_per_s: float, *, execute: bool
 ) -> tuple[ReplayRecord, Document]:
     """Plans a replay that publishes; asks only.
+
+    Args:
+        execute: whether it is to be carried out, and must be what was shown.
 
     Raises:
         MqctlError: as `ranges_of`, `wanted`; NotFoundError: there is no target topic.
     """
     wanted(chosen)
-    ranges = ranges_of(asking, source)
+    found = _Ranges(tuple(ranges_of(asking, source)))
+    ranges = (shown_before("ranges", found, _Ranges, execute=execute) or found).ranges
     masters = {item.broker_name: item for item in asking.cluster.masters(asking.deadline)}
     targets = writable_queues(asking, target)
     record = ReplayRecord(
@@ -107,6 +122,7 @@ def plan_publish(
     addresses = {record.brokers[queue.broker_name] for queue in targets}
     answers = asking.put((address, address, topic_groups(target)) for address in sorted(addresses))
     receivers = sorted({group for groups in answers.values.values() for group in groups} - {target})
+    must_be_shown((record.brokers, target, chosen, receivers), execute=execute)
     report = ranges_report(record.cluster, source.words, ranges, record.brokers)
     report = ReplayPlanReport(
         cluster=report.cluster,
@@ -210,7 +226,7 @@ def _refuse_overtaken(book: Replays, shown: ReplayRecord) -> None:
         )
 
 
-def resumed(asking: Asking, record: ReplayRecord) -> Document:
+def resumed(asking: Asking, record: ReplayRecord, *, execute: bool) -> Document:
     """Returns what is left of a replay, to be shown and gone on with.
 
     Raises:
@@ -234,6 +250,7 @@ def resumed(asking: Asking, record: ReplayRecord) -> Document:
                 remedy="name that cluster with --namesrv or --profile",
             )
     record.brokers = {**record.brokers, **here}
+    must_be_shown((record.id, record.target, record.ranges, record.in_flight, record.brokers), execute=execute)
     return replay_document(report_of(record))
 
 

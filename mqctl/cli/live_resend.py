@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from time import monotonic, sleep, time
 
@@ -13,6 +13,7 @@ from mqctl.cli.interrupts import terminable
 from mqctl.cli.live_dead_letters import letter_brokers
 from mqctl.cli.places import state_dir
 from mqctl.cli.progress import step_progress
+from mqctl.cli.shown_plan import overtaken, shown_before
 from mqctl.client import broker as ask
 from mqctl.client.cluster import Cluster
 from mqctl.client.routes import publish_queues
@@ -53,6 +54,16 @@ class ResendWish:
     resume: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Shown:
+    """What of a plan must hold when another process carries it out: topic by letter, other hearers by topic."""
+
+    group: str
+    identity: ClusterIdentity
+    letters: dict[str, str | None]
+    hearers: dict[str, tuple[str, ...]]
+
+
 def journal() -> ResendJournal:
     """Returns the journal of this user."""
     return ResendJournal(state_dir() / "journal" / "resends")
@@ -67,13 +78,17 @@ def run(
         MqctlError: as `make_plan`, `confirm` and the journal.
     """
     plan = make_plan(Asking(cluster, chosen.deadline()), wish)
+    before = shown_before("plan", _shown(plan), _Shown, execute=execute)
+    if before is not None:
+        plan = make_plan(Asking(cluster, chosen.deadline()), wish if wish.resume else _only(wish, before.letters))
+        _must_hold(before, _shown(plan))
     if not execute or not (plan.sending or wish.resume):
         return plan_document(plan), ExitCode.OK
     confirm(wish.group, confirmed, plan_document(plan))
     what = f"dead letters of {wish.group} of {plan.identity.cluster}"
     with Journal(state_dir() / "journal").alone(what, note), terminable():
         # Planned again: somebody may have sent some since. What was not shown is not sent.
-        plan = make_plan(Asking(cluster, chosen.deadline()), wish if wish.resume else _only(wish, plan))
+        plan = make_plan(Asking(cluster, chosen.deadline()), wish if wish.resume else _only(wish, _letters(plan)))
         record = journal().read(wish.resume) if wish.resume else journal().begin(plan)
         tell(f"mqctl: resend {record.id}; mqctl dlq resend -g {record.group} --resume {record.id} takes it up again")
         try:
@@ -87,8 +102,32 @@ def run(
     return resend_document(record), _exit_code(record, whole=whole)
 
 
-def _only(wish: ResendWish, shown: ResendPlan) -> ResendWish:
-    ids = frozenset(item.key.letter_id for item in shown.sending)
+def _letters(plan: ResendPlan) -> dict[str, str | None]:
+    return {item.key.letter_id: item.topic for item in plan.sending}
+
+
+def _shown(plan: ResendPlan) -> _Shown:
+    topics = {item.topic for item in plan.sending}
+    hearers = {topic: names for topic, names in plan.hearers.items() if topic in topics}
+    return _Shown(group=plan.group, identity=plan.identity, letters=_letters(plan), hearers=hearers)
+
+
+def _must_hold(shown: _Shown, now: _Shown) -> None:
+    """Fewer letters may go than were shown, since somebody may have sent some; none elsewhere, and to nobody else."""
+    if (shown.group, shown.identity) != (now.group, now.identity):
+        raise overtaken("brokers came or went since the plan was shown")
+    if not now.letters.items() <= shown.letters.items():
+        raise overtaken("other letters would be sent than were shown")
+    for topic, names in now.hearers.items():
+        if fresh := sorted(set(names) - set(shown.hearers.get(topic, ()))):
+            raise overtaken(
+                f"group {fresh[0]} consumes {topic} since the plan was shown: it would get the messages too"
+            )
+
+
+def _only(wish: ResendWish, letters: Iterable[str]) -> ResendWish:
+    # An id that no letter has: nothing was shown, and nothing is chosen.
+    ids = frozenset(letters) or frozenset({""})
     return replace(wish, choice=LetterChoice(ids=ids, brokers=wish.choice.brokers), limit=None)
 
 

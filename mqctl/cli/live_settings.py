@@ -11,6 +11,7 @@ from mqctl.cli.emit import note, tell
 from mqctl.cli.interrupts import terminable
 from mqctl.cli.live_brokers import open_brokers
 from mqctl.cli.places import state_dir
+from mqctl.cli.shown_plan import must_be_shown
 from mqctl.client.cluster import Cluster
 from mqctl.errors import BadInputError, ExitCode, StorageError, UsageError
 from mqctl.execute.journal import CONFIRMED, UNKNOWN, Journal
@@ -51,6 +52,7 @@ def run(
         MqctlError: as `make`, `confirm` and the journal.
     """
     plan = make(Asking(cluster, chosen.deadline()))
+    must_be_shown((plan.kind, plan.subject, plan.identity, plan.moving), execute=execute)
     if not execute or not plan.moving:
         return plan_document(plan), ExitCode.OK
     for warning in plan.warnings:

@@ -67,9 +67,11 @@ class Terminal:
             return None
         return [*words, *self.cluster_options]
 
-    def speak(self, words: Sequence[str], timeout_ms: int, heard: Callable[[str], None]) -> Spoken:
+    def speak(
+        self, words: Sequence[str], timeout_ms: int, heard: Callable[[str], None], plan: bytes | None = None
+    ) -> Spoken:
         environment = {**self.environment, "MQCTL_LANG": self.lang.value}
-        return run_child(words, timeout_ms=timeout_ms, environment=environment, heard=heard)
+        return run_child(words, timeout_ms=timeout_ms, environment=environment, heard=heard, plan=plan)
 
     def choose(self, step: Step) -> str | None:
         if step.id in self.chosen:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from mqctl.cli.confirmation import confirm
 from mqctl.cli.emit import tell
 from mqctl.cli.places import state_dir
+from mqctl.cli.shown_plan import must_be_shown
 from mqctl.errors import BadInputError, ExitCode
 from mqctl.execute.step_journal import CONFIRMED, UNKNOWN, StepChange, StepJournal
 from mqctl.model.step_plan import StepPlan
@@ -54,6 +55,8 @@ def run_steps(plan: StepPlan, wish: Execution, again: Callable[[], StepPlan] | N
         BadInputError: what the plan was made on has changed.
         MqctlError: as `perform`.
     """
+    moving = [(step.subject, step.old, step.new) for step in plan.moving]
+    must_be_shown((plan.kind, plan.target, moving), execute=wish.execute)
     left_out = [step for step in plan.steps if step.problem is not None]
     if not wish.execute or not plan.moving:
         hint = f"nothing was changed; add --execute --confirm {plan.confirm} to do it"

@@ -19,6 +19,7 @@ import msgspec
 from mqctl.errors import StorageError
 
 TEE_VARIABLE = "MQCTL_TEE_JSON"
+PLAN_VARIABLE = "MQCTL_PLAN_FILE"
 _GRACE_S = 10.0
 _KEPT_CHARACTERS = 200_000
 
@@ -30,6 +31,7 @@ class Spoken:
     Attributes:
         exit_code: None when it was ended for its time.
         document: its JSON document, whatever format people saw; None when it wrote none.
+        plan: of a change that it showed, for the command that carries it out; None when it showed none.
     """
 
     exit_code: int | None
@@ -37,10 +39,16 @@ class Spoken:
     stdout: str
     stderr: str
     document: object
+    plan: bytes | None = None
 
 
 def run_child(
-    words: Sequence[str], *, timeout_ms: int, environment: Mapping[str, str], heard: Callable[[str], None]
+    words: Sequence[str],
+    *,
+    timeout_ms: int,
+    environment: Mapping[str, str],
+    heard: Callable[[str], None],
+    plan: bytes | None = None,
 ) -> Spoken:
     """Runs `python -m mqctl` with `words` and waits for its end.
 
@@ -49,6 +57,7 @@ def run_child(
 
     Args:
         heard: told of each line of stdout and stderr as it comes.
+        plan: what an earlier command showed: this one does that, or refuses.
 
     Raises:
         StorageError: it could not be started.
@@ -56,7 +65,11 @@ def run_child(
     began = monotonic()
     with TemporaryDirectory(prefix="mqctl-playbook-") as directory:
         tee = Path(directory) / "document.json"
-        settings = {**environment, TEE_VARIABLE: str(tee), "PYTHONUNBUFFERED": "1", "PYTHONUTF8": "1"}
+        shown = Path(directory) / "plan.json"
+        if plan is not None:
+            shown.write_bytes(plan)
+        told = {TEE_VARIABLE: str(tee), PLAN_VARIABLE: str(shown)}
+        settings = {**environment, **told, "PYTHONUNBUFFERED": "1", "PYTHONUTF8": "1"}
         try:
             process = subprocess.Popen(
                 [sys.executable, "-m", "mqctl", *words],
@@ -80,7 +93,14 @@ def run_child(
             _end(process)
         texts = [reader.text() for reader in readers]
         took_ms = round((monotonic() - began) * 1000)
-        return Spoken(exit_code=code, took_ms=took_ms, stdout=texts[0], stderr=texts[1], document=_document(tee))
+        return Spoken(
+            exit_code=code,
+            took_ms=took_ms,
+            stdout=texts[0],
+            stderr=texts[1],
+            document=_document(tee),
+            plan=shown.read_bytes() if shown.is_file() else None,
+        )
 
 
 class _Reader:

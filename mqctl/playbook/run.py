@@ -49,6 +49,16 @@ class _End(Exception):
         self.ending = ending
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Shown:
+    """A change as it was shown: the command line, whether it asks a cluster, what became of it, and its plan."""
+
+    words: Sequence[str]
+    asks: bool
+    outcome: StepRun
+    plan: bytes
+
+
 @dataclass
 class _Run:
     playbook: Playbook
@@ -116,28 +126,32 @@ class _Run:
         outcome = self._judged(step, line, spoken, StepState.PLANNED if step.changes else StepState.EXPECTED)
         if not step.changes or not self.wish.execute or outcome.state is not StepState.PLANNED:
             return outcome
-        return self._change(step, connected or words, asks=connected is not None, planned=outcome)
+        if spoken.plan is None:
+            return replace(outcome, state=StepState.UNEXPECTED, means=["it showed no plan; nothing was changed"])
+        shown = _Shown(words=connected or words, asks=connected is not None, outcome=outcome, plan=spoken.plan)
+        return self._change(step, shown)
 
-    def _change(self, step: Step, words: Sequence[str], *, asks: bool, planned: StepRun) -> StepRun:
+    def _change(self, step: Step, shown: _Shown) -> StepRun:
         """Carries out what was just shown, on the same cluster, once the name is confirmed."""
+        planned = shown.outcome
         name = template.fill(step.confirm or "", self._facts())
         if not self.world.confirm(name):
             return replace(planned, state=StepState.REFUSED, means=[f"{name} was not confirmed; nothing was changed"])
-        if asks:
+        if shown.asks:
             self._look_at_cluster()
-        words = [*words, "--execute", "--confirm", name]
+        words = [*shown.words, "--execute", "--confirm", name]
         line = command_line(words)
         self.running = (step, line)
         self.world.heard(f"$ {line}")
-        spoken = self._speak(step, words)
+        spoken = self._speak(step, words, shown.plan)
         change = spoken.document.get("id") if isinstance(spoken.document, dict) else None
         # Without an entry in the journal there was nothing to change: the plan itself was the answer.
         outcome = self._judged(step, line, spoken, StepState.CHANGED if change else StepState.EXPECTED)
         self.done[step.id] = outcome.state is StepState.CHANGED
         return replace(outcome, change=change, took_ms=planned.took_ms + outcome.took_ms)
 
-    def _speak(self, step: Step, words: Sequence[str]) -> Spoken:
-        return self.world.speak(words, self.wish.timeout_ms or step.timeout_ms, self.world.heard)
+    def _speak(self, step: Step, words: Sequence[str], plan: bytes | None = None) -> Spoken:
+        return self.world.speak(words, self.wish.timeout_ms or step.timeout_ms, self.world.heard, plan)
 
     def _judged(self, step: Step, line: str, spoken: Spoken, good: StepState) -> StepRun:
         run = replace(

@@ -19,8 +19,10 @@ class World(Protocol):
     def connected(self, words: Sequence[str]) -> list[str] | None:
         """Returns the command line with the options that name the cluster; None when it asks no cluster."""
 
-    def speak(self, words: Sequence[str], timeout_ms: int, heard: Callable[[str], None]) -> Spoken:
-        """Runs a command."""
+    def speak(
+        self, words: Sequence[str], timeout_ms: int, heard: Callable[[str], None], plan: bytes | None = None
+    ) -> Spoken:
+        """Runs a command; with a plan that one showed before, that is what it carries out."""
 
     def choose(self, step: Step) -> str | None:
         """Returns what was chosen, beforehand or now; None when nobody can be asked, or nothing was chosen."""

@@ -356,7 +356,7 @@ def test_one_of_two_that_resume_a_replay_goes_on_with_it(
     chosen = connection(cluster.namesrv, None, None)
     with chosen.open() as cluster_seen:
         asking = Asking(cluster_seen, chosen.deadline())
-        shown = resumed(asking, record)
+        shown = resumed(asking, record, execute=True)
         assert live("replay", "resume", record.id, "--execute", "--confirm", "Again").exit_code == 0
         with pytest.raises(BadInputError, match="another mqctl has gone on"):
             carry_publish_out(asking, record, shown, "Again")

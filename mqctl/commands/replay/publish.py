@@ -79,7 +79,8 @@ def command(
     chosen = connection(namesrv, profile, timeout)
     with chosen.open() as cluster:
         asking = asking_of(cluster, chosen)
-        record, shown = plan_publish(asking, source, target, ReplayFilter(tags=tags, key=key, sql=sql), rate)
+        wanted = ReplayFilter(tags=tags, key=key, sql=sql)
+        record, shown = plan_publish(asking, source, target, wanted, rate, execute=execute)
         if not execute:
             emit(shown, output)
             return 0

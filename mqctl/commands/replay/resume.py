@@ -42,7 +42,7 @@ def command(
         record.rate_per_s = rate
     chosen = connection(namesrv, profile, timeout)
     with chosen.open() as cluster:
-        shown = resumed(asking_of(cluster, chosen), record)
+        shown = resumed(asking_of(cluster, chosen), record, execute=execute)
         if not execute:
             emit(shown, output)
             return 0

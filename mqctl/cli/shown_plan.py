@@ -1,0 +1,62 @@
+"""A playbook shows a plan in one process and carries it out in another: what was shown binds what is done."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from mqctl.errors import BadInputError
+
+T = TypeVar("T")
+VARIABLE = "MQCTL_PLAN_FILE"
+"""Names the file that gets the plan when it is shown, and that holds the plan when it is to be carried out."""
+
+
+def shown_before(part: str, plan: T, kind: type[T], *, execute: bool) -> T | None:
+    """Keeps a plan that is shown; of one that is to be carried out, returns what was shown of it.
+
+    Args:
+        part: which one, where a command has several.
+
+    Returns:
+        None when this process only shows, or is not the second one of two.
+
+    Raises:
+        BadInputError: nothing of the kind was shown.
+    """
+    name = os.environ.get(VARIABLE)
+    if not name:
+        return None
+    path = Path(name)
+    if not execute:
+        parts = _parts(path) if path.is_file() else {}
+        path.write_bytes(msgspec.json.encode({**parts, part: msgspec.Raw(msgspec.json.encode(plan, order="sorted"))}))
+        return None
+    try:
+        return msgspec.json.decode(_parts(path)[part], type=kind)
+    except (OSError, KeyError, msgspec.DecodeError) as error:
+        raise overtaken("no plan of it was shown before") from error
+
+
+def must_be_shown(plan: object, *, execute: bool) -> None:
+    """Keeps a plan that is shown, and refuses to carry out another one than was shown.
+
+    Raises:
+        BadInputError: it is another one.
+    """
+    now = msgspec.to_builtins(plan, order="sorted")
+    shown = shown_before("plan", now, object, execute=execute)
+    if shown is not None and msgspec.json.encode(shown, order="sorted") != msgspec.json.encode(now, order="sorted"):
+        raise overtaken("somebody else changed something since the plan was shown: it would do another thing now")
+
+
+def overtaken(reason: str) -> BadInputError:
+    """Returns the error for a plan that is not the one that was shown."""
+    return BadInputError("nothing was changed", reason=reason, remedy="look at the new plan and run it again")
+
+
+def _parts(path: Path) -> dict[str, msgspec.Raw]:
+    return msgspec.json.decode(path.read_bytes(), type=dict[str, msgspec.Raw])
