@@ -80,6 +80,7 @@ class Connection(asyncio.Protocol):
         self._limits = limits
         self._transport: asyncio.Transport | None = None
         self._pending = bytearray()
+        self._paused = False
         self._wanted = 4
         self._frame_began_ms = 0
         self._calls: dict[int, tuple[OnAnswer, Handle]] = {}
@@ -154,7 +155,7 @@ class Connection(asyncio.Protocol):
 
     def overdue(self, now_ms: int) -> str | None:
         """Returns why the connection has to be closed for its silence, or None."""
-        if self._pending and now_ms - self._frame_began_ms > self._limits.half_frame_ms:
+        if self._pending and not self._paused and now_ms - self._frame_began_ms > self._limits.half_frame_ms:
             return f"a frame of {self._wanted} bytes has not ended after {self._limits.half_frame_ms} ms"
         if now_ms - self.active_ms > self._limits.idle_ms:
             return f"nothing was said for {self._limits.idle_ms} ms"
@@ -178,21 +179,34 @@ class Connection(asyncio.Protocol):
             listener(self)
 
     def pause_writing(self) -> None:
+        """A peer that does not read its answers gets no further ones made, also not for what it has sent already."""
+        self._paused = True
         if self._transport is not None:
-            self._transport.pause_reading()  # a peer that does not read its answers may not ask for more
+            self._transport.pause_reading()
 
     def resume_writing(self) -> None:
-        if self._transport is not None and not self._transport.is_closing():
+        self._paused = False
+        self.active_ms = self._clock.now_ms()
+        if self._pending:
+            self._take_pending()
+        if not self._paused and self._transport is not None and not self._transport.is_closing():
             self._transport.resume_reading()
 
     def data_received(self, data: bytes) -> None:
         self.active_ms = self._clock.now_ms()
         if self._pending:
             self._pending += data
-            if len(self._pending) < self._wanted:
-                return
-            data = bytes(self._pending)
-            self._pending.clear()
+            if len(self._pending) >= self._wanted and not self._paused:
+                self._take_pending()
+            return
+        self._take_or_refuse(data)
+
+    def _take_pending(self) -> None:
+        data = bytes(self._pending)
+        self._pending.clear()
+        self._take_or_refuse(data)
+
+    def _take_or_refuse(self, data: bytes) -> None:
         try:
             self._take(data)
         except FrameError as error:
@@ -200,7 +214,7 @@ class Connection(asyncio.Protocol):
 
     def _take(self, data: bytes) -> None:
         start, size = 0, len(data)
-        while size - start >= 4:
+        while size - start >= 4 and not self._paused:
             total = int.from_bytes(data[start : start + 4], "big", signed=True)
             if total < 4 or total + 4 > self._limits.frame_bytes:
                 raise FrameError("A frame cannot be read", reason=f"its length field says {total}")

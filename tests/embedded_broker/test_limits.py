@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import shutil
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from embedded_broker import EmbeddedCluster
 from embedded_broker.server import Limits
 from mqctl.protocol.codes import ResponseCode
+from mqctl.protocol.frame import encode
 from mqctl.protocol.message_id import OffsetId
 from mqctl.protocol.requests_admin import CreateTopic
 from mqctl.protocol.requests_client import ConsumerSendMsgBack, GetMaxOffset
 from tests.embedded_broker.messages import heartbeat, pull, send
+from tests.embedded_broker.test_process import process
 from tests.embedded_broker.wire import Peer
 
 OUT = ("../../../out", "a/../../../../out", "/out", "a/b", "a\0b")
@@ -94,3 +98,32 @@ def test_more_held_pulls_than_the_limit_are_answered_at_once() -> None:
         again = peer.post(pull("T", 1, wait_ms=15_000))
         assert producer.call(send("T"), b"z").code == 0
         assert peer.answer_to(again).code == 0
+
+
+_ASKED = 3_000
+_BUFFERED_KIB = 64 * 1024
+
+
+def test_answers_that_nobody_reads_do_not_pile_up() -> None:
+    """A few hundred bytes ask for a quarter of a megabyte: whoever reads no answers gets no further ones made."""
+    with process() as (running, ready):
+        address = ready["brokers"][0]["address"]
+        with Peer(address) as peer:
+            for _ in range(8):
+                assert peer.call(send("T"), b"x" * 100_000).code == 0
+            before = psutil.Process(running.pid).memory_info().rss
+            request = pull("T", 0, group="G")
+            opaques = [peer.next_opaque() for _ in range(_ASKED)]
+            frames = b"".join(encode(request.command(opaque=opaque, version=peer.version)) for opaque in opaques)
+            writer = threading.Thread(target=peer.socket.sendall, args=(frames,))
+            writer.start()
+            most = before
+            with Peer(address) as other:
+                for _ in range(20):  # each answer comes after what the first one asked for was taken
+                    assert other.call(GetMaxOffset(topic="T", queue_id=0)).ext("offset") == "8"
+                    most = max(most, psutil.Process(running.pid).memory_info().rss)
+            assert (most - before) // 1024 < _BUFFERED_KIB
+            for opaque in opaques:
+                answer = peer.answer_to(opaque)
+                assert (answer.code, len(answer.body) > 200_000) == (0, True)
+            writer.join()
