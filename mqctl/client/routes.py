@@ -6,6 +6,7 @@ Source: `MQClientInstance.topicRouteData2TopicPublishInfo`, `topicRouteData2Topi
 
 from __future__ import annotations
 
+from itertools import count
 from threading import Lock
 
 from mqctl.client.answers import AnswerError
@@ -27,9 +28,9 @@ def publish_queues(topic: str, route: TopicRoute) -> tuple[MessageQueue, ...]:
     if route.order_topic_conf:
         ordered: list[MessageQueue] = []
         for item in route.order_topic_conf.split(";"):
-            name, _, count = item.partition(":")
-            if count.isdigit():
-                ordered += [MessageQueue(topic, name, queue_id) for queue_id in range(int(count))]
+            name, _, queues = item.partition(":")
+            if queues.isdigit():
+                ordered += [MessageQueue(topic, name, queue_id) for queue_id in range(int(queues))]
         return tuple(ordered)
     masters = {data.broker_name for data in route.broker_datas if MASTER_ID in data.broker_addrs}
     return tuple(
@@ -59,7 +60,11 @@ def _comparable(route: TopicRoute) -> tuple[object, ...]:
 
 
 class RouteTable:
-    """Routes by topic, shared by the threads of one client."""
+    """Routes by topic, shared by the threads of one client.
+
+    Several threads may look at once, and answers may overtake each other: the look that began last wins. (Java lets
+    one thread look at a time.) Else a broker that came back could be missing until the next period.
+    """
 
     def __init__(self, name_servers: NameServers) -> None:
         self._name_servers = name_servers
@@ -68,6 +73,8 @@ class RouteTable:
         self._templates: set[str] = set()
         self._publish: dict[str, tuple[MessageQueue, ...]] = {}
         self._addresses: dict[str, dict[int, str]] = {}
+        self._looks = count()
+        self._newest_look: dict[str, int] = {}
 
     def refresh(self, topic: str, deadline: Deadline | None = None) -> bool:
         """Asks where `topic` lives and tells whether that changed. A topic that lives nowhere keeps its old route.
@@ -76,13 +83,14 @@ class RouteTable:
             UnreachableError, DeadlineError: no name server answered.
             AnswerError: one refused for another reason.
         """
+        look = next(self._looks)
         try:
             route = self._name_servers.route(topic, deadline)
         except AnswerError as error:
             if error.code == ResponseCode.TOPIC_NOT_EXIST:
                 return False
             raise
-        return self._store(topic, route, template=False)
+        return self._store(topic, route, look, template=False)
 
     def refresh_from_template(self, topic: str, *, queues: int, deadline: Deadline | None = None) -> bool:
         """Takes the brokers that create topics by themselves as the route of a topic that lives nowhere yet.
@@ -93,15 +101,19 @@ class RouteTable:
         Raises:
             NotFoundError: no broker creates topics by itself.
         """
+        look = next(self._looks)
         route = self._name_servers.route(AUTO_CREATE_TOPIC, deadline)
         datas = []
         for data in route.queue_datas:
-            count = min(queues, data.read_queue_nums)
-            datas.append(replaced(data, read_queue_nums=count, write_queue_nums=count))
-        return self._store(topic, replaced(route, queue_datas=tuple(datas)), template=True)
+            number = min(queues, data.read_queue_nums)
+            datas.append(replaced(data, read_queue_nums=number, write_queue_nums=number))
+        return self._store(topic, replaced(route, queue_datas=tuple(datas)), look, template=True)
 
-    def _store(self, topic: str, route: TopicRoute, *, template: bool) -> bool:
+    def _store(self, topic: str, route: TopicRoute, look: int, *, template: bool) -> bool:
         with self._lock:
+            if look < self._newest_look.get(topic, look):
+                return False
+            self._newest_look[topic] = look
             known = self._routes.get(topic)
             if known is not None and _comparable(known) == _comparable(route):
                 if not template:
