@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from mqctl.cli.emit import tell
 from mqctl.cli.places import state_dir
+from mqctl.errors import BadInputError, ExitCode
 from mqctl.execute.journal import Journal
 from mqctl.execute.replays import PUBLISH, Replays
 from mqctl.execute.resend_journal import SENT, ResendJournal
@@ -16,20 +18,39 @@ _OWN = frozenset({"settings", "resends"})
 _REPAIR = "delay-repair"  # as `delay_repairs` has it, which reads stores and takes long to import
 
 
-def entries() -> list[HistoryEntry]:
-    """Returns all changes, the latest first. Raises BadInputError when one cannot be read."""
+class Unread:
+    """Records that cannot be read: each is told at once, and the exit code says that they are missing.
+
+    Attributes:
+        told: file and reason of each.
+    """
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def __call__(self, error: BadInputError) -> None:
+        self.told.append(str(error))
+        tell(f"mqctl: {error}; it is left out\n  next: {error.remedy}")
+
+    @property
+    def exit_code(self) -> ExitCode:
+        return ExitCode.UNREACHABLE if self.told else ExitCode.OK
+
+
+def entries(unread: Unread) -> list[HistoryEntry]:
+    """Returns all changes that can be read, the latest first."""
     directory = state_dir() / "journal"
     found = [
-        *_offsets(directory),
-        *_settings(directory),
-        *_resends(directory),
-        *_publications(),
-        *_step_changes(directory),
+        *_offsets(directory, unread),
+        *_settings(directory, unread),
+        *_resends(directory, unread),
+        *_publications(unread),
+        *_step_changes(directory, unread),
     ]
     return sorted(found, key=lambda entry: entry.made_at_ms, reverse=True)
 
 
-def _offsets(directory: Path) -> list[HistoryEntry]:
+def _offsets(directory: Path, unread: Unread) -> list[HistoryEntry]:
     return [
         HistoryEntry(
             id=record.id,
@@ -43,11 +64,11 @@ def _offsets(directory: Path) -> list[HistoryEntry]:
             undoes=record.undoes,
             back=f"mqctl offset undo {record.id}",
         )
-        for record in Journal(directory).all()
+        for record in Journal(directory).all(unread)
     ]
 
 
-def _settings(directory: Path) -> list[HistoryEntry]:
+def _settings(directory: Path, unread: Unread) -> list[HistoryEntry]:
     return [
         HistoryEntry(
             id=record.id,
@@ -61,11 +82,11 @@ def _settings(directory: Path) -> list[HistoryEntry]:
             undoes=record.undoes,
             back=f"mqctl undo {record.id}",
         )
-        for record in SettingJournal(directory / "settings").all()
+        for record in SettingJournal(directory / "settings").all(unread)
     ]
 
 
-def _resends(directory: Path) -> list[HistoryEntry]:
+def _resends(directory: Path, unread: Unread) -> list[HistoryEntry]:
     return [
         HistoryEntry(
             id=record.id,
@@ -79,11 +100,11 @@ def _resends(directory: Path) -> list[HistoryEntry]:
             undoes=None,
             back=None if record.state == SENT else f"mqctl dlq resend -g {record.group} --resume {record.id}",
         )
-        for record in ResendJournal(directory / "resends").all()
+        for record in ResendJournal(directory / "resends").all(unread)
     ]
 
 
-def _publications() -> list[HistoryEntry]:
+def _publications(unread: Unread) -> list[HistoryEntry]:
     return [
         HistoryEntry(
             id=record.id,
@@ -97,12 +118,12 @@ def _publications() -> list[HistoryEntry]:
             undoes=None,
             back=f"mqctl replay resume {record.id}" if record.state == "interrupted" else None,
         )
-        for record in Replays(state_dir() / "replays").all()
+        for record in Replays(state_dir() / "replays").all(unread)
         if record.kind == PUBLISH
     ]
 
 
-def _step_changes(directory: Path) -> list[HistoryEntry]:
+def _step_changes(directory: Path, unread: Unread) -> list[HistoryEntry]:
     """Returns changes of files and messages, each kind in a directory of its own."""
     kinds = sorted(item for item in directory.glob("*") if item.is_dir() and item.name not in _OWN)
     return [
@@ -119,5 +140,5 @@ def _step_changes(directory: Path) -> list[HistoryEntry]:
             back=f"mqctl delay repair --undo {change.id}" if change.kind == _REPAIR else None,
         )
         for kind in kinds
-        for change in StepJournal(kind).all()
+        for change in StepJournal(kind).all(unread)
     ]

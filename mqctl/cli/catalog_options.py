@@ -2042,6 +2042,7 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
         "--property": ("A property.", ()),
         "--delay-level": ("Deliver later, by delay level.", ()),
         "--deliver-at": ("Deliver at this time: by timer, or by a relay.", ()),
+        "--create": ("Let brokers that create topics by themselves create this one.", ()),
         "--namesrv": ("Name servers, `host:port;host:port`, or the URL of an address service.", ()),
         "-n": ("Name servers, `host:port;host:port`, or the URL of an address service.", ()),
         "--profile": ("A profile of `mqctl profile`.", ()),

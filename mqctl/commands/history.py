@@ -8,12 +8,15 @@ from mqctl.cli.options import NoColorOption, OutputOption
 EXAMPLES = ("mqctl history", "mqctl history -o json | jq -r '.changes[] | select(.state != \"confirmed\") | .id'")
 
 
-def command(output: OutputOption = Output.TABLE, no_color: NoColorOption = False) -> None:
+def command(output: OutputOption = Output.TABLE, no_color: NoColorOption = False) -> int:
     """Show every change made by this user on this machine, the latest first, and how to take it back.
 
-    Offsets, topics, groups, brokers and resent dead letters. `interrupted` is one that was killed half-way.
+    Offsets, topics, groups, brokers and resent dead letters. `interrupted` is one that was killed half-way. A
+    record that cannot be read is named, and the exit code is 69; the others are shown.
     """
-    from mqctl.cli.all_changes import entries
+    from mqctl.cli.all_changes import Unread, entries
     from mqctl.render.settings import history_document
 
-    emit(history_document(entries()), output)
+    unread = Unread()
+    emit(history_document(entries(unread), unread.told), output)
+    return unread.exit_code

@@ -6,6 +6,7 @@ import getpass
 import os
 import secrets
 import socket
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
@@ -29,6 +30,25 @@ class Record(Protocol):
 
 
 R = TypeVar("R", bound=Record)
+
+
+Unreadable = Callable[[BadInputError], None]
+
+
+def refuse(error: BadInputError) -> None:
+    """Does without no record. Raises the error."""
+    raise error
+
+
+def read_all(names: Iterable[str], read: Callable[[str], R], unreadable: Unreadable) -> list[R]:
+    """Returns the records of these names, the latest first; of those that cannot be read, `unreadable` is told."""
+    found = []
+    for name in sorted(names):
+        try:
+            found.append(read(name))
+        except BadInputError as error:
+            unreadable(error)
+    return sorted(found, key=lambda record: record.made_at_ms, reverse=True)
 
 
 class RecordFiles(Generic[R]):
@@ -63,15 +83,19 @@ class RecordFiles(Generic[R]):
         try:
             return msgspec.json.decode(file.read_bytes(), type=self._kind)
         except (OSError, UnicodeDecodeError, msgspec.DecodeError, RecursionError) as error:
-            raise BadInputError(f"could not read {file}", reason=str(error), remedy="restore it") from error
+            raise unread(file, error) from error
 
-    def all(self) -> list[R]:
-        """Returns every record, the latest first."""
-        records = [self.read(file.stem) for file in self.directory.glob("*.json")]
-        return sorted(records, key=lambda record: record.made_at_ms, reverse=True)
+    def all(self, unreadable: Unreadable = refuse) -> list[R]:
+        """Returns every record, the latest first; of one that cannot be read, `unreadable` is told. Raises as that."""
+        return read_all((file.stem for file in self.directory.glob("*.json")), self.read, unreadable)
 
     def _file(self, identity: str) -> Path:
         return self.directory / f"{identity}.json"
+
+
+def unread(file: Path, error: Exception) -> BadInputError:
+    """Returns the error for a record that is damaged, or that may not be read."""
+    return BadInputError(f"could not read {file}", reason=str(error), remedy="restore it, or move it away")
 
 
 def unwritable(directory: Path, error: OSError) -> StorageError:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from mqctl.errors import BadInputError, NotFoundError
-from mqctl.execute.record_files import unwritable
+from mqctl.errors import NotFoundError
+from mqctl.execute.record_files import Unreadable, read_all, refuse, unread, unwritable
 from mqctl.model.queue import MessageQueue
 from mqctl.model.stretch import ReplayFilter, Stretch
 from mqctl.store.whole_file import write_whole
@@ -143,9 +143,9 @@ class Replays:
         try:
             return msgspec.json.decode(file.read_bytes(), type=ReplayRecord)
         except (OSError, UnicodeDecodeError, msgspec.DecodeError, RecursionError) as error:
-            raise BadInputError(f"could not read {file}", reason=str(error), remedy="restore it") from error
+            raise unread(file, error) from error
 
-    def all(self) -> list[ReplayRecord]:
-        """Returns every replay, the latest first."""
-        records = [self.read(file.stem) for file in self._directory.glob("*.json") if not file.stem.endswith(".plan")]
-        return sorted(records, key=lambda record: record.made_at_ms, reverse=True)
+    def all(self, unreadable: Unreadable = refuse) -> list[ReplayRecord]:
+        """Returns every replay, the latest first; of one that cannot be read, `unreadable` is told. Raises as that."""
+        names = (file.stem for file in self._directory.glob("*.json") if not file.stem.endswith(".plan"))
+        return read_all(names, self.read, unreadable)

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import msgspec
 
-from mqctl.errors import BadInputError, NotFoundError
-from mqctl.execute.record_files import new_id, unwritable, who
+from mqctl.errors import NotFoundError
+from mqctl.execute.record_files import Unreadable, new_id, read_all, refuse, unread, unwritable, who
 from mqctl.model.resend import LetterKey, ResendPlan
 from mqctl.store.whole_file import write_whole
 
@@ -151,15 +151,14 @@ class ResendJournal:
             head, *lines = file.read_bytes().splitlines()
             record = msgspec.json.decode(head, type=ResendRecord)
         except (OSError, ValueError, msgspec.DecodeError, RecursionError) as error:
-            raise BadInputError(f"could not read {file}", reason=str(error), remedy="restore it") from error
+            raise unread(file, error) from error
         for text in lines:
             _apply(record, text)
         return record
 
-    def all(self) -> list[ResendRecord]:
-        """Returns every resend, the latest first."""
-        records = [self.read(file.stem) for file in self._directory.glob("*.ndjson")]
-        return sorted(records, key=lambda record: record.made_at_ms, reverse=True)
+    def all(self, unreadable: Unreadable = refuse) -> list[ResendRecord]:
+        """Returns every resend, the latest first; of one that cannot be read, `unreadable` is told. Raises as that."""
+        return read_all((file.stem for file in self._directory.glob("*.ndjson")), self.read, unreadable)
 
     def _file(self, identity: str) -> Path:
         return self._directory / f"{identity}.ndjson"

@@ -123,9 +123,14 @@ class OffsetChangeReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetHistory:
-    """Machine form of `offset history`."""
+    """Machine form of `offset history`.
+
+    Attributes:
+        unreadable: records that are left out, each with the reason.
+    """
 
     changes: list[OffsetChangeReport]
+    unreadable: list[str]
 
 
 def plan_document(plan: OffsetPlan, next_step: str) -> Document:
@@ -194,13 +199,13 @@ def change_document(report: OffsetChangeReport) -> Document:
     return Document(schema="offset.change/1", value=report, records=report.queues, blocks=blocks)
 
 
-def history_document(changes: Sequence[OffsetChangeReport] | Iterable[OffsetChangeReport]) -> Document:
+def history_document(changes: Iterable[OffsetChangeReport], unreadable: Sequence[str]) -> Document:
     """Builds the document of `offset history`."""
     rows = list(changes)
     empty = "no change was made from here"
     return Document(
         schema="offset.history/1",
-        value=OffsetHistory(changes=rows),
+        value=OffsetHistory(changes=rows, unreadable=list(unreadable)),
         records=rows,
         blocks=[Table(HISTORY_COLUMNS, rows, empty=empty)],
     )

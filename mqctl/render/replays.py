@@ -132,9 +132,14 @@ class ReplayReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayList:
-    """Machine form of `replay status` without an id."""
+    """Machine form of `replay status` without an id.
+
+    Attributes:
+        unreadable: records that are left out, each with the reason.
+    """
 
     replays: list[ReplayReport]
+    unreadable: list[str]
 
 
 def replay_plan_document(report: ReplayPlanReport, next_step: str) -> Document:
@@ -166,12 +171,12 @@ def replay_document(report: ReplayReport) -> Document:
     return Document(schema="replay.report/1", value=report, records=report.queues, blocks=blocks)
 
 
-def replay_list_document(reports: Sequence[ReplayReport]) -> Document:
+def replay_list_document(reports: Sequence[ReplayReport], unreadable: Sequence[str]) -> Document:
     """Builds the document of all replays."""
     rows = list(reports)
     return Document(
         schema="replay.list/1",
-        value=ReplayList(replays=rows),
+        value=ReplayList(replays=rows, unreadable=list(unreadable)),
         records=rows,
         blocks=[Table(LIST_COLUMNS, rows, empty="no replay was made from here")],
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mqctl.execute.setting_journal import SettingRecord
@@ -150,9 +150,14 @@ class HistoryEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """Machine form of `history`."""
+    """Machine form of `history`.
+
+    Attributes:
+        unreadable: records that are left out, each with the reason.
+    """
 
     changes: list[HistoryEntry]
+    unreadable: list[str]
 
 
 def plan_document(plan: SettingPlan) -> Document:
@@ -246,11 +251,13 @@ def change_document(record: SettingRecord) -> Document:
     return Document(schema="settings.change/1", value=report, records=rows, blocks=blocks)
 
 
-def history_document(entries: Iterable[HistoryEntry]) -> Document:
+def history_document(entries: Iterable[HistoryEntry], unreadable: Sequence[str]) -> Document:
     """Builds the document of `history`."""
     rows = list(entries)
     table = Table(HISTORY_COLUMNS, rows, empty="no change was made from here")
-    return Document(schema="history/1", value=History(changes=rows), records=rows, blocks=[table])
+    return Document(
+        schema="history/1", value=History(changes=rows, unreadable=list(unreadable)), records=rows, blocks=[table]
+    )
 
 
 def difference(old: Fields | None, new: Fields | None) -> tuple[str | None, str | None]:

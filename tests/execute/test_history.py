@@ -51,8 +51,32 @@ def test_history_holds_every_kind_of_change(mqctl: Callable[..., Outcome], tmp_p
     assert "mqctl replay resume R" in table
     broken = tmp_path / "journal" / "settings" / "broken.json"
     broken.write_text("{")
-    unread = mqctl("history", env={"MQCTL_STATE_DIR": str(tmp_path)})
-    assert (unread.exit_code, "broken.json" in unread.stderr) == (65, True)
+
+
+def test_history_shows_what_can_be_read_and_names_the_rest(mqctl: Callable[..., Outcome], tmp_path: Path) -> None:
+    step = SettingStep(kind=SettingKind.TOPIC, place="a", address="h:1", subject="T", old=None, new={"perm": "6"})
+    plan = SettingPlan(
+        kind="topic-create", noun="topic", subject="T", identity=IDENTITY, made_at_ms=2, steps=(step,), severe=False
+    )
+    book = SettingJournal(tmp_path / "journal" / "settings")
+    good, torn = book.begin(plan), book.begin(plan)
+    file = tmp_path / "journal" / "settings" / f"{torn.id}.json"
+    file.write_bytes(file.read_bytes()[:-20])
+    (tmp_path / "journal" / "torn.json").write_text("{")
+    (tmp_path / "replays").mkdir()
+    (tmp_path / "replays" / "torn.json").write_text("{")
+    env = {"MQCTL_STATE_DIR": str(tmp_path)}
+    outcome = mqctl("history", "-o", "json", env=env)
+    assert (outcome.exit_code, [item["id"] for item in outcome.json["changes"]]) == (69, [good.id])
+    named = (str(file), str(tmp_path / "journal" / "torn.json"), str(tmp_path / "replays" / "torn.json"))
+    assert len(outcome.json["unreadable"]) == 3
+    assert all(name in outcome.stderr and name in str(outcome.json["unreadable"]) for name in named)
+    assert "restore it, or move it away" in outcome.stderr
+    for words, key in ((("offset", "history"), "changes"), (("replay", "status"), "replays")):
+        part = mqctl(*words, "-o", "json", env=env)
+        assert (part.exit_code, part.json[key], len(part.json["unreadable"])) == (69, [], 1), part.stderr
+    damaged = mqctl("undo", torn.id, "--namesrv", "127.0.0.1:1", env=env)
+    assert (damaged.exit_code, str(file) in damaged.stderr) == (65, True), damaged.stderr
 
 
 @pytest.mark.parametrize("content", [b'{"id":"\xf8"}', b"", b"\x00" * 64, b"[]"])

@@ -8,16 +8,17 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection import Connection, NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options import NoColorOption, OneTopicOption, OutputOption
-from mqctl.errors import UsageError
+from mqctl.errors import NotFoundError, UsageError
 from mqctl.render.sent import SentMessage, sent_document
 
 EXAMPLES = (
     "mqctl message send -t orders --body 'hello'",
     "mqctl message send -t orders --tag paid --key order-4711 --property region=eu --body-file order.json",
     "mqctl message send -t orders --body 'wake up' --deliver-at +90min",
+    "mqctl message send -t new-topic --create --body 'the first'",
     "echo hello | mqctl message send -t orders --body-file -",
 )
 
@@ -45,6 +46,9 @@ def command(
     properties: _Properties = None,
     delay_level: _DelayLevel = None,
     deliver_at: _DeliverAt = None,
+    create: Annotated[
+        bool, typer.Option("--create", help="Let brokers that create topics by themselves create this one.")
+    ] = False,
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
     timeout: TimeoutOption = None,
@@ -54,7 +58,8 @@ def command(
     """Send one message as a producer would, and show where it went.
 
     --deliver-at uses the timers of 5.x brokers; where there are none, or they do not reach so far, the message goes to
-    a running `mqctl delay relay`, which brings it there by delay levels.
+    a running `mqctl delay relay`, which brings it there by delay levels. A topic that is not there is not created by a
+    message, whatever the brokers would do, unless --create is given.
     """
     if (body is None) == (body_file is None):
         raise UsageError("the message needs one body", remedy="use one of --body and --body-file")
@@ -73,6 +78,8 @@ def command(
         properties=extra,
         delay_level=delay_level or 0,
     )
+    if not create:
+        _must_be_there(topic, chosen)
     way = None
     if deliver_at is not None:
         if delay_level is not None:
@@ -93,6 +100,22 @@ def command(
         way=way,
     )
     emit(sent_document(row), output)
+
+
+def _must_be_there(topic: str, chosen: Connection) -> None:
+    """Raises NotFoundError when no name server knows the topic: a misspelt one would be there for ever."""
+    from mqctl.client.nameserver import route, topic_names
+
+    with chosen.open() as cluster:
+        deadline = chosen.deadline()
+        try:
+            cluster.name_servers.ask(route(topic), deadline)
+        except NotFoundError as error:
+            from mqctl.model.near_names import meant
+
+            names = cluster.name_servers.ask(topic_names(), deadline)
+            remedy = meant(topic, names, "--create lets brokers with autoCreateTopicEnable create it")
+            raise NotFoundError(f"there is no topic {topic}", reason="nothing was sent", remedy=remedy) from error
 
 
 def _read(name: str) -> bytes:

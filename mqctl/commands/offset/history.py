@@ -8,13 +8,17 @@ from mqctl.cli.options import GroupOption, NoColorOption, OutputOption
 EXAMPLES = ("mqctl offset history", "mqctl offset history -g order-service -o json | jq '.changes[0].queues'")
 
 
-def command(group: GroupOption = None, output: OutputOption = Output.TABLE, no_color: NoColorOption = False) -> None:
+def command(group: GroupOption = None, output: OutputOption = Output.TABLE, no_color: NoColorOption = False) -> int:
     """Show the changes of offsets made by this user on this machine, the latest first, with their old values in JSON.
 
-    `interrupted` is one that was killed half-way: `mqctl offset undo` takes it back as any other.
+    `interrupted` is one that was killed half-way: `mqctl offset undo` takes it back as any other. A record that cannot
+    be read is named, and the exit code is 69; the others are shown.
     """
+    from mqctl.cli.all_changes import Unread
     from mqctl.cli.live_offsets import journal, report_of
     from mqctl.render.offsets import history_document
 
-    records = [record for record in journal().all() if not group or record.group in group]
-    emit(history_document([report_of(record) for record in records]), output)
+    unread = Unread()
+    records = [record for record in journal().all(unread) if not group or record.group in group]
+    emit(history_document([report_of(record) for record in records], unread.told), output)
+    return unread.exit_code

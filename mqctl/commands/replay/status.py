@@ -31,8 +31,12 @@ def command(
 
     book = replays()
     if replay_id is None:
-        emit(replay_list_document([report_of(record) for record in book.all()]), output)
-        return 0
+        from mqctl.cli.all_changes import Unread
+
+        unread = Unread()
+        reports = [report_of(record) for record in book.all(unread)]
+        emit(replay_list_document(reports, unread.told), output)
+        return unread.exit_code
     record = book.read(replay_id)
     if record.kind != "group":
         emit(replay_document(report_of(record)), output)
