@@ -10,7 +10,7 @@ from time import monotonic, sleep
 from mqctl.cli.connection import DEFAULT_TIMEOUT_MS, Connection
 from mqctl.cli.emit import Output, emit, tell
 from mqctl.cli.lag_view import LagView, LagWish, live_lag, show
-from mqctl.cli.screen import Screen, is_terminal, plain_lines
+from mqctl.cli.screen import Screen, fitted_lines, is_terminal
 from mqctl.cli.times import parse_span_ms
 from mqctl.client.deadline import Deadline
 from mqctl.errors import DeadlineError, ExitCode, NotFoundError, UnreachableError, UsageError
@@ -151,7 +151,7 @@ def watch(found: Iterator[Round], output: Output, condition: Condition | None) -
         looks = kept([*looks, look(view.moment_ms, view.groups, view.queues)])
         document = round_document(view.moment_ms, item.number, trends(looks, item.number))
         if screen is not None:
-            screen.draw([*plain_lines(document, wide=output is Output.WIDE), *view.gap_lines()])
+            screen.draw(fitted_lines(document, wide=output is Output.WIDE), view.gap_lines())
         else:
             if item.number > 1 and output in (Output.TABLE, Output.WIDE):
                 sys.stdout.write("\n")

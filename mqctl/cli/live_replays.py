@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic, sleep, time
 
@@ -23,7 +24,7 @@ from mqctl.client.nameserver import route
 from mqctl.client.packing import Packer, ProducerSettings
 from mqctl.errors import BadInputError, ExitCode, MqctlError, NotFoundError, RefusedError
 from mqctl.execute.alone import forget_dead
-from mqctl.execute.journal import ChangeRecord
+from mqctl.execute.journal import ChangeRecord, Journal
 from mqctl.execute.record_files import new_id, who
 from mqctl.execute.replay import Pace, Publishing, publish
 from mqctl.execute.replays import GROUP, PUBLISH, ReplayRecord, Replays, range_records
@@ -178,6 +179,7 @@ def carry_publish_out(asking: Asking, record: ReplayRecord, shown: Document, con
     asking = Asking(asking.cluster, Deadline(asking.deadline.limit_ms))  # typing a name takes its time
     book, locks = replays(), journal()
     forget_dead(locks.directory.glob(".replay_*.lock.holder"))
+    _forget_ended(book, locks)
     with locks.alone(f"replay {record.id}", note), terminable(), step_progress() as report:
         _refuse_overtaken(book, record)
         book.write(record)
@@ -200,6 +202,7 @@ def carry_publish_out(asking: Asking, record: ReplayRecord, shown: Document, con
             stopped = "interrupted"
         except MqctlError as error:
             stopped = str(error)
+    _forget_ended(book, locks)
     code = ExitCode.UNKNOWN if record.in_doubt else ExitCode.OK
     if stopped is not None:
         code = ExitCode.CRITICAL
@@ -207,6 +210,19 @@ def carry_publish_out(asking: Asking, record: ReplayRecord, shown: Document, con
             f"mqctl: stopped in the middle: {stopped}\n  next: mqctl replay resume {record.id} goes on where it stopped"
         )
     return Done(document=replay_document(report_of(record)), code=code)
+
+
+def _forget_ended(book: Replays, locks: Journal) -> None:
+    """Removes the locks of replays that are complete.
+
+    Whoever still waits for such a lock, or makes it anew, finds the record ended once it has it, and is refused: that
+    two can hold it then does no harm. A replay that stopped in the middle keeps its lock.
+    """
+    for lock in locks.directory.glob(".replay_*.lock"):
+        name = lock.name.removeprefix(".replay_").removesuffix(".lock")
+        with suppress(OSError, MqctlError):
+            if book.has(name) and book.read(name).ended:
+                lock.unlink(missing_ok=True)
 
 
 def _refuse_overtaken(book: Replays, shown: ReplayRecord) -> None:

@@ -33,10 +33,13 @@ class Screen:
         self._whole = whole
         self._drawn = 0
 
-    def draw(self, lines: Sequence[str]) -> None:
-        """Draws lines, cut to the terminal's size as it is now."""
+    def draw(self, lines: Sequence[str], foot: Sequence[str] = ()) -> None:
+        """Draws lines, cut to the terminal's size as it is now; what stands at the foot is there however few rows
+        there are."""
         columns, rows = shutil.get_terminal_size()
-        shown = _cut_rows([_cut(line, columns) for line in lines], max(rows - 1, _LEAST_ROWS))
+        last = [_cut(part, columns) for line in foot for part in _wrapped(line, columns)]
+        room = max(rows - 1 - len(last), _LEAST_ROWS)
+        shown = [*_cut_rows([_cut(line, columns) for line in lines], room), *last]
         start = "\x1b[H" if self._whole else f"\x1b[{self._drawn}F" if self._drawn else ""
         body = "".join(f"{line}{_CLEAR_LINE_END}\n" for line in shown)
         sys.stdout.write(f"{start}{body}{_CLEAR_BELOW}")
@@ -62,6 +65,21 @@ def plain_lines(document: Document, *, wide: bool = False) -> list[str]:
     text = StringIO()
     write_plain(document, text, wide=wide)
     return text.getvalue().splitlines()
+
+
+def fitted_lines(document: Document, *, wide: bool = False) -> list[str]:
+    """Returns what people see of `document` on the terminal as wide as it is now: no column is lost."""
+    from mqctl.render.text import write_fitted
+
+    text = StringIO()
+    write_fitted(document, text, wide=wide, room=shutil.get_terminal_size().columns, styled=False)
+    return text.getvalue().splitlines()
+
+
+def _wrapped(line: str, columns: int) -> list[str]:
+    from mqctl.render.layout import wrapped
+
+    return wrapped(line, columns)
 
 
 def _cut_rows(lines: list[str], rows: int) -> list[str]:

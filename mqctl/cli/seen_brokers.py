@@ -5,16 +5,22 @@ What is kept is no more than a help: where it cannot be read or written, a look 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from hashlib import sha256
+from time import time
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from mqctl.cli.places import state_dir
 from mqctl.errors import MqctlError
 from mqctl.model.seen_broker import SeenBroker
-from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.store.whole_file import write_whole
+
+if TYPE_CHECKING:  # values of a snapshot cost a fifth of a live command's start
+    from mqctl.client.cluster import BrokerAddress, Cluster
+    from mqctl.model.snapshot import ClusterSnapshot
 
 _KEPT_MS = 7 * 86_400_000
 
@@ -28,17 +34,36 @@ def with_seen_brokers(snapshot: ClusterSnapshot) -> ClusterSnapshot:
     if not any(view.endpoints for view in snapshot.name_servers):
         return snapshot
     now_ms = snapshot.origin.observed_at_ms
+    now = [
+        SeenBroker(cluster=item.cluster, name=item.name, address=item.any_address(), last_seen_time_ms=now_ms)
+        for view in snapshot.name_servers
+        for item in view.endpoints
+    ]
+    return replace(snapshot, seen_brokers=_noted(snapshot.origin.location, now, now_ms))
+
+
+def note_brokers(cluster: Cluster, brokers: Iterable[BrokerAddress]) -> None:
+    """Notes the brokers that a list of a live cluster showed, so that the first `doctor` misses one that died since."""
+    now_ms = round(time() * 1000)
+    # Of each name the process with the lowest id, the master where there is one.
+    found = {item.broker_name: item for item in sorted(brokers, reverse=True)}
+    now = [
+        SeenBroker(cluster=item.cluster, name=name, address=item.address, last_seen_time_ms=now_ms)
+        for name, item in found.items()
+    ]
+    if now:
+        _noted(";".join(cluster.name_servers.addresses()), now, now_ms)
+
+
+def _noted(location: str, now: Iterable[SeenBroker], now_ms: int) -> tuple[SeenBroker, ...]:
+    """Returns the brokers of now and those seen before, and keeps them; none where they cannot be kept."""
     try:
-        place = state_dir() / "seen" / f"{sha256(snapshot.origin.location.encode()).hexdigest()[:24]}.json"
+        place = state_dir() / "seen" / f"{sha256(location.encode()).hexdigest()[:24]}.json"
         data = place.read_bytes() if place.exists() else b"[]"
         known = {item.name: item for item in msgspec.json.decode(data, type=list[SeenBroker])}
         fresh = {item.name: item for item in known.values() if now_ms - item.last_seen_time_ms < _KEPT_MS}
-        for view in snapshot.name_servers:
-            for item in view.endpoints:
-                fresh[item.name] = SeenBroker(
-                    cluster=item.cluster, name=item.name, address=item.any_address(), last_seen_time_ms=now_ms
-                )
+        fresh |= {item.name: item for item in now}
         write_whole(place, msgspec.json.encode([fresh[name] for name in sorted(fresh)]))
     except (OSError, MqctlError, msgspec.MsgspecError):
-        return snapshot
-    return replace(snapshot, seen_brokers=tuple(fresh[name] for name in sorted(fresh)))
+        return ()
+    return tuple(fresh[name] for name in sorted(fresh))

@@ -6,6 +6,8 @@ from dataclasses import replace
 from time import time
 
 from mqctl.cli.lag_view import LagWish, lag_view
+from mqctl.cli.seen_brokers import note_brokers
+from mqctl.client.cluster import BrokerAddress
 from mqctl.client.deadline import Deadline
 from mqctl.model.lag_trend import WINDOW_MS, Look, kept, look, trends
 from mqctl.model.queue import MessageQueue
@@ -28,6 +30,7 @@ class Frames:
         self._owners_every_ms = owners_every_ms
         self._shown = shown
         self._number = 0
+        self._seen: set[BrokerAddress] = set()
         self._looks: list[Look] = []
         self._ends: list[tuple[int, Ends]] = []
         self._owners: dict[str, dict[MessageQueue, tuple[str, ...]]] = {}
@@ -43,6 +46,9 @@ class Frames:
         deadline = Deadline(limit_ms)
         found = self._gatherer.look(deadline, round(time() * 1000))
         self._number += 1
+        if (seen := {broker.address for broker in found.brokers}) != self._seen:
+            self._seen = seen
+            note_brokers(self._gatherer.cluster, seen)
         view = lag_view(found.evidence, LagWish())
         self._looks = kept([*self._looks, look(view.moment_ms, view.groups, view.queues)])
         rows = trends(self._looks, self._number)

@@ -10,7 +10,7 @@ from time import monotonic, sleep
 
 from mqctl.cli.emit import Output, emit, tell
 from mqctl.cli.keys import Keys, single_keys
-from mqctl.cli.screen import Screen, plain_lines, whole_screen
+from mqctl.cli.screen import Screen, fitted_lines, plain_lines, whole_screen
 from mqctl.cli.top_frames import Frames
 from mqctl.errors import ExitCode, MqctlError
 from mqctl.render.top import Sort, TopFrame, frame_document, sorted_groups
@@ -148,6 +148,6 @@ class _Shown:
         # Two thirds of what is left go to groups.
         room = max(3, shutil.get_terminal_size().lines - _FIXED_LINES - len(frame.brokers))
         groups = max(2, room * 2 // 3)
-        lines = plain_lines(frame_document(shown, sort=self._sort, groups=groups, topics=max(1, room - groups)))
+        lines = fitted_lines(frame_document(shown, sort=self._sort, groups=groups, topics=max(1, room - groups)))
         note = f"not refreshed: {self._worker.error}" if self._worker.error else "paused" if self._paused else ""
-        self._screen.draw([*lines, *([note] if note else []), _HELP])
+        self._screen.draw(lines, [*([note] if note else []), _HELP])

@@ -189,6 +189,12 @@ def diagnosis_document(
 def _headline(snapshot: ClusterSnapshot, report: DiagnosisReport, lang: Lang | None) -> Iterable[str]:
     origin = snapshot.origin
     yield phrase("source", lang).format(source=origin.location, time=units.instant(origin.observed_at_ms))
+    names = sorted({item.name for view in snapshot.name_servers for item in view.endpoints})
+    if names:
+        # Named, so that whoever knows the cluster sees which one is missing, also at the first look ever.
+        yield phrase("broker" if len(names) == 1 else "brokers", lang).format(
+            count=len(names), names=phrase("comma", lang).join(names)
+        )
     yield phrase("summary_of_one" if len(report.findings) == 1 else "summary", lang).format(
         verdict=phrase(f"verdict_{report.verdict}", lang),
         findings=len(report.findings),

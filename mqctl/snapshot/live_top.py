@@ -33,10 +33,13 @@ class TopGatherer:
 
     Args:
         scope: groups and topics to look at.
+
+    Attributes:
+        cluster: what is looked at.
     """
 
     def __init__(self, cluster: Cluster, scope: Scope) -> None:
-        self._cluster = cluster
+        self.cluster = cluster
         self._scope = scope
         self._topics: dict[str, list[str]] = {}
         self._topics_at_ms: int | None = None
@@ -47,12 +50,12 @@ class TopGatherer:
         Raises:
             UnreachableError, DeadlineError: no name server answered.
         """
-        asking = Asking(self._cluster, deadline)
-        brokers = list_brokers(asking, self._cluster.brokers(deadline), self._scope)
+        asking = Asking(self.cluster, deadline)
+        brokers = list_brokers(asking, self.cluster.brokers(deadline), self._scope)
         ask_runtime(asking, brokers)
         if self._topics_at_ms is None or now_ms - self._topics_at_ms >= TOPICS_PERIOD_MS:
             self._ask_topics(asking, brokers, now_ms)
-        evidence = gather_live_lag(self._cluster, deadline, now_ms=now_ms, scope=self._scope, more_topics=self._topics)
+        evidence = gather_live_lag(self.cluster, deadline, now_ms=now_ms, scope=self._scope, more_topics=self._topics)
         return TopLook(now_ms, tuple(brokers), tuple(evidence))
 
     def _ask_topics(self, asking: Asking, brokers: list[LiveBroker], now_ms: int) -> None:
@@ -73,7 +76,7 @@ class TopGatherer:
             return {}, frozenset()
         scope = Scope(groups=frozenset(groups), topics=self._scope.topics, brokers=self._scope.brokers)
         try:
-            evidence = gather_live_lag(self._cluster, deadline, now_ms=now_ms, scope=scope, with_consumers=True)
+            evidence = gather_live_lag(self.cluster, deadline, now_ms=now_ms, scope=scope, with_consumers=True)
         except MqctlError:
             return {}, frozenset()
         found = {

@@ -122,7 +122,8 @@ def terminal(cluster: EmbeddedCluster, tmp_path: Path) -> Terminal:
     """Runs mqctl against the cluster on a terminal."""
     places = {name: str(tmp_path / name.lower()) for name in ("MQCTL_CONFIG_DIR", "MQCTL_STATE_DIR", "MQCTL_CACHE_DIR")}
 
-    def run(*words: object, keys: Mapping[str, bytes] | None = None) -> Seen:
-        return run_on_terminal(words, {**places, "MQCTL_NAMESRV": cluster.namesrv}, keys or {}, tmp_path)
+    def run(*words: object, keys: Mapping[str, bytes] | None = None, columns: int = 100) -> Seen:
+        env = {**places, "MQCTL_NAMESRV": cluster.namesrv, "COLUMNS": str(columns)}
+        return run_on_terminal(words, env, keys or {}, tmp_path)
 
     return run

@@ -25,7 +25,7 @@ Terminal = Callable[..., Seen]
 
 
 def run_on_terminal(words: tuple[object, ...], env: Mapping[str, str], keys: Mapping[str, bytes], home: Path) -> Seen:
-    """Runs mqctl with a terminal of 24 lines by 100 columns.
+    """Runs mqctl with a terminal of 24 lines by 100 columns, unless `env` says otherwise.
 
     Args:
         keys: what is typed once a text has been seen.

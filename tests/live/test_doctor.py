@@ -6,6 +6,8 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from embedded_broker import Answer, EmbeddedCluster
 from mqctl.client.broker_changes import put_broker_settings, put_topic
 from mqctl.client.cluster import Cluster
@@ -98,6 +100,23 @@ def without(cluster: EmbeddedCluster, broker: str) -> bytes:
         info = whole.ask(whole.name_servers.addresses()[0], cluster_info(), Deadline(60_000))
     table = {name: data for name, data in info.broker_addr_table.items() if name != broker}
     return ClusterInfo(broker_addr_table=table, cluster_addr_table=info.cluster_addr_table).to_bytes()
+
+
+@pytest.mark.parametrize("words", [("broker", "list"), ("cluster", "list"), ("top", "--once", "--every", "100ms")])
+def test_the_first_doctor_misses_a_broker_that_a_list_showed(
+    live: Run, cluster: EmbeddedCluster, words: tuple[str, ...]
+) -> None:
+    assert live(*words).exit_code == 0
+    cluster.fault(106, Answer(0, body=without(cluster, "broker-b")))
+    told = live("doctor", "--only", "MQ617").stdout
+    cluster.clear_faults()
+    assert "No name server knows broker-b any more" in told
+    assert "1 broker: broker-a" in told
+
+
+def test_doctor_names_the_brokers_that_are_registered(live: Run) -> None:
+    assert "2 brokers: broker-a, broker-b" in live("doctor").stdout
+    assert "2 个 Broker：broker-a、broker-b" in live("doctor", "--lang", "zh").stdout
 
 
 def test_a_note_of_brokers_that_cannot_be_kept_keeps_nobody_from_looking(

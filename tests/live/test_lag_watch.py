@@ -40,6 +40,12 @@ def test_on_a_terminal_the_same_place_is_drawn_again(terminal: Terminal) -> None
     assert seen.text.count("\x1b[4F") == 2
 
 
+def test_a_narrow_terminal_loses_no_column(terminal: Terminal) -> None:
+    seen = terminal("group", "lag", "--watch", *BRISK, "--count", "2", columns=60)
+    assert seen.exit_code == 0
+    assert "TREND" in seen.text and "GONE" in seen.text, seen.text
+
+
 def test_until_is_reached_when_the_group_catches_up(live: Run, cluster: EmbeddedCluster) -> None:
     outcomes = []
     words = ("group", "lag", "-g", "G", "--until", "lag<1", *BRISK, "--timeout", "60s", "-o", "json")

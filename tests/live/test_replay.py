@@ -343,6 +343,22 @@ def test_killed_between_two_messages_it_is_resumed_without_loss_or_double(
     assert (again.exit_code, "complete" in again.stderr) == (76, True)
 
 
+def test_a_complete_replay_leaves_no_lock_behind(live: Run, cluster: EmbeddedCluster, tmp_path: Path) -> None:
+    locks = tmp_path / "mqctl_state_dir" / "journal"
+    cluster.fault(_SEND, Answer(code=16, remark="no permission"), server="broker-b")
+    words = ("replay", "publish", "-t", "Pay", "--from-offset", "0", "--to", "Again", *AGAIN)
+    assert live(*words).exit_code == 2
+    cluster.clear_faults()
+    (lock,) = locks.glob(".replay_*")
+    replay = live("replay", "status", "-o", "json").json["replays"][0]["id"]
+    assert replay in lock.name
+    assert live("replay", "resume", replay, "--execute", "--confirm", "Again").exit_code == 0
+    assert list(locks.glob(".replay_*")) == []
+    lock.touch()  # one who was killed between the end and its clearing up
+    assert live(*words).exit_code == 0
+    assert list(locks.glob(".replay_*")) == []
+
+
 def test_one_of_two_that_resume_a_replay_goes_on_with_it(
     live: Run, cluster: EmbeddedCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -56,6 +57,15 @@ def test_on_a_terminal_keys_sort_and_end_it(terminal: Terminal) -> None:
     keys = {"sorted by time": b"n", "sorted by name": b"o", "sorted by out": b"q"}
     seen = terminal("top", "--every", "1h", keys=keys)
     assert (seen.exit_code, "q quit" in seen.text) == (0, True)
+
+
+@pytest.mark.parametrize("columns", [40, 60])
+def test_a_narrow_terminal_shows_every_column_and_the_keys(terminal: Terminal, columns: int) -> None:
+    seen = terminal("top", "--every", "1h", keys={"pause": b"q"}, columns=columns)
+    assert seen.exit_code == 0
+    for heading in ("TREND", "OWNERS", "MOVED", "p pause"):
+        assert heading in seen.text, seen.text
+    assert max(map(len, re.sub(r"\x1b\[[?0-9]*[a-zA-Z]", "", seen.text).splitlines())) <= columns
 
 
 def test_the_terminal_is_left_as_it_was(terminal: Terminal) -> None:

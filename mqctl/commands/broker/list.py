@@ -7,6 +7,7 @@ from mqctl.cli.emit import Output, emit
 from mqctl.cli.live_brokers import tell_broker_gaps
 from mqctl.cli.looking import looking
 from mqctl.cli.options import NoColorOption, OutputOption, SnapshotOption
+from mqctl.cli.seen_brokers import note_brokers
 from mqctl.model.unavailable import Part
 from mqctl.render.brokers import broker_document, broker_row
 from mqctl.snapshot.live_brokers import ask_runtime
@@ -26,5 +27,7 @@ def command(
     with looking(namesrv, profile, timeout, snapshot) as look:
         brokers = look.brokers({Part.RUNTIME})
         look.ask(ask_runtime, brokers)
+        if look.asking is not None:
+            note_brokers(look.asking.cluster, [broker.address for broker in brokers])
     emit(broker_document([broker_row(broker) for broker in brokers]), output)
     return tell_broker_gaps(brokers)

@@ -7,6 +7,7 @@ from mqctl.cli.emit import Output, emit
 from mqctl.cli.live_brokers import tell_broker_gaps, tell_gaps
 from mqctl.cli.looking import looking
 from mqctl.cli.options import NoColorOption, OutputOption, SnapshotOption
+from mqctl.cli.seen_brokers import note_brokers
 from mqctl.model.unavailable import Part
 from mqctl.render.brokers import broker_row
 from mqctl.render.clusters import cluster_document
@@ -28,6 +29,8 @@ def command(
         servers, addresses, gaps = look.name_servers()
         brokers = look.brokers_at(addresses, {Part.RUNTIME})
         look.ask(ask_runtime, brokers)
+        if look.asking is not None:
+            note_brokers(look.asking.cluster, addresses)
     first = next(iter(servers.values()), ())
     differing = [address for address, endpoints in servers.items() if endpoints != first]
     emit(cluster_document([broker_row(broker) for broker in brokers], list(servers), differing), output)

@@ -29,6 +29,8 @@ PHRASES = {
     **BACKLOG_PHRASES,
     **PLAYBOOK_PHRASES,
     "source": "{source}, judged as of {time}",
+    "broker": "{count} broker: {names}",
+    "brokers": "{count} brokers: {names}",
     "summary_of_one": "{verdict}: 1 finding from {rules} rules, {gaps} not judged",
     "summary": "{verdict}: {findings} findings from {rules} rules, {gaps} not judged",
     "verdict_ok": "OK",

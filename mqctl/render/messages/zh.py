@@ -29,6 +29,8 @@ PHRASES = {
     **BACKLOG_PHRASES,
     **PLAYBOOK_PHRASES,
     "source": "{source}，判断时刻 {time}",
+    "broker": "{count} 个 Broker：{names}",
+    "brokers": "{count} 个 Broker：{names}",
     "summary_of_one": "{verdict}：{rules} 条规则，发现 1 个问题，{gaps} 项无法判断",
     "summary": "{verdict}：{rules} 条规则，发现 {findings} 个问题，{gaps} 项无法判断",
     "verdict_ok": "正常",
