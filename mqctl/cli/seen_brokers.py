@@ -63,7 +63,7 @@ def _noted(location: str, now: Iterable[SeenBroker], now_ms: int) -> tuple[SeenB
         known = {item.name: item for item in msgspec.json.decode(data, type=list[SeenBroker])}
         fresh = {item.name: item for item in known.values() if now_ms - item.last_seen_time_ms < _KEPT_MS}
         fresh |= {item.name: item for item in now}
-        write_whole(place, msgspec.json.encode([fresh[name] for name in sorted(fresh)]))
+        write_whole(place, msgspec.json.encode([fresh[name] for name in sorted(fresh)]), sweep="*")
     except (OSError, MqctlError, msgspec.MsgspecError):
         return ()
     return tuple(fresh[name] for name in sorted(fresh))

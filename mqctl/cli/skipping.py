@@ -10,6 +10,7 @@ from mqctl.cli.emit import tell
 from mqctl.cli.live_offsets import Asked, Done, run, write_file
 from mqctl.cli.offset_plans import Wish
 from mqctl.cli.places import state_dir
+from mqctl.errors import ExitCode, StorageError
 from mqctl.execute.journal import NOT_MOVED, ChangeRecord
 from mqctl.model.names import retry_topic
 from mqctl.model.plan import PlanKind
@@ -69,8 +70,13 @@ def skip(
         write_file(path, write_ranges(plan))
 
     done = run(asking, wish, replace(asked, opened=write))
-    if done.record is not None:
+    if done.record is None:
+        return done
+    following = f"  next: mqctl replay publish --skipped {done.record.id} --to {topic}"
+    try:
         write(done.record)
-        following = f"mqctl replay publish --skipped {done.record.id} --to {topic}"
-        tell(f"mqctl: what was skipped is in {place(done.record)}\n  next: {following}")
+    except StorageError as error:  # the group has moved: what is wrong is the file, not the change
+        tell(f"mqctl: {place(done.record)} says what was to be skipped, not what was: {error.reason}\n{following}")
+        return replace(done, code=ExitCode.CRITICAL)
+    tell(f"mqctl: what was skipped is in {place(done.record)}\n{following}")
     return done

@@ -154,5 +154,13 @@ class LocalStates:
             ) from error
 
     def forget(self, name: str) -> None:
-        """Removes a state file."""
-        self.file(name).unlink(missing_ok=True)
+        """Removes a state file. Raises StorageError."""
+        file = self.file(name)
+        try:
+            file.unlink(missing_ok=True)
+        except OSError as error:
+            raise StorageError(
+                f"could not remove the state of the local cluster {name}, whose process has ended",
+                reason=f"{file}: {error.strerror or error}",
+                remedy=f"mqctl local down --name {name} once more, or remove the file",
+            ) from error

@@ -148,7 +148,11 @@ class Supervisor:
                     start_new_session=True,
                 )
         except OSError as error:
-            raise StorageError(f"could not start the local cluster {name}", reason=str(error)) from error
+            raise StorageError(
+                f"could not start the local cluster {name}",
+                reason=f"{error.filename or self._directory}: {error.strerror or error}",
+                remedy="free its disk, or set MQCTL_STATE_DIR to another one",
+            ) from error
 
     def _ready(self, name: str, process: subprocess.Popen[bytes], log: Path) -> Ready:
         assert process.stdout is not None

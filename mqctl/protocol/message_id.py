@@ -26,9 +26,12 @@ def _bytes(text: str) -> bytes:
     if len(text) not in _OFFSET_ID_LENGTHS:
         raise MessageIdError(f"{text!r} is no message id", reason="message ids have 32 or 56 hexadecimal digits")
     try:
-        return bytes.fromhex(text)
+        data = bytes.fromhex(text)
     except ValueError:
-        raise MessageIdError(f"{text!r} is no message id", reason="it is not hexadecimal") from None
+        data = b""
+    if 2 * len(data) != len(text):  # `fromhex` passes over blanks
+        raise MessageIdError(f"{text!r} is no message id", reason="it is not hexadecimal")
+    return data
 
 
 def _address(packed: bytes) -> str:

@@ -162,7 +162,7 @@ def test_message_ids() -> None:
     unique = UniqueId("192.0.2.2", 0x1234, 0x0B2766E1, 123_456_789, 0xFFFF)
     assert str(unique) == "C000020212340B2766E1075BCD15FFFF"
     assert UniqueId.parse(str(unique)) == unique
-    for bad in ("", "0A", "Z" * 32, text + "00"):
+    for bad in ("", "0A", "Z" * 32, text + "00", "0000000000000000 00000000 000000"):
         with pytest.raises(MessageIdError):
             OffsetId.parse(bad)
     with pytest.raises(MessageIdError):

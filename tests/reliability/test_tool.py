@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from random import Random
+
+import pytest
+
 from tests.reliability.faulty_home import ERROR, KILL, POWER
-from tests.reliability.tool import run
+from tests.reliability.tool import Figures, home, run
 
 
 def test_rounds_of_commands_that_die_leave_all_in_order() -> None:
@@ -18,3 +22,14 @@ def test_the_checks_see_a_journal_that_was_not_on_the_disk() -> None:
     """A mqctl that forgets to sync is found out: its change was sent, and the power failure took the record."""
     runs = (run(3, seed=seed, kinds=("topic update",), hows=(POWER,), forgets=True) for seed in range(1, 9))
     assert any(figures.problems and figures.sent_without_journal for figures in runs)
+
+
+@pytest.mark.parametrize(("kind", "before"), [("offset skip", (5, 8, 10)), ("local down", (0, 1))])
+def test_a_disk_that_fails_near_the_end_of_a_command(kind: str, before: tuple[int, ...]) -> None:
+    """The change is done then: a skip does not end as if it were not, and `local down` says what is left to do."""
+    figures = Figures()
+    with home(0, Random(1), figures) as user:
+        last = user.instants(kind)
+        for distance in before:
+            user.round(kind, ERROR, at=last - distance)
+    assert (figures.problems, figures.disk_errors) == ([], len(before))

@@ -123,13 +123,20 @@ class Home:
 
     # One round
 
-    def round(self, kind: str, how: str) -> None:
-        usual = self._usual.get(kind) or self._as_usual(kind)
-        self._usual[kind] = usual
+    def instants(self, kind: str) -> int:
+        """Returns how many instants a kind of command has when nothing happens."""
+        self._usual[kind] = self._usual.get(kind) or self._as_usual(kind)
+        return self._usual[kind].instants
+
+    def round(self, kind: str, how: str, *, at: int | None = None) -> None:
+        """One command under one fault, at a random instant unless one is given."""
+        self.instants(kind)
+        usual = self._usual[kind]
         words, before = self._begin(kind)
         number = self.random.choice((errno.ENOSPC, errno.EIO))
         asking = usual.asking if self.random.random() < 0.9 else 0
-        at = 1 if how == RENAME else self.random.randrange(asking, usual.instants) + 1
+        if at is None:
+            at = 1 if how == RENAME else self.random.randrange(asking, usual.instants) + 1
         seed = self.random.randrange(1 << 30)
         fault = Fault(str(self.root), how, at, number=number, seed=seed, forgets=self.forgets)
         about = f"{kind}, {how} at {at}" + (f" ({errno.errorcode[number]})" if how == ERROR else "")
