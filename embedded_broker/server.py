@@ -278,6 +278,7 @@ class Listener:
         self._server: asyncio.Server | None = None
         self._sweep: Periodic | None = None
         self._refused = 0
+        self._closed = False
 
     async def open(self, host: str, port: int) -> None:
         """Starts to listen.
@@ -288,6 +289,7 @@ class Listener:
         Raises:
             PortError: the address is in use, or not ours.
         """
+        self._closed = False
         try:
             self._server = await self._listen(host, port)
         except OSError as error:
@@ -315,7 +317,14 @@ class Listener:
         return connection
 
     def admit(self, connection: Connection) -> None:
-        """Takes a new connection in, or closes it when there are too many."""
+        """Takes a new connection in, or closes it when there are too many, or when the listener was closed meanwhile.
+
+        The loop accepts a connection some turns before it is made, so that `close` may not have seen it: a client that
+        came in that moment would be served, and its messages acknowledged, by a broker that is no more.
+        """
+        if self._closed:
+            connection.abort()
+            return
         if len(self.connections) >= self._limits.connections:
             if not self._refused:
                 log.warning("more than %d connections: further ones are closed", self._limits.connections)
@@ -335,13 +344,17 @@ class Listener:
 
     async def close(self, *, abort: bool = False) -> None:
         """Stops to listen and closes all connections; with `abort` without sending what is still to be written."""
+        self._closed = True
         if self._sweep is not None:
             self._sweep.cancel()
-        if self._server is not None:
-            self._server.close()
         connections = list(self.connections)
         for connection in connections:
             connection.abort() if abort else connection.close()
+        if self._server is not None:
+            for sock in self._server.sockets:
+                asyncio.get_running_loop().remove_reader(sock)
+            await asyncio.sleep(0)  # what was accepted in this turn becomes a connection, which `admit` ends
+            self._server.close()
         await gone(connections)
 
 
