@@ -23,6 +23,7 @@ from mqctl.execute.record_files import who
 Told = Callable[[str], None]
 _LONGEST_COMMAND = 160
 _SILENT_S = 1.0
+_ABANDONED_S = 3_600
 _START_TOLERANCE_S = 1.0
 _LONGEST_NAME_BYTES, _NAME_START = 180, 40
 
@@ -46,16 +47,24 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
         command = self._command()
         return f"{line}: {command}" if command else line
 
+    def runs(self) -> bool:
+        """Tells whether it still runs on this machine; another process that got its number since is none of it."""
+        import psutil
+
+        try:
+            return psutil.Process(self.pid).create_time() <= self.since_s + _START_TOLERANCE_S
+        except psutil.Error:
+            return False
+
     def _command(self) -> str | None:
         if self.who.rpartition("@")[2] != socket.gethostname():
             return None  # a directory that several machines share
         import psutil
 
+        if not self.runs():
+            return None
         try:
-            process = psutil.Process(self.pid)
-            if process.create_time() > self.since_s + _START_TOLERANCE_S:
-                return None  # another process got its number since
-            words = process.cmdline()
+            words = psutil.Process(self.pid).cmdline()
         except psutil.Error:
             return None
         return command_text(words)
@@ -116,15 +125,19 @@ def held_alone(
 
 
 def forget_dead(notes: Iterable[Path]) -> None:
-    """Removes the notes of holders of this machine that run no more: of locks that nobody may ever take again."""
+    """Removes the notes of holders of this machine that run no more: of locks that nobody may ever take again.
+
+    One that says nothing was cut short by a kill or a power failure; it goes when it is an hour old.
+    """
     for note in notes:
-        with suppress(OSError, msgspec.DecodeError):
-            holder = msgspec.json.decode(note.read_bytes(), type=Holder)
-            if holder.who != who():
-                continue
+        with suppress(OSError):
             try:
-                os.kill(holder.pid, 0)
-            except ProcessLookupError:
+                holder = msgspec.json.decode(note.read_bytes(), type=Holder)
+            except (UnicodeDecodeError, msgspec.DecodeError):
+                gone = note.stat().st_mtime < datetime.now(UTC).timestamp() - _ABANDONED_S
+            else:
+                gone = holder.who == who() and not holder.runs()
+            if gone:
                 note.unlink(missing_ok=True)
 
 

@@ -7,17 +7,20 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from embedded_broker import Drop, EmbeddedCluster
 from mqctl.errors import RefusedError
-from mqctl.execute.alone import command_text, held_alone, lock_name
+from mqctl.execute.alone import Holder, command_text, forget_dead, held_alone, lock_name
+from mqctl.execute.record_files import who
 from mqctl.local.supervisor import Supervisor, Wish
 from tests.client.consuming import wait_until
 from tests.conftest import REPOSITORY
@@ -249,3 +252,23 @@ def test_a_command_is_told_as_it_was_typed() -> None:
     assert command_text(["/usr/bin/python3", "-m", "mqctl", "doctor"]) == "mqctl doctor"
     assert command_text(["/v/bin/python", "/v/bin/mqctl", "offset", "-g", "a b"]) == "mqctl offset -g 'a b'"
     assert len(command_text(["mqctl", "x" * 1000])) < 200
+
+
+def test_notes_of_holders_that_are_gone_go(tmp_path: Path) -> None:
+    """Of a lock that nobody takes again; a kill or a power failure may have cut one short."""
+    now_s = time.time()
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    notes = {
+        "dead": Holder(who=who(), pid=ended.pid, since_s=now_s),
+        "number-of-another": Holder(who=who(), pid=os.getpid(), since_s=now_s - 86_400),
+        "elsewhere": Holder(who="root@elsewhere", pid=ended.pid, since_s=now_s),
+        "mine": Holder(who=who(), pid=os.getpid(), since_s=now_s),
+    }
+    for name, holder in notes.items():
+        (tmp_path / name).write_bytes(msgspec.json.encode(holder))
+    for name, age_s in (("cut-short", 7_200), ("being-written", 0)):
+        (tmp_path / name).write_bytes(b'{"who":')
+        os.utime(tmp_path / name, (now_s - age_s, now_s - age_s))
+    forget_dead(tmp_path.iterdir())
+    assert {path.name for path in tmp_path.iterdir()} == {"elsewhere", "mine", "being-written"}
