@@ -206,7 +206,7 @@ FAULTS: dict[str, Fault] = {
     "MQ506": Fault(
         before=ordered,
         inject=lost_to_half,
-        beside=frozenset({"MQ505", "MQ606", "MQ604", "MQ309", "MQ404"}),
+        beside=frozenset({"MQ505", "MQ606", "MQ604", "MQ309", "MQ404", "MQ617"}),
         says={"missing_count": 1},
     ),
     "MQ507": Fault(
