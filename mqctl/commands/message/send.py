@@ -66,7 +66,7 @@ def command(
     content = body.encode() if body is not None else _read(body_file or "-")
     extra = dict(_pair(item) for item in properties or ())
     from mqctl.client.instance import ClientSettings
-    from mqctl.client.outgoing import OutgoingMessage
+    from mqctl.client.outgoing import OutgoingMessage, check_topic
     from mqctl.client.producer import Producer
 
     chosen = connection(namesrv, profile, timeout)
@@ -78,6 +78,7 @@ def command(
         properties=extra,
         delay_level=delay_level or 0,
     )
+    check_topic(topic)
     if not create:
         _must_be_there(topic, chosen)
     way = None
