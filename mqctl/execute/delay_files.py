@@ -108,4 +108,8 @@ def write(store: Path, texts: Mapping[str, str | None]) -> None:
         except OSError as error:
             with suppress(OSError):
                 fresh.unlink(missing_ok=True)
-            raise StorageError(f"could not write {path}", reason=error.strerror or str(error)) from error
+            raise StorageError(
+                f"could not write {path}",
+                reason=error.strerror or str(error),
+                remedy="free its disk, then repair again, or undo the change",
+            ) from error

@@ -24,7 +24,9 @@ def test_the_checks_see_a_journal_that_was_not_on_the_disk() -> None:
     assert any(figures.problems and figures.sent_without_journal for figures in runs)
 
 
-@pytest.mark.parametrize(("kind", "before"), [("offset skip", (5, 8, 10)), ("local down", (0, 1))])
+@pytest.mark.parametrize(
+    ("kind", "before"), [("offset skip", (5, 8)), ("local down", (0, 1)), ("delay repair", (2, 4))]
+)
 def test_a_disk_that_fails_near_the_end_of_a_command(kind: str, before: tuple[int, ...]) -> None:
     """The change is done then: a skip does not end as if it were not, and `local down` says what is left to do."""
     figures = Figures()
