@@ -70,7 +70,7 @@ def test_what_a_silent_broker_hides_is_unknown_and_never_reached(live: Run, clus
     try:
         outcome = live("group", "lag", "--until", "lag<3", *BRISK, "--timeout", "3s", "-o", "json")
         assert (outcome.exit_code, outcome.json["groups"][0]["lag_count"]) == (3, 2)
-        assert "not everything could be asked" in outcome.stderr
+        assert "not known whether lag<3 holds" in outcome.stderr  # a slow machine may end it in the middle of a look
         definite = live("group", "lag", "--until", "lag<2", *BRISK, "--timeout", "3s")
         assert definite.exit_code == 75
     finally:
