@@ -63,6 +63,8 @@ def command(
     """
     if (body is None) == (body_file is None):
         raise UsageError("the message needs one body", remedy="use one of --body and --body-file")
+    if delay_level is not None and deliver_at is not None:
+        raise UsageError("--delay-level and --deliver-at contradict each other", remedy="use one of them")
     content = body.encode() if body is not None else _read(body_file or "-")
     extra = dict(_pair(item) for item in properties or ())
     from mqctl.client.instance import ClientSettings
@@ -71,20 +73,13 @@ def command(
 
     chosen = connection(namesrv, profile, timeout)
     message = OutgoingMessage(
-        topic=topic,
-        body=content,
-        tags=tag,
-        keys=tuple(key or ()),
-        properties=extra,
-        delay_level=delay_level or 0,
+        topic=topic, body=content, tags=tag, keys=tuple(key or ()), properties=extra, delay_level=delay_level or 0
     )
     check_topic(topic)
     if not create:
         _must_be_there(topic, chosen)
     way = None
     if deliver_at is not None:
-        if delay_level is not None:
-            raise UsageError("--delay-level and --deliver-at contradict each other", remedy="use one of them")
         from mqctl.cli.deliver_at import at_moment
 
         message, way = at_moment(message, deliver_at, chosen)
