@@ -17,16 +17,8 @@ from embedded_broker.clock import Periodic
 from embedded_broker.half_copies import copy_of
 from embedded_broker.put import put, with_properties
 from embedded_broker.storage_settings import SYNC_FLUSH
-from embedded_broker.timer_files import (
-    DEFAULT,
-    DELETE,
-    NO_POSITION,
-    ROLL,
-    SLOTS,
-    TimerCheckpoint,
-    TimerFiles,
-    TimerRecord,
-)
+from embedded_broker.timer_files import SLOTS, TimerFiles
+from embedded_broker.timer_records import DEFAULT, DELETE, NO_POSITION, ROLL, TimerCheckpoint, TimerRecord
 from mqctl.errors import MqctlError, StorageError
 from mqctl.model.java_hash import java_string_hash
 from mqctl.model.message import REAL_QID, REAL_TOPIC, Message
@@ -47,6 +39,7 @@ ROLL_TIMES, DELETE_KEY = "TIMER_ROLL_TIMES", "TIMER_DEL_UNIQKEY"
 _SLICE = 64
 _RETRY_MS = 1_000
 _CLEAN_MS = 30_000
+_MOST_RECALLED = 100_000
 _MARGIN = 60
 """Units that a broker which was down for long leaves out at the end of the wheel's reach."""
 
@@ -72,6 +65,9 @@ class Timers:
         self.read_units = 0
         self.queue_offset = 0
         self._saves = 0
+        self._has_moved = True
+        self._has_late = False
+        self._recalled: dict[tuple[str, str], None] = {}
         self._timer: Handle | None = None
         self._work: Generator[float] | None = None
         self._cleaning: Periodic | None = None
@@ -85,7 +81,7 @@ class Timers:
             ConfigurationError, DiskFullError, StorageError: its files cannot be used.
         """
         now_units = self._now_units()
-        check = self._files.open()
+        check = self._files.open(self._is_sound, now_units)
         self.read_units = check.read_ms // self._precision_ms or now_units
         oldest = now_units - SLOTS + _MARGIN
         if self.read_units < oldest:
@@ -100,7 +96,7 @@ class Timers:
         """Returns the first message of the timer topic that no record of the log stands for."""
         storage = self._broker.storage
         low, high = storage.min_offset(TIMER_TOPIC, 0), storage.max_offset(TIMER_TOPIC, 0)
-        offset = min(max(check.queue_offset, low), high)
+        offset = low if self._files.is_shorter else min(max(check.queue_offset, low), high)
         last = self._files.last_record()
         while last is not None and offset < high:
             entries = storage.entries(TIMER_TOPIC, 0, offset, _SLICE)
@@ -109,8 +105,30 @@ class Timers:
             offset += sum(1 for physical, _, _ in entries if physical <= last.physical_offset)
         return offset
 
+    def _is_sound(self, record: TimerRecord) -> bool:
+        """Tells whether a record of the log was written whole, and its message is still where it says or expired."""
+        storage = self._broker.storage
+        if record.physical_offset < storage.log.min_offset:
+            return record.record_bytes > 0
+        data = storage.message_at(record.physical_offset)
+        if data is None or len(data) != record.record_bytes:
+            return False
+        try:
+            message = decode_message(data)
+        except RecordError:
+            return False
+        topic = message.properties.get(REAL_TOPIC, "")
+        return message.topic == TIMER_TOPIC and java_string_hash(topic) == record.topic_hash
+
     def stop(self) -> None:
-        """Stops the wheel and notes how far it came."""
+        """Stops the wheel and notes how far it came; a slot that was begun is emptied, or it would come again."""
+        units = self.read_units
+        try:
+            for pause in self._work or ():
+                if pause or self.read_units != units:
+                    break
+        except StorageError as error:
+            log.error("the timer wheel stops within a slot: %s", error)
         self.abandon()
         self._save()
 
@@ -147,11 +165,17 @@ class Timers:
             return
         pause_ms = 0.0
         taken = 0
-        for pause in islice(self._work, _SLICE):
-            taken += 1
-            pause_ms = pause
-            if pause:
-                break
+        try:
+            for pause in islice(self._work, _SLICE):
+                taken += 1
+                pause_ms = pause
+                if pause:
+                    break
+        except StorageError as error:  # what waits cannot be read
+            log.error("the timer wheel stands still: %s", error)
+            self._work = None
+            self._timer = self._broker.clock.call_later(_RETRY_MS, self._turn)
+            return
         if taken == _SLICE or pause_ms:
             self._timer = self._broker.clock.call_later(pause_ms, self._go_on)
             return
@@ -176,19 +200,28 @@ class Timers:
         try:
             if self._broker.settings.flush_disk_type == SYNC_FLUSH:
                 self._broker.storage.log.sync()  # what fell due, before it is noted that it did
-            self._files.save(self.checkpoint())
+            self._files.save(self.checkpoint(), durable=self._has_moved)
+            self._has_moved = False
         except MqctlError as error:
             log.error("%s", error)
 
     def _round(self) -> Generator[float]:
-        """Hangs in what is new and takes out what is due; yields milliseconds to pause."""
-        yield from self._enqueue_all()
-        until = self._now_units()
-        for slot in self._files.used_slots(self.read_units, until):
-            self.read_units = slot.units
-            yield from self._empty(self._files.chain(slot))
-            self.read_units += 1
-        self.read_units = max(self.read_units, until)
+        """Hangs in what is new and takes out what is due; yields milliseconds to pause.
+
+        Once more when what it rolled is overdue already: what recalls that is known in this round, and not after a
+        death behind it.
+        """
+        self._has_late = True
+        while self._has_late:
+            self._has_late = False
+            yield from self._enqueue_all()
+            until = self._now_units()
+            for slot in self._files.used_slots(self.read_units, until):
+                self.read_units = slot.units
+                yield from self._empty(self._files.chain(slot))
+                self.read_units += 1
+                yield 0
+            self.read_units = max(self.read_units, until)
 
     # In
 
@@ -201,6 +234,7 @@ class Timers:
                 yield 0
 
     def _enqueue(self, physical_offset: int, size: int) -> None:
+        self._has_moved = True
         properties = parse_properties(text_of_properties(self._broker.storage.message_at(physical_offset) or b""))
         out_ms = _number(properties.get(OUT_MS))
         if out_ms is None:
@@ -216,6 +250,9 @@ class Timers:
         if DELETE_KEY in properties:
             magic |= DELETE
         units = out_ms // self._precision_ms
+        if units < self.read_units < now_ms // self._precision_ms:
+            # Due, and what recalls it may hang in a slot that is not emptied yet: it goes behind all of them.
+            units = now_ms // self._precision_ms - 1
         topic = properties.get(REAL_TOPIC, "")
         record = TimerRecord(
             TIMER_LOG_RECORD_BYTES,
@@ -227,28 +264,37 @@ class Timers:
             size,
             java_string_hash(topic),
         )
-        if units < self.read_units:
-            self._deliver(record, set())
-        else:
+        if units >= self.read_units:
             self._files.add(record, units)
+        elif magic & DELETE:
+            self._recall(record)
+        else:
+            self._deliver(record)
 
     # Out
 
     def _empty(self, records: list[TimerRecord]) -> Generator[float]:
-        """Delivers what hangs in a slot, without what a delete marker of the same slot names."""
-        deleted: set[str] = set()
+        """Delivers what hangs in a slot, without what a delete marker names."""
         for record in records:
             if record.magic & DELETE:
-                found = self._message(record.physical_offset)
-                if found is not None:
-                    deleted.add(found[0].properties.get(DELETE_KEY, ""))
+                self._recall(record)
         for record in records:
             if record.magic & ROLL or not record.magic & DELETE:
-                yield from _insistently(partial(self._deliver, record, deleted))
+                yield from _insistently(partial(self._deliver, record))
                 yield 0
 
-    def _deliver(self, record: TimerRecord, deleted: set[str]) -> None:
+    def _recall(self, record: TimerRecord) -> None:
+        """Notes whom a delete marker takes away: the message of its name and moment, should it come later still."""
+        found = self._message(record.physical_offset)
+        if found is not None:
+            properties = found[0].properties
+            self._recalled[properties.get(DELETE_KEY, ""), properties.get(OUT_MS, "")] = None
+            while len(self._recalled) > _MOST_RECALLED:
+                self._recalled.pop(next(iter(self._recalled)))
+
+    def _deliver(self, record: TimerRecord) -> None:
         """Stores the message where it is to be read, or back in the timer topic when its time is not there yet."""
+        self._has_moved = True
         found = self._message(record.physical_offset)
         if found is None:
             log.warning("timer message at physical offset %d is lost", record.physical_offset)
@@ -258,9 +304,10 @@ class Timers:
         if record.magic & ROLL:
             rolls = _number(message.properties.get(ROLL_TIMES)) or 0
             put(self._broker, copy_of(message, with_properties(properties, {**changes, ROLL_TIMES: str(rolls + 1)})))
+            self._has_late |= (_number(message.properties.get(OUT_MS)) or 0) < self._broker.clock.now_ms()
             return
         topic, queue_id = message.properties.get(REAL_TOPIC, ""), _number(message.properties.get(REAL_QID))
-        if record.magic & DELETE or f"{topic}+{message.unique_key}" in deleted:
+        if (f"{topic}+{message.unique_key}", message.properties.get(OUT_MS, "")) in self._recalled:
             return
         if not topic or queue_id is None:
             log.error("timer message at physical offset %d names no queue; it is dropped", record.physical_offset)

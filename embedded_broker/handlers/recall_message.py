@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from embedded_broker.broker import Broker
 from embedded_broker.put import Incoming, Refusal, put, with_properties
 from embedded_broker.recall import RecallHandle, RecallHandleError
 from embedded_broker.registry import Call, handles
+from mqctl.errors import StorageError
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.frame import RemotingCommand
 from mqctl.protocol.requests_client import RecallMessage, RecallMessageReply
@@ -14,13 +17,26 @@ _MARKER_TAG = "_RECALL_TAG_"
 
 
 @handles(RecallMessage)
-def recall_message(broker: Broker, request: RecallMessage, call: Call) -> RemotingCommand:
+def recall_message(broker: Broker, request: RecallMessage, call: Call) -> RemotingCommand | None:
     try:
         handle = _checked(broker, request)
         put(broker, _marker(broker, request, handle, call.connection.peer))
     except Refusal as refusal:
         return call.answer(refusal.code, remark=refusal.remark)
-    return call.answer(reply=RecallMessageReply(msg_id=handle.unique_key, region=broker.settings.region_id))
+    except StorageError as error:
+        broker.stats.put_failed += 1
+        return call.answer(ResponseCode.SYSTEM_ERROR, remark=str(error))
+    reply = RecallMessageReply(msg_id=handle.unique_key, region=broker.settings.region_id)
+    broker.storage.when_durable(partial(_acknowledge, call, reply))
+    return None
+
+
+def _acknowledge(call: Call, reply: RecallMessageReply, failure: StorageError | None) -> None:
+    """Answers once the marker is on disk: who recalled a message counts on it."""
+    if failure is None:
+        call.respond(call.answer(reply=reply))
+    else:
+        call.respond(call.answer(ResponseCode.FLUSH_DISK_TIMEOUT, remark=str(failure)))
 
 
 def _checked(broker: Broker, request: RecallMessage) -> RecallHandle:

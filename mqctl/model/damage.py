@@ -60,6 +60,13 @@ class DamageCode(StrEnum):
     INDEX_CHAIN = "index_chain"
     INDEX_HASH_MISMATCH = "index_hash_mismatch"
     INDEX_BEHIND_LOG = "index_behind_log"
+    # Timer files of 5.x.
+    TIMER_LOG_GAP = "timer_log_gap"
+    TIMER_CHECK = "timer_check"
+    TIMER_SLOT = "timer_slot"
+    TIMER_RECORD_UNLED = "timer_record_unled"
+    TIMER_RECORD_DANGLING = "timer_record_dangling"
+    TIMER_MESSAGE_MISSING = "timer_message_missing"
     # The rest.
     CHECKPOINT_UNREADABLE = "checkpoint_unreadable"
     CHECKPOINT_ZERO = "checkpoint_zero"

@@ -219,13 +219,11 @@ class Disk:
         descriptor = self.descriptor(path)
         end = os.fstat(descriptor).st_size
         cleared = 0
-        while position < end:
+        while position < end and (data_at := self.next_data(path, position)) is not None:
+            position = data_at
             try:
-                position = os.lseek(descriptor, position, os.SEEK_DATA)
                 hole = os.lseek(descriptor, position, os.SEEK_HOLE)
             except OSError as error:
-                if error.errno == errno.ENXIO:  # only a hole is left
-                    break
                 raise _failure(path, error) from error
             while position < hole:
                 size = min(_CLEAR_BYTES, hole - position)
@@ -235,6 +233,19 @@ class Disk:
                     cleared += len(data)
                 position += size
         return cleared
+
+    def next_data(self, path: str, position: int) -> int | None:
+        """Returns where something was written next, at or behind `position`; None when only a hole is left.
+
+        Raises:
+            StorageError: the operating system refuses.
+        """
+        try:
+            return os.lseek(self.descriptor(path), position, os.SEEK_DATA)
+        except OSError as error:
+            if error.errno == errno.ENXIO:
+                return None
+            raise _failure(path, error) from error
 
     def read(self, path: str, size: int, position: int) -> bytes:
         """Reads up to `size` bytes from `position`.

@@ -20,6 +20,7 @@ from mqctl.store.log_window import LastRecord, LogFindings
 from mqctl.store.verify_index import IndexFindings, IndexVerifier
 from mqctl.store.verify_log import LogVerifier
 from mqctl.store.verify_queues import QueueFindings, QueueVerifier
+from mqctl.store.verify_timer import verify_timers
 
 Progress = Callable[[str, int, int], None]
 """Called with the part at hand, and how much of how much is done."""
@@ -96,7 +97,8 @@ def verify(store: StoreDirectory, *, progress: Progress | None = None) -> Verify
 
 
 def _report(store: StoreDirectory, log: LogFindings, queues: QueueFindings, index: IndexFindings) -> VerifyReport:
-    damages = [*log.damages, *queues.damages, *index.damages, *_checkpoint(store), *_configs(store)]
+    parts = (log.damages, queues.damages, index.damages, verify_timers(store), _checkpoint(store), _configs(store))
+    damages = [damage for part in parts for damage in part]
     unconfirmed = _unconfirmed(store, log.last, confirmed=queues.confirms_last or log.followed)
     if unconfirmed is not None and log.last is not None:
         damages.append(

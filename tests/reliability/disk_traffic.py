@@ -7,18 +7,27 @@ from dataclasses import dataclass, field
 from random import Random
 
 from embedded_broker import EmbeddedCluster
-from mqctl.protocol.codes import RequestCode
+from mqctl.protocol.codes import RequestCode, ResponseCode
 from mqctl.protocol.message_id import OffsetId
-from mqctl.protocol.requests_client import EndTransaction, PullMessageReply, QueryConsumerOffset, UpdateConsumerOffset
+from mqctl.protocol.requests_client import (
+    EndTransaction,
+    PullMessageReply,
+    QueryConsumerOffset,
+    RecallMessage,
+    UpdateConsumerOffset,
+)
 from tests.embedded_broker.messages import heartbeat, pull, send
 from tests.embedded_broker.wire import Peer
 from tests.reliability.admin_traffic import AdminLedger
 from tests.reliability.repeats import LATER, PAID
+from tests.reliability.timer_repeats import TIMED
 
 QUEUES = 3
 COMMIT, ROLLBACK = 8, 12
 PLAIN = "Plain"
-STORE_TOPICS = (PLAIN, LATER, PAID)
+STORE_TOPICS = (PLAIN, LATER, PAID, TIMED)
+ROLL_WINDOW_S = 8
+_LONGEST_TIMER_MS = 25_000
 _CHECK = RequestCode.CHECK_TRANSACTION_STATE
 
 
@@ -30,18 +39,25 @@ class Ledger:
         acknowledged: messages by topic.
         forbidden: messages whose transactions are not to be committed.
         decided: transactions whose half message was acknowledged and that their producer will commit, when asked.
+        recalled: timer messages whose recall was acknowledged.
+        handles: what recalls those that nobody tried to recall.
+        timers, recalls: acknowledged ones.
     """
 
     acknowledged: dict[str, set[str]] = field(default_factory=lambda: {topic: set() for topic in STORE_TOPICS})
     forbidden: set[str] = field(default_factory=set)
     decided: set[str] = field(default_factory=set)
+    recalled: set[str] = field(default_factory=set)
+    handles: dict[str, str] = field(default_factory=dict)
+    timers: int = 0
+    recalls: int = 0
     number: int = 0
     refused: int = 0
     admin: AdminLedger = field(default_factory=AdminLedger)
 
 
 class DiskTraffic:
-    """A producer, a consumer and an administrator on one connection."""
+    """A producer, a consumer and an administrator on one connection; with timer messages where the broker has them."""
 
     def __init__(self, peer: Peer, cluster: EmbeddedCluster, random: Random, ledger: Ledger) -> None:
         self.peer = peer
@@ -52,8 +68,10 @@ class DiskTraffic:
 
     def kinds(self) -> tuple[Callable[[], None], ...]:
         """What a step may be."""
-        return (self.plain, self.plain, self.plain, self._later, self._later, self._transaction, self._transaction,
-                self.consume)  # fmt: skip
+        kinds = (self.plain, self.plain, self.plain, self._later, self._later, self._transaction, self._transaction,
+                 self.consume)  # fmt: skip
+        five = self.cluster.broker().on_loop(lambda broker: broker.timers is not None)
+        return (*kinds, self._timed, self._timed, self._recall) if five else kinds
 
     def advance(self, ms: int) -> None:
         """Lets time pass; a producer that is asked about its transactions answers."""
@@ -88,6 +106,30 @@ class DiskTraffic:
         body = self._body("later")
         request = send(LATER, queue_id=0, properties={"DELAY": str(self.random.choice((1, 2)))})
         self._sent(LATER, body, self.peer.call(request, body.encode()).code)
+
+    def _timed(self) -> None:
+        body = self._body("timed")
+        key, delay_ms = body.replace(" ", ""), self.random.randrange(100, _LONGEST_TIMER_MS)
+        request = send(TIMED, properties={"TIMER_DELAY_MS": str(delay_ms), "UNIQ_KEY": key})
+        answer = self.peer.call(request, body.encode())
+        self._sent(TIMED, body, answer.code)
+        if answer.code == 0:
+            self.ledger.timers += 1
+            self.ledger.handles[body] = answer.ext("recallHandle") or ""
+
+    def _recall(self) -> None:
+        """Recalls one of the newest; whether it comes is open until the answer says that it will not."""
+        waiting = list(self.ledger.handles)[-6:]
+        if not waiting:
+            return
+        body = self.random.choice(waiting)
+        recall = RecallMessage(topic=TIMED, recall_handle=self.ledger.handles.pop(body), producer_group="GP")
+        code = self.peer.call(recall).code
+        if code != ResponseCode.ILLEGAL_OPERATION:
+            self.ledger.acknowledged[TIMED].discard(body)
+        if code == 0:
+            self.ledger.recalls += 1
+            self.ledger.recalled.add(body)
 
     def _transaction(self) -> None:
         body, how = self._body("paid"), self.random.choice((COMMIT, COMMIT, COMMIT, ROLLBACK, None))

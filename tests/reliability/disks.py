@@ -44,22 +44,25 @@ from mqctl.store.verify import verify
 from tests.embedded_broker.messages import pull
 from tests.embedded_broker.wire import Peer
 from tests.reliability.config_files import FreshBroker, Survived, differences
-from tests.reliability.disk_traffic import PLAIN, QUEUES, STORE_TOPICS, DiskTraffic, Ledger
+from tests.reliability.disk_traffic import PLAIN, QUEUES, ROLL_WINDOW_S, STORE_TOPICS, DiskTraffic, Ledger
 from tests.reliability.faulty import FaultyFiles, faulty_files
 from tests.reliability.repeats import PAID, DeadStore, late_offsets, repeated_commits, repeated_delays
 from tests.reliability.results import write
+from tests.reliability.timer_repeats import TIMED, late_checkpoint, timers_out_of_turn
 
 LOG_FILE_BYTES = 65_536
 SETTINGS = {
     "mappedFileSizeCommitLog": str(LOG_FILE_BYTES), "mappedFileSizeConsumeQueue": "2000", "maxHashSlotNum": "100",
     "maxIndexNum": "1000", "messageDelayLevel": "1s 2s", "transactionCheckInterval": "10000",
-    "transactionCheckMax": "1000",
+    "transactionCheckMax": "1000", "mappedFileSizeTimerLog": str(10 * 52 + 16),
+    "timerRollWindowSlot": str(ROLL_WINDOW_S),
 }  # fmt: skip
 VERSIONS = ("4.9.8", "5.3.3")
 _FAULTS = (("write", errno.ENOSPC), ("write", errno.EIO), ("sync", errno.EIO))
 _STEPS = 60
 _ROUNDS_PER_STORE = 8
 _PERSIST_MS = 10_000
+_TIMER_SLACK_MS = 2_000  # a turn of the wheel, and a retry of one that failed
 _SETTLE_MS = 11_000  # more than what lies between two checks of transactions
 BEYOND = "MQ404"
 _NAME = re.compile(r"\w+ \d+")
@@ -77,9 +80,12 @@ class Figures:
     lost_entries: int = 0
     acknowledged: int = 0
     refused: int = 0
+    timers: int = 0
+    recalled: int = 0
     lost: int = 0
     repeated_delays_inside: int = 0
     repeated_commits_inside: int = 0
+    repeated_timers_inside: int = 0
     repeats_outside: int = 0
     offsets_beyond: int = 0
     named_by_doctor: int = 0
@@ -105,8 +111,6 @@ class Store:
         self.figures = figures
         self.ledger = Ledger()
         settings = {**SETTINGS, "flushDiskType": flush}
-        if version == VERSIONS[1]:
-            settings["timerWheelEnable"] = "false"
         self.cluster = EmbeddedCluster(data_dir=root, settings=settings, virtual_time=True, version=version)
         self.name = f"{version} {flush}"
 
@@ -133,6 +137,8 @@ class Store:
         figures, admin = self.figures, self.ledger.admin
         figures.acknowledged += sum(map(len, self.ledger.acknowledged.values()))
         figures.refused += self.ledger.refused
+        figures.timers += self.ledger.timers
+        figures.recalled += self.ledger.recalls
         figures.admin_changes += admin.changes
         figures.admin_promised += admin.promised
         figures.admin_not_durable += admin.taken
@@ -148,6 +154,7 @@ class Round:
         self.is_power_lost = False
         self._healthy_ms: int | None = 0
         self._persisted_ms = 0
+        self._timers_persisted_ms = 0
 
     @property
     def held(self) -> bool:
@@ -176,11 +183,13 @@ class Round:
             self._add(files)
         crashed = self._judge_life(self.store.before)
         if self.held:
-            for text in late_offsets(self.store.before, crashed, self._persisted_ms):
+            timers = late_checkpoint(self.store.before.timers, crashed.timers, self._timers_persisted_ms)
+            for text in (*late_offsets(self.store.before, crashed, self._persisted_ms), *timers):
                 self._outside(text)
         self._check()
         self.store.before = self._judge_life(crashed)
-        for text in late_offsets(crashed, self.store.before, None):
+        timers = late_checkpoint(crashed.timers, self.store.before.timers, None)
+        for text in (*late_offsets(crashed, self.store.before, None), *timers):
             self._outside(text)
         self._verify()
         self.figures.rounds += 1
@@ -212,11 +221,13 @@ class Round:
                 self._note_persisted()
 
     def _note_persisted(self) -> None:
-        """Notes when delay offsets were written last, while nothing was wrong with the disk."""
+        """Notes when delay offsets and the timer checkpoint were written last, while the disk was sound."""
         now_ms = self.cluster.now_ms()
         written_ms = now_ms - (now_ms - self._begun_ms) % _PERSIST_MS
         if self._healthy_ms is not None and self._healthy_ms < written_ms:
             self._persisted_ms = written_ms
+        if self._healthy_ms is not None and self._healthy_ms < now_ms - _TIMER_SLACK_MS:
+            self._timers_persisted_ms = now_ms - _TIMER_SLACK_MS
 
     def _admin(self, traffic: DiskTraffic, files: FaultyFiles) -> None:
         failures = files.failures
@@ -242,7 +253,9 @@ class Round:
         delays, commits, known = repeated_delays(before, after), repeated_commits(after), repeated_commits(before)
         self.figures.repeated_delays_inside += delays.inside
         self.figures.repeated_commits_inside += max(0, commits.inside - known.inside)
-        for text in (*delays.outside, *sorted({*commits.outside} - {*known.outside})):
+        timers_inside, timers_outside = timers_out_of_turn(before.timers, after.timers)
+        self.figures.repeated_timers_inside += timers_inside
+        for text in (*delays.outside, *sorted({*commits.outside} - {*known.outside}), *timers_outside):
             self._outside(text)
         return after
 
@@ -318,6 +331,10 @@ class Round:
             forbidden = self.ledger.forbidden & set(bodies)
             if forbidden:
                 self.problem(f"rolled back, and delivered: {sorted(forbidden)[:5]}")
+        recalled = self.ledger.recalled & set(found[TIMED])
+        if self.held and recalled:
+            self.problem(f"recalled, and delivered: {sorted(recalled)[:5]}")
+        self.ledger.recalled -= recalled
         pending = self.ledger.decided - set(found[PAID])
         if self.held and pending:
             self.figures.lost += len(pending)

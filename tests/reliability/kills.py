@@ -2,9 +2,10 @@
 
 `python -m tests.reliability.kills --rounds 300 --seed 7`. Each round starts the process on the store of the last one,
 has several connections work until so many requests are acknowledged, kills it, and starts it again to ask for
-everything: what was acknowledged is there, changes of topics and groups too, queues have no gaps, rolled-back messages
-are not delivered, a delivery or commit that comes twice lay in its window when the process died (see `repeats`; any
-other is a problem), every transaction ends as its producer says when it is checked, every file verifies.
+everything: what was acknowledged is there, changes of topics and groups too, queues have no gaps, rolled-back and
+recalled messages are not delivered, a delivery or commit that comes twice lay in its window when the process died (see
+`repeats` and `timer_repeats`; any other is a problem), every transaction ends as its producer says when it is checked,
+every file verifies. Brokers as 5.x get timer messages, too, some of which wait for longer than the wheel's window.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from tempfile import TemporaryDirectory
 from time import time_ns
 
 from mqctl.model.damage import DamageGrade
-from mqctl.protocol.codes import RequestCode
+from mqctl.protocol.codes import RequestCode, ResponseCode
 from mqctl.protocol.frame import RemotingCommand
 from mqctl.protocol.message_id import OffsetId
 from mqctl.protocol.message_record import decode_messages
-from mqctl.protocol.requests_client import EndTransaction, PullMessageReply, UpdateConsumerOffset
+from mqctl.protocol.requests_client import EndTransaction, PullMessageReply, RecallMessage, UpdateConsumerOffset
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.verify import verify
 from tests.embedded_broker.messages import heartbeat, pull, send
@@ -35,6 +36,7 @@ from tests.embedded_broker.wire import Peer
 from tests.reliability.admin_traffic import AdminLedger
 from tests.reliability.repeats import DeadStore, late_offsets, repeated_commits, repeated_delays
 from tests.reliability.results import write
+from tests.reliability.timer_repeats import TIMED, late_checkpoint, timers_out_of_turn
 
 _LOG_FILE_BYTES = 262_144
 _SETTINGS = (
@@ -42,8 +44,13 @@ _SETTINGS = (
     "transactionCheckInterval=3600000", "transactionTimeOut=200", "transactionCheckMax=1000",
 )  # fmt: skip
 _LAST = ("--set", "transactionCheckInterval=1500")  # a check that a kill makes forget doubles what is to be checked
-_SETTINGS_OF_FIVE = ("timerWheelEnable=false", "transactionOpBatchInterval=300")
-_TOPICS = ("Plain", "Later", "Paid")
+_SETTINGS_OF_FIVE = (
+    "transactionOpBatchInterval=300", "timerPrecisionMs=100", "timerRollWindowSlot=10",
+    f"mappedFileSizeTimerLog={100 * 52 + 16}",
+)  # fmt: skip
+_TOPICS = ("Plain", "Later", "Paid", TIMED)
+_WAITING = ("Later", TIMED)
+_LONGEST_TIMER_MS = 2_500
 _ROUNDS_PER_STORE = 10
 _CHECK = RequestCode.CHECK_TRANSACTION_STATE
 _QUIET_SECONDS = 3.5  # two checks of transactions fit in
@@ -55,9 +62,12 @@ class Figures:
 
     rounds: int = 0
     acknowledged: int = 0
+    timers: int = 0
+    recalled: int = 0
     lost: int = 0
     repeated_delays_inside: int = 0
     repeated_commits_inside: int = 0
+    repeated_timers_inside: int = 0
     repeats_outside: int = 0
     admin_promised: int = 0
     admin_lost: int = 0
@@ -65,9 +75,12 @@ class Figures:
 
 
 class Traffic:
-    """Five connections, each with its own kind of request, on one store through many kills."""
+    """Five connections, six to a broker as 5.x, each with its own kind of request, on one store through many kills."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, five: bool) -> None:
+        self.five = five
+        self.recalled: set[str] = set()
+        self.timers = 0
         self.acknowledged: dict[str, set[str]] = {topic: set() for topic in _TOPICS}
         self.forbidden: set[str] = set()
         self.decided: set[str] = set()
@@ -81,7 +94,9 @@ class Traffic:
         """Works until `wanted` requests are acknowledged, then kills, under way as it is."""
         self._left = wanted
         self._enough.clear()
-        kinds = (self._plain, self._later, self._paid, self._consume, self._admin)
+        kinds = [self._plain, self._later, self._paid, self._consume, self._admin]
+        if self.five:
+            kinds.append(self._timed)
         workers = [threading.Thread(target=self._work, args=(kind, address)) for kind in kinds]
         for worker in workers:
             worker.start()
@@ -114,6 +129,24 @@ class Traffic:
         body = f"later {number}"
         if peer.call(send("Later", properties={"DELAY": str(1 + number % 2)}), body.encode()).code == 0:
             self.acknowledged["Later"].add(body)
+
+    def _timed(self, peer: Peer, number: int) -> None:
+        """Sends a message with a time; every fifth is recalled, and comes or not until that is acknowledged."""
+        body, delay_ms = f"timed {number}", Random(number).randrange(50, _LONGEST_TIMER_MS)
+        timed = send(TIMED, properties={"TIMER_DELAY_MS": str(delay_ms), "UNIQ_KEY": f"T{number}"})
+        sent = peer.call(timed, body.encode())
+        if sent.code != 0:
+            return
+        self.timers += 1
+        if number % 5:
+            self.acknowledged[TIMED].add(body)
+            return
+        recall = RecallMessage(topic=TIMED, recall_handle=sent.ext("recallHandle") or "", producer_group="GP")
+        code = peer.call(recall).code
+        if code == 0:
+            self.recalled.add(body)
+        elif code == ResponseCode.ILLEGAL_OPERATION:  # it is about to be delivered
+            self.acknowledged[TIMED].add(body)
 
     def _paid(self, peer: Peer, number: int) -> None:
         body, how = f"paid {number}", (8, 12, None)[number % 3]
@@ -184,13 +217,17 @@ def check(address: str, traffic: Traffic, figures: Figures, *, last: bool) -> No
     """Asks a broker for everything; delayed messages are due after the store's last round."""
     for topic in _TOPICS:
         bodies = stored(address, topic, figures.problems)
-        if topic != "Later" or last:
+        if topic not in _WAITING or last:
             lost = traffic.acknowledged[topic] - set(bodies)
             figures.lost += len(lost)
             if lost:
                 figures.problems.append(f"round {figures.rounds}: lost of {topic}: {sorted(lost)[:5]}")
         if traffic.forbidden & set(bodies):
             figures.problems.append(f"round {figures.rounds}: rolled back, and delivered")
+        if topic == TIMED and traffic.recalled & set(bodies):
+            figures.problems.append(
+                f"round {figures.rounds}: recalled, and delivered: {traffic.recalled & set(bodies)}"
+            )
         again = sum(Counter(bodies).values()) - len(set(bodies))
         if topic == "Plain" and again:
             figures.repeats_outside += again
@@ -207,7 +244,9 @@ def judge(before: DeadStore, directory: Path, figures: Figures) -> DeadStore:
     delays, commits, known = repeated_delays(before, after), repeated_commits(after), repeated_commits(before)
     figures.repeated_delays_inside += delays.inside
     figures.repeated_commits_inside += commits.inside - known.inside
-    outside = [*delays.outside, *sorted({*commits.outside} - {*known.outside})]
+    timers_inside, timers_outside = timers_out_of_turn(before.timers, after.timers)
+    figures.repeated_timers_inside += timers_inside
+    outside = [*delays.outside, *sorted({*commits.outside} - {*known.outside}), *timers_outside]
     figures.repeats_outside += len(outside)
     figures.problems += [f"round {figures.rounds}: {text}" for text in outside]
     return after
@@ -224,13 +263,16 @@ def run(rounds: int, seed: int) -> Figures:
             settings = (*_SETTINGS, f"flushDiskType={flush}", *(_SETTINGS_OF_FIVE if version == "5.3.3" else ()))
             words = ["--data-dir", str(root), "--as-version", version]
             words += [word for item in settings for word in ("--set", item)]
-            _one_store(words, root / "broker-a", min(_ROUNDS_PER_STORE, rounds - first), random, figures)
+            traffic = Traffic(five=version == "5.3.3")
+            _one_store(words, root / "broker-a", traffic, min(_ROUNDS_PER_STORE, rounds - first), random, figures)
             shutil.rmtree(root, ignore_errors=True)
     return figures
 
 
-def _one_store(words: list[str], directory: Path, rounds: int, random: Random, figures: Figures) -> None:
-    traffic, before = Traffic(), DeadStore()
+def _one_store(
+    words: list[str], directory: Path, traffic: Traffic, rounds: int, random: Random, figures: Figures
+) -> None:
+    before = DeadStore()
     for number in range(rounds):
         with process(*words) as (running, ready):
             traffic.run(ready["brokers"][0]["address"], random.randrange(50, 600), running.kill)
@@ -241,11 +283,12 @@ def _one_store(words: list[str], directory: Path, rounds: int, random: Random, f
             address = ready["brokers"][0]["address"]
             _check_admin(address, traffic, figures)
             if last:
-                _wait_for_delays(address, traffic)
+                for topic in _WAITING:
+                    _wait_for_delays(address, topic, traffic)
                 traffic.answer_checks(address)
             check(address, traffic, figures, last=last)
         crashed, before = before, judge(before, directory, figures)
-        late = late_offsets(crashed, before, None)
+        late = [*late_offsets(crashed, before, None), *late_checkpoint(crashed.timers, before.timers, None)]
         figures.repeats_outside += len(late)
         report = verify(StoreDirectory.open(directory))
         figures.problems += [
@@ -258,6 +301,8 @@ def _one_store(words: list[str], directory: Path, rounds: int, random: Random, f
         ]
         figures.rounds += 1
     figures.acknowledged += sum(map(len, traffic.acknowledged.values()))
+    figures.timers += traffic.timers
+    figures.recalled += len(traffic.recalled)
     figures.admin_promised += traffic.admin.promised
 
 
@@ -268,13 +313,13 @@ def _check_admin(address: str, traffic: Traffic, figures: Figures) -> None:
     figures.problems += [f"round {figures.rounds}: {text}" for text in problems]
 
 
-def _wait_for_delays(address: str, traffic: Traffic) -> None:
+def _wait_for_delays(address: str, topic: str, traffic: Traffic) -> None:
     """Waits by long polls until what was delayed has been delivered."""
     with Peer(address) as peer:
         seen: set[str] = set()
         offset = 0
-        while traffic.acknowledged["Later"] - seen:
-            answer = peer.call(pull("Later", offset, wait_ms=5_000))
+        while traffic.acknowledged[topic] - seen:
+            answer = peer.call(pull(topic, offset, wait_ms=5_000))
             if answer.code != 0:
                 return
             seen |= {message.body.decode() for message in decode_messages(answer.body)}

@@ -20,6 +20,7 @@ from mqctl.store.config_files import DELAY_OFFSETS, delay_offsets, read_config
 from mqctl.store.disk import Disk
 from mqctl.store.log_writer import CommitLogWriter
 from mqctl.store.recovery import RecordScan
+from tests.reliability.timer_repeats import DeadTimers
 
 LATER, PAID = "Later", "Paid"
 """Topics of delayed and of transactional messages; the body of each message is its name."""
@@ -52,6 +53,7 @@ class DeadStore:
         halves: by physical offset; `keys` the transaction of each.
         commits: by transaction, the physical offsets of the half messages that were committed, in log order.
         ops: by half queue offset, the physical offsets of the op messages that name it.
+        timers: timer messages of 5.x.
     """
 
     delivered: Counter[str] = field(default_factory=Counter)
@@ -62,6 +64,7 @@ class DeadStore:
     keys: dict[str, list[Half]] = field(default_factory=dict)
     commits: dict[str, list[int]] = field(default_factory=dict)
     ops: dict[int, list[int]] = field(default_factory=dict)
+    timers: DeadTimers = field(default_factory=DeadTimers)
 
     @classmethod
     def read(cls, directory: Path, file_bytes: int) -> DeadStore:
@@ -69,6 +72,8 @@ class DeadStore:
         store = cls(offsets=dict(delay_offsets(read_config(directory / "config", DELAY_OFFSETS)).offsets))
         for message in _messages(directory, file_bytes):
             store._take(message)
+            store.timers.take(message)
+        store.timers.end(directory)
         return store
 
     def _take(self, message: Message) -> None:

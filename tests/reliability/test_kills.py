@@ -11,4 +11,5 @@ def test_rounds_of_kills_lose_nothing() -> None:
     assert (figures.rounds, figures.lost) == (3, 0)
     assert (figures.repeats_outside, figures.admin_lost) == (0, 0)
     assert figures.admin_promised > 0
+    assert figures.timers > figures.recalled > 0
     assert figures.acknowledged > 60
