@@ -2,6 +2,11 @@
 
 Source: `PlainPermissionManager` and `AclFileWatchService` of 4.9.8: `conf/plain_acl.yml`, and every `.yml` and `.yaml`
 below `conf/acl/`; an account of one file cannot be in another; a file that was emptied leaves what was known.
+
+What requests change is written to the file and counts in full when the file is read again, within five seconds. Until
+then an account that was put has only what its request named, and a new white list does not count. Addresses that a
+file adds to a white list it did not have when all files were read are never taken back: not before the broker starts
+again, or the number of files changes.
 """
 
 from __future__ import annotations
@@ -13,7 +18,7 @@ from pathlib import Path
 from embedded_broker import acl_file
 from embedded_broker.acl_addresses import Matches, address_pattern
 from embedded_broker.acl_file import FileVersion, Loaded, account_of, key_problem
-from embedded_broker.acl_rules import PUB, SHORTEST_KEY, AccessDenied, needs_of
+from embedded_broker.acl_rules import PUB, SHORTEST_KEY, AccessDenied, Account, needs_of
 from embedded_broker.clock import Clock, Periodic
 from mqctl.errors import ConfigurationError, MqctlError, StorageError
 from mqctl.protocol.acl import ACCESS_KEY, signature_matches
@@ -40,8 +45,12 @@ class AccessList:
     def __init__(self, file: Path, clock: Clock) -> None:
         self.file = file.absolute()
         self._clock = clock
-        self._loaded: dict[Path, Loaded] = {}
+        self._accounts: dict[Path, dict[str, Account]] = {}
         self._owners: dict[str, Path] = {}
+        self._white: list[Matches] = []
+        self._white_of: dict[Path, Sequence[Matches]] = {}
+        self._versions: dict[Path, FileVersion] = {}
+        self._version = FileVersion(0, clock.now_ms())
         self._changed_ns: dict[Path, int] = {}
         self._patterns: dict[str, Matches] = {}
         self._watch: Periodic | None = None
@@ -71,7 +80,7 @@ class AccessList:
         """
         address = peer.rpartition(":")[0].strip("[]")
         needs = needs_of(command)
-        if any(matches(address) for loaded in self._loaded.values() for matches in loaded.white):
+        if any(matches(address) for matches in self._white):
             return
         key = command.ext(ACCESS_KEY)
         if key is None:
@@ -79,7 +88,7 @@ class AccessList:
         owner = self._owners.get(key)
         if owner is None:
             raise AccessDenied(f"No acl config for {key}", _VALIDATE % 668)
-        account = self._loaded[owner].accounts.get(key)
+        account = self._accounts.get(owner, {}).get(key)
         if account is None:
             raise AccessDenied(f"No PlainAccessResource for accessKey={key}", _VALIDATE % 675)
         if self._pattern(account.white_address)(address):
@@ -104,25 +113,40 @@ class AccessList:
         return [*more, self.file]
 
     def _load_all(self) -> None:
-        loaded: dict[Path, Loaded] = {}
-        owners: dict[str, Path] = {}
+        loaded = {}
         changed = {}
         for path in self._files():
             changed[path] = _changed_ns(path)
             found = self._checked(path)
-            if found is None:
-                continue
-            loaded[path] = found
-            for key in found.accounts:
-                if owners.setdefault(key, path) != path:
-                    log.warning("the access key %s is in %s and in %s: the first counts", key, owners[key], path)
-        self._loaded, self._owners, self._changed_ns = loaded, owners, changed
+            if found is not None:
+                loaded[path] = found
+        self._changed_ns = changed
+        self._owners, self._accounts, self._white, self._white_of, self._versions = {}, {}, [], {}, {}
+        for path, found in loaded.items():
+            if found.white:
+                self._white_of[path] = found.white
+                self._white += found.white
+            accounts = self._accounts[path] = {}
+            for account in found.accounts:
+                owner = self._owners.setdefault(account.access_key, path)
+                if owner != path:
+                    log.warning(
+                        "the access key %s is in %s and in %s: the first counts", account.access_key, owner, path
+                    )
+                elif account.access_key not in accounts:
+                    accounts[account.access_key] = account
+            self._take_version(path, found.version)
 
     def _checked(self, path: Path) -> Loaded | None:
         found = acl_file.load(path)
-        for account in found.accounts.values() if found is not None else ():
+        for account in found.accounts if found is not None else ():
             self._pattern(account.white_address)
         return found
+
+    def _take_version(self, path: Path, version: FileVersion | None) -> None:
+        self._versions[path] = version or FileVersion(0, self._clock.now_ms())
+        if path == self.file:
+            self._version = self._versions[path]
 
     def reload(self) -> None:
         """Reads changed files again; one that cannot be read leaves everything as it was, with a line in the log."""
@@ -143,20 +167,28 @@ class AccessList:
         found = self._checked(path)
         if found is None:
             return
-        accounts = {key: one for key, one in found.accounts.items() if self._owners.setdefault(key, path) == path}
-        self._loaded[path] = Loaded(found.white, accounts, found.version)
+        self._white += found.white
+        if path in self._white_of:
+            for old in self._white_of[path]:
+                self._white.remove(old)
+            self._white_of[path] = found.white
+        accounts = self._accounts[path] = {}
+        for account in found.accounts:  # of two with one key the last counts, other than when all files are read
+            if self._owners.setdefault(account.access_key, path) == path:
+                accounts[account.access_key] = account
+        self._take_version(path, found.version)
 
     # Changing by request
 
     @property
     def version(self) -> FileVersion:
-        """The version of the default file."""
-        return self.versions.get(self.file, FileVersion())
+        """The version of the default file when it was last read."""
+        return self._version
 
     @property
     def versions(self) -> Mapping[Path, FileVersion]:
         """The version of every file."""
-        return {path: loaded.version for path, loaded in self._loaded.items()}
+        return self._versions
 
     def put(self, entry: Mapping[str, object]) -> None:
         """Adds an account, or changes the given entries of one, in its file.
@@ -171,12 +203,18 @@ class AccessList:
         _check_words([*_listed(entry, "topicPerms"), *_listed(entry, "groupPerms")])
         account = account_of(entry)
         self._pattern(account.white_address)
-        path = self._owners.get(access, self.file)
+        owner = self._owners.get(access)
+        path = owner or self.file
         node = acl_file.read_node(path)
+        listed = node.get(acl_file.ACCOUNTS) is not None
         items = acl_file.account_items(node)
-        known = next((item for item in items if isinstance(item, dict) and str(item.get("accessKey")) == access), None)
-        items[:] = [item for item in items if item is not known]
-        items.append({**(known or {}), **entry})
+        known = next((item for item in items if _is_account(item, access)), None)
+        if known is not None or not listed or owner is None:
+            items[:] = [item for item in items if item is not known]
+            items.append({**(known or {}), **entry})
+        in_memory = self._accounts.setdefault(path, {})
+        if owner is None or access in in_memory or not in_memory:
+            in_memory[access] = account
         self._write(path, node)
         self._owners[access] = path
 
@@ -186,11 +224,13 @@ class AccessList:
         if path is None:
             return False
         node = acl_file.read_node(path)
+        if not node:
+            return True
         items = acl_file.account_items(node)
-        kept = [item for item in items if not (isinstance(item, dict) and str(item.get("accessKey")) == access_key)]
-        if len(kept) == len(items):
-            return not node
-        items[:] = kept
+        known = next((item for item in items if _is_account(item, access_key)), None)
+        if known is None:
+            return False
+        items[:] = [item for item in items if item is not known]
         self._write(path, node)
         del self._owners[access_key]
         return True
@@ -209,10 +249,13 @@ class AccessList:
         return True
 
     def _write(self, path: Path, node: acl_file.Node) -> None:
-        acl_file.next_version(node, self._clock.now_ms())
+        version = acl_file.next_version(node, self._clock.now_ms())
         acl_file.write_node(path, node)
-        self._load_one(path)
-        self._changed_ns[path] = _changed_ns(path)
+        self._versions[path] = version
+
+
+def _is_account(item: object, access_key: str) -> bool:
+    return isinstance(item, dict) and str(item.get("accessKey")) == access_key
 
 
 def _check_words(items: Sequence[str]) -> None:

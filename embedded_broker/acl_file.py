@@ -19,6 +19,7 @@ from mqctl.model.yaml_text import UnreadableYaml, load_yaml
 
 WHITE, ACCOUNTS, VERSION = "globalWhiteRemoteAddresses", "accounts", "dataVersion"
 _OWNER_ONLY = 0o600
+_YES = frozenset({"true", "1", "y", "t"})  # what fastjson takes for true
 Node = dict[str, object]
 
 
@@ -36,11 +37,11 @@ class FileVersion:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What one file says."""
+    """What one file says; the version is None when it names none."""
 
     white: tuple[Matches, ...]
-    accounts: Mapping[str, Account]
-    version: FileVersion
+    accounts: tuple[Account, ...]
+    version: FileVersion | None
 
 
 def read_node(file: Path) -> Node:
@@ -80,14 +81,13 @@ def load(file: Path) -> Loaded | None:
     node = read_node(file)
     if not node:
         return None
-    accounts: dict[str, Account] = {}
+    accounts: list[Account] = []
     for item in _items(node, ACCOUNTS):
         if not isinstance(item, dict):
             raise ConfigurationError(f"could not read the access list {file}", reason="an account is no mapping")
-        account = account_of(item)
-        accounts.setdefault(account.access_key, account)
+        accounts.append(account_of(item))
     white = tuple(address_pattern(_text(item) or "") for item in _items(node, WHITE))
-    return Loaded(white, accounts, _version(node))
+    return Loaded(white, tuple(accounts), _version(node))
 
 
 def account_of(item: Mapping[str, object]) -> Account:
@@ -99,7 +99,7 @@ def account_of(item: Mapping[str, object]) -> Account:
         access_key=access,
         secret_key=secret,
         white_address=_text(item.get("whiteRemoteAddress")) or "",
-        admin=(_text(item.get("admin")) or "").lower() == "true",
+        admin=(_text(item.get("admin")) or "").lower() in _YES,
         default_topic_perm=permission(_text(item.get("defaultTopicPerm"))),
         default_group_perm=permission(_text(item.get("defaultGroupPerm"))),
         perms=permissions(_texts(item, "topicPerms"), _texts(item, "groupPerms")),
@@ -113,18 +113,19 @@ def key_problem(access_key: str) -> str:
 
 def next_version(node: Node, now_ms: int) -> FileVersion:
     """Counts a change of a document, in it; returns the new version."""
-    version = FileVersion(_version(node).counter + 1, now_ms)
+    before = _version(node)
+    version = FileVersion(before.counter + 1 if before is not None else 1, now_ms)
     node[VERSION] = [version.document()]
     return version
 
 
-def _version(node: Mapping[str, object]) -> FileVersion:
+def _version(node: Mapping[str, object]) -> FileVersion | None:
     for item in _items(node, VERSION):
         if isinstance(item, dict):
             counter, timestamp = _text(item.get("counter")) or "", _text(item.get("timestamp")) or ""
             if counter.isdecimal() and timestamp.isdecimal():
                 return FileVersion(int(counter), int(timestamp))
-    return FileVersion()
+    return None
 
 
 def account_items(node: Node) -> list[object]:

@@ -10,6 +10,7 @@ import json
 import logging
 
 from embedded_broker.acl import AccessList
+from embedded_broker.acl_addresses import AddressPatternError
 from embedded_broker.broker import Broker
 from embedded_broker.registry import Call, handles
 from mqctl.errors import MqctlError
@@ -44,6 +45,8 @@ def put_account(broker: Broker, request: CreateAccessConfig, call: Call) -> Remo
     }
     try:
         access.put({name: value for name, value in given.items() if value is not None})
+    except AddressPatternError as error:
+        return call.answer(failed, remark=error.remark)
     except MqctlError as error:
         return call.answer(failed, remark=str(error))
     return call.answer()
@@ -67,7 +70,7 @@ def delete_account(broker: Broker, request: DeleteAccessConfig, call: Call) -> R
 @handles(
     UpdateGlobalWhiteAddrsConfig,
     support="partial: addresses that cannot be read are refused (4.9.8 writes them down and cannot start again), "
-    "and so are files outside the access list; a change counts at once, not after five seconds",
+    "and so are files outside the access list",
 )
 def replace_white_list(broker: Broker, request: UpdateGlobalWhiteAddrsConfig, call: Call) -> RemotingCommand:
     failed = ResponseCode.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG_FAILED

@@ -57,16 +57,14 @@ def sign(command: RemotingCommand, credentials: Credentials) -> RemotingCommand:
 
 
 def signature_matches(command: RemotingCommand, secret_key: str) -> bool:
-    """Tells whether the command's signature is right.
+    """Tells whether a 4.9.8 broker finds the command's signature right.
 
-    Clients up to 4.9.3 leave the unique key flag out of the content, later ones include it: both are accepted.
+    It leaves the unique key flag out of the content, as clients up to 4.9.3 do. Clients from 4.9.4 on sign it too,
+    so their queries by unique key are refused (`PlainAccessValidator.parse`).
     """
     import hmac
 
     ext = dict(command.ext_fields or {})
-    given = ext.get(SIGNATURE, "")
-    whole = signature(signed_content(ext, command.body), secret_key)
     ext.pop(UNIQUE_KEY_QUERY, None)
-    older = signature(signed_content(ext, command.body), secret_key)
-    presented = given.encode()
-    return hmac.compare_digest(presented, whole.encode()) or hmac.compare_digest(presented, older.encode())
+    given = ext.get(SIGNATURE, "")
+    return hmac.compare_digest(given.encode(), signature(signed_content(ext, command.body), secret_key).encode())

@@ -280,10 +280,15 @@ def test_accounts_are_put_changed_and_dropped_by_request(own: EmbeddedCluster) -
             changed = CreateAccessConfig(access_key="made-key", secret_key="made-secret", topic_perms="Both=PUB|SUB")
             assert admin.call(changed).code == FINE
             assert peer.call(send("Both"), b"x").code == FINE
+            remark = peer.call(pull("Both", 0, group="G")).remark
+            assert remark == _denied(group="G", line=606), "only what the request named, until the file is read"
+            at_once = admin.call(GetBrokerAclConfig())
+            own.advance(5_000)
+            assert peer.call(pull("Both", 0, group="G")).code != 1
             after = admin.call(GetBrokerAclConfig())
-            assert json.loads(before.ext("version") or "")["counter"] == 0
-            assert json.loads(after.ext("version") or "")["counter"] == 2
-            assert json.loads(after.ext("allAclFileVersion") or "")[str(file)]["counter"] == 2
+            for answer, counters in ((before, (0, 0)), (at_once, (0, 2)), (after, (2, 2))):
+                assert json.loads(answer.ext("version") or "")["counter"] == counters[0]
+                assert json.loads(answer.ext("allAclFileVersion") or "")[str(file)]["counter"] == counters[1]
             assert (after.ext("brokerName"), after.ext("clusterName")) == ("broker-a", "DefaultCluster")
             assert admin.call(DeleteAccessConfig(access_key="made-key")).code == FINE
             assert "No acl config" in (peer.call(send("Both"), b"x").remark or "")
@@ -319,6 +324,8 @@ def test_the_white_list_is_replaced_in_files_of_the_list_only(own: EmbeddedClust
         assert other.read_text() == "accounts: []\n"
         assert peer.call(GetBrokerConfig()).code == 1
         assert admin.call(UpdateGlobalWhiteAddrsConfig(global_white_addrs="10.1.1.1,127.0.0.1")).code == FINE
+        assert peer.call(GetBrokerConfig()).code == 1, "it counts when the file is read again"
+        own.advance(5_000)
         assert peer.call(GetBrokerConfig()).code == FINE
         assert peer.call(UpdateGlobalWhiteAddrsConfig(global_white_addrs="nowhere")).code == 211
         assert peer.call(GetBrokerConfig()).code == FINE

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,11 +19,19 @@ from mqctl.errors import ConfigurationError
 from mqctl.model.names import dlq_topic, retry_topic
 from mqctl.protocol.acl import Credentials, sign
 from mqctl.protocol.frame import RemotingCommand, SerializeType
-from mqctl.protocol.requests_admin import CreateAccessConfig, GetBrokerConfig, UpdateGlobalWhiteAddrsConfig
+from mqctl.protocol.requests_admin import (
+    CreateAccessConfig,
+    DeleteSubscriptionGroup,
+    GetBrokerAclConfig,
+    GetBrokerConfig,
+    QueryMessage,
+    UpdateGlobalWhiteAddrsConfig,
+)
 from tests.embedded_broker.access import ADMIN, LIST, USER, SigningPeer, write_list
 from tests.embedded_broker.messages import heartbeat, pull
 from tests.embedded_broker.wire import Peer
 
+ACL = "org.apache.rocketmq.acl.common.AclException"
 OPERATOR = Credentials("operator", "operator-secret")
 MORE = """
   - accessKey: operator
@@ -138,6 +148,8 @@ def test_lists_by_request_are_split_as_java_splits_them(own: EmbeddedCluster) ->
         ("fe80:0:0:0:0:0:0:*", "fe80::ffff", "fe81::1"),
         ("fe80::9:1-1f", "fe80::9:1f", "fe80::9:20"),
         ("fe80:0:0:0:0:0:1-2:*", "fe80::2:9", "fe80::3:9"),
+        ("fe80::*", "fe80:0:1::1", "fe80:1::1"),
+        ("fe80::1-2:*", "fe80:0:2::1", "fe80::2:9"),
         ("2001:db8::1,10.0.0.1", "2001:DB8:0::1", "10.0.0.2"),
     ],
 )
@@ -150,11 +162,104 @@ def test_patterns_of_addresses(pattern: str, inside: str, outside: str) -> None:
 
 @pytest.mark.parametrize(
     "pattern",
-    ["1.2.3.{1,2", "1.2.3{1}", "{1,2}.2.3.4", "1.2.3.256", "1.2.3.1-", "1.2.3.-9", "1.2.3.3-400", "a.b.c.d"],
+    [
+        *("1.2.3.{1,2", "1.2.3{1}", "{1,2}.2.3.4", "1.2.3.256", "1.2.3.1-", "1.2.3.-9", "1.2.3.3-400", "a.b.c.d"),
+        *("1.2.3.4, 1.2.3.5", "1.2.3.{4, 5}", " 1.2.3.4", "1.2.3.0-0", "1.2.*"),
+        *("fe80:*:1", "fe80:1-2:3:4", "fe80:1-2:3:*", "*:1", "1:2:3:4:5:6:7:8:*", "fe80:0:0:0:0:0:0:9-1", "fe80:x:*"),
+    ],
 )
 def test_patterns_that_nobody_can_read(pattern: str) -> None:
     with pytest.raises(ConfigurationError):
         address_pattern(pattern)
+
+
+def test_an_account_with_an_address_that_cannot_be_read_is_refused_in_the_words_of_the_wire(
+    own: EmbeddedCluster,
+) -> None:
+    with SigningPeer(own.broker().address, ADMIN) as peer:
+        for white, remark in (
+            ("1.2.3.4, 1.2.3.5", "Netaddress examine Exception netaddress is  1.2.3.5"),
+            ("1.2.*", "Netaddress examine scope Exception netaddress is 1.2.*"),
+            ("1.2.3{4,5}", "MultipleRemoteAddressStrategy has got a/some wrong format IP(s) "),
+            ("1.2.3.9-1", "RangeRemoteAddressStrategy netaddress examine scope Exception start is 9 , end is 1"),
+        ):
+            answer = peer.call(
+                CreateAccessConfig(access_key="made-key", secret_key="made-secret", white_remote_address=white)
+            )
+            assert (answer.code, answer.remark) == (209, remark)
+
+
+def test_a_query_by_unique_key_is_refused_when_its_flag_is_signed(own: EmbeddedCluster) -> None:
+    """Clients from 4.9.4 on sign it, and 4.9.8 leaves it out of what it checks."""
+    query = QueryMessage(
+        topic="Both", key="k", max_num=1, begin_timestamp=0, end_timestamp=1, unique_key_query=True
+    ).command(opaque=1, version=409)
+    ext = dict(query.ext_fields or {})
+    flag = ext.pop("_UNIQUE_KEY_QUERY")
+    with SigningPeer(own.broker().address, OPERATOR) as peer:
+        peer.put(sign(query, OPERATOR))
+        assert "Check signature failed for accessKey=operator" in (peer.answer_to(1).remark or "")
+        older = sign(replace(query, ext_fields=ext, opaque=2), OPERATOR)
+        peer.put(replace(older, ext_fields={**(older.ext_fields or {}), "_UNIQUE_KEY_QUERY": flag}))
+        assert ACL not in (peer.answer_to(2).remark or "")
+
+
+def test_addresses_that_a_file_gained_in_its_white_list_are_never_taken_back(own: EmbeddedCluster) -> None:
+    """4.9.8 keeps what to take back only for files that had a white list when all were read."""
+    file = own.spec.acl_file
+    assert file is not None
+    (file.parent / "acl").mkdir()
+    late = file.parent / "acl" / "late.yml"
+    account = "accounts:\n  - {accessKey: late-key, secretKey: late-secret}\n"
+    late.write_text(account)
+    own.advance(5_000)
+    with Peer(own.broker().address) as peer:
+        assert peer.call(GetBrokerConfig()).code == 1
+        file.write_text("globalWhiteRemoteAddresses: [127.0.0.1]\n")
+        own.advance(5_000)
+        assert peer.call(GetBrokerConfig()).code == 0
+        file.write_text("globalWhiteRemoteAddresses: [10.1.1.1]\n")
+        own.advance(5_000)
+        assert peer.call(GetBrokerConfig()).code == 1, "a file that had a list takes its addresses back"
+        late.write_text("globalWhiteRemoteAddresses: [127.0.0.1]\n" + account)
+        own.advance(5_000)
+        late.write_text(account)
+        own.advance(5_000)
+        assert peer.call(GetBrokerConfig()).code == 0, "one that had none does not"
+        late.unlink()
+        own.advance(5_000)
+        assert peer.call(GetBrokerConfig()).code == 1, "another number of files reads all anew"
+
+
+def test_of_two_accounts_with_one_key_the_first_counts_until_the_file_changes(own: EmbeddedCluster) -> None:
+    file = own.spec.acl_file
+    assert file is not None
+    (file.parent / "acl").mkdir()
+    (file.parent / "acl" / "more.yml").write_text(
+        "accounts:\n  - {accessKey: twice-key, secretKey: first-secret, admin: 1}\n"
+        "  - {accessKey: twice-key, secretKey: last-secret}\n"
+    )
+    own.advance(5_000)
+    first, last = Credentials("twice-key", "first-secret"), Credentials("twice-key", "last-secret")
+    address = own.broker().address
+    with SigningPeer(address, first) as one, SigningPeer(address, last) as two:
+        assert (one.call(GetBrokerConfig()).code, two.call(GetBrokerConfig()).code) == (0, 1)
+        assert one.call(DeleteSubscriptionGroup(group_name="none")).code == 0, "`admin: 1` is true"
+        file_of_both = file.parent / "acl" / "more.yml"
+        file_of_both.write_text(file_of_both.read_text() + "# touched\n")
+        own.advance(5_000)
+        assert (one.call(GetBrokerConfig()).code, two.call(GetBrokerConfig()).code) == (1, 0)
+
+
+def test_a_file_without_a_version_has_the_time_when_it_was_read(own: EmbeddedCluster) -> None:
+    file = own.spec.acl_file
+    assert file is not None
+    with SigningPeer(own.broker().address, ADMIN) as peer:
+        answer = peer.call(GetBrokerAclConfig())
+    version = json.loads(answer.ext("version") or "")
+    assert version["counter"] == 0
+    assert 0 < version["timestamp"] <= own.now_ms()
+    assert json.loads(answer.ext("allAclFileVersion") or "") == {str(file): version}
 
 
 def test_a_key_in_the_log_steers_no_terminal(tmp_path: Path) -> None:
