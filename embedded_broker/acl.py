@@ -209,9 +209,10 @@ class AccessList:
         listed = node.get(acl_file.ACCOUNTS) is not None
         items = acl_file.account_items(node)
         known = next((item for item in items if _is_account(item, access)), None)
+        before = known if isinstance(known, dict) else {}
         if known is not None or not listed or owner is None:
             items[:] = [item for item in items if item is not known]
-            items.append({**(known or {}), **entry})
+            items.append({**before, **entry})
         in_memory = self._accounts.setdefault(path, {})
         if owner is None or access in in_memory or not in_memory:
             in_memory[access] = account

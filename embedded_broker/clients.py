@@ -67,11 +67,15 @@ class Clients:
     Args:
         on_group_changed: called when members or topics of a consumer group changed; it notifies the members.
         on_group_gone: called with the name of a consumer group that lost its last member.
+
+    Attributes:
+        ever_subscribed: topics that a heartbeat named since the start.
     """
 
     def __init__(self, clock: Clock, on_group_changed: OnGroupChanged, on_group_gone: OnGroupGone) -> None:
         self.producers: dict[str, dict[Connection, Client]] = {}
         self.consumers: dict[str, ConsumerGroup] = {}
+        self.ever_subscribed: set[str] = set()
         self._clock = clock
         self._changed = on_group_changed
         self._gone = on_group_gone
@@ -115,6 +119,7 @@ class Clients:
         group.consume_type = data.consume_type
         group.message_model = data.message_model
         group.consume_from_where = data.consume_from_where
+        self.ever_subscribed.update(subscription.topic for subscription in data.subscription_data_set)
         changed = known is None
         if self._subscribe(group, data.subscription_data_set):
             changed = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from pathlib import Path
 
 from embedded_broker.clock import Clock
@@ -10,12 +11,14 @@ from embedded_broker.persistence import ConfigFile
 from embedded_broker.release import Release
 from embedded_broker.settings import BrokerSettings
 from mqctl.model.config import DataVersion, SubscriptionGroupConfig
-from mqctl.model.names import SYSTEM_GROUP_PREFIX
+from mqctl.model.names import SYSTEM_GROUP_PREFIX, TRANSACTION_GROUP
 from mqctl.protocol.bodies_cluster import SubscriptionGroupTable
 from mqctl.store.config_files import GROUPS, group_configs, read_config
 
 log = logging.getLogger("embedded_broker")
 
+_LONGEST = 255
+_NAME = re.compile(r"[%|a-zA-Z0-9_-]*\Z")
 _BUILT_IN = (
     "TOOLS_CONSUMER",
     "FILTERSRV_CONSUMER",
@@ -39,7 +42,8 @@ class GroupTable:
         self._settings = settings
         self._release = release
         self._clock = clock
-        self.configs = {name: SubscriptionGroupConfig(name=name) for name in _BUILT_IN}
+        built_in = (*_BUILT_IN, TRANSACTION_GROUP) if release.five else _BUILT_IN
+        self.configs = {name: SubscriptionGroupConfig(name=name) for name in built_in}
         self.version = DataVersion(0, clock.now_ms())
         file = read_config(directory, GROUPS)
         for config in group_configs(file):
@@ -62,7 +66,10 @@ class GroupTable:
     def find(self, name: str) -> SubscriptionGroupConfig | None:
         """Returns the group, created with default settings where the broker does that; None where it does not."""
         config = self.configs.get(name)
-        if config is None and (self._settings.auto_create_subscription_group or name.startswith(SYSTEM_GROUP_PREFIX)):
+        may_create = self._settings.auto_create_subscription_group or name.startswith(SYSTEM_GROUP_PREFIX)
+        if self._release.five and (len(name) > _LONGEST or not _NAME.match(name)):
+            may_create = False
+        if config is None and may_create:
             log.info("consumer group %s created", name)
             config = self.put(SubscriptionGroupConfig(name=name))
         return config

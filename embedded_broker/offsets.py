@@ -46,25 +46,29 @@ class ConsumerOffsets:
         return self._resets.pop((topic, group, queue_id), None)
 
     def note_pull(self, group: str, topic: str, queue_id: int, offset: int) -> None:
-        """Remembers how far a group has asked for messages (5.x, in memory): what lies before is in flight."""
+        """Remembers where a group's next pull will begin (5.x, in memory): what lies before is in flight."""
         self._pulls[topic, group, queue_id] = offset
 
     def pulled(self, group: str, topic: str, queue_id: int) -> int:
-        """Returns the offset of the last pull, or -1."""
-        return self._pulls.get((topic, group, queue_id), -1)
+        """Returns where the next pull will begin; without one, the stored offset, or -1."""
+        found = self._pulls.get((topic, group, queue_id))
+        return self.query(group, topic, queue_id) if found is None else found
 
     def query(self, group: str, topic: str, queue_id: int) -> int:
-        """Returns the stored offset, or -1."""
-        return self._table.get((topic, group), {}).get(queue_id, -1)
+        """Returns the offset of a reset that no pull has seen yet, or the stored one, or -1."""
+        reset = self._resets.get((topic, group, queue_id))
+        return self._table.get((topic, group), {}).get(queue_id, -1) if reset is None else reset
 
     def queues(self, group: str, topic: str) -> Mapping[int, int]:
         """Returns the stored offsets of a topic's queues."""
         return self._table.get((topic, group), {})
 
-    def replace_queues(self, group: str, topic: str, offsets: Mapping[int, int]) -> None:
-        """Stores a whole map of queues (clone of a group)."""
-        self._table[(topic, group)] = dict(offsets)
-        self.file.mark()
+    def clone(self, group: str, topic: str, target: str) -> None:
+        """Stores the offsets of one group for another instead of its own; when there are none, nothing changes."""
+        offsets = self._table.get((topic, group))
+        if offsets is not None:
+            self._table[topic, target] = dict(offsets)
+            self.file.mark()
 
     def topics_of(self, group: str) -> list[str]:
         """Returns the topics of which the group has offsets."""
@@ -77,9 +81,11 @@ class ConsumerOffsets:
     def forget_group(self, group: str) -> None:
         """Deletes all offsets of a group, resets and pulls that it never committed included."""
         self._forget(lambda _topic, owner: owner == group)
+        self._pulls = {place: offset for place, offset in self._pulls.items() if place[1] != group}
+        self._resets = {place: offset for place, offset in self._resets.items() if place[1] != group}
 
     def forget_topic(self, topic: str) -> None:
-        """Deletes all offsets of a topic, resets and pulls that nobody committed included."""
+        """Deletes all stored offsets of a topic; resets and pulls stay (`cleanOffsetByTopic` of 5.3.3)."""
         self._forget(lambda owned, _group: owned == topic)
 
     def _forget(self, is_gone: Callable[[str, str], bool]) -> None:
@@ -87,5 +93,3 @@ class ConsumerOffsets:
         if len(kept) < len(self._table):
             self.file.mark()
         self._table = kept
-        self._pulls = {place: offset for place, offset in self._pulls.items() if not is_gone(*place[:2])}
-        self._resets = {place: offset for place, offset in self._resets.items() if not is_gone(*place[:2])}

@@ -19,6 +19,9 @@ from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.frame import RemotingCommand
 from mqctl.protocol.header import ExtHeader, Request
 
+NO_REMARK_SET = "not set any response code"
+"""What a real broker leaves in the remark of some successes (`RemotingCommand.createResponseCommand`)."""
+
 BROKER = "broker"
 NAMESRV = "namesrv"
 Function = Callable[[Any, Any, "Call"], RemotingCommand | None]

@@ -33,14 +33,14 @@ MAX_RECONSUME_SINCE = 121
 """Version ordinal (3.4.9) from which a request's own limit of deliveries counts."""
 
 
-def topic_problem(topic: str) -> str | None:
+def topic_problem(topic: str, *, five: bool) -> str | None:
     """Returns why `topic` is no name for a topic (`TopicValidator`), or None."""
     if not topic.strip():
         return "The specified topic is blank."
     if not _NAME.match(topic):
         return "The specified topic contains illegal characters, allowing only ^[%|a-zA-Z0-9_-]+$"
     if len(topic) > LONGEST_TOPIC:
-        return f"The specified topic is longer than topic max length {LONGEST_TOPIC}."
+        return f"The specified topic is longer than topic max length{'' if five else f' {LONGEST_TOPIC}'}."
     return None
 
 
@@ -80,7 +80,7 @@ def checked_topic(broker: Broker, request: SendMessage, peer: str) -> TopicConfi
 
 
 def _check_name(broker: Broker, topic: str) -> None:
-    problem = topic_problem(topic)
+    problem = topic_problem(topic, five=broker.release.five)
     if problem is not None:
         code = ResponseCode.INVALID_PARAMETER if broker.release.five else ResponseCode.SYSTEM_ERROR
         raise Refusal(code, problem)

@@ -139,10 +139,10 @@ class TopicTable:
         self._changed([])
 
     def update_orders(self, orders: Mapping[str, str]) -> None:
-        """Takes the order topics from a name server's answer (`updateOrderTopicConfig`)."""
+        """Takes the order topics from a name server's answer (`updateOrderTopicConfig`); 5.x takes none back."""
         changed = False
         for name, config in self.configs.items():
-            if (name in orders) != config.order:
+            if (name in orders) != config.order and not (self._release.five and config.order):
                 self.configs[name] = replace(config, order=name in orders)
                 changed = True
         if changed:

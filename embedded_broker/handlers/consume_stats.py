@@ -6,7 +6,6 @@ from datetime import datetime
 
 from embedded_broker.broker import Broker
 from embedded_broker.registry import Call, handles
-from embedded_broker.sends import missing_topic_remark
 from embedded_broker.stats import GROUP_GET_NUMS
 from mqctl.model.config import TopicConfig
 from mqctl.model.queue import MessageQueue
@@ -22,17 +21,25 @@ from mqctl.protocol.frame import RemotingCommand
 from mqctl.protocol.requests_admin import GetConsumeStats, GetConsumeStatsInBroker, QueryConsumeTimeSpan
 
 
-@handles(GetConsumeStats, support="partial: topicList of 5.3 is ignored")
+@handles(GetConsumeStats)
 def get_consume_stats(broker: Broker, request: GetConsumeStats, call: Call) -> RemotingCommand:
-    group = request.consumer_group
-    topics = [request.topic] if request.topic else broker.offsets.topics_of(group)
+    group, five = request.consumer_group, broker.release.five
+    listed = [item for item in (request.topic_list or "").split(";") if item.strip()] if five else []
+    topic_name = request.topic or ""
+    topics = [topic_name] if topic_name.strip() else broker.offsets.topics_of(group)
+    if listed:  # whatever the group subscribed to
+        consumed = [config for topic in listed if (config := broker.topics.get(topic)) is not None]
+    else:
+        consumed = _consumed(broker, group, topics)
     table: dict[MessageQueue, OffsetWrapper] = {}
     rate = 0.0
-    for topic in _consumed(broker, group, topics):
-        table.update(_progress(broker, group, topic, topic.read_queue_count))
+    for topic in consumed:
+        for number in range(topic.read_queue_count):
+            queue = MessageQueue(topic.name, broker.name, number)
+            table[queue] = _progress(broker, group, queue, broker.offsets.pulled(group, topic.name, number))
         rate += _rate(broker, group, topic.name)
     stats = ConsumeStats(offset_table=table, consume_tps=rate)
-    return call.answer(body=stats.to_bytes(five=broker.release.five))
+    return call.answer(body=stats.to_bytes(five=five))
 
 
 def _consumed(broker: Broker, group: str, topics: list[str]) -> list[TopicConfig]:
@@ -43,19 +50,16 @@ def _consumed(broker: Broker, group: str, topics: list[str]) -> list[TopicConfig
     return [config for config in known if not subscribed or config.name in subscribed]
 
 
-def _progress(broker: Broker, group: str, topic: TopicConfig, queues: int) -> dict[MessageQueue, OffsetWrapper]:
-    storage = broker.storage
-    table = {}
-    for number in range(queues):
-        offset = max(0, broker.offsets.query(group, topic.name, number))
-        last_ms = storage.store_time(topic.name, number, offset - 1) if offset else None
-        table[MessageQueue(topic.name, broker.name, number)] = OffsetWrapper(
-            broker_offset=storage.max_offset(topic.name, number),
-            consumer_offset=offset,
-            last_timestamp=last_ms or 0,
-            pull_offset=max(offset, broker.offsets.pulled(group, topic.name, number)) if broker.release.five else None,
-        )
-    return table
+def _progress(broker: Broker, group: str, queue: MessageQueue, pulled: int | None = None) -> OffsetWrapper:
+    """Returns ends and progress of a queue; in 5.x the pull offset is 0 when none is given."""
+    offset = max(0, broker.offsets.query(group, queue.topic, queue.queue_id))
+    last_ms = broker.storage.store_time(queue.topic, queue.queue_id, offset - 1) if offset else None
+    return OffsetWrapper(
+        broker_offset=broker.storage.max_offset(queue.topic, queue.queue_id),
+        consumer_offset=offset,
+        last_timestamp=last_ms or 0,
+        pull_offset=(0 if pulled is None else max(offset, pulled)) if broker.release.five else None,
+    )
 
 
 def _rate(broker: Broker, group: str, topic: str) -> float:
@@ -65,6 +69,7 @@ def _rate(broker: Broker, group: str, topic: str) -> float:
 
 @handles(GetConsumeStatsInBroker)
 def get_all_consume_stats(broker: Broker, request: GetConsumeStatsInBroker, call: Call) -> RemotingCommand:
+    """5.3.3 fills no pull offsets in here, and so tells a total in flight that is negative."""
     listed = []
     total = in_flight = 0
     for group in broker.groups.configs:
@@ -72,11 +77,10 @@ def get_all_consume_stats(broker: Broker, request: GetConsumeStatsInBroker, call
         chosen = [topic for topic in topics if topic.order or not request.is_order]
         stats = []
         for topic in chosen:
-            table = _progress(broker, group, topic, topic.write_queue_count)
+            queues = [MessageQueue(topic.name, broker.name, number) for number in range(topic.write_queue_count)]
+            table = {queue: _progress(broker, group, queue) for queue in queues}
             total += sum(item.broker_offset - item.consumer_offset for item in table.values())
-            in_flight += sum(
-                (item.pull_offset or item.consumer_offset) - item.consumer_offset for item in table.values()
-            )
+            in_flight += sum((item.pull_offset or 0) - item.consumer_offset for item in table.values())
             stats.append(ConsumeStats(offset_table=table, consume_tps=_rate(broker, group, topic.name)))
         listed.append({group: tuple(stats)})
     five = broker.release.five
@@ -93,7 +97,7 @@ def get_all_consume_stats(broker: Broker, request: GetConsumeStatsInBroker, call
 def query_time_span(broker: Broker, request: QueryConsumeTimeSpan, call: Call) -> RemotingCommand:
     topic = broker.topics.get(request.topic)
     if topic is None:
-        return call.answer(ResponseCode.TOPIC_NOT_EXIST, remark=missing_topic_remark(broker, request.topic))
+        return call.answer(ResponseCode.TOPIC_NOT_EXIST, remark=f"topic[{request.topic}] not exist")
     spans = tuple(_span(broker, request.group, topic.name, number) for number in range(topic.write_queue_count))
     return call.answer(body=ConsumeTimeSpans(consume_time_span_set=spans).to_bytes())
 
@@ -109,7 +113,6 @@ def _span(broker: Broker, group: str, topic: str, number: int) -> ConsumeTimeSpa
     first_ms, last_ms = stored(storage.min_offset(topic, number)), stored(end - 1)
     offset = broker.offsets.query(group, topic, number)
     consumed_ms = stored(offset - 1) if offset > 0 else first_ms
-    waiting = max(0, offset) < end
     return ConsumeTimeSpan(
         message_queue=MessageQueue(topic, broker.name, number),
         min_time_stamp=first_ms,
@@ -118,7 +121,8 @@ def _span(broker: Broker, group: str, topic: str, number: int) -> ConsumeTimeSpa
         max_time_stamp_str=_written(last_ms),
         consume_time_stamp=consumed_ms,
         consume_time_stamp_str=_written(consumed_ms),
-        delay_time=broker.clock.now_ms() - stored(max(0, offset)) if waiting else 0,
+        # of a group without offset the time of the message at -1 is asked, which is -1
+        delay_time=broker.clock.now_ms() - stored(offset) if offset < end else 0,
     )
 
 

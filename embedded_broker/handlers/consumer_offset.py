@@ -15,9 +15,10 @@ def query_consumer_offset(broker: Broker, request: QueryConsumerOffset, call: Ca
     if offset < 0 and _starts_at_zero(broker, request):
         offset = 0
     if offset < 0:
-        return call.answer(
-            ResponseCode.QUERY_NOT_FOUND, remark="Not found, V3_0_6_SNAPSHOT maybe this group consumer boot first"
-        )
+        remark = "Not found, V3_0_6_SNAPSHOT maybe this group consumer boot first"
+        if broker.release.five and request.set_zero_if_not_found is False:
+            remark = "Not found, do not set to zero, maybe this group boot first"
+        return call.answer(ResponseCode.QUERY_NOT_FOUND, remark=remark)
     return call.answer(reply=OffsetReply(offset=offset))
 
 
@@ -41,20 +42,18 @@ def update_consumer_offset(broker: Broker, request: UpdateConsumerOffset, call: 
         refusal = _refusal(broker, request, call)
         if refusal is not None:
             return refusal
-        if broker.offsets.was_reset(request.consumer_group, request.topic, request.queue_id):
+        server_side = broker.settings.use_server_side_reset_offset
+        if server_side and broker.offsets.was_reset(request.consumer_group, request.topic, request.queue_id):
             return call.answer(remark="Offset has been previously reset")
     broker.offsets.commit(request.consumer_group, request.topic, request.queue_id, request.commit_offset)
     return call.answer()
 
 
 def _refusal(broker: Broker, request: UpdateConsumerOffset, call: Call) -> RemotingCommand | None:
-    """5.x looks whether group, topic and queue exist; 4.9 stores whatever comes."""
+    """5.x looks whether group and topic exist, but not whether the queue does; 4.9 stores whatever comes."""
     if broker.groups.get(request.consumer_group) is None:  # a commit creates no group, unlike a pull
         remark = f"Group {request.consumer_group} not exist!"
         return call.answer(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark=remark)
-    topic = broker.topics.get(request.topic)
-    if topic is None:
-        return call.answer(ResponseCode.TOPIC_NOT_EXIST, remark=f"no topic {request.topic}")
-    if not 0 <= request.queue_id < max(topic.read_queue_count, topic.write_queue_count):
-        return call.answer(ResponseCode.INVALID_PARAMETER, remark=f"no queue {request.queue_id}")
+    if broker.topics.get(request.topic) is None:
+        return call.answer(ResponseCode.TOPIC_NOT_EXIST, remark=f"Topic {request.topic} not exist!")
     return None

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
+from embedded_broker.attributes import AttributeRefused, altered
 from embedded_broker.broker import Broker
 from embedded_broker.registry import Call, handles
 from mqctl.errors import BadInputError
@@ -23,27 +23,18 @@ from mqctl.protocol.requests_five import GetSubscriptionGroupConfig
 @handles(UpdateAndCreateSubscriptionGroup)
 def put_group(broker: Broker, request: UpdateAndCreateSubscriptionGroup, call: Call) -> RemotingCommand:
     try:
-        config = read_group_config(loads(call.command.body))
+        node = loads(call.command.body)
+        config = read_group_config(node)
+        given = node.get("attributes") if isinstance(node, dict) and broker.release.five else None
+        changes = {str(name): str(value) for name, value in given.items()} if isinstance(given, dict) else {}
+        known = broker.groups.get(config.name)
+        attributes = altered(known.attributes if known is not None else None, changes, {})
+    except AttributeRefused as error:
+        return call.answer(ResponseCode.SYSTEM_ERROR, remark=f"java.lang.RuntimeException: {error.message}")
     except BadInputError as error:
         return call.answer(ResponseCode.SYSTEM_ERROR, remark=str(error))
-    known = broker.groups.get(config.name)
-    attributes = _altered(known.attributes if known is not None else {}, config.attributes)
-    broker.groups.put(replace(config, attributes=attributes if broker.release.five else {}))
+    broker.groups.put(replace(config, attributes=attributes))
     return call.answer()
-
-
-def _altered(known: Mapping[str, str], changes: Mapping[str, str]) -> dict[str, str]:
-    """Applies `{"+name": "value", "-name": ""}` to the attributes of a group (`AttributeUtil` of 5.3.3).
-
-    Whoever reads settings from the wire leaves out the `+`, so a name without a sign is one to be set.
-    """
-    attributes = dict(known)
-    for name, value in changes.items():
-        if name.startswith("-"):
-            attributes.pop(name[1:], None)
-        else:
-            attributes[name] = value
-    return attributes
 
 
 @handles(DeleteSubscriptionGroup)

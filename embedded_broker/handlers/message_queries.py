@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import b64encode
 
 from embedded_broker.broker import Broker
-from embedded_broker.registry import Call, handles
+from embedded_broker.registry import NO_REMARK_SET, Call, handles
 from mqctl.protocol.bodies_stats import ConsumeQueueData, ConsumeQueueEntry
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.fastjson import dumps
@@ -42,17 +42,25 @@ def query_message(broker: Broker, request: QueryMessage, call: Call) -> Remoting
     return call.answer(reply=reply, body=b"".join(found.records))
 
 
-@handles(QueryConsumeQueue, support="partial: no filter data, and units beside entries without a verdict")
+@handles(QueryConsumeQueue, support="partial: no data of SQL92 filters, and units beside entries without a verdict")
 def query_consume_queue(broker: Broker, request: QueryConsumeQueue, call: Call) -> RemotingCommand:
     topic = request.topic or ""
+    if not _is_there(broker, topic, request.queue_id):
+        remark = f"{request.queue_id}@{topic} is not exist!"
+        return call.answer(ResponseCode.SYSTEM_ERROR, remark=remark)
     entries = broker.storage.entries(topic, request.queue_id, request.index, request.count)
     if not entries:
         return call.answer(remark=f"Index {request.index} of {request.queue_id}@{topic} is not exist!")
     group = request.consumer_group
+    subscription = broker.clients.subscription(group, topic) if group is not None else None
+    filter_data = None
+    if group is not None:
+        filter_data = "null" if subscription is not None else f"{group}@{topic} is not online!"
     body = ConsumeQueueData(
         min_queue_index=broker.storage.min_offset(topic, request.queue_id),
         max_queue_index=broker.storage.max_offset(topic, request.queue_id),
-        subscription_data=broker.clients.subscription(group, topic) if group else None,
+        subscription_data=subscription,
+        filter_data=filter_data,
         queue_data=tuple(
             ConsumeQueueEntry(
                 physic_offset=physical,
@@ -63,7 +71,14 @@ def query_consume_queue(broker: Broker, request: QueryConsumeQueue, call: Call) 
             for physical, size, code in entries
         ),
     )
-    return call.answer(body=body.to_bytes())
+    return call.answer(remark=NO_REMARK_SET, body=body.to_bytes())
+
+
+def _is_there(broker: Broker, topic: str, queue_id: int) -> bool:
+    """Tells whether a queue is there, or could be: a broker makes it when somebody asks for its ends."""
+    config = broker.topics.get(topic)
+    known = max(config.read_queue_count, config.write_queue_count) if config is not None else 0
+    return 0 <= queue_id < known or (topic, queue_id) in broker.storage.queues.table
 
 
 def _unit(broker: Broker, topic: str, queue_id: int, address: int) -> str | None:

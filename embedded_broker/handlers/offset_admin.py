@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from embedded_broker.broker import Broker
 from embedded_broker.clients import ConsumerGroup
-from embedded_broker.registry import Call, handles, sends
-from embedded_broker.sends import missing_topic_remark
+from embedded_broker.registry import NO_REMARK_SET, Call, handles, sends
 from embedded_broker.storage import Boundary
 from mqctl.errors import BadInputError
-from mqctl.model.config import TopicConfig
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.bodies_cluster import (
     ConsumerOffsetTable,
@@ -34,34 +32,48 @@ from mqctl.protocol.requests_client import GetConsumerStatus, ResetOffset
 _STATUS_TIMEOUT_MS = 5_000
 # Clients before V3_0_7_SNAPSHOT do not know request 220.
 _RESETS_SINCE = 28
-_LATEST = -1
+_LATEST = _ALL_QUEUES = -1
+_NULL_GROUP = (
+    'java.lang.NullPointerException: Cannot invoke "org.apache.rocketmq.broker.client.ConsumerGroupInfo.'
+    'getChannelInfoTable()" because the return value of "org.apache.rocketmq.broker.client.ConsumerManager.'
+    'getConsumerGroupInfo(String)" is null, '
+    "org.apache.rocketmq.broker.client.net.Broker2Client.getConsumeStatus(Broker2Client.java:%d)"
+)
+_NULL_CORRECTION = (
+    'java.lang.NullPointerException: Cannot invoke "java.lang.Long.longValue()" because the return value of '
+    '"java.util.Map.get(Object)" is null, '
+    "org.apache.rocketmq.broker.processor.AdminBrokerProcessor.queryCorrectionOffset(AdminBrokerProcessor.java:2329)"
+)
+_BEHIND = (1 << 63) - 1
 
 sends(ResetOffset, GetConsumerStatus)
 
 
 @handles(InvokeBrokerToResetOffset)
 def reset_offset(broker: Broker, request: InvokeBrokerToResetOffset, call: Call) -> RemotingCommand:
+    if broker.release.five and broker.settings.use_server_side_reset_offset:
+        return _reset_here(broker, request, call)
     topic = broker.topics.get(request.topic)
     if topic is None:
         code = ResponseCode.TOPIC_NOT_EXIST if broker.release.five else ResponseCode.SYSTEM_ERROR
-        return call.answer(code, remark=missing_topic_remark(broker, request.topic))
-    if broker.release.five and broker.settings.use_server_side_reset_offset:
-        return _reset_here(broker, topic, request, call)
+        remark = f"[reset-offset] reset offset failed, no topic in this broker. topic={request.topic}"
+        return call.answer(code, remark=remark)
     table: dict[MessageQueue, int] = {}
     for number in range(topic.write_queue_count):
         stored = broker.offsets.query(request.group, topic.name, number)
         if stored == _LATEST:
             remark = f"THe consumer group <{request.group}> not exist"
             return call.answer(ResponseCode.SYSTEM_ERROR, remark=remark)
-        found = _by_time(broker, topic.name, number, request.timestamp)
+        if request.timestamp == _LATEST:
+            found = broker.storage.max_offset(topic.name, number)
+        else:
+            found = _by_time(broker, topic.name, number, request.timestamp)
         queue = MessageQueue(topic.name, broker.name, number)
         table[queue] = found if request.is_force or found < stored else stored
     return _tell_members(broker, request, table, call)
 
 
 def _by_time(broker: Broker, topic: str, number: int, time_ms: int) -> int:
-    if time_ms == _LATEST:
-        return broker.storage.max_offset(topic, number)
     boundary = Boundary.LOWER if broker.release.five else Boundary.NEAREST
     return max(0, broker.storage.offset_by_time(topic, number, time_ms, boundary))
 
@@ -69,49 +81,67 @@ def _by_time(broker: Broker, topic: str, number: int, time_ms: int) -> int:
 def _tell_members(
     broker: Broker, request: InvokeBrokerToResetOffset, table: dict[MessageQueue, int], call: Call
 ) -> RemotingCommand:
+    """The form of what members are told follows the tool that asked: a list for one in C++ (`Broker2Client`)."""
     group = broker.clients.consumers.get(request.group)
     if group is None:
-        remark = f"Consumer not online, so can not reset offset, Group: {request.group} Topic: {request.topic}"
+        remark = (
+            f"Consumer not online, so can not reset offset, Group: {request.group} Topic: {request.topic} "
+            f"Timestamp: {request.timestamp}"
+        )
         return call.answer(ResponseCode.CONSUMER_NOT_ONLINE, remark=remark)
     header = ResetOffset(
-        topic=request.topic, group=request.group, timestamp=request.timestamp, is_force=request.is_force
+        topic=request.topic,
+        group=request.group,
+        timestamp=request.timestamp,
+        queue_id=_ALL_QUEUES if broker.release.five else None,
     )
-    plain = QueueOffsets(offset_table=table).to_bytes()
-    listed = QueueOffsetList(
-        offset_table=tuple(
-            QueueOffset(topic=queue.topic, broker_name=queue.broker_name, queue_id=queue.queue_id, offset=offset)
-            for queue, offset in table.items()
-        )
-    ).to_bytes()
+    plain = body = QueueOffsets(offset_table=table).to_bytes()
+    if call.command.language is Language.CPP:
+        body = QueueOffsetList(
+            offset_table=tuple(
+                QueueOffset(topic=queue.topic, broker_name=queue.broker_name, queue_id=queue.queue_id, offset=offset)
+                for queue, offset in table.items()
+            )
+        ).to_bytes()
     for connection, client in group.members.items():
         if client.version < _RESETS_SINCE:
-            remark = f"the client {client.client_id} does not support this feature, version={client.version}"
+            remark = f"the client does not support this feature. version={client.version}"
             return call.answer(ResponseCode.SYSTEM_ERROR, remark=remark)
-        body = listed if client.language is Language.CPP else plain
         connection.tell(header.command(opaque=0, oneway=True, body=body, version=broker.release.ordinal))
-    return call.answer(body=plain)
+    return call.answer(remark=NO_REMARK_SET, body=plain)
 
 
-def _reset_here(broker: Broker, topic: TopicConfig, request: InvokeBrokerToResetOffset, call: Call) -> RemotingCommand:
-    """5.x with useServerSideResetOffset: the broker changes its own table, and tells the next pull of each queue."""
+def _reset_here(broker: Broker, request: InvokeBrokerToResetOffset, call: Call) -> RemotingCommand:
+    """5.x with useServerSideResetOffset: the broker changes its own table, and tells the next pull of each queue.
+
+    Source: `AdminBrokerProcessor.resetOffsetInner` of 5.3.3. A given offset may be one beyond the end; what an instant
+    stands for is not checked, and any instant before 1970 stands for the end.
+    """
+    topic = broker.topics.get(request.topic)
+    if topic is None:
+        return call.answer(ResponseCode.TOPIC_NOT_EXIST, remark=f"Topic {request.topic} does not exist")
     if broker.groups.get(request.group) is None:
         remark = f"Group {request.group} does not exist"
         return call.answer(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark=remark)
-    queue_id = -1 if request.queue_id is None else request.queue_id
-    numbers = range(topic.write_queue_count) if queue_id < 0 else [queue_id]
-    given = request.offset is not None and request.offset >= 0
-    table: dict[MessageQueue, int] = {}
-    for number in numbers:
-        low, high = broker.storage.min_offset(topic.name, number), broker.storage.max_offset(topic.name, number)
-        wanted = request.offset if given and request.offset is not None else None
-        if wanted is None:
-            wanted = _by_time(broker, topic.name, number, request.timestamp)
-        if not low <= wanted <= high:
-            remark = f"Target offset {wanted} not in consume queue range [{low}-{high}]"
+    queue_id = _ALL_QUEUES if request.queue_id is None else request.queue_id
+    wanted: dict[int, int] = {}
+    if queue_id >= 0 and request.offset is not None and request.offset != _LATEST:
+        low, high = broker.storage.min_offset(topic.name, queue_id), broker.storage.max_offset(topic.name, queue_id)
+        if not low <= request.offset <= high + 1:
+            remark = f"Target offset {request.offset} not in consume queue range [{low}-{high}]"
             return call.answer(ResponseCode.SYSTEM_ERROR, remark=remark)
-        table[MessageQueue(topic.name, broker.name, number)] = wanted
-    for queue, offset in table.items():
-        broker.offsets.reset(request.group, topic.name, queue.queue_id, offset)
+        wanted[queue_id] = request.offset
+    else:
+        for number in [queue_id] if queue_id >= 0 else range(topic.read_queue_count):
+            if request.timestamp < 0:
+                wanted[number] = broker.storage.max_offset(topic.name, number)
+            else:
+                wanted[number] = _by_time(broker, topic.name, number, request.timestamp)
+    if not wanted:
+        return call.answer(ResponseCode.SYSTEM_ERROR, remark="No queues to reset.")
+    for number, offset in wanted.items():
+        broker.offsets.reset(request.group, topic.name, number, offset)
+    table = {MessageQueue(topic.name, broker.name, number): offset for number, offset in wanted.items()}
     return call.answer(body=QueueOffsets(offset_table=table).to_bytes(five=True))
 
 
@@ -119,8 +149,7 @@ def _reset_here(broker: Broker, topic: TopicConfig, request: InvokeBrokerToReset
 def get_consumer_status(broker: Broker, request: InvokeBrokerToGetConsumerStatus, call: Call) -> RemotingCommand | None:
     group = broker.clients.consumers.get(request.group)
     if group is None:
-        remark = f"No Any Consumer online in the consumer group: [{request.group}]"
-        return call.answer(ResponseCode.SYSTEM_ERROR, remark=remark)
+        return call.answer(ResponseCode.SYSTEM_ERROR, remark=_NULL_GROUP % (246 if broker.release.five else 243))
     chosen = [
         (client.client_id, connection)
         for connection, client in group.members.items()
@@ -132,7 +161,7 @@ def get_consumer_status(broker: Broker, request: InvokeBrokerToGetConsumerStatus
     waiting = {connection for _, connection in chosen}
 
     def finish() -> None:
-        call.respond(call.answer(body=ConsumerStatus(consumer_table=collected).to_bytes()))
+        call.respond(call.answer(remark=NO_REMARK_SET, body=ConsumerStatus(consumer_table=collected).to_bytes()))
 
     for client_id, connection in chosen:
 
@@ -161,7 +190,7 @@ def clone_offsets(broker: Broker, request: CloneGroupOffset, call: Call) -> Remo
     if broker.topics.get(topic) is not None and not _not_wanted(
         broker.clients.consumers.get(request.src_group), topic, offline=request.offline
     ):
-        broker.offsets.replace_queues(request.dest_group, topic, broker.offsets.queues(request.src_group, topic))
+        broker.offsets.clone(request.src_group, topic, request.dest_group)
     return call.answer()
 
 
@@ -183,6 +212,14 @@ def query_correction(broker: Broker, request: QueryCorrectionOffset, call: Call)
         for number, offset in broker.offsets.queues(group, request.topic).items():
             if offset >= broker.storage.min_offset(request.topic, number):
                 smallest[number] = min(offset, smallest.get(number, offset))
+    # 4.9.8 swaps group and topic in this question, and finds nothing to compare with.
+    compares = broker.release.five and request.compare_group not in left_out
+    compared = broker.offsets.queues(request.compare_group, request.topic) if compares else {}
+    for number, offset in compared.items():
+        if number not in smallest:
+            return call.answer(ResponseCode.SYSTEM_ERROR, remark=_NULL_CORRECTION)
+        if smallest[number] > offset:
+            smallest[number] = _BEHIND
     return call.answer(body=CorrectionOffsets(correction_offsets=dict(sorted(smallest.items()))).to_bytes())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -25,7 +26,11 @@ from mqctl.protocol.frame import RemotingCommand
 from mqctl.protocol.requests_client import LitePullMessage, PullMessage, PullMessageReply
 from mqctl.store.ext_queue import ExtUnit
 
+log = logging.getLogger("embedded_broker")
+
 _COMMIT, _SUSPEND, _SUBSCRIPTION, _CLASS_FILTER = 1, 2, 4, 8
+_BROKER, _GROUP, _TOPIC, _BROADCAST = 1, 2, 3, 4
+_NO_EXPRESSION = "parse the consumer's subscription failed"
 _BROADCASTING = "BROADCASTING"
 _FOUND_BYTES = 256 * 1024
 _CODES = {
@@ -36,6 +41,7 @@ _CODES = {
     ReadStatus.OFFSET_OVERFLOW_ONE: ResponseCode.PULL_NOT_FOUND,
     ReadStatus.OFFSET_OVERFLOW_BADLY: ResponseCode.PULL_OFFSET_MOVED,
     ReadStatus.OFFSET_TOO_SMALL: ResponseCode.PULL_OFFSET_MOVED,
+    ReadStatus.OFFSET_RESET: ResponseCode.PULL_OFFSET_MOVED,
 }
 
 
@@ -59,38 +65,47 @@ def pull_message(broker: Broker, request: PullMessage, call: Call) -> RemotingCo
     try:
         pull = _checked(broker, request, call)
     except Refusal as refusal:
-        return call.answer(refusal.code, remark=refusal.remark)
-    where = (request.consumer_group, request.topic, request.queue_id)
-    reset = broker.offsets.take_reset(*where)
-    if reset is not None:
-        return _moved_by_reset(broker, pull, reset)
+        return _refused(broker, call, refusal)
+    read = _read_or_reset(broker, pull)
+    code = _code(read, request)
     if request.sys_flag & _COMMIT:
         broker.offsets.commit(request.consumer_group, request.topic, request.queue_id, request.commit_offset)
-    if broker.release.five:
-        broker.offsets.note_pull(*where, request.queue_offset)
-    read = _read(broker, pull)
-    code = _code(read, request)
     if code == ResponseCode.PULL_NOT_FOUND and request.sys_flag & _SUSPEND and not broker.pull_holds.full:
         _hold(broker, pull)
         return None
     return _answer(broker, pull, read, code)
 
 
+def _refused(broker: Broker, call: Call, refusal: Refusal) -> RemotingCommand:
+    """5.x says what is closed in a field too."""
+    if broker.release.five and isinstance(refusal, _Forbidden):
+        return call.answer(refusal.code, remark=refusal.remark, reply={"forbiddenType": str(refusal.kind)})
+    return call.answer(refusal.code, remark=refusal.remark)
+
+
+class _Forbidden(Refusal):
+    """Pulls are closed; `kind` says by whom (`ForbiddenType` of 5.x)."""
+
+    def __init__(self, kind: int, remark: str) -> None:
+        super().__init__(ResponseCode.NO_PERMISSION, remark)
+        self.kind = kind
+
+
 def _checked(broker: Broker, request: PullMessage, call: Call) -> _Pull:
     if not broker.readable:
         ip = broker.settings.broker_ip1
-        raise Refusal(ResponseCode.NO_PERMISSION, f"the broker[{ip}] pulling message is forbidden")
+        raise _Forbidden(_BROKER, f"the broker[{ip}] pulling message is forbidden")
     group = broker.groups.find(request.consumer_group)
     if group is None:
         remark = missing_group_remark(broker, request.consumer_group)
         raise Refusal(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark)
     if not group.consume_enable:
-        raise Refusal(ResponseCode.NO_PERMISSION, f"subscription group no permission, {group.name}")
+        raise _Forbidden(_GROUP, f"subscription group no permission, {group.name}")
     topic = broker.topics.get(request.topic)
     if topic is None:
         raise Refusal(ResponseCode.TOPIC_NOT_EXIST, missing_topic_remark(broker, request.topic))
     if not topic.readable:
-        raise Refusal(ResponseCode.NO_PERMISSION, f"the topic[{topic.name}] pulling message is forbidden")
+        raise _Forbidden(_TOPIC, f"the topic[{topic.name}] pulling message is forbidden")
     if not 0 <= request.queue_id < topic.read_queue_count:
         code = ResponseCode.INVALID_PARAMETER if broker.release.five else ResponseCode.SYSTEM_ERROR
         raise Refusal(
@@ -130,7 +145,8 @@ def _sql(broker: Broker, request: PullMessage, kind: str) -> tuple[WantsRecord, 
     try:
         return partial(matches, filters.compile(request.subscription or "")), None
     except SqlSyntaxError as error:
-        raise Refusal(ResponseCode.SUBSCRIPTION_PARSE_FAILED, str(error)) from error
+        log.info("group %s pulls %s: %s", request.consumer_group, request.topic, error)
+        raise Refusal(ResponseCode.SUBSCRIPTION_PARSE_FAILED, _NO_EXPRESSION) from error
 
 
 def _subscription(broker: Broker, request: PullMessage, group: SubscriptionGroupConfig) -> SubscriptionData:
@@ -140,19 +156,38 @@ def _subscription(broker: Broker, request: PullMessage, group: SubscriptionGroup
         try:
             return subscription_of(request.topic, request.subscription)
         except TagExpressionError as error:
-            raise Refusal(ResponseCode.SUBSCRIPTION_PARSE_FAILED, str(error)) from error
-    missing = f"the consumer's subscription not exist{broker.further_reading}"
+            log.info("group %s pulls %s: %s", request.consumer_group, request.topic, error)
+            raise Refusal(ResponseCode.SUBSCRIPTION_PARSE_FAILED, _NO_EXPRESSION) from error
     online = broker.clients.consumers.get(request.consumer_group)
     if online is None:
+        missing = f"the consumer's group info not exist{broker.further_reading}"
         raise Refusal(ResponseCode.SUBSCRIPTION_NOT_EXIST, missing)
     if not group.consume_broadcast_enable and online.message_model == _BROADCASTING:
-        raise Refusal(ResponseCode.NO_PERMISSION, f"the consumer group[{group.name}] can not consume by broadcast way")
+        raise _Forbidden(_BROADCAST, f"the consumer group[{group.name}] can not consume by broadcast way")
     subscription = online.subscriptions.get(request.topic)
     if subscription is None:
+        missing = f"the consumer's subscription not exist{broker.further_reading}"
         raise Refusal(ResponseCode.SUBSCRIPTION_NOT_EXIST, missing)
     if subscription.sub_version < request.sub_version:
         raise Refusal(ResponseCode.SUBSCRIPTION_NOT_LATEST, "the consumer's subscription not latest")
     return subscription
+
+
+def _read_or_reset(broker: Broker, pull: _Pull) -> Read:
+    """5.x: the first pull after a server-side reset is sent to the new offset.
+
+    What such a pull commits is stored all the same, over the offset of the reset (`tryCommitOffset` of 5.3.3).
+    """
+    where = (pull.request.consumer_group, pull.request.topic, pull.request.queue_id)
+    reset = broker.offsets.take_reset(*where)
+    if reset is not None and broker.settings.use_server_side_reset_offset:
+        low, high = broker.storage.min_offset(*where[1:]), broker.storage.max_offset(*where[1:])
+        read = Read(ReadStatus.OFFSET_RESET, reset, low, high)
+    else:
+        read = _read(broker, pull)
+    if broker.release.five:
+        broker.offsets.note_pull(*where, read.next_offset)
+    return read
 
 
 def _read(broker: Broker, pull: _Pull) -> Read:
@@ -175,31 +210,16 @@ def _code(read: Read, request: PullMessage) -> ResponseCode:
     return _CODES[read.status]
 
 
-def _moved_by_reset(broker: Broker, pull: _Pull, offset: int) -> RemotingCommand:
-    """5.x: the first pull after a server-side reset is sent to the new offset, and what it commits is ignored."""
-    request, storage = pull.request, broker.storage
-    reply = PullMessageReply(
-        suggest_which_broker_id=0,
-        next_begin_offset=offset,
-        min_offset=storage.min_offset(request.topic, request.queue_id),
-        max_offset=storage.max_offset(request.topic, request.queue_id),
-        topic_sys_flag=pull.topic.sys_flag,
-        group_sys_flag=pull.group.group_sys_flag,
-    )
-    return pull.call.answer(ResponseCode.PULL_OFFSET_MOVED, remark="OFFSET_RESET", reply=reply)
-
-
 def _hold(broker: Broker, pull: _Pull) -> None:
     request, settings = pull.request, broker.settings
 
     def again() -> None:
-        reset = broker.offsets.take_reset(request.consumer_group, request.topic, request.queue_id)
-        if reset is not None:  # the group was reset while the pull was held
-            pull.call.respond(_moved_by_reset(broker, pull, reset))
-            return
         try:
-            read = _read(broker, pull)
-            answer = _answer(broker, pull, read, _code(read, request))
+            now = _checked(broker, request, pull.call)
+            read = _read_or_reset(broker, now)
+            answer = _answer(broker, now, read, _code(read, request))
+        except Refusal as refusal:  # the group, the topic or its subscription changed meanwhile
+            answer = _refused(broker, pull.call, refusal)
         except MqctlError as error:  # a store that refuses; others who were woken want their answers all the same
             answer = pull.call.answer(ResponseCode.SYSTEM_ERROR, remark=str(error))
         pull.call.respond(answer)
@@ -245,6 +265,6 @@ def _answer(broker: Broker, pull: _Pull, read: Read, code: ResponseCode) -> Remo
         body = b"".join(read.data)
         broker.stats.count_get(request.topic, request.consumer_group, read.count, len(body))
         return pull.call.answer(code, remark=read.status.value, reply=reply, body=body)
-    if code == ResponseCode.PULL_OFFSET_MOVED:
+    if code == ResponseCode.PULL_OFFSET_MOVED and not five:
         note_offset_moved(broker, request, read.next_offset)
     return pull.call.answer(code, remark=read.status.value, reply=reply)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import logging
-
+from embedded_broker.attributes import MESSAGE_TYPE, TOPIC_ATTRIBUTES, AttributeRefused, altered, changes_of
 from embedded_broker.broker import Broker
-from embedded_broker.registry import Call, handles
+from embedded_broker.registry import NO_REMARK_SET, Call, handles
 from embedded_broker.sends import missing_topic_remark, topic_problem
 from mqctl.model import names
 from mqctl.model.config import TopicConfig
@@ -22,16 +21,27 @@ from mqctl.protocol.requests_admin import (
 )
 from mqctl.protocol.requests_five import GetTopicConfig
 
-log = logging.getLogger("embedded_broker")
+_NO_TIMERS = (
+    'Cannot invoke "org.apache.rocketmq.store.timer.TimerMessageStore.getTimerMetrics()" because the return value of '
+    '"org.apache.rocketmq.store.MessageStore.getTimerMessageStore()" is null'
+)
+"""What 5.3.3 answers without timers, once everything is deleted (`AdminBrokerProcessor.deleteTopicInBroker`)."""
 
 
 @handles(CreateTopic)
 def create_topic(broker: Broker, request: CreateTopic, call: Call) -> RemotingCommand:
+    five = broker.release.five
     problem = _unusable(broker, request.topic)
     if problem is not None:
-        code = ResponseCode.INVALID_PARAMETER if broker.release.five else ResponseCode.SYSTEM_ERROR
-        return call.answer(code, remark=problem)
+        return call.answer(ResponseCode.INVALID_PARAMETER if five else ResponseCode.SYSTEM_ERROR, remark=problem)
     known = broker.topics.get(request.topic)
+    try:
+        changes = changes_of(request.attributes) if five else {}
+        if changes.get(f"+{MESSAGE_TYPE}") == "MIXED":  # enableMixedMessageType is off by default
+            return call.answer(ResponseCode.INVALID_PARAMETER, remark="MIXED message type is not supported.")
+        attributes = altered(known.attributes if known is not None else None, changes, TOPIC_ATTRIBUTES)
+    except AttributeRefused as error:
+        return call.answer(ResponseCode.SYSTEM_ERROR, remark=error.message)
     config = TopicConfig(
         name=request.topic,
         read_queue_count=request.read_queue_nums,
@@ -39,41 +49,43 @@ def create_topic(broker: Broker, request: CreateTopic, call: Call) -> RemotingCo
         perm=request.perm,
         filter_type=request.topic_filter_type,
         sys_flag=request.topic_sys_flag or 0,
-        order=known.order if known is not None else False,
-        attributes=_attributes(known, request.attributes) if broker.release.five else {},
+        order=request.order if five else False,
+        attributes=attributes,
     )
-    broker.topics.put(config)
-    return call.answer()
+    if not (five and not changes and config == known):
+        broker.topics.put(config)
+    return call.answer(remark=NO_REMARK_SET)
 
 
 def _unusable(broker: Broker, topic: str) -> str | None:
-    problem = topic_problem(topic)
-    if problem is None and (topic in broker.topics.system or names.is_system_topic(topic)):
-        problem = f"The topic[{topic}] is conflict with system topic."
-    return problem
+    return topic_problem(topic, five=broker.release.five) or _of_the_system(broker, topic)
 
 
-def _attributes(known: TopicConfig | None, changes: str | None) -> dict[str, str]:
-    """Applies `+name=value,-name` to the attributes of a topic."""
-    attributes = dict(known.attributes) if known is not None else {}
-    for change in filter(None, (changes or "").split(",")):
-        name, _, value = change[1:].partition("=")
-        if change.startswith("+"):
-            attributes[name] = value
-        else:
-            attributes.pop(name, None)
-    return attributes
+def _of_the_system(broker: Broker, topic: str) -> str | None:
+    others = topic.endswith(names.REPLY_TOPIC_SUFFIX)  # the reply topic of another cluster is a topic like any
+    if topic in broker.topics.system or (names.is_system_topic(topic) and not others):
+        return f"The topic[{topic}] is conflict with system topic."
+    return None
 
 
 @handles(DeleteTopic)
 def delete_topic(broker: Broker, request: DeleteTopic, call: Call) -> RemotingCommand:
-    problem = _unusable(broker, request.topic)
+    """4.9.8 keeps the consumer offsets of the topic; 5.3.3 drops them, and does not look at the name's characters."""
+    five, topic = broker.release.five, request.topic
+    if five:
+        problem = _of_the_system(broker, topic) if topic.strip() else "The specified topic is blank."
+    else:
+        problem = _unusable(broker, topic)
     if problem is not None:
-        return call.answer(ResponseCode.SYSTEM_ERROR, remark=problem)
-    broker.topics.delete(request.topic)
-    broker.storage.delete_topic(request.topic)
+        return call.answer(ResponseCode.INVALID_PARAMETER if five else ResponseCode.SYSTEM_ERROR, remark=problem)
+    broker.topics.delete(topic)
+    if five:
+        broker.offsets.forget_topic(topic)
+    broker.storage.delete_topic(topic)
     if broker.settings.auto_delete_unused_stats:
-        broker.stats.forget_topic(request.topic)
+        broker.stats.forget_topic(topic)
+    if five and not broker.settings.timer_wheel_enable:
+        return call.answer(ResponseCode.SYSTEM_ERROR, remark=_NO_TIMERS)
     return call.answer()
 
 

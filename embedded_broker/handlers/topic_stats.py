@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from embedded_broker.broker import Broker
 from embedded_broker.registry import Call, handles
-from embedded_broker.sends import missing_topic_remark
 from embedded_broker.stats import TOPIC_PUT_NUMS, Counter, Span
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.bodies_cluster import GroupList
@@ -18,10 +17,11 @@ from mqctl.protocol.requests_admin import GetTopicStatsInfo, QueryTopicConsumeBy
 def get_topic_stats(broker: Broker, request: GetTopicStatsInfo, call: Call) -> RemotingCommand:
     topic = broker.topics.get(request.topic)
     if topic is None:
-        return call.answer(ResponseCode.TOPIC_NOT_EXIST, remark=missing_topic_remark(broker, request.topic))
+        return call.answer(ResponseCode.TOPIC_NOT_EXIST, remark=f"topic[{request.topic}] not exist")
     storage = broker.storage
     table = {}
-    for number in range(topic.write_queue_count):
+    read = topic.read_queue_count if broker.release.five else 0
+    for number in range(max(topic.write_queue_count, read)):
         end = storage.max_offset(topic.name, number)
         last_ms = storage.store_time(topic.name, number, end - 1) if end else None
         table[MessageQueue(topic.name, broker.name, number)] = TopicOffset(
@@ -38,7 +38,13 @@ def _per_second(counter: Counter | None) -> float:
 
 @handles(QueryTopicConsumeByWho)
 def query_topic_groups(broker: Broker, request: QueryTopicConsumeByWho, call: Call) -> RemotingCommand:
-    known = {*broker.clients.groups_subscribed_to(request.topic), *broker.offsets.groups_of(request.topic)}
+    """5.3.3 notes of members the topic where it should note the group, and never forgets it (`topicGroupTable`)."""
+    topic = request.topic
+    if broker.release.five:
+        online = [topic] if topic in broker.clients.ever_subscribed else []
+    else:
+        online = broker.clients.groups_subscribed_to(topic)
+    known = {*online, *broker.offsets.groups_of(topic)}
     return call.answer(body=GroupList(group_list=tuple(sorted(known))).to_bytes())
 
 

@@ -188,7 +188,9 @@ def _ways(plan: OffsetPlan) -> list[str]:
         rest = f"they rest about 10 s for each of {len(plan.callbacks)} broker and topic"
         return [f"members are online: their brokers tell them, {rest}, commit the new offsets and go on"]
     if plan.method is Method.SERVER:
-        return ["members are online: the brokers change the offsets, and members learn of it with their next pull"]
+        told = "the brokers change the offsets, and members learn of it with their next pull"
+        again = "until they commit the new ones, about 10 s later, their old ones may show once more"
+        return [f"members are online: {told}; {again}"]
     return []
 
 

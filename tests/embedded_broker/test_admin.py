@@ -208,8 +208,11 @@ def test_times_of_a_group(admin: Admin, broker: Peer) -> None:
     assert span.delay_time >= 0
     assert span.min_time_stamp_str is not None
     assert span.min_time_stamp_str.count("#") == 1
-    done = admin(ask.consume_time_spans("T", "nobody"))[1]
+    admin(change.commit_offset("G", "T", 1, 0))
+    done = admin(ask.consume_time_spans("T", "G"))[1]
     assert (done.min_time_stamp, done.delay_time) == (-1, 0)
+    never = admin(ask.consume_time_spans("T", "nobody"))[1]
+    assert never.delay_time > 1_700_000_000_000, "the time at offset -1 is -1"
 
 
 def test_connections(admin: Admin, broker: Peer) -> None:
@@ -351,14 +354,18 @@ def test_a_server_side_reset_reaches_the_next_pull_and_survives_commits(five: Em
         assert admin(ask.consumer_offset("G", "T", 0)) == 2
         moved = broker.call(pull("T", 5, group="G", commit=5))
         assert (moved.code, moved.ext("nextBeginOffset")) == (ResponseCode.PULL_OFFSET_MOVED, "2")
-        assert admin(ask.consumer_offset("G", "T", 0)) == 2
+        assert moved.remark == "OFFSET_RESET"
+        assert admin(ask.consumer_offset("G", "T", 0)) == 5, "what that pull commits is stored, as 5.3.3 does"
         assert broker.call(pull("T", 2, group="G", commit=2)).code == 0
         admin(change.commit_offset("G", "T", 0, 4))
         assert admin(ask.consumer_offset("G", "T", 0)) == 4
-        beyond = InvokeBrokerToResetOffset(topic="T", group="G", timestamp=0, is_force=True, queue_id=0, offset=9)
-        assert "range" in (admin.refused(Question(beyond, plain.read)).remark or "")
-        missing = change.reset_offsets("nope", "G", 0, force=True)
-        assert admin.refused(missing).code == ResponseCode.TOPIC_NOT_EXIST
+        beyond = InvokeBrokerToResetOffset(topic="T", group="G", timestamp=0, is_force=True, queue_id=0, offset=7)
+        remark = "Target offset 7 not in consume queue range [0-5]"
+        assert admin.refused(Question(beyond, plain.read)).remark == remark
+        missing = admin.refused(change.reset_offsets("nope", "G", 0, force=True))
+        assert (missing.code, missing.remark) == (ResponseCode.TOPIC_NOT_EXIST, "Topic nope does not exist")
+        nobody = admin.refused(change.reset_offsets("T", "nope", 0, force=True))
+        assert (nobody.code, nobody.remark) == (ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, "Group nope does not exist")
 
 
 def test_a_deleted_group_leaves_no_reset_and_no_pull_behind(five: EmbeddedCluster, links: Links) -> None:
