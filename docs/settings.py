@@ -115,7 +115,15 @@ def schema_index() -> str:
         "",
         "What `-o json` prints, by the name in its field `schema`. A new number means that a reader has to",
     ]
-    lines += ["change; fields may be added under the same one.", "", "| schema | what | of |", "|---|---|---|"]
+    lines += [
+        "change; fields may be added under the same one. Where a live cluster did not tell everything, `unavailable` is"
+    ]
+    lines += [
+        "there as well: `part`, `scope` and `reason` of what the answer lacks. What is not there is unknown then.",
+        "",
+        "| schema | what | of |",
+        "|---|---|---|",
+    ]
     for name in sorted(SCHEMAS):
         file = f"{name.replace('/', '-')}.json"
         of = "a live cluster" if name in LIVE else "files, or both"

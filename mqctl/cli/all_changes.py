@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from mqctl.cli.emit import tell
 from mqctl.cli.places import state_dir
 from mqctl.errors import BadInputError, ExitCode
-from mqctl.execute.journal import Journal
+from mqctl.execute.journal import NOT_MOVED, Journal, QueueRecord
 from mqctl.execute.replays import PUBLISH, Replays
 from mqctl.execute.resend_journal import SENT, ResendJournal
-from mqctl.execute.setting_journal import SettingJournal
+from mqctl.execute.setting_journal import SettingJournal, StepRecord
 from mqctl.execute.step_journal import StepJournal
 from mqctl.render.settings import HistoryEntry
 
@@ -50,6 +51,10 @@ def entries(unread: Unread) -> list[HistoryEntry]:
     return sorted(found, key=lambda entry: entry.made_at_ms, reverse=True)
 
 
+def _nothing_done(parts: Sequence[QueueRecord] | Sequence[StepRecord]) -> bool:
+    return all(part.state == NOT_MOVED for part in parts)
+
+
 def _offsets(directory: Path, unread: Unread) -> list[HistoryEntry]:
     return [
         HistoryEntry(
@@ -62,7 +67,7 @@ def _offsets(directory: Path, unread: Unread) -> list[HistoryEntry]:
             who=record.who,
             cluster=record.cluster,
             undoes=record.undoes,
-            back=f"mqctl offset undo {record.id}",
+            back=None if _nothing_done(record.queues) else f"mqctl offset undo {record.id}",
         )
         for record in Journal(directory).all(unread)
     ]
@@ -80,7 +85,7 @@ def _settings(directory: Path, unread: Unread) -> list[HistoryEntry]:
             who=record.who,
             cluster=record.cluster,
             undoes=record.undoes,
-            back=f"mqctl undo {record.id}",
+            back=None if _nothing_done(record.steps) else f"mqctl undo {record.id}",
         )
         for record in SettingJournal(directory / "settings").all(unread)
     ]

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
+from dataclasses import replace
 
 from mqctl.errors import RefusedError, UsageError
-from mqctl.render.document import Document
+from mqctl.render.document import Document, Paragraphs
+
+_ALREADY_TYPED = "; add --execute"
 
 
 def confirm(name: str, confirmed: str | None, shown: Document) -> None:
     """Shows the plan and has the user type the name, or takes `--confirm`. Raises RefusedError, UsageError."""
     if confirmed is None and sys.stdin.isatty():
-        from mqctl.render.text import write_plain
-
-        write_plain(shown, sys.stderr, wide=False)
+        _show(shown)
         sys.stderr.write(f"Type {name} to go on, anything else to stop: ")
         sys.stderr.flush()
         confirmed = sys.stdin.readline().strip()
@@ -25,3 +28,21 @@ def confirm(name: str, confirmed: str | None, shown: Document) -> None:
         )
     if confirmed != name:
         raise UsageError(f"--confirm {confirmed} is not what is changed", reason=f"the plan is about {name}")
+
+
+def _show(plan: Document) -> None:
+    """Writes the plan to stderr as it fits the terminal, without the advice to add what is there already."""
+    from mqctl.render import text
+
+    blocks = [
+        Paragraphs([line for line in item.lines if _ALREADY_TYPED not in line], severity=item.severity)
+        if isinstance(item, Paragraphs)
+        else item
+        for item in plan.blocks
+    ]
+    shown = replace(plan, blocks=blocks)
+    if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
+        room = shutil.get_terminal_size().columns
+        text.write_fitted(shown, sys.stderr, wide=False, room=room, styled=not os.environ.get("NO_COLOR"))
+    else:
+        text.write_plain(shown, sys.stderr, wide=False)

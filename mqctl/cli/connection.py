@@ -16,11 +16,13 @@ from mqctl.errors import ConfigurationError, UsageError
 if TYPE_CHECKING:
     from mqctl.client.cluster import Cluster
     from mqctl.client.deadline import Deadline
+    from mqctl.client.instance import ClientSettings
     from mqctl.client.link import LinkSettings
     from mqctl.client.tls import TlsSettings
     from mqctl.protocol.acl import Credentials
 
 DEFAULT_TIMEOUT_MS = 15_000
+_LEAVE_TIMEOUT_MS = 300
 NamesrvOption = Annotated[
     str | None,
     typer.Option(
@@ -67,6 +69,12 @@ class Connection:
         from mqctl.client.link import LinkSettings
 
         return LinkSettings(credentials=self.credentials, tls=self.tls)
+
+    def sender(self) -> ClientSettings:
+        """Returns the settings of a producer for one command: a broker that hangs does not hold up its end."""
+        from mqctl.client.instance import ClientSettings
+
+        return ClientSettings(name_servers=self.namesrv, links=self.links(), leave_timeout_ms=_LEAVE_TIMEOUT_MS)
 
     def deadline(self) -> Deadline:
         """Starts the command's time."""

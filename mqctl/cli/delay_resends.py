@@ -11,7 +11,6 @@ from mqctl.cli.connection import Connection
 from mqctl.cli.emit import tell
 from mqctl.cli.live_brokers import asking_of
 from mqctl.cli.step_plans import Execution, Save, run_steps
-from mqctl.client.instance import ClientSettings
 from mqctl.client.outgoing import OutgoingMessage
 from mqctl.client.producer import Producer
 from mqctl.errors import DeadlineError, MqctlError, UnreachableError, UsageError
@@ -165,8 +164,7 @@ def _why_not(asking: Asking, item: Resend, unique_key: str) -> str | None:
 
 def _performer(going: list[Resend], broker: str, chosen: Connection) -> Callable[[StepChange, Save], None]:
     def perform(change: StepChange, save: Save) -> None:
-        settings = ClientSettings(name_servers=chosen.namesrv, links=chosen.links())
-        with Producer("MQCTL_PRODUCER", settings) as producer:
+        with Producer("MQCTL_PRODUCER", chosen.sender()) as producer:
             for item, step in zip(going, change.steps, strict=True):
                 _send(producer, item, broker, step)
                 save(change)

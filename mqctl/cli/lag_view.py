@@ -76,6 +76,10 @@ class LagView:
         """Names on stderr what could not be asked."""
         for line in self.gap_lines():
             tell(f"mqctl: {line}")
+        if self.missing:
+            from mqctl.cli.live_brokers import tell_remedies
+
+            tell_remedies(gap.reason for gap in self.missing)
 
 
 def lag_view(evidence: Sequence[LagEvidence], wish: LagWish) -> LagView:
@@ -87,7 +91,7 @@ def lag_view(evidence: Sequence[LagEvidence], wish: LagWish) -> LagView:
     moment_ms = max((item.origin.observed_at_ms for item in evidence), default=round(time() * 1000))
     rows = lag_rows(evidence, moment_ms, system=wish.system or bool(wish.groups))
     rows = [row for row in rows if not wish.topics or row.topic in wish.topics]
-    gaps = [gap for item in evidence for gap in item.unavailable]
+    gaps = [gap.at(item.name) for item in evidence for gap in item.unavailable]
     missing = [gap for gap in gaps if gap.part not in _BESIDE_LAG]
     known = {row.group for row in rows}
     for name in wish.groups:
@@ -136,7 +140,7 @@ def live_lag(cluster: Cluster, deadline: Deadline, wish: LagWish) -> LagView:
 def show(view: LagView, wish: LagWish, rows: By, output: Output) -> None:
     """Writes the view, and names on stderr what could not be asked."""
     document = lag_document(view.moment_ms, view.groups, view.queues, by=rows, with_consumers=wish.with_consumers)
-    emit(document, output)
+    emit(document.lacking(view.missing), output)
     view.tell_gaps()
 
 

@@ -155,7 +155,7 @@ def watch(found: Iterator[Round], output: Output, condition: Condition | None) -
         else:
             if item.number > 1 and output in (Output.TABLE, Output.WIDE):
                 sys.stdout.write("\n")
-            emit(document, output)
+            emit(document.lacking(view.missing), output)
             sys.stdout.flush()
             view.tell_gaps()
         code = view.exit_code

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from mqctl.cli.connection import Connection
 from mqctl.cli.emit import tell
@@ -11,9 +12,12 @@ from mqctl.client.cluster import Cluster
 from mqctl.errors import ExitCode, MqctlError, NotFoundError
 from mqctl.model.near_names import meant
 from mqctl.model.queue import MessageQueue
-from mqctl.model.unavailable import Unavailable
+from mqctl.model.unavailable import Part, Unavailable
 from mqctl.snapshot.live_asking import Asking, Scope
 from mqctl.snapshot.live_brokers import LiveBroker, list_brokers
+
+if TYPE_CHECKING:
+    from mqctl.model.snapshot import ClusterSnapshot
 
 
 def open_brokers(asking: Asking, names: Iterable[str] = ()) -> list[LiveBroker]:
@@ -40,30 +44,31 @@ def asking_of(cluster: Cluster, chosen: Connection) -> Asking:
 
 def tell_gaps(gaps: Iterable[Unavailable], broker: str = "") -> int:
     """Names on stderr what could not be asked, and returns the exit code of a read command."""
-    return _tell_gaps((broker, gap) for gap in gaps)
-
-
-def _tell_gaps(gaps: Iterable[tuple[str, Unavailable]]) -> int:
-    code: int = ExitCode.OK
-    remedies: dict[str, None] = {}
-    for broker, gap in gaps:
-        where = " ".join(part for part in (broker, gap.scope) if part)
+    reasons = []
+    for gap in gaps:
+        where = gap.at(broker).scope
         tell(f"mqctl: {gap.part}{f' ({where})' if where else ''} not read: {gap.reason}")
-        code = max(code, gap_code(gap.reason))
-        if tells_denial(gap.reason):
-            remedies[denial_remedy(gap.reason)] = None
-    for remedy in remedies:
+        reasons.append(gap.reason)
+    return tell_remedies(reasons)
+
+
+def tell_remedies(reasons: Iterable[str]) -> int:
+    """Says what to do where access control was the reason, and returns the exit code of a read command."""
+    listed = list(reasons)
+    for remedy in dict.fromkeys(denial_remedy(reason) for reason in listed if tells_denial(reason)):
         tell(f"  next: {remedy}")
-    return code
+    return max(map(gap_code, listed), default=ExitCode.OK)
 
 
 def tell_unread(problems: Mapping[MessageQueue, MqctlError]) -> int:
-    """Names the queues that could not be read, and returns the exit code of a read command."""
-    code: int = ExitCode.OK
+    """Names the queues that could not be read, those of one broker and reason in a line; returns the exit code of a
+    read command."""
+    alike: dict[tuple[str, str], list[str]] = {}
     for queue, error in sorted(problems.items()):
-        tell(f"mqctl: queue {queue.queue_id} of {queue.broker_name} not read: {error}")
-        code = max(code, gap_code(str(error)))
-    return code
+        alike.setdefault((queue.broker_name, str(error)), []).append(str(queue.queue_id))
+    for (broker, reason), numbers in alike.items():
+        tell(f"mqctl: queue{'s' if len(numbers) > 1 else ''} {', '.join(numbers)} of {broker} not read: {reason}")
+    return tell_remedies(reason for _, reason in alike)
 
 
 def gap_code(reason: str) -> ExitCode:
@@ -73,4 +78,23 @@ def gap_code(reason: str) -> ExitCode:
 
 def tell_broker_gaps(brokers: Iterable[LiveBroker]) -> int:
     """Names every broker's gaps, one line a broker."""
-    return _tell_gaps((broker.name, gap) for broker in brokers for gap in broker.gaps[:1])
+    return tell_gaps(broker_gaps(brokers))
+
+
+def broker_gaps(brokers: Iterable[LiveBroker]) -> list[Unavailable]:
+    """Returns the first gap of every broker that has one: the others follow from it."""
+    return [gap.at(broker.name) for broker in brokers for gap in broker.gaps[:1]]
+
+
+def gaps_of(state: ClusterSnapshot, parts: Collection[Part]) -> list[Unavailable]:
+    """Returns what a snapshot lacks of some parts, each with the name of its broker."""
+    gaps = [*state.unavailable, *(gap.at(item.name) for item in state.brokers for gap in item.unavailable)]
+    return [gap for gap in gaps if gap.part in parts]
+
+
+def unread_queues(problems: Mapping[MessageQueue, MqctlError]) -> list[Unavailable]:
+    """Returns queues that could not be read as gaps."""
+    return [
+        Unavailable(part=Part.QUEUES, reason=str(error), scope=f"{queue.broker_name}/{queue.queue_id}")
+        for queue, error in sorted(problems.items())
+    ]

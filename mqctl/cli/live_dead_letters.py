@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.emit import tell
-from mqctl.cli.live_brokers import open_brokers
-from mqctl.errors import ExitCode, MqctlError, NotFoundError, UsageError
+from mqctl.cli.live_brokers import open_brokers, tell_remedies
+from mqctl.errors import MqctlError, NotFoundError, UsageError
 from mqctl.model.dead_letter import LetterChoice
 from mqctl.model.names import dlq_topic
 from mqctl.model.near_names import meant
@@ -83,4 +83,4 @@ def tell_unread(errors: Mapping[MessageQueue, MqctlError]) -> int:
     """Names queues that were not read to their end, and returns the exit code of a read command."""
     for queue, error in sorted(errors.items()):
         tell(f"mqctl: queue {queue.queue_id} of {queue.topic} on {queue.broker_name} not read: {error}")
-    return ExitCode.UNREACHABLE if errors else ExitCode.OK
+    return tell_remedies(str(error) for error in errors.values())

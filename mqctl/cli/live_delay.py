@@ -7,12 +7,13 @@ from datetime import datetime
 from pathlib import Path
 
 from mqctl.cli.connection import connection
-from mqctl.cli.live_brokers import asking_of, tell_gaps
+from mqctl.cli.live_brokers import asking_of, gaps_of
 from mqctl.cli.options import at_ms
 from mqctl.cli.sources import read_snapshot
-from mqctl.errors import ExitCode, NotFoundError, UsageError
+from mqctl.errors import NotFoundError, UsageError
 from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.model.unavailable import Part, Unavailable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,8 +81,7 @@ def _ask(asked: DelaySource, now: datetime) -> ClusterSnapshot:
     return state
 
 
-def tell_missing(state: ClusterSnapshot) -> int:
-    """Names on stderr what could not be asked or read; returns the exit code of a read command."""
-    codes = [tell_gaps([gap for gap in broker.unavailable if gap.part.startswith("delay")], broker.name or "")
-             for broker in state.brokers]  # fmt: skip
-    return max(codes, default=ExitCode.OK) if state.origin.kind is OriginKind.LIVE else ExitCode.OK
+def missing_of(state: ClusterSnapshot) -> list[Unavailable]:
+    """Returns what a live cluster did not tell of its delays; files that lack something say so themselves."""
+    delays = [part for part in Part if part.startswith("delay")]
+    return gaps_of(state, delays) if state.origin.kind is OriginKind.LIVE else []

@@ -102,6 +102,11 @@ def run(asking: Asking, wish: Wish, asked: Asked) -> Done:
             f"mqctl: stopped in the middle: {stopped}\n  next: mqctl offset reset --resume {record.id} finishes it, "
             f"mqctl offset undo {record.id} takes it back"
         )
+    else:
+        from mqctl.cli.live_settings import tell_what_next
+
+        finish = f"mqctl offset reset --resume {record.id} --execute --confirm {wish.group}"
+        tell_what_next(record.queues, record.id, finish)
     return Done(document=change_document(report_of(record)), code=code, record=record)
 
 

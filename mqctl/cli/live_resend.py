@@ -15,6 +15,7 @@ from mqctl.cli.places import state_dir
 from mqctl.cli.progress import step_progress
 from mqctl.cli.shown_plan import overtaken, shown_before
 from mqctl.client import broker as ask
+from mqctl.client.answers import not_told
 from mqctl.client.cluster import Cluster
 from mqctl.client.routes import publish_queues
 from mqctl.errors import BadInputError, ExitCode, NotFoundError, StorageError, UnreachableError, UsageError
@@ -188,8 +189,8 @@ def _resumed(wish: ResendWish, record: ResendRecord, brokers: list[LiveBroker]) 
 def _all_told(brokers: list[LiveBroker]) -> None:
     for broker in brokers:
         if broker.gaps:
-            remedy = "nothing was sent; leave it out with --broker of the others, or wait for it"
-            raise UnreachableError(f"broker {broker.name} did not answer", reason=broker.gaps[0].reason, remedy=remedy)
+            remedy, so_far = "leave it out with --broker of the others, or wait for it", "nothing was sent"
+            raise not_told(f"broker {broker.name} did not answer", broker.gaps[0].reason, remedy, so_far=so_far)
 
 
 def _resent_before(
@@ -226,7 +227,6 @@ def _hearers(asking: Asking, routes: dict[str, TopicRoute], group: str) -> dict[
 
 
 def _send(cluster: Cluster, chosen: Connection, plan: ResendPlan, record: ResendRecord) -> bool:
-    from mqctl.client.instance import ClientSettings
     from mqctl.client.packing import ProducerSettings
     from mqctl.client.producer import Producer
 
@@ -245,12 +245,11 @@ def _send(cluster: Cluster, chosen: Connection, plan: ResendPlan, record: Resend
             raise NotFoundError(f"topic {topic} has no queue to send to", remedy="mqctl topic route; or --to TOPIC")
         return found
 
-    settings = ClientSettings(name_servers=chosen.namesrv, links=chosen.links())
     with (
         step_progress() as report,
         journal().appending(record) as save,
         # One attempt: a second one could store a second copy.
-        Producer("MQCTL_PRODUCER", settings, ProducerSettings(retries=0)) as producer,
+        Producer("MQCTL_PRODUCER", chosen.sender(), ProducerSettings(retries=0)) as producer,
     ):
         total = len(record.letters)
         outlet = Outlet(

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from time import time
+from typing import Protocol
 
 from mqctl.cli.confirmation import confirm
 from mqctl.cli.connection import Connection
 from mqctl.cli.emit import note, tell
 from mqctl.cli.interrupts import terminable
-from mqctl.cli.live_brokers import open_brokers
+from mqctl.cli.live_brokers import open_brokers, tell_remedies
 from mqctl.cli.places import state_dir
 from mqctl.cli.shown_plan import must_be_shown
+from mqctl.client.answers import tells_denial
 from mqctl.client.cluster import Cluster
 from mqctl.errors import BadInputError, ExitCode, StorageError, UsageError
-from mqctl.execute.journal import CONFIRMED, UNKNOWN, Journal
+from mqctl.execute.journal import CONFIRMED, NOT_MOVED, UNKNOWN, Journal
 from mqctl.execute.setting_journal import SettingJournal, SettingRecord
 from mqctl.execute.settings import carry_out
 from mqctl.model.plan import ClusterIdentity
@@ -55,8 +57,6 @@ def run(
     must_be_shown((plan.kind, plan.subject, plan.identity, plan.moving), execute=execute)
     if not execute or not plan.moving:
         return plan_document(plan), ExitCode.OK
-    for warning in plan.warnings:
-        tell(f"mqctl: note: {warning}")
     if plan.severe:
         confirm(plan.subject, confirmed, plan_document(plan))
     with Journal(state_dir() / "journal").alone(_what(plan), note), terminable():
@@ -77,13 +77,44 @@ def run(
         except StorageError as error:
             tell(f"mqctl: stopped: {error}; {error.remedy}")
             return change_document(record), ExitCode.CRITICAL
-        for step in plan.moving:
-            if step.note is not None:
-                tell(f"mqctl: {step.place}: {step.note}")
+        if any(step.state != NOT_MOVED for step in record.steps):
+            for warning in plan.warnings:
+                tell(f"mqctl: note: {warning}")
+            for step in plan.moving:
+                if step.note is not None:
+                    tell(f"mqctl: {step.place}: {step.note}")
         late = after(Asking(cluster, chosen.deadline()))
     for line in late:
         tell(f"mqctl: {line}; mqctl undo {record.id} takes the change back")
+    tell_what_next(record.steps, record.id, "run the same command again: what is done already is left alone")
     return change_document(record), _exit_code(record) or (ExitCode.WARNING if late else ExitCode.OK)
+
+
+class Part(Protocol):
+    """One queue or place of a change."""
+
+    @property
+    def state(self) -> str: ...
+    @property
+    def reason(self) -> str | None: ...
+
+
+def tell_what_next(parts: Sequence[Part], change_id: str, finish: str) -> None:
+    """Says on stderr what a change that was not confirmed leaves to do.
+
+    Args:
+        finish: what finishes it.
+    """
+    states = {part.state for part in parts}
+    if states <= {CONFIRMED}:
+        return
+    if states <= {NOT_MOVED}:
+        tell(f"mqctl: nothing of change {change_id} was done: there is nothing to take back")
+    denied = [part.reason for part in parts if part.reason and tells_denial(part.reason)]
+    if denied:
+        tell_remedies(denied)
+    elif UNKNOWN in states:
+        tell(f"  next: {finish}")
 
 
 def _what(plan: SettingPlan) -> str:

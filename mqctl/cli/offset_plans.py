@@ -9,6 +9,7 @@ from time import time
 from mqctl.cli.live_brokers import open_brokers
 from mqctl.cli.live_groups import memberships_by_broker
 from mqctl.cli.looking import LiveOrSaved
+from mqctl.client.answers import not_told
 from mqctl.errors import BadInputError, NotFoundError, RefusedError, UnreachableError
 from mqctl.model.member import GroupMembership, MessageModel
 from mqctl.model.names import retry_topic
@@ -136,13 +137,13 @@ def check_identity(asking: Asking, wish: Wish) -> None:
 
 
 def all_answered(brokers: list[LiveBroker]) -> None:
-    """Raises NotFoundError when there is none, UnreachableError when one left a question open."""
+    """Raises NotFoundError when there is none; UnreachableError or PermissionDeniedError when one did not tell."""
     if not brokers:
         raise NotFoundError("there is no queue to change", remedy="check the topic, and --queue and --broker")
     for broker in brokers:
         if broker.gaps:
-            remedy = "nothing was changed; leave it out with --broker of the others, or wait for it"
-            raise UnreachableError(f"broker {broker.name} did not answer", reason=broker.gaps[0].reason, remedy=remedy)
+            remedy = "leave it out with --broker of the others, or wait for it"
+            raise not_told(f"broker {broker.name} did not answer", broker.gaps[0].reason, remedy)
 
 
 def _situation(wish: Wish, touched: list[LiveBroker], members: Mapping[str, GroupMembership]) -> Situation:

@@ -22,6 +22,7 @@ from mqctl.cli.live_groups import group_holders
 from mqctl.cli.local_processes import members_of
 from mqctl.cli.looking import LiveOrSaved
 from mqctl.cli.progress import Report, step_progress
+from mqctl.client.answers import not_told
 from mqctl.client.cluster import Cluster
 from mqctl.client.deadline import Deadline
 from mqctl.errors import (
@@ -175,6 +176,10 @@ class GroupSource:
             for broker in brokers
             for gap in broker.gaps[:1]
         )
+        if self._gaps and not any(item.client_ids for items in memberships.values() for item in items):
+            # Who is online is not known as long as a broker did not tell: nobody is no answer then.
+            problem = f"broker {self._gaps[0].scope} did not tell who is online in group {self._group}"
+            raise not_told(problem, self._gaps[0].reason, "mqctl broker list shows which brokers answer", so_far="")
         self._looks = GroupLooks(
             cluster=self._cluster,
             group=self._group,

@@ -7,11 +7,11 @@ from datetime import datetime
 from pathlib import Path
 
 from mqctl.cli.connection import connection
-from mqctl.cli.live_brokers import asking_of, tell_gaps
+from mqctl.cli.live_brokers import asking_of, gaps_of, tell_gaps
 from mqctl.cli.sources import read_snapshot
 from mqctl.errors import ExitCode, NotFoundError, UsageError
 from mqctl.model.snapshot import ClusterSnapshot
-from mqctl.model.unavailable import Part
+from mqctl.model.unavailable import Part, Unavailable
 
 _PARTS = (Part.TRANSACTIONS, Part.MEMBERS, Part.TOPICS)
 
@@ -64,11 +64,12 @@ def read_transactions(asked: TransactionSource) -> ClusterSnapshot:
     return state
 
 
+def missing_of(state: ClusterSnapshot) -> list[Unavailable]:
+    """Returns what could not be asked or read."""
+    return gaps_of(state, _PARTS)
+
+
 def tell_missing(state: ClusterSnapshot) -> int:
     """Names on stderr what could not be asked or read; returns the exit code of a read command."""
-    code = ExitCode.OK
-    for broker in state.brokers:
-        gaps = [gap for gap in broker.unavailable if gap.part in _PARTS]
-        if tell_gaps(gaps, broker.name or ""):
-            code = ExitCode.UNREACHABLE if state.origin.kind == "live" else ExitCode.IO
-    return code
+    code = tell_gaps(missing_of(state))
+    return ExitCode.IO if code and state.origin.kind != "live" else code

@@ -124,6 +124,22 @@ def tells_denial(text: str) -> bool:
     return _ACL_REMARK in text or f"({int(ResponseCode.NO_PERMISSION)})" in text
 
 
+def not_told(
+    problem: str, reason: str, remedy: str, *, so_far: str = "nothing was changed"
+) -> UnreachableError | PermissionDeniedError:
+    """Makes the error for something that must not rest on half a picture.
+
+    Args:
+        reason: the text of what came instead of the answer. Whoever was refused waits in vain for another answer.
+        remedy: what to do about a broker that is silent.
+        so_far: what is said before the remedy.
+    """
+    lead = f"{so_far}; " if so_far else ""
+    if tells_denial(reason):
+        return PermissionDeniedError(problem, reason=reason, remedy=lead + denial_remedy(reason))
+    return UnreachableError(problem, reason=reason, remedy=lead + remedy)
+
+
 def unreachable(request_code: int, address: str, reason: str, *, remedy: str = "") -> UnreachableError:
     """Makes the error for a request that could not be delivered, or whose connection was lost."""
     return UnreachableError(

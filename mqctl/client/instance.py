@@ -42,6 +42,8 @@ class ClientSettings:
         room: machine room, the prefix of the client id.
         instance_name: `DEFAULT` becomes `pid#nanoseconds`.
         api_timeout_ms: limit of one administrative call; real milliseconds, like all time-outs of the network.
+        leave_timeout_ms: how long `shutdown` waits for what is being asked, and then for brokers to take note of it;
+            one that hangs learns it from the connection that is closed.
         time_scale: how much faster than real time the client's clock runs.
         time_origin_ms: when the scaled clock and the machine's agreed; an embedded broker's ready line says its own.
         on_trouble: told what failed in the background (a heartbeat, a pull, a commit) and will be tried again.
@@ -54,6 +56,7 @@ class ClientSettings:
     client_ip: str | None = None
     links: LinkSettings = field(default_factory=LinkSettings)
     api_timeout_ms: int = 3_000
+    leave_timeout_ms: int = 3_000
     route_period_ms: int = 30_000
     heartbeat_period_ms: int = 30_000
     address_service_period_ms: int = 120_000
@@ -130,6 +133,7 @@ class ClientInstance:
         self._worker = Thread(target=self._work, name="NettyClientPublicExecutor_1", daemon=True)
         self._greeted: set[str] = set()
         self._heartbeat_due = Event()
+        self._leaving = Event()
         self.on_route_change: Callable[[str], None] | None = None
         self.on_transaction_check: Callable[[Link, RemotingCommand], None] | None = None
 
@@ -154,10 +158,12 @@ class ClientInstance:
 
     def shutdown(self) -> None:
         """Unregisters from all brokers, closes the connections and ends the threads."""
-        self.timers.close()
+        self._leaving.set()
+        self.timers.close(self.settings.leave_timeout_ms)
         self.delays.close()
         self._unregister()
         self.links.close()
+        self.timers.close()  # what a silent broker held up has ended with its connection
         self._callbacks.put(None)
         if self._worker is not current_thread():
             self._worker.join()
@@ -216,6 +222,8 @@ class ClientInstance:
         self._heartbeat_due.clear()
         body = self.heartbeat_data().to_bytes()
         for address in self.routes.addresses(masters_only=self.member is None):
+            if self._leaving.is_set():
+                return
             self._greeted.add(address)
             try:
                 deadline = Deadline(self.settings.api_timeout_ms)
@@ -247,7 +255,7 @@ class ClientInstance:
         consumers = () if self.member is None else (self.member.group,)
         requests = [UnregisterClient(client_id=self.client_id, consumer_group=group) for group in consumers]
         requests += [UnregisterClient(client_id=self.client_id, producer_group=group) for group in self.producer_groups]
-        limit = Deadline(self.settings.api_timeout_ms)
+        limit = Deadline(self.settings.leave_timeout_ms)
         for address in {link.address for link in self.links.open_links()} & set(self.routes.addresses()):
             try:
                 for request in requests:

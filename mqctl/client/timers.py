@@ -117,10 +117,10 @@ class Timers:
                 with self._wake:
                     heapq.heappush(self._heap, (monotonic() + timer.period_s, next(self._numbers), timer))
 
-    def close(self) -> None:
-        """Stops; a task that runs comes to its end first."""
+    def close(self, limit_ms: float | None = None) -> None:
+        """Stops; a task that runs comes to its end first, or goes on alone after `limit_ms` real milliseconds."""
         with self._wake:
             self._closed = True
             self._wake.notify()
         if self._thread is not current_thread():
-            self._thread.join()
+            self._thread.join(None if limit_ms is None else limit_ms / 1000)

@@ -42,6 +42,7 @@ from mqctl.diagnosis.backlog_advice import backlog_advice
 from mqctl.diagnosis.known import Judged, set_aside
 from mqctl.diagnosis.scope import within
 from mqctl.model.finding import Severity
+from mqctl.model.origin import OriginKind
 from mqctl.render.findings import diagnosis_document
 
 EXAMPLES = (
@@ -125,6 +126,10 @@ def command(
         time_scale=scale,
     )
     emit(document, output)
+    if state.origin.kind is OriginKind.LIVE and judged.diagnosis.not_judged:
+        from mqctl.cli.live_brokers import tell_remedies
+
+        tell_remedies(gap.reason for gap in judged.diagnosis.not_judged)
     return judged.diagnosis.exit_code(fail_on)
 
 

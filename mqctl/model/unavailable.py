@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 
@@ -45,3 +45,7 @@ class Unavailable:
     part: Part
     reason: str
     scope: str | None = None
+
+    def at(self, broker: str | None) -> Unavailable:
+        """Returns the gap with its broker's name before what it is limited to."""
+        return replace(self, scope=" ".join(part for part in (broker, self.scope) if part) or None)

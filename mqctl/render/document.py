@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+
+from mqctl.model.unavailable import Unavailable
 
 
 class Kind(StrEnum):
@@ -74,6 +76,7 @@ class Document:
         records: the rows that `ndjson` writes one a line and `csv` as lines.
         blocks: what people see, in order.
         csv_columns: the columns of the CSV form; those of the first table when not given.
+        unavailable: what could not be asked for it: what is not there may be unknown. JSON has it under this name.
     """
 
     schema: str
@@ -81,3 +84,8 @@ class Document:
     records: Sequence[object] = ()
     blocks: Sequence[Table | Paragraphs] = ()
     csv_columns: Sequence[Column] = field(default=())
+    unavailable: Sequence[Unavailable] = ()
+
+    def lacking(self, gaps: Iterable[Unavailable]) -> Document:
+        """Returns the document of an answer that lacks `gaps`; itself where there are none."""
+        return replace(self, unavailable=tuple(gaps))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -32,7 +33,9 @@ _SILENCED_COLUMNS = (
     Column("reason", "why accepted"),
     Column("until", "until"),
 )
-_GAP_COLUMNS = (Column("code", "rule"), Column("subject", "about"), Column("reason", "why not"))
+_GAP_COLUMNS = (Column("codes", "rule"), Column("subject", "about"), Column("reason", "why not"))
+_CODES_NAMED = 3
+_AND_MORE = re.compile(r", and \d+ more$")
 
 _SOURCE_OPTIONS = {OriginKind.DELAY_FILE: "--file", OriginKind.STORE: "--store", OriginKind.LIVE: "--namesrv"}
 _LIVE_OPTIONS = ("--namesrv", "--profile")
@@ -63,6 +66,31 @@ class GapRow:
     code: str
     subject: str
     reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GapLine:
+    """Rules that could not be judged about one thing for one reason: a broker that hangs keeps eighty from it."""
+
+    codes: str
+    subject: str
+    reason: str
+
+
+def gap_lines(gaps: Iterable[GapRow]) -> list[GapLine]:
+    """Returns a line for each subject and reason; of many rules the first, and how many more. Machines get all."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for gap in gaps:
+        alike.setdefault((gap.subject, _AND_MORE.sub("", gap.reason)), []).append(gap.code)
+    return [
+        GapLine(codes=_some(list(dict.fromkeys(codes))), subject=subject, reason=reason)
+        for (subject, reason), codes in alike.items()
+    ]
+
+
+def _some(codes: list[str]) -> str:
+    more = len(codes) - _CODES_NAMED
+    return ", ".join(codes) if more <= 1 else f"{', '.join(codes[:_CODES_NAMED])} +{more}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,7 +210,7 @@ def diagnosis_document(
     if report.silenced:
         blocks.append(Table(_SILENCED_COLUMNS, report.silenced, title=phrase("silenced", lang)))
     if gaps:
-        blocks.append(Table(_GAP_COLUMNS, gaps, title=phrase("not_judged", lang)))
+        blocks.append(Table(_GAP_COLUMNS, gap_lines(gaps), title=phrase("not_judged", lang)))
     return Document(schema=schema, value=report, records=rows, csv_columns=FINDING_COLUMNS, blocks=blocks)
 
 

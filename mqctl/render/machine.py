@@ -60,7 +60,10 @@ def _encoding(stream: TextIO) -> str:
 
 
 def _plain(document: Document) -> dict[str, Any]:
-    return {"schema": document.schema, **msgspec.to_builtins(document.value)}
+    plain = {"schema": document.schema, **msgspec.to_builtins(document.value)}
+    if document.unavailable:
+        plain.setdefault("unavailable", msgspec.to_builtins(document.unavailable))
+    return plain
 
 
 def write_json(document: Document, stream: TextIO) -> None:

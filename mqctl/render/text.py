@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mqctl.render import units
@@ -23,6 +24,8 @@ _WRITERS: dict[Kind, Callable[..., str]] = {
     Kind.RATIO: units.ratio,
     Kind.FLAG: lambda value: "yes" if value else "no",
 }
+_GAPS_NAMED = 3
+_UNKNOWN = "unknown: not everything could be asked"
 _RIGHT = frozenset({Kind.COUNT, Kind.BYTES, Kind.DURATION_MS, Kind.SHARE, Kind.RATE, Kind.CHANGE, Kind.RATIO})
 _SEVERITY_STYLE = {"fatal": "bold red", "error": "red", "warning": "yellow", "info": "cyan"}
 # ECMA-48, select graphic rendition.
@@ -50,9 +53,21 @@ def cell(column: Column, row: object) -> str:
     return writer(value) if writer else printable(str(value))
 
 
+def _blocks(document: Document) -> Sequence[Table | Paragraphs]:
+    """Returns what people see: of an answer that lacks something, first that it does; then no table is called empty."""
+    if not document.unavailable:
+        return document.blocks
+    said = (f"{gap.part}{f' ({gap.scope})' if gap.scope else ''}" for gap in document.unavailable)
+    names = list(dict.fromkeys(said))
+    more = f" and {len(names) - _GAPS_NAMED:,} more" if len(names) > _GAPS_NAMED else ""
+    lead = Paragraphs([f"incomplete, not read: {', '.join(names[:_GAPS_NAMED])}{more}"], severity="warning")
+    shown = [replace(item, empty=_UNKNOWN) if isinstance(item, Table) else item for item in document.blocks]
+    return [lead, *shown]
+
+
 def write_plain(document: Document, stream: TextIO, *, wide: bool) -> None:
     """Writes `document` to `stream` as aligned columns without styling."""
-    for position, block in enumerate(document.blocks):
+    for position, block in enumerate(_blocks(document)):
         if position:
             stream.write("\n")
         lines = map(printable_lines, block.lines) if isinstance(block, Paragraphs) else plain_table(block, wide=wide)
@@ -91,7 +106,7 @@ def _align(parts: Sequence[str], widths: Sequence[int], columns: Sequence[Column
 
 def write_fitted(document: Document, stream: TextIO, *, wide: bool, room: int, styled: bool) -> None:
     """Writes `document` to a terminal of `room` columns; `styled` with bold headings and coloured severities."""
-    for position, block in enumerate(document.blocks):
+    for position, block in enumerate(_blocks(document)):
         if position:
             stream.write("\n")
         for line in _fitted(block, wide=wide, room=room):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mqctl.client import broker as ask
+from mqctl.client.answers import not_told
 from mqctl.errors import UnreachableError
 from mqctl.model.member import GroupMembership, MessageModel
 from mqctl.model.message import SHARDING_KEY
@@ -19,13 +20,14 @@ _SAMPLED = 128
 
 
 def all_told(brokers: list[LiveBroker]) -> None:
-    """Raises UnreachableError when a broker left a question unanswered: a change must not rest on half a picture."""
+    """Raises UnreachableError when a broker left a question unanswered: a change must not rest on half a picture;
+    PermissionDeniedError when it refused to tell."""
     for broker in brokers:
         if broker.gaps:
-            raise UnreachableError(
+            raise not_told(
                 f"broker {broker.name} did not tell its {broker.gaps[0].part}",
-                reason=broker.gaps[0].reason,
-                remedy="nothing was changed; wait for it, or name the others with --broker",
+                broker.gaps[0].reason,
+                "wait for it, or name the others with --broker",
             )
 
 
@@ -33,7 +35,7 @@ def topic_use(asking: Asking, holders: list[LiveBroker], topic: str) -> TopicUse
     """Asks the brokers that have a topic who reads it, and how far.
 
     Raises:
-        UnreachableError: one of them does not tell.
+        UnreachableError, PermissionDeniedError: one of them does not tell.
     """
     places = queue_places(holders, topic)
     ends = bounds(asking, places)
@@ -43,7 +45,7 @@ def topic_use(asking: Asking, holders: list[LiveBroker], topic: str) -> TopicUse
     answers = asking.put((number, item.address.address, ask.topic_groups(topic)) for number, item in enumerate(holders))
     for number, error in answers.errors.items():
         problem = f"broker {holders[number].name} did not tell who reads {topic}"
-        raise UnreachableError(problem, reason=str(error), remedy="nothing was changed; wait for the broker")
+        raise not_told(problem, str(error), "wait for the broker")
     # 5.x names the topic itself among its groups, which is none.
     groups = frozenset(name for names in answers.values.values() for name in names if name != topic)
     if not groups:

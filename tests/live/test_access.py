@@ -85,3 +85,89 @@ def test_reading_changing_sending_and_consuming_with_keys(asked: Run, guarded: E
     assert {10, 11, 14, 15, 34, 310} & {request.code for request in asked_brokers}
     unsigned = [request for request in asked_brokers if "Signature" not in request.ext_fields]
     assert not unsigned
+
+
+@pytest.mark.parametrize(
+    ("words", "never"),
+    [
+        (("topic", "stats", "-t", "Both"), "nothing to show"),
+        (("topic", "list"), "nothing to show"),
+        (("topic", "groups", "-t", "Both"), "no group"),
+        (("topic", "entries", "-t", "Both", "-q", "0"), "no entry"),
+        (("group", "lag"), "no group has"),
+        (("group", "members", "-g", "G"), "nobody"),
+        (("group", "describe", "-g", "G"), "nobody"),
+        (("allocation", "show", "-g", "G"), "nobody"),
+        (("lock", "show", "-g", "G"), "no member"),
+        (("producer", "list", "--all"), "no producer"),
+        (("dlq", "list"), "no group"),
+        (("retry", "list"), "nothing waits"),
+        (("delay", "backlog"), "nothing waits"),
+        (("transaction", "list"), "no transaction"),
+        (("message", "peek", "-t", "Both"), "nothing to show"),
+        (("message", "find", "-t", "Both", "--key", "k"), "nothing to show"),
+    ],
+    ids=lambda words: " ".join(words[:2]) if isinstance(words, tuple) else "",
+)
+def test_what_was_refused_is_not_called_absent(asked: Run, words: tuple[str, ...], never: str) -> None:
+    """What goes into a ticket, or through `jq`, says that it lacks something; the exit code alone gets lost there."""
+    asked("topic", "create", "-t", "Both", "--queues", "1", "--execute", env=AS_ADMIN)
+    for_people = asked(*words)
+    assert (for_people.exit_code, for_people.stderr.count("MQCTL_ACCESS_KEY")) == (77, 1), for_people
+    assert for_people.stdout.startswith("incomplete, not read: ")
+    assert never not in for_people.stdout
+    for_programs = asked(*words, "-o", "json").json
+    assert "No accessKey is configured" in for_programs["unavailable"][0]["reason"]
+    whole = asked(*words, env=AS_ADMIN).stdout
+    assert "incomplete" not in whole
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("topic", "create", "-t", "New"),
+        ("topic", "update", "-t", "Both", "--perm", "R"),
+        ("group", "create", "-g", "New"),
+        ("broker", "set", "fileReservedTime=48", "--broker", "broker-a"),
+        ("offset", "reset", "-g", "G", "-t", "Both", "--to-latest"),
+        ("dlq", "resend", "-g", "G"),
+        ("stacks", "dump", "-g", "G"),
+        ("message", "probe", "--count", "1"),
+    ],
+    ids=lambda words: " ".join(words[:2]),
+)
+def test_nobody_is_told_to_wait_for_a_broker_that_refuses(asked: Run, words: tuple[str, ...]) -> None:
+    asked("topic", "create", "-t", "Both", "--queues", "1", "--execute", env=AS_ADMIN)
+    outcome = asked(*words)
+    assert (outcome.exit_code, "wait for" in outcome.stderr) == (77, False), outcome
+    assert "set MQCTL_ACCESS_KEY" in outcome.stderr
+
+
+def test_doctor_without_keys_says_once_what_to_do(asked: Run) -> None:
+    outcome = asked("doctor")
+    assert (outcome.exit_code, outcome.stderr.count("set MQCTL_ACCESS_KEY")) == (3, 1), outcome
+    assert len(outcome.stdout.splitlines()) < 30
+
+
+def test_a_snapshot_of_a_cluster_that_refuses_says_what_it_lacks(asked: Run, tmp_path: Path) -> None:
+    file = tmp_path / "refused.snap"
+    outcome = asked("snapshot", "save", file)
+    assert (outcome.exit_code, file.exists()) == (77, True)
+    assert "it lacks topics (broker-a): " in outcome.stderr
+    assert f"mqctl snapshot show {file}" in outcome.stderr
+    whole = asked("snapshot", "save", tmp_path / "whole.snap", env=AS_ADMIN)
+    assert (whole.exit_code, "lacks" in whole.stderr) == (0, False)
+
+
+def test_a_change_that_was_refused_says_that_nothing_happened_and_whose_keys_it_takes(asked: Run) -> None:
+    asked("topic", "create", "-t", "Both", "--queues", "1", "--execute", env=AS_ADMIN)
+    words = ("topic", "update", "-t", "Both", "--perm", "R", "--execute", "--confirm", "Both", "-o", "json")
+    outcome = asked(*words, env=AS_READER)
+    assert (outcome.exit_code, outcome.json["state"]) == (1, "not-moved"), outcome
+    assert f"nothing of change {outcome.json['id']} was done" in outcome.stderr
+    assert "use the keys of an account with `admin: true`" in outcome.stderr
+    assert "can no longer send" not in outcome.stderr
+    (entry,) = [row for row in asked("history", "-o", "json").json["changes"] if row["id"] == outcome.json["id"]]
+    assert entry["back"] is None
+    done = asked(*words, env=AS_ADMIN)
+    assert (done.exit_code, "can no longer send" in done.stderr) == (0, True), done

@@ -3,6 +3,7 @@ topics and members that go while they are looked at."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -66,6 +67,17 @@ def test_half_of_the_brokers_out_of_reach_is_no_verdict_on_the_other_half(stage:
     stage.cluster.fault(None, Drop(), server="broker-b")
     worse = asked("doctor", "-o", "json")
     assert (worse.exit_code, [item["code"] for item in worse.json["findings"]]) == (2, ["MQ404"])
+
+
+def test_many_rules_that_lack_the_same_stand_in_one_line_for_people(stage: Stage, asked: Run) -> None:
+    stage.cluster.fault(None, Drop(), server="broker-b")
+    gaps = asked("doctor", "-o", "json").json["not_judged"]
+    shown = asked("doctor").stdout
+    lines = [line for line in shown.splitlines() if "was not answered by" in line]
+    assert len(gaps) > 70 > 12 >= len(lines) > 3, shown
+    assert len(lines) == len(set(lines))
+    named = sum(len(re.findall(r"MQ\d+", line)) + int((re.findall(r" \+(\d+) ", line) or ["0"])[0]) for line in lines)
+    assert named == len({(gap["code"], gap["subject"]) for gap in gaps})
 
 
 def test_names_without_a_room_are_told_by_every_command(stage: Stage, asked: Run) -> None:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from embedded_broker import EmbeddedCluster
+import threading
+
+from embedded_broker import Drop, EmbeddedCluster
+from mqctl.client.instance import ClientSettings
+from mqctl.client.outgoing import OutgoingMessage
+from mqctl.client.producer import Producer
 from tests.live.changing import changes
 from tests.live.conftest import Run
 
@@ -30,3 +35,30 @@ def test_create_lets_the_brokers_create_it(live: Run) -> None:
     assert (sent.exit_code, sent.json["status"]) == (0, "SEND_OK"), sent.stderr
     assert "Fresh" in topics(live)
     assert live("message", "send", "-t", "Fresh", "--body", "y").exit_code == 0
+
+
+def test_a_message_that_nobody_confirmed_may_be_there(live: Run, cluster: EmbeddedCluster) -> None:
+    cluster.fault(310, Drop())
+    outcome = live("message", "send", "-t", "Pay", "--body", "x", "--timeout", "300ms")
+    cluster.clear_faults()
+    assert (outcome.exit_code, outcome.stdout) == (75, "")
+    assert "may have been stored all the same: mqctl message peek -t Pay" in outcome.stderr
+
+
+def test_a_producer_leaves_brokers_that_hang(cluster: EmbeddedCluster) -> None:
+    """Without a limit of its own the end would wait as long as an administrative call may take: ten minutes here."""
+    settings = ClientSettings(name_servers=cluster.namesrv, api_timeout_ms=600_000, leave_timeout_ms=20)
+    heard = threading.Event()
+
+    def greet(producer: Producer) -> None:
+        producer.instance.heartbeat()
+        heard.set()
+
+    with Producer("P", settings) as producer:
+        producer.send(OutgoingMessage(topic="Pay", body=b"x"))
+        cluster.fault(None, Drop())
+        threading.Thread(target=greet, args=(producer,), daemon=True).start()
+    heard.wait()
+    cluster.clear_faults()
+    assert [trouble.doing.split(" from ")[0] for trouble in producer.instance.troubles.last][:1] == ["unregister"]
+    assert not producer.instance.links.open_links()

@@ -303,6 +303,32 @@ def test_an_empty_line_on_a_terminal_means_no(live: Run, cluster: EmbeddedCluste
     assert on_brokers(live) == both(2, 2, "RW-")
 
 
+def test_what_is_asked_on_a_narrow_terminal_can_be_read(cluster: EmbeddedCluster, tmp_path: Path) -> None:
+    """The plan is shown as it fits, and says nothing of options that are there already."""
+    leader, follower = pty.openpty()
+    os.write(leader, b"no\n")
+    places = {"MQCTL_NAMESRV": cluster.namesrv, "MQCTL_STATE_DIR": str(tmp_path), "COLUMNS": "60", "TERM": "xterm"}
+    words = ("offset", "reset", "-g", "G", "-t", "Pay", "--to-latest", "--execute")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "mqctl", *words],
+        cwd=REPOSITORY,
+        env={**os.environ, **places, "NO_COLOR": "1"},
+        stdin=follower,
+        stdout=subprocess.DEVNULL,
+        stderr=follower,
+    )
+    os.close(follower)
+    said = b""
+    while not said.endswith(b"was not typed\r\n"):
+        said += os.read(leader, 65536)
+    assert process.wait(_SECONDS) == 76
+    os.close(leader)
+    plan, asked, _ = said.decode().partition("Type G to go on")
+    assert asked
+    assert max(map(len, plan.splitlines())) <= 60, plan
+    assert ("BROKER" in plan, "add --execute" in plan) == (True, False), plan
+
+
 def test_a_full_journal_changes_nothing(live: Run, tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.touch()

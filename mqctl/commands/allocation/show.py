@@ -12,7 +12,7 @@ from mqctl.allocation.observed import observed_allocation
 from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.known_groups import require_group
-from mqctl.cli.live_brokers import tell_gaps
+from mqctl.cli.live_brokers import gaps_of, tell_gaps
 from mqctl.cli.options import NoColorOption, OneGroupOption, OutputOption, SnapshotOption, TopicOption
 from mqctl.cli.room_option import RoomRuleOption, rule_of
 from mqctl.cli.sources import LiveWish, read_snapshot
@@ -58,11 +58,7 @@ def command(
     require_group(state, group)
     chosen = strategy_of(strategy, rule) if strategy else None
     topics = observed_allocation(state, group, strategy=chosen, rule=rule)
-    emit(allocation_document(group, [item for item in topics if not topic or item.topic in topic]), output)
-    wanted = (Part.MEMBERS, Part.RUNNING_INFO, Part.ROUTES)
-    return tell_gaps(
-        gap
-        for gaps in (state.unavailable, *(broker.unavailable for broker in state.brokers))
-        for gap in gaps
-        if gap.part in wanted
-    )
+    gaps = gaps_of(state, (Part.MEMBERS, Part.RUNNING_INFO, Part.ROUTES))
+    shown = [item for item in topics if not topic or item.topic in topic]
+    emit(allocation_document(group, shown).lacking(gaps), output)
+    return tell_gaps(gaps)

@@ -8,7 +8,7 @@ import typer
 
 from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_brokers import tell_broker_gaps
+from mqctl.cli.live_brokers import broker_gaps, tell_broker_gaps
 from mqctl.cli.looking import looking
 from mqctl.cli.options import NoColorOption, OutputOption, SnapshotOption
 from mqctl.model.unavailable import Part
@@ -32,5 +32,5 @@ def command(
         found = look.brokers({Part.RUNTIME}, [broker])[:1]
         look.ask(ask_runtime, found)
     (asked,) = found
-    emit(description_document(asked), output)
+    emit(description_document(asked).lacking(broker_gaps(found)), output)
     return tell_broker_gaps(found)

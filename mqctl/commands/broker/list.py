@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_brokers import tell_broker_gaps
+from mqctl.cli.live_brokers import broker_gaps, tell_broker_gaps
 from mqctl.cli.looking import looking
 from mqctl.cli.options import NoColorOption, OutputOption, SnapshotOption
 from mqctl.cli.seen_brokers import note_brokers
@@ -29,5 +29,5 @@ def command(
         look.ask(ask_runtime, brokers)
         if look.asking is not None:
             note_brokers(look.asking.cluster, [broker.address for broker in brokers])
-    emit(broker_document([broker_row(broker) for broker in brokers]), output)
+    emit(broker_document([broker_row(broker) for broker in brokers]).lacking(broker_gaps(brokers)), output)
     return tell_broker_gaps(brokers)

@@ -8,7 +8,7 @@ import typer
 
 from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_brokers import tell_broker_gaps
+from mqctl.cli.live_brokers import broker_gaps, tell_broker_gaps
 from mqctl.cli.looking import looking
 from mqctl.cli.options import NoColorOption, OutputOption, SnapshotOption
 from mqctl.model.unavailable import Part
@@ -38,5 +38,5 @@ def command(
         for item in brokers
         for name, value in sorted(item.runtime.items())
     ]
-    emit(setting_document(rows, "broker.stats/1"), output)
+    emit(setting_document(rows, "broker.stats/1").lacking(broker_gaps(brokers)), output)
     return tell_broker_gaps(brokers)

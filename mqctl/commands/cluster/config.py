@@ -46,5 +46,6 @@ def command(
         for address in addresses
         if name in answers.values.get(address, {})
     ]
-    emit(name_server_settings_document(rows), output)
-    return tell_gaps(answers.gaps(Part.CONFIG, {address: address for address in addresses}))
+    gaps = answers.gaps(Part.CONFIG, {address: address for address in addresses})
+    emit(name_server_settings_document(rows).lacking(gaps), output)
+    return tell_gaps(gaps)

@@ -8,7 +8,7 @@ import typer
 
 from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_brokers import tell_broker_gaps, tell_gaps
+from mqctl.cli.live_brokers import broker_gaps, tell_gaps
 from mqctl.cli.looking import looking
 from mqctl.cli.options import NoColorOption, OutputOption, SnapshotOption
 from mqctl.errors import NotFoundError, UsageError
@@ -40,8 +40,9 @@ def command(
         look.ask(ask_runtime, brokers)
         look.ask(ask_topics, masters_of(brokers))
         look.ask(ask_groups, masters_of(brokers), Scope())
-    emit(description_document(cluster_description(which, brokers, servers, gaps)), output)
-    return max(tell_gaps(gaps), tell_broker_gaps(brokers))
+    missing = [*gaps, *broker_gaps(brokers)]
+    emit(description_document(cluster_description(which, brokers, servers, gaps)).lacking(missing), output)
+    return tell_gaps(missing)
 
 
 def _which(name: str | None, known: list[str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_brokers import tell_broker_gaps, tell_gaps
+from mqctl.cli.live_brokers import broker_gaps, tell_gaps
 from mqctl.cli.looking import looking
 from mqctl.cli.options import NoColorOption, OutputOption, SnapshotOption
 from mqctl.cli.seen_brokers import note_brokers
@@ -33,5 +33,7 @@ def command(
             note_brokers(look.asking.cluster, addresses)
     first = next(iter(servers.values()), ())
     differing = [address for address, endpoints in servers.items() if endpoints != first]
-    emit(cluster_document([broker_row(broker) for broker in brokers], list(servers), differing), output)
-    return max(tell_gaps(gaps), tell_broker_gaps(brokers))
+    missing = [*gaps, *broker_gaps(brokers)]
+    rows = [broker_row(broker) for broker in brokers]
+    emit(cluster_document(rows, list(servers), differing).lacking(missing), output)
+    return tell_gaps(missing)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_delay import DelaySource, read_delay, tell_missing
+from mqctl.cli.live_brokers import tell_gaps
+from mqctl.cli.live_delay import DelaySource, missing_of, read_delay
 from mqctl.cli.options import (
     AtOption,
     BrokersOption,
@@ -51,5 +52,6 @@ def command(
         timeout=timeout,
     )
     state = read_delay(source)
-    emit(backlog_document(state), output)
-    return tell_missing(state)
+    missing = missing_of(state)
+    emit(backlog_document(state).lacking(missing), output)
+    return tell_gaps(missing)

@@ -6,7 +6,7 @@ from time import time
 
 from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_brokers import asking_of, open_brokers, tell_broker_gaps
+from mqctl.cli.live_brokers import asking_of, broker_gaps, open_brokers, tell_broker_gaps
 from mqctl.cli.options import GroupOption, NoColorOption, OutputOption
 from mqctl.render.dead_letters import group_row, groups_document
 from mqctl.snapshot.live_brokers import ask_topics, masters_of
@@ -35,5 +35,5 @@ def command(
         found = dead_letter_topics(asking, brokers, frozenset(group or ()))
     now_ms = round(time() * 1000)
     rows = [group_row(item, now_ms) for item in sorted(found, key=lambda item: (item.group, item.broker_name))]
-    emit(groups_document(rows), output)
+    emit(groups_document(rows).lacking(broker_gaps(brokers)), output)
     return tell_broker_gaps(brokers)

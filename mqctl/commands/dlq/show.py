@@ -9,7 +9,7 @@ import typer
 
 from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_brokers import asking_of, tell_broker_gaps
+from mqctl.cli.live_brokers import asking_of, broker_gaps, tell_broker_gaps, unread_queues
 from mqctl.cli.live_dead_letters import (
     BrokersOption,
     IdOption,
@@ -57,5 +57,6 @@ def command(
         asking = asking_of(cluster, chosen)
         brokers = letter_brokers(asking, group, choice.brokers)
         letters, found = dead_letters(asking, brokers, group, choice, limit)
-    emit(letters_document(group, letters, body, more=found.more, now_ms=round(time() * 1000)), output)
+    missing = [*broker_gaps(brokers), *unread_queues(found.errors)]
+    emit(letters_document(group, letters, body, more=found.more, now_ms=round(time() * 1000)).lacking(missing), output)
     return max(tell_broker_gaps(brokers), tell_unread(found.errors))

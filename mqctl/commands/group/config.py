@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_brokers import tell_broker_gaps
+from mqctl.cli.live_brokers import broker_gaps, tell_broker_gaps
 from mqctl.cli.live_groups import group_holders
 from mqctl.cli.looking import looking
 from mqctl.cli.options import NoColorOption, OneGroupOption, OutputOption, SnapshotOption
@@ -26,5 +26,5 @@ def command(
     with looking(namesrv, profile, timeout, snapshot) as look:
         brokers = group_holders(look, group)
     configs = {broker.name: broker.groups[group] for broker in brokers if group in broker.groups}
-    emit(config_document(group, config_rows(configs)), output)
+    emit(config_document(group, config_rows(configs)).lacking(broker_gaps(brokers)), output)
     return tell_broker_gaps(brokers)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_brokers import tell_broker_gaps
+from mqctl.cli.live_brokers import broker_gaps, tell_broker_gaps
 from mqctl.cli.looking import looking
 from mqctl.cli.options import AllOption, NoColorOption, OutputOption, SnapshotOption
 from mqctl.model.member import GroupMembership
@@ -41,5 +41,5 @@ def command(
         for item in items:
             online.setdefault(item.group, []).append(item)
     rows = [group_row(name, holders, online.get(name, [])) for name, holders in sorted(known.items())]
-    emit(list_document(rows), output)
+    emit(list_document(rows).lacking(broker_gaps(brokers)), output)
     return tell_broker_gaps(brokers)

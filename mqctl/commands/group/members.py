@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_brokers import tell_broker_gaps, tell_gaps
+from mqctl.cli.live_brokers import broker_gaps, tell_gaps
 from mqctl.cli.live_groups import group_holders, memberships_by_broker
 from mqctl.cli.looking import looking
 from mqctl.cli.options import NoColorOption, OneGroupOption, OutputOption, SnapshotOption
@@ -32,5 +32,6 @@ def command(
             group_holders(look, group)  # nobody online is an answer, a name that no broker knows is not
         numbered = {n: (memberships[item.name],) for n, item in enumerate(brokers) if item.name in memberships}
         running, gaps = look.running(brokers, numbered)
-    emit(members_document(group, memberships, running), output)
-    return max(tell_broker_gaps(brokers), tell_gaps(gaps))
+    missing = [*broker_gaps(brokers), *gaps]
+    emit(members_document(group, memberships, running).lacking(missing), output)
+    return tell_gaps(missing)

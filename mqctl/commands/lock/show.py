@@ -9,7 +9,7 @@ from mqctl.allocation.observed import observed_allocation
 from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.known_groups import require_group
-from mqctl.cli.live_brokers import tell_gaps
+from mqctl.cli.live_brokers import gaps_of, tell_gaps
 from mqctl.cli.options import NoColorOption, OneGroupOption, OutputOption, SnapshotOption, TopicOption
 from mqctl.cli.room_option import RoomRuleOption, rule_of
 from mqctl.cli.sources import LiveWish, read_snapshot
@@ -51,7 +51,6 @@ def command(
     topics = [item for item in observed_allocation(state, group, rule=rule) if not topic or item.topic in topic]
     locks = queue_locks(topics, running, now_ms=state.origin.observed_at_ms)
     modes = {info.orderly for info in running}
-    emit(lock_document(group, locks, concurrent=modes == {False}), output)
-    wanted = (Part.MEMBERS, Part.RUNNING_INFO, Part.ROUTES)
-    gaps = (state.unavailable, *(broker.unavailable for broker in state.brokers))
-    return tell_gaps(gap for part in gaps for gap in part if gap.part in wanted)
+    gaps = gaps_of(state, (Part.MEMBERS, Part.RUNNING_INFO, Part.ROUTES))
+    emit(lock_document(group, locks, concurrent=modes == {False}).lacking(gaps), output)
+    return tell_gaps(gaps)

@@ -9,11 +9,12 @@ import typer
 
 from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit, tell
-from mqctl.cli.live_brokers import asking_of
+from mqctl.cli.live_brokers import asking_of, tell_remedies
 from mqctl.cli.options import BodyOption, NoColorOption, OneTopicOption, OutputOption
 from mqctl.cli.times import parse_instant
-from mqctl.errors import ExitCode, UsageError
+from mqctl.errors import UsageError
 from mqctl.model.body_form import BodyForm
+from mqctl.model.unavailable import Part, Unavailable
 from mqctl.render.messages_view import message_document
 from mqctl.snapshot.live_messages import KeyQuery, by_key, by_unique_key
 
@@ -53,7 +54,9 @@ def command(
     with chosen.open() as cluster:
         asking = asking_of(cluster, chosen)
         found, errors = by_key(asking, query) if key is not None else by_unique_key(asking, query)
-    emit(message_document(found, body, schema="message.list/1"), output)
-    for error in errors:
-        tell(f"mqctl: {error}")
-    return ExitCode.UNREACHABLE if errors else ExitCode.OK
+    reasons = [str(error) for error in errors]
+    gaps = [Unavailable(part=Part.QUEUES, reason=reason) for reason in reasons]
+    emit(message_document(found, body, schema="message.list/1").lacking(gaps), output)
+    for reason in reasons:
+        tell(f"mqctl: {reason}")
+    return tell_remedies(reasons)

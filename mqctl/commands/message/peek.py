@@ -9,7 +9,7 @@ import typer
 
 from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_brokers import asking_of, tell_unread
+from mqctl.cli.live_brokers import asking_of, tell_unread, unread_queues
 from mqctl.cli.options import BodyOption, NoColorOption, OneTopicOption, OutputOption
 from mqctl.errors import MqctlError, NotFoundError, UsageError
 from mqctl.model.body_form import BodyForm
@@ -58,8 +58,9 @@ def command(
         starts, lost = _starts(asking, queues, offset, since, newest=0 if from_start else count)
         found, errors = peek(asking, queues, starts, count, tags)
     found.sort(key=lambda item: (item.message.store_time_ms, item.message.physical_offset))
-    emit(message_document(found, body, schema="message.list/1"), output)
-    return tell_unread({**lost, **errors})
+    unread = {**lost, **errors}
+    emit(message_document(found, body, schema="message.list/1").lacking(unread_queues(unread)), output)
+    return tell_unread(unread)
 
 
 def _starts(

@@ -8,8 +8,9 @@ import typer
 
 from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit
+from mqctl.cli.live_brokers import tell_remedies
 from mqctl.cli.options import NoColorOption, OutputOption
-from mqctl.errors import ExitCode, NotFoundError
+from mqctl.errors import NotFoundError
 from mqctl.render.probe import probe_document
 
 EXAMPLES = (
@@ -38,12 +39,10 @@ def command(
     which nobody consumes. Nothing is sent again: a failure is shown as one.
     """
     from mqctl.cli.probing import own_queues, probe, topic_queues
-    from mqctl.client.instance import ClientSettings
     from mqctl.client.producer import Producer
 
     chosen = connection(namesrv, profile, timeout)
-    settings = ClientSettings(name_servers=chosen.namesrv, links=chosen.links())
-    with Producer("MQCTL_PRODUCER", settings) as producer:
+    with Producer("MQCTL_PRODUCER", chosen.sender()) as producer:
         queues = topic_queues(producer, topic) if topic else own_queues(producer, chosen)
         wanted = [queue for queue in queues if broker in (None, queue.broker_name)]
         if not wanted:
@@ -53,4 +52,4 @@ def command(
             )
         rows = [probe(producer, queue, count, size, chosen.timeout_ms) for queue in wanted]
     emit(probe_document(size, rows), output)
-    return ExitCode.UNREACHABLE if any(row.failed_count for row in rows) else ExitCode.OK
+    return tell_remedies(row.problem or "" for row in rows if row.failed_count)

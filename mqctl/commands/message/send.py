@@ -11,7 +11,7 @@ import typer
 from mqctl.cli.connection import Connection, NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options import NoColorOption, OneTopicOption, OutputOption
-from mqctl.errors import NotFoundError, UsageError
+from mqctl.errors import DeadlineError, NotFoundError, UsageError
 from mqctl.render.sent import SentMessage, sent_document
 
 EXAMPLES = (
@@ -67,7 +67,6 @@ def command(
         raise UsageError("--delay-level and --deliver-at contradict each other", remedy="use one of them")
     content = body.encode() if body is not None else _read(body_file or "-")
     extra = dict(_pair(item) for item in properties or ())
-    from mqctl.client.instance import ClientSettings
     from mqctl.client.outgoing import OutgoingMessage, check_topic
     from mqctl.client.producer import Producer
 
@@ -83,9 +82,12 @@ def command(
         from mqctl.cli.deliver_at import at_moment
 
         message, way = at_moment(message, deliver_at, chosen)
-    settings = ClientSettings(name_servers=chosen.namesrv, links=chosen.links())
-    with Producer("MQCTL_PRODUCER", settings) as producer:
-        result = producer.send(message, timeout_ms=chosen.timeout_ms)
+    with Producer("MQCTL_PRODUCER", chosen.sender()) as producer:
+        try:
+            result = producer.send(message, timeout_ms=chosen.timeout_ms)
+        except DeadlineError as error:
+            remedy = f"it may have been stored all the same: mqctl message peek -t {topic}, before it is sent again"
+            raise DeadlineError(error.problem, reason=error.reason, remedy=remedy) from error
     row = SentMessage(
         status=result.status.name,
         message_id=result.message_id,

@@ -9,10 +9,9 @@ import typer
 from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit, tell
 from mqctl.cli.finding import check_id
-from mqctl.cli.live_brokers import asking_of, tell_gaps
+from mqctl.cli.live_brokers import asking_of, tell_gaps, tell_remedies
 from mqctl.cli.options import BodyOption, NoColorOption, OutputOption
 from mqctl.cli.tracing import trace_message
-from mqctl.errors import ExitCode
 from mqctl.model.body_form import BodyForm
 from mqctl.render.message_trace import trace_document
 from mqctl.snapshot.message_trace import TRACE_TOPIC
@@ -48,7 +47,8 @@ def command(
     chosen = connection(namesrv, profile, timeout)
     with chosen.open() as cluster:
         report, gaps, errors = trace_message(asking_of(cluster, chosen), message_id, topic, trace_topic, body)
-    emit(trace_document(report), output)
-    for error in errors:
-        tell(f"mqctl: {error}")
-    return max(tell_gaps(gaps), ExitCode.UNREACHABLE if errors else ExitCode.OK)
+    emit(trace_document(report).lacking(gaps), output)
+    reasons = [str(error) for error in errors]
+    for reason in reasons:
+        tell(f"mqctl: {reason}")
+    return max(tell_gaps(gaps), tell_remedies(reasons))

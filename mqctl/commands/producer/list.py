@@ -8,7 +8,7 @@ import typer
 
 from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_brokers import tell_broker_gaps
+from mqctl.cli.live_brokers import broker_gaps, tell_broker_gaps
 from mqctl.cli.looking import looking
 from mqctl.cli.options import AllOption, NoColorOption, OutputOption, SnapshotOption
 from mqctl.model.unavailable import Part
@@ -36,6 +36,7 @@ def command(
         brokers = masters_of(look.brokers({Part.MEMBERS}))
         look.ask(ask_producers, brokers, system=everything)
         look.ask(ask_producers_of, brokers, group or ())
-    found = ((broker.name, item) for broker in brokers for item in broker.producers)
-    emit(producer_document((name, item) for name, item in found if not group or item.group in group), output)
+    held = ((broker.name, item) for broker in brokers for item in broker.producers)
+    found = producer_document((name, item) for name, item in held if not group or item.group in group)
+    emit(found.lacking(broker_gaps(brokers)), output)
     return tell_broker_gaps(brokers)

@@ -9,7 +9,7 @@ import typer
 
 from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_brokers import asking_of, open_brokers, tell_broker_gaps
+from mqctl.cli.live_brokers import asking_of, broker_gaps, open_brokers, tell_broker_gaps, unread_queues
 from mqctl.cli.live_dead_letters import tell_unread
 from mqctl.cli.options import GroupOption, NoColorOption, OutputOption
 from mqctl.render.dead_letters import retries_document
@@ -43,5 +43,6 @@ def command(
         ask_topics(asking, brokers)
         ask_offsets(asking, brokers, Scope(groups=groups))
         rows, found = retries(asking, brokers, groups, limit)
-    emit(retries_document(rows, more=found.more, now_ms=round(time() * 1000)), output)
+    missing = [*broker_gaps(brokers), *unread_queues(found.errors)]
+    emit(retries_document(rows, more=found.more, now_ms=round(time() * 1000)).lacking(missing), output)
     return max(tell_broker_gaps(brokers), tell_unread(found.errors))

@@ -10,8 +10,11 @@ import typer
 
 from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import tell
+from mqctl.cli.live_brokers import gaps_of, tell_remedies
 from mqctl.cli.options import AtOption, BrokerNameOption, LevelsOption, OptionalStoreOption, QuickOption, StacksOption
 from mqctl.cli.sources import LiveWish, read_snapshot
+from mqctl.errors import ExitCode
+from mqctl.model.unavailable import Part, Unavailable
 from mqctl.render import units
 from mqctl.snapshot.archive import refuse_existing, save
 
@@ -21,6 +24,9 @@ EXAMPLES = (
     "mqctl snapshot save ticket-4711.snap --redact",
     "mqctl doctor --snapshot ticket-4711.snap",
 )
+
+_REASONS_TOLD = 8
+_OF_MEMBERS = frozenset({Part.RUNNING_INFO, Part.STACKS, Part.TAGS, Part.CONSUMPTION, Part.STORE_TIMES})
 
 
 def command(
@@ -42,11 +48,12 @@ def command(
     at: AtOption = None,
     levels: LevelsOption = None,
     broker_name: BrokerNameOption = None,
-) -> None:
+) -> int:
     """Gather a snapshot of a live cluster, or of a store directory, into one file.
 
     A snapshot holds names, offsets, times and counts; no message body or property, and no secret. Every rule judges it
-    like its source, also with --redact, which leaves the names of topics, groups and brokers.
+    like its source, also with --redact, which leaves the names of topics, groups and brokers. It is written as well
+    when some of a live cluster did not answer: what it lacks is named, and the exit code is that of a read command.
     """
     from mqctl.cli.times import parse_span_ms
 
@@ -68,9 +75,24 @@ def command(
             with_stacks=stacks,
         ),
     )
+    gaps = gaps_of(state, list(Part))
     if redact:
         from mqctl.snapshot.redaction import redacted
 
         state = redacted(state)
     save(state, file, force=force)
     tell(f"mqctl: wrote {file} ({units.size(file.stat().st_size)})")
+    return ExitCode.OK if store is not None else _tell_lacking(gaps, file)
+
+
+def _tell_lacking(gaps: list[Unavailable], file: Path) -> int:
+    """Names what the snapshot lacks, a line for each broker and reason. What only members kept to themselves is no
+    failure: nearly every cluster has some that do not tell."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for gap in gaps:
+        alike.setdefault(((gap.scope or "").partition(" ")[0], gap.reason), []).append(gap.part)
+    for (where, reason), parts in list(alike.items())[:_REASONS_TOLD]:
+        tell(f"mqctl: it lacks {', '.join(dict.fromkeys(parts))}{f' ({where})' if where else ''}: {reason}")
+    if len(alike) > _REASONS_TOLD:
+        tell(f"mqctl: and more, for {len(alike) - _REASONS_TOLD:,} more reasons: mqctl snapshot show {file} lists all")
+    return tell_remedies(gap.reason for gap in gaps if gap.part not in _OF_MEMBERS)

@@ -53,7 +53,7 @@ def command(
         return _all(state, output)
     state = counted_in(state, tags_from or (), view_of(state, group).topics())
     report, gaps = judged(state, group)
-    emit(subscription_document("subscription.check/1", report), output)
+    emit(subscription_document("subscription.check/1", report).lacking(gaps), output)
     tell_gaps(gaps)
     if report.consistent is False:
         return ExitCode.CRITICAL
@@ -62,7 +62,7 @@ def command(
 
 def _all(state: ClusterSnapshot, output: Output) -> int:
     rows, reports, gaps = every_group(state)
-    emit(check_all_document(rows, reports), output)
+    emit(check_all_document(rows, reports).lacking(gaps), output)
     tell_gaps(gaps)
     verdicts = {row.verdict for row in rows}
     if "differ" in verdicts:

@@ -45,9 +45,9 @@ def command(
     state = read_snapshot(store=None, snapshot=snapshot, now=datetime.now().astimezone(), live=live)
     if group is None:
         rows, reports, missing = every_group(state)
-        emit(check_all_document(rows, reports), output)
+        emit(check_all_document(rows, reports).lacking(missing), output)
         return tell_gaps(missing)
     state = counted_in(state, tags_from or (), view_of(state, group).topics())
     report, gaps = judged(state, group)
-    emit(subscription_document("subscription.show/1", report), output)
+    emit(subscription_document("subscription.show/1", report).lacking(gaps), output)
     return tell_gaps(gaps)

@@ -10,7 +10,7 @@ import typer
 from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.known_groups import require_group
-from mqctl.cli.live_brokers import tell_gaps
+from mqctl.cli.live_brokers import gaps_of, tell_gaps
 from mqctl.cli.live_subscriptions import TagsFromOption, counted_in
 from mqctl.cli.options import NoColorOption, OneGroupOption, OneTopicOption, OutputOption, SnapshotOption
 from mqctl.cli.release_plan import release_report
@@ -58,7 +58,6 @@ def command(
     require_group(state, group)
     state = counted_in(state, tags_from or (), [topic])
     report = release_report(state, group, topic, to, instances=instances, clients=client or (), strategy=strategy)
-    emit(release_document(report), output)
-    wanted = (Part.MEMBERS, Part.ROUTES, Part.TAGS)
-    found = (state.unavailable, *(broker.unavailable for broker in state.brokers))
-    return tell_gaps(gap for gaps in found for gap in gaps if gap.part in wanted)
+    gaps = gaps_of(state, (Part.MEMBERS, Part.ROUTES, Part.TAGS))
+    emit(release_document(report).lacking(gaps), output)
+    return tell_gaps(gaps)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_brokers import tell_broker_gaps
+from mqctl.cli.live_brokers import broker_gaps, tell_broker_gaps
 from mqctl.cli.live_topics import topic_groups, topic_holders, topic_queues
 from mqctl.cli.looking import looking
 from mqctl.cli.options import NoColorOption, OneTopicOption, OutputOption, SnapshotOption
@@ -28,5 +28,5 @@ def command(
         queues = topic_queues(look, holders, topic)
         groups = topic_groups(look, holders, topic)
     configs = {broker.name: broker.topics[topic] for broker in holders if topic in broker.topics}
-    emit(describe_document(topic, configs, queues, groups), output)
+    emit(describe_document(topic, configs, queues, groups).lacking(broker_gaps(holders)), output)
     return tell_broker_gaps(holders)

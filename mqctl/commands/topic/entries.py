@@ -7,11 +7,12 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
-from mqctl.cli.emit import Output, emit, tell
-from mqctl.cli.live_brokers import asking_of
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.live_brokers import asking_of, tell_unread, unread_queues
 from mqctl.cli.options import NoColorOption, OneTopicOption, OutputOption
 from mqctl.client.broker import queue_entries
-from mqctl.errors import ExitCode, NotFoundError
+from mqctl.errors import NotFoundError
+from mqctl.model.queue import MessageQueue
 from mqctl.render.queue_entries import entries_document
 from mqctl.snapshot.live_messages import queue_addresses
 
@@ -55,7 +56,7 @@ def command(
             raise NotFoundError(f"{topic} has no such queue", remedy=f"mqctl topic route -t {topic}")
         question = queue_entries(topic, queue, offset, count, group=group)
         answers = asking.put((item.broker_name, address, question) for item, address in queues.items())
-    emit(entries_document(answers.values, topic=topic, queue_id=queue, offset=offset, group=group), output)
-    for name, error in answers.errors.items():
-        tell(f"mqctl: queue {queue} of {name} not read: {error}")
-    return ExitCode.UNREACHABLE if answers.errors else ExitCode.OK
+    unread = {MessageQueue(topic, name, queue): error for name, error in answers.errors.items()}
+    document = entries_document(answers.values, topic=topic, queue_id=queue, offset=offset, group=group)
+    emit(document.lacking(unread_queues(unread)), output)
+    return tell_unread(unread)

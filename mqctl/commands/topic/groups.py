@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_brokers import tell_broker_gaps
+from mqctl.cli.live_brokers import broker_gaps, tell_broker_gaps
 from mqctl.cli.live_topics import topic_groups, topic_holders
 from mqctl.cli.looking import looking
 from mqctl.cli.options import NoColorOption, OneTopicOption, OutputOption, SnapshotOption
@@ -26,5 +26,5 @@ def command(
     with looking(namesrv, profile, timeout, snapshot) as look:
         holders = topic_holders(look, topic)
         groups = topic_groups(look, holders, topic)
-    emit(groups_document(topic, groups), output)
+    emit(groups_document(topic, groups).lacking(broker_gaps(holders)), output)
     return tell_broker_gaps(holders)

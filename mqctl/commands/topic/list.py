@@ -8,7 +8,7 @@ import typer
 
 from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_brokers import tell_broker_gaps
+from mqctl.cli.live_brokers import broker_gaps, tell_broker_gaps
 from mqctl.cli.looking import looking
 from mqctl.cli.options import AllOption, NoColorOption, OutputOption, SnapshotOption
 from mqctl.model.config import TopicConfig
@@ -44,5 +44,5 @@ def command(
     reserved = frozenset().union(*(broker.reserved for broker in brokers)) if brokers else frozenset()
     rows = [topic_row(name, configs, reserved) for name, configs in sorted(topics.items())]
     shown = {"normal"} | ({"retry", "dead-letter"} if retries or system else set()) | ({"system"} if system else set())
-    emit(list_document([row for row in rows if row.kind in shown]), output)
+    emit(list_document([row for row in rows if row.kind in shown]).lacking(broker_gaps(brokers)), output)
     return tell_broker_gaps(brokers)

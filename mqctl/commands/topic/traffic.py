@@ -8,7 +8,7 @@ import typer
 
 from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_brokers import asking_of, tell_broker_gaps
+from mqctl.cli.live_brokers import asking_of, broker_gaps, tell_broker_gaps
 from mqctl.cli.live_traffic import gather_traffic
 from mqctl.cli.options import AllOption, NoColorOption, OutputOption, TopicOption
 from mqctl.render.traffic import traffic_document
@@ -40,5 +40,5 @@ def command(
         asking = asking_of(cluster, chosen)
         brokers, topics = gather_traffic(asking, topic or (), system=everything)
     shown = [item for item in topics if item.in_day_count] if active else topics
-    emit(traffic_document(shown), output)
+    emit(traffic_document(shown).lacking(broker_gaps(brokers)), output)
     return tell_broker_gaps(brokers)

@@ -17,7 +17,7 @@ from mqctl.cli.options import (
     SnapshotOption,
     TopicOption,
 )
-from mqctl.cli.transaction_sources import TransactionSource, read_transactions, tell_missing
+from mqctl.cli.transaction_sources import TransactionSource, missing_of, read_transactions, tell_missing
 from mqctl.render.transactions import list_document, loop_rows, transaction_rows
 
 EXAMPLES = (
@@ -64,5 +64,6 @@ def command(
         for row in transaction_rows(state)
         if (not group or row.producer_group in group) and (not topic or row.topic in topic)
     ]
-    emit(list_document(rows[:count], loop_rows(state), left_out=max(0, len(rows) - count)), output)
+    document = list_document(rows[:count], loop_rows(state), left_out=max(0, len(rows) - count))
+    emit(document.lacking(missing_of(state)), output)
     return tell_missing(state)
