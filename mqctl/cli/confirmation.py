@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 
 from mqctl.errors import RefusedError, UsageError
@@ -13,10 +14,16 @@ from mqctl.render.document import Document, Paragraphs
 _ALREADY_TYPED = "; add --execute"
 
 
-def confirm(name: str, confirmed: str | None, shown: Document) -> None:
-    """Shows the plan and has the user type the name, or takes `--confirm`. Raises RefusedError, UsageError."""
+def confirm(name: str, confirmed: str | None, shown: Document, *, where: Sequence[str] = ()) -> None:
+    """Shows the plan and has the user type the name, or takes `--confirm`. Raises RefusedError, UsageError.
+
+    Args:
+        where: the cluster's name servers, for many clusters bear the name DefaultCluster; none for a store.
+    """
     if confirmed is None and sys.stdin.isatty():
         _show(shown)
+        if where:
+            sys.stderr.write(f"name servers: {', '.join(where)}\n")
         sys.stderr.write(f"Type {name} to go on, anything else to stop: ")
         sys.stderr.flush()
         confirmed = sys.stdin.readline().strip()

@@ -92,7 +92,7 @@ def run(asking: Asking, wish: Wish, asked: Asked) -> Done:
         export_plan(shown, asked.export)
     if not asked.execute or not (plan.moving or wish.resumes):
         return Done(document=shown, code=ExitCode.OK)
-    confirm(wish.group, asked.confirmed, shown)
+    confirm(wish.group, asked.confirmed, shown, where=asking.cluster.name_servers.addresses())
     later = Asking(asking.cluster, Deadline(asking.deadline.limit_ms))  # typing a name takes its time
     record, stopped = carry_plan_out(later, wish, plan, asked)
     code = exit_code(record)

@@ -175,7 +175,7 @@ def carry_publish_out(asking: Asking, record: ReplayRecord, shown: Document, con
         StorageError: the journal cannot be written; nothing was published then.
     """
     target = str(record.target)
-    confirm(target, confirmed, shown)
+    confirm(target, confirmed, shown, where=asking.cluster.name_servers.addresses())
     asking = Asking(asking.cluster, Deadline(asking.deadline.limit_ms))  # typing a name takes its time
     book, locks = replays(), journal()
     forget_dead(locks.directory.glob(".replay_*.lock.holder"))

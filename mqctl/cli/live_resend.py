@@ -85,7 +85,7 @@ def run(
         _must_hold(before, _shown(plan))
     if not execute or not (plan.sending or wish.resume):
         return plan_document(plan), ExitCode.OK
-    confirm(wish.group, confirmed, plan_document(plan))
+    confirm(wish.group, confirmed, plan_document(plan), where=cluster.name_servers.addresses())
     what = f"dead letters of {wish.group} of {plan.identity.cluster}"
     with Journal(state_dir() / "journal").alone(what, note), terminable():
         # Planned again: somebody may have sent some since. What was not shown is not sent.

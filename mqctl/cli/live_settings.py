@@ -58,7 +58,7 @@ def run(
     if not execute or not plan.moving:
         return plan_document(plan), ExitCode.OK
     if plan.severe:
-        confirm(plan.subject, confirmed, plan_document(plan))
+        confirm(plan.subject, confirmed, plan_document(plan), where=cluster.name_servers.addresses())
     with Journal(state_dir() / "journal").alone(_what(plan), note), terminable():
         asking = Asking(cluster, chosen.deadline())
         if make(asking).steps != plan.steps:

@@ -22,7 +22,8 @@ class SentMessage:
     """Machine form of `message send`.
 
     Attributes:
-        way: `timer` or `relay` for a message that was asked to come at a moment; None for any other.
+        way: `timer` or `relay` for a message that was asked to come at a moment, `level 3` for one that waits on
+            that delay level; None for any other.
     """
 
     status: str

@@ -65,7 +65,7 @@ def test_queues_that_nobody_holds_say_so_and_a_consumer_that_does_not_tell_leave
         one.version = 61
         heartbeat(one, "client-1", group="G", subscriptions={"Pay": "A"})
         outcome = live("group", "lag", "-g", "G", "-o", "json")
-        assert (outcome.exit_code, "running-info (client-1 of G) not read" in outcome.stderr) == (0, True)
+        assert (outcome.exit_code, "running-info (broker-a client-1 of G) not read" in outcome.stderr) == (0, True)
         assert {row["owners"] for row in outcome.json["queues"]} == {None}
 
 

@@ -37,6 +37,12 @@ def test_create_lets_the_brokers_create_it(live: Run) -> None:
     assert live("message", "send", "-t", "Fresh", "--body", "y").exit_code == 0
 
 
+def test_a_message_on_a_delay_level_is_not_said_to_come_at_once(live: Run) -> None:
+    words = ("message", "send", "-t", "Pay", "--body", "x", "--delay-level", "3")
+    assert live(*words, "-o", "json").json["way"] == "level 3"
+    assert ("level 3" in live(*words).stdout, "at once" in live(*words[:6]).stdout) == (True, True)
+
+
 def test_a_message_that_nobody_confirmed_may_be_there(live: Run, cluster: EmbeddedCluster) -> None:
     cluster.fault(310, Drop())
     outcome = live("message", "send", "-t", "Pay", "--body", "x", "--timeout", "300ms")

@@ -326,6 +326,7 @@ def test_what_is_asked_on_a_narrow_terminal_can_be_read(cluster: EmbeddedCluster
     plan, asked, _ = said.decode().partition("Type G to go on")
     assert asked
     assert max(map(len, plan.splitlines())) <= 60, plan
+    assert cluster.namesrv.replace(";", ", ") in " ".join(plan.split())
     assert ("BROKER" in plan, "add --execute" in plan) == (True, False), plan
 
 

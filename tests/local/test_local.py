@@ -78,6 +78,21 @@ def test_a_second_one_of_the_name_is_refused_and_another_name_is_not(local: Run)
     assert names == {"default": "4.9.8", "two": "5.3.3"}
 
 
+def test_who_tries_things_is_told_when_commands_go_to_another_cluster(local: Run, mqctl: Run, tmp_path: Path) -> None:
+    """A profile that is current wins over the cluster that was just started: what is tried would happen there."""
+    alone = local("up", "--memory")
+    assert "commands" not in alone.stderr, alone.stderr
+    local("down")
+    config = {"MQCTL_CONFIG_DIR": str(tmp_path / "config")}
+    assert mqctl("profile", "add", "prod", "--namesrv", "192.0.2.1:9876", env=config).exit_code == 0
+    up = local("up", "--memory", "-o", "json", env=config)
+    address = up.json["clusters"][0]["namesrv"]
+    assert "commands still go to profile prod (192.0.2.1:9876)" in up.stderr
+    assert f"export MQCTL_NAMESRV={address} leads them here" in up.stderr
+    second = local("up", "--memory", "--name", "two")
+    assert "commands do not find it by themselves: " in second.stderr
+
+
 def test_of_two_at_once_one_wins(local: Run) -> None:
     with ThreadPoolExecutor(2) as pool:
         ends = sorted(pool.map(lambda _: local("up", "--memory").exit_code, range(2)))

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from mqctl.cli.connection import connection
 from mqctl.cli.emit import Output, emit, note, tell
 from mqctl.cli.local_rows import local_row
 from mqctl.cli.options import LocalNameOption, NoColorOption, OutputOption
 from mqctl.cli.places import state_dir
-from mqctl.errors import UsageError
+from mqctl.errors import MqctlError, UsageError
 from mqctl.local.state import DEFAULT_NAME
 from mqctl.local.supervisor import Supervisor, TlsWish, Wish
 from mqctl.render.local_clusters import local_document
@@ -123,6 +125,19 @@ def command(
     state = Supervisor(places, told=note).up(name, wish)
     emit(local_document([local_row(state)]), output)
     tell(f"mqctl: name server {state.ready.namesrv}; stop it with: mqctl local down{_named(name)}")
+    _tell_where_commands_go(state.ready.namesrv)
+
+
+def _tell_where_commands_go(here: str) -> None:
+    """Warns whoever starts a cluster to try things on while other settings lead commands to another one."""
+    hint = f"export MQCTL_NAMESRV={shlex.quote(here)} leads them here, or --namesrv with each"
+    try:
+        chosen = connection(None, None, None)
+    except MqctlError as error:
+        tell(f"mqctl: commands do not find it by themselves: {error}\n  next: {hint}")
+        return
+    if chosen.namesrv != here:
+        tell(f"mqctl: commands still go to {chosen.source} ({chosen.namesrv})\n  next: {hint}")
 
 
 def _tls(

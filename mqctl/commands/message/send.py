@@ -77,7 +77,7 @@ def command(
     check_topic(topic)
     if not create:
         _must_be_there(topic, chosen)
-    way = None
+    way = f"level {delay_level}" if delay_level else None
     if deliver_at is not None:
         from mqctl.cli.deliver_at import at_moment
 
