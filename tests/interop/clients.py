@@ -34,6 +34,7 @@ class Client:
     def __init__(self, name: str, command: Sequence[str], settings: dict[str, Any], directory: Path) -> None:
         self.name = name
         self.events: list[Event] = []
+        self._passed: list[Event] = []
         self._log = directory / f"{name}.log"
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
@@ -81,11 +82,21 @@ class Client:
     def ask(self, do: str, **values: object) -> Event:
         """Gives a command and returns the event that answers it."""
         self.tell(do, **values)
-        return self._next(monotonic() + _SECONDS, f"an answer to {do}", lambda event: event["event"] != "assigned")
+        return self._next(f"an answer to {do}", lambda event: event["event"] != "assigned")
 
     def wait(self, kind: str, wanted: Callable[[Event], bool] = lambda event: True) -> Event:
-        """Returns the next event of a kind for which `wanted` holds."""
-        return self._next(monotonic() + _SECONDS, kind, lambda event: bool(event["event"] == kind and wanted(event)))
+        """Returns the next event of a kind for which `wanted` holds, also one that came while another was waited for.
+
+        A consumer may report its first message before it reports that it is ready.
+        """
+
+        def fits(event: Event) -> bool:
+            return bool(event["event"] == kind and wanted(event))
+
+        for number, event in enumerate(self._passed):
+            if fits(event):
+                return self._passed.pop(number)
+        return self._next(kind, fits)
 
     def messages(self, count: int) -> list[Event]:
         """Returns its first messages, waiting until there are so many."""
@@ -118,10 +129,12 @@ class Client:
             raise ClientFailed(f"{self.name}: {event['reason']}")
         return event
 
-    def _next(self, deadline: float, what: str, wanted: Callable[[Event], bool]) -> Event:
+    def _next(self, what: str, wanted: Callable[[Event], bool]) -> Event:
+        deadline = monotonic() + _SECONDS
         while (event := self.read(deadline - monotonic())) is not None:
             if wanted(event):
                 return event
+            self._passed.append(event)
         raise ClientFailed(f"{self.name} did not report {what}; it reported {self.events[-5:]}; {self._tail()}")
 
     def _tail(self) -> str:

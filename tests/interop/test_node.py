@@ -33,7 +33,8 @@ def _assigned(client: Client, count: int) -> set[str]:
     """Waits until the client last said that it has so many queues, and returns them."""
     said = client.of("assigned")
     while not said or len(said[-1]["queues"]) != count:
-        said = [client.wait("assigned")]
+        client.wait("assigned")
+        said = client.of("assigned")
     return set(said[-1]["queues"])
 
 

@@ -15,6 +15,7 @@ from tests.reliability.soak.judging import LIMITS, MACHINE, Sample, judged
 from tests.reliability.soak.ledger import Histogram, Ledger
 
 _COUNT = 60
+_RUNS = 3
 _USUAL = {
     "rss_kib": 40_000.0, "handles": 60.0, "sockets": 30.0, "threads": 12.0, "disk_kib": 4_000.0, "entries": 40.0,
     "waiting": 10.0, "p50_ms": 3.0, "p99_ms": 40.0, "per_second": 60.0,
@@ -29,18 +30,30 @@ def soaked(*words: str) -> tuple[int, dict[str, Any]]:
     return done.returncode, json.loads(done.stdout)
 
 
+def series_of(problem: str) -> str:
+    return problem.partition(" went ")[0]
+
+
 def test_nothing_grows_and_nothing_gets_lost() -> None:
-    status, figures = soaked("--minutes", "0.12")
-    assert (figures["problems"], figures["lost"], status) == ([], 0, 0)
-    assert figures["acknowledged"] > 100
-    assert figures["deliveries"] > figures["acknowledged"]
+    """A leak is there in each run; what some seconds of a busy machine do to latencies is not."""
+    again: set[str] | None = None
+    for _ in range(_RUNS):
+        _, figures = soaked("--minutes", "0.12")
+        assert figures["lost"] == 0, figures["problems"]
+        assert figures["acknowledged"] > 100
+        assert figures["deliveries"] > figures["acknowledged"]
+        found = {series_of(line) for line in figures["problems"]}
+        again = found if again is None else again & found
+        if not again:
+            return
+    pytest.fail(f"in {_RUNS} runs: {sorted(again or ())}; the last one: {figures['problems']}")
 
 
 def test_planted_leaks_are_found_by_a_run() -> None:
     kinds = ("connections", "memory", "threads", "latency")
     status, figures = soaked("--minutes", "0.09", *(word for kind in kinds for word in ("--plant", kind)))
     assert status == 1
-    found = {line.split(" went ")[0] for line in figures["problems"]}
+    found = {series_of(line) for line in figures["problems"]}
     assert {
         "broker 4.9.8 sockets",
         "broker 5.3.3 handles",
@@ -75,7 +88,7 @@ def test_a_leak_of_each_kind_is_found_under_noise(quantity: str) -> None:
         sample, share = noisy(random, number), number / _COUNT
         factor = 1 - 0.8 * share if LIMITS[quantity].falls else 1 + 9 * share
         samples.append({**sample, f"x {quantity}": sample[f"x {quantity}"] * factor})
-    assert [line.split(" went ")[0] for line in judged(samples)] == [f"x {quantity}"]
+    assert [series_of(line) for line in judged(samples)] == [f"x {quantity}"]
 
 
 def test_one_step_of_start_up_is_no_leak_and_a_machine_that_slows_down_is_no_latency() -> None:

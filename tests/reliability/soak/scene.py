@@ -30,7 +30,7 @@ from tests.reliability.soak.sending import Senders
 
 PLANTS = ("connections", "memory", "threads", "disk", "latency")
 _DRAIN_S = 45
-_SLOWER_MS = 10
+_SLOWER_MS = 30
 _PER_CHANGE = 32 * mix.QUEUES * 3
 """Repeats that one change of a group's members may cost: a pull of each queue, three members."""
 
