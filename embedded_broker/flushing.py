@@ -10,6 +10,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 from embedded_broker.clock import Clock, Periodic
 from embedded_broker.dispatching import RecordDispatcher
@@ -202,12 +203,16 @@ class Flusher:
         self._write_checkpoint(self._times())
 
     def _write_checkpoint(self, times: Checkpoint) -> None:
+        path = Path(self._path)
         try:
+            is_new = not path.exists()
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
             try:
                 os.pwrite(descriptor, format_checkpoint(times), 0)
                 datasync(descriptor)
             finally:
                 os.close(descriptor)
+            if is_new:
+                sync_path(str(path.parent))
         except OSError as error:
             raise StorageError(f"could not write {self._path}", reason=error.strerror or str(error)) from error

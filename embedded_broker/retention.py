@@ -135,6 +135,7 @@ class Retention:
         Raises:
             StorageError: a file cannot be read or deleted.
         """
+        self._log.settle_deletions()
         log_min = self._log.min_offset
         self._index.drop_before(log_min)
         for queue in self._queues.table.values():

@@ -10,6 +10,7 @@ import logging
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,7 +38,7 @@ from mqctl.store.record_writer import (
     RecordWriter,
     finish,
 )
-from mqctl.store.recovery import Recovery, recover
+from mqctl.store.recovery import Recovery, recover, was_flushed
 
 log = logging.getLogger("embedded_broker")
 
@@ -160,7 +161,8 @@ class Storage:
     def _recovered(self) -> Recovery:
         checkpoint, abort = self.directory / "checkpoint", self.directory / "abort"
         times = _times_in(checkpoint)
-        self.log.check()
+        for path in self.log.check(partial(was_flushed, self.log, times)):
+            log.warning("the commit log has a gap; what lies on the other side of it was set aside: %s", path)
         self.queues.load()
         trusted_ms = None if not abort.exists() else times.index_time_ms if times is not None else 0
         self.index.load(trusted_ms=trusted_ms)

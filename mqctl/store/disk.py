@@ -294,7 +294,7 @@ class Disk:
         self.unsynced.discard(path)
 
     def delete(self, path: str) -> None:
-        """Deletes a file; one that is gone already is no error.
+        """Deletes a file; one that is gone already is no error. Its directory is to be synced, or it may come back.
 
         Raises:
             StorageError: the operating system refuses.
@@ -306,6 +306,23 @@ class Disk:
             Path(path).unlink()
         except FileNotFoundError:
             return
+        except OSError as error:
+            raise _failure(path, error) from error
+        self.unsynced.add(str(Path(path).parent))
+
+    def move(self, path: str, target: str) -> None:
+        """Gives a file another name, durably; its new directory is made when it is not there.
+
+        Raises:
+            StorageError: the operating system refuses.
+        """
+        self._forget(path)
+        directory = Path(target).parent
+        try:
+            directory.mkdir(exist_ok=True)
+            Path(path).replace(target)
+            for changed in (directory, directory.parent, Path(path).parent):
+                sync_path(str(changed))
         except OSError as error:
             raise _failure(path, error) from error
 

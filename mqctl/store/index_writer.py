@@ -88,14 +88,18 @@ class IndexFiles:
         Raises:
             StorageError: a file cannot be read or deleted.
         """
+        has_deleted = False
         for name in _names(self._directory):
             path = f"{self._directory}/{name}"
             self._disk.check_size(path, self._file_bytes, "maxHashSlotNum and maxIndexNum")
             header = Header(*INDEX_HEADER.unpack(self._disk.read(path, INDEX_HEADER_BYTES, 0)))
             if trusted_ms is not None and header.end_ms > trusted_ms:
                 self._disk.delete(path)
+                has_deleted = True
             else:
                 self.files[path] = header if header.count > 0 else replace(header, count=1)
+        if has_deleted:  # one that came back would lead to records that are cut off now
+            self._disk.sync_file(self._directory)
 
     def put(self, records: Iterable[Keyed], now_ms: int) -> None:
         """Indexes records in the order of the log; what is indexed already is passed over.

@@ -7,9 +7,9 @@ Source: `CommitLog`, `MappedFileQueue` and `MappedFile` of 4.9.8. The broker wri
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from itertools import pairwise
 
-from mqctl.errors import StorageError
 from mqctl.store.disk import Disk, DiskFullError
 from mqctl.store.layouts import BLANK_BYTES, COMMIT_LOG_FILE_BYTES, FILE_NAME_DIGITS
 from mqctl.store.record_writer import MessageRefused, blank
@@ -36,8 +36,8 @@ class CommitLogWriter:
     """
 
     __slots__ = (
-        "_disk", "_durable", "_limit", "_path", "_start", "_written", "directory", "file_bytes", "position",
-        "starts",
+        "_disk", "_durable", "_has_deleted", "_limit", "_path", "_start", "_written", "directory", "file_bytes",
+        "position", "starts",
     )  # fmt: skip
 
     def __init__(self, directory: str, disk: Disk, *, file_bytes: int = COMMIT_LOG_FILE_BYTES) -> None:
@@ -50,23 +50,37 @@ class CommitLogWriter:
         self._path = ""
         self._written: set[str] = set()
         self._durable = self.min_offset
+        self._has_deleted = False
 
-    def check(self) -> None:
+    def check(self, was_flushed: Callable[[int], bool]) -> list[str]:
         """Makes sure that the files have the configured size and follow one another.
+
+        What stands before a gap was deleted once, and is there again since the power failed before its directory was on
+        the disk; what stands behind one came so late that a file before it was lost in that way. A file may be missing
+        for other reasons, so the one or the other part is set aside, not deleted.
+
+        Args:
+            was_flushed: tells whether a checkpoint says that the file that starts at an offset was on the disk.
+
+        Returns:
+            where the files went that were set aside.
 
         Raises:
             ConfigurationError: they have another size.
-            StorageError: one is missing between others, or the operating system refuses.
+            StorageError: the operating system refuses.
         """
         for start in self.starts:
             self._disk.check_size(self.path(start), self.file_bytes, "mappedFileSizeCommitLog")
-        for expected, start in zip(range(self.min_offset, self.position, self.file_bytes), self.starts, strict=False):
-            if start != expected:
-                raise StorageError(
-                    f"could not open the commit log {self.directory}",
-                    reason=f"the file that starts at {expected} is missing",
-                    remedy="run `mqctl store verify` on the store",
-                )
+        moved: list[str] = []
+        while gaps := [after for before, after in pairwise(self.starts) if after - before != self.file_bytes]:
+            first, is_older = gaps[-1], was_flushed(gaps[-1])
+            for start in [start for start in self.starts if (start < first) is is_older]:
+                moved.append(f"{self.directory}.set-aside/{start:020d}")
+                self._disk.move(self.path(start), moved[-1])
+                self.starts.remove(start)
+        if moved:
+            self.position, self._durable = self.starts[-1] + self.file_bytes, self.min_offset
+        return moved
 
     @property
     def min_offset(self) -> int:
@@ -212,12 +226,14 @@ class CommitLogWriter:
             StorageError: a file cannot be deleted or written.
         """
         dropped = 0
-        for start in [start for start in self.starts if start >= physical_offset and start > self.min_offset]:
+        for start in reversed([one for one in self.starts if one >= physical_offset and one > self.min_offset]):
             path = f"{self.directory}/{start:020d}"
             dropped += self._disk.clear_from(path, 0)
             self._disk.delete(path)
             self._written.discard(path)
             self.starts.remove(start)
+            self._has_deleted = True
+            self.settle_deletions()
         if self.starts and self.starts[0] <= physical_offset < self.starts[-1] + self.file_bytes:
             dropped += self._disk.clear_from(self.path(physical_offset), physical_offset % self.file_bytes)
         self.position = physical_offset
@@ -226,8 +242,27 @@ class CommitLogWriter:
         return dropped
 
     def drop_first(self) -> int:
-        """Deletes the oldest file and returns the new minimum offset."""
+        """Deletes the oldest file and returns the new minimum offset. Raises DiskFullError, StorageError."""
+        self.settle_deletions()
         path = f"{self.directory}/{self.starts.pop(0):020d}"
         self._disk.delete(path)
         self._written.discard(path)
+        self._has_deleted = True
+        self.settle_deletions()
         return self.min_offset
+
+    def settle_deletions(self) -> None:
+        """Makes sure that what was deleted stays so, before anything else is.
+
+        A file that a power failure brings back would stand before a gap, or without the queues that led to it, or would
+        follow the log's new end with records that were cut off.
+
+        Raises:
+            DiskFullError, StorageError: the operating system could not; the next call tries again.
+        """
+        if self._has_deleted:
+            self._written.add(self.directory)
+            self._renew(self.directory)
+            self._disk.sync_file(self.directory)
+            self._written.discard(self.directory)
+            self._has_deleted = False

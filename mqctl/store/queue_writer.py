@@ -185,7 +185,7 @@ class ConsumeQueues:
 
     def _recover(self, queue: QueueWriter) -> None:
         """Finds the end of a queue from its third-last file on, as `ConsumeQueue.recover` does."""
-        starts = file_starts(f"{self.directory}/{queue.topic}/{queue.queue_id}")
+        starts = self._following_starts(queue)
         if not starts:
             return
         queue.first_file = starts[0]
@@ -201,6 +201,19 @@ class ConsumeQueues:
         queue.max_offset = end // QUEUE_ENTRY_BYTES
         queue.min_offset = queue.first_file // QUEUE_ENTRY_BYTES
         self.cut(queue, queue.max_offset)
+
+    def _following_starts(self, queue: QueueWriter) -> list[int]:
+        """Returns where the files of a queue begin, without those before a gap, which go.
+
+        They were deleted, and are there again since the power failed before their directory was on the disk.
+        """
+        starts = file_starts(f"{self.directory}/{queue.topic}/{queue.queue_id}")
+        for number in range(len(starts) - 1, 0, -1):
+            if starts[number] - starts[number - 1] != self.file_bytes:
+                for start in starts[:number]:
+                    self._disk.delete(self.path(queue, start))
+                return starts[number:]
+        return starts
 
     def _end_of(self, queue: QueueWriter, start: int) -> tuple[int, int | None]:
         """Returns the byte offset behind the last valid entry of a file, and the end of the record it points to."""
@@ -318,6 +331,7 @@ class ConsumeQueues:
                 Path(path).rmdir()
             except OSError:
                 return  # something else lives there, or nothing ever did
+            self._disk.unsynced.add(str(Path(path).parent))
 
 
 def _directories(root: str) -> Iterator[tuple[str, int]]:

@@ -21,6 +21,7 @@ _WINDOW_BYTES = 4 << 20
 _CHECKED_FILES = 3
 _MAGICS = tuple(magic.to_bytes(4, "big", signed=magic < 0) for magic in (MAGIC_V1, MAGIC_V2))
 _OFFSET_AT, _HEAD_BYTES = 28, 36
+_STORE_TIME_BYTES = 88
 _PLACE = Struct(">i24xq")
 """Of a record: its size and its physical offset."""
 
@@ -195,10 +196,20 @@ def _first_checked(log: CommitLogWriter, checkpoint: Checkpoint | None, *, clean
     for start in reversed(log.starts):
         if flushed_to and start > flushed_to:
             continue  # whatever its store times say: the clock was set back since
-        store_ms = store_time_of(log.read(start, 88))
+        store_ms = store_time_of(log.read(start, _STORE_TIME_BYTES))
         if store_ms and store_ms <= trusted_ms:
             return start
     return log.starts[0]
+
+
+def was_flushed(log: CommitLogWriter, checkpoint: Checkpoint | None, start: int) -> bool:
+    """Tells whether a checkpoint says that the begin of a log file was on the disk. Raises StorageError."""
+    if checkpoint is None:
+        return False
+    if checkpoint.confirm_physical_offset:
+        return start < checkpoint.confirm_physical_offset
+    store_ms = store_time_of(log.read(start, _STORE_TIME_BYTES))
+    return store_ms is not None and 0 < store_ms <= checkpoint.physical_time_ms
 
 
 def _doubt_entries(log: CommitLogWriter, queues: ConsumeQueues, start: int) -> int:

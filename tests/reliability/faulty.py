@@ -22,6 +22,24 @@ from embedded_broker import flushing as flushing_module
 from mqctl.store import disk as disk_module
 
 
+@dataclass(frozen=True)
+class _Deleted:
+    """A file as the disk may still have it, with what was written to it since its last sync."""
+
+    data: bytes
+    writes: list[tuple[int, bytes, bytes]]
+    dropped: dict[int, int]
+
+
+@dataclass(frozen=True)
+class _Renamed:
+    """One rename: from which name, what it brought, and what it took the place of."""
+
+    source: str
+    data: bytes
+    before: bytes | None
+
+
 @dataclass
 class FaultyFiles:
     """The state of the layer.
@@ -34,6 +52,8 @@ class FaultyFiles:
         torn: small files that a power failure left as nobody wrote them, by name.
         touched: paths that were changed through the layer; to be cleared by who compares it with what did change.
         lost_entries: new files and directories that a power failure took as a whole, as their directory was not synced.
+        reappeared: deleted ones that it brought back, for the same reason.
+        renames_undone: names that it gave back to what they had named before.
     """
 
     root: Path
@@ -44,6 +64,8 @@ class FaultyFiles:
     torn: Counter[str] = field(default_factory=Counter)
     touched: set[str] = field(default_factory=set)
     lost_entries: int = 0
+    reappeared: int = 0
+    renames_undone: int = 0
     _left: int | None = None
     _kind: int = 0
     _what: str = "write"
@@ -51,6 +73,8 @@ class FaultyFiles:
     _dropped: dict[str, dict[int, int]] = field(default_factory=dict)
     _old: dict[str, list[bytes | None]] = field(default_factory=dict)
     _new: dict[str, None] = field(default_factory=dict)
+    _deleted: dict[str, _Deleted | None] = field(default_factory=dict)
+    _renamed: dict[str, list[_Renamed]] = field(default_factory=dict)
     _real: dict[str, Callable[..., Any]] = field(default_factory=dict)
 
     def fail_after(self, changes: int, kind: int, *, what: str = "write") -> None:
@@ -113,13 +137,22 @@ class FaultyFiles:
         def remove(path: Any, **options: Any) -> None:
             if self._is_below(path) and self._is_time("write"):
                 raise self._error(str(path))
+            kept = self._kept(str(path)) if self._is_below(path) else None
             self._real[name](path, **options)
             if self._is_below(path):
                 self.touched.add(str(path))
-                for state in (self._undo, self._dropped, self._old, self._new):
+                if str(path) not in self._new:
+                    self._deleted[str(path)] = kept
+                for state in (self._undo, self._dropped, self._old, self._new, self._renamed):
                     state.pop(str(path), None)
 
         return remove
+
+    def _kept(self, path: str) -> _Deleted | None:
+        """What comes back when the deletion of a file is lost; nothing of a directory, and of what is not there."""
+        if not Path(path).is_file():
+            return None
+        return _Deleted(Path(path).read_bytes(), self._undo.get(path, []), self._dropped.get(path, {}))
 
     def pwrite(self, descriptor: int, data: bytes, position: int) -> int:
         path = self._path(descriptor)
@@ -146,11 +179,20 @@ class FaultyFiles:
                 self._settle(path)
                 if path in self._old:
                     self._old[path] = []
-                for new in list(self._new):  # other threads make files meanwhile
-                    if str(Path(new).parent) == path:
-                        self._new.pop(new, None)
+                self._settle_names(path)
 
         return sync
+
+    def _settle_names(self, directory: str) -> None:
+        """A directory was synced: what is in it is durable, and what is not is gone, with all that was below it."""
+        for name in [name for name, kept in list(self._deleted.items()) if kept is None]:
+            if str(Path(name).parent) == directory:
+                for below in [below for below in list(self._deleted) if below.startswith(f"{name}/")]:
+                    self._deleted.pop(below, None)
+        for names in (self._new, self._deleted, self._renamed):
+            for name in list(names):  # other threads change files meanwhile
+                if str(Path(name).parent) == directory:
+                    names.pop(name, None)
 
     def _drop(self, path: str) -> None:
         """A sync that failed: the system counts what it did not write as written, and no later sync tries again."""
@@ -184,6 +226,7 @@ class FaultyFiles:
         if self._is_time("write"):
             raise self._error(path)
         before = Path(path).read_bytes() if Path(path).exists() else None
+        self._renamed.setdefault(path, []).append(_Renamed(str(source), Path(source).read_bytes(), before))
         self.touched |= {path, str(source)}
         self._new.pop(str(source), None)
         if before is None:
@@ -221,27 +264,44 @@ class FaultyFiles:
         """
         for name in {*self._undo, *self._dropped}:
             if Path(name).is_file():
-                self._take_back(Path(name), self._undo.get(name, []), survive)
+                self._take_back(Path(name), self._undo.get(name, []), self._dropped.get(name, {}), survive)
         for name, olds in self._old.items():
             path = Path(name)
             if olds and path.exists() and self.random.random() >= (survive if small is None else small):
                 self.taken_back += 1
                 self._tear(path, self.random.choice(olds))
+        names_survive = survive if small is None else small
+        for name, renames in self._renamed.items():
+            if Path(name).exists() and self.random.random() >= names_survive:
+                self._undo_rename(Path(name), self.random.choice(renames))
         for name in reversed(list(self._new)):
-            if self.random.random() >= (survive if small is None else small):
+            if self.random.random() >= names_survive:
                 self._lose_entry(Path(name))
+        gone: list[str] = []  # directories that stay deleted; what has their names now are others
+        for name, kept in sorted(self._deleted.items(), key=lambda item: len(item[0])):
+            is_back = (
+                self.random.random() >= names_survive
+                and not any(name.startswith(f"{one}/") for one in gone)
+                and self._bring_back(Path(name), kept, survive)
+            )
+            if kept is None and not is_back:
+                gone.append(name)
         self._new.clear()
+        self._deleted.clear()
+        self._renamed.clear()
         self._undo.clear()
         self._dropped.clear()
         self._old.clear()
 
-    def _take_back(self, path: Path, writes: list[tuple[int, bytes, bytes]], survive: float) -> None:
+    def _take_back(
+        self, path: Path, writes: list[tuple[int, bytes, bytes]], dropped: dict[int, int], survive: float
+    ) -> None:
         """Undoes all writes since the last sync, then does those again that survive, in their order."""
         with path.open("r+b") as stream:
             for position, before, _ in reversed(writes):
                 stream.seek(position)
                 stream.write(before)
-            for at, byte in self._dropped.get(str(path), {}).items():
+            for at, byte in dropped.items():
                 stream.seek(at)
                 stream.write(bytes((byte,)))
             for position, _, after in writes:
@@ -258,6 +318,27 @@ class FaultyFiles:
         elif path.exists():
             self.lost_entries += 1
             self._real["unlink"](path)
+
+    def _undo_rename(self, path: Path, rename: _Renamed) -> None:
+        """The new name was not on the disk: both files are what they were."""
+        self.renames_undone += 1
+        self._real["write_bytes"](Path(rename.source), rename.data)
+        if rename.before is not None:
+            self._real["write_bytes"](path, rename.before)
+        else:
+            self._real["unlink"](path)
+
+    def _bring_back(self, path: Path, kept: _Deleted | None, survive: float) -> bool:
+        """A deletion was not on the disk; False where something that was made in its place proves that it was."""
+        if path.exists() or not path.parent.is_dir():
+            return False
+        self.reappeared += 1
+        if kept is None:
+            self._real["mkdir"](path)
+            return True
+        self._real["write_bytes"](path, kept.data)
+        self._take_back(path, kept.writes, kept.dropped, survive)
+        return True
 
     def _tear(self, path: Path, before: bytes | None) -> None:
         now = path.read_bytes()

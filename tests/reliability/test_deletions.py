@@ -1,0 +1,279 @@
+"""Deleted and renamed files that a power failure brings back, and what a broker makes of them."""
+
+from __future__ import annotations
+
+import errno
+import os
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from embedded_broker.clock import VirtualClock
+from embedded_broker.storage import Storage
+from embedded_broker.timer_files import TimerFiles
+from embedded_broker.timer_records import DEFAULT, NO_POSITION, TimerCheckpoint, TimerRecord
+from mqctl.errors import StorageError
+from mqctl.store.disk import Disk, sync_path
+from tests.embedded_broker.test_storage import NOW_MS, SMALL, put, put_numbered
+from tests.embedded_broker.test_store_recovery import bodies, sound
+from tests.reliability.faulty import faulty_files
+
+SHAPE = replace(SMALL, mapped_file_size_commit_log=4_096, mapped_file_size_consume_queue=200)
+
+
+def opened(root: Path, now_ms: int = NOW_MS) -> Storage:
+    storage = Storage(root, SHAPE, VirtualClock(now_ms))
+    storage.open()
+    return storage
+
+
+def log_files(root: Path) -> list[Path]:
+    return sorted((root / "commitlog").iterdir())
+
+
+# The layer
+
+
+@pytest.mark.parametrize("synced", [False, True])
+def test_a_deletion_holds_when_its_directory_was_synced(tmp_path: Path, *, synced: bool) -> None:
+    path = tmp_path / "old"
+    path.write_bytes(b"content")
+    with faulty_files(tmp_path, Random(1)) as files:
+        path.unlink()
+        if synced:
+            sync_path(str(tmp_path))
+        files.lose_power(0.0)
+    assert path.exists() is not synced
+    assert synced or path.read_bytes() == b"content"
+    assert files.reappeared == (not synced)
+
+
+@pytest.mark.parametrize("synced", [False, True])
+def test_a_removed_directory_comes_back_with_its_files_or_not_at_all(tmp_path: Path, *, synced: bool) -> None:
+    directory = tmp_path / "a" / "b"
+    directory.mkdir(parents=True)
+    (directory / "file").write_bytes(b"1")
+    with faulty_files(tmp_path, Random(1)) as files:
+        (directory / "file").unlink()
+        directory.rmdir()
+        if synced:
+            sync_path(str(tmp_path / "a"))
+        directory.mkdir()
+        sync_path(str(tmp_path / "a"))
+        (directory / "new").write_bytes(b"2")
+        files.lose_power(1.0, small=0.0)
+    assert directory.exists()
+    assert not (directory / "file").exists()
+
+
+@pytest.mark.parametrize("synced", [False, True])
+def test_a_rename_holds_when_its_directory_was_synced(tmp_path: Path, *, synced: bool) -> None:
+    path, fresh = tmp_path / "config", tmp_path / "config.tmp"
+    path.write_bytes(b"old")
+    with faulty_files(tmp_path, Random(1)) as files:
+        fresh.write_bytes(b"new")
+        sync_path(str(fresh))
+        fresh.replace(path)
+        if synced:
+            sync_path(str(tmp_path))
+        files.lose_power(0.0)
+    assert path.read_bytes() == (b"new" if synced else b"old")
+    assert fresh.exists() is not synced
+    assert files.renames_undone == (not synced)
+
+
+# The commit log
+
+
+@pytest.mark.parametrize("survive", [0.0, 0.5])
+def test_retention_deletes_for_good(tmp_path: Path, survive: float) -> None:
+    """Files that came back stood before a gap, and the broker did not start."""
+    for seed in range(3):
+        root = tmp_path / str(seed)
+        with faulty_files(tmp_path, Random(seed)) as files:
+            storage = opened(root)
+            for number in range(120):
+                put_numbered(storage, number)
+            storage.flush()
+            storage.retention.delete_all_but_the_newest(3)
+            kept = bodies(storage)
+            storage.abandon()
+            files.lose_power(survive)
+        assert len(log_files(root)) == 3
+        again = opened(root)
+        assert bodies(again) == kept
+        again.close()
+        assert sound(root)
+
+
+def test_a_deletion_that_cannot_be_synced_is_the_last(tmp_path: Path) -> None:
+    """With queues and index it waits: a log file that comes back without them would not be found in them."""
+    with faulty_files(tmp_path, Random(1)) as files:
+        storage = opened(tmp_path)
+        for number in range(120):
+            put_numbered(storage, number)
+        storage.flush()
+        count = len(log_files(tmp_path))
+        files.fail_after(0, errno.EIO, what="sync")
+        for _ in range(2):
+            with pytest.raises(StorageError):
+                storage.retention.delete_all_but_the_newest(3)
+        with pytest.raises(StorageError):
+            storage.retention.follow_log()
+        assert len(log_files(tmp_path)) == count - 1
+        files.heal()
+        storage.abandon()
+        files.lose_power(0.0)
+    assert len(log_files(tmp_path)) == count
+    again = opened(tmp_path)
+    assert sorted(bodies(again)) == list(range(120))
+    again.close()
+    assert sound(tmp_path)
+
+
+@pytest.mark.parametrize("cleanly", [True, False])
+def test_old_log_files_before_a_gap_are_set_aside(tmp_path: Path, *, cleanly: bool) -> None:
+    """A real broker syncs no directory: what it deleted may come back, each file or not."""
+    storage = opened(tmp_path)
+    for number in range(120):
+        put_numbered(storage, number)
+    storage.flush()
+    first = log_files(tmp_path)[0]
+    data = first.read_bytes()
+    storage.retention.delete_all_but_the_newest(3)
+    kept = bodies(storage)
+    if cleanly:
+        storage.close()
+    else:
+        storage.abandon()
+    first.write_bytes(data)
+    again = opened(tmp_path)
+    assert bodies(again) == kept
+    put_numbered(again, 120)
+    again.close()
+    assert (tmp_path / "commitlog.set-aside" / first.name).read_bytes() == data
+    assert sound(tmp_path)
+
+
+def test_new_log_files_behind_a_gap_are_set_aside(tmp_path: Path) -> None:
+    """Two files were made and not synced, and the power failure took the first of them."""
+    storage = opened(tmp_path)
+    for number in range(60):
+        put_numbered(storage, number)
+    storage.flush()
+    flushed = len(log_files(tmp_path))
+    for number in range(60, 160):
+        put_numbered(storage, number)
+    storage.abandon()
+    lost, last = log_files(tmp_path)[flushed], log_files(tmp_path)[-1]
+    assert lost != last
+    lost.unlink()
+    again = opened(tmp_path)
+    found = bodies(again)
+    again.close()
+    assert set(found) >= set(range(60))
+    assert (tmp_path / "commitlog.set-aside" / last.name).exists()
+    assert sound(tmp_path)
+
+
+def test_what_was_cut_off_the_log_does_not_follow_its_new_end(tmp_path: Path) -> None:
+    storage = opened(tmp_path)
+    numbers = 0
+    while len(storage.log.starts) < 3:
+        put_numbered(storage, numbers)
+        numbers += 1
+    storage.flush()
+    storage.abandon()
+    torn = log_files(tmp_path)[1]
+    data = bytearray(torn.read_bytes())
+    data[2_000:] = bytes(len(data) - 2_000)
+    torn.write_bytes(data)
+    os.truncate(tmp_path / "checkpoint", 0)
+    with faulty_files(tmp_path, Random(1)) as files:
+        opened(tmp_path).abandon()
+        files.lose_power(0.0)
+    assert log_files(tmp_path)[-1] == torn
+
+
+# What is derived from it
+
+
+def test_queue_files_before_a_gap_go(tmp_path: Path) -> None:
+    storage = opened(tmp_path)
+    for number in range(150):
+        put(storage, b"%d" % number)
+    storage.flush()
+    (first, second, *_) = sorted((tmp_path / "consumequeue" / "TopicTest" / "0").iterdir())
+    storage.abandon()
+    second.unlink()
+    again = opened(tmp_path)
+    assert not first.exists()
+    low, high = again.min_offset("TopicTest", 0), again.max_offset("TopicTest", 0)
+    assert (low, high) == (20, 150)
+    assert len(again.entries("TopicTest", 0, low, 5)) == 5
+    again.close()
+
+
+def test_a_checkpoint_comes_behind_the_deletion_of_a_queue(tmp_path: Path) -> None:
+    """The old queue came back where the records that tell of its end were not looked at again."""
+    with faulty_files(tmp_path, Random(1)) as files:
+        storage = opened(tmp_path)
+        for _ in range(5):
+            put(storage, topic="Gone")
+        put(storage)
+        storage.flush()
+        storage.delete_topic("Gone")
+        put(storage)
+        storage.flush()
+        storage.abandon()
+        files.lose_power(0.0)
+    assert not (tmp_path / "consumequeue" / "Gone").exists()
+
+
+def test_an_index_that_was_rebuilt_does_not_come_back(tmp_path: Path) -> None:
+    storage = opened(tmp_path)
+    for number in range(60):
+        put_numbered(storage, number)
+    storage.dispatcher.write_out()
+    storage.abandon()
+    before = {path.name for path in (tmp_path / "index").iterdir()}
+    with faulty_files(tmp_path, Random(1)) as files:
+        opened(tmp_path, NOW_MS + 1_000).abandon()
+        files.lose_power(0.0)
+    assert not before & {path.name for path in (tmp_path / "index").iterdir()}
+
+
+# Timer files
+
+
+def test_timer_log_files_before_a_gap_go(tmp_path: Path) -> None:
+    files = _timer_files(tmp_path)
+    assert files.log_pos == 5 * 536
+    files.drop_before(3_000)
+    kept = sorted((tmp_path / "timerlog").iterdir())
+    assert kept[0].name == f"{3 * 536:020d}"
+    (tmp_path / "timerlog" / f"{536:020d}").write_bytes(bytes(536))
+    again = _opened_timers(tmp_path)
+    assert sorted((tmp_path / "timerlog").iterdir()) == kept
+    assert again.log_pos == 5 * 536
+    slot = again.slot(1_000)
+    assert slot is not None
+    assert len(again.chain(slot)) == 20
+
+
+def _opened_timers(root: Path) -> TimerFiles:
+    (root / "config").mkdir(exist_ok=True)
+    files = TimerFiles(root, Disk(), precision_ms=1_000, log_file_bytes=10 * 52 + 16)
+    files.open(lambda record: True, 900)
+    return files
+
+
+def _timer_files(root: Path) -> TimerFiles:
+    """Fifty records in one slot, of messages a hundred bytes long, in five files."""
+    files = _opened_timers(root)
+    for number in range(50):
+        files.add(TimerRecord(52, NO_POSITION, DEFAULT, 900_000, 100_000, number * 100, 100, 0), 1_000)
+    files.save(TimerCheckpoint(read_ms=900_000, log_pos=files.log_pos, queue_offset=50), durable=True)
+    return files
