@@ -33,6 +33,7 @@ from embedded_broker.store_lock import StoreLock
 from embedded_broker.timers import Timers
 from embedded_broker.topics import TopicTable
 from embedded_broker.transactions import Transactions
+from embedded_broker.unique_ids import UniqueIds
 from mqctl.errors import ConfigurationError, StorageError
 from mqctl.model.delay_level import DelayLevelTable
 from mqctl.protocol.codes import RequestCode
@@ -112,6 +113,8 @@ class Broker:
         self.pull_holds = PullHolds(clock, self.storage.max_offset, (limits or Limits()).held_pulls)
         self.storage.on_dispatch(self.pull_holds.arrived)
         self.send_ext: Mapping[str, str] = {}
+        self.stored_own: Mapping[str, str] = {}
+        self.unique_ids = UniqueIds(clock, settings.broker_ip1)
         self.send_ext_json = ""
         self._render_send_ext()
         self._offset_id_host = ""
@@ -326,6 +329,7 @@ class Broker:
         """Prepares what every answer to a send says about region and tracing."""
         settings = self.settings
         self.send_ext = {"MSG_REGION": settings.region_id, "TRACE_ON": "true" if settings.trace_on else "false"}
+        self.stored_own = {**self.send_ext, "CLUSTER": self.cluster}
         self.send_ext_json = ",".join(f"{quoted(name)}:{quoted(value)}" for name, value in self.send_ext.items())
 
     def limit_disk(self, free_bytes: int | None) -> None:

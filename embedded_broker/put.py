@@ -1,12 +1,12 @@
 """Messages on their way into the store: the one path that every stored message takes.
 
 What the broker changes on the way (`SendMessageProcessor`, `CommitLog.asyncPutMessage` of 4.9.8): the cluster's name is
-added to the properties, WAIT is dropped, a delay level sends the message through the schedule topic.
+added to the properties, WAIT is dropped (5.x keeps it), a delay level sends the message through the schedule topic.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -23,11 +23,12 @@ if TYPE_CHECKING:
 
 WAIT = "WAIT"
 _TAGS, _WAIT, _CLUSTER, _DELAY = f"TAGS{NV}", f"{WAIT}{NV}", f"CLUSTER{NV}", f"DELAY{NV}"
+_POP_CK = f"POP_CK{NV}"
 _TIMER = "TIMER_DEL"  # begins TIMER_DELAY_SEC, TIMER_DELAY_MS, TIMER_DELIVER_MS
 _TIMER_PROPERTIES = ("TIMER_DELAY_SEC", "TIMER_DELAY_MS", "TIMER_DELIVER_MS")
 _TIMER_UNITS_MS = {"TIMER_DELAY_SEC": 1_000, "TIMER_DELAY_MS": 1}
 _TIMER_OUT_MS = "TIMER_OUT_MS"
-_TRANSACTION_BITS = 0xC
+TRANSACTION_BITS = 0xC
 _COMMITTED = 0x8
 MULTI_TAGS = 0x2
 """System flag of messages of a topic whose filter type is MULTI_TAG."""
@@ -92,7 +93,7 @@ def put(broker: Broker, message: Incoming) -> Appended:
         DiskFullError, MessageRefused, StorageError: nothing was stored.
     """
     topic, queue_id, properties = message.topic, message.queue_id, message.properties
-    if _DELAY in properties and message.sys_flag & _TRANSACTION_BITS in (0, _COMMITTED):
+    if _DELAY in properties and message.sys_flag & TRANSACTION_BITS in (0, _COMMITTED):
         level = _level(properties)
         if level > 0:
             level = min(level, broker.max_delay_level)
@@ -149,8 +150,9 @@ def _timer_ms(broker: Broker, properties: str) -> int | None:
     now_ms, settings = broker.clock.now_ms(), broker.settings
     illegal = Refusal(
         ResponseCode.MESSAGE_ILLEGAL,
-        f"timer message illegal: {name}={text}, the delay is at most {settings.timer_max_delay_sec} s, "
-        "and a message that deletes another must itself be due in the future",
+        "timer message illegal, the delay time should not be bigger than the max delay "
+        f"{settings.timer_max_delay_sec * 1000}ms; or if set del msg, the delay time should be bigger than the "
+        "current time",
     )
     if not text.isascii() or not text.lstrip("-").isdigit():
         raise illegal
@@ -208,7 +210,7 @@ def _level(properties: str) -> int:
         return 0
 
 
-def with_properties(properties: str, changes: dict[str, str]) -> str:
+def with_properties(properties: str, changes: Mapping[str, str]) -> str:
     """Returns property text with some properties set."""
     kept = [item for item in properties.split(SEP) if item and item.partition(NV)[0] not in changes]
     return SEP.join([*kept, *[f"{name}{NV}{value}" for name, value in changes.items()]])
@@ -225,8 +227,28 @@ def without_property(properties: str, name: str) -> str:
     return SEP.join([item for item in properties.split(SEP) if item and not item.startswith(start)])
 
 
+def five_properties(properties: str, own: Mapping[str, str], unique_id: Callable[[], str]) -> str:
+    """Returns the properties of a send as 5.x stores them: WAIT stays, region, tracing and cluster are added.
+
+    A message without unique id gets one. Source: `AbstractSendMessageProcessor.buildMsgContext` of 5.3.3.
+
+    Args:
+        own: what is added.
+        unique_id: makes an id.
+    """
+    if _POP_CK in properties:
+        properties = without_property(properties, "POP_CK")
+    added = dict(own)
+    if f"UNIQ_KEY{NV}" not in properties or not property_of(properties, "UNIQ_KEY"):
+        added["UNIQ_KEY"] = unique_id()
+    if any(f"{name}{NV}" in properties for name in added):
+        return with_properties(properties, added)
+    text = SEP.join([f"{name}{NV}{value}" for name, value in added.items()])
+    return f"{properties.rstrip(SEP)}{SEP}{text}" if properties else text
+
+
 def stored_properties(properties: str, cluster: str) -> str:
-    """Returns the properties of a normal send as they are stored: WAIT dropped, the cluster's name added."""
+    """Returns the properties of a send as 4.9 stores them: WAIT dropped, the cluster's name added."""
     own = _CLUSTER + cluster
     if not properties:
         return own

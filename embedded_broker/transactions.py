@@ -7,10 +7,12 @@ message for consumers (commit) and an op message that names its half (commit and
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from embedded_broker.half_copies import copy_of
 from embedded_broker.put import Incoming, Refusal, put, with_properties
+from embedded_broker.registry import NO_REMARK_SET
 from embedded_broker.transaction_check import TransactionCheck, immunity_ms
 from embedded_broker.transaction_ops import OpWriter
 from mqctl.model.message import (
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
     from embedded_broker.broker import Broker
     from embedded_broker.storage import Appended
     from mqctl.protocol.requests_client import EndTransaction
+
+log = logging.getLogger("embedded_broker")
 
 COMMIT, ROLLBACK = 8, 12
 _TRANSACTION_ID = "__transactionId__"
@@ -87,7 +91,7 @@ class Transactions:
             DiskFullError, MessageRefused, StorageError: the committed message was not stored.
         """
         if self._broker.broker_id != 0:
-            raise Refusal(ResponseCode.SLAVE_NOT_AVAILABLE, "transactions are ended on the master")
+            raise Refusal(ResponseCode.SLAVE_NOT_AVAILABLE, NO_REMARK_SET)
         half, record = self._half(request)
         if request.commit_or_rollback == COMMIT:
             self._commit(half, text_of_properties(record))
@@ -100,14 +104,14 @@ class Transactions:
         except RecordError:  # the offset points into the middle of a record
             half = None
         if record is None or half is None:
-            raise Refusal(ResponseCode.SYSTEM_ERROR, f"no half message at physical offset {request.commit_log_offset}")
+            raise Refusal(ResponseCode.SYSTEM_ERROR, "Find prepared transaction message failed")
+        self._check_age(half, request)
         if half.properties.get(PRODUCER_GROUP) != request.producer_group:
             raise Refusal(ResponseCode.SYSTEM_ERROR, "The producer group wrong")
         if half.queue_offset != request.tran_state_table_offset:
             raise Refusal(ResponseCode.SYSTEM_ERROR, "The transaction state table offset wrong")
         if half.physical_offset != request.commit_log_offset:
             raise Refusal(ResponseCode.SYSTEM_ERROR, "The commit log offset wrong")
-        self._check_age(half, request)
         return half, record
 
     def _check_age(self, half: Message, request: EndTransaction) -> None:
@@ -120,10 +124,8 @@ class Transactions:
             return
         age_ms = broker.clock.now_ms() - half.born_time_ms
         if age_ms > max(own_ms, broker.settings.transaction_time_out):
-            raise Refusal(
-                ResponseCode.ILLEGAL_OPERATION,
-                f"the half message is {age_ms} ms old, past its immunity of {own_ms} ms; it can only be checked now",
-            )
+            log.warning("half message at %d is %d ms old and can only be checked now", half.physical_offset, age_ms)
+            raise Refusal(ResponseCode.ILLEGAL_OPERATION, NO_REMARK_SET)
 
     def _commit(self, half: Message, properties: str) -> None:
         topic, queue_id = half.properties.get(REAL_TOPIC, ""), half.properties.get(REAL_QID, "")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from functools import partial
 
 from embedded_broker.broker import Broker
 from embedded_broker.put import Refusal
-from embedded_broker.registry import Call, handles
+from embedded_broker.registry import NO_REMARK_SET, Call, handles
+from embedded_broker.sends import illegal_remark
 from embedded_broker.transactions import COMMIT, ROLLBACK
 from mqctl.errors import StorageError
 from mqctl.protocol.codes import ResponseCode
@@ -14,6 +16,8 @@ from mqctl.protocol.frame import RemotingCommand
 from mqctl.protocol.requests_client import EndTransaction
 from mqctl.store.disk import DiskFullError
 from mqctl.store.record_writer import MessageRefused
+
+log = logging.getLogger("embedded_broker")
 
 
 @handles(EndTransaction)
@@ -25,20 +29,24 @@ def end_transaction(broker: Broker, request: EndTransaction, call: Call) -> Remo
     except Refusal as refusal:
         return call.answer(refusal.code, remark=refusal.remark)
     except MessageRefused as error:
-        return call.answer(ResponseCode.MESSAGE_ILLEGAL, remark=f"the message is illegal: {error}")
+        log.warning("%s: transaction of %s not ended: %s", broker.name, request.producer_group, error)
+        words = illegal_remark(broker)
+        return call.answer(ResponseCode.MESSAGE_ILLEGAL, remark=words[0].upper() + words[1:])
     except DiskFullError as error:
         broker.stats.put_failed += 1
-        return call.answer(ResponseCode.SERVICE_NOT_AVAILABLE, remark=f"service not available now: {error}")
+        log.warning("%s: transaction of %s not ended: %s", broker.name, request.producer_group, error)
+        return call.answer(ResponseCode.SERVICE_NOT_AVAILABLE, remark="Service not available now.")
     except StorageError as error:
         broker.stats.put_failed += 1
         return call.answer(ResponseCode.SYSTEM_ERROR, remark=str(error))
-    broker.storage.when_durable(partial(_acknowledge, call))
+    remark = NO_REMARK_SET if request.commit_or_rollback == ROLLBACK else None
+    broker.storage.when_durable(partial(_acknowledge, call, remark))
     return None
 
 
-def _acknowledge(call: Call, failure: StorageError | None) -> None:
+def _acknowledge(call: Call, remark: str | None, failure: StorageError | None) -> None:
     """Answers once the outcome is on disk; a real broker does not wait, and checks back what a power failure takes."""
     if failure is None:
-        call.respond(call.answer())
+        call.respond(call.answer(remark=remark))
     else:
         call.respond(call.answer(ResponseCode.SYSTEM_ERROR, remark=str(failure)))

@@ -32,7 +32,9 @@ def get_max_offset(broker: Broker, request: GetMaxOffset, call: Call) -> Remotin
 
 @handles(GetMinOffset)
 def get_min_offset(broker: Broker, request: GetMinOffset, call: Call) -> RemotingCommand:
-    return call.answer(reply=OffsetReply(offset=broker.storage.min_offset(request.topic, request.queue_id)))
+    remark = "" if broker.release.five else None  # 5.3.3 answers as from broker to broker
+    reply = OffsetReply(offset=broker.storage.min_offset(request.topic, request.queue_id))
+    return call.answer(remark=remark, reply=reply)
 
 
 @handles(GetEarliestMsgStoretime)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import logging
+
 from embedded_broker.broker import Broker
 from embedded_broker.put import (
     MULTI_TAGS,
+    TRANSACTION_BITS,
     Incoming,
     Refusal,
+    five_properties,
     joined_properties,
     property_of,
     put,
@@ -17,7 +21,15 @@ from embedded_broker.put import (
 )
 from embedded_broker.recall import RecallHandle
 from embedded_broker.registry import Call, handles
-from embedded_broker.sends import check_message, checked_topic, chosen_queue, is_exhausted, is_half
+from embedded_broker.sends import (
+    check_message,
+    checked_topic,
+    chosen_queue,
+    disk_full_remark,
+    illegal_remark,
+    is_exhausted,
+    is_half,
+)
 from embedded_broker.storage_settings import SYNC_FLUSH
 from mqctl.errors import StorageError
 from mqctl.model.names import RETRY_PREFIX, dlq_topic
@@ -29,6 +41,8 @@ from mqctl.protocol.requests_client import SendBatchMessage, SendMessage, SendMe
 from mqctl.store.disk import DiskFullError
 from mqctl.store.record_writer import MessageRefused
 
+log = logging.getLogger("embedded_broker")
+
 
 @handles(SendMessage, SendMessageV2, SendBatchMessage)
 def send_message(broker: Broker, request: SendMessage, call: Call) -> RemotingCommand | None:
@@ -37,10 +51,12 @@ def send_message(broker: Broker, request: SendMessage, call: Call) -> RemotingCo
     except Refusal as refusal:
         return _refused(broker, call, refusal.code, refusal.remark)
     except MessageRefused as error:
-        return _refused(broker, call, ResponseCode.MESSAGE_ILLEGAL, f"the message is illegal: {error}")
+        log.warning("%s: message for %s of %s refused: %s", broker.name, request.topic, call.connection.peer, error)
+        return _refused(broker, call, ResponseCode.MESSAGE_ILLEGAL, illegal_remark(broker))
     except DiskFullError as error:
         broker.stats.put_failed += 1
-        return _refused(broker, call, ResponseCode.SERVICE_NOT_AVAILABLE, f"service not available now: {error}")
+        log.warning("%s: message for %s not stored: %s", broker.name, request.topic, error)
+        return _refused(broker, call, ResponseCode.SERVICE_NOT_AVAILABLE, disk_full_remark())
     except StorageError as error:
         broker.stats.put_failed += 1
         return _refused(broker, call, ResponseCode.SYSTEM_ERROR, str(error))
@@ -75,15 +91,20 @@ def _single(broker: Broker, request: SendMessage, call: Call) -> SendMessageRepl
     queue_id = chosen_queue(request.queue_id, topic)
     properties = request.properties or ""
     check_message(broker, call.command.body, properties)
-    properties = stored_properties(properties, broker.cluster)
+    five = broker.release.five
+    if five:
+        properties = five_properties(properties, broker.stored_own, broker.unique_ids.next)
+    else:
+        properties = stored_properties(properties, broker.cluster)
     name = request.topic
     if name.startswith(RETRY_PREFIX):
         group = name[len(RETRY_PREFIX) :]
         if is_exhausted(broker, request, group, call.command.version):
             name = dlq_topic(group)
-            broker.topics.create_with(name, 1)
+            topic = broker.topics.create_with(name, 1)
             queue_id = 0
-            properties = with_properties(properties, {"DELAY": "0"})
+            if five:  # 4.9.8 means to drop the delay and forgets: the dead letter waits in the schedule topic first
+                properties = with_properties(properties, {"DELAY": "-1"})
     message = Incoming(
         topic=name,
         queue_id=queue_id,
@@ -101,10 +122,10 @@ def _single(broker: Broker, request: SendMessage, call: Call) -> SendMessageRepl
         appended = put(broker, message)
     return _reply(
         broker,
-        request,
         broker.offset_id(appended.physical_offset),
         queue_id,
         appended.queue_offset,
+        transaction_id=property_of(properties, "UNIQ_KEY") if five else None,
         recall_handle=_recall_handle(broker, message) if message.timer_out_ms is not None else None,
     )
 
@@ -123,18 +144,20 @@ def _batch(broker: Broker, request: SendMessage, call: Call) -> SendMessageReply
     queue_id = chosen_queue(request.queue_id, topic)
     properties = request.properties or ""
     check_message(broker, call.command.body, properties)
-    if request.topic.startswith(RETRY_PREFIX):
-        raise Refusal(ResponseCode.MESSAGE_ILLEGAL, "a batch for a retry topic is not taken")
+    if broker.release.five and request.topic.startswith(RETRY_PREFIX):
+        raise Refusal(ResponseCode.MESSAGE_ILLEGAL, f"batch request does not support retry group {request.topic}")
+    delay = property_of(properties, "DELAY") or "0"
+    if request.sys_flag & TRANSACTION_BITS or (delay.isdigit() and int(delay)):
+        raise Refusal(ResponseCode.MESSAGE_ILLEGAL, illegal_remark(broker))
     try:
         elements = decode_batch(call.command.body)
     except RecordError as error:
         raise Refusal(ResponseCode.SYSTEM_ERROR, str(error)) from error
     if not elements:
         raise Refusal(ResponseCode.MESSAGE_ILLEGAL, "the batch has no message")
-    if any((property_of(element.properties_text, "DELAY") or "0") != "0" for element in elements):
-        raise Refusal(ResponseCode.MESSAGE_ILLEGAL, "a batch with delay levels is not taken")
     # A 5.x client gives the batch a key of its own; those of its messages must survive.
-    common = with_properties(without_property(properties, "UNIQ_KEY"), {"CLUSTER": broker.cluster})
+    added = broker.stored_own if broker.release.five else {"CLUSTER": broker.cluster}
+    common = with_properties(without_property(properties, "UNIQ_KEY"), added)
     appended = put_batch(
         broker,
         [
@@ -143,7 +166,7 @@ def _batch(broker: Broker, request: SendMessage, call: Call) -> SendMessageReply
                 queue_id=queue_id,
                 body=element.body,
                 properties=joined_properties(element.properties_text, common),
-                sys_flag=request.sys_flag,
+                sys_flag=request.sys_flag | (MULTI_TAGS if topic.filter_type == "MULTI_TAG" else 0),
                 flag=element.flag,
                 born_ms=request.born_timestamp,
                 born_host=peer,
@@ -153,23 +176,24 @@ def _batch(broker: Broker, request: SendMessage, call: Call) -> SendMessageReply
         ],
     )
     ids = ",".join([broker.offset_id(one.physical_offset) for one in appended])
-    return _reply(broker, request, ids, queue_id, appended[0].queue_offset)
+    key = property_of(properties, "UNIQ_KEY") if broker.release.five else None
+    return _reply(broker, ids, queue_id, appended[0].queue_offset, transaction_id=key)
 
 
 def _reply(
     broker: Broker,
-    request: SendMessage,
     msg_id: str,
     queue_id: int,
     queue_offset: int,
     *,
+    transaction_id: str | None = None,
     recall_handle: str | None = None,
 ) -> SendMessageReply:
     return SendMessageReply(
         msg_id=msg_id,
         queue_id=queue_id,
         queue_offset=queue_offset,
-        transaction_id=property_of(request.properties or "", "UNIQ_KEY") if broker.release.five else None,
+        transaction_id=transaction_id,
         recall_handle=recall_handle,
         region=broker.settings.region_id,
         trace_on=broker.settings.trace_on,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import random
 from functools import partial
 
 from embedded_broker.broker import Broker
 from embedded_broker.put import Incoming, Refusal, put, with_properties
 from embedded_broker.registry import Call, handles
-from embedded_broker.sends import MAX_RECONSUME_SINCE, missing_group_remark
+from embedded_broker.sends import MAX_RECONSUME_SINCE, missing_group_of_send
 from embedded_broker.stats import SNDBCK_PUT_NUMS
 from embedded_broker.topics import unit_flags
 from mqctl.errors import StorageError
@@ -22,21 +23,25 @@ from mqctl.protocol.properties import format_properties
 from mqctl.protocol.requests_client import ConsumerSendMsgBack
 from mqctl.store.disk import DiskFullError
 
+log = logging.getLogger("embedded_broker")
+
 _FIRST_RETRY_LEVEL = 3
 
 
 @handles(ConsumerSendMsgBack)
 def send_message_back(broker: Broker, request: ConsumerSendMsgBack, call: Call) -> RemotingCommand | None:
     try:
-        group, message = _checked(broker, request)
+        group = _checked_group(broker, request)
         if group.retry_queue_count <= 0:
             return call.answer()  # a group without retry queues gets nothing back, and no error
+        message = _checked_message(broker, request, group)
         put(broker, _retry(broker, request, call, group, message))
     except Refusal as refusal:
         return call.answer(refusal.code, remark=refusal.remark)
     except DiskFullError as error:
         broker.stats.put_failed += 1
-        return call.answer(ResponseCode.SYSTEM_ERROR, remark=f"service not available now: {error}")
+        log.warning("%s: message of %s not sent back: %s", broker.name, request.group, error)
+        return call.answer(ResponseCode.SYSTEM_ERROR, remark="SERVICE_NOT_AVAILABLE")
     back = message.properties.get("RETRY_TOPIC") or message.topic
     broker.stats.add(SNDBCK_PUT_NUMS, f"{back}@{request.group}", 1)
     broker.storage.when_durable(partial(_acknowledge, call))
@@ -51,13 +56,17 @@ def _acknowledge(call: Call, failure: StorageError | None) -> None:
         call.respond(call.answer(ResponseCode.SYSTEM_ERROR, remark=str(failure)))
 
 
-def _checked(broker: Broker, request: ConsumerSendMsgBack) -> tuple[SubscriptionGroupConfig, Message]:
+def _checked_group(broker: Broker, request: ConsumerSendMsgBack) -> SubscriptionGroupConfig:
     group = broker.groups.find(request.group)
     if group is None:
-        raise Refusal(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, missing_group_remark(broker, request.group))
+        raise Refusal(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, missing_group_of_send(broker, request.group))
     if not broker.writable:
         ip = broker.settings.broker_ip1
         raise Refusal(ResponseCode.NO_PERMISSION, f"the broker[{ip}] sending message is forbidden")
+    return group
+
+
+def _checked_message(broker: Broker, request: ConsumerSendMsgBack, group: SubscriptionGroupConfig) -> Message:
     flags = unit_flags(unit=bool(request.unit_mode), retry=True)
     topic = broker.topics.create_with(retry_topic(request.group), group.retry_queue_count, sys_flag=flags)
     if not topic.writable:
@@ -65,7 +74,7 @@ def _checked(broker: Broker, request: ConsumerSendMsgBack) -> tuple[Subscription
     message = _message_at(broker, request.offset)
     if message is None:
         raise Refusal(ResponseCode.SYSTEM_ERROR, f"look message by offset failed, {request.offset}")
-    return group, message
+    return message
 
 
 def _message_at(broker: Broker, physical_offset: int) -> Message | None:
@@ -93,8 +102,6 @@ def _retry(
     if message.reconsume_times >= most or level < 0:
         topic, queue_id, level = dlq_topic(request.group), 0, 0
         broker.topics.create_with(topic, 1)
-        if broker.release.five:
-            changes |= {"DLQ_ORIGIN_TOPIC": message.topic, "DLQ_ORIGIN_MESSAGE_ID": changes["ORIGIN_MESSAGE_ID"]}
     elif level == 0:
         level = _FIRST_RETRY_LEVEL + message.reconsume_times
     changes["DELAY"] = str(level)

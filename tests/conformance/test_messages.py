@@ -34,7 +34,9 @@ def test_a_message_survives_the_journey(site: Site, topic: str, group: str, seri
         assert (message.topic, message.queue_id, message.queue_offset) == (topic, 1, 0)
         assert message.body.decode() == "héllo"
         assert {name: message.properties[name] for name in properties} == properties
-        assert "WAIT" not in message.properties
+        added = {name: message.properties.get(name) for name in ("WAIT", "MSG_REGION", "TRACE_ON")}
+        stored = {"WAIT": "true", "MSG_REGION": "DefaultRegion", "TRACE_ON": "true"}
+        assert added == (stored if site.five else dict.fromkeys(stored)), "4.9 drops WAIT and adds the cluster only"
         assert message.properties["CLUSTER"] == site.cluster
         where = PullMessageReply.from_ext(answer.ext_fields)
         assert (answer.remark, where.next_begin_offset, where.min_offset, where.max_offset) == ("FOUND", 1, 0, 1)

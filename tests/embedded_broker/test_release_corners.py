@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
 import pytest
 
 from embedded_broker import EmbeddedCluster
@@ -36,52 +33,13 @@ from mqctl.protocol.requests_admin import (
     QueryCorrectionOffset,
     QueryTopicConsumeByWho,
     UpdateAndCreateSubscriptionGroup,
-    UpdateBrokerConfig,
 )
 from mqctl.protocol.requests_client import QueryConsumerOffset, UpdateConsumerOffset
 from tests.embedded_broker.messages import heartbeat, pull, send
+from tests.embedded_broker.sides import Side
 from tests.embedded_broker.wire import Peer
 
 UNSET = "not set any response code"
-
-
-@dataclass(frozen=True)
-class Side:
-    """A broker of one release and a connection to it."""
-
-    cluster: EmbeddedCluster
-    peer: Peer
-    five: bool
-
-    def set(self, **properties: str) -> None:
-        body = "".join(f"{name}={value}\n" for name, value in properties.items()).encode()
-        assert self.peer.call(UpdateBrokerConfig(), body).code == 0
-
-    def commit(self, offset: int, *, group: str = "G", topic: str = "T", queue_id: int = 0) -> int:
-        request = UpdateConsumerOffset(consumer_group=group, topic=topic, queue_id=queue_id, commit_offset=offset)
-        return self.peer.call(request).code
-
-    def stored(self, *, group: str = "G", topic: str = "T") -> int | None:
-        request = QueryConsumerOffset(consumer_group=group, topic=topic, queue_id=0, set_zero_if_not_found=False)
-        answer = self.peer.call(request)
-        return int(answer.ext("offset") or "") if answer.code == 0 else None
-
-
-@pytest.fixture(scope="module", params=["4.9.8", "5.3.3"])
-def clusters(request: pytest.FixtureRequest) -> Iterator[EmbeddedCluster]:
-    with EmbeddedCluster(version=request.param, virtual_time=True) as cluster:
-        yield cluster
-
-
-@pytest.fixture
-def side(clusters: EmbeddedCluster) -> Iterator[Side]:
-    clusters.reset()
-    five = clusters.spec.version == "5.3.3"
-    with Peer(clusters.broker().address, version=479 if five else 409) as peer:
-        for number in range(5):
-            assert peer.call(send("T"), f"body {number}".encode()).code == 0
-        assert peer.call(pull("T", 0, group="G")).code == 0  # makes the group
-        yield Side(clusters, peer, five)
 
 
 def topic(name: str, **changes: object) -> CreateTopic:

@@ -159,8 +159,8 @@ def test_what_ends_no_transaction(timed: EmbeddedCluster, producer: Peer) -> Non
     for end, words in (
         (one.end(group="GP_other"), "The producer group wrong"),
         (other_row.end(), "The transaction state table offset wrong"),
-        (shifted.end(), "no half message"),
-        (beyond.end(), "no half message"),
+        (shifted.end(), "Find prepared transaction message failed"),
+        (beyond.end(), "Find prepared transaction message failed"),
     ):
         answer = producer.call(end)
         assert answer.code == ResponseCode.SYSTEM_ERROR
