@@ -316,12 +316,11 @@ class Broker:
             self._offset_flush.cancel()
 
     def change_settings(self, changes: Mapping[str, str]) -> None:
-        """Takes changes of properties by wire name; name servers hear of another permission."""
-        before = self.settings.broker_permission
+        """Takes changes of properties by wire name; name servers hear of a permission, changed or not."""
         self.settings.update(changes)
         self._render_send_ext()
         self.settings_version += 1
-        if self.settings.broker_permission != before:
+        if "brokerPermission" in changes:
             self.topics.touch()
             self.register_again()
 

@@ -88,11 +88,14 @@ class RouteTable:
         connection: Connection,
         version: DataVersion,
         topics: Iterable[TopicConfig] | None,
+        *,
+        only_missing: bool = False,
     ) -> str | None:
         """Takes a registration in; topics missing from it are kept.
 
         Args:
             topics: None when they are known to be unchanged.
+            only_missing: takes what the table does not have, and leaves the rest as it is.
 
         Returns:
             the address of the master, for a slave whose master is known.
@@ -105,7 +108,10 @@ class RouteTable:
         known.addresses[broker.broker_id] = broker.address
         if broker.broker_id == 0 and topics is not None:
             for topic in topics:
-                self.topics.setdefault(topic.name, {})[broker.name] = QueueData(
+                queues = self.topics.setdefault(topic.name, {})
+                if only_missing and broker.name in queues:
+                    continue
+                queues[broker.name] = QueueData(
                     broker_name=broker.name,
                     perm=topic.perm,
                     read_queue_nums=topic.read_queue_count,
@@ -223,6 +229,8 @@ class RouteTable:
 
     def delete_topic(self, topic: str, cluster: str | None) -> None:
         """Drops a topic's route, of one cluster or of all."""
+        for live in self.live.values():
+            live.body_crc = 0  # what a broker registers next is read, even if it is what it registered before
         if not cluster:
             self.topics.pop(topic, None)
             return

@@ -23,6 +23,12 @@ log = logging.getLogger("embedded_broker")
 
 _READ_WRITE = 6
 _UNIT, _UNIT_SUB = 1, 2
+_HEARTBEATS = "DefaultHeartBeatSyncerTopic"
+_SYSTEM = (
+    *(names.AUTO_CREATE_TOPIC, names.SCHEDULE_TOPIC, "BenchmarkTest", names.HALF_TOPIC, "RMQ_SYS_TRACE_TOPIC"),
+    *(names.OP_TOPIC, names.DISCARD_TOPIC, "SELF_TEST_TOPIC", names.OFFSET_MOVED_TOPIC),
+)
+"""What is a system topic whether it is there or not (`TopicValidator`)."""
 _SCHEDULE_QUEUES = 18
 MOST_QUEUES = 65_536
 """Queues of one topic on one broker; far beyond use, and what a broken request may cost."""
@@ -36,6 +42,7 @@ class TopicTable:
     Attributes:
         version: counts the changes of the table.
         configs: settings by topic name; to be read only.
+        system: topics that nobody may create or delete.
     """
 
     def __init__(self, settings: BrokerSettings, release: Release, clock: Clock, directory: Path) -> None:
@@ -69,12 +76,14 @@ class TopicTable:
             built_in += [(name, 1, 6) for name in (names.HALF_TOPIC, names.OP_TOPIC, names.DISCARD_TOPIC)]
             built_in += [
                 (names.TIMER_TOPIC, 1, 6),
-                ("DefaultHeartBeatSyncerTopic", 1, 6),
+                (_HEARTBEATS, 1, 6),
                 (f"rmq_sys_REVIVE_LOG_{settings.broker_cluster_name}", 8, 6),
                 (f"rmq_sys_SYNC_BROKER_MEMBER_{settings.broker_name}", 1, 1),
             ]
+        self.system = {*_SYSTEM, *(("CHECKPOINT_TOPIC",) if self._release.five else ())}
         for name, queues, perm in built_in:
-            self.system.add(name)
+            if name != _HEARTBEATS:
+                self.system.add(name)
             self.configs[name] = TopicConfig(name=name, read_queue_count=queues, write_queue_count=queues, perm=perm)
 
     def _load(self, directory: Path) -> None:

@@ -54,8 +54,8 @@ def get_all_groups(broker: Broker, request: GetAllSubscriptionGroupConfig, call:
 
 @handles(GetSubscriptionGroupConfig)
 def get_group(broker: Broker, request: GetSubscriptionGroupConfig, call: Call) -> RemotingCommand:
-    config = broker.groups.get(request.group)
+    """A broker that creates groups by itself creates the one that is asked for."""
+    config = broker.groups.find(request.group)
     if config is None:
-        remark = f"No group in this broker. group={request.group}"
-        return call.answer(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark=remark)
+        return call.answer(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark="No group in this broker")
     return call.answer(body=dump_bytes(write_group_config(config, broker.release.five)))

@@ -48,11 +48,13 @@ def register_broker(server: NameServer, request: RegisterBroker, call: Call) -> 
     )
     topics: list[TopicConfig] | None = None
     version = server.routes.repeated(broker)
+    known = version is not None
     if version is None:
         version, topics = _topics(request, command)
-        if server.routes.knows(broker, version):
+        known = server.routes.knows(broker, version)
+        if known and not server.release.five:  # 5.x puts back a topic that was deleted here only
             topics = None
-    master = server.routes.register(broker, call.connection, version, topics)
+    master = server.routes.register(broker, call.connection, version, topics, only_missing=known)
     server.watch(call.connection)
     live = server.routes.live.get(master) if master else None
     reply = RegisterBrokerReply(ha_server_addr=live.ha_address, master_addr=master) if live else RegisterBrokerReply()

@@ -13,6 +13,7 @@ from mqctl.protocol.message_id import OffsetId
 from mqctl.protocol.requests_client import ConsumeMessageDirectly, GetConsumerRunningInfo
 
 _TIMEOUT_MS = 10_000
+_TIMED_OUT = "org.apache.rocketmq.remoting.exception.RemotingTimeoutException"
 # Clients before V3_1_8_SNAPSHOT cannot answer.
 _ANSWERS_SINCE = 62
 
@@ -36,8 +37,18 @@ def consume_directly(broker: Broker, request: ConsumeMessageDirectly, call: Call
         remark = f"no message at physical offset {offset} of this broker"
         return call.answer(ResponseCode.SYSTEM_ERROR, remark=remark)
     fields = {**(call.command.ext_fields or {}), "brokerName": broker.name}
+    if broker.release.five:
+        fields |= _flags(broker, fields.get("topic"), request.consumer_group)
     command = replace(request.command(opaque=0, body=record, version=broker.release.ordinal), ext_fields=fields)
     return _relay(broker, request.consumer_group, request.client_id or "", command, call)
+
+
+def _flags(broker: Broker, topic: str | None, group: str) -> dict[str, str]:
+    """Returns what 5.x adds for clients that unwrap namespaces: the system flags of topic and group."""
+    config = broker.topics.get(topic) if topic else None
+    known = broker.groups.find(group) if group else None
+    flags = {"topicSysFlag": str(config.sys_flag)} if config is not None else {}
+    return flags | ({"groupSysFlag": str(known.group_sys_flag)} if known is not None else {})
 
 
 def _relay(broker: Broker, group: str, client_id: str, command: RemotingCommand, call: Call) -> RemotingCommand | None:
@@ -45,12 +56,14 @@ def _relay(broker: Broker, group: str, client_id: str, command: RemotingCommand,
     if client is None:
         return call.answer(ResponseCode.SYSTEM_ERROR, remark=f"The Consumer <{group}> <{client_id}> not online")
     if client.version < _ANSWERS_SINCE:
-        remark = f"The Consumer <{client_id}> Version <{client.version}> too low to finish, please upgrade it"
+        too_low = f"Version <{client.version}> too low to finish, please upgrade it to V3_1_8_SNAPSHOT"
+        remark = f"The Consumer <{client_id}> {too_low}"
         return call.answer(ResponseCode.SYSTEM_ERROR, remark=remark)
 
     def answered(answer: RemotingCommand | None) -> None:
         if answer is None:
-            remark = f"consumer <{group}> <{client_id}> did not answer within {_TIMEOUT_MS} ms"
+            waited = f"wait response on the channel </{client.connection.peer}> timeout, {_TIMEOUT_MS}(ms)"
+            remark = f"consumer <{group}> <{client_id}> Timeout: {_TIMED_OUT}: {waited}"
             call.respond(call.answer(ResponseCode.CONSUME_MSG_TIMEOUT, remark=remark))
             return
         call.respond(

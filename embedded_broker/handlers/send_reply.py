@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import logging
+
 from embedded_broker.broker import Broker
-from embedded_broker.put import WAIT, Incoming, Refusal, property_of, put, with_properties, without_property
+from embedded_broker.put import Incoming, Refusal, property_of, put, with_properties
 from embedded_broker.registry import Call, handles, sends
-from embedded_broker.sends import check_message, checked_topic, chosen_queue
+from embedded_broker.sends import checked_topic, chosen_queue
 from mqctl.errors import MqctlError
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.frame import RemotingCommand
+from mqctl.protocol.properties import PROPERTY_SEPARATOR
 from mqctl.protocol.requests_client import (
     ReplyMessage,
     SendMessage,
@@ -17,6 +20,8 @@ from mqctl.protocol.requests_client import (
     SendReplyMessageV2,
 )
 
+log = logging.getLogger("embedded_broker")
+
 _PUSH_TIMEOUT_MS = 10_000
 
 sends(ReplyMessage)
@@ -24,15 +29,12 @@ sends(ReplyMessage)
 
 @handles(SendReplyMessage, SendReplyMessageV2)
 def send_reply(broker: Broker, request: SendMessage, call: Call) -> RemotingCommand | None:
-    properties = without_property(request.properties or "", WAIT)
+    properties = (request.properties or "").rstrip(PROPERTY_SEPARATOR)
+    if broker.release.five:
+        properties = with_properties(properties, broker.send_ext)
     try:
         topic = checked_topic(broker, request, call.connection.peer)
-        check_message(broker, call.command.body, properties)
         queue_id = chosen_queue(request.queue_id, topic)
-        client_id = property_of(properties, "REPLY_TO_CLIENT")
-        if not client_id:
-            raise Refusal(ResponseCode.SYSTEM_ERROR, "reply message properties[REPLY_TO_CLIENT] is null")
-        asker = broker.clients.producer(client_id)
     except Refusal as refusal:
         return call.answer(refusal.code, remark=refusal.remark, reply=broker.send_ext)
     message = Incoming(
@@ -46,12 +48,16 @@ def send_reply(broker: Broker, request: SendMessage, call: Call) -> RemotingComm
         born_host=call.connection.peer,
         reconsume_times=request.reconsume_times or 0,
     )
+    client_id = property_of(properties, "REPLY_TO_CLIENT")
+    if client_id is None:
+        return _finish(broker, call, message, "reply message properties[REPLY_TO_CLIENT] is null")
+    asker = broker.clients.producer(client_id)
     if asker is None:
         return _finish(broker, call, message, f"push reply message fail, channel of <{client_id}> not found.")
 
     def pushed(answer: RemotingCommand | None) -> None:
         failed = answer is None or answer.code != ResponseCode.SUCCESS
-        failure = f"push reply message to <{client_id}> fail." if failed else None
+        failure = f"push reply message to {client_id}fail." if failed else None
         call.respond(_finish(broker, call, message, failure))
 
     push = _push(broker, request, message)
@@ -81,15 +87,20 @@ def _push(broker: Broker, request: SendMessage, message: Incoming) -> RemotingCo
 
 
 def _finish(broker: Broker, call: Call, message: Incoming, failure: str | None) -> RemotingCommand:
-    """Stores the reply, where the broker does that, and answers its sender."""
+    """Stores the reply, where the broker does that, and answers its sender: what is not stored is only logged."""
+    code = ResponseCode.SUCCESS if failure is None else ResponseCode.SYSTEM_ERROR
     msg_id, queue_offset = "0", 0
+    stored = False
     if broker.settings.store_reply_message_enable:
         try:
             appended = put(broker, message)
-        except MqctlError as error:
-            failure = failure or f"reply message not stored: {error}"
+        except (MqctlError, Refusal) as error:
+            log.warning("%s: reply message of %s not stored: %s", broker.name, message.born_host, error)
         else:
+            stored = True
             msg_id, queue_offset = broker.offset_id(appended.physical_offset), appended.queue_offset
+    if failure is not None and not stored:
+        return call.answer(code, remark=failure, reply=broker.send_ext)
     where = SendMessageReply(
         msg_id=msg_id,
         queue_id=message.queue_id,
@@ -97,5 +108,4 @@ def _finish(broker: Broker, call: Call, message: Incoming, failure: str | None) 
         region=broker.settings.region_id,
         trace_on=broker.settings.trace_on,
     )
-    code = ResponseCode.SUCCESS if failure is None else ResponseCode.SYSTEM_ERROR
     return call.answer(code, remark=failure, reply=where)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from embedded_broker.attributes import MESSAGE_TYPE, TOPIC_ATTRIBUTES, AttributeRefused, altered, changes_of
 from embedded_broker.broker import Broker
 from embedded_broker.registry import NO_REMARK_SET, Call, handles
-from embedded_broker.sends import missing_topic_remark, topic_problem
+from embedded_broker.sends import topic_problem
 from mqctl.model import names
 from mqctl.model.config import TopicConfig
 from mqctl.protocol.bodies_cluster import TopicList
@@ -62,8 +62,7 @@ def _unusable(broker: Broker, topic: str) -> str | None:
 
 
 def _of_the_system(broker: Broker, topic: str) -> str | None:
-    others = topic.endswith(names.REPLY_TOPIC_SUFFIX)  # the reply topic of another cluster is a topic like any
-    if topic in broker.topics.system or (names.is_system_topic(topic) and not others):
+    if topic in broker.topics.system or topic.startswith(names.SYSTEM_TOPIC_PREFIX):
         return f"The topic[{topic}] is conflict with system topic."
     return None
 
@@ -98,11 +97,10 @@ def get_all_topic_config(broker: Broker, request: GetAllTopicConfig, call: Call)
 def get_topic_config(broker: Broker, request: GetTopicConfig, call: Call) -> RemotingCommand:
     config = broker.topics.get(request.topic)
     if config is None:
-        return call.answer(ResponseCode.TOPIC_NOT_EXIST, remark=missing_topic_remark(broker, request.topic))
+        return call.answer(ResponseCode.TOPIC_NOT_EXIST, remark=f"No topic in this broker. topic: {request.topic}")
     return call.answer(body=dump_bytes(write_topic_config(config, broker.release.five)))
 
 
 @handles(GetSystemTopicListFromBroker)
 def get_system_topics(broker: Broker, request: GetSystemTopicListFromBroker, call: Call) -> RemotingCommand:
-    hidden = (names.HALF_TOPIC, names.OP_TOPIC, names.DISCARD_TOPIC)
-    return call.answer(body=TopicList(topic_list=tuple(sorted({*broker.topics.system, *hidden}))).to_bytes())
+    return call.answer(body=TopicList(topic_list=tuple(sorted(broker.topics.system))).to_bytes())

@@ -179,7 +179,7 @@ def test_a_reply_is_handed_to_the_client_that_asked(cluster: EmbeddedCluster, br
         broker.socket.sendall(encode(pushed.answer(0)))
         assert replier.answer_to(posted).code == 0
         (stored,) = decode_messages(replier.call(pull("DefaultCluster_REPLY_TOPIC", 0)).body)
-        assert stored.properties == {"REPLY_TO_CLIENT": "asker", "CORRELATION_ID": "c1"}
+        assert stored.properties == {"REPLY_TO_CLIENT": "asker", "CORRELATION_ID": "c1", "WAIT": "true"}
         missing = replier.call(reply_to("nobody"), b"answer")
         assert (missing.code, missing.remark) == (1, "push reply message fail, channel of <nobody> not found.")
 

@@ -11,6 +11,7 @@ from mqctl.protocol.bodies_cluster import (
     QueueOffsetList,
     SubscriptionGroupTable,
     TopicConfigTable,
+    TopicList,
 )
 from mqctl.protocol.bodies_stats import BrokerConsumeStats, ConsumeQueueData, ConsumeStats, TopicStatsTable
 from mqctl.protocol.codes import Language, RequestCode, ResponseCode
@@ -25,6 +26,7 @@ from mqctl.protocol.requests_admin import (
     GetAllTopicConfig,
     GetConsumeStats,
     GetConsumeStatsInBroker,
+    GetSystemTopicListFromBroker,
     GetTopicStatsInfo,
     InvokeBrokerToGetConsumerStatus,
     InvokeBrokerToResetOffset,
@@ -33,8 +35,12 @@ from mqctl.protocol.requests_admin import (
     QueryCorrectionOffset,
     QueryTopicConsumeByWho,
     UpdateAndCreateSubscriptionGroup,
+    UpdateBrokerConfig,
 )
 from mqctl.protocol.requests_client import QueryConsumerOffset, UpdateConsumerOffset
+from mqctl.protocol.requests_five import GetSubscriptionGroupConfig, GetTopicConfig
+from mqctl.protocol.requests_namesrv import DeleteTopicFromNamesrv, GetRouteInfo
+from tests.conformance.conftest import eventually
 from tests.embedded_broker.messages import heartbeat, pull, send
 from tests.embedded_broker.sides import Side
 from tests.embedded_broker.wire import Peer
@@ -176,6 +182,54 @@ def test_a_deleted_group_loses_its_offsets_only_when_asked(side: Side) -> None:
     request = DeleteSubscriptionGroup(group_name="G", clean_offset=side.five, remove_offset=not side.five)
     assert side.peer.call(request).code == 0
     assert side.stored() == (None if side.five else 0), "the beginning of a young queue"
+
+
+def test_what_belongs_to_the_system(side: Side) -> None:
+    """As recorded; tracing's topic is among them without tracing, what heartbeats are synchronized over is not."""
+    listed = set(TopicList.from_bytes(side.peer.call(GetSystemTopicListFromBroker()).body).topic_list)
+    both = {"SCHEDULE_TOPIC_XXXX", "RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_TRACE_TOPIC", "DefaultCluster_REPLY_TOPIC"}
+    both |= {"RMQ_SYS_TRANS_OP_HALF_TOPIC", "BenchmarkTest", "TRANS_CHECK_MAX_TIME_TOPIC", "OFFSET_MOVED_EVENT"}
+    both |= {"TBW102", "broker-a", "SELF_TEST_TOPIC", "DefaultCluster"}
+    five = {"rmq_sys_REVIVE_LOG_DefaultCluster", "rmq_sys_wheel_timer", "CHECKPOINT_TOPIC"}
+    five |= {"rmq_sys_SYNC_BROKER_MEMBER_broker-a"}
+    assert listed == (both | five if side.five else both)
+
+
+def test_5_makes_a_group_that_somebody_asks_for(side: Side) -> None:
+    if not side.five:
+        pytest.skip("4.9 cannot be asked for one group")
+    assert side.peer.call(GetSubscriptionGroupConfig(group="Asked")).code == 0
+    table = SubscriptionGroupTable.from_bytes(side.peer.call(GetAllSubscriptionGroupConfig()).body)
+    assert "Asked" in table.subscription_group_table
+    side.set(autoCreateSubscriptionGroup="false")
+    missing = side.peer.call(GetSubscriptionGroupConfig(group="Another"))
+    remark = "No group in this broker"
+    assert (missing.code, missing.remark) == (ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark)
+    topic = side.peer.call(GetTopicConfig(topic="nope"))
+    assert (topic.code, topic.remark) == (ResponseCode.TOPIC_NOT_EXIST, "No topic in this broker. topic: nope")
+
+
+def test_properties_that_may_not_be_changed(side: Side) -> None:
+    answer = side.peer.call(UpdateBrokerConfig(), b"rocketmqHome=/tmp\n")
+    assert (answer.code, answer.remark) == (ResponseCode.NO_PERMISSION, "Can not update config in black list.")
+
+
+def test_a_topic_deleted_at_the_name_server_only_comes_back_in_5(side: Side) -> None:
+    with Peer(side.cluster.namesrv) as namesrv:
+        assert namesrv.call(GetRouteInfo(topic="T")).code == 0
+        side.cluster.advance(35_000)  # what the broker registers from now on is what it registered before
+        assert namesrv.call(DeleteTopicFromNamesrv(topic="T")).code == 0
+        assert namesrv.call(GetRouteInfo(topic="T")).code == ResponseCode.TOPIC_NOT_EXIST
+
+        def settled() -> int:
+            side.cluster.advance(35_000)
+            namesrv.call(GetRouteInfo(topic="TBW102"))
+            return namesrv.call(GetRouteInfo(topic="T")).code
+
+        if side.five:
+            eventually(lambda: settled() == 0)
+        else:
+            assert [settled() for _ in range(3)] == [ResponseCode.TOPIC_NOT_EXIST] * 3
 
 
 # Offsets
