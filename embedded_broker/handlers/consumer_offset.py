@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+
 from embedded_broker.broker import Broker
+from embedded_broker.put import Refusal
 from embedded_broker.registry import Call, handles
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.frame import RemotingCommand
 from mqctl.protocol.requests_client import OffsetReply, QueryConsumerOffset, UpdateConsumerOffset
+
+_NUMBER = re.compile(r"[+-]?[0-9]+\Z")
 
 
 @handles(QueryConsumerOffset)
@@ -36,24 +42,28 @@ def _starts_at_zero(broker: Broker, request: QueryConsumerOffset) -> bool:
     return bool(entries) and storage.log.position - entries[0][0] <= storage.settings.in_memory_bytes
 
 
-@handles(UpdateConsumerOffset)
-def update_consumer_offset(broker: Broker, request: UpdateConsumerOffset, call: Call) -> RemotingCommand:
+@handles(UpdateConsumerOffset, fast=True)
+def update_consumer_offset(broker: Broker, ext: Mapping[str, str], call: Call) -> RemotingCommand:
     if broker.release.five:
-        refusal = _refusal(broker, request, call)
+        refusal = _refusal(broker, ext)
         if refusal is not None:
-            return refusal
-        server_side = broker.settings.use_server_side_reset_offset
-        if server_side and broker.offsets.was_reset(request.consumer_group, request.topic, request.queue_id):
-            return call.answer(remark="Offset has been previously reset")
-    broker.offsets.commit(request.consumer_group, request.topic, request.queue_id, request.commit_offset)
+            return call.answer(refusal.code, remark=refusal.remark)
+    request = UpdateConsumerOffset.from_ext(ext)
+    where = (request.consumer_group, request.topic, request.queue_id)
+    if broker.settings.use_server_side_reset_offset and broker.offsets.was_reset(*where):
+        return call.answer(remark="Offset has been previously reset")
+    broker.offsets.commit(*where, request.commit_offset)
     return call.answer()
 
 
-def _refusal(broker: Broker, request: UpdateConsumerOffset, call: Call) -> RemotingCommand | None:
+def _refusal(broker: Broker, ext: Mapping[str, str]) -> Refusal | None:
     """5.x looks whether group and topic exist, but not whether the queue does; 4.9 stores whatever comes."""
-    if broker.groups.get(request.consumer_group) is None:  # a commit creates no group, unlike a pull
-        remark = f"Group {request.consumer_group} not exist!"
-        return call.answer(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark=remark)
-    if broker.topics.get(request.topic) is None:
-        return call.answer(ResponseCode.TOPIC_NOT_EXIST, remark=f"Topic {request.topic} not exist!")
+    group, topic = ext.get("consumerGroup", "null"), ext.get("topic", "null")
+    if broker.groups.get(group) is None:  # a commit creates no group, unlike a pull
+        return Refusal(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"Group {group} not exist!")
+    if broker.topics.get(topic) is None:
+        return Refusal(ResponseCode.TOPIC_NOT_EXIST, f"Topic {topic} not exist!")
+    for name, title in (("queueId", "QueueId"), ("commitOffset", "Offset")):
+        if not _NUMBER.match(ext.get(name, "")):
+            return Refusal(ResponseCode.INVALID_PARAMETER, f"{title} is null, topic is {topic}")
     return None

@@ -16,7 +16,7 @@ from mqctl.protocol.bodies_cluster import (
 from mqctl.protocol.bodies_stats import BrokerConsumeStats, ConsumeQueueData, ConsumeStats, TopicStatsTable
 from mqctl.protocol.codes import Language, RequestCode, ResponseCode
 from mqctl.protocol.fastjson import dump_bytes
-from mqctl.protocol.frame import encode
+from mqctl.protocol.frame import RemotingCommand, encode
 from mqctl.protocol.requests_admin import (
     CloneGroupOffset,
     CreateTopic,
@@ -241,6 +241,13 @@ def test_a_commit_is_checked_by_5_but_not_its_queue(side: Side) -> None:
     answer = side.peer.call(request)
     known = (ResponseCode.TOPIC_NOT_EXIST, "Topic nope not exist!") if side.five else (0, None)
     assert (answer.code, answer.remark) == known
+    fields = {"consumerGroup": "G", "topic": "T", "queueId": "0"}
+    side.peer.socket.sendall(encode(RemotingCommand(code=15, opaque=700, ext_fields=fields)))
+    without = side.peer.answer_to(700)
+    if side.five:
+        assert (without.code, without.remark) == (ResponseCode.INVALID_PARAMETER, "Offset is null, topic is T")
+    else:
+        assert (without.code, "NullPointerException" in (without.remark or "")) == (1, True)
 
 
 def test_a_missing_offset_in_the_words_of_the_release(side: Side) -> None:
