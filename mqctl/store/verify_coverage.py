@@ -32,9 +32,12 @@ class _Group:
 
 @dataclass(slots=True)
 class _Unknown:
-    """Unknown records of one queue: all of them, those at or behind the queue's end, those before it."""
+    """Unknown records of one queue: all of them, those of a deleted topic of its name, those at or behind the queue's
+    end, those before it.
+    """
 
     all: _Group | None = None
+    former: _Group | None = None
     late: _Group | None = None
     early: _Group | None = None
 
@@ -47,8 +50,20 @@ class Coverage:
         self._topics: list[str] = []
         self._unknown: dict[tuple[int, int], _Unknown] = {}
 
-    def add(self, table: LogTable, covered: Mask, max_offsets: Mapping[tuple[str, int], int]) -> None:
-        """Takes one window; `covered` marks the records that an entry leads to."""
+    def add(
+        self,
+        table: LogTable,
+        covered: Mask,
+        max_offsets: Mapping[tuple[str, int], int],
+        begins: Mapping[tuple[str, int], int],
+    ) -> None:
+        """Takes one window.
+
+        Args:
+            covered: marks the records that an entry leads to.
+            begins: physical offset of the first record of queues that begin at offset 0. What lies before it was in
+                a queue that went with its topic, which was made anew.
+        """
         self._topics = table.topics
         kind = table.sys_flag & SYSFLAG_TRANSACTION_MASK
         consumable = (kind != SYSFLAG_ROLLBACK) & (kind != SYSFLAG_PREPARED)
@@ -61,11 +76,14 @@ class Coverage:
         changes = np.flatnonzero((np.diff(table.topic[rows]) != 0) | (np.diff(table.queue_id[rows]) != 0)) + 1
         for mine in np.split(rows, changes):
             topic, queue_id = int(table.topic[mine[0]]), int(table.queue_id[mine[0]])
-            late = table.queue_offset[mine] >= max_offsets.get((table.topics[topic], queue_id), 0)
+            name = table.topics[topic], queue_id
             unknown = self._unknown.setdefault((topic, queue_id), _Unknown())
             unknown.all = self._joined(unknown.all, table, mine)
+            former = table.physical_offset[mine] < begins.get(name, 0)
+            unknown.former = self._joined(unknown.former, table, mine[former])
+            late = ~former & (table.queue_offset[mine] >= max_offsets.get(name, 0))
             unknown.late = self._joined(unknown.late, table, mine[late])
-            unknown.early = self._joined(unknown.early, table, mine[~late])
+            unknown.early = self._joined(unknown.early, table, mine[~late & ~former])
 
     def _joined(self, known: _Group | None, table: LogTable, rows: Int64s) -> _Group | None:
         if not len(rows):
@@ -98,6 +116,8 @@ class Coverage:
                 # The queue's directory is gone: a topic that was deleted, most likely.
                 damages.append(_damage(DamageCode.QUEUE_MISSING_RECORD, DamageGrade.ODD, name, unknown.all))
                 continue
+            if unknown.former is not None:
+                damages.append(_damage(DamageCode.QUEUE_MISSING_RECORD, DamageGrade.ODD, name, unknown.former))
             if unknown.late is not None:
                 tail = unknown.late.physical_offset >= end
                 grade = DamageGrade.EXPECTED if self._store.abort() or tail else DamageGrade.DAMAGE

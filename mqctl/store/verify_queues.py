@@ -64,6 +64,7 @@ class QueueVerifier:
         self._progress = progress
         self._queues: list[tuple[str, int]] = []
         self._max_offsets: dict[tuple[str, int], int] = {}
+        self._begins: dict[tuple[str, int], int] = {}
         self._file_damages: dict[int, list[Damage]] = {}
         self._runs: list[_Run] = []
         self._lows: list[int] = []
@@ -102,6 +103,8 @@ class QueueVerifier:
     def _add(self, run: _Run) -> None:
         entries = run.entries()
         self.found.entry_count += len(entries)
+        if run.first == 0 and entries["size"][0] > 0 and not is_filler(entries[:1])[0]:
+            self._begins[run.queue] = int(entries["physical_offset"][0])
         live, stale = self._live(entries)
         self._report(run, 0, DamageCode.QUEUE_STALE_ENTRIES, np.flatnonzero(stale), entries, grade=DamageGrade.EXPECTED)
         offsets = entries["physical_offset"][live]
@@ -131,7 +134,7 @@ class QueueVerifier:
             last = int(np.flatnonzero(covered)[-1])
             self.found.dispatched_offset = int(table.physical_offset[last] + table.size[last])
         if self._is_there:
-            self._coverage.add(table, covered, self._max_offsets)
+            self._coverage.add(table, covered, self._max_offsets, self._begins)
 
     def _touching(self, low: int, high: int) -> Iterator[_Run]:
         lows, highs = np.array(self._lows, dtype=np.int64), np.array(self._highs, dtype=np.int64)

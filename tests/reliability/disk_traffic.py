@@ -9,6 +9,7 @@ from random import Random
 from embedded_broker import EmbeddedCluster
 from mqctl.protocol.codes import RequestCode, ResponseCode
 from mqctl.protocol.message_id import OffsetId
+from mqctl.protocol.requests_admin import DeleteTopic
 from mqctl.protocol.requests_client import (
     EndTransaction,
     PullMessageReply,
@@ -25,7 +26,9 @@ from tests.reliability.timer_repeats import TIMED
 QUEUES = 3
 COMMIT, ROLLBACK = 8, 12
 PLAIN = "Plain"
-STORE_TOPICS = (PLAIN, LATER, PAID, TIMED)
+GONE = "Gone"
+"""A topic that is deleted again and again, with its queues."""
+STORE_TOPICS = (PLAIN, LATER, PAID, TIMED, GONE)
 ROLL_WINDOW_S = 8
 _LONGEST_TIMER_MS = 25_000
 _CHECK = RequestCode.CHECK_TRANSACTION_STATE
@@ -55,6 +58,12 @@ class Ledger:
     refused: int = 0
     admin: AdminLedger = field(default_factory=AdminLedger)
 
+    def expire(self, names: set[str]) -> None:
+        """Notes whose messages, or half messages, need not be there any more."""
+        for topic in self.acknowledged:
+            self.acknowledged[topic] -= names
+        self.decided -= names
+
 
 class DiskTraffic:
     """A producer, a consumer and an administrator on one connection; with timer messages where the broker has them."""
@@ -69,7 +78,7 @@ class DiskTraffic:
     def kinds(self) -> tuple[Callable[[], None], ...]:
         """What a step may be."""
         kinds = (self.plain, self.plain, self.plain, self._later, self._later, self._transaction, self._transaction,
-                 self.consume)  # fmt: skip
+                 self.consume, self._to_be_gone)  # fmt: skip
         five = self.cluster.broker().on_loop(lambda broker: broker.timers is not None)
         return (*kinds, self._timed, self._timed, self._recall) if five else kinds
 
@@ -101,6 +110,16 @@ class DiskTraffic:
         body = self._body("plain")
         request = send(PLAIN, queue_id=self.random.randrange(QUEUES), queues=QUEUES, properties={"KEYS": body[6:]})
         self._sent(PLAIN, body, self.peer.call(request, f"{body};".encode() * self.random.choice((1, 40))).code)
+
+    def _to_be_gone(self) -> None:
+        """Sends to a topic, or deletes it; what was sent to it before may be there again when it is made anew."""
+        if self.random.random() < 0.15:
+            self.ledger.acknowledged[GONE].clear()
+            self.peer.call(DeleteTopic(topic=GONE))
+        for _ in range(3):
+            body = self._body("gone")
+            request = send(GONE, queue_id=self.random.randrange(QUEUES), queues=QUEUES)
+            self._sent(GONE, body, self.peer.call(request, body.encode()).code)
 
     def _later(self) -> None:
         body = self._body("later")
@@ -165,11 +184,13 @@ class DiskTraffic:
         self.consume_once(self.random.randrange(QUEUES))
 
     def consume_once(self, queue_id: int) -> bool:
-        """Pulls from a queue and commits; tells whether there was something."""
+        """Pulls from a queue and commits; tells whether to go on, as there was something or it begins elsewhere."""
         known = self.peer.call(QueryConsumerOffset(consumer_group="G", topic=PLAIN, queue_id=queue_id)).ext("offset")
         answer = self.peer.call(pull(PLAIN, int(known or 0), queue_id=queue_id, group="G"))
-        if answer.code == 0:
+        is_further = answer.code in (ResponseCode.SUCCESS, ResponseCode.PULL_OFFSET_MOVED)
+        if is_further:
             offset = PullMessageReply.from_ext(answer.ext_fields).next_begin_offset
             commit = UpdateConsumerOffset(consumer_group="G", topic=PLAIN, queue_id=queue_id, commit_offset=offset)
             self.peer.call(commit)
-        return answer.code == 0
+            is_further = offset != int(known or 0)
+        return is_further

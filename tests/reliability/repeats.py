@@ -18,7 +18,7 @@ from mqctl.model.names import HALF_TOPIC, OP_TOPIC, SCHEDULE_TOPIC
 from mqctl.protocol.message_record import decode_message
 from mqctl.store.config_files import DELAY_OFFSETS, delay_offsets, read_config
 from mqctl.store.disk import Disk
-from mqctl.store.log_writer import CommitLogWriter
+from mqctl.store.log_writer import CommitLogWriter, file_starts
 from mqctl.store.recovery import RecordScan
 from tests.reliability.timer_repeats import DeadTimers
 
@@ -54,6 +54,7 @@ class DeadStore:
         commits: by transaction, the physical offsets of the half messages that were committed, in log order.
         ops: by half queue offset, the physical offsets of the op messages that name it.
         timers: timer messages of 5.x.
+        log_min: physical offset of the first byte that retention left.
     """
 
     delivered: Counter[str] = field(default_factory=Counter)
@@ -65,11 +66,13 @@ class DeadStore:
     commits: dict[str, list[int]] = field(default_factory=dict)
     ops: dict[int, list[int]] = field(default_factory=dict)
     timers: DeadTimers = field(default_factory=DeadTimers)
+    log_min: int = 0
 
     @classmethod
     def read(cls, directory: Path, file_bytes: int) -> DeadStore:
         """Reads the store; `file_bytes` is the size of its log files. The log ends where recovery would end it."""
         store = cls(offsets=dict(delay_offsets(read_config(directory / "config", DELAY_OFFSETS)).offsets))
+        store.log_min = min(file_starts(f"{directory}/commitlog"), default=0)
         for message in _messages(directory, file_bytes):
             store._take(message)
             store.timers.take(message)
@@ -173,12 +176,16 @@ def repeated_commits(store: DeadStore) -> Repeats:
 
 
 def _commit_problem(store: DeadStore, name: str, earlier: list[int], answered: int) -> str | None:
+    if answered < store.log_min:
+        return None  # nobody knows any more
     if answered not in store.halves:
         return f"was committed again for {answered}, where no half message is"
     if answered in earlier:
         return f"was committed twice for its half message at {answered}"
     checks = store.halves[answered].checks
     copied = [half for half in store.keys[name] if half.physical_offset < answered and half.checks == checks - 1]
+    if not copied and store.log_min:
+        return None
     if not copied:
         return f"was committed twice, at last for {answered}, which is no copy"
     if all(any(op < answered for op in store.ops.get(half.queue_offset, ())) for half in copied):

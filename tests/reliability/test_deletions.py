@@ -15,7 +15,10 @@ from embedded_broker.storage import Storage
 from embedded_broker.timer_files import TimerFiles
 from embedded_broker.timer_records import DEFAULT, NO_POSITION, TimerCheckpoint, TimerRecord
 from mqctl.errors import StorageError
+from mqctl.model.damage import DamageCode, DamageGrade
+from mqctl.store.directory import StoreDirectory
 from mqctl.store.disk import Disk, sync_path
+from mqctl.store.verify import verify
 from tests.embedded_broker.test_storage import NOW_MS, SMALL, put, put_numbered
 from tests.embedded_broker.test_store_recovery import bodies, sound
 from tests.reliability.faulty import faulty_files
@@ -277,3 +280,16 @@ def _timer_files(root: Path) -> TimerFiles:
         files.add(TimerRecord(52, NO_POSITION, DEFAULT, 900_000, 100_000, number * 100, 100, 0), 1_000)
     files.save(TimerCheckpoint(read_ms=900_000, log_pos=files.log_pos, queue_offset=50), durable=True)
     return files
+
+
+def test_records_of_a_topic_that_was_deleted_and_made_anew_are_no_damage(tmp_path: Path) -> None:
+    storage = opened(tmp_path)
+    for _ in range(30):
+        put(storage, topic="Again")
+    storage.delete_topic("Again")
+    for _ in range(10):
+        put(storage, topic="Again")
+    storage.close()
+    assert sound(tmp_path)
+    odd = verify(StoreDirectory.open(tmp_path)).graded(DamageGrade.ODD)
+    assert [(item.code, item.count) for item in odd if item.topic] == [(DamageCode.QUEUE_MISSING_RECORD, 30)]
