@@ -43,8 +43,10 @@ def plan_settings(asking: Asking, wishes: Mapping[str, str], brokers: Sequence[s
     for broker in masters:
         for name, value in sorted(wishes.items()):
             if name not in broker.config:
-                near = ", ".join(get_close_matches(name, broker.config, 3)) or "mqctl broker config"
-                raise NotFoundError(f"broker {broker.name} has no property {name}", remedy=f"near: {near}")
+                listed = f"mqctl broker config {broker.name}"
+                near = get_close_matches(name, broker.config, 3)
+                remedy = f"did you mean {', '.join(near)}? {listed}" if near else listed
+                raise NotFoundError(f"broker {broker.name} has no property {name}", remedy=remedy)
             steps.append(
                 SettingStep(
                     kind=SettingKind.BROKER,

@@ -29,7 +29,11 @@ def write_reports(run: PlaybookRun, lang: Lang, files: Sequence[Path]) -> None:
         try:
             file.write_text(_text(run, lang, file), encoding="utf-8")
         except OSError as error:
-            raise StorageError(f"could not write the report to {file}", reason=error.strerror or str(error)) from error
+            raise StorageError(
+                f"the playbook ran, and its report could not be written to {file}",
+                reason=error.strerror or str(error),
+                remedy=f"what it did is on stdout, and it ended with {run.ending.exit_code:d}; see mqctl history",
+            ) from error
 
 
 def _text(run: PlaybookRun, lang: Lang, file: Path) -> str:

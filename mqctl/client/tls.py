@@ -9,6 +9,7 @@ import socket
 from _thread import allocate_lock
 from dataclasses import dataclass, field
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mqctl.errors import ConfigurationError
@@ -117,7 +118,18 @@ def _load_certificate(context: ssl.SSLContext, settings: TlsSettings) -> None:
                 reason="MQCTL_TLS_KEY_PASSWORD does not open its key",
                 remedy="set the password of this key",
             ) from error
+        if settings.key_file is None and _holds_certificate(settings.cert_file):
+            raise ConfigurationError(
+                f"could not use our certificate, {files}", reason="its key is not in that file", remedy="add --tls-key"
+            ) from error
         raise _unusable("our certificate", files, error) from error
+
+
+def _holds_certificate(file: str | None) -> bool:
+    try:
+        return file is not None and "-----BEGIN CERTIFICATE-----" in Path(file).read_text("ascii", "replace")
+    except OSError:
+        return False
 
 
 def _unusable(what: str, file: str, error: OSError) -> ConfigurationError:

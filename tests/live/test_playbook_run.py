@@ -96,6 +96,17 @@ def test_a_run_tells_what_it_does_and_ends_with_a_documented_report(live: Run, p
     assert "GROUP  TOPIC" in page
 
 
+def test_what_a_run_did_is_shown_also_when_its_report_cannot_be_written(
+    live: Run, playbook: Path, tmp_path: Path
+) -> None:
+    place = tmp_path / "report.md"
+    place.symlink_to("/dev/full")
+    words = ("playbook", "run", write(playbook, LAG), "-p", "group=G", "--report", place)
+    outcome = live(*words, "-o", "json")
+    assert (outcome.exit_code, outcome.json["ending"]) == (74, "complete"), outcome
+    assert "it ended with 0" in live(*words).stderr
+
+
 def test_people_read_it_in_chinese_and_codes_stay(live: Run, playbook: Path) -> None:
     outcome = live("playbook", "run", write(playbook, LAG), "-p", "group=G", env={"MQCTL_LANG": "zh"})
     assert outcome.exit_code == 0
@@ -253,7 +264,8 @@ def test_dry_runs_of_all_playbooks_ask_nobody(live: Run, cluster: EmbeddedCluste
         outcome = live("playbook", "run", slug, *words, "--dry-run", "--execute", "-o", "json")
         assert outcome.exit_code == 0, outcome.stderr
         assert [row["step"] for row in outcome.json["steps"]] == [step.id for step in load(slug).steps]
-    asked = cluster.requests()
+    # Brokers tell name servers every half minute that they are there; this takes longer on a busy machine.
+    asked = [item for item in cluster.requests() if item.code != RequestCode.REGISTER_BROKER]
     cluster.record_requests(on=False)
     assert asked == []
 

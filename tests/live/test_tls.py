@@ -162,6 +162,7 @@ def test_files_that_cannot_be_used_end_before_anybody_is_asked(
         (("--tls-ca", no_pem), "not in PEM form"),
         (("--tls-cert", ours.cert, "--tls-key", other.key), "another certificate's"),
         (("--tls-key", ours.key), "without its certificate"),
+        (("--tls-cert", ours.cert), "add --tls-key"),
     ):
         outcome = asked(cluster, *LIST, *words)
         assert (outcome.exit_code, part in outcome.stderr) == (78, True), outcome

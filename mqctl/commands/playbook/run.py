@@ -99,8 +99,8 @@ def command(
     check_reports(files)
     with terminable():
         outcome = run(playbook, wish, world)
-    write_reports(outcome, words, files)
     emit(run_document(outcome, words), output)
+    write_reports(outcome, words, files)
     return outcome.ending.exit_code
 
 
