@@ -46,28 +46,7 @@ def skip(
         return replay_plan or state_dir() / "replays" / f"{record.id}.plan.json"
 
     def write(record: ChangeRecord) -> None:
-        path = place(record)
-        ranges = [
-            FileRange(
-                topic=queue.topic,
-                broker_name=queue.broker_name,
-                broker_address=record.brokers[queue.broker_name],
-                queue_id=queue.queue_id,
-                begin_offset=queue.old or 0,
-                end_offset=queue.new,
-                count=queue.new - (queue.old or 0),
-            )
-            for queue in record.queues
-            if queue.state != NOT_MOVED and (queue.old or 0) < queue.new
-        ]
-        plan = RangeFile(
-            group=group,
-            reason=f"what change {record.id} skipped for group {group}",
-            made_at_ms=record.made_at_ms,
-            count=sum(item.count for item in ranges),
-            ranges=ranges,
-        )
-        write_file(path, write_ranges(plan))
+        write_file(place(record), write_ranges(_skipped(record, group)))
 
     done = run(asking, wish, replace(asked, opened=write))
     if done.record is None:
@@ -80,3 +59,27 @@ def skip(
         return replace(done, code=ExitCode.CRITICAL)
     tell(f"mqctl: what was skipped is in {place(done.record)}\n{following}")
     return done
+
+
+def _skipped(record: ChangeRecord, group: str) -> RangeFile:
+    """Returns the messages that a change passes over, as far as its queues moved or are still to move."""
+    ranges = [
+        FileRange(
+            topic=queue.topic,
+            broker_name=queue.broker_name,
+            broker_address=record.brokers[queue.broker_name],
+            queue_id=queue.queue_id,
+            begin_offset=queue.old or 0,
+            end_offset=queue.new,
+            count=queue.new - (queue.old or 0),
+        )
+        for queue in record.queues
+        if queue.state != NOT_MOVED and (queue.old or 0) < queue.new
+    ]
+    return RangeFile(
+        group=group,
+        reason=f"what change {record.id} skipped for group {group}",
+        made_at_ms=record.made_at_ms,
+        count=sum(item.count for item in ranges),
+        ranges=ranges,
+    )

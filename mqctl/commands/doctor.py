@@ -42,7 +42,10 @@ from mqctl.diagnosis.backlog_advice import backlog_advice
 from mqctl.diagnosis.known import Judged, set_aside
 from mqctl.diagnosis.scope import within
 from mqctl.model.finding import Severity
+from mqctl.model.lang import Lang
 from mqctl.model.origin import OriginKind
+from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.render.document import Document
 from mqctl.render.findings import diagnosis_document
 
 EXAMPLES = (
@@ -113,23 +116,8 @@ def command(
     settings = Settings(time_scale=scale, room_rule=rule_of(room_rule, profile))
     found = diagnose(state, only=tuple(only or ()), skip=tuple(skip or ()), settings=settings)
     judged = _judged(within(found, groups=group, topics=topic, brokers=broker), known)
-    moved = backlog_advice(state, settings) if state.earlier is not None else []
-    chosen = [item for item in moved if item.group in (group or [item.group]) and item.topic in (topic or [item.topic])]
-    document = diagnosis_document(
-        state,
-        judged.diagnosis,
-        lang=lang,
-        explain=explain,
-        source=next_source(state, namesrv, profile),
-        silenced=judged.silenced,
-        backlogs=chosen,
-        time_scale=scale,
-    )
-    emit(document, output)
-    if state.origin.kind is OriginKind.LIVE and judged.diagnosis.not_judged:
-        from mqctl.cli.live_brokers import tell_remedies
-
-        tell_remedies(gap.reason for gap in judged.diagnosis.not_judged)
+    emit(_document(state, judged, wish, settings, lang=lang, explain=explain), output)
+    _tell_remedies(state, judged.diagnosis)
     return judged.diagnosis.exit_code(fail_on)
 
 
@@ -139,3 +127,32 @@ def _judged(diagnosis: Diagnosis, known: Path | None) -> Judged:
     for old in judged.expired:
         tell(f"mqctl: {known}: {old.code} ({old.subject}) was accepted until {old.until}; it counts again")
     return judged
+
+
+def _document(
+    state: ClusterSnapshot, judged: Judged, wish: LiveWish, settings: Settings, *, lang: Lang | None, explain: bool
+) -> Document:
+    """Joins what was judged with how the backlogs moved that were asked for; they move between two looks only."""
+    moved = backlog_advice(state, settings) if state.earlier is not None else []
+    return diagnosis_document(
+        state,
+        judged.diagnosis,
+        lang=lang,
+        explain=explain,
+        source=next_source(state, wish.namesrv, wish.profile),
+        silenced=judged.silenced,
+        backlogs=[
+            item
+            for item in moved
+            if item.group in (wish.groups or [item.group]) and item.topic in (wish.topics or [item.topic])
+        ],
+        time_scale=settings.time_scale,
+    )
+
+
+def _tell_remedies(state: ClusterSnapshot, diagnosis: Diagnosis) -> None:
+    """Tells what helps where a live cluster did not say all that rules need."""
+    if state.origin.kind is OriginKind.LIVE and diagnosis.not_judged:
+        from mqctl.cli.live_brokers import tell_remedies
+
+        tell_remedies(gap.reason for gap in diagnosis.not_judged)

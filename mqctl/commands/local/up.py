@@ -45,59 +45,73 @@ EXAMPLES = (
 )
 
 
+_Brokers = Annotated[
+    str | None, typer.Option("--brokers", metavar="N|NAMES", help="How many brokers, or their names with commas.")
+]
+_Rooms = Annotated[
+    str | None,
+    typer.Option("--rooms", metavar="NAMES", help="Machine rooms with commas; broker names begin with one."),
+]
+_Memory = Annotated[bool, typer.Option("--memory", help="Throw the stores away at the end.")]
+_DataDir = Annotated[
+    Path | None,
+    typer.Option("--data-dir", metavar="DIR", help="Keep the stores here instead of mqctl's own place."),
+]
+_AsVersion = Annotated[
+    str | None, typer.Option("--as-version", metavar="RELEASE", help="Behave like 4.9.8 (default) or 5.3.3.")
+]
+_TimeScale = Annotated[
+    float | None, typer.Option("--time-scale", metavar="X", help="Let the cluster's clock run X times as fast.")
+]
+_NamesrvPort = Annotated[
+    int | None, typer.Option("--namesrv-port", metavar="PORT", help="Port of the first name server. Default: any.")
+]
+_BrokerPort = Annotated[
+    int | None, typer.Option("--broker-port", metavar="PORT", help="Port of the first broker. Default: any.")
+]
+_Settings = Annotated[
+    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A property of every broker; repeatable.")
+]
+_Acl = Annotated[
+    Path | None,
+    typer.Option(
+        "--acl",
+        metavar="FILE",
+        help="Control access by this list, a plain_acl.yml of 4.9; it is read again when it changes.",
+    ),
+]
+_TlsMode = Annotated[
+    TlsMode, typer.Option("--tls-mode", help="Which connections to take, where there is a certificate.")
+]
+_TlsCert = Annotated[
+    Path | None, typer.Option("--tls-cert", metavar="FILE", help="Certificate of name servers and brokers (PEM).")
+]
+_TlsKey = Annotated[Path | None, typer.Option("--tls-key", metavar="FILE", help="Its key (PEM, unencrypted).")]
+_TlsClientAuth = Annotated[ClientAuth, typer.Option("--tls-client-auth", help="Whether clients show certificates.")]
+_TlsTrust = Annotated[
+    Path | None, typer.Option("--tls-trust", metavar="FILE", help="Authority that signs those (PEM).")
+]
+_Control = Annotated[bool, typer.Option("--control", help="Open the control socket for faults and time.")]
+
+
 def command(
     name: LocalNameOption = DEFAULT_NAME,
-    brokers: Annotated[
-        str | None, typer.Option("--brokers", metavar="N|NAMES", help="How many brokers, or their names with commas.")
-    ] = None,
-    rooms: Annotated[
-        str | None,
-        typer.Option("--rooms", metavar="NAMES", help="Machine rooms with commas; broker names begin with one."),
-    ] = None,
-    memory: Annotated[bool, typer.Option("--memory", help="Throw the stores away at the end.")] = False,
-    data_dir: Annotated[
-        Path | None,
-        typer.Option("--data-dir", metavar="DIR", help="Keep the stores here instead of mqctl's own place."),
-    ] = None,
-    as_version: Annotated[
-        str | None, typer.Option("--as-version", metavar="RELEASE", help="Behave like 4.9.8 (default) or 5.3.3.")
-    ] = None,
-    time_scale: Annotated[
-        float | None, typer.Option("--time-scale", metavar="X", help="Let the cluster's clock run X times as fast.")
-    ] = None,
-    namesrv_port: Annotated[
-        int | None, typer.Option("--namesrv-port", metavar="PORT", help="Port of the first name server. Default: any.")
-    ] = None,
-    broker_port: Annotated[
-        int | None, typer.Option("--broker-port", metavar="PORT", help="Port of the first broker. Default: any.")
-    ] = None,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A property of every broker; repeatable.")
-    ] = None,
-    acl: Annotated[
-        Path | None,
-        typer.Option(
-            "--acl",
-            metavar="FILE",
-            help="Control access by this list, a plain_acl.yml of 4.9; it is read again when it changes.",
-        ),
-    ] = None,
-    tls_mode: Annotated[
-        TlsMode, typer.Option("--tls-mode", help="Which connections to take, where there is a certificate.")
-    ] = TlsMode.PERMISSIVE,
-    tls_cert: Annotated[
-        Path | None, typer.Option("--tls-cert", metavar="FILE", help="Certificate of name servers and brokers (PEM).")
-    ] = None,
-    tls_key: Annotated[
-        Path | None, typer.Option("--tls-key", metavar="FILE", help="Its key (PEM, unencrypted).")
-    ] = None,
-    tls_client_auth: Annotated[
-        ClientAuth, typer.Option("--tls-client-auth", help="Whether clients show certificates.")
-    ] = ClientAuth.NONE,
-    tls_trust: Annotated[
-        Path | None, typer.Option("--tls-trust", metavar="FILE", help="Authority that signs those (PEM).")
-    ] = None,
-    control: Annotated[bool, typer.Option("--control", help="Open the control socket for faults and time.")] = False,
+    brokers: _Brokers = None,
+    rooms: _Rooms = None,
+    memory: _Memory = False,
+    data_dir: _DataDir = None,
+    as_version: _AsVersion = None,
+    time_scale: _TimeScale = None,
+    namesrv_port: _NamesrvPort = None,
+    broker_port: _BrokerPort = None,
+    settings: _Settings = None,
+    acl: _Acl = None,
+    tls_mode: _TlsMode = TlsMode.PERMISSIVE,
+    tls_cert: _TlsCert = None,
+    tls_key: _TlsKey = None,
+    tls_client_auth: _TlsClientAuth = ClientAuth.NONE,
+    tls_trust: _TlsTrust = None,
+    control: _Control = False,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> None:

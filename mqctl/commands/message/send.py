@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,9 @@ from mqctl.cli.emit import Output, emit
 from mqctl.cli.options import NoColorOption, OneTopicOption, OutputOption
 from mqctl.errors import DeadlineError, NotFoundError, UsageError
 from mqctl.render.sent import SentMessage, sent_document
+
+if TYPE_CHECKING:
+    from mqctl.client.outgoing import OutgoingMessage, SendResult
 
 EXAMPLES = (
     "mqctl message send -t orders --body 'hello'",
@@ -68,7 +71,6 @@ def command(
     content = body.encode() if body is not None else _read(body_file or "-")
     extra = dict(_pair(item) for item in properties or ())
     from mqctl.client.outgoing import OutgoingMessage, check_topic
-    from mqctl.client.producer import Producer
 
     chosen = connection(namesrv, profile, timeout)
     message = OutgoingMessage(
@@ -82,12 +84,7 @@ def command(
         from mqctl.cli.deliver_at import at_moment
 
         message, way = at_moment(message, deliver_at, chosen)
-    with Producer("MQCTL_PRODUCER", chosen.sender()) as producer:
-        try:
-            result = producer.send(message, timeout_ms=chosen.timeout_ms)
-        except DeadlineError as error:
-            remedy = f"it may have been stored all the same: mqctl message peek -t {topic}, before it is sent again"
-            raise DeadlineError(error.problem, reason=error.reason, remedy=remedy) from error
+    result = _sent(message, chosen)
     row = SentMessage(
         status=result.status.name,
         message_id=result.message_id,
@@ -98,6 +95,18 @@ def command(
         way=way,
     )
     emit(sent_document(row), output)
+
+
+def _sent(message: OutgoingMessage, chosen: Connection) -> SendResult:
+    from mqctl.client.producer import Producer
+
+    with Producer("MQCTL_PRODUCER", chosen.sender()) as producer:
+        try:
+            return producer.send(message, timeout_ms=chosen.timeout_ms)
+        except DeadlineError as error:
+            look = f"mqctl message peek -t {message.topic}"
+            remedy = f"it may have been stored all the same: {look}, before it is sent again"
+            raise DeadlineError(error.problem, reason=error.reason, remedy=remedy) from error
 
 
 def _must_be_there(topic: str, chosen: Connection) -> None:

@@ -32,35 +32,44 @@ EXAMPLES = (
 )
 
 
+_Slug = Annotated[str, typer.Argument(metavar="PLAYBOOK", help="Its name, or a directory of your own: ./incident.")]
+_Given = Annotated[
+    list[str] | None,
+    typer.Option("-p", "--parameter", metavar="NAME=VALUE", help="What the playbook must be told; repeatable."),
+]
+_DryRun = Annotated[bool, typer.Option("--dry-run", help="Only print the command lines; nobody is asked anything.")]
+_Choose = Annotated[
+    list[str] | None, typer.Option("--choose", metavar="STEP=CHOICE", help="A decision, taken beforehand.")
+]
+_Confirm = Annotated[
+    list[str] | None, typer.Option("--confirm", metavar="NAME", help="A name that a change asks for; repeatable.")
+]
+_Cluster = Annotated[
+    str | None, typer.Option("--cluster", metavar="NAME", help="Stop unless the name servers know this cluster.")
+]
+_Fingerprint = Annotated[
+    str | None, typer.Option("--fingerprint", metavar="HEX", help="Stop unless clusters and brokers are these.")
+]
+_StepTimeout = Annotated[
+    str | None, typer.Option("--step-timeout", metavar="SPAN", help="Limit of every step, instead of its own.")
+]
+_Report = Annotated[
+    list[Path] | None,
+    typer.Option("--report", metavar="FILE", help="Write what ran and what it said, to FILE.md or FILE.json."),
+]
+
+
 def command(
-    slug: Annotated[str, typer.Argument(metavar="PLAYBOOK", help="Its name, or a directory of your own: ./incident.")],
-    given: Annotated[
-        list[str] | None,
-        typer.Option("-p", "--parameter", metavar="NAME=VALUE", help="What the playbook must be told; repeatable."),
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only print the command lines; nobody is asked anything.")
-    ] = False,
+    slug: _Slug,
+    given: _Given = None,
+    dry_run: _DryRun = False,
     execute: ExecuteOption = False,
-    choose: Annotated[
-        list[str] | None, typer.Option("--choose", metavar="STEP=CHOICE", help="A decision, taken beforehand.")
-    ] = None,
-    confirm: Annotated[
-        list[str] | None, typer.Option("--confirm", metavar="NAME", help="A name that a change asks for; repeatable.")
-    ] = None,
-    cluster: Annotated[
-        str | None, typer.Option("--cluster", metavar="NAME", help="Stop unless the name servers know this cluster.")
-    ] = None,
-    fingerprint: Annotated[
-        str | None, typer.Option("--fingerprint", metavar="HEX", help="Stop unless clusters and brokers are these.")
-    ] = None,
-    step_timeout: Annotated[
-        str | None, typer.Option("--step-timeout", metavar="SPAN", help="Limit of every step, instead of its own.")
-    ] = None,
-    report: Annotated[
-        list[Path] | None,
-        typer.Option("--report", metavar="FILE", help="Write what ran and what it said, to FILE.md or FILE.json."),
-    ] = None,
+    choose: _Choose = None,
+    confirm: _Confirm = None,
+    cluster: _Cluster = None,
+    fingerprint: _Fingerprint = None,
+    step_timeout: _StepTimeout = None,
+    report: _Report = None,
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
     lang: LangOption = None,

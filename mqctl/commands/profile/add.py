@@ -21,68 +21,73 @@ EXAMPLES = (
 )
 
 
+_Name = Annotated[str, typer.Argument(metavar="NAME", help="What to call the cluster.")]
+_Namesrv = Annotated[
+    str,
+    typer.Option("--namesrv", "-n", metavar="ADDRESSES", help="Name servers, or the URL of an address service."),
+]
+_Cluster = Annotated[
+    str | None, typer.Option("--cluster", metavar="NAME", help="Cluster to speak of, where there are several.")
+]
+_AclFile = Annotated[
+    Path | None,
+    typer.Option("--acl-file", metavar="FILE", help="File with accessKey and secretKey, readable by you alone."),
+]
+_AccessKeyEnv = Annotated[
+    str | None, typer.Option("--access-key-env", metavar="VARIABLE", help="Variable with the access key.")
+]
+_SecretKeyEnv = Annotated[
+    str | None, typer.Option("--secret-key-env", metavar="VARIABLE", help="Variable with the secret key.")
+]
+_Keyring = Annotated[
+    str | None,
+    typer.Option("--keyring", metavar="ACCESS_KEY", help="Its secret is in the keyring: keyring set mqctl KEY."),
+]
+_Tls = Annotated[bool, typer.Option("--tls", help="Secure all connections with TLS.")]
+_TlsCa = Annotated[
+    Path | None, typer.Option("--tls-ca", metavar="FILE", help="Authority to trust (PEM); `none` trusts anybody.")
+]
+_TlsCert = Annotated[
+    Path | None, typer.Option("--tls-cert", metavar="FILE", help="Our certificate, if asked for (PEM).")
+]
+_TlsKey = Annotated[Path | None, typer.Option("--tls-key", metavar="FILE", help="Its key (PEM).")]
+_TlsServerName = Annotated[
+    str | None,
+    typer.Option("--tls-server-name", metavar="NAME", help="Name that all certificates carry; `any` for all."),
+]
+_Timeout = Annotated[
+    str | None, typer.Option("--timeout", metavar="SPAN", help="Limit of a whole command, 15s unless given.")
+]
+_RoomRule = Annotated[
+    str | None,
+    typer.Option("--room-rule", metavar="RULE", help="How names tell their room: prefix:-, prefix:@, regex:PATTERN."),
+]
+_Replace = Annotated[bool, typer.Option("--replace", help="Replace a profile of this name.")]
+
+
 def command(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What to call the cluster.")],
-    namesrv: Annotated[
-        str,
-        typer.Option("--namesrv", "-n", metavar="ADDRESSES", help="Name servers, or the URL of an address service."),
-    ],
-    cluster: Annotated[
-        str | None, typer.Option("--cluster", metavar="NAME", help="Cluster to speak of, where there are several.")
-    ] = None,
-    acl_file: Annotated[
-        Path | None,
-        typer.Option("--acl-file", metavar="FILE", help="File with accessKey and secretKey, readable by you alone."),
-    ] = None,
-    access_key_env: Annotated[
-        str | None, typer.Option("--access-key-env", metavar="VARIABLE", help="Variable with the access key.")
-    ] = None,
-    secret_key_env: Annotated[
-        str | None, typer.Option("--secret-key-env", metavar="VARIABLE", help="Variable with the secret key.")
-    ] = None,
-    keyring: Annotated[
-        str | None,
-        typer.Option("--keyring", metavar="ACCESS_KEY", help="Its secret is in the keyring: keyring set mqctl KEY."),
-    ] = None,
-    tls: Annotated[bool, typer.Option("--tls", help="Secure all connections with TLS.")] = False,
-    tls_ca: Annotated[
-        Path | None, typer.Option("--tls-ca", metavar="FILE", help="Authority to trust (PEM); `none` trusts anybody.")
-    ] = None,
-    tls_cert: Annotated[
-        Path | None, typer.Option("--tls-cert", metavar="FILE", help="Our certificate, if asked for (PEM).")
-    ] = None,
-    tls_key: Annotated[Path | None, typer.Option("--tls-key", metavar="FILE", help="Its key (PEM).")] = None,
-    tls_server_name: Annotated[
-        str | None,
-        typer.Option("--tls-server-name", metavar="NAME", help="Name that all certificates carry; `any` for all."),
-    ] = None,
-    timeout: Annotated[
-        str | None, typer.Option("--timeout", metavar="SPAN", help="Limit of a whole command, 15s unless given.")
-    ] = None,
-    room_rule: Annotated[
-        str | None,
-        typer.Option(
-            "--room-rule", metavar="RULE", help="How names tell their room: prefix:-, prefix:@, regex:PATTERN."
-        ),
-    ] = None,
-    replace: Annotated[bool, typer.Option("--replace", help="Replace a profile of this name.")] = False,
+    name: _Name,
+    namesrv: _Namesrv,
+    cluster: _Cluster = None,
+    acl_file: _AclFile = None,
+    access_key_env: _AccessKeyEnv = None,
+    secret_key_env: _SecretKeyEnv = None,
+    keyring: _Keyring = None,
+    tls: _Tls = False,
+    tls_ca: _TlsCa = None,
+    tls_cert: _TlsCert = None,
+    tls_key: _TlsKey = None,
+    tls_server_name: _TlsServerName = None,
+    timeout: _Timeout = None,
+    room_rule: _RoomRule = None,
+    replace: _Replace = False,
 ) -> None:
     """Give a cluster a name, so that commands need no addresses. The first profile becomes the current one."""
     if (access_key_env is None) != (secret_key_env is None):
         raise UsageError("--access-key-env and --secret-key-env belong together")
     if sum(way is not None for way in (acl_file, access_key_env, keyring)) > 1:
         raise UsageError("keys come from one place", remedy="choose --acl-file, --access-key-env or --keyring")
-    if room_rule is not None:
-        from mqctl.allocation.rooms import room_rule as read_rule
-
-        read_rule(room_rule)
-    if acl_file is not None:
-        from mqctl.cli.key_file import credentials_from_file
-
-        credentials_from_file(acl_file.expanduser())
-    from mqctl.client.addresses import name_server_source
-
-    name_server_source(namesrv)
+    _try(namesrv, acl_file, room_rule)
     with changed_profiles(config_dir()) as profiles:
         if checked_name(name) in profiles.profiles and not replace:
             raise UsageError(f"there is a profile {name} already", remedy="add --replace, or choose another name")
@@ -104,6 +109,21 @@ def command(
         profiles.current = profiles.current or name
         current = profiles.current
     tell(f"mqctl: profile {name} saved; commands use {current} unless told otherwise")
+
+
+def _try(namesrv: str, acl_file: Path | None, room_rule: str | None) -> None:
+    """Reads what the profile is to hold, so that a slip shows now and not at the first command that uses it."""
+    if room_rule is not None:
+        from mqctl.allocation.rooms import room_rule as read_rule
+
+        read_rule(room_rule)
+    if acl_file is not None:
+        from mqctl.cli.key_file import credentials_from_file
+
+        credentials_from_file(acl_file.expanduser())
+    from mqctl.client.addresses import name_server_source
+
+    name_server_source(namesrv)
 
 
 def _text(file: Path | None) -> str | None:

@@ -101,10 +101,8 @@ def command(
         rows = with_brokers(rows, wanted)
         rows = forecast(rows, per_second=rate, retention_ms=retention_ms)
         unread = with_brokers(counted(engine, needed("backlog", unread_parts(wanted.stores))), wanted)
-    if not settings.is_local and by not in (
-        BacklogBy.TAG,
-        BacklogBy.TIME,
-    ):  # a group without messages behind it has no tags
+    # A group without messages behind it has neither tags nor times.
+    if not settings.is_local and by not in (BacklogBy.TAG, BacklogBy.TIME):
         _require_groups(group or (), {row.group for row in rows}, paths)
     emit(backlog_document(paths, by, rows, unread), output)
     return tell_unread(unread)

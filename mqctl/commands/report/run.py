@@ -115,12 +115,7 @@ def command(
         )
         made = run(engine, wanted, settings, steps.step if steps else None)
         reports = {name: with_brokers(value, wanted) for name, value in made.items()}
-    if html is not None:
-        _write_page(html, question, wanted.stores, reports)
-    if save is not None:
-        from mqctl.spark.runs import save_run
-
-        save_run(reports, save)
+    _write(question, wanted.stores, reports, html=html, save=save)
     from mqctl.render.runs import run_document
 
     emit(run_document(wanted.stores, reports, str(html) if html else None, str(save) if save else None, lang), output)
@@ -132,6 +127,17 @@ def _unread(reports: dict[str, object]) -> list[Unread]:
     """What any report had to leave out, each part once."""
     found = [each for report in reports.values() for each in getattr(report, "unread", [])]
     return list({(each.store, each.part): each for each in found}.values())
+
+
+def _write(
+    question: Question, stores: Sequence[str], reports: dict[str, object], *, html: Path | None, save: Path | None
+) -> None:
+    if html is not None:
+        _write_page(html, question, stores, reports)
+    if save is not None:
+        from mqctl.spark.runs import save_run
+
+        save_run(reports, save)
 
 
 def _write_page(file: Path, question: Question, stores: Sequence[str], reports: dict[str, object]) -> None:

@@ -95,7 +95,7 @@ def command(
     consumers are judged with what they hold in their queues and how far their group is behind. An incomplete answer
     is shown as such and ends with 69, or 74 for a file that is cut off.
     """
-    from mqctl.cli.stack_files import classifier_of, save_raw
+    from mqctl.cli.stack_files import classifier_of
 
     if collapsed and output is not Output.TABLE:
         raise UsageError("--collapsed contradicts -o", reason="collapsed stacks have a format of their own")
@@ -116,8 +116,7 @@ def command(
     wish.check()
     classifier = classifier_of(rules_file)
     evidence = gather_stacks(wish)
-    for saved in save_raw(evidence, save) if save else ():
-        tell(f"mqctl: saved {saved}")
+    _keep(evidence, save)
     if collapsed:
         _print_collapsed(evidence, everything=everything)
         return _told(evidence)
@@ -126,6 +125,15 @@ def command(
     view = StackView(lang=lang, source=_source_words(wish), everything=everything, calls=calls, explain=explain)
     emit(_judged(evidence, classifier, view), output)
     return _told(evidence)
+
+
+def _keep(evidence: StackEvidence, place: Path | None) -> None:
+    if place is None:
+        return
+    from mqctl.cli.stack_files import save_raw
+
+    for saved in save_raw(evidence, place):
+        tell(f"mqctl: saved {saved}")
 
 
 def _source_words(wish: StackWish) -> str:
