@@ -115,11 +115,13 @@ class RetryGroup:
     """Retries and dead letters of one consumer group.
 
     Attributes:
-        retries: messages in its retry topic: one for each time a message was sent back.
-        first_retries: those of a first attempt: how many different messages failed.
+        retries: messages in its retry topic: one for each time a message was sent back and came there.
+        first_retries: those of a first attempt, there or on delay levels: how many different messages failed.
         dead: messages in its dead-letter topic.
         most_attempts: the highest attempt seen.
         waiting: messages of the retry topic behind the group's offsets; None where none are known.
+        delayed: messages on delay levels that are still to come to the retry topic; None where no queues could be read.
+        first_due_ms, last_due_ms: when the first and the last of these come; None without any.
     """
 
     group: str
@@ -128,6 +130,9 @@ class RetryGroup:
     dead: int
     most_attempts: int
     waiting: int | None
+    delayed: int | None
+    first_due_ms: int | None
+    last_due_ms: int | None
     first_ms: int | None
     last_ms: int | None
 
@@ -137,17 +142,35 @@ class RetryAttempt:
     """How far messages of a group came.
 
     Attributes:
-        retried: messages sent back for the attempt of this number.
+        retried: messages that came to the retry topic for the attempt of this number.
+        delayed: messages that wait on a delay level for it.
         dead: messages that became dead letters with this count.
-        ended: messages whose last seen attempt this was, and that did not die: consumed, or still waiting. Below zero
-            where retention has taken earlier attempts away.
+        ended: messages whose last seen attempt this was, and that neither died nor are on their way back: consumed, or
+            waiting in the retry topic. Below zero where retention has taken earlier attempts away.
     """
 
     group: str
     attempt: int
     retried: int
+    delayed: int
     dead: int
     ended: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryDelayed:
+    """Messages of a group that wait on a delay level to come to its retry topic for an attempt.
+
+    Attributes:
+        first_due_ms, last_due_ms: when the first and the last of them are due.
+    """
+
+    group: str
+    attempt: int
+    level: int
+    messages: int
+    first_due_ms: int
+    last_due_ms: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

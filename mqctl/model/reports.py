@@ -36,6 +36,7 @@ from mqctl.model.report_rows_store import (
     PendingHalf,
     ResolutionTime,
     RetryAttempt,
+    RetryDelayed,
     RetryError,
     RetryFlow,
     RetryGroup,
@@ -114,8 +115,10 @@ class RetriesReport:
     read: list[StoreRead]
     groups: list[RetryGroup]
     attempts: list[RetryAttempt]
+    delayed: list[RetryDelayed]
     flow: list[RetryFlow]
     errors: list[RetryError]
+    unread: list[Unread]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -60,6 +60,14 @@ def _retries(report: object, say: Say) -> Iterator[str]:
                 most=group.most_attempts,
                 waiting="?" if group.waiting is None else units.count(group.waiting),
             )
+        if group.delayed and group.first_due_ms is not None and group.last_due_ms is not None:
+            yield say(
+                "retries.delayed",
+                group=group.group,
+                messages=units.count(group.delayed),
+                first=units.instant(group.first_due_ms),
+                last=units.instant(group.last_due_ms),
+            )
         if group.dead:
             yield say("retries.dead", group=group.group, dead=units.count(group.dead))
 

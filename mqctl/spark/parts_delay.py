@@ -6,16 +6,16 @@ Timers of 5.x are in `parts_timers`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mqctl.model.delay_level import DelayLevelTable
 from mqctl.model.message import REAL_TOPIC
-from mqctl.model.names import SCHEDULE_TOPIC
+from mqctl.model.names import RETRY_PREFIX, SCHEDULE_TOPIC
 from mqctl.snapshot.delay_records import SLACK_MS
-from mqctl.spark.asking import Ask
+from mqctl.spark.asking import Ask, Cut
 from mqctl.spark.counting import Columns
 from mqctl.spark.following import records_at
 from mqctl.spark.parts import PartTable, Work
@@ -29,9 +29,11 @@ from mqctl.store.directory import StoreDirectory
 from mqctl.store.kernel import Headers, Int64s
 from mqctl.store.layouts import EXT_ADDRESS_LIMIT
 from mqctl.store.mapped_files import Buffer
-from mqctl.store.texts import factorize, property_spans
+from mqctl.store.texts import Alphabet, factorize, property_spans
 
-LEVELS, DUE = "levels", "due"
+LEVELS, DUE, RETURNS = "levels", "due", "returns"
+RETURNS_CUT = Cut(RETURNS, ())
+"""Asked with this, the table tells what waits for each retry topic, too, by level and attempt."""
 
 
 def _read_delay(work: Work) -> Iterator[Columns]:
@@ -55,12 +57,13 @@ class _Level:
 
 
 def _level_rows(store: StoreDirectory, own: _Level, path: str, asked: tuple[Wanted, Ask]) -> Iterator[Columns]:
-    wanted, ask = asked
+    _, ask = asked
     level, delay_ms, recorded = own.number, own.delay_ms, own.recorded
     queue = store.consume_queue(SCHEDULE_TOPIC, level - 1)
     low, high = queue.min_offset(store.commit_log.min_offset), queue.max_offset
     begin = low if recorded is None else max(low, recorded)
-    due, missing = _due_times(store, own, begin, high, wanted)
+    waiting = _waiting(store, own, begin, high, asked)
+    due, missing = waiting.due_ms, waiting.missing
     overdue = due + SLACK_MS < ask.at_ms
     late = due[overdue]
     yield {
@@ -87,15 +90,39 @@ def _level_rows(store: StoreDirectory, own: _Level, path: str, asked: tuple[Want
         "time_ms": bucket.tolist(),
         "waiting": counts.tolist(),
     }
+    returns = sorted(waiting.returns.items())
+    yield {
+        "cut": [RETURNS] * len(returns),
+        "store": [path] * len(returns),
+        "level": [level] * len(returns),
+        "topic": [topic for (topic, _), _ in returns],
+        "reconsume_times": [times for (_, times), _ in returns],
+        "waiting": [sum(map(len, parts)) for _, parts in returns],
+        "head_due_ms": [min(int(part.min()) for part in parts) for _, parts in returns],
+        "last_due_ms": [max(int(part.max()) for part in parts) for _, parts in returns],
+    }
 
 
-def _due_times(store: StoreDirectory, own: _Level, begin: int, high: int, wanted: Wanted) -> tuple[Int64s, int]:
-    """Returns when each waiting message is due, by queue offset, and how many entries lead to no message.
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """What waits on a level: due times by queue offset, entries that lead to no message, and, where they are asked for,
+    the due times of each retry topic and attempt."""
+
+    due_ms: Int64s
+    missing: int
+    returns: dict[tuple[str, int], list[Int64s]] = field(default_factory=dict)
+
+
+def _waiting(store: StoreDirectory, own: _Level, begin: int, high: int, asked_for: tuple[Wanted, Ask]) -> _Waiting:
+    """Follows the entries of a level that are not delivered yet.
 
     The entry's tag code is the due time; where it is an address into the extension, the broker recomputes it from
     the store time, as is done here. Messages that are not wanted (by their real topic, by store time) are left out.
     """
+    wanted, ask = asked_for
+    with_returns = RETURNS_CUT in ask.cuts
     parts: list[Int64s] = []
+    returns: dict[tuple[str, int], list[Int64s]] = {}
     missing = max(0, high - begin)
     for _, entries in store.consume_queue(SCHEDULE_TOPIC, own.number - 1).runs(begin, high):
         missing -= int(is_filler(entries).sum())
@@ -106,22 +133,53 @@ def _due_times(store: StoreDirectory, own: _Level, begin: int, high: int, wanted
             if own.delay_ms is not None:
                 due[rows] = np.where(due[rows] <= EXT_ADDRESS_LIMIT, found.store_time_ms + own.delay_ms, due[rows])
             missing -= int((due[rows] >= 0).sum())
-            asked[rows] = _wanted_rows(file.known, found, wanted)
+            asked[rows] = wanted.store_time_ms.mask(found.store_time_ms)
+            if wanted.topics or with_returns:
+                real = _real_topics(file.known, found)
+                asked[rows] &= _named(real, wanted)
+            if with_returns:
+                _add_returns(returns, real, np.where(asked[rows], due[rows], -1), found.reconsume_times)
         parts.append(due[asked & (due >= 0)])
-    return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64), missing
+    return _Waiting(np.concatenate(parts) if parts else np.empty(0, dtype=np.int64), missing, returns)
 
 
-def _wanted_rows(buffer: Buffer, found: Headers, wanted: Wanted) -> NDArray[np.bool_]:
-    mask = wanted.store_time_ms.mask(found.store_time_ms)
-    if wanted.topics:
-        real = property_spans(buffer, found, [REAL_TOPIC])[REAL_TOPIC]
-        alphabet = factorize(buffer, real.start, real.size)
-        mask &= np.array([name in wanted.topics for name in alphabet.names] + [False], dtype=bool)[alphabet.codes]
+def _real_topics(buffer: Buffer, found: Headers) -> Alphabet:
+    real = property_spans(buffer, found, [REAL_TOPIC])[REAL_TOPIC]
+    return factorize(buffer, real.start, real.size)
+
+
+def _named(real: Alphabet, wanted: Wanted) -> NDArray[np.bool_]:
+    if not wanted.topics:
+        return np.ones(len(real.codes), dtype=bool)
+    mask: NDArray[np.bool_] = np.array([name in wanted.topics for name in real.names] + [False], dtype=bool)[real.codes]
     return mask
 
 
+def _add_returns(
+    returns: dict[tuple[str, int], list[Int64s]], real: Alphabet, due_ms: Int64s, times: NDArray[np.int32]
+) -> None:
+    """Adds the due times (below 0: none) of messages for retry topics.
+
+    Brokers send a failed message back through level 3 + attempts (`AbstractSendMessageProcessor.consumerSendMsgBack`),
+    with the attempt it waits for in its header, whatever level the consumer asked for instead.
+    """
+    for code, topic in enumerate(real.names):
+        if not topic.startswith(RETRY_PREFIX):
+            continue
+        own = (real.codes == code) & (due_ms >= 0)
+        for attempt in np.unique(times[own]).tolist():
+            returns.setdefault((topic, attempt), []).append(due_ms[own & (times == attempt)])
+
+
 DELAY = PartTable(
-    keys={"cut": "string", "store": "string", "level": "int", "topic": "string", "time_ms": "bigint"},
+    keys={
+        "cut": "string",
+        "store": "string",
+        "level": "int",
+        "topic": "string",
+        "time_ms": "bigint",
+        "reconsume_times": "int",
+    },
     sums=("waiting", "missing", "overdue", "not_due"),
     lows=("delay_ms", "min_offset", "next_offset", "head_due_ms", "first_overdue_ms"),
     highs=("max_offset", "last_due_ms"),

@@ -124,6 +124,7 @@ def test_retries_tell_how_far_messages_came(tmp_path: Path, engine: Engine) -> N
     report = retries.retries(engine, wanted(store, groups=("billing",)), bucket_ms=60_000, error_property="WHY")
     (group,) = report.groups
     assert (group.retries, group.first_retries, group.dead, group.most_attempts, group.waiting) == (20, 10, 3, 4, 7)
+    assert (group.delayed, group.first_due_ms, report.delayed, report.unread) == (0, None, [], [])
     assert [(row.attempt, row.retried, row.dead, row.ended) for row in report.attempts] == [
         (1, 10, 0, 4),
         (2, 6, 0, 2),
@@ -150,6 +151,90 @@ def test_recorded_retries_equal_the_slow_reference(store: Path, engine: Engine) 
     assert {(row.group, row.attempt): row.retried for row in report.attempts if row.retried} == {
         (group, attempt): number for group, own in truth.items() for attempt, number in own.items()
     }
+
+
+def sent_back(builder: StoreBuilder, real_topic: str, attempt: int, stored_ms: int, level: int | None = None) -> int:
+    """Puts a failed message on its delay level, as a broker does, and returns when it is due."""
+    level = level or 2 + attempt
+    due_ms = stored_ms + 1_000 * (1, 5, 10, 30, 60, 120)[level - 1]
+    properties = {"REAL_TOPIC": real_topic, "REAL_QID": "0", "DELAY": str(level)}
+    item = message("SCHEDULE_TOPIC_XXXX", level - 1, properties=properties, store_time_ms=stored_ms)
+    stored = builder.append(replace(item, reconsume_times=attempt))
+    builder.entries[(item.topic, level - 1)][-1] = (stored.physical_offset, stored.size_bytes, due_ms)
+    return due_ms
+
+
+def test_retries_on_delay_levels_are_told_with_when_they_come_back(tmp_path: Path, engine: Engine) -> None:
+    builder = StoreBuilder()
+    due: dict[tuple[str, int], list[int]] = defaultdict(list)
+    for attempt, failures, back in ((1, 30, 20), (2, 8, 3)):  # of 20 that came back, 8 fail again
+        for number in range(failures):
+            at = sent_back(builder, "%RETRY%billing", attempt, START_MS + (attempt * 40 + number) * 1_000)
+            if number < back:
+                builder.append(failed("%RETRY%billing", attempt, at, "e"))
+            else:
+                due[("billing", attempt)].append(at)
+    for number in range(3):  # a consumer that asked for another level than its turn, and a group that has nothing else
+        due[("ledger", 7)].append(sent_back(builder, "%RETRY%ledger", 7, START_MS + number, level=3))
+    sent_back(builder, "Orders", 0, START_MS, level=3)  # a delayed message, no retry
+    sent_back(builder, "%DLQ%billing", 0, START_MS, level=3)
+    store = builder.write(tmp_path / "store")
+    (store / "config" / "delayOffset.json").write_text('{"offsetTable":{3:20,4:3}}')
+    report = retries.retries(engine, wanted(store), bucket_ms=60_000)
+    assert {
+        (row.group, row.attempt, row.level): (row.messages, row.first_due_ms, row.last_due_ms) for row in report.delayed
+    } == {
+        (group, attempt, 3 if group == "ledger" else attempt + 2): (len(times), min(times), max(times))
+        for (group, attempt), times in due.items()
+    }
+    billing, ledger = report.groups
+    every = [*due[("billing", 1)], *due[("billing", 2)]]
+    assert (billing.group, billing.retries, billing.delayed) == ("billing", 23, 15)
+    assert (billing.first_due_ms, billing.last_due_ms) == (min(every), max(every))
+    assert billing.first_retries == 30  # those that came back and those that will
+    assert (ledger.group, ledger.retries, ledger.delayed, ledger.most_attempts) == ("ledger", 0, 3, 7)
+    assert [
+        (row.attempt, row.retried, row.delayed, row.ended) for row in report.attempts if row.group == "billing"
+    ] == [
+        (1, 20, 10, 20 - 8),
+        (2, 3, 5, 3),
+    ]
+    only = retries.retries(engine, wanted(store, groups=("ledger",)), bucket_ms=60_000)
+    assert [row.group for row in only.groups] == ["ledger"]
+    assert [row.messages for row in only.delayed] == [3]
+    later = wanted(store, groups=("ledger",), store_time_ms=Bounds(low=START_MS + 2))
+    assert [row.messages for row in retries.retries(engine, later, bucket_ms=60_000).delayed] == [1]
+
+
+def test_two_stores_tell_retries_of_one_group_together(tmp_path: Path, engine: Engine) -> None:
+    stores, due = [], []
+    for name, late_ms in (("a", 0), ("b", 5_000)):
+        builder = StoreBuilder()
+        due += [sent_back(builder, "%RETRY%billing", 1, START_MS + late_ms + number) for number in range(4)]
+        stores.append(builder.write(tmp_path / name))
+    (row,) = retries.retries(engine, wanted(*stores), bucket_ms=60_000).delayed
+    assert (row.messages, row.first_due_ms, row.last_due_ms) == (8, min(due), max(due))
+
+
+@pytest.mark.parametrize("name", ["store-clean", "store-5.3.3"])
+@pytest.mark.parametrize("next_offset", [0, 1, None])
+def test_recorded_retries_on_delay_levels_equal_the_slow_reference(
+    store_copy: Store, name: str, next_offset: int | None, engine: Engine
+) -> None:
+    store = store_copy(name)  # as if the levels had not come that far
+    following = {} if next_offset is None else dict.fromkeys(range(1, 19), next_offset)
+    table = ",".join(f"{level}:{offset}" for level, offset in following.items())
+    (store / "config" / "delayOffset.json").write_text(f'{{"offsetTable":{{{table}}}}}')
+    truth: Counter[tuple[str, int, int]] = Counter()
+    for each in messages_of(store, system=True):
+        real = each.properties.get("REAL_TOPIC", "")
+        if each.topic == "SCHEDULE_TOPIC_XXXX" and real.startswith("%RETRY%"):
+            level = each.queue_id + 1
+            if each.queue_offset >= following.get(level, 0):
+                truth[(real.removeprefix("%RETRY%"), each.reconsume_times, level)] += 1
+    assert truth
+    report = retries.retries(engine, wanted(store), bucket_ms=60_000)
+    assert {(row.group, row.attempt, row.level): row.messages for row in report.delayed} == truth
 
 
 @pytest.mark.parametrize("later_ms", [0, 3_600_000])

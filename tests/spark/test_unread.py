@@ -177,6 +177,8 @@ def test_queues_in_rocksdb_are_named_with_how_much_they_leave_out(
         (unread,) = value["unread"]
         assert (unread["store"], unread["part"], unread["messages"]) == (str(store), "consumequeue", messages)
         assert f"its commit log holds {messages} messages" in both.stderr
+    alone = mqctl("report", "retries", "--store", store, "--no-spark", "-o", "json")
+    assert (alone.exit_code, alone.json["report"]["unread"][0]["messages"]) == (74, messages)
     page = tmp_path / "page.html"
     outcome = mqctl("report", "run", "--store", store, "--no-spark", "--html", page)
     assert outcome.exit_code == 74

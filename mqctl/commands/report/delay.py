@@ -54,7 +54,7 @@ def command(
     """Show what waits on delay levels, when it is due, and what is late.
 
     Reads the schedule queues from delayOffset.json on. --topic and --group choose by the topic that a message is for.
-    Timer messages of 5.x (any delivery time) wait elsewhere and are not counted here.
+    Timer messages of 5.x (any delivery time) are counted by topic.
     """
     from mqctl.spark.reports.delay import delay
 

@@ -46,8 +46,9 @@ def command(
 ) -> int:
     """Show retries and dead letters of consumer groups: how many, how often, when, and what they say.
 
-    Counts the messages of retry and dead-letter topics. `consumed or waiting after it` is what came that far and
-    neither failed again nor died. --error-property names a property in which consumers leave the reason of a failure.
+    Counts the messages of retry and dead-letter topics, and those that wait on delay levels to come back, with the time
+    they are due. `consumed or waiting after it` is what came that far and neither failed again nor died.
+    --error-property names a property in which consumers leave the reason of a failure.
     """
     from mqctl.spark.reports.retries import retries
 

@@ -28,6 +28,7 @@ SENTENCES: dict[str, str] = {
     "capacity.75": "brokers delete before retention is over",
     "capacity.90": "brokers refuse messages",
     "retries.failed": "{group}: {messages} messages failed and were sent back {retries} times, up to attempt {most}; {waiting} wait in the retry topic.",
+    "retries.delayed": "{group}: {messages} failed messages wait on delay levels; they come back to the retry topic from {first} to {last}.",
     "retries.dead": "{group}: {dead} messages are dead letters: nobody consumes them.",
     "delay.level": "level {level}{delay}",
     "delay.overdue": "{name}: {messages} messages are overdue, the oldest since {first} ({late}).",

@@ -28,6 +28,7 @@ SENTENCES: dict[str, str] = {
     "capacity.75": "broker 会在保留时间到期之前删除消息",
     "capacity.90": "broker 会拒绝写入消息",
     "retries.failed": "{group}：{messages} 条消息消费失败，被退回 {retries} 次，最多到第 {most} 次；{waiting} 条在重试主题中等待。",
+    "retries.delayed": "{group}：{messages} 条消费失败的消息还在延迟级别中等待，将在 {first} 到 {last} 之间回到重试主题。",
     "retries.dead": "{group}：{dead} 条消息成为死信，没有人消费它们。",
     "delay.level": "延迟级别 {level}{delay}",
     "delay.overdue": "{name}：{messages} 条消息已逾期，最早的自 {first} 起（{late}）。",

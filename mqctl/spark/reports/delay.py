@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from mqctl.model.report_rows import Unread
 from mqctl.model.report_rows_store import DelayDue, DelayLevel, TimerTopic
 from mqctl.model.reports import DelayReport
-from mqctl.spark.asking import Ask
+from mqctl.spark.asking import Ask, Cut
 from mqctl.spark.engines import Engine, Row, count, maybe_text, number, text
 from mqctl.spark.parts_delay import DUE, LEVELS
 from mqctl.spark.parts_timers import TIMER_DUE, TIMERS
@@ -32,11 +32,18 @@ def delay(
     if unread is None:
         require_queues(wanted)
         unread = counted(engine, needed("delay", unread_parts(wanted.stores)))
+    at_ms, rows = delay_rows(engine, wanted, at_ms=at_ms, bucket_ms=bucket_ms, levels=levels)
+    return delay_report(rows, unread, at_ms=at_ms, bucket_ms=bucket_ms)
+
+
+def delay_rows(
+    engine: Engine, wanted: Wanted, *, at_ms: int | None, bucket_ms: int, levels: str, cuts: tuple[Cut, ...] = ()
+) -> tuple[int, list[Row]]:
+    """Returns the moment that is judged, and the rows of the table `delay` as of then."""
     if at_ms is None:
         known = [number(row.get("newest_ms")) for row in engine.rows("extents", wanted, Ask(()))]
         at_ms = max((time for time in known if time is not None), default=0)
-    ask = Ask((), bucket_ms=bucket_ms, at_ms=at_ms, levels=levels)
-    return delay_report(engine.rows("delay", wanted, ask), unread, at_ms=at_ms, bucket_ms=bucket_ms)
+    return at_ms, engine.rows("delay", wanted, Ask(cuts, bucket_ms=bucket_ms, at_ms=at_ms, levels=levels))
 
 
 def delay_report(rows: Iterable[Row], unread: Sequence[Unread], *, at_ms: int, bucket_ms: int) -> DelayReport:

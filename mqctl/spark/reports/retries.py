@@ -1,17 +1,20 @@
-"""The retries report: what failed and came back, how often, what died, and what it says."""
+"""The retries report: what failed and came back or is on its way back, how often, what died, and what it says."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from mqctl.model.names import DLQ_PREFIX, RETRY_PREFIX, group_of
-from mqctl.model.report_rows_store import RetryAttempt, RetryError, RetryFlow, RetryGroup
+from mqctl.model.report_rows import Unread
+from mqctl.model.report_rows_store import RetryAttempt, RetryDelayed, RetryError, RetryFlow, RetryGroup
 from mqctl.model.reports import RetriesReport
 from mqctl.spark.asking import Ask, Cut, Dim
 from mqctl.spark.engines import Engine, Row, count, number, text
+from mqctl.spark.parts_delay import RETURNS, RETURNS_CUT
 from mqctl.spark.reports.figures import stores_read
+from mqctl.spark.unread import QUEUES, counted, needed, unread_parts
 from mqctl.spark.wanted import Wanted
 
 
@@ -21,7 +24,12 @@ class _Group:
 
     retried: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     dead: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    delayed: dict[int, list[RetryDelayed]] = field(default_factory=lambda: defaultdict(list))
     times: list[int] = field(default_factory=list)
+
+    def waiting_for(self, attempt: int) -> int:
+        """Returns how many messages wait on delay levels for an attempt."""
+        return sum(row.messages for row in self.delayed.get(attempt, ()))
 
 
 def retry_cuts(error_property: str) -> tuple[Cut, ...]:
@@ -34,66 +42,133 @@ def retry_cuts(error_property: str) -> tuple[Cut, ...]:
 
 
 def retries(engine: Engine, wanted: Wanted, *, bucket_ms: int, error_property: str = "") -> RetriesReport:
-    """Scans the stores, and looks how far groups are behind on their retry topics."""
+    """Scans the stores, and looks what waits on delay levels and how far groups are behind on their retry topics."""
     ask = Ask(retry_cuts(error_property), bucket_ms=bucket_ms, value_property=error_property)
     everything = replace(wanted, topics=())  # retry topics have names of their own: groups choose here
     return retries_report(
-        engine.rows("counts", everything, ask), engine.rows("lags", everything, Ask(())), wanted, bucket_ms=bucket_ms
+        engine.rows("counts", everything, ask),
+        engine.rows("lags", everything, Ask(())),
+        engine.rows("delay", everything, Ask((RETURNS_CUT,), bucket_ms=bucket_ms)),
+        wanted,
+        bucket_ms=bucket_ms,
+        unread=counted(engine, needed("retries", unread_parts(wanted.stores))),
     )
 
 
-def retries_report(counted: Sequence[Row], lags: Iterable[Row], wanted: Wanted, *, bucket_ms: int) -> RetriesReport:
-    """Builds the report from combined counts and lags."""
-    groups: dict[str, _Group] = defaultdict(_Group)
-    flow: dict[tuple[str, int], list[int]] = defaultdict(lambda: [0, 0])
-    errors: dict[tuple[str, str], int] = defaultdict(int)
-    for row in counted:
-        topic = str(row.get("topic") or "")
-        group = group_of(topic)
-        if group is None or (wanted.groups and group not in wanted.groups):
-            continue
-        if row["cut"] == "retries.attempts":
-            own = groups[group]
-            attempts = own.dead if topic.startswith(DLQ_PREFIX) else own.retried
-            attempts[count(row, "reconsume_times")] += count(row, "messages")
-            own.times += [count(row, "oldest_ms"), count(row, "newest_ms")]
-        elif row["cut"] == "retries.flow":
-            flow[(group, count(row, "time_ms"))][topic.startswith(DLQ_PREFIX)] += count(row, "messages")
-        elif row["cut"] == "retries.errors" and row.get("value") is not None:
-            errors[(group, text(row, "value"))] += count(row, "messages")
+def retries_report(
+    counts: Sequence[Row],
+    lags: Iterable[Row],
+    delayed: Iterable[Row],
+    wanted: Wanted,
+    *,
+    bucket_ms: int,
+    unread: Sequence[Unread],
+) -> RetriesReport:
+    """Builds the report from combined counts, lags, and what waits on delay levels."""
+    groups = _groups(counts, delayed, wanted)
     waiting: dict[str, int] = defaultdict(int)
     for row in lags:
         lag = number(row.get("lag"))
         if text(row, "topic") == RETRY_PREFIX + text(row, "group") and lag is not None:
             waiting[text(row, "group")] += max(0, lag - count(row, "lost"))
+    # Where no store has queues that can be read, nobody knows what waits.
+    known = {each.store for each in unread if each.part == QUEUES} != set(wanted.stores)
     return RetriesReport(
         bucket_ms=bucket_ms,
-        read=stores_read(counted),
+        read=stores_read(counts),
         groups=sorted(
-            (_group(name, own, waiting.get(name)) for name, own in groups.items()),
-            key=lambda row: (-row.retries - row.dead, row.group),
+            (_group(name, own, waiting.get(name), known=known) for name, own in groups.items()),
+            key=lambda row: (-row.retries - (row.delayed or 0) - row.dead, row.group),
         ),
         attempts=[row for name, own in sorted(groups.items()) for row in _attempts(name, own)],
-        flow=[
-            RetryFlow(group=group, time_ms=at, retries=sums[0], dead=sums[1])
-            for (group, at), sums in sorted(flow.items())
+        delayed=[
+            row
+            for _, own in sorted(groups.items())
+            for _, rows in sorted(own.delayed.items())
+            for row in sorted(rows, key=lambda row: row.level)
         ],
-        errors=[
-            RetryError(group=group, value=value, messages=messages)
-            for (group, value), messages in sorted(errors.items(), key=lambda item: (item[0][0], -item[1], item[0][1]))
-        ],
+        flow=_flow(counts, groups),
+        errors=_errors(counts, groups),
+        unread=list(unread),
     )
 
 
-def _group(name: str, own: _Group, waiting: int | None) -> RetryGroup:
-    first = min(own.retried, default=0)
+def _groups(counts: Iterable[Row], delayed: Iterable[Row], wanted: Wanted) -> dict[str, _Group]:
+    groups: dict[str, _Group] = defaultdict(_Group)
+    for row in counts:
+        topic, group = _of_group(row)
+        if row["cut"] != "retries.attempts" or group is None or not _asked(group, wanted):
+            continue
+        own = groups[group]
+        attempts = own.dead if topic.startswith(DLQ_PREFIX) else own.retried
+        attempts[count(row, "reconsume_times")] += count(row, "messages")
+        own.times += [count(row, "oldest_ms"), count(row, "newest_ms")]
+    levels: dict[tuple[str, int, int], list[Row]] = defaultdict(list)
+    for row in delayed:
+        topic, group = _of_group(row)
+        if row["cut"] == RETURNS and group is not None and _asked(group, wanted):
+            levels[(group, count(row, "reconsume_times"), count(row, "level"))].append(row)
+    for (group, attempt, level), rows in levels.items():
+        groups[group].delayed[attempt].append(_delayed(group, attempt, level, rows))
+    return groups
+
+
+def _of_group(row: Row) -> tuple[str, str | None]:
+    topic = str(row.get("topic") or "")
+    return topic, group_of(topic)
+
+
+def _asked(group: str, wanted: Wanted) -> bool:
+    return not wanted.groups or group in wanted.groups
+
+
+def _delayed(group: str, attempt: int, level: int, stores: Sequence[Row]) -> RetryDelayed:
+    return RetryDelayed(
+        group=group,
+        attempt=attempt,
+        level=level,
+        messages=sum(count(row, "waiting") for row in stores),
+        first_due_ms=min(count(row, "head_due_ms") for row in stores),
+        last_due_ms=max(count(row, "last_due_ms") for row in stores),
+    )
+
+
+def _flow(counts: Iterable[Row], groups: Container[str]) -> list[RetryFlow]:
+    flow: dict[tuple[str, int], list[int]] = defaultdict(lambda: [0, 0])
+    for row in counts:
+        topic, group = _of_group(row)
+        if row["cut"] == "retries.flow" and group is not None and group in groups:
+            flow[(group, count(row, "time_ms"))][topic.startswith(DLQ_PREFIX)] += count(row, "messages")
+    return [
+        RetryFlow(group=group, time_ms=at, retries=sums[0], dead=sums[1]) for (group, at), sums in sorted(flow.items())
+    ]
+
+
+def _errors(counts: Iterable[Row], groups: Container[str]) -> list[RetryError]:
+    errors: dict[tuple[str, str], int] = defaultdict(int)
+    for row in counts:
+        _, group = _of_group(row)
+        if row["cut"] == "retries.errors" and row.get("value") is not None and group is not None and group in groups:
+            errors[(group, text(row, "value"))] += count(row, "messages")
+    return [
+        RetryError(group=group, value=value, messages=messages)
+        for (group, value), messages in sorted(errors.items(), key=lambda item: (item[0][0], -item[1], item[0][1]))
+    ]
+
+
+def _group(name: str, own: _Group, waiting: int | None, *, known: bool) -> RetryGroup:
+    first = min([*own.retried, *own.delayed], default=0)
+    delayed = [row for rows in own.delayed.values() for row in rows]
     return RetryGroup(
         group=name,
         retries=sum(own.retried.values()),
-        first_retries=own.retried.get(first, 0),
+        first_retries=own.retried.get(first, 0) + own.waiting_for(first),
         dead=sum(own.dead.values()),
-        most_attempts=max([*own.retried, *own.dead], default=0),
+        most_attempts=max([*own.retried, *own.dead, *own.delayed], default=0),
         waiting=waiting,
+        delayed=sum(row.messages for row in delayed) if known else None,
+        first_due_ms=min((row.first_due_ms for row in delayed), default=None),
+        last_due_ms=max((row.last_due_ms for row in delayed), default=None),
         first_ms=min(own.times, default=None),
         last_ms=max(own.times, default=None),
     )
@@ -105,8 +180,12 @@ def _attempts(name: str, own: _Group) -> list[RetryAttempt]:
             group=name,
             attempt=attempt,
             retried=own.retried.get(attempt, 0),
+            delayed=own.waiting_for(attempt),
             dead=own.dead.get(attempt, 0),
-            ended=own.retried.get(attempt, 0) - own.retried.get(attempt + 1, 0) - own.dead.get(attempt + 1, 0),
+            ended=own.retried.get(attempt, 0)
+            - own.retried.get(attempt + 1, 0)
+            - own.waiting_for(attempt + 1)
+            - own.dead.get(attempt + 1, 0),
         )
-        for attempt in sorted({*own.retried, *own.dead})
+        for attempt in sorted({*own.retried, *own.delayed, *own.dead})
     ]

@@ -14,9 +14,10 @@ from mqctl.spark.asking import Ask, Cut
 from mqctl.spark.engines import Engine, Row, count, number, text, whole_keys
 from mqctl.spark.keyed import ORDER
 from mqctl.spark.parts_backlog import ARRIVAL, ARRIVALS
+from mqctl.spark.parts_delay import RETURNS_CUT
 from mqctl.spark.reports.backlog import rows_by
 from mqctl.spark.reports.capacity import CAPACITY_CUTS, capacity_report
-from mqctl.spark.reports.delay import delay
+from mqctl.spark.reports.delay import delay_report, delay_rows
 from mqctl.spark.reports.duplicates import duplicates_report
 from mqctl.spark.reports.order import ORDER_CUTS, order_report
 from mqctl.spark.reports.retries import retries_report, retry_cuts
@@ -79,24 +80,19 @@ def run(engine: Engine, wanted: Wanted, settings: RunSettings, progress: Progres
     step("following what is behind", 3)
     backlog = _backlog(engine, wanted, width, unread)
     step("reading queues of delays and transactions", 4)
+    at_ms, delayed = delay_rows(
+        engine, wanted, at_ms=settings.at_ms, bucket_ms=width, levels=settings.levels, cuts=(RETURNS_CUT,)
+    )
+    lags = engine.rows("lags", replace(wanted, topics=()), Ask(()))
     return {
         "backlog": backlog,
         "skew": skew_report(own, top=settings.top),
         "order": order_report(order, own, top=settings.top, bucket_ms=width),
         "duplicates": duplicates_report(duplicated, top=settings.top, bucket_ms=width),
         "tags": tags_report(own, wanted, snapshot=settings.snapshot, brokers=settings.brokers or {}),
-        "delay": delay(
-            engine,
-            wanted,
-            at_ms=settings.at_ms,
-            bucket_ms=width,
-            levels=settings.levels,
-            unread=needed("delay", unread),
-        ),
+        "delay": delay_report(delayed, needed("delay", unread), at_ms=at_ms, bucket_ms=width),
         "transactions": transactions(engine, wanted, top=settings.top, unread=needed("transactions", unread)),
-        "retries": retries_report(
-            own, engine.rows("lags", replace(wanted, topics=()), Ask(())), wanted, bucket_ms=width
-        ),
+        "retries": retries_report(own, lags, delayed, wanted, bucket_ms=width, unread=needed("retries", unread)),
         "capacity": capacity_report(counted, extents, bucket_ms=width),
     }
 
