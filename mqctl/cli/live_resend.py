@@ -22,11 +22,11 @@ from mqctl.errors import BadInputError, ExitCode, NotFoundError, StorageError, U
 from mqctl.execute.journal import Journal
 from mqctl.execute.replay import Pace
 from mqctl.execute.resend import Outlet, carry_out
-from mqctl.execute.resend_journal import FAILED, SENT, WAITING, LetterRecord, ResendJournal, ResendRecord
+from mqctl.execute.resend_journal import FAILED, SENT, UNKNOWN, WAITING, LetterRecord, ResendJournal, ResendRecord
 from mqctl.model.dead_letter import DeadLetter, LetterChoice
 from mqctl.model.plan import ClusterIdentity
 from mqctl.model.queue import MessageQueue
-from mqctl.model.resend import RESENT_BY, LetterKey, ResendPlan, letter_key, target_of
+from mqctl.model.resend import RESENT_BY, Fate, LetterKey, ResendItem, ResendPlan, letter_key, target_of
 from mqctl.plan.resend import decide
 from mqctl.protocol.bodies_cluster import TopicRoute
 from mqctl.render.document import Document
@@ -35,6 +35,8 @@ from mqctl.snapshot.live_asking import Asking
 from mqctl.snapshot.live_brokers import LiveBroker
 from mqctl.snapshot.live_dead_letters import dead_letters
 from mqctl.snapshot.live_resent import SentQuery, copy_id, find_copies, masters_in, target_routes
+
+_ON_DAMAGE = "restore it; or move it away, and only letters whose copies brokers still hold count as sent by it"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,12 +85,15 @@ def run(
     if before is not None:
         plan = make_plan(Asking(cluster, chosen.deadline()), wish if wish.resume else _only(wish, before.letters))
         _must_hold(before, _shown(plan))
+    for text in plan.unreadable:
+        tell(f"mqctl: {text}; letters that it may have sent are left alone\n  next: {_ON_DAMAGE}")
     if not execute or not (plan.sending or wish.resume):
-        return plan_document(plan), ExitCode.OK
+        return plan_document(plan), ExitCode.UNREACHABLE if plan.is_doubtful else ExitCode.OK
     confirm(wish.group, confirmed, plan_document(plan), where=cluster.name_servers.addresses())
     what = f"dead letters of {wish.group} of {plan.identity.cluster}"
     with Journal(state_dir() / "journal").alone(what, note), terminable():
         # Planned again: somebody may have sent some since. What was not shown is not sent.
+        doubtful = plan.is_doubtful
         plan = make_plan(Asking(cluster, chosen.deadline()), wish if wish.resume else _only(wish, _letters(plan)))
         record = journal().read(wish.resume) if wish.resume else journal().begin(plan)
         tell(f"mqctl: resend {record.id}; mqctl dlq resend -g {record.group} --resume {record.id} takes it up again")
@@ -100,7 +105,7 @@ def run(
         except StorageError as error:
             whole = False
             tell(f"mqctl: stopped: {error}; {error.remedy}")
-    return resend_document(record), _exit_code(record, whole=whole)
+    return resend_document(record), _exit_code(record, whole=whole, doubtful=doubtful)
 
 
 def _letters(plan: ResendPlan) -> dict[str, str | None]:
@@ -154,6 +159,7 @@ def make_plan(asking: Asking, wish: ResendWish) -> ResendPlan:
     closed = dict.fromkeys(topics - set(routes), "there is no such topic")
     closed |= {name: "no queue of it can be written" for name in routes if not publish_queues(name, routes[name])}
     resent = _resent_before(asking, wish, letters, routes)
+    doubtful, unreadable = _in_doubt(wish.group, letters)
     return ResendPlan(
         identity=ClusterIdentity(
             cluster=brokers[0].address.cluster,
@@ -163,9 +169,10 @@ def make_plan(asking: Asking, wish: ResendWish) -> ResendPlan:
         to_topic=wish.to_topic,
         rate=wish.rate,
         made_at_ms=round(time() * 1000),
-        items=decide(letters, wish.to_topic, resent=resent, closed=closed),
+        items=decide(letters, wish.to_topic, resent=resent, doubtful=doubtful, closed=closed),
         hearers=_hearers(asking, routes, wish.group),
         resumes=wish.resume,
+        unreadable=unreadable,
     )
 
 
@@ -199,7 +206,7 @@ def _resent_before(
     """Asks the journal, and then the brokers: somebody may have resent letters from another machine."""
     resent = {
         (letter.key, letter.topic): f"by {record.id}"
-        for record in journal().all()
+        for record in journal().all(unreadable=lambda _: None)  # `_in_doubt` tells of these
         for letter in record.letters
         if letter.state == SENT
     }
@@ -211,6 +218,21 @@ def _resent_before(
     for key, message in find_copies(asking, queries, routes).items():
         resent[key] = f"by {message.properties.get(RESENT_BY, 'somebody')}"
     return resent
+
+
+def _in_doubt(group: str, letters: Sequence[DeadLetter]) -> tuple[dict[LetterKey, str], tuple[str, ...]]:
+    """Returns the letters that resends may have sent whose records are damaged, and why these cannot be read.
+
+    What brokers hold no copy of was not sent, or its copy is older than what they keep: only the record could tell.
+    """
+    doubtful: dict[LetterKey, str] = {}
+    unreadable = []
+    for record in journal().damaged():
+        mine = [item for item in letters if record.may_have_sent(group, item.stored.message.store_time_ms)]
+        if mine:
+            unreadable.append(str(record.error))
+        doubtful |= {letter_key(letter): f"perhaps by {record.id}, whose record is damaged" for letter in mine}
+    return doubtful, tuple(unreadable)
 
 
 def _hearers(asking: Asking, routes: dict[str, TopicRoute], group: str) -> dict[str, tuple[str, ...]]:
@@ -256,6 +278,7 @@ def _send(cluster: Cluster, chosen: Connection, plan: ResendPlan, record: Resend
             producer=producer,
             queues=queues,
             find_copy=find_copy,
+            settled={item.key: _settled(item) for item in plan.items if item.fate in (Fate.RESENT, Fate.DOUBTFUL)},
             pace=Pace(plan.rate, monotonic, lambda ms: sleep(ms / 1000)).wait,
             save=save,
             report=lambda done: report("resending", done, total) if report else None,
@@ -263,10 +286,14 @@ def _send(cluster: Cluster, chosen: Connection, plan: ResendPlan, record: Resend
         return carry_out(record, letters, outlet)
 
 
-def _exit_code(record: ResendRecord, *, whole: bool) -> ExitCode:
+def _settled(item: ResendItem) -> tuple[str, str]:
+    return (SENT if item.fate is Fate.RESENT else UNKNOWN), f"sent {item.note}"
+
+
+def _exit_code(record: ResendRecord, *, whole: bool, doubtful: bool) -> ExitCode:
     if not whole:
         return ExitCode.CRITICAL
     states = {letter.state for letter in record.letters} - {SENT}
     if not states:
-        return ExitCode.OK
+        return ExitCode.WARNING if doubtful else ExitCode.OK
     return ExitCode.WARNING if states <= {FAILED, WAITING} else ExitCode.UNKNOWN

@@ -109,6 +109,15 @@ def new_id() -> str:
     return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
 
 
+def made_at_ms(identity: str) -> int | None:
+    """Returns when an id was made, epoch milliseconds; None for a name that is none."""
+    try:
+        moment = datetime.strptime(f"{identity.rpartition('-')[0]}+0000", "%Y%m%d-%H%M%S%z")
+    except ValueError:
+        return None
+    return round(moment.timestamp() * 1000)
+
+
 def who() -> str:
     """Returns user and machine."""
     return f"{_user()}@{socket.gethostname()}"

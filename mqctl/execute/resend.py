@@ -26,6 +26,7 @@ class Outlet:
     Attributes:
         queues: returns the queues of a topic. Raises NotFoundError: a topic that is gone must not be created anew.
         find_copy: returns the offset id of a letter's copy, None when there is none. Raises MqctlError.
+        settled: letters that must not be sent, with state and reason: sent by another resend, or perhaps.
         pace: waits until the next message may go.
         save: writes the state of the letter at an index down, and the end for -1. Raises StorageError.
         report: told how many letters are done.
@@ -34,6 +35,7 @@ class Outlet:
     producer: Producer
     queues: Callable[[str], Sequence[MessageQueue]]
     find_copy: Callable[[LetterRecord], str | None]
+    settled: Mapping[LetterKey, tuple[str, str]]
     pace: Callable[[], None]
     save: Callable[[int], None]
     report: Callable[[int], None]
@@ -57,7 +59,8 @@ def carry_out(record: ResendRecord, letters: Mapping[LetterKey, DeadLetter], out
             state.state, state.reason = FAILED, "the dead letter is no longer stored"
         else:
             _resend(record, index, letter, outlet, turns)
-            failures = failures + 1 if state.state in (FAILED, UNKNOWN) else 0
+            failed = state.state in (FAILED, UNKNOWN) and state.key not in outlet.settled
+            failures = failures + 1 if failed else 0
         outlet.save(index)
         outlet.report(index + 1)
         if failures >= _FAILURES_IN_A_ROW and index + 1 < len(record.letters):
@@ -73,6 +76,9 @@ def _resend(record: ResendRecord, index: int, letter: DeadLetter, outlet: Outlet
         found = outlet.find_copy(state)
         if found is not None:
             state.state, state.copy_id, state.reason = SENT, found, "its copy was there already"
+            return
+        if state.key in outlet.settled:
+            state.state, state.reason = outlet.settled[state.key]
             return
         queue = _queue(outlet.queues(state.topic), letter, turns)
     except MqctlError as error:

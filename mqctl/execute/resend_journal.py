@@ -7,18 +7,23 @@ off, a letter that is not written down as sent is looked up at the brokers befor
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
-from mqctl.errors import NotFoundError
-from mqctl.execute.record_files import Unreadable, new_id, read_all, refuse, unread, unwritable, who
+from mqctl.errors import BadInputError, NotFoundError
+from mqctl.execute.record_files import Unreadable, made_at_ms, new_id, read_all, refuse, unread, unwritable, who
 from mqctl.model.resend import LetterKey, ResendPlan
 from mqctl.store.whole_file import write_whole
 
 WAITING, SENDING, SENT, FAILED, UNKNOWN = "waiting", "sending", "sent", "failed", "unknown"
+_CLOCKS_APART_MS = 3_600_000
+"""How far the clock of a broker may be ahead of this machine's, where their times are compared."""
+_HEAD = re.compile(rb'\{"id":"([^"\\]+)","group":("(?:[^"\\]|\\.)*"),')
 
 
 class LetterRecord(msgspec.Struct, kw_only=True):
@@ -72,6 +77,28 @@ class ResendRecord(msgspec.Struct, kw_only=True):
             return "interrupted"
         states = {letter.state for letter in self.letters}
         return next((state for state in (UNKNOWN, SENDING, FAILED, WAITING) if state in states), SENT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DamagedResend:
+    """A resend of which nobody can say any more which letters it sent.
+
+    Attributes:
+        group: whose letters; None where the damage took that, too.
+        made_at_ms: when it was begun; None where its name does not tell.
+        error: which file, why, and what to do.
+    """
+
+    id: str
+    group: str | None
+    made_at_ms: int | None
+    error: BadInputError
+
+    def may_have_sent(self, group: str, stored_ms: int) -> bool:
+        """Tells whether a group's letter of that store time (epoch milliseconds) can be among its letters."""
+        if self.group not in (None, group):
+            return False
+        return self.made_at_ms is None or stored_ms <= self.made_at_ms + _CLOCKS_APART_MS
 
 
 class _Line(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -160,8 +187,32 @@ class ResendJournal:
         """Returns every resend, the latest first; of one that cannot be read, `unreadable` is told. Raises as that."""
         return read_all((file.stem for file in self._directory.glob("*.ndjson")), self.read, unreadable)
 
+    def damaged(self) -> list[DamagedResend]:
+        """Returns the resends that cannot be read, with what is still known of them."""
+        found = []
+        for file in sorted(self._directory.glob("*.ndjson")):
+            try:
+                self.read(file.stem)
+            except BadInputError as error:
+                found.append(
+                    DamagedResend(id=file.stem, group=_group_of(file), made_at_ms=made_at_ms(file.stem), error=error)
+                )
+        return found
+
     def _file(self, identity: str) -> Path:
         return self._directory / f"{identity}.ndjson"
+
+
+def _group_of(file: Path) -> str | None:
+    """Reads the group at the start of a damaged record; None unless it stands there behind the record's own id."""
+    try:
+        with file.open("rb") as stream:
+            head = _HEAD.match(stream.read(1 << 16))
+        if head is None or head[1].decode() != file.stem:
+            return None
+        return msgspec.json.decode(head[2], type=str)
+    except (OSError, ValueError, msgspec.DecodeError):
+        return None
 
 
 def _apply(record: ResendRecord, text: bytes) -> None:

@@ -33,11 +33,13 @@ _OF_A_DELIVERY = frozenset(
 class Fate(StrEnum):
     """What a plan does with a letter.
 
-    SEND: it is sent. RESENT: it was, and is left alone. STUCK: it cannot be sent.
+    SEND: it is sent. RESENT: it was, and is left alone. DOUBTFUL: it may have been, by a resend whose record is
+    damaged, and is left alone as well. STUCK: it cannot be sent.
     """
 
     SEND = "send"
     RESENT = "resent"
+    DOUBTFUL = "doubtful"
     STUCK = "stuck"
 
 
@@ -60,7 +62,7 @@ class ResendItem:
 
     Attributes:
         topic: where it goes; None when nobody can tell.
-        note: by what it was resent, or why it is stuck.
+        note: by what it was resent, or may have been, or why it is stuck.
     """
 
     letter: DeadLetter
@@ -82,6 +84,7 @@ class ResendPlan:
         rate: messages a second.
         hearers: for each topic sent to, the other groups that get the messages too.
         resumes: id of the change that is taken up again.
+        unreadable: records of earlier resends that may have sent some of the letters: file and reason of each.
     """
 
     identity: ClusterIdentity
@@ -92,6 +95,12 @@ class ResendPlan:
     items: tuple[ResendItem, ...]
     hearers: Mapping[str, tuple[str, ...]]
     resumes: str | None = None
+    unreadable: tuple[str, ...] = ()
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Tells whether letters are left alone because nobody knows whether they were sent."""
+        return any(item.fate is Fate.DOUBTFUL for item in self.items)
 
     @property
     def sending(self) -> tuple[ResendItem, ...]:

@@ -13,12 +13,14 @@ def decide(
     to_topic: str | None,
     *,
     resent: Mapping[tuple[LetterKey, str], str],
+    doubtful: Mapping[LetterKey, str],
     closed: Mapping[str, str],
 ) -> tuple[ResendItem, ...]:
     """Decides about each letter.
 
     Args:
         resent: by letter and topic, the words by what it was sent there before.
+        doubtful: the words by what a letter may have been sent before.
         closed: topics that cannot be sent to, with the reason.
     """
     items = []
@@ -27,6 +29,8 @@ def decide(
         fate, note = Fate.SEND, None
         if topic is not None and (letter_key(letter), topic) in resent:
             fate, note = Fate.RESENT, resent[letter_key(letter), topic]
+        elif letter_key(letter) in doubtful:
+            fate, note = Fate.DOUBTFUL, doubtful[letter_key(letter)]
         elif topic is None:
             fate, note = Fate.STUCK, "it does not tell its first topic: choose one with --to"
         elif topic in closed:

@@ -34,7 +34,7 @@ SENT_COLUMNS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedLetter:
-    """One letter of a plan: `send`, `resent` before, or `stuck`."""
+    """One letter of a plan: `send`, `resent` before, `doubtful` (perhaps resent), or `stuck`."""
 
     letter_id: str
     unique_key: str
@@ -63,6 +63,7 @@ class ResendPlanReport:
     Attributes:
         rate: messages a second.
         hearers: who else gets the messages, by topic.
+        unreadable: damaged records of resends that may have sent the doubtful letters, each with the reason.
     """
 
     cluster: str
@@ -73,9 +74,11 @@ class ResendPlanReport:
     resumes: str | None
     send_count: int
     resent_count: int
+    doubtful_count: int
     stuck_count: int
     hearers: list[Hearers]
     letters: list[PlannedLetter]
+    unreadable: list[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,9 +135,11 @@ def plan_document(plan: ResendPlan) -> Document:
         resumes=plan.resumes,
         send_count=counts[Fate.SEND],
         resent_count=counts[Fate.RESENT],
+        doubtful_count=counts[Fate.DOUBTFUL],
         stuck_count=counts[Fate.STUCK],
         hearers=[Hearers(topic=topic, groups=list(groups)) for topic, groups in sorted(plan.hearers.items())],
         letters=rows,
+        unreadable=list(plan.unreadable),
     )
     blocks: list[Table | Paragraphs] = [
         Table(PLAN_COLUMNS, rows, empty="no dead letter was chosen"),
@@ -149,6 +154,8 @@ def _lines(plan: ResendPlan, counts: dict[Fate, int]) -> list[str]:
         f"{plan.group} on {plan.identity.cluster}: {sending:,} of {len(plan.items):,} dead letters would be sent, "
         f"{counts[Fate.RESENT]:,} were before, {counts[Fate.STUCK]:,} cannot be"
     ]
+    if doubtful := counts[Fate.DOUBTFUL]:
+        lines.append(f"{doubtful:,} may have been sent by a resend whose record is damaged, and are left alone")
     if not sending:
         return [*lines, "nothing to do"]
     if sending > plan.rate:

@@ -55,9 +55,10 @@ def command(
     """Plan which dead letters of a group go where, and with --execute send them: each one once.
 
     A letter that was sent to a topic before is left alone, also when that was done from elsewhere: copies carry their
-    letter's id (MQCTL_RESENT_FROM) and are looked up before each send. The letters stay where they are. All groups
-    of a topic get what is sent to it; --to '%RETRY%GROUP' reaches one group only. --timeout limits the plan and each
-    look-up, not the sending.
+    letter's id (MQCTL_RESENT_FROM) and are looked up before each send. One that may have been sent by a resend whose
+    record here is damaged, and of which brokers have no copy, is left alone, too: the record is named, a plan ends with
+    69, a resend with 1. The letters stay where they are. All groups of a topic get what is sent to it;
+    --to '%RETRY%GROUP' reaches one group only. --timeout limits the plan and each look-up, not the sending.
     """
     if not rate > 0:
         raise UsageError("--rate must be more than nothing", remedy="use for instance --rate 50")
