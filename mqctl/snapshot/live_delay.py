@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from mqctl.client import broker as ask
-from mqctl.client.question import Question
 from mqctl.errors import MqctlError
 from mqctl.model.delay_level import DelayLevelTable
 from mqctl.model.delay_state import DelayLevelState, DelayQueueState, DelayState, LevelTableSource
 from mqctl.model.names import SCHEDULE_TOPIC
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
+from mqctl.model.queue import MessageQueue
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.unavailable import Part, Unavailable
 from mqctl.protocol.bodies_cluster import DelayOffsetTable
 from mqctl.snapshot.live_asking import Asking, Scope, refused_with
 from mqctl.snapshot.live_brokers import LiveBroker, ask_runtime, ask_settings, list_brokers, masters_of
 from mqctl.snapshot.live_delay_queue import LevelQuestion, queue_state
+from mqctl.snapshot.live_messages import sure_bounds
 
 MANY_RECORDS, FEW_RECORDS = 256, 16
 _HOUR_MS = 3_600_000
@@ -139,13 +140,5 @@ def _bounds(asking: Asking, broker: LiveBroker, levels: set[int]) -> dict[int, t
         if not refused_with(error, _TOPIC_GONE):
             raise
     rest = sorted(level for level in levels if level not in found and level >= 1)
-    low = _each(asking, address, {level: ask.min_offset(SCHEDULE_TOPIC, level - 1) for level in rest})
-    high = _each(asking, address, {level: ask.max_offset(SCHEDULE_TOPIC, level - 1) for level in rest})
-    return found | {level: (low[level], high[level]) for level in rest}
-
-
-def _each(asking: Asking, address: str, questions: dict[int, Question[int]]) -> dict[int, int]:
-    answers = asking.put((level, address, question) for level, question in questions.items())
-    for error in answers.errors.values():
-        raise error
-    return dict(answers.values)
+    queues = {MessageQueue(SCHEDULE_TOPIC, broker.name, level - 1): address for level in rest}
+    return found | {queue.queue_id + 1: ends for queue, ends in sure_bounds(asking, queues).items()}

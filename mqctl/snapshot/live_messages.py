@@ -172,16 +172,26 @@ def ask_bounds(
     asking: Asking, queues: dict[MessageQueue, str]
 ) -> tuple[dict[MessageQueue, tuple[int, int]], dict[MessageQueue, MqctlError]]:
     """Returns the first and the next offset of each queue, and why some could not be asked."""
-    low = asking.put((queue, address, ask.min_offset(queue.topic, queue.queue_id)) for queue, address in queues.items())
-    high = asking.put(
-        (queue, address, ask.max_offset(queue.topic, queue.queue_id)) for queue, address in queues.items()
+    answers = asking.put(
+        ((queue, end), address, question(queue.topic, queue.queue_id))
+        for queue, address in queues.items()
+        for end, question in (("min", ask.min_offset), ("max", ask.max_offset))
     )
+    told = answers.values
     found = {
-        queue: (low.values[queue], high.values[queue])
+        queue: (told[queue, "min"], told[queue, "max"])
         for queue in queues
-        if queue in low.values and queue in high.values
+        if (queue, "min") in told and (queue, "max") in told
     }
-    return found, {**high.errors, **low.errors}
+    return found, {queue: error for (queue, _), error in answers.errors.items()}
+
+
+def sure_bounds(asking: Asking, queues: dict[MessageQueue, str]) -> dict[MessageQueue, tuple[int, int]]:
+    """Returns the first and the next offset of each queue. Raises MqctlError when one could not be asked."""
+    found, errors = ask_bounds(asking, queues)
+    for error in errors.values():
+        raise error
+    return found
 
 
 def at_time(asking: Asking, queues: dict[MessageQueue, str], time_ms: int) -> dict[MessageQueue, int]:

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from mqctl.client import broker as ask
 from mqctl.client import broker_messages as messages
 from mqctl.model.message import Message
+from mqctl.model.queue import MessageQueue
 from mqctl.snapshot.live_asking import Asking, out_of_reach
 from mqctl.snapshot.live_brokers import LiveBroker
-from mqctl.snapshot.live_messages import READER_GROUP
+from mqctl.snapshot.live_messages import READER_GROUP, sure_bounds
 
 _PULLED, _ENTRIES = 32, 512
 
@@ -31,11 +32,11 @@ class QueueRange:
         return max(0, self.end - self.first)
 
 
-def queue_range(asking: Asking, broker: LiveBroker, topic: str) -> QueueRange:
-    """Asks for the bounds of queue 0. Raises UnreachableError, DeadlineError, AnswerError."""
-    address, cluster = broker.address.address, asking.cluster
-    low = cluster.ask(address, ask.min_offset(topic, 0), asking.deadline)
-    return QueueRange(topic, low, cluster.ask(address, ask.max_offset(topic, 0), asking.deadline))
+def queue_ranges(asking: Asking, broker: LiveBroker, *topics: str) -> tuple[QueueRange, ...]:
+    """Asks for the bounds of queue 0 of each topic. Raises UnreachableError, DeadlineError, AnswerError."""
+    queues = [MessageQueue(topic, broker.name, 0) for topic in topics]
+    found = sure_bounds(asking, dict.fromkeys(queues, broker.address.address))
+    return tuple(QueueRange(queue.topic, *found[queue]) for queue in queues)
 
 
 def read_records(asking: Asking, broker: LiveBroker, wanted: QueueRange) -> list[Message]:

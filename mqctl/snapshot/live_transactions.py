@@ -13,7 +13,7 @@ from mqctl.model.unavailable import Part, Unavailable
 from mqctl.snapshot.half_messages import discarded_of, ended_offsets, half_of, pending_of
 from mqctl.snapshot.live_asking import Asking, Scope, out_of_reach, refused_with
 from mqctl.snapshot.live_brokers import LiveBroker, ask_topics, list_brokers, masters_of
-from mqctl.snapshot.live_records import QueueRange, queue_range, read_records
+from mqctl.snapshot.live_records import QueueRange, queue_ranges, read_records
 
 MANY_HALVES, FEW_HALVES = 20_000, 1_000
 _NOBODY = frozenset({1})
@@ -73,7 +73,7 @@ def transaction_states(asking: Asking, brokers: list[LiveBroker], *, limit: int)
 
 def _state(asking: Asking, broker: LiveBroker, limit: int) -> TransactionState:
     """Reads one broker's transaction topics. Raises MqctlError when it does not tell."""
-    half, op = queue_range(asking, broker, HALF_TOPIC), queue_range(asking, broker, OP_TOPIC)
+    half, op = queue_ranges(asking, broker, HALF_TOPIC, OP_TOPIC)
     progress, op_progress = (_progress(asking, broker, topic) for topic in (HALF_TOPIC, OP_TOPIC))
     start = max(half.first, progress or 0)
     halves = _some(asking, broker, QueueRange(HALF_TOPIC, start, half.end), limit)
@@ -110,7 +110,7 @@ def _given_up(asking: Asking, broker: LiveBroker, limit: int) -> list[Message]:
     """Reads the newest messages of the discard topic."""
     if DISCARD_TOPIC not in broker.topics:
         return []
-    found = queue_range(asking, broker, DISCARD_TOPIC)
+    (found,) = queue_ranges(asking, broker, DISCARD_TOPIC)
     return read_records(asking, broker, QueueRange(DISCARD_TOPIC, max(found.first, found.end - limit), found.end))
 
 

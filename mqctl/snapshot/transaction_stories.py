@@ -14,7 +14,7 @@ from mqctl.protocol.unpacking import Unpacker
 from mqctl.snapshot.half_messages import ended_offsets, half_of
 from mqctl.snapshot.live_asking import Asking
 from mqctl.snapshot.live_brokers import LiveBroker
-from mqctl.snapshot.live_records import QueueRange, queue_range, read_records
+from mqctl.snapshot.live_records import QueueRange, queue_ranges, read_records
 
 _FOREVER_MS = 1 << 62
 _OPS_PAGE, _OPS_READ = 256, 20_000
@@ -57,7 +57,7 @@ def _by_key(asking: Asking, broker: LiveBroker, topic: str, key: str) -> list[Me
 
 def _ops(asking: Asking, broker: LiveBroker, since_ms: int) -> list[Message]:
     """Pulls op messages, the newest first, until they are older than the transaction."""
-    bounds = queue_range(asking, broker, OP_TOPIC)
+    (bounds,) = queue_ranges(asking, broker, OP_TOPIC)
     found: list[Message] = []
     end = bounds.end
     while end > bounds.first and len(found) < _OPS_READ:

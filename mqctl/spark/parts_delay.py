@@ -23,8 +23,9 @@ from mqctl.spark.parts_store import plan_stores, store_work
 from mqctl.spark.parts_timers import timer_rows
 from mqctl.spark.planning import open_store
 from mqctl.spark.wanted import Wanted
+from mqctl.store.attached import look_at_each
 from mqctl.store.config_files import DELAY_OFFSETS, delay_offsets
-from mqctl.store.consumequeue import is_filler
+from mqctl.store.consumequeue import ConsumeQueue, is_filler
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.kernel import Headers, Int64s
 from mqctl.store.layouts import EXT_ADDRESS_LIMIT
@@ -42,27 +43,36 @@ def _read_delay(work: Work) -> Iterator[Columns]:
     table = DelayLevelTable.parse(ask.levels) if ask.levels else DelayLevelTable.parse()
     recorded = delay_offsets(store.config(DELAY_OFFSETS)).offsets
     queues = {number + 1 for topic, number in store.queue_ids() if topic == SCHEDULE_TOPIC}
-    for level in sorted(queues | set(recorded)):
-        yield from _level_rows(store, _Level(level, table.delay_ms(level), recorded.get(level)), path, (wanted, ask))
+    lowest = store.commit_log.min_offset
+
+    def level(number: int) -> _Level:
+        queue = store.consume_queue(SCHEDULE_TOPIC, number - 1)
+        low = queue.min_offset(lowest)
+        return _Level(number, table.delay_ms(number), recorded.get(number), queue, low, queue.max_offset)
+
+    for own in look_at_each(store.path, level, sorted(queues | set(recorded))):
+        yield from _level_rows(store, own, path, (wanted, ask))
     yield from timer_rows(store, path, wanted, ask)
 
 
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """A delay level: its number, its delay where the table has it, and the next offset of delayOffset.json."""
+    """A delay level: its number, its delay where the table has it, the next offset of delayOffset.json, and its queue
+    with the bounds of what can be read."""
 
     number: int
     delay_ms: int | None
     recorded: int | None
+    queue: ConsumeQueue
+    low: int
+    high: int
 
 
 def _level_rows(store: StoreDirectory, own: _Level, path: str, asked: tuple[Wanted, Ask]) -> Iterator[Columns]:
     _, ask = asked
-    level, delay_ms, recorded = own.number, own.delay_ms, own.recorded
-    queue = store.consume_queue(SCHEDULE_TOPIC, level - 1)
-    low, high = queue.min_offset(store.commit_log.min_offset), queue.max_offset
+    level, delay_ms, recorded, low, high = own.number, own.delay_ms, own.recorded, own.low, own.high
     begin = low if recorded is None else max(low, recorded)
-    waiting = _waiting(store, own, begin, high, asked)
+    waiting = _waiting(store, own, begin, asked)
     due, missing = waiting.due_ms, waiting.missing
     overdue = due + SLACK_MS < ask.at_ms
     late = due[overdue]
@@ -113,7 +123,7 @@ class _Waiting:
     returns: dict[tuple[str, int], list[Int64s]] = field(default_factory=dict)
 
 
-def _waiting(store: StoreDirectory, own: _Level, begin: int, high: int, asked_for: tuple[Wanted, Ask]) -> _Waiting:
+def _waiting(store: StoreDirectory, own: _Level, begin: int, asked_for: tuple[Wanted, Ask]) -> _Waiting:
     """Follows the entries of a level that are not delivered yet.
 
     The entry's tag code is the due time; where it is an address into the extension, the broker recomputes it from
@@ -123,8 +133,8 @@ def _waiting(store: StoreDirectory, own: _Level, begin: int, high: int, asked_fo
     with_returns = RETURNS_CUT in ask.cuts
     parts: list[Int64s] = []
     returns: dict[tuple[str, int], list[Int64s]] = {}
-    missing = max(0, high - begin)
-    for _, entries in store.consume_queue(SCHEDULE_TOPIC, own.number - 1).runs(begin, high):
+    missing = max(0, own.high - begin)
+    for _, entries in own.queue.runs(begin, own.high):
         missing -= int(is_filler(entries).sum())
         kept = entries[~is_filler(entries)]
         due = kept["tags_code"].astype(np.int64)

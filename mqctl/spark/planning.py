@@ -17,8 +17,10 @@ from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState
 from mqctl.spark.remote import is_remote, local_path, remote_store
 from mqctl.spark.wanted import Wanted
+from mqctl.store.attached import look_at_each
+from mqctl.store.batchqueue import BatchConsumeQueue
 from mqctl.store.config_files import CONSUMER_OFFSETS, LMQ_OFFSETS, consumer_offsets, lmq_offsets, read_config
-from mqctl.store.consumequeue import raw_entries
+from mqctl.store.consumequeue import ConsumeQueue, raw_entries
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.kernel import Int64s
 from mqctl.store.layouts import QUEUE_ENTRY_BYTES
@@ -86,22 +88,20 @@ def queue_bounds(store: StoreDirectory, topics: Iterable[str] | None = None) -> 
     """Returns the readable range of every queue, batch consume queues included; `topics` None means all."""
     chosen = None if topics is None else set(topics)
     lowest = store.commit_log.min_offset
-    found = []
-    for topic, queue_id in store.queue_ids():
-        if chosen is not None and topic not in chosen:
-            continue
-        queue = store.consume_queue(topic, queue_id)
-        found.append(
-            QueueState(topic=topic, queue_id=queue_id, min_offset=queue.min_offset(lowest), max_offset=queue.max_offset)
-        )
-    known = {(each.topic, each.queue_id) for each in found}
-    for topic, queue_id in store.batch_queue_ids():
-        if (topic, queue_id) in known or (chosen is not None and topic not in chosen):
-            continue
-        batches = store.batch_consume_queue(topic, queue_id)
-        bounds = (batches.min_offset(lowest), batches.max_offset)
-        found.append(QueueState(topic=topic, queue_id=queue_id, min_offset=bounds[0], max_offset=bounds[1]))
-    return found
+    plain = [place for place in store.queue_ids() if chosen is None or place[0] in chosen]
+    known = set(plain)
+    batches = [
+        place for place in store.batch_queue_ids() if place not in known and (chosen is None or place[0] in chosen)
+    ]
+
+    def bounds(queue: ConsumeQueue | BatchConsumeQueue) -> QueueState:
+        low = queue.min_offset(lowest)
+        return QueueState(topic=queue.topic, queue_id=queue.queue_id, min_offset=low, max_offset=queue.max_offset)
+
+    return [
+        *look_at_each(store.path, lambda place: bounds(store.consume_queue(*place)), plain),
+        *look_at_each(store.path, lambda place: bounds(store.batch_consume_queue(*place)), batches),
+    ]
 
 
 def cells(store: StoreDirectory, wanted: Wanted) -> list[QueueLag]:

@@ -25,6 +25,8 @@ from mqctl.store.directory import StoreDirectory
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*(://|::)")
 _PREFIX = "mqctl-store-"
+AT_ONCE = 16
+"""Requests to one store that are under way at the same time, where its library allows for several."""
 _MIRRORS: dict[str, _Mirror] = {}
 _LOOK: list[str] = []
 
@@ -141,7 +143,7 @@ def _listed(location: str) -> Path:
             )
         return data
 
-    attach(directory, read)
+    attach(directory, read, at_once=files.at_once)
     return directory
 
 
@@ -154,7 +156,14 @@ def _clear_abandoned(parent: Path) -> None:
 
 
 class _Files(Protocol):
-    """A file system, rooted at a store: what there is, and ranges of it."""
+    """A file system, rooted at a store: what there is, and ranges of it.
+
+    Attributes:
+        at_once: how many threads may read at the same time.
+    """
+
+    @property
+    def at_once(self) -> int: ...
 
     def listed(self) -> Iterator[tuple[str, int, object]]:
         """Yields path below the root, size in bytes, and time of the last change (a datetime, seconds or None)."""
@@ -170,6 +179,11 @@ class _Fsspec:
     system: Any
     root: str
 
+    @property
+    def at_once(self) -> int:
+        # Those that are no asyncio inside may have one connection for all (FTP), which takes a request at a time.
+        return AT_ONCE if getattr(self.system, "async_impl", False) else 1
+
     def listed(self) -> Iterator[tuple[str, int, object]]:
         for name, info in self.system.find(self.root, detail=True).items():
             moment = info.get("mtime", info.get("LastModified", info.get("last_modified")))
@@ -184,6 +198,10 @@ class _Fsspec:
 class _Arrow:
     system: Any
     root: str
+
+    @property
+    def at_once(self) -> int:
+        return AT_ONCE
 
     def listed(self) -> Iterator[tuple[str, int, object]]:
         from pyarrow.fs import FileSelector

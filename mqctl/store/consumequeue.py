@@ -117,12 +117,19 @@ class ConsumeQueue:
         """Logical offset at which the first file starts, whatever it holds."""
         return self.files[0].start // QUEUE_ENTRY_BYTES if self.files else 0
 
-    @cached_property
+    @property
     def max_offset(self) -> int:
         """Logical offset of the next message: the entries written, stale ones and fillers included.
 
-        A queue whose files hold nothing has the offset of its first file.
+        A queue whose files hold nothing has the offset of its first file. Found once; not by `cached_property`, whose
+        lock (up to Python 3.11) all queues share: the look may wait for an object store.
         """
+        if "_end" not in self.__dict__:
+            self.__dict__["_end"] = self._found_end()
+        end: int = self.__dict__["_end"]
+        return end
+
+    def _found_end(self) -> int:
         for file in reversed(self.files):
             written = _written_in(file)
             if written:

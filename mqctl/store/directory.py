@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from mqctl.errors import BadInputError, NotFoundError
+from mqctl.store.attached import look_at_each
 from mqctl.store.batchqueue import BatchConsumeQueue
 from mqctl.store.checkpoint import Checkpoint, parse_checkpoint
 from mqctl.store.commitlog import CommitLog
@@ -146,13 +147,14 @@ class StoreDirectory:
 
     def log_end_hint(self) -> int | None:
         """The highest physical offset that any consume queue points to; None when there is no entry."""
-        best = None
-        for topic, queue_id in self.queue_ids():
-            queue = self.consume_queue(topic, queue_id)
-            last = queue.entries(queue.max_offset - 1)
-            if len(last) and (best is None or int(last["physical_offset"][-1]) > best):
-                best = int(last["physical_offset"][-1])
-        return best
+
+        def last(place: tuple[str, int]) -> int | None:
+            queue = self.consume_queue(*place)
+            entries = queue.entries(queue.max_offset - 1)
+            return int(entries["physical_offset"][-1]) if len(entries) else None
+
+        found = look_at_each(self.path, last, self.queue_ids())
+        return max((physical for physical in found if physical is not None), default=None)
 
 
 _ROCKSDB_CONFIGS = ("topics", "subscriptionGroups", "consumerOffsets", "rdb")
