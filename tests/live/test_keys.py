@@ -6,56 +6,27 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from embedded_broker import EmbeddedCluster
-from tests.conftest import Outcome
-from tests.embedded_broker.access import write_list
 from tests.live.conftest import Run
+from tests.live.ops_account import KEYS, LIST, SECRET, asked, guarded, key_file_of
 from tests.live.test_playbook_run import write
 from tests.spark.test_java import fake_java
 
-SECRET = "TheSecret-0815-qxz"
-LIST = f"accounts:\n  - accessKey: ops-account\n    secretKey: {SECRET}\n    admin: true\n"
-KEYS = {"MQCTL_ACCESS_KEY": "ops-account", "MQCTL_SECRET_KEY": SECRET}
+__all__ = ["asked", "guarded"]
 ASK = ("broker", "config", "-o", "json")
-
-
-@pytest.fixture(scope="module")
-def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCluster]:
-    with EmbeddedCluster(acl_file=write_list(tmp_path_factory.mktemp("conf"), LIST)) as cluster:
-        yield cluster
-
-
-@pytest.fixture
-def places(tmp_path: Path) -> dict[str, str]:
-    return {name: str(tmp_path / name.lower()) for name in ("MQCTL_CONFIG_DIR", "MQCTL_STATE_DIR", "MQCTL_CACHE_DIR")}
-
-
-@pytest.fixture
-def asked(live_mqctl: Run, guarded: EmbeddedCluster, places: Mapping[str, str]) -> Run:
-    def run(*words: object, env: Mapping[str, str] | None = None) -> Outcome:
-        outcome = live_mqctl(*words, env={**places, "MQCTL_NAMESRV": guarded.namesrv, **(env or {})})
-        assert SECRET not in outcome.stdout + outcome.stderr
-        return outcome
-
-    return run
 
 
 @pytest.fixture
 def kept(tmp_path: Path) -> Callable[[bytes | str], Path]:
     """Writes a key file that its owner alone may read."""
 
-    def write(content: bytes | str) -> Path:
-        file = tmp_path / "keys"
-        file.write_bytes(content.encode() if isinstance(content, str) else content)
-        file.chmod(0o600)
-        return file
-
-    return write
+    return partial(key_file_of, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ it work while writes or syncs fail and heal, cuts the power, starts it again and
 
 from __future__ import annotations
 
-import argparse
 import errno
 import logging
 import re
@@ -56,7 +55,7 @@ from tests.reliability.config_files import FreshBroker, Survived, differences
 from tests.reliability.disk_traffic import GONE, PLAIN, QUEUES, ROLL_WINDOW_S, STORE_TOPICS, DiskTraffic, Ledger
 from tests.reliability.faulty import FaultyFiles, faulty_files
 from tests.reliability.repeats import PAID, DeadStore, late_offsets, repeated_commits, repeated_delays
-from tests.reliability.results import write
+from tests.reliability.results import run_rounds
 from tests.reliability.timer_repeats import TIMED, late_checkpoint, timers_out_of_turn
 
 LOG_FILE_BYTES = 65_536
@@ -418,17 +417,5 @@ def run(rounds: int, seed: int) -> Figures:
     return figures
 
 
-def main(words: list[str]) -> int:
-    """Returns 1 when something did not hold."""
-    parser = argparse.ArgumentParser(prog="python -m tests.reliability.disks", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=2_000)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--save", action="store_true", help="write the figures that docs/reliability.md shows")
-    options = parser.parse_args(words)
-    figures = run(options.rounds, options.seed)
-    write("disks", {"seed": options.seed, **vars(figures)}, save=options.save)
-    return 1 if figures.problems else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_rounds("disks", __doc__, run, sys.argv[1:], rounds=2_000))

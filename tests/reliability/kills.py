@@ -10,7 +10,6 @@ every file verifies. Brokers as 5.x get timer messages, too, some of which wait 
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import sys
 import threading
@@ -35,7 +34,7 @@ from tests.embedded_broker.test_process import process
 from tests.embedded_broker.wire import Peer
 from tests.reliability.admin_traffic import AdminLedger
 from tests.reliability.repeats import DeadStore, late_offsets, repeated_commits, repeated_delays
-from tests.reliability.results import write
+from tests.reliability.results import run_rounds
 from tests.reliability.timer_repeats import TIMED, late_checkpoint, timers_out_of_turn
 
 _LOG_FILE_BYTES = 262_144
@@ -326,17 +325,5 @@ def _wait_for_delays(address: str, topic: str, traffic: Traffic) -> None:
             offset = PullMessageReply.from_ext(answer.ext_fields).next_begin_offset
 
 
-def main(words: list[str]) -> int:
-    """Returns 1 when something did not hold."""
-    parser = argparse.ArgumentParser(prog="python -m tests.reliability.kills", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=300)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--save", action="store_true", help="write the figures that docs/reliability.md shows")
-    options = parser.parse_args(words)
-    figures = run(options.rounds, options.seed)
-    write("kills", {"seed": options.seed, **vars(figures)}, save=options.save)
-    return 1 if figures.problems else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_rounds("kills", __doc__, run, sys.argv[1:], rounds=300))

@@ -14,7 +14,6 @@ power there, or has every write from there on fail. Then:
 
 from __future__ import annotations
 
-import argparse
 import errno
 import json
 import os
@@ -36,7 +35,7 @@ from tests.conftest import REPOSITORY, Outcome, environment_of
 from tests.forked_commands import LIVE, ForkedCommands
 from tests.live.changing import CHANGING
 from tests.reliability.faulty_home import ERROR, KILL, POWER, RENAME, Fault
-from tests.reliability.results import write
+from tests.reliability.results import run_rounds
 from tests.reliability.tool_kinds import CLUSTER_KINDS, FILE_KINDS, ClusterKind, FileKind, prepare, state_of
 
 LOCAL_KINDS = ("local up", "local down")
@@ -376,19 +375,5 @@ def run(
     return figures
 
 
-def main(words: list[str]) -> int:
-    """Returns 1 when something did not hold."""
-    parser = argparse.ArgumentParser(prog="python -m tests.reliability.tool", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=500)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--save", action="store_true", help="write the figures that docs/reliability.md shows")
-    options = parser.parse_args(words)
-    begun = time.monotonic()
-    figures = run(options.rounds, options.seed)
-    minutes = round((time.monotonic() - begun) / 60, 1)
-    write("tool", {"seed": options.seed, "minutes": minutes, **vars(figures)}, save=options.save)
-    return 1 if figures.problems else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_rounds("tool", __doc__, run, sys.argv[1:], rounds=500))

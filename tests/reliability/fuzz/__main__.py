@@ -16,7 +16,7 @@ from time import monotonic
 
 from tests.reliability.fuzz import targets_live, targets_store, targets_text, targets_wire
 from tests.reliability.fuzz.engine import Tally, Target, batch_of, run
-from tests.reliability.results import write
+from tests.reliability.results import add_save, write
 
 TARGETS: tuple[Target, ...] = (
     *targets_wire.TARGETS,
@@ -50,7 +50,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--target", action="append", choices=[target.name for target in TARGETS])
     parser.add_argument("--corpus", type=Path, help="directory of inputs worth keeping, read and written")
-    parser.add_argument("--save", action="store_true", help="write the figures that docs/reliability.md shows")
+    add_save(parser)
     options = parser.parse_args(words)
     faulthandler.enable()  # a reader that ends the process ends the run, and this tells which one
     chosen = tuple(target for target in TARGETS if options.target is None or target.name in options.target)

@@ -21,7 +21,7 @@ from time import monotonic, perf_counter
 import psutil
 
 from mqctl.errors import MqctlError
-from tests.reliability.results import write
+from tests.reliability.results import add_save, write
 from tests.reliability.soak.judging import LIMITS, MACHINE, WARM_UP_SHARE, Sample, judged, thirds
 from tests.reliability.soak.scene import PLANTS, Scene, Shape, looks, scene
 
@@ -167,7 +167,7 @@ def main(words: list[str]) -> int:
         "--rate", type=float, default=20.0, help="messages a second, each release (default %(default)s)"
     )
     parser.add_argument("--plant", action="append", default=[], choices=PLANTS, help="have this leak; repeatable")
-    parser.add_argument("--save", action="store_true", help="write the figures that docs/reliability.md shows")
+    add_save(parser)
     options = parser.parse_args(words)
     seconds = options.minutes * 60
     samples, problems, counts = run(seconds, shape_of(seconds, options.rate, frozenset(options.plant)))
