@@ -120,11 +120,14 @@ class Broker:
         self._offset_id_host = ""
         self.registration: Registration | None = None
         self.access = self._access_list(acl_file or directory / "conf" / ACL_FILE)
-        handlers = handlers_of(BROKER, release)
-        self._main = self._listener(handlers, limits or Limits())
-        fast = {code: handler for code, handler in handlers.items() if code != RequestCode.PULL_MESSAGE}
-        self._fast = self._listener(fast, limits or Limits())
+        self._main, self._fast = self._listeners(limits or Limits())
         self._offset_flush: Periodic | None = None
+
+    def _listeners(self, limits: Limits) -> tuple[Listener, Listener]:
+        """Makes the listener of all requests, and the one of the fast port, which takes no pulls."""
+        handlers = handlers_of(BROKER, self.release)
+        fast = {code: handler for code, handler in handlers.items() if code != RequestCode.PULL_MESSAGE}
+        return self._listener(handlers, limits), self._listener(fast, limits)
 
     def _listener(self, handlers: Mapping[int, Handler], limits: Limits) -> Listener:
         service = Dispatcher(
