@@ -62,7 +62,7 @@ class BrokerSettings:
     reject_transaction_message: bool = False
     acl_enable: bool = False
     timer_wheel_enable: bool = True
-    recall_message_enable: bool = True
+    recall_message_enable: bool = False
     allow_recall_when_broker_not_writeable: bool = True
     timer_precision_ms: int = 1_000
     timer_max_delay_sec: int = 3 * 86_400

@@ -43,6 +43,8 @@ class TopicTable:
         version: counts the changes of the table.
         configs: settings by topic name; to be read only.
         system: topics that nobody may create or delete.
+        ordered: topics with an order configuration, when a name server last told; a real broker registers a topic, and
+            hears of that, before it answers whoever put it.
     """
 
     def __init__(self, settings: BrokerSettings, release: Release, clock: Clock, directory: Path) -> None:
@@ -53,6 +55,7 @@ class TopicTable:
         self.configs: dict[str, TopicConfig] = {}
         self.version = DataVersion(0, clock.now_ms())
         self.system: set[str] = set()
+        self.ordered: frozenset[str] = frozenset()
         self._add_built_in()
         self._load(directory)
         self.file = ConfigFile(directory, TOPICS, clock, self._document, lambda: len(self.configs))
@@ -150,6 +153,7 @@ class TopicTable:
     def update_orders(self, orders: Mapping[str, str]) -> None:
         """Takes the order topics from a name server's answer (`updateOrderTopicConfig`); 5.x takes none back."""
         changed = False
+        self.ordered = frozenset(orders)
         for name, config in self.configs.items():
             if (name in orders) != config.order and not (self._release.five and config.order):
                 self.configs[name] = replace(config, order=name in orders)

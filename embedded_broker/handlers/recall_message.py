@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
+import logging
 from functools import partial
 
 from embedded_broker.broker import Broker
 from embedded_broker.put import Incoming, Refusal, put, with_properties
 from embedded_broker.recall import RecallHandle, RecallHandleError
-from embedded_broker.registry import Call, handles
+from embedded_broker.registry import NO_REMARK_SET, Call, handles
 from mqctl.errors import StorageError
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.frame import RemotingCommand
 from mqctl.protocol.requests_client import RecallMessage, RecallMessageReply
 
+log = logging.getLogger("embedded_broker")
+
+_NO_SERVICE = "recall failed, broker service not available"
 _MARKER_TAG = "_RECALL_TAG_"
 
 
 @handles(RecallMessage)
 def recall_message(broker: Broker, request: RecallMessage, call: Call) -> RemotingCommand | None:
+    region = {"MSG_REGION": broker.settings.region_id}
     try:
         handle = _checked(broker, request)
         put(broker, _marker(broker, request, handle, call.connection.peer))
     except Refusal as refusal:
-        return call.answer(refusal.code, remark=refusal.remark)
+        return call.answer(refusal.code, remark=refusal.remark, reply=region)
     except StorageError as error:
         broker.stats.put_failed += 1
-        return call.answer(ResponseCode.SYSTEM_ERROR, remark=str(error))
+        log.warning("%s: marker of a recall not stored: %s", broker.name, error)
+        return call.answer(ResponseCode.SYSTEM_ERROR, remark="recall failed, execute error", reply=region)
     reply = RecallMessageReply(msg_id=handle.unique_key, region=broker.settings.region_id)
     broker.storage.when_durable(partial(_acknowledge, call, reply))
     return None
@@ -34,7 +40,7 @@ def recall_message(broker: Broker, request: RecallMessage, call: Call) -> Remoti
 def _acknowledge(call: Call, reply: RecallMessageReply, failure: StorageError | None) -> None:
     """Answers once the marker is on disk: who recalled a message counts on it."""
     if failure is None:
-        call.respond(call.answer(reply=reply))
+        call.respond(call.answer(remark=NO_REMARK_SET, reply=reply))
     else:
         call.respond(call.answer(ResponseCode.FLUSH_DISK_TIMEOUT, remark=str(failure)))
 
@@ -42,25 +48,25 @@ def _acknowledge(call: Call, reply: RecallMessageReply, failure: StorageError | 
 def _checked(broker: Broker, request: RecallMessage) -> RecallHandle:
     settings = broker.settings
     if not settings.recall_message_enable:
-        raise Refusal(ResponseCode.NO_PERMISSION, "recall failed, recallMessageEnable is false")
+        raise Refusal(ResponseCode.NO_PERMISSION, "recall failed, operation is forbidden")
     if broker.broker_id != 0:
-        raise Refusal(ResponseCode.SLAVE_NOT_AVAILABLE, "recall failed, this broker is a slave")
-    if not broker.writable and not settings.allow_recall_when_broker_not_writeable:
-        raise Refusal(ResponseCode.SERVICE_NOT_AVAILABLE, "recall failed, this broker is not writable")
+        raise Refusal(ResponseCode.SLAVE_NOT_AVAILABLE, _NO_SERVICE)
+    closed = not broker.writable and not settings.allow_recall_when_broker_not_writeable
+    if closed or broker.clock.now_ms() < settings.start_accept_send_request_time_stamp:
+        raise Refusal(ResponseCode.SERVICE_NOT_AVAILABLE, _NO_SERVICE)
     if broker.topics.get(request.topic) is None:
         raise Refusal(ResponseCode.TOPIC_NOT_EXIST, f"recall failed, the topic[{request.topic}] not exist")
     try:
         handle = RecallHandle.parse(request.recall_handle)
     except RecallHandleError as error:
         raise Refusal(ResponseCode.ILLEGAL_OPERATION, str(error)) from error
-    if handle.topic != request.topic or handle.broker_name != broker.name:
-        raise Refusal(
-            ResponseCode.ILLEGAL_OPERATION,
-            f"recall failed, the handle is for topic {handle.topic} on broker {handle.broker_name}",
-        )
+    if handle.topic != request.topic:
+        raise Refusal(ResponseCode.ILLEGAL_OPERATION, "recall failed, topic not match")
+    if handle.broker_name != broker.name:
+        raise Refusal(ResponseCode.ILLEGAL_OPERATION, _NO_SERVICE)
     left_ms = handle.deliver_ms - broker.clock.now_ms()
     if not 0 < left_ms < settings.timer_max_delay_sec * 1000:
-        raise Refusal(ResponseCode.ILLEGAL_OPERATION, f"recall failed, the message is due in {left_ms} ms")
+        raise Refusal(ResponseCode.ILLEGAL_OPERATION, "recall failed, timestamp invalid")
     return handle
 
 

@@ -49,7 +49,7 @@ def create_topic(broker: Broker, request: CreateTopic, call: Call) -> RemotingCo
         perm=request.perm,
         filter_type=request.topic_filter_type,
         sys_flag=request.topic_sys_flag or 0,
-        order=request.order if five else False,
+        order=(five and request.order) or request.topic in broker.topics.ordered,
         attributes=attributes,
     )
     if not (five and not changes and config == known):

@@ -20,14 +20,25 @@ def chosen_filter(tags: str | None, sql: str | None) -> tuple[str, str]:
     """Returns the expression and its type.
 
     Raises:
-        UsageError: both are given, or one that cannot be.
+        UsageError: both are given, or one that cannot be: brokers refuse it without saying where it is wrong.
     """
     if tags is not None and sql is not None:
         raise UsageError("--tags and --sql contradict each other", remedy="use one of them")
     if sql is not None:
         if not sql.strip():
             raise UsageError("--sql has no condition", remedy='for instance --sql "amount > 100"')
+        _check(sql)
         return sql, "SQL92"
     from mqctl.filter.tags import parse_tags
 
     return parse_tags(tags).expression, "TAG"
+
+
+def _check(sql: str) -> None:
+    """Passes when brokers of one version line, at least, can read a condition. Raises UsageError."""
+    from mqctl.filter.sql import SqlSyntaxError, compile_sql
+
+    try:
+        compile_sql(sql)
+    except SqlSyntaxError:
+        compile_sql(sql, five=False)

@@ -62,7 +62,7 @@ LOG_FILE_BYTES = 65_536
 SETTINGS = {
     "mappedFileSizeCommitLog": str(LOG_FILE_BYTES), "mappedFileSizeConsumeQueue": "400", "maxHashSlotNum": "100",
     "maxIndexNum": "1000", "messageDelayLevel": "1s 2s", "transactionCheckInterval": "10000",
-    "transactionCheckMax": "1000", "mappedFileSizeTimerLog": str(10 * 52 + 16),
+    "transactionCheckMax": "1000", "recallMessageEnable": "true", "mappedFileSizeTimerLog": str(10 * 52 + 16),
     "timerRollWindowSlot": str(ROLL_WINDOW_S),
 }  # fmt: skip
 VERSIONS = ("4.9.8", "5.3.3")

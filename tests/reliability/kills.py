@@ -40,6 +40,7 @@ from tests.reliability.timer_repeats import TIMED, late_checkpoint, timers_out_o
 _LOG_FILE_BYTES = 262_144
 _SETTINGS = (
     f"mappedFileSizeCommitLog={_LOG_FILE_BYTES}", "mappedFileSizeConsumeQueue=4000", "messageDelayLevel=1s 1s",
+    "recallMessageEnable=true",
     "transactionCheckInterval=3600000", "transactionTimeOut=200", "transactionCheckMax=1000",
 )  # fmt: skip
 _LAST = ("--set", "transactionCheckInterval=1500")  # a check that a kill makes forget doubles what is to be checked
