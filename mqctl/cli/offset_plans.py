@@ -29,7 +29,7 @@ from mqctl.plan.offsets import QueuePosition, Situation, choose_method, plan_cha
 from mqctl.plan.targets import Target, ToEarliest, ToTime
 from mqctl.snapshot.live_asking import Asking, Scope
 from mqctl.snapshot.live_brokers import LiveBroker, ask_groups, ask_offsets, ask_settings, masters_of
-from mqctl.snapshot.live_messages import at_time, bounds, queue_addresses, searched, store_times
+from mqctl.snapshot.live_messages import all_bounds, at_time, queue_addresses, searched, store_times
 
 _POLLING = "CONSUME_ACTIVELY"
 
@@ -199,12 +199,7 @@ def _positions(
     asking: Asking, group: str, queues: dict[MessageQueue, str], brokers: Iterable[LiveBroker]
 ) -> list[QueuePosition]:
     committed = {(broker.name, *key): offset for broker in brokers for key, offset in broker.offsets.items()}
-    ends = bounds(asking, queues)
-    if unanswered := sorted(set(queues) - set(ends)):
-        raise UnreachableError(
-            f"broker {unanswered[0].broker_name} did not tell where queue {unanswered[0].queue_id} begins and ends",
-            remedy="nothing was changed; check it with mqctl broker list, or leave it out with --broker",
-        )
+    ends = all_bounds(asking, queues, "nothing was changed")
     return [
         QueuePosition(
             queue=queue,

@@ -10,7 +10,7 @@ from pathlib import Path
 from mqctl.cli.emit import tell
 from mqctl.cli.live_offsets import journal
 from mqctl.cli.offset_plans import Wish, check_identity
-from mqctl.errors import BadInputError, NotFoundError, UnreachableError, UsageError
+from mqctl.errors import BadInputError, NotFoundError, UsageError
 from mqctl.execute.journal import NOT_MOVED, PLANNED
 from mqctl.model.queue import MessageQueue
 from mqctl.model.stretch import Stretch
@@ -18,7 +18,7 @@ from mqctl.plan.range_file import read_ranges
 from mqctl.plan.replay import QueueEnds, plan_ranges
 from mqctl.plan.targets import ToCurrent
 from mqctl.snapshot.live_asking import Asking
-from mqctl.snapshot.live_messages import at_time, bounds, queue_addresses
+from mqctl.snapshot.live_messages import all_bounds, at_time, queue_addresses
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,9 +119,7 @@ def ranges_of(asking: Asking, source: Source, *, every_queue: bool = False) -> t
     }
     if not queues or (given is not None and given - set(queues)):
         raise NotFoundError(f"a queue of {source.words} is not there", remedy="mqctl topic route shows what there is")
-    ends = bounds(asking, queues)
-    if unanswered := sorted(set(queues) - set(ends)):
-        raise UnreachableError(f"broker {unanswered[0].broker_name} did not tell the bounds of {unanswered[0].topic}")
+    ends = all_bounds(asking, queues, "nothing was published")
     if source.given is None:
         limits = _limits(asking, source, queues, ends)
     else:

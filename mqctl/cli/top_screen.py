@@ -10,6 +10,7 @@ from time import monotonic, sleep
 
 from mqctl.cli.emit import Output, emit, tell
 from mqctl.cli.keys import Keys, single_keys
+from mqctl.cli.live_brokers import tell_remedies
 from mqctl.cli.screen import Screen, fitted_lines, plain_lines, whole_screen
 from mqctl.cli.top_frames import Frames
 from mqctl.errors import ExitCode, MqctlError
@@ -53,7 +54,7 @@ def print_frames(frames: Frames, pace: Pace, sort: Sort, output: Output, *, once
                 emit(frame_document(frame, sort=sort), output)
             sys.stdout.flush()
         if number == (2 if once else pace.count):
-            return ExitCode.UNREACHABLE if frame.problems else ExitCode.OK
+            return tell_remedies(frame.problems)
         sleep(max(0.0, began + pace.every_ms / 1000 - monotonic()))
 
 

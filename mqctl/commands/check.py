@@ -13,6 +13,7 @@ import typer
 from mqctl.cli.checks_file import load_expectations
 from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit, tell
+from mqctl.cli.live_brokers import tell_remedies
 from mqctl.cli.options import NoColorOption, OutputOption, SnapshotOption
 from mqctl.cli.sources import LiveWish, read_snapshot
 from mqctl.cli.times import parse_span_ms
@@ -83,4 +84,5 @@ def command(
         emit(check_document(results, verdict, state.origin.observed_at_ms), output)
     else:
         sys.stdout.write(formatted(results, verdict, form))
+    tell_remedies(item.message for item in results if item.state is CheckState.UNKNOWN)
     return exit_code(results)

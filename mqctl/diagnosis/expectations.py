@@ -53,6 +53,8 @@ def _broker(snapshot: ClusterSnapshot, name: str) -> CheckResult:
     if not entries:
         return CheckResult(check="answers", subject=subject, state=CheckState.CRITICAL, message="it is not registered")
     silent = next((gap for broker in entries if (gap := broker.lacks(Part.RUNTIME))), None)
+    if silent is not None and silent.refused:
+        return _unknown("answers", subject, silent.reason)  # it is there; our keys are what is wrong
     if silent is not None:
         return CheckResult(check="answers", subject=subject, state=CheckState.CRITICAL, message=silent.reason)
     return CheckResult(check="answers", subject=subject, state=CheckState.OK, message="it answers")

@@ -46,6 +46,11 @@ class Unavailable:
     reason: str
     scope: str | None = None
 
+    @property
+    def refused(self) -> bool:
+        """Whether somebody answered, and said no (the words of `mqctl.client.answers.AnswerError`)."""
+        return " was refused by " in self.reason
+
     def at(self, broker: str | None) -> Unavailable:
         """Returns the gap with its broker's name before what it is limited to."""
         return replace(self, scope=" ".join(part for part in (broker, self.scope) if part) or None)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from xml.etree import ElementTree
 
+from mqctl.client.answers import tells_denial
 from mqctl.model.expectation import CheckResult, CheckState
 from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import ClusterSnapshot
@@ -81,14 +82,17 @@ _NEXT = {
 
 
 def with_next(results: Sequence[CheckResult], snapshot: ClusterSnapshot) -> tuple[CheckResult, ...]:
-    """Adds what to type next to what does not hold; a saved snapshot gets commands for its cluster, unaddressed."""
+    """Adds what to type next to what does not hold; a saved snapshot gets commands for its cluster, unaddressed.
+
+    What access control refused gets none: no playbook helps whoever has the wrong keys.
+    """
     origin = snapshot.origin
     where = (
         f" --namesrv {shlex.quote(origin.location)}" if origin.kind is OriginKind.LIVE and not origin.archive else ""
     )
     return tuple(
         item
-        if item.state is CheckState.OK
+        if item.state is CheckState.OK or (item.state is CheckState.UNKNOWN and tells_denial(item.message))
         else replace(item, next_command=f"mqctl {_NEXT[item.check].format(name=_name(item))}{where}")
         for item in results
     )

@@ -45,6 +45,11 @@ def _identity(broker: BrokerSnapshot) -> tuple[str, ...]:
     return broker.cluster or "", broker.name or "", str(broker.broker_id or 0)
 
 
+def _answered(broker: BrokerSnapshot) -> bool:
+    gap = broker.lacks(Part.RUNTIME)
+    return gap is None or gap.refused
+
+
 def _broker_families(snapshot: ClusterSnapshot) -> Iterator[Family]:
     labels = ("cluster", "broker", "broker_id")
     told = [(_identity(broker), broker, read_runtime(broker.runtime)) for broker in snapshot.brokers]
@@ -53,9 +58,7 @@ def _broker_families(snapshot: ClusterSnapshot) -> Iterator[Family]:
         known = [(where, nan if value is None else value) for where, value in samples]
         return Family(name=f"mqctl_broker_{name}", help=text, labels=labels, samples=known)
 
-    yield family(
-        "up", "1 if the broker answered, 0 if not", ((i, float(not b.lacks(Part.RUNTIME))) for i, b, _ in told)
-    )
+    yield family("up", "1 if the broker answered, 0 if not", ((i, float(_answered(b))) for i, b, _ in told))
     yield family(
         "disk_used_ratio",
         "used share of the fullest of its store's disks",

@@ -128,6 +128,7 @@ def frame_document(frame: TopFrame, *, sort: Sort, groups: int | None = None, to
     Args:
         groups, topics: how many rows of each people see; None for all.
     """
+    unknown = "unknown: not everything could be asked" if frame.problems else ""
     head = [_head(frame, sort)]
     if frame.problems:
         head.append(f"{counted(len(frame.problems), 'question')} not answered: {frame.problems[0]}")
@@ -137,9 +138,9 @@ def frame_document(frame: TopFrame, *, sort: Sort, groups: int | None = None, to
         records=[frame],
         blocks=[
             Paragraphs(head),
-            Table(_BROKER_COLUMNS, frame.brokers, empty="no brokers"),
-            Table(_GROUP_COLUMNS, frame.groups[:groups], empty="no group has offsets"),
-            Table(_TOPIC_COLUMNS, frame.topics[:topics], empty="no topics"),
+            Table(_BROKER_COLUMNS, frame.brokers, empty=unknown or "no brokers"),
+            Table(_GROUP_COLUMNS, frame.groups[:groups], empty=unknown or "no group has offsets"),
+            Table(_TOPIC_COLUMNS, frame.topics[:topics], empty=unknown or "no topics"),
         ],
     )
 
@@ -147,9 +148,10 @@ def frame_document(frame: TopFrame, *, sort: Sort, groups: int | None = None, to
 def _head(frame: TopFrame, sort: Sort) -> str:
     coming = [row.put_tps for row in frame.brokers if row.broker_id == 0 and row.put_tps is not None]
     going = [row.get_tps for row in frame.brokers if row.broker_id == 0 and row.get_tps is not None]
-    lag = sum(max(0, row.lag_count or 0) for row in frame.groups)
+    lag = count(sum(max(0, row.lag_count or 0) for row in frame.groups))
+    if frame.problems:
+        lag = f"{lag} or more" if frame.groups else "not known"
     told = f"{rate(sum(coming))} in/s, {rate(sum(going))} out/s" if coming and going else "rates not known"
     return (
-        f"{instant(frame.observed_at_ms)}  {counted(len(frame.brokers), 'broker')}, {told}, lag {count(lag)}, "
-        f"sorted by {sort}"
+        f"{instant(frame.observed_at_ms)}  {counted(len(frame.brokers), 'broker')}, {told}, lag {lag}, sorted by {sort}"
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from mqctl.client import broker as ask
 from mqctl.client import broker_messages as messages
+from mqctl.client.answers import not_told
 from mqctl.client.cluster import BrokerAddress, readable_address
 from mqctl.client.nameserver import route, topic_names
 from mqctl.errors import MqctlError, NotFoundError
@@ -166,6 +167,25 @@ def peek(
 def bounds(asking: Asking, queues: dict[MessageQueue, str]) -> dict[MessageQueue, tuple[int, int]]:
     """Returns the first and the next offset of each queue; those that could not be asked are missing."""
     return ask_bounds(asking, queues)[0]
+
+
+def all_bounds(asking: Asking, queues: dict[MessageQueue, str], so_far: str) -> dict[MessageQueue, tuple[int, int]]:
+    """Returns the first and the next offset of each queue.
+
+    Args:
+        so_far: what is said of the change that this is asked for.
+
+    Raises:
+        UnreachableError, PermissionDeniedError: a broker does not tell.
+    """
+    found, errors = ask_bounds(asking, queues)
+    for queue in sorted(set(queues) - set(found)):
+        problem = (
+            f"broker {queue.broker_name} did not tell where queue {queue.queue_id} of {queue.topic} begins and ends"
+        )
+        remedy = "check it with mqctl broker list, or leave it out with --broker"
+        raise not_told(problem, str(errors[queue]), remedy, so_far=so_far)
+    return found
 
 
 def ask_bounds(

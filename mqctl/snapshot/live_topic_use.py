@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from mqctl.client import broker as ask
 from mqctl.client.answers import not_told
-from mqctl.errors import UnreachableError
 from mqctl.model.member import GroupMembership, MessageModel
 from mqctl.model.message import SHARDING_KEY
 from mqctl.model.queue import MessageQueue
@@ -14,7 +13,7 @@ from mqctl.model.topic_use import Reader, TopicUse
 from mqctl.snapshot.live_asking import Asking, Scope
 from mqctl.snapshot.live_brokers import LiveBroker, ask_offsets
 from mqctl.snapshot.live_members import gather_memberships
-from mqctl.snapshot.live_messages import bounds, peek
+from mqctl.snapshot.live_messages import all_bounds, peek
 
 _SAMPLED = 128
 
@@ -38,10 +37,7 @@ def topic_use(asking: Asking, holders: list[LiveBroker], topic: str) -> TopicUse
         UnreachableError, PermissionDeniedError: one of them does not tell.
     """
     places = queue_places(holders, topic)
-    ends = bounds(asking, places)
-    if missing := sorted(set(places) - set(ends)):
-        problem = f"broker {missing[0].broker_name} did not tell where queue {missing[0].queue_id} begins and ends"
-        raise UnreachableError(problem, remedy="nothing was changed; wait for the broker")
+    ends = all_bounds(asking, places, "nothing was changed")
     answers = asking.put((number, item.address.address, ask.topic_groups(topic)) for number, item in enumerate(holders))
     for number, error in answers.errors.items():
         problem = f"broker {holders[number].name} did not tell who reads {topic}"

@@ -131,7 +131,9 @@ def gather_tracks(asking: Asking, message: Message) -> tuple[list[Track], list[U
         for topic, group in [split_offset_key(key)]
         if topic == message.topic and message.queue_id in queues
     }
-    names = sorted({group for group in {*groups, *offsets} if not is_system_group(group)})
+    # 5.x names the topic itself among them, which is none; one of that name that has offsets is.
+    told = set(groups) - {message.topic}
+    names = sorted(group for group in told | set(offsets) if not is_system_group(group))
     if not names:
         return [], []
     memberships = gather_memberships(asking, [broker], Scope(groups=frozenset(names)))

@@ -133,6 +133,8 @@ def test_what_was_refused_is_not_called_absent(asked: Run, words: tuple[str, ...
         ("dlq", "resend", "-g", "G"),
         ("stacks", "dump", "-g", "G"),
         ("message", "probe", "--count", "1"),
+        ("replay", "publish", "-t", "Both", "--to", "Both", "--since", "-1h"),
+        ("top", "--count", "1"),
     ],
     ids=lambda words: " ".join(words[:2]),
 )
@@ -171,3 +173,16 @@ def test_a_change_that_was_refused_says_that_nothing_happened_and_whose_keys_it_
     assert entry["back"] is None
     done = asked(*words, env=AS_ADMIN)
     assert (done.exit_code, "can no longer send" in done.stderr) == (0, True), done
+
+
+def test_a_broker_that_refuses_is_not_down(asked: Run, tmp_path: Path) -> None:
+    """Keys that were changed do not wake anybody with `broker down`."""
+    file = tmp_path / "checks.yaml"
+    file.write_text("brokers: [broker-a]\n")
+    checked = asked("check", file)
+    assert (checked.exit_code, "broker-down" in checked.stdout) == (3, False), checked
+    assert "set MQCTL_ACCESS_KEY" in checked.stderr
+    metrics = asked("export", "prometheus", "--once").stdout
+    assert {line.split()[-1] for line in metrics.splitlines() if line.startswith("mqctl_broker_up{")} == {"1.0"}
+    frame = asked("top", "--count", "1").stdout
+    assert ("lag not known" in frame, "no group" in frame, "no topics" in frame) == (True, False, False), frame
