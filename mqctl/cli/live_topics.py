@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+
 from mqctl.cli.looking import LiveOrSaved
-from mqctl.client import broker as ask
 from mqctl.errors import MqctlError, NotFoundError
 from mqctl.model.near_names import meant
 from mqctl.model.unavailable import Part, Unavailable
 from mqctl.render.topics import GroupOfTopic, QueueRow, queue_rows
 from mqctl.snapshot.live_asking import Asking, refused_with
 from mqctl.snapshot.live_brokers import LiveBroker, ask_topics, masters_of
+from mqctl.snapshot.live_readers import groups_of_topic
 
 _NO_TOPIC = frozenset({17})
 
@@ -35,28 +37,24 @@ def topic_queues(look: LiveOrSaved, holders: list[LiveBroker], topic: str) -> li
 
 
 def topic_groups(look: LiveOrSaved, holders: list[LiveBroker], topic: str) -> list[GroupOfTopic]:
-    """Returns the consumer groups of a topic; 5.x names the topic itself among them, which is none."""
+    """Returns the consumer groups of a topic."""
     told = _told(look.asking, holders, topic) if look.asking else _saved(look, holders, topic)
     known: dict[str, list[str]] = {}
     for number, names in told.items():
         for name in names:
-            if name != topic:
-                known.setdefault(name, []).append(holders[number].name)
+            known.setdefault(name, []).append(holders[number].name)
     return [GroupOfTopic(group=name, brokers=", ".join(sorted(brokers))) for name, brokers in sorted(known.items())]
 
 
-def _told(asking: Asking, holders: list[LiveBroker], topic: str) -> dict[int, tuple[str, ...]]:
-    answers = asking.put(
-        (number, broker.address.address, ask.topic_groups(topic))
-        for number, broker in enumerate(holders)
-        if topic in broker.topics
-    )
-    for number, error in answers.errors.items():
-        _note(holders[number], error)
-    return dict(answers.values)
+def _told(asking: Asking, holders: list[LiveBroker], topic: str) -> Mapping[int, Collection[str]]:
+    having = [number for number, broker in enumerate(holders) if topic in broker.topics]
+    answers = groups_of_topic(asking, [holders[number] for number in having], topic)
+    for place, error in answers.errors.items():
+        _note(holders[having[place]], error)
+    return {having[place]: names for place, names in answers.values.items()}
 
 
-def _saved(look: LiveOrSaved, holders: list[LiveBroker], topic: str) -> dict[int, tuple[str, ...]]:
+def _saved(look: LiveOrSaved, holders: list[LiveBroker], topic: str) -> Mapping[int, Collection[str]]:
     """What a broker answers to request 300: groups online that subscribe the topic, and groups with offsets on it."""
     online = look.memberships(holders)
     return {

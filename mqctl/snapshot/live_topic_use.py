@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mqctl.client import broker as ask
 from mqctl.client.answers import not_told
 from mqctl.model.member import GroupMembership, MessageModel
 from mqctl.model.message import SHARDING_KEY
@@ -14,6 +13,7 @@ from mqctl.snapshot.live_asking import Asking, Scope
 from mqctl.snapshot.live_brokers import LiveBroker, ask_offsets
 from mqctl.snapshot.live_members import gather_memberships
 from mqctl.snapshot.live_messages import all_bounds, peek
+from mqctl.snapshot.live_readers import groups_of_topic
 
 _SAMPLED = 128
 
@@ -38,12 +38,12 @@ def topic_use(asking: Asking, holders: list[LiveBroker], topic: str) -> TopicUse
     """
     places = queue_places(holders, topic)
     ends = all_bounds(asking, places, "nothing was changed")
-    answers = asking.put((number, item.address.address, ask.topic_groups(topic)) for number, item in enumerate(holders))
+    answers = groups_of_topic(asking, holders, topic)
     for number, error in answers.errors.items():
         problem = f"broker {holders[number].name} did not tell who reads {topic}"
         raise not_told(problem, str(error), "wait for the broker")
-    # 5.x names the topic itself among its groups, which is none.
-    groups = frozenset(name for names in answers.values.values() for name in names if name != topic)
+    all_told(holders)
+    groups = frozenset().union(*answers.values.values())
     if not groups:
         return TopicUse(topic=topic, bounds=ends, readers=())
     ask_offsets(asking, holders, Scope(groups=groups))

@@ -22,6 +22,7 @@ from mqctl.snapshot.live_asking import Asking, Scope
 from mqctl.snapshot.live_brokers import LiveBroker, split_offset_key
 from mqctl.snapshot.live_members import gather_memberships
 from mqctl.snapshot.live_messages import KeyQuery, by_key
+from mqctl.snapshot.live_readers import groups_of_topic
 
 TRACE_TOPIC = "RMQ_SYS_TRACE_TOPIC"
 _ACTIVELY = "CONSUME_ACTIVELY"
@@ -121,7 +122,6 @@ def gather_tracks(asking: Asking, message: Message) -> tuple[list[Track], list[U
         return [], [Unavailable(part=Part.CONSUMER_OFFSETS, reason=reason)]
     broker = LiveBroker(address=holders[0])
     try:
-        groups = asking.cluster.ask(message.store_host, ask.topic_groups(message.topic), asking.deadline)
         table = asking.cluster.ask(message.store_host, ask.all_consumer_offsets(), asking.deadline)
     except MqctlError as error:
         return [], [Unavailable(part=Part.CONSUMER_OFFSETS, reason=str(error))]
@@ -131,9 +131,10 @@ def gather_tracks(asking: Asking, message: Message) -> tuple[list[Track], list[U
         for topic, group in [split_offset_key(key)]
         if topic == message.topic and message.queue_id in queues
     }
-    # 5.x names the topic itself among them, which is none; one of that name that has offsets is.
-    told = set(groups) - {message.topic}
-    names = sorted(group for group in told | set(offsets) if not is_system_group(group))
+    told = groups_of_topic(asking, [broker], message.topic)
+    if told.errors:
+        return [], [Unavailable(part=Part.CONSUMER_OFFSETS, reason=str(told.errors[0]))]
+    names = sorted(group for group in told.values[0] | set(offsets) if not is_system_group(group))
     if not names:
         return [], []
     memberships = gather_memberships(asking, [broker], Scope(groups=frozenset(names)))

@@ -167,6 +167,21 @@ def test_a_topic_in_use_is_not_deleted(live: Run, cluster: EmbeddedCluster) -> N
     assert on_brokers(live) == both(2, 2, "RW-")
 
 
+def test_a_group_that_is_new_to_a_topic_reads_it_whatever_the_release_tells(
+    live: Run, cluster: EmbeddedCluster
+) -> None:
+    """Brokers of 5.3.3 name the topic where they should name a group that is online and has no offsets there."""
+    consume_all(cluster)
+    change(cluster, "broker-a", put_group(SubscriptionGroupConfig(name="Fresh")))
+    with Peer(cluster.broker("broker-a").address) as peer:
+        peer.version = 61
+        heartbeat(peer, "client-9", group="Fresh", subscriptions={"Pay": "*"})
+        listed = live("topic", "groups", "-t", "Pay", "-o", "json").json["groups"]
+        used = live("topic", "delete", "-t", "Pay", *sure())
+    assert listed == [{"group": "Fresh", "brokers": "broker-a"}, {"group": "G", "brokers": "broker-a, broker-b"}]
+    assert (used.exit_code, "group Fresh subscribes to it" in used.stderr) == (76, True), used
+
+
 def test_a_topic_is_deleted_everywhere_and_its_settings_come_back(live: Run, cluster: EmbeddedCluster) -> None:
     consume_all(cluster)
     plan = live("topic", "delete", "-t", "Pay")
