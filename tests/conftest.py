@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.forked_commands import FILES, LIVE, ForkedCommands, possible
 
@@ -23,10 +23,11 @@ from tests.forked_commands import FILES, LIVE, ForkedCommands, possible
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# How long an example takes, or takes to be made up, says how busy the machine is: no test fails for that.
+settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # A build must not fail by the luck of the draw: what is found elsewhere becomes an example of its own.
-settings.register_profile("ci", derandomize=True)
-if os.environ.get("CI"):
-    settings.load_profile("ci")
+settings.register_profile("ci", settings.get_profile("house"), derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "house")
 
 GOLDEN = Path(__file__).parent / "golden"
 REPOSITORY = Path(__file__).resolve().parents[1]
