@@ -19,10 +19,12 @@ _NOTES = {
     "disks": (
         "Disks that fill, fail and lose power",
         "python -m tests.reliability.disks --rounds 2000 --seed N",
-        "A broker works while writes or syncs fail, then loses what was not synced, in any order, "
-        "and new files whose directory was not (lost entries), and starts again. "
-        "A delivery or commit that comes twice counts as inside when delayOffset.json, or the op record, did not hold "
-        "it yet when the broker died or checked; any other is outside and a problem. Offsets beyond their queue's end "
+        "A broker works while writes or syncs fail, then loses what was not synced, in any order, and new files "
+        "whose directory was not (lost entries); deleted ones come back (reappeared), renames are undone. Then it "
+        "starts again. Topics are deleted meanwhile, and log files expire; brokers as 5.x get timer messages, of which "
+        "some are recalled, and then never come. A delivery or commit that comes twice counts as inside when "
+        "delayOffset.json, timercheck, or the op record, did not hold it yet when the broker died or checked; any "
+        "other is outside and a problem. Offsets beyond their queue's end "
         "(ASYNC_FLUSH only) are each named by `doctor` and corrected at the next pull. Torn configuration files are "
         "replaced by their backup or by the settings of a new broker. Changes by administrators are promised when "
         "their file was written, and lost when one of those did not hold.",
@@ -30,9 +32,9 @@ _NOTES = {
     "kills": (
         "Kills",
         "python -m tests.reliability.kills --rounds 300 --seed N",
-        "`kill -9` of a broker process under sends, delays, transactions, consumption and administration, "
-        "and a start on its store. What comes twice is matched with its window as with disks; changes of topics "
-        "and groups that were acknowledged must be there.",
+        "`kill -9` of a broker process under sends, delays, timer messages (5.x), transactions, consumption and "
+        "administration, and a start on its store. What comes twice is matched with its window as with disks; changes "
+        "of topics and groups that were acknowledged must be there.",
     ),
     "tool": (
         "mqctl itself",

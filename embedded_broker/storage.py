@@ -163,7 +163,7 @@ class Storage:
         times = _times_in(checkpoint)
         for path in self.log.check(partial(was_flushed, self.log, times)):
             log.warning("the commit log has a gap; what lies on the other side of it was set aside: %s", path)
-        self.queues.load()
+        self.queues.load(log_min=self.log.min_offset, clean=not abort.exists())
         trusted_ms = None if not abort.exists() else times.index_time_ms if times is not None else 0
         self.index.load(trusted_ms=trusted_ms)
         recovery = recover(

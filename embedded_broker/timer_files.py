@@ -174,10 +174,9 @@ class TimerFiles:
     # Reaching the disk
 
     def _create(self, path: str, size_bytes: int) -> None:
-        is_new = not Path(path).exists()
-        self._disk.create(path, size_bytes)
-        if is_new:
+        if not Path(path).exists():  # noted first: a try that fails may leave the file, and the next one finds it
             self._written.update((path, str(Path(path).parent), self._directory))
+        self._disk.create(path, size_bytes)
 
     def _delete(self, path: str) -> None:
         """Deletes a file for good: one that came back would stand before a gap."""
@@ -309,7 +308,8 @@ class TimerFiles:
             last = self.record_at(start + self._last_in_file)
             if last is None or last.physical_offset >= log_min:
                 return
-            self._delete(self._files.pop(start))
+            self._delete(self._files[start])
+            self._files.pop(start)
 
     # The wheel
 

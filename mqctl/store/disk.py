@@ -300,14 +300,12 @@ class Disk:
             StorageError: the operating system refuses.
         """
         self._forget(path)
+        try:
+            Path(path).unlink(missing_ok=True)
+        except OSError as error:
+            raise _failure(path, error) from error  # it is still there, and still to be synced
         self.unsynced.discard(path)
         self.spoilt.discard(path)
-        try:
-            Path(path).unlink()
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            raise _failure(path, error) from error
         self.unsynced.add(str(Path(path).parent))
 
     def move(self, path: str, target: str) -> None:

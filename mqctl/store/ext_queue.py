@@ -125,7 +125,8 @@ class ExtQueues:
         """Deletes files of which no unit is at or behind `address`. Raises StorageError."""
         starts = self._known(topic, queue_id)
         while len(starts) > 1 and starts[1] <= address - EXT_ADDRESS_BASE:
-            self._disk.delete(self._path(topic, queue_id, starts.pop(0)))
+            self._disk.delete(self._path(topic, queue_id, starts[0]))
+            starts.pop(0)
 
     def delete(self, topic: str, queue_id: int) -> None:
         """Removes the files of a queue. Raises StorageError."""

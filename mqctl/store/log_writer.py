@@ -244,8 +244,9 @@ class CommitLogWriter:
     def drop_first(self) -> int:
         """Deletes the oldest file and returns the new minimum offset. Raises DiskFullError, StorageError."""
         self.settle_deletions()
-        path = f"{self.directory}/{self.starts.pop(0):020d}"
+        path = self.path(self.starts[0])
         self._disk.delete(path)
+        self.starts.pop(0)
         self._written.discard(path)
         self._has_deleted = True
         self.settle_deletions()

@@ -68,14 +68,19 @@ class ConsumeQueues:
         self.dirty: dict[QueueWriter, None] = {}
         self._disk = disk
 
-    def load(self) -> None:
+    def load(self, *, log_min: int = 0, clean: bool = True) -> None:
         """Finds the queues that have a directory and recovers each.
+
+        Args:
+            log_min: physical offset of the first byte that the commit log has.
+            clean: the last exit was a clean one, so nothing will be dispatched again.
 
         Raises:
             StorageError: a file cannot be read.
         """
         for topic, queue_id in _directories(self.directory):
-            self._recover(self.queue(topic, queue_id))
+            queue = self.queue(topic, queue_id)
+            self._recover(queue, self._connected_starts(queue, log_min, clean=clean))
 
     def queue(self, topic: str, queue_id: int, *, at_offset: int = 0) -> QueueWriter:
         """Returns a queue, making it (without a file) when it is new; `at_offset` is where a new one begins.
@@ -183,9 +188,8 @@ class ConsumeQueues:
         data = self.entries(queue, offset, 1)
         return QUEUE_ENTRY_STRUCT.unpack(data) if len(data) == QUEUE_ENTRY_BYTES else None
 
-    def _recover(self, queue: QueueWriter) -> None:
+    def _recover(self, queue: QueueWriter, starts: list[int]) -> None:
         """Finds the end of a queue from its third-last file on, as `ConsumeQueue.recover` does."""
-        starts = self._following_starts(queue)
         if not starts:
             return
         queue.first_file = starts[0]
@@ -202,17 +206,29 @@ class ConsumeQueues:
         queue.min_offset = queue.first_file // QUEUE_ENTRY_BYTES
         self.cut(queue, queue.max_offset)
 
-    def _following_starts(self, queue: QueueWriter) -> list[int]:
-        """Returns where the files of a queue begin, without those before a gap, which go.
+    def _connected_starts(self, queue: QueueWriter, log_min: int, *, clean: bool) -> list[int]:
+        """Returns where the files of a queue begin, on one side of a gap that a power failure left.
 
-        They were deleted, and are there again since the power failed before their directory was on the disk.
+        Files before it that lead to nothing any more were deleted, and are there again; they go. Otherwise one behind
+        the last of them was lost with its name, and the later ones are made again from the commit log.
         """
         starts = file_starts(f"{self.directory}/{queue.topic}/{queue.queue_id}")
         for number in range(len(starts) - 1, 0, -1):
-            if starts[number] - starts[number - 1] != self.file_bytes:
+            if starts[number] - starts[number - 1] == self.file_bytes:
+                continue
+            data = self._disk.read(
+                self.path(queue, starts[number - 1]), QUEUE_ENTRY_BYTES, self.file_bytes - QUEUE_ENTRY_BYTES
+            )
+            if (
+                len(data) == QUEUE_ENTRY_BYTES
+                and QUEUE_ENTRY_STRUCT.unpack(data)[1] > 0
+                and (QUEUE_ENTRY_STRUCT.unpack(data)[0] < log_min)
+            ):
                 for start in starts[:number]:
                     self._disk.delete(self.path(queue, start))
                 return starts[number:]
+            if not clean:
+                starts = starts[:number]
         return starts
 
     def _end_of(self, queue: QueueWriter, start: int) -> tuple[int, int | None]:

@@ -76,7 +76,7 @@ class DeadStore:
         for message in _messages(directory, file_bytes):
             store._take(message)
             store.timers.take(message)
-        store.timers.end(directory)
+        store.timers.end(directory, store.log_min)
         return store
 
     def _take(self, message: Message) -> None:

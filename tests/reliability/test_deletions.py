@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -203,20 +204,56 @@ def test_what_was_cut_off_the_log_does_not_follow_its_new_end(tmp_path: Path) ->
 # What is derived from it
 
 
-def test_queue_files_before_a_gap_go(tmp_path: Path) -> None:
+@pytest.mark.parametrize("cleanly", [True, False])
+def test_expired_queue_files_before_a_gap_go(tmp_path: Path, *, cleanly: bool) -> None:
     storage = opened(tmp_path)
     for number in range(150):
         put(storage, b"%d" % number)
     storage.flush()
-    (first, second, *_) = sorted((tmp_path / "consumequeue" / "TopicTest" / "0").iterdir())
-    storage.abandon()
-    second.unlink()
+    first = min((tmp_path / "consumequeue" / "TopicTest" / "0").iterdir())
+    data = first.read_bytes()
+    storage.retention.delete_all_but_the_newest(2)
+    bounds = storage.min_offset("TopicTest", 0), storage.max_offset("TopicTest", 0)
+    assert bounds[0] > 20
+    storage.close() if cleanly else storage.abandon()
+    first.write_bytes(data)
     again = opened(tmp_path)
     assert not first.exists()
-    low, high = again.min_offset("TopicTest", 0), again.max_offset("TopicTest", 0)
-    assert (low, high) == (20, 150)
-    assert len(again.entries("TopicTest", 0, low, 5)) == 5
+    assert (again.min_offset("TopicTest", 0), again.max_offset("TopicTest", 0)) == bounds
     again.close()
+    assert sound(tmp_path)
+
+
+@pytest.mark.parametrize("lost", [1, 4])
+def test_queue_files_behind_a_gap_are_made_again(tmp_path: Path, lost: int) -> None:
+    storage = opened(tmp_path)
+    for number in range(80):
+        put(storage, b"%d" % number)
+    storage.dispatcher.write_out()
+    storage.abandon()
+    sorted((tmp_path / "consumequeue" / "TopicTest" / "0").iterdir())[lost].unlink()
+    again = opened(tmp_path)
+    assert (again.min_offset("TopicTest", 0), again.max_offset("TopicTest", 0)) == (0, 80)
+    again.close()
+    assert sound(tmp_path)
+
+
+def test_a_file_that_could_not_be_deleted_is_still_to_be_synced(tmp_path: Path) -> None:
+    """It counted as gone: a checkpoint came that vouched for entries which no disk had."""
+    with faulty_files(tmp_path, Random(1)) as files:
+        storage = opened(tmp_path)
+        for _ in range(5):
+            put(storage, topic="Kept")
+        storage.dispatcher.write_out()
+        files.fail_after(0, errno.EIO)
+        with pytest.raises(StorageError):
+            storage.delete_topic("Kept")
+        files.heal()
+        storage.flush()
+        storage.abandon()
+        files.lose_power(0.0)
+    path = tmp_path / "consumequeue" / "Kept" / "0" / f"{0:020d}"
+    assert path.read_bytes()[80:100] != bytes(20)
 
 
 def test_a_checkpoint_comes_behind_the_deletion_of_a_queue(tmp_path: Path) -> None:
@@ -264,6 +301,25 @@ def test_timer_log_files_before_a_gap_go(tmp_path: Path) -> None:
     slot = again.slot(1_000)
     assert slot is not None
     assert len(again.chain(slot)) == 20
+
+
+@pytest.mark.parametrize("after", range(4))
+def test_a_timer_log_file_that_was_made_at_the_second_try_is_there(tmp_path: Path, after: int) -> None:
+    """The try that failed left the file, and its directory was never synced."""
+    with faulty_files(tmp_path, Random(1)) as layer:
+        files = _timer_files(tmp_path)
+        record = TimerRecord(52, NO_POSITION, DEFAULT, 900_000, 100_000, 5_000, 100, 0)
+        layer.fail_after(after, errno.EIO)
+        for _ in range(2):
+            with suppress(StorageError):
+                files.add(record, 1_000)
+        layer.heal()
+        files.add(record, 1_000)
+        end = files.log_pos
+        files.save(TimerCheckpoint(read_ms=900_000, log_pos=end, queue_offset=51), durable=True)
+        layer.lose_power(0.0)
+    again = _opened_timers(tmp_path)
+    assert (again.log_pos, again.is_shorter) == (end, False)
 
 
 def _opened_timers(root: Path) -> TimerFiles:

@@ -242,7 +242,7 @@ def test_the_rounds_see_what_is_lost_or_comes_outside_of_its_window(
     plant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plant(monkeypatch)
-    assert any("timed" in problem for problem in disks.run(1, seed=4).problems)
+    assert any("time" in problem for problem in disks.run(3, seed=4).problems)
 
 
 # The checks of timer files

@@ -13,10 +13,12 @@ from pathlib import Path
 
 from mqctl.model.message import Message
 from mqctl.model.names import TIMER_TOPIC
+from mqctl.store.layouts import TIMER_LOG_RECORD_BYTES
 from mqctl.store.timer import read_timer_check, timer_log
 
 TIMED = "Timed"
 """Topic of messages with a time of their own; the body of each is its name."""
+_LONGEST_FILLER_BYTES = TIMER_LOG_RECORD_BYTES + 16
 
 
 @dataclass
@@ -36,11 +38,14 @@ class DeadTimers:
     waiting: Counter[str] = field(default_factory=Counter)
     early: set[str] = field(default_factory=set)
     _topic: list[tuple[int, int, str]] = field(default_factory=list)
+    _markers: set[int] = field(default_factory=set)
 
     def take(self, message: Message) -> None:
         """Takes a message of the commit log, as they come."""
         name = message.body.decode()
-        if message.topic == TIMER_TOPIC and "TIMER_DEL_UNIQKEY" not in message.properties:
+        if message.topic == TIMER_TOPIC and "TIMER_DEL_UNIQKEY" in message.properties:
+            self._markers.add(message.physical_offset)
+        elif message.topic == TIMER_TOPIC:
             self._topic.append((message.physical_offset, message.queue_offset, name))
         elif message.topic == TIMED:
             self.delivered[name] += 1
@@ -48,11 +53,22 @@ class DeadTimers:
             if message.store_time_ms < int(message.properties["TIMER_OUT_MS"]):
                 self.early.add(name)
 
-    def end(self, directory: Path) -> None:
-        """Finds out what waits, when the whole log was taken."""
+    def end(self, directory: Path, log_min: int) -> None:
+        """Finds out what waits, when the whole log was taken.
+
+        Where the timer log is shorter than the checkpoint says, or leads behind the end of the commit log, its last
+        record tells what was taken from the topic (`TimerMessageStore.recover` of 5.3.3).
+        """
         check = read_timer_check(directory / "config" / "timercheck")
-        _, records = timer_log(directory / "timerlog")
+        positions, records = timer_log(directory / "timerlog")
         read_ms, taken = (0, 0) if check is None else (check.last_read_time_ms, check.last_timer_queue_offset)
+        known = {physical_offset for physical_offset, _, _ in self._topic} | self._markers
+        sound = [one in known or one < log_min for one in records["physical_offset"].tolist()]
+        count = len(sound) - next((number for number, one in enumerate(reversed(sound)) if one), len(sound))
+        end = int(positions[count - 1]) + TIMER_LOG_RECORD_BYTES if count else 0
+        if check is not None and end + _LONGEST_FILLER_BYTES < check.last_timer_log_flush_pos:
+            last = int(records["physical_offset"][count - 1]) if count else -1
+            taken = min((offset for physical, offset, _ in self._topic if physical > last), default=taken)
         slots_ms = records["write_time_ms"] + records["delayed_ms"]
         hanging = set(records["physical_offset"][slots_ms >= read_ms].tolist())
         for physical_offset, queue_offset, name in self._topic:
