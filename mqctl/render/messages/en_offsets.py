@@ -90,8 +90,8 @@ RULES: dict[str, Text] = {
         what={"": "The broker corrected offsets of {group} on {topic} {jump_count:time}, the last at {last_time_ms}."},
         effect="{skipped_count:message} were jumped over; where the offset went back, messages came again.",
         advice="Look for expired messages, an emptied queue or a wrong reset at these times.",
-        explain="A pull outside the queue is answered with a corrected offset, and the broker writes an event to "
-        "OFFSET_MOVED_EVENT. The events of test tools are left out.",
+        explain="A pull outside the queue is answered with a corrected offset, and a 4.9 broker writes an event to "
+        "OFFSET_MOVED_EVENT; 5.3 writes none. The events of test tools are left out.",
         next_command="mqctl store cat {source} -t OFFSET_MOVED_EVENT -q 0",
     ),
     "MQ720": Text(

@@ -69,7 +69,7 @@ RULES: dict[str, Text] = {
         what={"": "broker 对消费组 {group} 在 {topic} 上的位点修正了 {jump_count} 次，最近一次在 {last_time_ms}。"},
         effect="跳过了 {skipped_count} 条消息；位点后退的地方，消息被重复投递。",
         advice="在这些时间点附近排查消息过期、队列被清空或误重置位点。",
-        explain="拉取位点超出队列范围时，broker 返回修正后的位点，并向 OFFSET_MOVED_EVENT 写一条事件。测试工具产生的事件不计入。",
+        explain="拉取位点超出队列范围时，broker 返回修正后的位点，4.9 的 broker 还会向 OFFSET_MOVED_EVENT 写一条事件（5.3 不写）。测试工具产生的事件不计入。",
     ),
     "MQ720": Text(
         title="事务消息悬而未决",
