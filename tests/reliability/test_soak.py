@@ -40,6 +40,7 @@ def test_nothing_grows_and_nothing_gets_lost() -> None:
     for _ in range(_RUNS):
         _, figures = soaked("--minutes", "0.12")
         assert figures["lost"] == 0, figures["problems"]
+        assert [line for line in figures["problems"] if " went " not in line] == []
         assert figures["acknowledged"] > 100
         assert figures["deliveries"] > figures["acknowledged"]
         found = {series_of(line) for line in figures["problems"]}
