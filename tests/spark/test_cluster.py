@@ -25,6 +25,8 @@ from tests.store.builder import StoreBuilder, message
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark"), pytest.mark.timeout(900)]
 Run = Callable[..., Outcome]
 PATIENCE_S = 400
+LEAN = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+"""What the JVMs of a cluster that lives for some seconds are started with: half the work of starting them."""
 
 
 def environment(scratch: Path) -> dict[str, str]:
@@ -41,6 +43,7 @@ def environment(scratch: Path) -> dict[str, str]:
         "SPARK_LOCAL_DIRS": str(scratch / "local"),
         "SPARK_WORKER_DIR": str(scratch / "work"),
         "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_JAVA_OPTS": LEAN,
         "PYTHONPATH": str(REPOSITORY),
         "PYSPARK_PYTHON": sys.executable,
     }
@@ -99,6 +102,7 @@ def options(master: str) -> list[str]:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.executor.memory": "512m",
+        "spark.executor.extraJavaOptions": LEAN,
         "spark.executorEnv.PYTHONPATH": str(REPOSITORY),
         "spark.sql.shuffle.partitions": "2",
     }
@@ -117,7 +121,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.mark.parametrize("words", [["skew"], ["order"], ["backlog", "--by", "tag"]])
+@pytest.mark.parametrize("words", [["order"], ["backlog", "--by", "tag"]])
 def test_a_standalone_cluster_gives_the_same_figures(mqctl: Run, master: str, store: Path, words: list[str]) -> None:
     environ = {"HOME": "", "PYSPARK_PYTHON": sys.executable}
     common = ["report", *words, "--store", str(store), "-o", "json"]
