@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic, sleep, time
@@ -16,7 +16,8 @@ from mqctl.cli.places import state_dir
 from mqctl.cli.progress import step_progress
 from mqctl.cli.replay_sources import Source, ranges_of
 from mqctl.cli.shown_plan import must_be_shown, shown_before
-from mqctl.client.broker import all_consumer_offsets, topic_groups
+from mqctl.client.answers import not_told
+from mqctl.client.broker import all_consumer_offsets
 from mqctl.client.clock import ClientClock
 from mqctl.client.deadline import Deadline
 from mqctl.client.identity import UniqueIds
@@ -44,6 +45,8 @@ from mqctl.render.replays import (
     replay_plan_document,
 )
 from mqctl.snapshot.live_asking import Asking
+from mqctl.snapshot.live_brokers import LiveBroker
+from mqctl.snapshot.live_readers import groups_of_topic
 
 _PRODUCER = "MQCTL_PRODUCER"
 _WRITABLE = 2
@@ -120,9 +123,7 @@ def plan_publish(
         filter=chosen,
         rate_per_s=rate_per_s,
     )
-    addresses = {record.brokers[queue.broker_name] for queue in targets}
-    answers = asking.put((address, address, topic_groups(target)) for address in sorted(addresses))
-    receivers = sorted({group for groups in answers.values.values() for group in groups} - {target})
+    receivers = _receivers(asking, {record.brokers[queue.broker_name] for queue in targets}, target)
     must_be_shown((record.brokers, target, chosen, receivers), execute=execute)
     report = ranges_report(record.cluster, source.words, ranges, record.brokers)
     report = ReplayPlanReport(
@@ -164,6 +165,17 @@ def ranges_report(cluster: str, source: str, ranges: Iterable[Stretch], addresse
         receivers=[],
         queues=rows,
     )
+
+
+def _receivers(asking: Asking, addresses: Collection[str], target: str) -> list[str]:
+    """Returns the groups that will get the copies. Raises UnreachableError, PermissionDeniedError: who is not known."""
+    places = [item for item in asking.cluster.brokers(asking.deadline) if item.address in addresses]
+    brokers = [LiveBroker(address=item) for item in places]
+    told = groups_of_topic(asking, brokers, target)
+    for number, error in told.errors.items():
+        problem, remedy = f"broker {brokers[number].name} did not tell who reads {target}", "mqctl broker list"
+        raise not_told(problem, str(error), remedy, so_far="nothing was published")
+    return sorted(frozenset().union(*told.values.values()))
 
 
 def carry_publish_out(asking: Asking, record: ReplayRecord, shown: Document, confirmed: str | None) -> Done:

@@ -25,7 +25,7 @@ from mqctl.plan.replay import ORIGIN_OFFSET, REPLAY_ID
 from mqctl.snapshot.live_asking import Asking
 from tests.client.consuming import Heard
 from tests.conftest import REPOSITORY
-from tests.embedded_broker.messages import send
+from tests.embedded_broker.messages import heartbeat, send
 from tests.embedded_broker.wire import Peer
 from tests.live.changing import reached
 from tests.live.conftest import Run, change
@@ -180,6 +180,19 @@ def test_what_is_chosen_is_published_and_the_rest_counted(
     done = live("replay", "publish", "-t", "Pay", "--from-offset", "0", "--to", "Again", *words, *AGAIN)
     assert (done.exit_code, done.json["published_count"], done.json["filtered_count"]) == (0, expected, filtered), done
     assert sum(keys_of(live, "Again").values()) == expected
+
+
+def test_the_plan_names_all_who_get_copies_or_says_that_it_cannot(live: Run, cluster: EmbeddedCluster) -> None:
+    words = ("replay", "publish", "-t", "Pay", "--to", "Again", "--since", "-1h", "-o", "json")
+    with Peer(cluster.broker("broker-a").address) as peer:
+        peer.version = 61
+        heartbeat(peer, "client-9", group="Fresh", subscriptions={"Again": "*"})
+        plan = live(*words)
+    assert (plan.exit_code, plan.json["receivers"]) == (0, ["Fresh"]), plan.stderr
+    cluster.fault(300, Answer(1, remark="not now"), server="broker-b")
+    unknown = live(*words)
+    cluster.clear_faults()
+    assert (unknown.exit_code, "broker-b did not tell who reads Again" in unknown.stderr) == (69, True), unknown
 
 
 def test_between_two_times_exactly(live: Run) -> None:
