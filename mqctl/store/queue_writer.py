@@ -81,6 +81,10 @@ class ConsumeQueues:
         for topic, queue_id in _directories(self.directory):
             queue = self.queue(topic, queue_id)
             self._recover(queue, self._connected_starts(queue, log_min, clean=clean))
+            if not clean and queue.first_file == queue.max_offset == 0:
+                # Its name survived, and nothing in it: whatever comes first again tells where the queue begins.
+                self._disk.delete(self.path(queue, 0))
+                queue.first_file = NO_FILE
 
     def queue(self, topic: str, queue_id: int, *, at_offset: int = 0) -> QueueWriter:
         """Returns a queue, making it (without a file) when it is new; `at_offset` is where a new one begins.

@@ -238,6 +238,34 @@ def test_queue_files_behind_a_gap_are_made_again(tmp_path: Path, lost: int) -> N
     assert sound(tmp_path)
 
 
+def test_an_empty_queue_file_does_not_say_where_the_queue_begins(tmp_path: Path) -> None:
+    """A topic was deleted and made anew; of the new queue the power failure left the name, of its messages nothing."""
+    storage = opened(tmp_path)
+    assert isinstance(storage.clock, VirtualClock)
+    for number in range(60):
+        put(storage, topic="Again" if number < 5 else "TopicTest")
+    storage.clock.advance(20_000)
+    while storage.log.position % SHAPE.mapped_file_size_commit_log > 500:
+        put(storage)
+    for _ in range(3):
+        put(storage, topic="Again")
+    storage.flush()
+    storage.clock.advance(20_000)
+    storage.flush()
+    storage.delete_topic("Again")
+    path = tmp_path / "consumequeue" / "Again" / "0" / f"{0:020d}"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(bytes(200))
+    storage.abandon()
+    again = opened(tmp_path, NOW_MS + 50_000)
+    assert again.max_offset("Again", 0) == 8
+    again.close()
+    mismatches = [
+        item for item in verify(StoreDirectory.open(tmp_path)).damages if item.code is DamageCode.QUEUE_OFFSET_MISMATCH
+    ]
+    assert mismatches == []
+
+
 def test_a_file_that_could_not_be_deleted_is_still_to_be_synced(tmp_path: Path) -> None:
     """It counted as gone: a checkpoint came that vouched for entries which no disk had."""
     with faulty_files(tmp_path, Random(1)) as files:
