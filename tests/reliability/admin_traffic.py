@@ -57,7 +57,7 @@ class AdminLedger:
         kind = random.randrange(7)
         if kind < 3:
             queues, perm = 1 + random.randrange(3), random.choice((2, 4, 6))
-            create = partial(peer.call, _topic(f"Made{number}", queues, perm))
+            create = partial(peer.call, topic_request(f"Made{number}", queues, perm))
             self._make(f"Made{number}", (queues, perm), create, is_promised)
         elif kind == 3:
             self._make(f"Made{number}", None, partial(peer.call, DeleteTopic(topic=f"Made{number}")), is_promised)
@@ -105,7 +105,8 @@ class AdminLedger:
         return problems
 
 
-def _topic(name: str, queues: int, perm: int) -> Request:
+def topic_request(name: str, queues: int, perm: int) -> Request:
+    """Asks for a topic with so many queues for reading and writing."""
     return CreateTopic(
         topic=name, default_topic="TBW102", read_queue_nums=queues, write_queue_nums=queues, perm=perm,
         topic_filter_type="SINGLE_TAG",
