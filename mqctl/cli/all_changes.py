@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from mqctl.cli.emit import tell
 from mqctl.cli.places import state_dir
 from mqctl.errors import BadInputError, ExitCode
-from mqctl.execute.journal import NOT_MOVED, Journal, QueueRecord
+from mqctl.execute.journal import CONFIRMED, NOT_MOVED, Journal, QueueRecord
 from mqctl.execute.replays import PUBLISH, Replays
 from mqctl.execute.resend_journal import SENT, ResendJournal
 from mqctl.execute.setting_journal import SettingJournal, StepRecord
@@ -39,7 +40,7 @@ class Unread:
 
 
 def entries(unread: Unread) -> list[HistoryEntry]:
-    """Returns all changes that can be read, the latest first."""
+    """Returns all changes that can be read, the latest first; one that was undone has no way back any more."""
     directory = state_dir() / "journal"
     found = [
         *_offsets(directory, unread),
@@ -48,7 +49,12 @@ def entries(unread: Unread) -> list[HistoryEntry]:
         *_publications(unread),
         *_step_changes(directory, unread),
     ]
-    return sorted(found, key=lambda entry: entry.made_at_ms, reverse=True)
+    latest = sorted(found, key=lambda entry: entry.made_at_ms, reverse=True)
+    undone: set[str | None] = set()
+    for entry in latest:  # an undo that was taken back itself, later, undoes nothing
+        if entry.state == CONFIRMED and entry.id not in undone:
+            undone.add(entry.undoes)
+    return [replace(entry, back=None) if entry.id in undone else entry for entry in latest]
 
 
 def _nothing_done(parts: Sequence[QueueRecord] | Sequence[StepRecord]) -> bool:

@@ -101,9 +101,15 @@ def numbers_of(
         return Numbers(
             queues=queues, clients=clients, brokers=brokers, rooms=named, rate_tps=rate, capacity_tps=capacity
         )
-    if queues is not None or clients is not None or rooms or rate is not None or capacity is not None:
+    if queues is not None or clients is not None:
+        given, missing = ("--queues", "--clients") if clients is None else ("--clients", "--queues")
         raise UsageError(
-            "--rooms, --rate and --capacity go with --queues and --clients, which need each other",
+            f"{given} begins with numbers, and those need {missing}, too",
+            remedy="use both; with a live group (-g GROUP -t TOPIC) --add-clients N and --queues-each N change it",
+        )
+    if rooms or rate is not None or capacity is not None:
+        raise UsageError(
+            "--rooms, --rate and --capacity go with --queues and --clients",
             remedy="use --queues N and --clients N (or --client ID), or -g GROUP -t TOPIC",
         )
     return None

@@ -55,6 +55,11 @@ def test_help_begins_with_examples(mqctl: Run, entry: catalog.Entry) -> None:
         (["completio"], "No such command 'completio'. Did you mean 'completion'?", "mqctl --help"),
         (["completion", "--nonsense"], "No such option: --nonsense", "mqctl completion --help"),
         (["completion"], "Missing argument", "mqctl completion --help"),
+        (
+            ["allocation", "simulate", "-g", "G", "-t", "T", "--clients", "3"],
+            "--clients begins with numbers, and those need --queues, too",
+            "use both; with a live group (-g GROUP -t TOPIC) --add-clients N",
+        ),
     ],
 )
 def test_usage_errors_end_with_64_and_say_what_next(mqctl: Run, words: list[str], problem: str, remedy: str) -> None:

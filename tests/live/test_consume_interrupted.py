@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from embedded_broker import EmbeddedCluster
+from embedded_broker import Drop, EmbeddedCluster
 from mqctl.client.broker import group_configs, topic_configs
 from mqctl.client.cluster import Cluster
 from tests.client.consuming import wait_until
@@ -37,3 +37,18 @@ def test_ctrl_c_leaves_nothing_behind(cluster: EmbeddedCluster, tmp_path: Path) 
     _, told = process.communicate(timeout=60)
     assert (process.returncode, "interrupted" in told) == (130, True), told
     assert left_by_mqctl(cluster) == set()
+
+
+def test_ctrl_c_while_a_message_is_sent_says_that_it_may_be_there(cluster: EmbeddedCluster, tmp_path: Path) -> None:
+    cluster.record_requests()
+    cluster.fault(310, Drop())
+    words = ("message", "send", "-t", "Pay", "--body", "x", "--timeout", "1m", "--namesrv", cluster.namesrv)
+    settings = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": str(REPOSITORY)}
+    command = ["env", "--default-signal=INT", sys.executable, "-m", "mqctl", *words]
+    process = subprocess.Popen(command, env=settings, stderr=subprocess.PIPE, text=True)
+    wait_until(lambda: bool(cluster.requests(310)), "it sends")
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=60)
+    cluster.clear_faults()
+    assert (process.returncode, "interrupted" in told) == (130, True), told
+    assert "it may have been stored all the same: mqctl message peek -t Pay" in told

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mqctl.cli.connection import Connection, NamesrvOption, ProfileOption, TimeoutOption, connection
-from mqctl.cli.emit import Output, emit
+from mqctl.cli.emit import Output, emit, tell
 from mqctl.cli.options import NoColorOption, OneTopicOption, OutputOption
 from mqctl.errors import DeadlineError, NotFoundError, UsageError
 from mqctl.render.sent import SentMessage, sent_document
@@ -100,12 +100,15 @@ def command(
 def _sent(message: OutgoingMessage, chosen: Connection) -> SendResult:
     from mqctl.client.producer import Producer
 
+    doubt = f"it may have been stored all the same: mqctl message peek -t {message.topic}"
     with Producer("MQCTL_PRODUCER", chosen.sender()) as producer:
         try:
             return producer.send(message, timeout_ms=chosen.timeout_ms)
+        except KeyboardInterrupt:
+            tell(f"mqctl: {doubt}")
+            raise
         except DeadlineError as error:
-            look = f"mqctl message peek -t {message.topic}"
-            remedy = f"it may have been stored all the same: {look}, before it is sent again"
+            remedy = f"{doubt}, before it is sent again"
             raise DeadlineError(error.problem, reason=error.reason, remedy=remedy) from error
 
 
