@@ -54,6 +54,8 @@ def create_topic(broker: Broker, request: CreateTopic, call: Call) -> RemotingCo
     )
     if not (five and not changes and config == known):
         broker.topics.put(config)
+    else:
+        broker.topics.file.write()  # if an earlier try failed
     return call.answer(remark=NO_REMARK_SET)
 
 

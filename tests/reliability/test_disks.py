@@ -28,6 +28,7 @@ from tests.embedded_broker.messages import pull, send
 from tests.embedded_broker.test_storage import NOW_MS, SMALL, put, put_numbered
 from tests.embedded_broker.test_store_recovery import bodies, sound
 from tests.embedded_broker.wire import Peer
+from tests.reliability.admin_traffic import topic_request
 from tests.reliability.disks import run
 from tests.reliability.faulty import faulty_files
 
@@ -315,3 +316,19 @@ def test_a_table_that_could_not_be_written_is_tried_again(tmp_path: Path) -> Non
         cluster.advance(11_000)
         broker.kill()
         assert "New" in (broker.store / "config" / "topics.json").read_text(encoding="utf-8")
+
+
+def test_a_topic_that_could_not_be_written_is_when_it_is_asked_for_again(tmp_path: Path) -> None:
+    """5.x changes nothing where a topic is as it is to be; its file may be otherwise."""
+    with (
+        faulty_files(tmp_path, Random(1)) as files,
+        EmbeddedCluster(virtual_time=True, data_dir=tmp_path, version="5.3.3") as cluster,
+    ):
+        broker = cluster.broker()
+        with Peer(broker.address) as peer:
+            files.fail_after(0, errno.EIO)
+            assert peer.call(topic_request("Made", 3, 6)).code == 0
+            files.heal()
+            assert peer.call(topic_request("Made", 3, 6)).code == 0
+        broker.kill()
+        assert "Made" in (broker.store / "config" / "topics.json").read_text(encoding="utf-8")
