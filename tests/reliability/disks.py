@@ -307,7 +307,8 @@ class Round:
             traffic = DiskTraffic(peer, self.cluster, self.random, self.ledger)
             for _ in range(3):
                 traffic.advance(_SETTLE_MS)
-            peer.call(topic_request(GONE, QUEUES, 6))  # if the file with its making could not be written
+            for topic in STORE_TOPICS:  # if the file with its making could not be written
+                peer.call(topic_request(topic, QUEUES, 6))
             self._compare({topic: self._stored(peer, topic) for topic in STORE_TOPICS})
             self._correct(peer, beyond)
         broker.stop()
