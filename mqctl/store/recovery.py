@@ -14,7 +14,7 @@ from struct import Struct
 from mqctl.store.checkpoint import Checkpoint
 from mqctl.store.layouts import FILLER_SIZE, MAGIC_V1, MAGIC_V2, QUEUE_ENTRY_BYTES, SIZE_AND_MAGIC
 from mqctl.store.log_writer import CommitLogWriter
-from mqctl.store.queue_writer import ConsumeQueues
+from mqctl.store.queue_writer import ConsumeQueues, QueueWriter
 from mqctl.store.record_writer import StoredRecord, checked_size, is_blank, is_name, read_record, store_time_of
 
 _WINDOW_BYTES = 4 << 20
@@ -231,10 +231,21 @@ def _doubt_entries(log: CommitLogWriter, queues: ConsumeQueues, start: int) -> i
         queues.cut(queue, offset)
         # What lies before the first one taken back is not to be dispatched: it may be a deleted topic's of that name.
         queue.max_physical = kept[0] + kept[1] if kept is not None and kept[1] != FILLER_SIZE else 0
-        if taken is not None and taken[0] >= start:
+        if taken is not None and taken[0] >= start and _leads_to(log, queue, offset, taken):
             queue.max_physical = max(queue.max_physical, taken[0])
         doubted += end - offset
     return doubted
+
+
+def _leads_to(log: CommitLogWriter, queue: QueueWriter, offset: int, entry: tuple[int, int, int]) -> bool:
+    """Tells whether the record that an entry points at is the message of that queue and offset.
+
+    An entry that only part of was written, or one of a log that was cut since, points anywhere: nothing before it may
+    be left out for that.
+    """
+    data = log.read(entry[0], max(entry[1], 0))
+    record = read_record(data, 0, len(data), check_crc=False)
+    return record is not None and record[1:4] == (queue.queue_id, offset, entry[0]) and record.topic == queue.topic
 
 
 def _is_sound(log: CommitLogWriter, entry: tuple[int, int, int] | None, start: int) -> bool:

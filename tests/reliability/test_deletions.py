@@ -266,6 +266,25 @@ def test_an_empty_queue_file_does_not_say_where_the_queue_begins(tmp_path: Path)
     assert mismatches == []
 
 
+def test_an_entry_of_another_log_leaves_no_message_out(tmp_path: Path) -> None:
+    """A power failure left an entry of before the log was cut, which points behind where its message stands now."""
+    storage = opened(tmp_path)
+    for number in range(12):
+        put(storage, topic="TopicTest" if number < 4 else "Other")
+    storage.flush()
+    storage.abandon()
+    entries = tmp_path / "consumequeue" / "TopicTest" / "0" / f"{0:020d}"
+    others = tmp_path / "consumequeue" / "Other" / "0" / f"{0:020d}"
+    data = bytearray(entries.read_bytes())
+    data[:20] = others.read_bytes()[100:120]
+    entries.write_bytes(data)
+    (tmp_path / "checkpoint").unlink()
+    again = opened(tmp_path)
+    assert again.max_offset("TopicTest", 0) == 4
+    again.close()
+    assert sound(tmp_path)
+
+
 def test_a_file_that_could_not_be_deleted_is_still_to_be_synced(tmp_path: Path) -> None:
     """It counted as gone: a checkpoint came that vouched for entries which no disk had."""
     with faulty_files(tmp_path, Random(1)) as files:
