@@ -241,8 +241,9 @@ def _each_comes_twice(patch: pytest.MonkeyPatch) -> None:
 def test_the_rounds_see_what_is_lost_or_comes_outside_of_its_window(
     plant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Within some rounds: a power failure may take nothing of what was left out, and flushing has a thread of its own."""
     plant(monkeypatch)
-    assert any("time" in problem for problem in disks.run(3, seed=4).problems)
+    assert any("time" in problem for seed in range(4, 20) for problem in disks.run(3, seed).problems)
 
 
 # The checks of timer files
