@@ -275,7 +275,7 @@ class Broker:
         """
         if self.settings.flush_disk_type == SYNC_FLUSH:
             try:
-                self.storage.log.sync()
+                self.storage.sync_log()
             except StorageError as error:
                 log.error("consumer offsets not written: %s", error)
                 return

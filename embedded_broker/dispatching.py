@@ -105,18 +105,9 @@ class RecordDispatcher:
             self._to_index.append((record.topic, record.properties, record.physical_offset, record.store_ms))
         if not is_consumable(record.sys_flag):
             return False
-        queue = self._queues.queue(record.topic, record.queue_id)
-        if record.queue_offset == 0 < queue.max_offset and record.physical_offset >= queue.max_physical:
-            # The topic was deleted and made anew: what is in the queue are messages from before.
-            self._queues.delete(queue)
-            queue = self._queues.queue(record.topic, record.queue_id)
+        queue = self._queues.awaiting(record.topic, record.queue_id, record.queue_offset)
         code = tags_code(record.topic, record.properties, record.store_ms, self.levels)
-        known = record.queue_offset < queue.max_offset
-        if (
-            self._ext is not None
-            and not known
-            and not self._queues.has(queue, record.physical_offset, record.size_bytes)
-        ):
+        if self._ext is not None:
             code = self._extended(queue, code, record.properties, record.store_ms)
         return self._queues.put(queue, record.physical_offset, record.size_bytes, code, record.queue_offset)
 

@@ -180,6 +180,22 @@ class Flusher:
                 self._waiting[:0] = waiting
                 self._defer(self._commit)
 
+    def sync_log(self) -> None:
+        """Makes every record durable now, those included that a flush in the background has taken on.
+
+        Raises:
+            DiskFullError, StorageError: the operating system could not.
+        """
+        if self._settings.flush_disk_type != SYNC_FLUSH:
+            self._join()
+        self._log.sync()
+
+    def _join(self) -> None:
+        """Waits for the flush in the background: what it failed to bring to the disk is to be written again."""
+        if self._thread is not None:
+            self._thread.join()
+        self._settle()
+
     def flush(self) -> None:
         """Writes out and syncs everything, and the checkpoint with it.
 
@@ -188,9 +204,7 @@ class Flusher:
                 could not be synced once: the system may have dropped what it failed to write, so only a recovery, which
                 writes it again, makes a checkpoint true.
         """
-        if self._thread is not None:
-            self._thread.join()
-        self._settle()
+        self._join()
         self._dispatcher.write_out()
         self._log.sync()
         self._disk.sync()

@@ -120,7 +120,7 @@ class DelaySchedule:
     def _persist(self) -> None:
         """Writes the offsets, what was delivered before them: an offset on disk whose copy is lost loses a message."""
         try:
-            self._storage.log.sync()
+            self._storage.sync_log()
         except StorageError as error:
             log.error("delay offsets not written: %s", error)
             return

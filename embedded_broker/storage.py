@@ -90,7 +90,7 @@ class Storage:
         read, message_at, entries, min_offset, max_offset, store_time, offset_by_time, plain_code: those of
             `StoreReader`.
         on_dispatch: that of `RecordDispatcher`.
-        flush, when_durable: those of `Flusher`.
+        flush, sync_log, when_durable: those of `Flusher`.
     """
 
     def __init__(
@@ -126,10 +126,10 @@ class Storage:
             self.ext if settings.enable_consume_queue_ext else None,
         )
         self.on_dispatch = self.dispatcher.on_dispatch
-        self.flusher = Flusher(
+        self.flusher = flusher = Flusher(
             str(directory), (self.disk, self.log, self.dispatcher, self.index), settings, clock, defer
         )
-        self.flush, self.when_durable = self.flusher.flush, self.flusher.when_durable
+        self.flush, self.sync_log, self.when_durable = flusher.flush, flusher.sync_log, flusher.when_durable
         self.retention = Retention((self.log, self.queues, self.index, self.ext), settings, clock)
         self.reader = StoreReader(self.log, self.queues, self.ext, settings)
         self.min_offset, self.max_offset = self.reader.min_offset, self.reader.max_offset

@@ -65,11 +65,15 @@ class TimerFiles:
 
     # Opening
 
-    def open(self, is_sound: Callable[[TimerRecord], bool], now_units: int) -> TimerCheckpoint:
+    def open(
+        self, is_sound: Callable[[TimerRecord], bool], is_right: Callable[[TimerRecord], bool], now_units: int
+    ) -> TimerCheckpoint:
         """Creates what is missing, hangs records into the wheel that the checkpoint does not know of, cuts the rest.
 
         Args:
-            is_sound: tells whether a record is one of a message that is there; half a record may look like a whole one.
+            is_sound: tells whether a record is one of a message that is there.
+            is_right: tells more strictly, for a record that no checkpoint vouches for, whether it is as it was written:
+                two tries at one place may have left half of each.
             now_units: where the wheel begins when no checkpoint says so.
 
         Raises:
@@ -79,11 +83,11 @@ class TimerFiles:
         disk = self._disk
         whole = Path(self._wheel).exists()
         self._create(self._wheel, _RING * SLOT.size)
-        self._files = {start: self._file(start) for start in self._following_starts()}
-        for path in self._files.values():
-            disk.check_size(path, self._file_bytes, "mappedFileSizeTimerLog")
         self._create(self._check, _CHECK_BYTES)
         check = TimerCheckpoint(*TIMER_CHECK.unpack(disk.read(self._check, TIMER_CHECK.size, 0)))
+        self._files = {start: self._file(start) for start in self._following_starts(check.log_pos)}
+        for path in self._files.values():
+            disk.check_size(path, self._file_bytes, "mappedFileSizeTimerLog")
         # A lost wheel, or a checkpoint that fits no file: the whole log tells what hangs where.
         whole = whole and self._fits(check.log_pos)
         self.log_pos = check.log_pos if whole else min(self._files, default=0)
@@ -92,6 +96,9 @@ class TimerFiles:
         self._durable_pos = self.log_pos
         seen: set[int] = set()
         while (record := self.record_at(self.log_pos)) and is_sound(record):
+            is_new = self.log_pos >= check.log_pos
+            if is_new and not (is_right(record) and self._units(record) * self._precision_ms >= check.read_ms):
+                break
             self._rehang(record, self.log_pos, seen)
             self.log_pos = self._after(self.log_pos)
         self.is_shorter = self.log_pos < check.log_pos
@@ -100,15 +107,24 @@ class TimerFiles:
         self.sync()
         return check
 
-    def _following_starts(self) -> list[int]:
-        """Returns where the log's files begin, without those before a gap: deleted ones that a power failure kept."""
+    def _following_starts(self, position: int) -> list[int]:
+        """Returns where the files begin that follow one another to and from a position, and deletes the others.
+
+        Those before a gap were deleted once, and a power failure brought them back; or it took a new file whose name
+        was not on the disk, and those behind the gap came after it.
+        """
         starts = file_starts(self._log)
-        for number in range(len(starts) - 1, 0, -1):
-            if starts[number] - starts[number - 1] != self._file_bytes:
-                for start in starts[:number]:
-                    self._delete(self._file(start))
-                return starts[number:]
-        return starts
+        runs: list[list[int]] = []
+        for start in starts:
+            if runs and start - runs[-1][-1] == self._file_bytes:
+                runs[-1].append(start)
+            else:
+                runs.append([start])
+        kept = next((run for run in runs if run[0] <= position <= run[-1] + self._file_bytes), runs[-1] if runs else [])
+        for start in starts:
+            if start not in kept:
+                self._delete(self._file(start))
+        return kept
 
     def _fits(self, position: int) -> bool:
         """Tells whether a position is where the next record goes: at the begin of the log, or behind a record."""

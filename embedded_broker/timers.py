@@ -81,7 +81,7 @@ class Timers:
             ConfigurationError, DiskFullError, StorageError: its files cannot be used.
         """
         now_units = self._now_units()
-        check = self._files.open(self._is_sound, now_units)
+        check = self._files.open(self._is_sound, self._is_right, now_units)
         self.read_units = check.read_ms // self._precision_ms or now_units
         oldest = now_units - SLOTS + _MARGIN
         if self.read_units < oldest:
@@ -119,6 +119,22 @@ class Timers:
             return False
         topic = message.properties.get(REAL_TOPIC, "")
         return message.topic == TIMER_TOPIC and java_string_hash(topic) == record.topic_hash
+
+    def _is_right(self, record: TimerRecord) -> bool:
+        """Tells whether a record, sound otherwise, hangs where its message is to hang, or rolls."""
+        data = self._broker.storage.message_at(record.physical_offset)
+        properties = parse_properties(text_of_properties(data or b""))
+        out_ms = _number(properties.get(OUT_MS))
+        if out_ms is None or (DELETE_KEY in properties) != bool(record.magic & DELETE):
+            return False
+        window_ms = self._broker.settings.timer_roll_window_slot * self._precision_ms
+        hangs_ms = record.write_ms + record.delayed_ms
+        if record.magic & ROLL:
+            distances = (abs(record.delayed_ms - window_ms), abs(record.delayed_ms - window_ms // 2))
+            return hangs_ms <= out_ms and min(distances) <= self._precision_ms
+        units = hangs_ms // self._precision_ms
+        is_late = record.delayed_ms == -self._precision_ms and hangs_ms > out_ms
+        return units * self._precision_ms == hangs_ms and (units == out_ms // self._precision_ms or is_late)
 
     def stop(self) -> None:
         """Stops the wheel and notes how far it came; a slot that was begun is emptied, or it would come again."""
@@ -199,7 +215,7 @@ class Timers:
         self._saves += 1
         try:
             if self._broker.settings.flush_disk_type == SYNC_FLUSH:
-                self._broker.storage.log.sync()  # what fell due, before it is noted that it did
+                self._broker.storage.sync_log()  # what fell due, before it is noted that it did
             self._files.save(self.checkpoint(), durable=self._has_moved)
             self._has_moved = False
         except MqctlError as error:

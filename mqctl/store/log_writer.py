@@ -111,8 +111,8 @@ class CommitLogWriter:
             self._enter(start)
             return position
         self._enter(start + self.file_bytes)
-        self._disk.write(self.path(position), blank(left), position - start)
         self._written.add(self.path(position))
+        self._disk.write(self.path(position), blank(left), position - start)
         self.position = start + self.file_bytes
         return self.position
 
@@ -132,12 +132,12 @@ class CommitLogWriter:
         Raises:
             DiskFullError, StorageError: nothing was appended.
         """
+        self._written.add(self._path)  # whatever comes of it: no other flush is to take the file
         try:
             self._disk.write(self._path, record, physical_offset - self._start)
         except DiskFullError:
             self._wipe(physical_offset, len(record))
             raise
-        self._written.add(self._path)
         self.position = physical_offset + len(record)
 
     def sync(self) -> None:
@@ -235,7 +235,10 @@ class CommitLogWriter:
             self._has_deleted = True
             self.settle_deletions()
         if self.starts and self.starts[0] <= physical_offset < self.starts[-1] + self.file_bytes:
-            dropped += self._disk.clear_from(self.path(physical_offset), physical_offset % self.file_bytes)
+            path = self.path(physical_offset)
+            dropped += self._disk.clear_from(path, physical_offset % self.file_bytes)
+            if path in self._disk.unsynced:
+                self._written.add(path)
         self.position = physical_offset
         self._durable = min(self._durable, physical_offset)
         self._start = self._limit = -1

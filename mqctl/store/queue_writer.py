@@ -56,16 +56,18 @@ class ConsumeQueues:
     Attributes:
         table: the queues by (topic, queue id).
         dirty: those with entries that are not in a file yet.
+        incomplete: those that `awaiting` found to miss entries, by (topic, queue id).
         file_bytes: size of a queue file, rounded up to whole entries.
     """
 
-    __slots__ = ("_disk", "directory", "dirty", "file_bytes", "table")
+    __slots__ = ("_disk", "directory", "dirty", "file_bytes", "incomplete", "table")
 
     def __init__(self, directory: str, disk: Disk, *, file_bytes: int = QUEUE_FILE_BYTES) -> None:
         self.directory = directory
         self.file_bytes = -(-file_bytes // QUEUE_ENTRY_BYTES) * QUEUE_ENTRY_BYTES
         self.table: dict[tuple[str, int], QueueWriter] = {}
         self.dirty: dict[QueueWriter, None] = {}
+        self.incomplete: set[tuple[str, int]] = set()
         self._disk = disk
 
     def load(self, *, log_min: int = 0, clean: bool = True) -> None:
@@ -81,10 +83,6 @@ class ConsumeQueues:
         for topic, queue_id in _directories(self.directory):
             queue = self.queue(topic, queue_id)
             self._recover(queue, self._connected_starts(queue, log_min, clean=clean))
-            if not clean and queue.first_file == queue.max_offset == 0:
-                # Its name survived, and nothing in it: whatever comes first again tells where the queue begins.
-                self._disk.delete(self.path(queue, 0))
-                queue.first_file = NO_FILE
 
     def queue(self, topic: str, queue_id: int, *, at_offset: int = 0) -> QueueWriter:
         """Returns a queue, making it (without a file) when it is new; `at_offset` is where a new one begins.
@@ -269,6 +267,36 @@ class ConsumeQueues:
             elif start + self.file_bytes > position:
                 self._disk.clear_from(self.path(queue, start), max(0, position - start))
         queue.max_offset = offset
+
+    def end_at(self, queue: QueueWriter, offset: int) -> None:
+        """Ends a queue at logical `offset`, with what it knows of the record before. Raises as `cut`."""
+        self.cut(queue, offset)
+        last = self.entry(queue, offset - 1)
+        queue.max_physical = last[0] + last[1] if last is not None and last[1] != FILLER_SIZE else 0
+
+    def awaiting(self, topic: str, queue_id: int, offset: int) -> QueueWriter:
+        """Returns a queue whose next entry is that of `offset`, as recovery finds it in the order of the commit log.
+
+        Entries from there on were of a topic that was deleted and made anew, or are not those that were written. A
+        queue that ends before is noted as incomplete, unless nothing at all is in it: then it begins there.
+
+        Raises:
+            MessageRefused: as `queue`.
+            DiskFullError, StorageError: the operating system refuses.
+        """
+        queue = self.queue(topic, queue_id)
+        is_empty = queue.max_offset == queue.min_offset
+        if offset == queue.max_offset or (is_empty and queue.first_file == NO_FILE):
+            return queue
+        if is_empty or offset <= queue.min_offset:
+            self.delete(queue)
+            return self.queue(topic, queue_id, at_offset=offset)
+        if offset > queue.max_offset:
+            self.incomplete.add((topic, queue_id))
+        else:
+            self.write_out()
+            self.end_at(queue, offset)
+        return queue
 
     def truncate(self, queue: QueueWriter, physical_offset: int) -> None:
         """Drops the entries of records at or behind `physical_offset` (the commit log was cut there).

@@ -163,15 +163,15 @@ def recover(
             checked += 1
             dispatched += dispatch(record)
     cut_bytes = log.truncate(scan.position) if log.starts else 0
+    cut_queues = _cut_queues(log, queues)
     if clean:
         log.synced_to(log.position)
+        known = max((queue.max_physical for queue in queues.table.values()), default=0)
+        for record in RecordScan(log, max(known, log.min_offset), check_crc=False, end=log.position):
+            dispatched += dispatch(record)
     else:
         log.doubt(start)
-    cut_queues = _cut_queues(log, queues)
-    known = max((queue.max_physical for queue in queues.table.values()), default=0)
-    rest = RecordScan(log, max(known, log.min_offset), check_crc=False, end=log.position)
-    for record in rest:
-        dispatched += dispatch(record)
+    _complete(log, queues, dispatch)
     queues.correct_min_offsets(log.min_offset)
     return Recovery(
         clean=clean,
@@ -222,42 +222,44 @@ def _doubt_entries(log: CommitLogWriter, queues: ConsumeQueues, start: int) -> i
     for queue in queues.table.values():
         first, end = max(queue.first_file, 0) // QUEUE_ENTRY_BYTES, queue.max_offset
         offset = end
-        while offset > first and not _is_sound(log, queues.entry(queue, offset - 1), start):
+        while offset > first and not _is_sound(log, queues, queue, offset - 1, start):
             offset -= 1
-        if offset == end:
-            continue
-        taken = queues.entry(queue, offset)
-        kept = queues.entry(queue, offset - 1) if offset > first else None
-        queues.cut(queue, offset)
-        # What lies before the first one taken back is not to be dispatched: it may be a deleted topic's of that name.
-        queue.max_physical = kept[0] + kept[1] if kept is not None and kept[1] != FILLER_SIZE else 0
-        if taken is not None and taken[0] >= start and _leads_to(log, queue, offset, taken):
-            queue.max_physical = max(queue.max_physical, taken[0])
+        if offset < end:
+            queues.end_at(queue, offset)
         doubted += end - offset
     return doubted
 
 
-def _leads_to(log: CommitLogWriter, queue: QueueWriter, offset: int, entry: tuple[int, int, int]) -> bool:
-    """Tells whether the record that an entry points at is the message of that queue and offset.
-
-    An entry that only part of was written, or one of a log that was cut since, points anywhere: nothing before it may
-    be left out for that.
-    """
-    data = log.read(entry[0], max(entry[1], 0))
-    record = read_record(data, 0, len(data), check_crc=False)
-    return record is not None and record[1:4] == (queue.queue_id, offset, entry[0]) and record.topic == queue.topic
-
-
-def _is_sound(log: CommitLogWriter, entry: tuple[int, int, int] | None, start: int) -> bool:
+def _is_sound(log: CommitLogWriter, queues: ConsumeQueues, queue: QueueWriter, offset: int, start: int) -> bool:
+    entry = queues.entry(queue, offset)
     if entry is None:
         return False
     physical, size, _ = entry
-    if size == FILLER_SIZE or physical < log.min_offset:
+    if size == FILLER_SIZE:
         return True
+    if physical < log.min_offset:  # expired; or half an entry, whose offset is lower than it was
+        before = queues.entry(queue, offset - 1)
+        return before is None or before[1] == FILLER_SIZE or before[0] + before[1] <= physical
     if physical + size > start:
         return False
     head = log.read(physical, _HEAD_BYTES)
     return len(head) == _HEAD_BYTES and _PLACE.unpack_from(head) == (size, physical)
+
+
+def _complete(log: CommitLogWriter, queues: ConsumeQueues, dispatch: Dispatch) -> None:
+    """Makes queues that turned out to miss entries anew, from the whole log.
+
+    A power failure took a queue file before others, or brought back a part of a queue that was deleted.
+    """
+    keys = frozenset(queues.incomplete)
+    if not keys:
+        return
+    for key in keys:
+        queues.delete(queues.table[key])
+    for record in RecordScan(log, log.min_offset, check_crc=False, end=log.position):
+        if (record.topic, record.queue_id) in keys:
+            dispatch(record)
+    queues.incomplete.clear()
 
 
 def _cut_queues(log: CommitLogWriter, queues: ConsumeQueues) -> int:

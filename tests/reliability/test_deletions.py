@@ -19,6 +19,7 @@ from mqctl.errors import StorageError
 from mqctl.model.damage import DamageCode, DamageGrade
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.disk import Disk, sync_path
+from mqctl.store.layouts import QUEUE_ENTRY_BYTES, QUEUE_ENTRY_STRUCT
 from mqctl.store.verify import verify
 from tests.embedded_broker.test_storage import NOW_MS, SMALL, put, put_numbered
 from tests.embedded_broker.test_store_recovery import bodies, sound
@@ -285,6 +286,69 @@ def test_an_entry_of_another_log_leaves_no_message_out(tmp_path: Path) -> None:
     assert sound(tmp_path)
 
 
+def _entries(root: Path, start: int = 0, topic: str = "TopicTest") -> Path:
+    return root / "consumequeue" / topic / "0" / f"{start:020d}"
+
+
+def test_half_an_entry_that_seems_to_lead_to_an_expired_message_is_none(tmp_path: Path) -> None:
+    """A full disk left its length and not its offset: it was taken for one of a file that retention had deleted."""
+    storage = opened(tmp_path)
+    for number in range(45):
+        put(storage, b"%d" % number)
+    storage.flush()
+    storage.retention.delete_all_but_the_newest()
+    for number in range(45, 53):
+        put(storage, b"%d" % number)
+    storage.dispatcher.write_out()
+    storage.abandon()
+    assert storage.log.min_offset > 0
+    path, at = _entries(tmp_path, 1_000), 2 * QUEUE_ENTRY_BYTES
+    data = bytearray(path.read_bytes())
+    data[at : at + 8] = bytes(8)
+    path.write_bytes(data[: at + 20].ljust(len(data), b"\0"))
+    again = opened(tmp_path)
+    assert again.max_offset("TopicTest", 0) == 53
+    assert bodies(again) == list(range(again.min_offset("TopicTest", 0), 53))
+    again.close()
+    assert sound(tmp_path)
+
+
+def test_a_queue_that_lacks_entries_is_made_anew_from_the_whole_log(tmp_path: Path) -> None:
+    """Recovery begins behind the messages whose entries are missing, where the checkpoint says that all is there."""
+    storage = opened(tmp_path)
+    assert isinstance(storage.clock, VirtualClock)
+    for number in range(60):
+        put(storage, b"%d" % number, topic="TopicTest" if number < 5 or number > 56 else "Other")
+        storage.clock.advance(1_000)
+    storage.flush()
+    storage.clock.advance(20_000)
+    storage.flush()
+    storage.abandon()
+    os.truncate(_entries(tmp_path), 3 * QUEUE_ENTRY_BYTES)
+    os.truncate(_entries(tmp_path), 200)
+    again = opened(tmp_path, NOW_MS + 90_000)
+    assert bodies(again) == [0, 1, 2, 3, 4, 57, 58, 59]
+    again.close()
+    assert sound(tmp_path)
+
+
+def test_a_queue_of_which_only_later_entries_are_left_begins_with_what_the_log_has(tmp_path: Path) -> None:
+    """A topic was deleted and made anew; of the new queue the entries survived, of its messages nothing."""
+    storage = opened(tmp_path)
+    assert isinstance(storage.clock, VirtualClock)
+    for number in range(60):
+        put(storage, b"%d" % number, topic="TopicTest" if number < 2 or number > 56 else "Other")
+        storage.clock.advance(1_000)
+    storage.flush()
+    storage.abandon()
+    entry = QUEUE_ENTRY_STRUCT.pack(storage.log.position + 1_000, 200, 0)
+    _entries(tmp_path).write_bytes((entry * 2).ljust(200, b"\0"))
+    again = opened(tmp_path, NOW_MS + 90_000)
+    assert (again.min_offset("TopicTest", 0), again.max_offset("TopicTest", 0)) == (2, 5)
+    assert bodies(again) == [57, 58, 59]
+    again.close()
+
+
 def test_a_file_that_could_not_be_deleted_is_still_to_be_synced(tmp_path: Path) -> None:
     """It counted as gone: a checkpoint came that vouched for entries which no disk had."""
     with faulty_files(tmp_path, Random(1)) as files:
@@ -350,6 +414,19 @@ def test_timer_log_files_before_a_gap_go(tmp_path: Path) -> None:
     assert len(again.chain(slot)) == 20
 
 
+def test_timer_log_files_behind_a_gap_go_when_the_checkpoint_is_before_it(tmp_path: Path) -> None:
+    """A file was lost with its name, and the one after it was not: those before had been deleted for that."""
+    files = _timer_files(tmp_path)
+    files.save(TimerCheckpoint(read_ms=900_000, log_pos=3 * 536 + 52, queue_offset=31), durable=True)
+    (tmp_path / "timerlog" / f"{4 * 536:020d}").rename(tmp_path / "timerlog" / f"{5 * 536:020d}")
+    again = _opened_timers(tmp_path)
+    assert [path.name for path in sorted((tmp_path / "timerlog").iterdir())] == [f"{n * 536:020d}" for n in range(4)]
+    assert again.log_pos == 4 * 536
+    slot = again.slot(1_000)
+    assert slot is not None
+    assert len(again.chain(slot)) == 40
+
+
 @pytest.mark.parametrize("after", range(4))
 def test_a_timer_log_file_that_was_made_at_the_second_try_is_there(tmp_path: Path, after: int) -> None:
     """The try that failed left the file, and its directory was never synced."""
@@ -372,7 +449,7 @@ def test_a_timer_log_file_that_was_made_at_the_second_try_is_there(tmp_path: Pat
 def _opened_timers(root: Path) -> TimerFiles:
     (root / "config").mkdir(exist_ok=True)
     files = TimerFiles(root, Disk(), precision_ms=1_000, log_file_bytes=10 * 52 + 16)
-    files.open(lambda record: True, 900)
+    files.open(lambda record: True, lambda record: True, 900)
     return files
 
 

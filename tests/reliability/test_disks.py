@@ -232,6 +232,32 @@ def test_a_flush_that_failed_between_two_log_files_is_made_up_for(tmp_path: Path
     assert sound(tmp_path)
 
 
+def test_what_a_flush_in_the_background_dropped_is_not_taken_for_synced(tmp_path: Path) -> None:
+    """Between its failure and the next tick the delay offsets had the log synced: of the failed part nobody knew."""
+    with faulty_files(tmp_path, Random(1)) as files:
+        clock = VirtualClock(NOW_MS)
+        storage = Storage(tmp_path, SMALL, clock)
+        storage.open()
+        put_numbered(storage, 0)
+        clock.advance(1_000)
+        storage.flush()
+        put_numbered(storage, 1)
+        files.fail_after(0, errno.EIO, what="sync")
+        clock.advance(SMALL.flush_interval_commit_log)
+        assert storage.flusher._thread is not None
+        storage.flusher._thread.join()
+        files.heal()
+        put_numbered(storage, 2)
+        storage.sync_log()
+        storage.abandon()
+        files.lose_power(0.0)
+    again = Storage(tmp_path, SMALL, VirtualClock(NOW_MS))
+    again.open()
+    assert sorted(bodies(again)) == [0, 1, 2]
+    again.close()
+    assert sound(tmp_path)
+
+
 def test_what_a_failed_flush_dropped_is_not_vouched_for(tmp_path: Path) -> None:
     """A sync that works after one that failed says nothing of what that one dropped: a start looks for itself."""
     clock = VirtualClock(NOW_MS)

@@ -15,6 +15,7 @@ from embedded_broker.broker import Broker
 from embedded_broker.clock import VirtualClock
 from embedded_broker.storage_settings import ASYNC_FLUSH, SYNC_FLUSH
 from embedded_broker.timer_files import TimerFiles
+from embedded_broker.timer_records import RECORD, TimerRecord
 from embedded_broker.timers import Timers
 from mqctl.model.damage import DamageCode, DamageGrade
 from mqctl.protocol.message_record import decode_messages
@@ -83,7 +84,7 @@ def test_what_a_checkpoint_vouches_for_is_on_the_disk(flush: str, tmp_path: Path
                 assert timed(cluster, number, (2 + number % 3) * 3 * SECOND)
                 cluster.advance(SECOND // 2)
             if flush == ASYNC_FLUSH:
-                cluster.broker().on_loop(lambda broker: broker.storage.log.sync())
+                cluster.broker().on_loop(lambda broker: broker.storage.sync_log())
             cluster.broker().kill()
             files.lose_power(0.5)
             cluster.broker().start()
@@ -212,6 +213,29 @@ def test_half_a_record_at_the_end_of_the_timer_log_is_none(tmp_path: Path) -> No
         assert damages(cluster) == []
 
 
+def test_a_record_of_two_tries_at_one_place_is_none(tmp_path: Path) -> None:
+    """The second one ended within its number of milliseconds: it hung in a slot that was emptied already."""
+    with cluster_at(tmp_path) as cluster:
+        cluster.advance(SECOND)
+        cluster.broker().kill()
+        check = cluster.broker().store / "config" / "timercheck"
+        before = check.read_bytes()
+        cluster.broker().start()
+        timed(cluster, 0, 5 * SECOND)
+        cluster.advance(SECOND)
+        cluster.broker().kill()
+        check.write_bytes(before)
+        path = cluster.broker().store / "timerlog" / f"{0:020d}"
+        data = bytearray(path.read_bytes())
+        record = TimerRecord(*RECORD.unpack_from(data))
+        data[:52] = RECORD.pack(*record._replace(delayed_ms=-30_024))
+        path.write_bytes(data)
+        cluster.broker().start()
+        cluster.advance(9 * SECOND)
+        assert came(cluster) == [0]
+        assert damages(cluster) == []
+
+
 def _nothing_is_synced(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(TimerFiles, "sync", lambda self: self._written.clear())
 
@@ -241,7 +265,7 @@ def _each_comes_twice(patch: pytest.MonkeyPatch) -> None:
 def test_the_rounds_see_what_is_lost_or_comes_outside_of_its_window(
     plant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Within some rounds: a power failure may take nothing of what was left out, and flushing has a thread of its own."""
+    """Within some rounds: a power failure may take nothing of what was left out, and flushing has its own thread."""
     plant(monkeypatch)
     assert any("time" in problem for seed in range(4, 20) for problem in disks.run(3, seed).problems)
 
