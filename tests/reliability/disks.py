@@ -384,8 +384,7 @@ class Round:
                     self.problem(f"{topic} {queue_id} cannot be read at {offset}: {error}")
                     break
                 offsets = [message.queue_offset for message in messages]
-                # Of the queue of a topic that was deleted a part may come back, with holes; what was promised is there.
-                if topic != GONE and offsets != list(range(offset, offset + len(messages))):
+                if offsets != list(range(offset, offset + len(messages))):
                     self.problem(f"{topic} {queue_id} has a gap at {offset}")
                 bodies += _NAME.findall(" ".join(message.body.decode().split(";")[0] for message in messages))
                 offset = PullMessageReply.from_ext(answer.ext_fields).next_begin_offset

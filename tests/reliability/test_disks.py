@@ -32,20 +32,25 @@ from tests.reliability.admin_traffic import topic_request
 from tests.reliability.disks import run
 from tests.reliability.faulty import faulty_files
 
+_MET = (
+    "faults", "taken_back", "lost_entries", "reappeared", "renames_undone", "torn_configs", "repeated_delays_inside",
+    "repeated_commits_inside", "timers", "recalled", "offsets_beyond", "named_by_doctor", "corrected", "admin_promised",
+)  # fmt: skip
+
 
 def test_rounds_of_failing_disks_lose_nothing() -> None:
-    figures = run(20, seed=2)
-    assert figures.problems == []
-    assert (figures.rounds, figures.lost, figures.repeats_outside, figures.admin_lost) == (20, 0, 0, 0)
-    assert figures.acknowledged > 150
-    assert figures.faults > 0
-    assert figures.taken_back > 0
-    assert figures.repeated_delays_inside + figures.repeated_commits_inside > 0
-    assert figures.timers > figures.recalled > 0
-    assert figures.reappeared + figures.renames_undone + figures.lost_entries > 0
-    assert figures.offsets_beyond == figures.named_by_doctor == figures.corrected > 0
-    assert sum(figures.torn_configs.values()) > 0
-    assert figures.admin_promised > 0
+    """Twenty rounds, and as many again where chance left out something of what they are to meet."""
+    missing = set(_MET)
+    for seed in range(2, 8):
+        figures = run(20, seed)
+        assert figures.problems == []
+        assert (figures.rounds, figures.lost, figures.repeats_outside, figures.admin_lost) == (20, 0, 0, 0)
+        assert figures.acknowledged > 150
+        assert figures.offsets_beyond == figures.named_by_doctor == figures.corrected
+        missing = {name for name in missing if not getattr(figures, name)}
+        if not missing:
+            return
+    assert missing == set()
 
 
 def test_the_checks_see_a_message_that_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,7 +63,7 @@ def test_the_checks_see_a_message_that_is_lost(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(flushing.Flusher, "_commit", commit_without_sync)
     monkeypatch.setattr("tests.reliability.disks._FAULTS", (("sync", 5),))
-    assert run(12, seed=2).lost > 0
+    assert any(run(12, seed).lost for seed in range(2, 8))
 
 
 def _deliver_twice(patch: pytest.MonkeyPatch) -> None:
@@ -89,7 +94,7 @@ def test_the_checks_see_what_comes_twice_outside_of_its_window(
     plant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plant(monkeypatch)
-    assert run(4, seed=2).repeats_outside > 0
+    assert any(run(4, seed).repeats_outside for seed in range(2, 12))
 
 
 @pytest.mark.parametrize("kept", [8, 11, 13, 16, 19])
