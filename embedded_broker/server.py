@@ -42,6 +42,7 @@ class Limits:
         half_frame_ms: time that a frame may take from its first byte to its last.
         connections: connections at one time; further ones are closed at once.
         held_pulls: pulls of one broker that wait for messages; further ones are answered at once.
+        asked: requests to one client that wait for its answer; further ones count as unanswered at once.
     """
 
     frame_bytes: int = MAX_FRAME_BYTES
@@ -49,6 +50,7 @@ class Limits:
     half_frame_ms: int = 30_000
     connections: int = 20_000
     held_pulls: int = 100_000
+    asked: int = 1_000
 
 
 class Service(Protocol):
@@ -114,9 +116,18 @@ class Connection(asyncio.Protocol):
             self._transport.write(data)
 
     def call(self, command: RemotingCommand, timeout_ms: int, on_answer: OnAnswer) -> None:
-        """Sends a request; `on_answer` gets the response, or None when it did not come in time."""
+        """Sends a request; `on_answer` gets the response, or None when it did not come in time, or too many wait."""
         from dataclasses import replace
 
+        if len(self._calls) >= self._limits.asked:
+            log.warning(
+                "%s: %d requests wait for its answers: request %d is not sent",
+                self.peer,
+                len(self._calls),
+                command.code,
+            )
+            on_answer(None)
+            return
         opaque = next(self._opaques) & 0x7FFFFFFF
         timer = self._clock.call_later(timeout_ms, lambda: self._answered(opaque, None))
         self._calls[opaque] = (on_answer, timer)

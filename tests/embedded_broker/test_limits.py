@@ -12,11 +12,11 @@ import pytest
 
 from embedded_broker import EmbeddedCluster
 from embedded_broker.server import Limits
-from mqctl.protocol.codes import ResponseCode
+from mqctl.protocol.codes import RequestCode, ResponseCode
 from mqctl.protocol.frame import encode
 from mqctl.protocol.message_id import OffsetId
 from mqctl.protocol.requests_admin import CreateTopic
-from mqctl.protocol.requests_client import ConsumerSendMsgBack, GetMaxOffset
+from mqctl.protocol.requests_client import ConsumerSendMsgBack, GetConsumerRunningInfo, GetMaxOffset
 from tests.embedded_broker.messages import heartbeat, pull, send
 from tests.embedded_broker.test_process import process
 from tests.embedded_broker.wire import Peer
@@ -98,6 +98,24 @@ def test_more_held_pulls_than_the_limit_are_answered_at_once() -> None:
         again = peer.post(pull("T", 1, wait_ms=15_000))
         assert producer.call(send("T"), b"z").code == 0
         assert peer.answer_to(again).code == 0
+
+
+def test_a_client_that_does_not_answer_is_asked_no_more_than_the_limit() -> None:
+    with (
+        EmbeddedCluster(limits=Limits(asked=2), virtual_time=True) as cluster,
+        Peer(cluster.broker().address) as silent,
+        Peer(cluster.broker().address) as asker,
+    ):
+        heartbeat(silent, "silent", group="G", subscriptions={"T": "*"})
+        question = GetConsumerRunningInfo(consumer_group="G", client_id="silent", jstack_enable=False)
+        waiting = [asker.post(question) for _ in range(2)]
+        assert asker.call(question).code == ResponseCode.CONSUME_MSG_TIMEOUT
+        cluster.advance(11_000)
+        assert {asker.answer_to(opaque).code for opaque in waiting} == {ResponseCode.CONSUME_MSG_TIMEOUT}
+        waiting = [asker.post(question) for _ in range(2)]  # there is room again
+        assert asker.call(question).code == ResponseCode.CONSUME_MSG_TIMEOUT
+        silent.call(GetMaxOffset(topic="T", queue_id=0))
+        assert len([asked for asked in silent.unasked if asked.code == RequestCode.GET_CONSUMER_RUNNING_INFO]) == 4
 
 
 _ASKED = 3_000
