@@ -12,6 +12,7 @@ from mqctl.model.message import DELAY, KEYS, TAGS
 from mqctl.model.names import DISCARD_TOPIC, HALF_TOPIC, OFFSET_MOVED_TOPIC, OP_TOPIC, RETRY_PREFIX, SCHEDULE_TOPIC
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.codes import ResponseCode
+from mqctl.protocol.properties import NAME_VALUE_SEPARATOR, unwritable
 
 MAX_TOPIC_LENGTH = 127
 MAX_GROUP_LENGTH = 255
@@ -112,7 +113,8 @@ def check_message(message: OutgoingMessage, max_bytes: int) -> None:
     """Checks a message before it is sent.
 
     Raises:
-        UsageError: no such topic can exist or be sent to, or the body is empty or longer than `max_bytes`.
+        UsageError: no such topic can exist or be sent to, the body is empty or longer than `max_bytes`, or a property
+            would not arrive as it is.
     """
     check_topic(message.topic)
     if message.topic in _NOT_TO_BE_SENT_TO:
@@ -124,6 +126,13 @@ def check_message(message: OutgoingMessage, max_bytes: int) -> None:
             f"the message for {message.topic} is too long",
             reason=f"{len(message.body)} bytes, the limit is {max_bytes}",
         )
+    for name, value in message.all_properties().items():
+        # Stored values may hold the first separator (Java cuts at the first one only): such messages can be sent again.
+        if found := unwritable(name) or unwritable(value.replace(NAME_VALUE_SEPARATOR, "")):
+            raise UsageError(
+                f"the message for {message.topic} cannot have the property {name!r}",
+                reason=f"it holds {found}, which would not arrive as it is",
+            )
 
 
 def check_batch(messages: Sequence[OutgoingMessage], max_bytes: int) -> None:

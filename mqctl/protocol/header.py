@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self, TypeAlias
 
-from mqctl.errors import RefusedError
+from mqctl.errors import RefusedError, UsageError
 from mqctl.protocol.codes import V4_9_8, Language, RequestCode
 from mqctl.protocol.declared import Declared, Field, field
 from mqctl.protocol.fastjson import java_double
@@ -34,6 +34,10 @@ class HeaderFieldError(RefusedError):
     def __init__(self, problem: str, *, reason: str = "", remedy: str = "", remark: str = "") -> None:
         super().__init__(problem, reason=reason, remedy=remedy)
         self.remark = remark
+
+
+class HeaderValueError(UsageError):
+    """A value that its field cannot carry: the other side would read another one, or none."""
 
 
 class ExtHeader(Declared):
@@ -115,6 +119,14 @@ def _text(value: object) -> str:
     return java_double(value) if isinstance(value, float) else str(value)
 
 
+def _not_utf8(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        return f"{text[error.start : error.end]!r} is no text"
+    return ""
+
+
 class NoFields(ExtHeader):
     """The header of a response that has none."""
 
@@ -165,6 +177,27 @@ class Request(ExtHeader):
             if code in _REQUESTS:
                 raise TypeError(f"{cls.__name__} and {_REQUESTS[code].__name__} both declare request code {code}")
             _REQUESTS[code] = cls
+
+    def to_ext(self) -> dict[str, str]:
+        """Writes the request as ext fields.
+
+        Raises:
+            HeaderValueError: a number that its Java type does not hold (brokers answer a NullPointerException), or text
+                that is no UTF-8.
+        """
+        for item in self.fields():
+            value = self.__dict__[item.name]
+            if isinstance(value, str):
+                wrong = "" if value.isascii() else _not_utf8(value)
+            else:
+                bound = _RANGES.get(item.kind)
+                out = bound is not None and value is not None and not -bound <= value < bound
+                wrong = f"{value} does not fit into {item.kind[3:]} bits" if out else ""
+            if wrong:
+                raise HeaderValueError(
+                    f"{type(self).__name__} cannot be sent", reason=f"{item.wire}: {wrong}", remedy="nothing was sent"
+                )
+        return super().to_ext()
 
     def command(
         self,

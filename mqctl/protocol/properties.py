@@ -11,6 +11,7 @@ from collections.abc import Mapping
 NAME_VALUE_SEPARATOR = "\x01"
 PROPERTY_SEPARATOR = "\x02"
 MAX_PROPERTIES_LENGTH = 32_767
+_UNWRITABLE = re.compile("[\x01\x02\ud800-\udfff]")
 _CONTINUED = re.compile(r"(?<!\\)((?:\\\\)*)\\(?:\r\n|\r|\n)[ \t\f]*")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _SHORT = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
@@ -31,6 +32,21 @@ def format_properties(properties: Mapping[str, str], *, trailing_separator: bool
     """Writes property text. 5.x brokers store a separator behind the last pair, 4.9.8 does not."""
     text = PROPERTY_SEPARATOR.join([f"{name}{NAME_VALUE_SEPARATOR}{value}" for name, value in properties.items()])
     return text + PROPERTY_SEPARATOR if trailing_separator and text else text
+
+
+def unwritable(text: str) -> str:
+    """Returns what no name and no value of a property may hold, escaped and parted by blanks; empty when all is well.
+
+    That are the two separators, which would make other properties of it, and what stands for bytes that are no UTF-8
+    (`surrogateescape`), which Java would replace by question marks.
+    """
+    found = dict.fromkeys(_UNWRITABLE.findall(text)) if _UNWRITABLE.search(text) else {}
+    return " ".join([_escaped(character) for character in found])
+
+
+def _escaped(character: str) -> str:
+    code = ord(character)
+    return f"\\x{code & 0xFF:02x}" if code <= 0xFF or 0xDC80 <= code <= 0xDCFF else f"\\u{code:04x}"
 
 
 def parse_settings(body: bytes) -> dict[str, str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 
+import pytest
+
 from embedded_broker import Drop, EmbeddedCluster
 from mqctl.client.instance import ClientSettings
 from mqctl.client.outgoing import OutgoingMessage
@@ -68,3 +70,38 @@ def test_a_producer_leaves_brokers_that_hang(cluster: EmbeddedCluster) -> None:
     cluster.clear_faults()
     assert [trouble.doing.split(" from ")[0] for trouble in producer.instance.troubles.last][:1] == ["unregister"]
     assert not producer.instance.links.open_links()
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (("--property", "a\x01b\x02c=d"), r"--property holds \x01 \x02"),
+        (("--property", "a=\udcff"), r"--property holds \xff"),
+        (("--tag", "\udcff\udcfe"), r"--tag holds \xff \xfe"),
+        (("--tag", "a\x02b"), r"--tag holds \x02"),
+        (("--key", "k", "--key", "\udce4"), r"--key holds \xe4"),
+        (("--property", "a="), "a property without a value is not stored"),
+    ],
+)
+def test_what_would_be_stored_as_something_else_is_not_sent(
+    live: Run, cluster: EmbeddedCluster, words: tuple[str, ...], named: str
+) -> None:
+    cluster.record_requests()
+    refused = live("message", "send", "-t", "Pay", "--body", "x", *words)
+    sent = [item.code for item in cluster.requests()]
+    cluster.record_requests(on=False)
+    assert (refused.exit_code, sent) == (64, []), refused.stderr
+    assert named in refused.stderr
+
+
+def test_a_body_is_the_very_bytes_that_were_typed(live: Run) -> None:
+    sent = live("message", "send", "-t", "Pay", "--body", "\udcff\udcfe", "-o", "json")
+    assert sent.exit_code == 0, sent.stderr
+    found = live("message", "get", sent.json["message_id"], "-t", "Pay", "--body", "hex", "-o", "json").json
+    assert found["messages"][0]["body"].replace(" ", "") == "fffe"
+
+
+def test_a_body_that_never_ends_is_refused(live: Run) -> None:
+    refused = live("message", "send", "-t", "Pay", "--body-file", "/dev/zero")
+    assert refused.exit_code == 64, refused.stderr
+    assert "more than 4194304 bytes" in refused.stderr

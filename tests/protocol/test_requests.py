@@ -20,6 +20,7 @@ from mqctl.protocol.codes import (
 )
 from mqctl.protocol.declared import camel_case, replaced
 from mqctl.protocol.frame import SerializeType, decode, encode
+from mqctl.protocol.header import HeaderValueError
 from mqctl.protocol.requests import (
     REQUESTS,
     HeaderFieldError,
@@ -147,3 +148,13 @@ def test_names_and_versions() -> None:
         assert version_text(ordinal) == release
     assert version_text(232) == "4.1.0-SNAPSHOT"
     assert version_text(62) == "3.x"
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [GetMaxOffset(topic="T", queue_id=1 << 31), GetMaxOffset(topic="\udcff", queue_id=0)],
+    ids=["too large", "no UTF-8"],
+)
+def test_what_would_be_read_as_something_else_is_not_sent(request_: Request) -> None:
+    with pytest.raises(HeaderValueError, match=r"GetMaxOffset cannot be sent: (queueId|topic)"):
+        request_.command(opaque=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -68,8 +69,12 @@ def command(
         raise UsageError("the message needs one body", remedy="use one of --body and --body-file")
     if delay_level is not None and deliver_at is not None:
         raise UsageError("--delay-level and --deliver-at contradict each other", remedy="use one of them")
-    content = body.encode() if body is not None else _read(body_file or "-")
     extra = dict(_pair(item) for item in properties or ())
+    for option, texts in (("--tag", [tag or ""]), ("--key", key or ())):
+        for text in texts:
+            _check_typed(option, text)
+    # An argument that is no UTF-8 comes with its bytes escaped: they are sent as they were typed.
+    content = os.fsencode(body) if body is not None else _read(body_file or "-")
     from mqctl.client.outgoing import OutgoingMessage, check_topic
 
     chosen = connection(namesrv, profile, timeout)
@@ -129,11 +134,42 @@ def _must_be_there(topic: str, chosen: Connection) -> None:
 
 
 def _read(name: str) -> bytes:
-    return sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    """Reads the body, no more than one byte over the limit: what never ends is refused like what is too long."""
+    from mqctl.client.outgoing import MAX_MESSAGE_BYTES
+
+    if name == "-":
+        content = sys.stdin.buffer.read(MAX_MESSAGE_BYTES + 1)
+    else:
+        with Path(name).open("rb") as stream:
+            content = stream.read(MAX_MESSAGE_BYTES + 1)
+    if len(content) > MAX_MESSAGE_BYTES:
+        raise UsageError(
+            f"the body in {'standard input' if name == '-' else name} is too long",
+            reason=f"it has more than {MAX_MESSAGE_BYTES} bytes, the limit of RocketMQ's clients",
+            remedy="nothing was sent; send it in parts",
+        )
+    return content
 
 
 def _pair(text: str) -> tuple[str, str]:
+    _check_typed("--property", text)
     name, found, value = text.partition("=")
-    if not found or not name:
-        raise UsageError(f"cannot read --property {text!r}", remedy="write NAME=VALUE")
+    if not found or not name or not value:
+        raise UsageError(
+            f"cannot read --property {text!r}",
+            reason="" if not found or not name else "a property without a value is not stored",
+            remedy="write NAME=VALUE",
+        )
     return name, value
+
+
+def _check_typed(option: str, text: str) -> None:
+    """Raises UsageError for what brokers would store as something else than was typed."""
+    from mqctl.protocol.properties import unwritable
+
+    if found := unwritable(text):
+        raise UsageError(
+            f"{option} holds {found}, which no property can carry",
+            reason=r"RocketMQ parts properties by \x01 and \x02 and stores UTF-8 only",
+            remedy="nothing was sent; put such bytes into the body",
+        )
