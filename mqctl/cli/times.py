@@ -10,6 +10,8 @@ from mqctl.errors import UsageError
 
 _UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|s|min|m|h|d)")
+LONGEST_SPAN = "36500d"
+_LONGEST_SPAN_MS = 36_500 * 86_400_000  # a century: waits of threads end at 292 years, dates at the year 9999
 _FORMS = "ISO (2026-11-21T10:00), epoch milliseconds, now, -2h, yesterday 10:00"
 
 
@@ -34,7 +36,7 @@ def parse_instant(text: str, now: datetime) -> Instant:
         now: the current time with its zone; times without a zone are taken in that zone.
 
     Raises:
-        UsageError: when `text` is none of these.
+        UsageError: when `text` is none of these, or leads out of the calendar.
     """
     when = _parse(text.strip(), now)
     if when is None:
@@ -48,7 +50,7 @@ def parse_span_ms(text: str) -> int:
     """Parses a duration such as `90s`, `1h30m` or `500ms` into milliseconds.
 
     Raises:
-        UsageError: when `text` is no duration.
+        UsageError: when `text` is no duration, or one that is longer than a century.
     """
     total = _span_ms(text.strip())
     if total is None:
@@ -60,7 +62,10 @@ def _span_ms(text: str) -> int | None:
     parts = _SPAN.findall(text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
         return None
-    return round(sum(float(number) * _UNITS[unit] for number, unit in parts))
+    total = sum(float(number) * _UNITS[unit] for number, unit in parts)
+    if total > _LONGEST_SPAN_MS:
+        raise UsageError(f"the duration {text!r} is too long", remedy=f"the longest is {LONGEST_SPAN}")
+    return round(total)
 
 
 def _parse(text: str, now: datetime) -> datetime | None:

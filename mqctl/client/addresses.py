@@ -12,6 +12,8 @@ from mqctl.errors import ConfigurationError, UnreachableError, UsageError
 
 _LONGEST_ANSWER_BYTES = 64 * 1024
 SERVICE_TIMEOUT_MS = 3000
+_LONGEST_WAIT_S = 86_400.0  # what a socket can wait ends at 24 days
+_SERVICE_REMEDY = "write http://host:port/rocketmq/nsaddr, an IPv6 address in [brackets]"
 
 
 def parse_addresses(text: str) -> tuple[str, ...]:
@@ -25,7 +27,11 @@ def parse_addresses(text: str) -> tuple[str, ...]:
     if not found:
         raise UsageError("no name server is named", remedy="write host:port;host:port, or an address service's URL")
     for address in found:
-        split_address(address)
+        host, _port = split_address(address)
+        try:
+            host.encode("idna")  # as connecting will do: labels that are too long, bytes that are no text
+        except UnicodeError as error:
+            raise UsageError(f"{address!r} is no address", reason="no host can have this name") from error
     return found
 
 
@@ -39,13 +45,15 @@ class AddressService:
     def __init__(self, url: str) -> None:
         from urllib.parse import urlsplit
 
-        parts = urlsplit(url)
         try:
+            parts = urlsplit(url)
             _ = parts.port
+            (parts.path + parts.query).encode("ascii")
+            (parts.hostname or "").encode("idna")
         except ValueError as error:
-            raise UsageError(f"{url!r} is no address service", reason=str(error)) from error
+            raise UsageError(f"{url!r} is no address service", reason=str(error), remedy=_SERVICE_REMEDY) from error
         if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise UsageError(f"{url!r} is no address service", remedy="write http://host:port/rocketmq/nsaddr")
+            raise UsageError(f"{url!r} is no address service", remedy=_SERVICE_REMEDY)
         self.url = url
         self._parts = parts
 
@@ -59,7 +67,7 @@ class AddressService:
         from http.client import HTTPConnection, HTTPException, HTTPSConnection
 
         parts = self._parts
-        limit_s = (deadline or Deadline(SERVICE_TIMEOUT_MS)).remaining_s or 0.001
+        limit_s = min((deadline or Deadline(SERVICE_TIMEOUT_MS)).remaining_s or 0.001, _LONGEST_WAIT_S)
         kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
         connection = kind(parts.hostname or "", parts.port, timeout=limit_s)
         try:

@@ -257,7 +257,10 @@ class Link:
         if self.closed:
             return
         timeout_s = self._settings.connect_timeout_ms / 1000
-        sock = socket.create_connection((self._host, self._port), timeout=timeout_s)
+        try:
+            sock = socket.create_connection((self._host, self._port), timeout=timeout_s)
+        except UnicodeError as error:  # addresses that a name server tells are not checked
+            raise OSError("no host can have this name") from error
         sock.settimeout(None)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         seconds, rest_ms = divmod(self._settings.stall_ms, 1000)

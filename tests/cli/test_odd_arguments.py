@@ -1,0 +1,55 @@
+"""Arguments at the edge of what can be meant: they are refused in the command's own words, before anything is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.conftest import Outcome
+
+Run = Callable[..., Outcome]
+_NOBODY = ("-n", "127.0.0.1:1")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("topic", "list", *_NOBODY, "--timeout", "999999d"),
+        ("topic", "list", *_NOBODY, "--timeout", "9" * 400 + "d"),
+        ("offset", "reset", "-g", "G", "-t", "T", *_NOBODY, "--by-duration", "999999d"),
+        ("offset", "reset", "-g", "G", "-t", "T", *_NOBODY, "--to-time", "+9999999d"),
+        ("delay", "plan", "--levels", "1s", "--at", "+9999999d"),
+        ("profile", "add", "x", "--namesrv", "127.0.0.1:1", "--timeout", "999999d"),
+    ],
+)
+def test_the_longest_span_is_told_when_one_is_longer(mqctl: Run, words: tuple[str, ...]) -> None:
+    outcome = mqctl(*words)
+    assert (outcome.exit_code, outcome.stdout) == (64, ""), outcome.stderr
+    assert "is too long" in outcome.stderr
+    assert "the longest is 36500d" in outcome.stderr
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://h[1/x",
+        "http://h]1/x",
+        "http://h:99999/x",
+        "http://\udcff/x",
+        "http://h/\udcff",
+        f"http://{'a' * 64}/x",
+        "\udcff:1",
+        f"{'a' * 64}:1",
+    ],
+)
+@pytest.mark.parametrize("words", [("topic", "list", "-n"), ("profile", "add", "p", "--namesrv")], ids=lambda w: w[0])
+def test_what_is_no_address_is_called_so(mqctl: Run, words: tuple[str, ...], address: str) -> None:
+    outcome = mqctl(*words, address)
+    assert (outcome.exit_code, outcome.stdout) == (64, ""), outcome.stderr
+    assert "is no address" in outcome.stderr
+
+
+def test_an_address_service_is_waited_for_as_long_as_one_likes(mqctl: Run) -> None:
+    outcome = mqctl("topic", "list", "-n", "http://127.0.0.1:1/x", "--timeout", "300d")
+    assert outcome.exit_code == 69, outcome.stderr
