@@ -111,15 +111,19 @@ def unconfirmed_tail(case: Case) -> Iterator[Verdict]:
 
 
 @rule("MQ106", Severity.ERROR, source="H12", needs=_STORE, playbook="damaged-store")
-def config_on_backup(case: Case) -> Iterator[Verdict]:
+def config_on_backup(case: Case) -> Iterator[Verdict | Unknown]:
     """A configuration file of which the backup counts, or neither: the broker then starts empty and says nothing."""
     for file in case.broker.storage.config_files if case.broker.storage else ():
         if file.source is FileSource.MAIN or (file.source is FileSource.NONE and file.name not in _CRITICAL_FILES):
             continue
         if file.source is FileSource.NONE and file.main_problem == "missing" and not _should_exist(case, file.name):
             continue
+        subject = Subject(kind=SubjectKind.FILE, broker=case.broker.name, file=f"config/{file.name}")
+        if file.source is FileSource.UNREAD:
+            yield Unknown(subject=subject, reason=f"{file.name} {file.main_problem}")
+            continue
         yield Verdict(
-            subject=Subject(kind=SubjectKind.FILE, broker=case.broker.name, file=f"config/{file.name}"),
+            subject=subject,
             params={"file": file.name, "problem": file.main_problem},
             evidence={"used_file_time_ms": file.mtime_ms},
             variant=file.source.value,

@@ -12,6 +12,7 @@ class FileSource(StrEnum):
     MAIN = "main"
     BACKUP = "backup"
     NONE = "none"
+    UNREAD = "unread"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,8 +21,9 @@ class ConfigFileState:
 
     Attributes:
         name: file name, `topics.json` for instance.
-        source: which of `<name>` and `<name>.bak` counts; NONE means that the broker would start empty.
-        main_problem: why the main file was not used; None when it was.
+        source: which of `<name>` and `<name>.bak` counts; NONE means that the broker would start empty,
+            UNREAD that it is not known because one of them could not be read here.
+        main_problem: why the main file was not used, or what could not be read; None when it was.
         mtime_ms: modification time of the file that counts.
     """
 

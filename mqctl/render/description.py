@@ -10,9 +10,11 @@ from mqctl.model.config_file import FileSource
 from mqctl.model.names import group_of, is_system_topic
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.storage_state import StorageState
+from mqctl.model.unavailable import Part
 from mqctl.render import units
 from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
 
+_USED = {FileSource.BACKUP: "; its backup is used", FileSource.NONE: "; the broker would start without it"}
 TOPIC_COLUMNS = (
     Column("topic", "topic"),
     Column("kind", "kind"),
@@ -106,8 +108,10 @@ def broker_lines(broker: BrokerSnapshot) -> Iterable[str]:
     yield f"broker           {broker.name or 'name not known from the files'}"
     if broker.storage is not None:
         yield from _storage_lines(broker.storage)
-    offsets = {(offset.group, offset.topic) for offset in broker.consumer_offsets}
-    yield f"consumer groups  {len(broker.groups)} configured, {len({group for group, _ in offsets})} with offsets"
+    committed = {offset.group for offset in broker.consumer_offsets}
+    configured = "?" if broker.lacks(Part.GROUPS) else len(broker.groups)
+    with_offsets = "?" if broker.lacks(Part.CONSUMER_OFFSETS) else len(committed)
+    yield f"consumer groups  {configured} configured, {with_offsets} with offsets"
     if broker.transactions is not None:
         yield f"transactions     {units.count(len(broker.transactions.pending))} pending"
 
@@ -125,5 +129,4 @@ def _storage_lines(storage: StorageState) -> Iterable[str]:
         yield f"checkpoint       {storage.checkpoint.status}"
     for file in storage.config_files:
         if file.source is not FileSource.MAIN:
-            used = "its backup is used" if file.source is FileSource.BACKUP else "the broker would start without it"
-            yield f"config           {file.name}: {file.main_problem}; {used}"
+            yield f"config           {file.name}: {file.main_problem}{_USED.get(file.source, '')}"

@@ -18,6 +18,13 @@ from mqctl.store.directory import StoreDirectory
 from mqctl.store.kernel import Headers, Int64s
 from mqctl.store.layouts import MAGIC_V1, MAGIC_V2
 
+_PARTS = {
+    configs.TOPICS: Part.TOPICS,
+    configs.GROUPS: Part.GROUPS,
+    configs.CONSUMER_OFFSETS: Part.CONSUMER_OFFSETS,
+    configs.DELAY_OFFSETS: Part.DELAY,
+}
+
 
 @dataclass(frozen=True, slots=True)
 class QueueBounds:
@@ -41,9 +48,14 @@ class Reading:
         self.gaps.append(Unavailable(part=part, reason=reason, scope=scope))
 
     def config(self, name: str) -> ConfigFile:
-        """Reads a configuration file as the broker would, once."""
+        """Reads a configuration file as the broker would, once; what cannot be read is noted."""
         if name not in self._configs:
-            self._configs[name] = self.store.config(name)
+            try:
+                self._configs[name] = self.store.config(name)
+            except MqctlError as error:
+                file = self._configs[name] = configs.unread_config(name, error)
+                if name in _PARTS:
+                    self.miss(_PARTS[name], f"config/{name} {file.state.main_problem}")
         return self._configs[name]
 
     @cached_property

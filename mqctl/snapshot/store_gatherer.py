@@ -56,6 +56,8 @@ def gather_store(
     if report is None:
         reading.miss(Part.VERIFICATION, "the commit log was not read through (--quick)")
         reading.miss(Part.CLOCKS, "the commit log was not read through (--quick)")
+    for gap in report.unread if report else ():
+        reading.miss(Part.VERIFICATION, gap.reason, scope=gap.part)
     queues = queue_states(reading, with_bytes=deep)
     newest = [queue.last_store_time_ms for queue in queues if queue.last_store_time_ms is not None]
     origin = store_origin(reading, at_ms, [*newest, *_newest_in_log(report)])

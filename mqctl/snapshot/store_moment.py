@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from mqctl.errors import MqctlError
@@ -24,11 +25,11 @@ def store_origin(reading: Reading, at_ms: int | None, store_times: Iterable[int]
 
 
 def _last_instant(reading: Reading, directory: Path, store_times: Iterable[int]) -> tuple[int, ObservedFrom]:
-    files = (directory / "config" / name for name in ALWAYS_THERE)
+    found = (_mtime_ms(directory / "config" / name) for name in ALWAYS_THERE)
     candidates = [
         *((time, ObservedFrom.STORE_TIME) for time in store_times),
         *((time, ObservedFrom.CHECKPOINT) for time in _flushed_times(reading)),
-        *((mtime_ms(file), ObservedFrom.CONFIG_MTIME) for file in files if file.exists()),
+        *((time, ObservedFrom.CONFIG_MTIME) for time in found if time is not None),
     ]
     return max(candidates, key=lambda pair: pair[0], default=(0, ObservedFrom.CONFIG_MTIME))
 
@@ -39,6 +40,13 @@ def _flushed_times(reading: Reading) -> list[int]:
     except MqctlError:
         return []  # the health of the checkpoint is told elsewhere
     return [found.physical_time_ms, found.queue_time_ms] if found else []
+
+
+def _mtime_ms(file: Path) -> int | None:
+    """Returns the modification time of `file`; None where there is none, or one may not look."""
+    with suppress(OSError):
+        return mtime_ms(file)
+    return None
 
 
 def mtime_ms(file: Path) -> int:

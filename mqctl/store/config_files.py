@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mqctl.errors import NotFoundError
+from mqctl.errors import MqctlError, NotFoundError
 from mqctl.model.config_file import ConfigFileState, FileSource
 from mqctl.protocol.fastjson import FastjsonError, loads
 from mqctl.store.plain_files import read_file
@@ -46,7 +46,11 @@ class ConfigFile:
 
 
 def read_config(directory: Path, name: str) -> ConfigFile:
-    """Reads the configuration `name` below `directory`, from its backup when the main file is of no use."""
+    """Reads the configuration `name` below `directory`, from its backup when the main file is of no use.
+
+    Raises:
+        PermissionDeniedError, StorageError: a file that would count cannot be read here; the broker perhaps can.
+    """
     main_problem = None
     for path, source in ((directory / name, FileSource.MAIN), (directory / f"{name}.bak", FileSource.BACKUP)):
         value, problem = _attempt(path)
@@ -56,6 +60,12 @@ def read_config(directory: Path, name: str) -> ConfigFile:
             return ConfigFile(state, value)
         main_problem = main_problem or problem
     return ConfigFile(ConfigFileState(name=name, source=FileSource.NONE, main_problem=main_problem), {})
+
+
+def unread_config(name: str, error: MqctlError) -> ConfigFile:
+    """Returns what a look at a store has of a configuration that `read_config` could not read: nothing but why."""
+    problem = f"could not be read: {error.reason}; {error.remedy}"
+    return ConfigFile(ConfigFileState(name=name, source=FileSource.UNREAD, main_problem=problem), {})
 
 
 def read_json_file(path: Path) -> ConfigFile:

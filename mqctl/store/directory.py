@@ -5,6 +5,7 @@ Missing parts are values, not errors: stores are often copied in part.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -50,16 +51,17 @@ class StoreDirectory:
 
         Raises:
             NotFoundError: `path`, or one of `commit_log_paths`, does not exist.
+            PermissionDeniedError: one may not look into it.
             BadInputError: it is no store, or one that keeps its commit log in DLedger's format.
         """
         for wanted in (path, *commit_log_paths):
-            if not wanted.exists():
+            if not _exists(wanted):
                 raise NotFoundError(
                     f"could not open the store {wanted}",
                     reason="no such directory",
                     remedy="give the broker's storePathRootDir",
                 )
-        present = [part for part in _PARTS if (path / part).exists()]
+        present = [part for part in _PARTS if _exists(path / part)]
         raft = _raft_directory(path)
         if raft is not None and not mapped_files(path / "commitlog"):
             raise BadInputError(
@@ -92,9 +94,9 @@ class StoreDirectory:
         found = []
         if self.consume_queue_kind == "rocksdb":
             found.append(Unreadable("consumequeue", "the consume queues are in a RocksDB database"))
-        for part in sorted(_children(self.path / "config")):
-            if part.name in _ROCKSDB_CONFIGS and is_rocksdb(part):
-                found.append(Unreadable(f"config/{part.name}", "kept in a RocksDB database"))
+        for name in sorted(_ROCKSDB_CONFIGS):
+            if is_rocksdb(self.path / "config" / name):
+                found.append(Unreadable(f"config/{name}", "kept in a RocksDB database"))
         return found
 
     def queue_ids(self) -> list[tuple[str, int]]:
@@ -161,8 +163,17 @@ _ROCKSDB_CONFIGS = ("topics", "subscriptionGroups", "consumerOffsets", "rdb")
 
 
 def is_rocksdb(directory: Path) -> bool:
-    """Whether a RocksDB database lives here."""
-    return (directory / "CURRENT").is_file() and any(directory.glob("MANIFEST-*"))
+    """Whether a RocksDB database lives here, as far as one may look."""
+    current = directory / "CURRENT"
+    return os.path.isfile(current) and any(directory.glob("MANIFEST-*"))  # noqa: PTH113 - the method raises
+
+
+def _exists(path: Path) -> bool:
+    """Tells whether there is such a file; a directory that is closed to us is an error of its own."""
+    try:
+        return path.exists()
+    except OSError as error:
+        raise refusal(path.parent, error) from error
 
 
 def _children(directory: Path) -> Iterator[Path]:
@@ -187,6 +198,7 @@ def _queues(root: Path) -> list[tuple[str, int]]:
 def _raft_directory(path: Path) -> Path | None:
     """Finds DLedger's directory: `data` and `index` side by side in `dledger-<id>` or `<group>-<id>`."""
     for child in sorted(_children(path)):
-        if child.is_dir() and (child / "data").is_dir() and (child / "index").is_dir():
+        parts = (child / "data", child / "index")
+        if all(os.path.isdir(part) for part in parts):  # noqa: PTH112 - the method raises where one may not look
             return child
     return None

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from mqctl.errors import NotFoundError, PermissionDeniedError, StorageError
 from mqctl.store.attached import source_of
+from mqctl.store.whole_file import UnfitFileError, read_whole
 
 
 def read_file(path: Path) -> bytes:
@@ -14,7 +15,7 @@ def read_file(path: Path) -> bytes:
         read = source_of(path)
         if read is not None:
             return read(0, path.stat().st_size)
-        return path.read_bytes()
+        return read_whole(path)
     except OSError as error:
         raise refusal(path, error) from error
 
@@ -28,4 +29,6 @@ def refusal(path: Path, error: OSError) -> NotFoundError | PermissionDeniedError
         return PermissionDeniedError(
             problem, reason="permission denied", remedy="run as the broker's user, or copy the store with read rights"
         )
+    if isinstance(error, UnfitFileError):
+        return StorageError(problem, reason=error.strerror or "", remedy="put the broker's own file in its place")
     return StorageError(problem, reason=error.strerror or str(error), remedy="check the disk and copy the store again")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mqctl.errors import BadInputError
+from mqctl.errors import BadInputError, NotFoundError
 from mqctl.store import dtypes
 from mqctl.store import layouts as lay
 from mqctl.store.mapped_files import map_file, mapped_files
@@ -41,10 +41,12 @@ def read_timer_check(path: Path) -> TimerCheck | None:
 
     Raises:
         BadInputError: it is too short.
+        PermissionDeniedError, StorageError: it cannot be read.
     """
-    if not path.exists():
+    try:
+        data = read_file(path)
+    except NotFoundError:
         return None
-    data = read_file(path)
     if len(data) < lay.TIMER_CHECK.size:
         raise BadInputError(
             "read config/timercheck", reason=f"{len(data)} bytes are too few for its {lay.TIMER_CHECK.size}"

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from mqctl.errors import BadInputError, MqctlError
+from mqctl.errors import MqctlError
 from mqctl.model.config_file import FileSource
 from mqctl.model.damage import Damage, DamageCode, DamageGrade
 from mqctl.model.storage_state import ClockState, QueueBehind, UnconfirmedTail
 from mqctl.model.verification import VerificationSummary
 from mqctl.store.config_files import ALWAYS_THERE, CONSUMER_OFFSETS, GROUPS, TOPICS
-from mqctl.store.directory import StoreDirectory
+from mqctl.store.directory import StoreDirectory, Unreadable
 from mqctl.store.log_window import LastRecord, LogFindings
 from mqctl.store.verify_index import IndexFindings, IndexVerifier
 from mqctl.store.verify_log import LogVerifier
@@ -40,6 +40,7 @@ class VerifyReport:
         unconfirmed: the last record, when nothing else vouches for it.
         behind: consume queues that lack entries for records at the end of the log.
         dispatched_offset: end of the last record that any queue knows; None without queues.
+        unread: files that the operating system refused to read; nothing is said about them.
     """
 
     damages: tuple[Damage, ...]
@@ -56,6 +57,7 @@ class VerifyReport:
     behind: tuple[QueueBehind, ...]
     dispatched_offset: int | None
     clocks: ClockState
+    unread: tuple[Unreadable, ...] = ()
 
     def summary(self) -> VerificationSummary:
         """The figures without the deviations."""
@@ -97,7 +99,9 @@ def verify(store: StoreDirectory, *, progress: Progress | None = None) -> Verify
 
 
 def _report(store: StoreDirectory, log: LogFindings, queues: QueueFindings, index: IndexFindings) -> VerifyReport:
-    parts = (log.damages, queues.damages, index.damages, verify_timers(store), _checkpoint(store), _configs(store))
+    unread: list[Unreadable] = []
+    timers, configs = _timers(store, unread), _configs(store, unread)
+    parts = (log.damages, queues.damages, index.damages, timers, _checkpoint(store), configs)
     damages = [damage for part in parts for damage in part]
     unconfirmed = _unconfirmed(store, log.last, confirmed=queues.confirms_last or log.followed)
     if unconfirmed is not None and log.last is not None:
@@ -126,6 +130,7 @@ def _report(store: StoreDirectory, log: LogFindings, queues: QueueFindings, inde
         behind=queues.behind,
         dispatched_offset=queues.dispatched_offset,
         clocks=log.clocks,
+        unread=tuple(unread),
     )
 
 
@@ -139,7 +144,7 @@ def _unconfirmed(store: StoreDirectory, last: LastRecord | None, *, confirmed: b
         return None
     try:
         checkpoint = store.checkpoint()
-    except BadInputError:
+    except MqctlError:
         checkpoint = None
     if checkpoint is not None and last.store_time_ms <= checkpoint.physical_time_ms:
         return None
@@ -166,7 +171,19 @@ def _checkpoint(store: StoreDirectory) -> list[Damage]:
     return [Damage(code=code, grade=grade, file="checkpoint")] if code else []
 
 
-def _configs(store: StoreDirectory) -> list[Damage]:
+def _timers(store: StoreDirectory, unread: list[Unreadable]) -> list[Damage]:
+    try:
+        return verify_timers(store)
+    except MqctlError as error:
+        unread.append(_unread("timer files", error))
+        return []
+
+
+def _unread(part: str, error: MqctlError) -> Unreadable:
+    return Unreadable(part, f"{error}; {error.remedy}")
+
+
+def _configs(store: StoreDirectory, unread: list[Unreadable]) -> list[Damage]:
     if not (store.path / "config").is_dir():
         return [Damage(code=DamageCode.MISSING_PART, grade=DamageGrade.ODD, file="config")]
     in_database = {
@@ -179,7 +196,11 @@ def _configs(store: StoreDirectory) -> list[Damage]:
     for name in ALWAYS_THERE:
         if name in skipped:
             continue
-        state = store.config(name).state
+        try:
+            state = store.config(name).state
+        except MqctlError as error:
+            unread.append(_unread(f"config/{name}", error))
+            continue
         if state.source is FileSource.MAIN:
             continue
         problem = state.main_problem or ""

@@ -20,11 +20,12 @@ def command(store: StoreOption, output: OutputOption = Output.TABLE, no_color: N
     """Verify every record, queue entry and index entry of a store directory.
 
     Ends with 0 when all is as it should be, 1 when only a crash's usual traces are there (its recovery mends them), 2
-    for damage, 3 when a part is kept in a format that is not read offline. What is odd but legal does not count.
+    for damage, 3 when a part could not be read: it is kept in a format that is not read offline, or the operating
+    system refused. What is odd but legal does not count.
     """
     directory = StoreDirectory.open(store)
     with step_progress() as progress:
         report = verify(directory, progress=progress)
-    unread = [UnreadPart(part=gap.part, reason=gap.reason) for gap in directory.unreadable]
+    unread = [UnreadPart(part=gap.part, reason=gap.reason) for gap in (*directory.unreadable, *report.unread)]
     emit(verification_document(str(store), report.summary(), report.damages, unread), output)
     return verification_exit(report.damages, unread)
