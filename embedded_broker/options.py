@@ -12,6 +12,9 @@ from embedded_broker.release import RELEASES
 from embedded_broker.tls import ClientAuth, ServerTls, TlsMode
 from mqctl.errors import UsageError
 
+_MOST_BROKERS = 1_000
+_LAST_PORT = 65_535
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -47,8 +50,8 @@ def parser() -> argparse.ArgumentParser:
     where.add_argument("--data-dir", type=Path, metavar="DIR", help="keep the stores here")
     where.add_argument("--memory", action="store_true", help="throw-away stores in memory (the default)")
     add("--host", default="127.0.0.1", help="address to listen on (default %(default)s)")
-    add("--namesrv-port", type=int, default=0, metavar="PORT", help="port of the first name server (default: any)")
-    add("--broker-port", type=int, default=0, metavar="PORT", help="port of the first broker (default: any)")
+    add("--namesrv-port", type=_port, default=0, metavar="PORT", help="port of the first name server (default: any)")
+    add("--broker-port", type=_port, default=0, metavar="PORT", help="port of the first broker (default: any)")
     add("--as-version", default="4.9.8", choices=list(RELEASES), help="release to behave like (default %(default)s)")
     add("--time-scale", type=float, default=1.0, metavar="X", help="let the cluster's clock run X times as fast")
     add("--virtual-time", action="store_true", help="let time stand still; advance it over the control socket")
@@ -115,6 +118,13 @@ def parse(words: list[str]) -> Options:
     )
 
 
+def _port(text: str) -> int:
+    number = int(text)
+    if not 0 <= number <= _LAST_PORT:
+        raise argparse.ArgumentTypeError(f"{text} is no port: ports end at {_LAST_PORT}")
+    return number
+
+
 def _tls(given: argparse.Namespace) -> ServerTls | None:
     if (given.tls_cert is None) != (given.tls_key is None):
         raise UsageError("--tls-cert and --tls-key belong together")
@@ -138,6 +148,8 @@ def _brokers(text: str) -> tuple[str, ...]:
         return _names(text)
     if count < 1:
         raise UsageError(f"--brokers {text} leaves no broker", remedy="give a number from 1, or names with commas")
+    if count > _MOST_BROKERS:
+        raise UsageError(f"--brokers {text} is too many for one process", remedy=f"give a number up to {_MOST_BROKERS}")
     return broker_names(count)
 
 

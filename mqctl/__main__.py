@@ -17,6 +17,22 @@ def _prepare_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
+def _answer_with(text: str) -> int:
+    """Writes an answer for which nothing but this module was imported."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        return 0
+    except OSError as error:
+        trouble = error
+    from mqctl.cli.exit import run_guarded
+
+    def fail(_words: object) -> None:
+        raise trouble
+
+    return run_guarded(sys.argv[1:], fail)
+
+
 def run() -> int:
     """Runs mqctl with the process's arguments and returns the exit code."""
     arguments = sys.argv[1:]
@@ -24,13 +40,11 @@ def run() -> int:
     if arguments == ["--version"]:
         from mqctl import __version__
 
-        sys.stdout.write(f"mqctl {__version__}\n")
-        return 0
+        return _answer_with(f"mqctl {__version__}\n")
     if arguments[:1] == ["__complete"]:
         from mqctl.cli.complete import answer
 
-        sys.stdout.write(answer(arguments[1:]))
-        return 0
+        return _answer_with(answer(arguments[1:]))
     from mqctl.cli.exit import run_guarded
     from mqctl.cli.keys_of import hold_secrets
 

@@ -37,7 +37,7 @@ def run_guarded(arguments: Sequence[str], run: Callable[[Sequence[str]], object]
     except BrokenPipeError:
         # The reader went away (`| head`): point stdout at nothing so that the interpreter's last flush stays silent.
         # That is no failure; but a verdict that was not reached is unknown, never fine.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _give_stdout_up()
         return code
     except (KeyboardInterrupt, typer.Abort):
         failure = _Failure(ExitCode.INTERRUPTED, "interrupted")
@@ -55,8 +55,16 @@ def run_guarded(arguments: Sequence[str], run: Callable[[Sequence[str]], object]
             raise
         problem = f"mqctl has a bug: {type(error).__name__}: {error}"
         failure = _Failure(ExitCode.BUG, problem, remedy="run it again with MQCTL_DEBUG=1 and report what it prints")
+    try:
+        sys.stdout.flush()
+    except OSError:  # a full disk: the interpreter's last flush would end with 120
+        _give_stdout_up()
     _tell(failure, as_json=_asks_for_json(arguments))
     return failure.code
+
+
+def _give_stdout_up() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _one_line(message: str) -> str:

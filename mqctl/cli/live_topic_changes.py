@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -23,6 +24,8 @@ from mqctl.snapshot.live_asking import Asking
 from mqctl.snapshot.live_brokers import LiveBroker, ask_runtime, ask_topics, masters_of
 from mqctl.snapshot.live_messages import bounds
 from mqctl.snapshot.live_topic_use import all_told, sampled_keys, topic_use
+
+_NUMBER = re.compile("[0-9]{1,9}")
 
 
 def plan_creation(asking: Asking, topic: str, wish: TopicWish, brokers: Sequence[str]) -> SettingPlan:
@@ -192,7 +195,7 @@ def plan_order(asking: Asking, topic: str, value: str | None) -> SettingPlan:
     writable = {broker.name: broker.topics[topic].write_queue_count for broker in holders if topic in broker.topics}
     for item in value.split(";") if value else ():
         name, _, count = item.partition(":")
-        if not count.isdigit() or not 0 < int(count) <= writable.get(name, 0):
+        if not _NUMBER.fullmatch(count) or not 0 < int(count) <= writable.get(name, 0):
             had = ";".join(f"{name}:{count}" for name, count in sorted(writable.items()))
             raise UsageError(f"{item!r} is no part of an order configuration of {topic}", reason=f"it has {had}")
     return SettingPlan(

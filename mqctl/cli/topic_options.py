@@ -7,17 +7,21 @@ from typing import Annotated
 import typer
 
 from mqctl.errors import UsageError
-from mqctl.plan.topic_changes import TopicWish, parse_perm
+from mqctl.plan.topic_changes import MAX_QUEUES, TopicWish, parse_perm
 
 QueuesOption = Annotated[
     int | None,
-    typer.Option("--queues", metavar="NUMBER", min=1, help="Queues to read and to write, of each broker."),
+    typer.Option(
+        "--queues", metavar="NUMBER", min=1, max=MAX_QUEUES, help="Queues to read and to write, of each broker."
+    ),
 ]
 ReadQueuesOption = Annotated[
-    int | None, typer.Option("--read-queues", metavar="NUMBER", min=1, help="Queues to read, of each broker.")
+    int | None,
+    typer.Option("--read-queues", metavar="NUMBER", min=1, max=MAX_QUEUES, help="Queues to read, of each broker."),
 ]
 WriteQueuesOption = Annotated[
-    int | None, typer.Option("--write-queues", metavar="NUMBER", min=1, help="Queues to write, of each broker.")
+    int | None,
+    typer.Option("--write-queues", metavar="NUMBER", min=1, max=MAX_QUEUES, help="Queues to write, of each broker."),
 ]
 PermOption = Annotated[
     str | None, typer.Option("--perm", metavar="PERM", help="Who may use it: RW, R (read), W (write) or -.")

@@ -11,6 +11,10 @@ from mqctl.model.queue import MessageQueue
 from mqctl.model.topic_use import TopicUse
 
 _LETTERS = {"R": PERM_READ, "W": PERM_WRITE, "-": 0}
+_NUMBERS = ("0", "2", "4", "6")
+MAX_QUEUES = 65_536
+"""Of a topic on one broker. RocketMQ itself ends at 2^31; every queue costs a directory, a mapped file and a place in
+each consumer's allocation, so that a greater number is a slip of the finger."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +40,7 @@ class TopicWish:
 
 def parse_perm(text: str) -> int:
     """Reads a permission: `RW-`, `RW`, `R`, `W`, or the number of its bits. Raises UsageError."""
-    if text.isdigit() and int(text) <= PERM_READ + PERM_WRITE and not int(text) & 1:
+    if text in _NUMBERS:
         return int(text)
     letters = text.upper()
     if not letters or any(letter not in _LETTERS for letter in letters):

@@ -53,3 +53,20 @@ def test_what_is_no_address_is_called_so(mqctl: Run, words: tuple[str, ...], add
 def test_an_address_service_is_waited_for_as_long_as_one_likes(mqctl: Run) -> None:
     outcome = mqctl("topic", "list", "-n", "http://127.0.0.1:1/x", "--timeout", "300d")
     assert outcome.exit_code == 69, outcome.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("group", "update", "-g", "G", "--retry-max", "99999999999"),
+        ("group", "update", "-g", "G", "--retry-queues", "65537"),
+        ("group", "create", "-g", "G", "--consume-timeout", "99999999999"),
+        ("message", "send", "-t", "T", "--body", "x", "--delay-level", "99999999999"),
+        ("local", "up", "--broker-port", "65536"),
+        ("local", "up", "--brokers", "99999999999999"),
+        ("topic", "create", "-t", "T", "--perm", "\u00b2"),
+    ],
+)
+def test_numbers_that_cannot_be(mqctl: Run, words: tuple[str, ...]) -> None:
+    outcome = mqctl(*words)
+    assert (outcome.exit_code, outcome.stdout) == (64, ""), outcome.stderr

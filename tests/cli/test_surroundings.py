@@ -91,8 +91,9 @@ def test_closed_streams(golden_store: Store, tmp_path: Path) -> None:
     assert shell("mqctl rules explain nonsense <&- >&-", tmp_path)[0] == 66
 
 
-def test_a_full_disk_behind_stdout_is_an_error(tmp_path: Path) -> None:
-    code, _, told = shell("mqctl rules list > /dev/full", tmp_path)
+@pytest.mark.parametrize("words", ["rules list", "--version", "--help", "__complete doc"])
+def test_a_full_disk_behind_stdout_is_an_error(tmp_path: Path, words: str) -> None:
+    code, _, told = shell(f"mqctl {words} > /dev/full", tmp_path)
     assert (code, told) == (74, "mqctl: could not read or write: No space left on device\n")
 
 

@@ -123,6 +123,18 @@ def test_a_topic_that_is_ordered_by_sharding_key_is_recognised(live: Run, cluste
     assert (moves["key_count"], moves["moved_count"]) == (6, moved)
 
 
+@pytest.mark.parametrize("option", ["--queues", "--read-queues", "--write-queues"])
+@pytest.mark.parametrize("number", ["99999999999", "65537"])
+def test_no_topic_has_so_many_queues(live: Run, cluster: EmbeddedCluster, option: str, number: str) -> None:
+    cluster.record_requests()
+    made = live("topic", "create", "-t", "q", option, number, *sure("q"))
+    updated = live("topic", "update", "-t", "Pay", option, number, *sure())
+    asked = cluster.requests()
+    cluster.record_requests(on=False)
+    assert (made.exit_code, updated.exit_code, asked) == (64, 64, []), made.stderr
+    assert live("history", "-o", "json").json["changes"] == []
+
+
 def test_queues_go_in_two_steps_and_only_when_they_are_read(live: Run, cluster: EmbeddedCluster) -> None:
     with Peer(cluster.broker("broker-a").address) as peer:
         assert peer.call(send("Pay", queue_id=1), b"late").code == 0

@@ -64,10 +64,14 @@ _TimeScale = Annotated[
     float | None, typer.Option("--time-scale", metavar="X", help="Let the cluster's clock run X times as fast.")
 ]
 _NamesrvPort = Annotated[
-    int | None, typer.Option("--namesrv-port", metavar="PORT", help="Port of the first name server. Default: any.")
+    int | None,
+    typer.Option(
+        "--namesrv-port", metavar="PORT", min=0, max=65_535, help="Port of the first name server. Default: any."
+    ),
 ]
 _BrokerPort = Annotated[
-    int | None, typer.Option("--broker-port", metavar="PORT", help="Port of the first broker. Default: any.")
+    int | None,
+    typer.Option("--broker-port", metavar="PORT", min=0, max=65_535, help="Port of the first broker. Default: any."),
 ]
 _Settings = Annotated[
     list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A property of every broker; repeatable.")

@@ -34,7 +34,8 @@ _Properties = Annotated[
     list[str] | None, typer.Option("--property", metavar="NAME=VALUE", help="A property; may be repeated.")
 ]
 _DelayLevel = Annotated[
-    int | None, typer.Option("--delay-level", metavar="LEVEL", min=1, help="Deliver later, by delay level.")
+    int | None,
+    typer.Option("--delay-level", metavar="LEVEL", min=1, max=(1 << 31) - 1, help="Deliver later, by delay level."),
 ]
 _DeliverAt = Annotated[
     str | None, typer.Option("--deliver-at", metavar="TIME", help="Deliver at this time: by timer, or by a relay.")
