@@ -7,6 +7,7 @@ from pathlib import Path
 from mqctl.errors import StorageError
 from mqctl.protocol.fastjson import dump_bytes
 from mqctl.store.disk import sync_path
+from mqctl.store.whole_file import read_whole
 
 
 def write_config(directory: Path, name: str, value: object, *, pretty: bool = True, durable: bool = False) -> None:
@@ -30,7 +31,7 @@ def write_config(directory: Path, name: str, value: object, *, pretty: bool = Tr
         if durable:
             sync_path(str(fresh))
         if path.exists():
-            backup.write_bytes(path.read_bytes())
+            backup.write_bytes(read_whole(path))
         fresh.replace(path)
         if durable:
             sync_path(str(directory))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from mqctl.cli.emit import tell
+from mqctl.cli.emit import note, tell
 from mqctl.cli.places import state_dir
 from mqctl.errors import BadInputError, ExitCode
 from mqctl.execute.journal import CONFIRMED, NOT_MOVED, Journal, QueueRecord
@@ -15,6 +15,7 @@ from mqctl.execute.resend_journal import SENT, ResendJournal
 from mqctl.execute.setting_journal import SettingJournal, StepRecord
 from mqctl.execute.step_journal import StepJournal
 from mqctl.render.settings import HistoryEntry
+from mqctl.render.text import printable
 
 _OWN = frozenset({"settings", "resends"})
 _REPAIR = "delay-repair"  # as `delay_repairs` has it, which reads stores and takes long to import
@@ -32,7 +33,8 @@ class Unread:
 
     def __call__(self, error: BadInputError) -> None:
         self.told.append(str(error))
-        tell(f"mqctl: {error}; it is left out\n  next: {error.remedy}")
+        note(f"{printable(str(error))}; it is left out")  # a file's name may hold line ends
+        tell(f"  next: {error.remedy}")
 
     @property
     def exit_code(self) -> ExitCode:

@@ -16,7 +16,7 @@ import msgspec
 from mqctl.cli.places import state_dir
 from mqctl.errors import MqctlError
 from mqctl.model.seen_broker import SeenBroker
-from mqctl.store.whole_file import write_whole
+from mqctl.store.whole_file import read_whole, write_whole
 
 if TYPE_CHECKING:  # values of a snapshot cost a fifth of a live command's start
     from mqctl.client.cluster import BrokerAddress, Cluster
@@ -59,7 +59,7 @@ def _noted(location: str, now: Iterable[SeenBroker], now_ms: int) -> tuple[SeenB
     """Returns the brokers of now and those seen before, and keeps them; none where they cannot be kept."""
     try:
         place = state_dir() / "seen" / f"{sha256(location.encode()).hexdigest()[:24]}.json"
-        data = place.read_bytes() if place.exists() else b"[]"
+        data = read_whole(place) if place.exists() else b"[]"
         known = {item.name: item for item in msgspec.json.decode(data, type=list[SeenBroker])}
         fresh = {item.name: item for item in known.values() if now_ms - item.last_seen_time_ms < _KEPT_MS}
         fresh |= {item.name: item for item in now}

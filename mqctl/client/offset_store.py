@@ -18,7 +18,7 @@ from mqctl.model.queue import MessageQueue
 from mqctl.protocol.bodies_cluster import QueueOffsets
 from mqctl.protocol.body import BodyError
 from mqctl.protocol.requests_client import UpdateConsumerOffset
-from mqctl.store.whole_file import write_whole
+from mqctl.store.whole_file import read_whole, write_whole
 
 LOCAL_DIRECTORY = ".rocketmq_offsets"
 
@@ -144,7 +144,7 @@ class LocalOffsets(_Memory):
         broken: list[Path] = []
         for path in (self.path, self.path.with_suffix(".json.bak")):
             try:
-                data = path.read_bytes()
+                data = read_whole(path)
                 if data:  # an empty one is what a power failure left (`readLocalOffset` asks the backup then, too)
                     self._offsets = dict(QueueOffsets.from_bytes(data).offset_table)
                     return
@@ -166,7 +166,7 @@ class LocalOffsets(_Memory):
         body = QueueOffsets(offset_table=self._snapshot(queues)).to_bytes()
         try:
             if self.path.exists():
-                write_whole(self.path.with_suffix(".json.bak"), self.path.read_bytes())
+                write_whole(self.path.with_suffix(".json.bak"), read_whole(self.path))
             write_whole(self.path, body, sweep="*")
         except OSError as error:
             raise StorageError(f"The offsets cannot be written to {self.path}", reason=str(error)) from error

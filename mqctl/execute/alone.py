@@ -19,6 +19,7 @@ import msgspec
 
 from mqctl.errors import RefusedError
 from mqctl.execute.record_files import who
+from mqctl.store.whole_file import read_whole
 
 Told = Callable[[str], None]
 _LONGEST_COMMAND = 160
@@ -132,7 +133,7 @@ def forget_dead(notes: Iterable[Path]) -> None:
     for note in notes:
         with suppress(OSError):
             try:
-                holder = msgspec.json.decode(note.read_bytes(), type=Holder)
+                holder = msgspec.json.decode(read_whole(note), type=Holder)
             except (UnicodeDecodeError, msgspec.DecodeError):
                 gone = note.stat().st_mtime < datetime.now(UTC).timestamp() - _ABANDONED_S
             else:
@@ -143,7 +144,7 @@ def forget_dead(notes: Iterable[Path]) -> None:
 
 def _told(note: Path) -> str:
     try:
-        return msgspec.json.decode(note.read_bytes(), type=Holder).told()
+        return msgspec.json.decode(read_whole(note), type=Holder).told()
     except (OSError, UnicodeDecodeError, msgspec.DecodeError, RecursionError):
         return "it has not said who yet"
 

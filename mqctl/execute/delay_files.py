@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mqctl.errors import PermissionDeniedError, RefusedError, StorageError
 from mqctl.protocol.fastjson import dump_bytes
-from mqctl.store.whole_file import sync_directory
+from mqctl.store.whole_file import read_whole, sync_directory
 
 FILES = ("config/delayOffset.json", "config/delayOffset.json.bak")
 
@@ -67,7 +67,7 @@ def contents(store: Path) -> dict[str, str | None]:
     found: dict[str, str | None] = {}
     for name in FILES:
         try:
-            found[name] = (store / name).read_bytes().decode("utf-8", "backslashreplace")
+            found[name] = read_whole(store / name).decode("utf-8", "backslashreplace")
         except FileNotFoundError:
             found[name] = None
         except OSError as error:

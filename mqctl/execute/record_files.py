@@ -14,7 +14,7 @@ from typing import Generic, Protocol, TypeVar
 import msgspec
 
 from mqctl.errors import BadInputError, NotFoundError, StorageError
-from mqctl.store.whole_file import write_whole
+from mqctl.store.whole_file import read_whole, write_whole
 
 
 class Record(Protocol):
@@ -41,11 +41,16 @@ def refuse(error: BadInputError) -> None:
 
 
 def read_all(names: Iterable[str], read: Callable[[str], R], unreadable: Unreadable) -> list[R]:
-    """Returns the records of these names, the latest first; of those that cannot be read, `unreadable` is told."""
+    """Returns the records of these names, the latest first; of those that cannot be read, `unreadable` is told.
+
+    One that was removed since its name was seen is left out.
+    """
     found = []
     for name in sorted(names):
         try:
             found.append(read(name))
+        except NotFoundError:
+            continue
         except BadInputError as error:
             unreadable(error)
     return sorted(found, key=lambda record: record.made_at_ms, reverse=True)
@@ -73,7 +78,7 @@ class RecordFiles(Generic[R]):
 
     def has(self, identity: str) -> bool:
         """Tells whether there is a record of this id."""
-        return "/" not in identity and self._file(identity).is_file()
+        return is_record(self._file(identity), identity)
 
     def read(self, identity: str) -> R:
         """Returns one record. Raises NotFoundError, BadInputError."""
@@ -81,8 +86,8 @@ class RecordFiles(Generic[R]):
             raise NotFoundError(f"there is no change {identity}", remedy="mqctl history")
         file = self._file(identity)
         try:
-            return msgspec.json.decode(file.read_bytes(), type=self._kind)
-        except (OSError, UnicodeDecodeError, msgspec.DecodeError, RecursionError) as error:
+            return msgspec.json.decode(read_record(file), type=self._kind)
+        except (UnicodeDecodeError, msgspec.DecodeError, RecursionError) as error:
             raise unread(file, error) from error
 
     def all(self, unreadable: Unreadable = refuse) -> list[R]:
@@ -93,9 +98,30 @@ class RecordFiles(Generic[R]):
         return self.directory / f"{identity}.json"
 
 
+def is_record(file: Path, identity: str) -> bool:
+    """Tells whether there is a record's file, be it one that cannot be read; an id leads into no other directory."""
+    return "/" not in identity and os.path.lexists(file)
+
+
+def read_record(file: Path) -> bytes:
+    """Returns what the file of a record holds.
+
+    Raises:
+        NotFoundError: it was removed meanwhile.
+        BadInputError: it cannot be read; it may be a link that leads nowhere.
+    """
+    try:
+        return read_whole(file)
+    except OSError as error:
+        if os.path.lexists(file):
+            raise unread(file, error) from error
+        raise NotFoundError(f"there is no change {file.stem}", remedy="mqctl history") from error
+
+
 def unread(file: Path, error: Exception) -> BadInputError:
     """Returns the error for a record that is damaged, or that may not be read."""
-    return BadInputError(f"could not read {file}", reason=str(error), remedy="restore it, or move it away")
+    reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    return BadInputError(f"could not read {file}", reason=reason, remedy="restore it, or move it away")
 
 
 def unwritable(directory: Path, error: OSError) -> StorageError:

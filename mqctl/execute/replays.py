@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from mqctl.errors import NotFoundError
-from mqctl.execute.record_files import Unreadable, read_all, refuse, unread, unwritable
+from mqctl.execute.record_files import Unreadable, is_record, read_all, read_record, refuse, unread, unwritable
 from mqctl.model.queue import MessageQueue
 from mqctl.model.stretch import ReplayFilter, Stretch
 from mqctl.store.whole_file import write_whole
@@ -133,7 +133,7 @@ class Replays:
 
     def has(self, replay_id: str) -> bool:
         """Tells whether there is a record of this id."""
-        return "/" not in replay_id and (self._directory / f"{replay_id}.json").is_file()
+        return is_record(self._directory / f"{replay_id}.json", replay_id)
 
     def read(self, replay_id: str) -> ReplayRecord:
         """Returns one replay. Raises NotFoundError, BadInputError."""
@@ -141,8 +141,8 @@ class Replays:
         if not self.has(replay_id):
             raise NotFoundError(f"there is no replay {replay_id}", remedy="mqctl replay status")
         try:
-            return msgspec.json.decode(file.read_bytes(), type=ReplayRecord)
-        except (OSError, UnicodeDecodeError, msgspec.DecodeError, RecursionError) as error:
+            return msgspec.json.decode(read_record(file), type=ReplayRecord)
+        except (UnicodeDecodeError, msgspec.DecodeError, RecursionError) as error:
             raise unread(file, error) from error
 
     def all(self, unreadable: Unreadable = refuse) -> list[ReplayRecord]:

@@ -16,9 +16,20 @@ from pathlib import Path
 import msgspec
 
 from mqctl.errors import BadInputError, NotFoundError
-from mqctl.execute.record_files import Unreadable, made_at_ms, new_id, read_all, refuse, unread, unwritable, who
+from mqctl.execute.record_files import (
+    Unreadable,
+    is_record,
+    made_at_ms,
+    new_id,
+    read_all,
+    read_record,
+    refuse,
+    unread,
+    unwritable,
+    who,
+)
 from mqctl.model.resend import LetterKey, ResendPlan
-from mqctl.store.whole_file import write_whole
+from mqctl.store.whole_file import read_whole, write_whole
 
 WAITING, SENDING, SENT, FAILED, UNKNOWN = "waiting", "sending", "sent", "failed", "unknown"
 _CLOCKS_APART_MS = 3_600_000
@@ -172,12 +183,12 @@ class ResendJournal:
     def read(self, identity: str) -> ResendRecord:
         """Returns one resend. Raises NotFoundError, BadInputError."""
         file = self._file(identity)
-        if "/" in identity or not file.is_file():
+        if not is_record(file, identity):
             raise NotFoundError(f"there is no resend {identity}", remedy="mqctl history")
         try:
-            head, *lines = file.read_bytes().splitlines()
+            head, *lines = read_record(file).splitlines()
             record = msgspec.json.decode(head, type=ResendRecord)
-        except (OSError, ValueError, msgspec.DecodeError, RecursionError) as error:
+        except (ValueError, msgspec.DecodeError, RecursionError) as error:
             raise unread(file, error) from error
         for text in lines:
             _apply(record, text)
@@ -193,6 +204,8 @@ class ResendJournal:
         for file in sorted(self._directory.glob("*.ndjson")):
             try:
                 self.read(file.stem)
+            except NotFoundError:
+                continue
             except BadInputError as error:
                 found.append(
                     DamagedResend(id=file.stem, group=_group_of(file), made_at_ms=made_at_ms(file.stem), error=error)
@@ -206,8 +219,7 @@ class ResendJournal:
 def _group_of(file: Path) -> str | None:
     """Reads the group at the start of a damaged record; None unless it stands there behind the record's own id."""
     try:
-        with file.open("rb") as stream:
-            head = _HEAD.match(stream.read(1 << 16))
+        head = _HEAD.match(read_whole(file))
         if head is None or head[1].decode() != file.stem:
             return None
         return msgspec.json.decode(head[2], type=str)

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from mqctl.errors import BadInputError, StorageError, UsageError
-from mqctl.store.whole_file import write_whole
+from mqctl.store.whole_file import read_whole, write_whole
 
 DEFAULT_NAME = "default"
 # Start times are counted from the machine's boot, which a corrected clock moves.
@@ -117,7 +117,7 @@ class LocalStates:
         """
         file = self.file(name)
         try:
-            return msgspec.json.decode(file.read_bytes(), type=LocalCluster)
+            return msgspec.json.decode(read_whole(file), type=LocalCluster)
         except FileNotFoundError:
             return None
         except OSError as error:

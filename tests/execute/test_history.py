@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from mqctl.errors import BadInputError
 from mqctl.execute.journal import Journal
+from mqctl.execute.record_files import read_all, refuse
 from mqctl.execute.replays import PUBLISH, ReplayRecord, Replays
 from mqctl.execute.resend_journal import ResendJournal
 from mqctl.execute.setting_journal import SettingJournal
@@ -88,3 +90,61 @@ def test_a_damaged_journal_file_is_named(tmp_path: Path, content: bytes) -> None
     for journal in directory_journals:
         with pytest.raises(BadInputError, match="could not read"):
             journal(tmp_path).all()
+
+
+def _entry(directory: Path) -> str:
+    step = SettingStep(kind=SettingKind.TOPIC, place="a", address="h:1", subject="T", old=None, new={"perm": "6"})
+    plan = SettingPlan(
+        kind="topic-create", noun="topic", subject="T", identity=IDENTITY, made_at_ms=2, steps=(step,), severe=False
+    )
+    return SettingJournal(directory / "journal" / "settings").begin(plan).id
+
+
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        ("journal/{}.json", ("offset", "history")),
+        ("journal/settings/{}.json", None),
+        ("journal/resends/{}.ndjson", None),
+        ("replays/{}.json", ("replay", "status")),
+    ],
+)
+@pytest.mark.parametrize("kind", ["link", "directory", "pipe"])
+def test_what_is_no_record_hides_no_others(
+    mqctl: Callable[..., Outcome], tmp_path: Path, place: str, words: tuple[str, ...] | None, kind: str
+) -> None:
+    kept = _entry(tmp_path)
+    file = tmp_path / place.format("20261101-000000-aab4")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    match kind:
+        case "link":
+            file.symlink_to("/nonexistent")
+        case "directory":
+            file.mkdir()
+        case _:
+            os.mkfifo(file)
+    env = {"MQCTL_STATE_DIR": str(tmp_path)}
+    outcome = mqctl("history", "-o", "json", env=env)
+    assert (outcome.exit_code, [item["id"] for item in outcome.json["changes"]]) == (69, [kept])
+    assert f"could not read {file}: " in outcome.stderr
+    assert [str(file) in line for line in outcome.json["unreadable"]] == [True]
+    if words is not None:
+        part = mqctl(*words, "-o", "json", env=env)
+        assert (part.exit_code, len(part.json["unreadable"])) == (69, 1), part.stderr
+
+
+def test_a_record_that_is_removed_meanwhile_is_left_out(tmp_path: Path) -> None:
+    kept = _entry(tmp_path)
+    book = SettingJournal(tmp_path / "journal" / "settings")
+    gone = [kept, "20261101-000000-aab4"]
+    assert [record.id for record in read_all(gone, book.read, refuse)] == [kept]
+
+
+def test_the_name_of_a_record_stays_on_one_line_and_is_told_once(mqctl: Callable[..., Outcome], tmp_path: Path) -> None:
+    (tmp_path / "journal").mkdir()
+    (tmp_path / "journal" / "a\nmqctl: all is well.json").mkdir()
+    outcome = mqctl("history", env={"MQCTL_STATE_DIR": str(tmp_path)})
+    assert outcome.stderr.splitlines() == [
+        f"mqctl: could not read {tmp_path}/journal/a\\nmqctl: all is well.json: Is a directory; it is left out",
+        "  next: restore it, or move it away",
+    ]
