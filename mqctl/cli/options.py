@@ -82,7 +82,13 @@ LangOption = Annotated[
 OneTopicOption = Annotated[str, typer.Option("-t", "--topic", metavar="TOPIC", help="Which topic.")]
 OneGroupOption = Annotated[str, typer.Option("-g", "--group", metavar="GROUP", help="Which consumer group.")]
 BodyOption = Annotated[
-    BodyForm, typer.Option("--body", help="How bodies are shown; compressed ones are unpacked.", show_choices=True)
+    BodyForm,
+    typer.Option(
+        "--body",
+        help="How bodies are shown; compressed ones are unpacked, and bytes that are no UTF-8 come as Base64 "
+        "(see body_encoding).",
+        show_choices=True,
+    ),
 ]
 ExecuteOption = Annotated[bool, typer.Option("--execute", help="Carry the plan out; without it nothing changes.")]
 ConfirmOption = Annotated[

@@ -25,6 +25,7 @@ COLUMNS = (
     Column("message_id", "id"),
     Column("body_bytes", "body bytes", Kind.COUNT),
     Column("body", "body"),
+    Column("body_encoding", "body encoding"),
 )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import threading
+from io import StringIO
 
 import pytest
 
@@ -99,6 +101,14 @@ def test_a_body_is_the_very_bytes_that_were_typed(live: Run) -> None:
     assert sent.exit_code == 0, sent.stderr
     found = live("message", "get", sent.json["message_id"], "-t", "Pay", "--body", "hex", "-o", "json").json
     assert found["messages"][0]["body"].replace(" ", "") == "fffe"
+
+
+def test_csv_tells_base64_from_text(live: Run) -> None:
+    for body in ("\udcff", "/w=="):
+        assert live("message", "send", "-t", "Pay", "--body", body).exit_code == 0
+    words = ("message", "peek", "-t", "Pay", "--since", "-1d", "--count", "99", "-o", "csv")
+    rows = list(csv.DictReader(StringIO(live(*words).stdout)))
+    assert {(row["body"], row["body_encoding"]) for row in rows} >= {("/w==", "base64"), ("/w==", "text")}
 
 
 def test_a_body_that_never_ends_is_refused(live: Run) -> None:
