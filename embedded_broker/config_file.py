@@ -32,6 +32,8 @@ def write_config(directory: Path, name: str, value: object, *, pretty: bool = Tr
             sync_path(str(fresh))
         if path.exists():
             backup.write_bytes(read_whole(path))
+            if durable:
+                sync_path(str(backup))
         fresh.replace(path)
         if durable:
             sync_path(str(directory))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from embedded_broker.clock import Clock
 from mqctl.model.delay_level import DelayLevelTable
-from mqctl.model.message import SYSFLAG_ROLLBACK, SYSFLAG_TRANSACTION_MASK
+from mqctl.model.message import SYSFLAG_INNER_BATCH, SYSFLAG_ROLLBACK, SYSFLAG_TRANSACTION_MASK
 from mqctl.store.dispatch_rules import index_keys, is_consumable, tags_code
 from mqctl.store.ext_queue import ExtQueues, ExtUnit
 from mqctl.store.index_writer import IndexFiles, Keyed
@@ -105,7 +105,10 @@ class RecordDispatcher:
             self._to_index.append((record.topic, record.properties, record.physical_offset, record.store_ms))
         if not is_consumable(record.sys_flag):
             return False
-        queue = self._queues.awaiting(record.topic, record.queue_id, record.queue_offset)
+        if record.sys_flag & SYSFLAG_INNER_BATCH:  # of 5.x: its offsets count the messages within, not the entries
+            queue = self._queues.queue(record.topic, record.queue_id)
+        else:
+            queue = self._queues.awaiting(record.topic, record.queue_id, record.queue_offset)
         code = tags_code(record.topic, record.properties, record.store_ms, self.levels)
         if self._ext is not None:
             code = self._extended(queue, code, record.properties, record.store_ms)

@@ -68,6 +68,17 @@ class ConfigFile:
         except StorageError as error:
             log.error("%s", error)
 
+    def write_with_backup(self) -> None:
+        """Writes the file and its backup durably: no power failure is to bring back what was there before.
+
+        A refusal is logged, and tried again at the next change.
+        """
+        try:
+            for _ in range(2):
+                write_config(self._directory, self._name, self._document(), durable=True)
+        except StorageError as error:
+            log.error("%s", error)
+
     def forget(self) -> None:
         """Cancels a write that was put off."""
         if self._timer is not None:

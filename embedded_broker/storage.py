@@ -167,17 +167,31 @@ class Storage:
         trusted_ms = None if not abort.exists() else times.index_time_ms if times is not None else 0
         self.index.load(trusted_ms=trusted_ms)
         recovery = recover(
-            self.log, self.queues, checkpoint=times, clean=not abort.exists(), dispatch=self.dispatcher.again
+            self.log,
+            self.queues,
+            checkpoint=times,
+            clean=not abort.exists(),
+            dispatch=self.dispatcher.again,
+            distrust=self._distrust,
         )
         self.dispatcher.write_out()
-        # Were it lost with the power, the next start would take what is on disk for the end of a clean stop.
-        abort.write_bytes(str(os.getpid()).encode() if self.settings.five else b"")
-        sync_path(str(abort))
-        sync_path(str(self.directory))
+        self._mark_running()
         self.flusher.start(times)
         self.retention.start()
         log.log(logging.INFO if recovery.clean and not recovery.cut_bytes else logging.WARNING, "opened: %s", recovery)
         return recovery
+
+    def _mark_running(self) -> None:
+        """Leaves `abort` behind. Were it lost with the power, the next start would take this for a clean stop's end."""
+        abort = self.directory / "abort"
+        abort.write_bytes(str(os.getpid()).encode() if self.settings.five else b"")
+        sync_path(str(abort))
+        sync_path(str(self.directory))
+
+    def _distrust(self) -> None:
+        """Takes away the checkpoint, which vouches for queues that are to be made anew."""
+        (self.directory / "checkpoint").unlink(missing_ok=True)
+        self._mark_running()
 
     def close(self) -> None:
         """Ends cleanly; on a disk that takes no more, so that the next start recovers."""

@@ -24,7 +24,7 @@ from embedded_broker.timer_records import (
 )
 from mqctl.store.disk import Disk
 from mqctl.store.layouts import BLANK_BYTES, MAGIC_BLANK, TIMER_CHECK, TIMER_LOG_RECORD_BYTES
-from mqctl.store.log_writer import file_starts
+from mqctl.store.log_writer import file_runs
 
 SLOTS = 7 * 86_400
 """How many units ahead the wheel reaches; its ring is twice as long."""
@@ -66,14 +66,17 @@ class TimerFiles:
     # Opening
 
     def open(
-        self, is_sound: Callable[[TimerRecord], bool], is_right: Callable[[TimerRecord], bool], now_units: int
+        self,
+        is_sound: Callable[[TimerRecord], bool],
+        is_right: Callable[[TimerRecord, TimerCheckpoint], bool],
+        now_units: int,
     ) -> TimerCheckpoint:
         """Creates what is missing, hangs records into the wheel that the checkpoint does not know of, cuts the rest.
 
         Args:
             is_sound: tells whether a record is one of a message that is there.
-            is_right: tells more strictly, for a record that no checkpoint vouches for, whether it is as it was written:
-                two tries at one place may have left half of each.
+            is_right: tells more strictly, for a record behind the place that the checkpoint names, whether it is as it
+                was written: two tries at one place may have left half of each.
             now_units: where the wheel begins when no checkpoint says so.
 
         Raises:
@@ -84,6 +87,8 @@ class TimerFiles:
         whole = Path(self._wheel).exists()
         self._create(self._wheel, _RING * SLOT.size)
         self._create(self._check, _CHECK_BYTES)
+        # Who made the files may have died before it synced their names.
+        self._written.update((self._log, self._directory, str(Path(self._check).parent)))
         check = TimerCheckpoint(*TIMER_CHECK.unpack(disk.read(self._check, TIMER_CHECK.size, 0)))
         self._files = {start: self._file(start) for start in self._following_starts(check.log_pos)}
         for path in self._files.values():
@@ -96,10 +101,10 @@ class TimerFiles:
         self._durable_pos = self.log_pos
         seen: set[int] = set()
         while (record := self.record_at(self.log_pos)) and is_sound(record):
-            is_new = self.log_pos >= check.log_pos
-            if is_new and not (is_right(record) and self._units(record) * self._precision_ms >= check.read_ms):
+            if self.log_pos >= check.log_pos and not is_right(record, check):
                 break
             self._rehang(record, self.log_pos, seen)
+            self._doubt(self._file(self.log_pos // self._file_bytes * self._file_bytes))
             self.log_pos = self._after(self.log_pos)
         self.is_shorter = self.log_pos < check.log_pos
         self._cut_log()
@@ -113,17 +118,10 @@ class TimerFiles:
         Those before a gap were deleted once, and a power failure brought them back; or it took a new file whose name
         was not on the disk, and those behind the gap came after it.
         """
-        starts = file_starts(self._log)
-        runs: list[list[int]] = []
-        for start in starts:
-            if runs and start - runs[-1][-1] == self._file_bytes:
-                runs[-1].append(start)
-            else:
-                runs.append([start])
-        kept = next((run for run in runs if run[0] <= position <= run[-1] + self._file_bytes), runs[-1] if runs else [])
-        for start in starts:
-            if start not in kept:
-                self._delete(self._file(start))
+        runs = file_runs(self._log, self._file_bytes)
+        kept = next((run for run in runs if run and run[0] <= position <= run[-1] + self._file_bytes), runs[-1])
+        for start in [start for run in runs if run is not kept for start in run]:
+            self._delete(self._file(start))
         return kept
 
     def _fits(self, position: int) -> bool:
@@ -204,6 +202,11 @@ class TimerFiles:
         """Notes that a file is to be synced here, before the checkpoint, and not whenever the store's others are."""
         self._written.add(path)
         self._disk.unsynced.discard(path)
+
+    def _doubt(self, path: str) -> None:
+        """Has the next sync write a file again: if one of who wrote it failed, the system takes it for written."""
+        self._written.add(path)
+        self._disk.spoilt.add(path)
 
     def _write(self, path: str, data: bytes, position: int) -> None:
         try:

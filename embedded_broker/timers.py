@@ -120,16 +120,23 @@ class Timers:
         topic = message.properties.get(REAL_TOPIC, "")
         return message.topic == TIMER_TOPIC and java_string_hash(topic) == record.topic_hash
 
-    def _is_right(self, record: TimerRecord) -> bool:
-        """Tells whether a record, sound otherwise, hangs where its message is to hang, or rolls."""
-        data = self._broker.storage.message_at(record.physical_offset)
-        properties = parse_properties(text_of_properties(data or b""))
+    def _is_right(self, record: TimerRecord, check: TimerCheckpoint) -> bool:
+        """Tells whether a record, sound otherwise, is to be believed: it hangs where its message is to hang, or rolls.
+
+        One of a message that the checkpoint says was taken from the topic is: what 5.3.3 writes of its place in the log
+        is one flush older than the rest (`TimerMessageStore.prepareTimerCheckPoint`). Of others nothing was read yet,
+        so that one refused is made again.
+        """
+        message = self._message(record.physical_offset)
+        if message is None or message[0].queue_offset < check.queue_offset:
+            return True
+        properties = message[0].properties
         out_ms = _number(properties.get(OUT_MS))
-        if out_ms is None or (DELETE_KEY in properties) != bool(record.magic & DELETE):
-            return False
-        window_ms = self._broker.settings.timer_roll_window_slot * self._precision_ms
         hangs_ms = record.write_ms + record.delayed_ms
+        if out_ms is None or hangs_ms < check.read_ms or (DELETE_KEY in properties) != bool(record.magic & DELETE):
+            return False
         if record.magic & ROLL:
+            window_ms = self._broker.settings.timer_roll_window_slot * self._precision_ms
             distances = (abs(record.delayed_ms - window_ms), abs(record.delayed_ms - window_ms // 2))
             return hangs_ms <= out_ms and min(distances) <= self._precision_ms
         units = hangs_ms // self._precision_ms

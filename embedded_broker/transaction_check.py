@@ -67,7 +67,8 @@ class TransactionCheck:
         """Begins; the first round is one interval away.
 
         Progress beyond the queues' ends (a power failure took their tails) is brought back to them at once: what is
-        stored until the first round would be taken for dealt with. The original notices no sooner than in that round.
+        stored until the first round would be taken for dealt with, and so it would if the next power failure gave back
+        the file with that progress. The original notices no sooner than in that round.
         """
         offsets, storage = self._broker.offsets, self._broker.storage
         for topic in (HALF_TOPIC, OP_TOPIC):
@@ -75,6 +76,7 @@ class TransactionCheck:
             if offsets.query(TRANSACTION_GROUP, topic, 0) > end:
                 log.warning("progress with %s is beyond its end and goes back to %d", topic, end)
                 offsets.commit(TRANSACTION_GROUP, topic, 0, end)
+                offsets.file.write_with_backup()
         self._wait()
 
     def stop(self) -> None:

@@ -95,6 +95,8 @@ class ExtQueues:
         end = self._ends.get(key)
         if end is None:
             end = self._end(topic, queue_id, last_code())
+            parent = f"{self._directory}/{topic}"  # who made the files may have died before it synced their names
+            self._disk.unsynced.update((f"{parent}/{queue_id}", parent, self._directory))
         starts = self._known(topic, queue_id)
         inside = end % self._file_bytes
         if starts and end < starts[-1] + self._file_bytes and size > self._file_bytes - inside - EXT_END_RESERVED_BYTES:

@@ -89,6 +89,8 @@ class IndexFiles:
             StorageError: a file cannot be read or deleted.
         """
         has_deleted = False
+        if trusted_ms is not None:
+            self._disk.unsynced.add(self._directory)  # who made the files may have died before it synced their names
         for name in _names(self._directory):
             path = f"{self._directory}/{name}"
             self._disk.check_size(path, self._file_bytes, "maxHashSlotNum and maxIndexNum")

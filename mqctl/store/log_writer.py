@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from itertools import pairwise
 
-from mqctl.store.disk import Disk, DiskFullError
+from mqctl.errors import StorageError
+from mqctl.store.disk import Disk
 from mqctl.store.layouts import BLANK_BYTES, COMMIT_LOG_FILE_BYTES, FILE_NAME_DIGITS
 from mqctl.store.record_writer import MessageRefused, blank
 
@@ -27,6 +29,16 @@ def file_starts(directory: str) -> list[int]:
     return sorted(int(name) for name in names if len(name) == FILE_NAME_DIGITS and name.isascii() and name.isdigit())
 
 
+def file_runs(directory: str, file_bytes: int) -> list[list[int]]:
+    """Lists the start offsets of the files in `directory`, ascending, split where one is missing; one list at least."""
+    runs: list[list[int]] = [[]]
+    for start in file_starts(directory):
+        if runs[-1] and start - runs[-1][-1] != file_bytes:
+            runs.append([])
+        runs[-1].append(start)
+    return runs
+
+
 class CommitLogWriter:
     """The commit log of a running broker.
 
@@ -36,8 +48,8 @@ class CommitLogWriter:
     """
 
     __slots__ = (
-        "_disk", "_durable", "_has_deleted", "_limit", "_path", "_start", "_written", "directory", "file_bytes",
-        "position", "starts",
+        "_disk", "_durable", "_has_deleted", "_limit", "_path", "_soiled", "_start", "_written", "directory",
+        "file_bytes", "position", "starts",
     )  # fmt: skip
 
     def __init__(self, directory: str, disk: Disk, *, file_bytes: int = COMMIT_LOG_FILE_BYTES) -> None:
@@ -51,6 +63,7 @@ class CommitLogWriter:
         self._written: set[str] = set()
         self._durable = self.min_offset
         self._has_deleted = False
+        self._soiled = 0  # bytes behind the end in which a write that failed may have left something
 
     def check(self, was_flushed: Callable[[int], bool]) -> list[str]:
         """Makes sure that the files have the configured size and follow one another.
@@ -111,8 +124,7 @@ class CommitLogWriter:
             self._enter(start)
             return position
         self._enter(start + self.file_bytes)
-        self._written.add(self.path(position))
-        self._disk.write(self.path(position), blank(left), position - start)
+        self._put(self.path(position), blank(left), position - start)
         self.position = start + self.file_bytes
         return self.position
 
@@ -127,18 +139,26 @@ class CommitLogWriter:
     def write(self, record: bytes, physical_offset: int) -> None:
         """Writes `record` where `place` said.
 
-        A write that fails halfway is wiped out, so that no half record stays behind the end of the log.
+        What a write that fails leaves is wiped out before anything else is written there: a part of one record over the
+        rest of another may look like a whole one, for only bodies have a checksum.
 
         Raises:
             DiskFullError, StorageError: nothing was appended.
         """
-        self._written.add(self._path)  # whatever comes of it: no other flush is to take the file
-        try:
-            self._disk.write(self._path, record, physical_offset - self._start)
-        except DiskFullError:
-            self._wipe(physical_offset, len(record))
-            raise
+        self._put(self._path, record, physical_offset - self._start)
         self.position = physical_offset + len(record)
+
+    def _put(self, path: str, data: bytes, at: int) -> None:
+        if self._soiled:
+            self._wipe(path, at)
+        self._written.add(path)  # whatever comes of it: no other flush is to take the file
+        try:
+            self._disk.write(path, data, at)
+        except StorageError:
+            self._soiled = len(data)
+            with suppress(StorageError):  # the next write tries again
+                self._wipe(path, at)
+            raise
 
     def sync(self) -> None:
         """Makes every record durable, however many other files of the store wait for that.
@@ -176,10 +196,13 @@ class CommitLogWriter:
     def doubt(self, physical_offset: int) -> None:
         """Has the next sync include the files from `physical_offset` on, which a process that died may not have synced.
 
-        A later file is of no use when the end of the one before it is lost.
+        They are written again for it: if a sync of that process failed, the system takes what it dropped for written. A
+        later file is of no use when the end of the one before it is lost.
         """
         self._durable = min(self._durable, physical_offset)
-        self._written.update(self.path(start) for start in self.starts if start + self.file_bytes > physical_offset)
+        doubtful = [self.path(start) for start in self.starts if start + self.file_bytes > physical_offset]
+        self._written.update(doubtful)
+        self._disk.spoilt.update(doubtful)
         if self._written:
             self._written.add(self.directory)
 
@@ -198,12 +221,12 @@ class CommitLogWriter:
                 self._disk.overwrite(path, data, at - start)
         self._disk.spoilt.discard(path)
 
-    def _wipe(self, physical_offset: int, size_bytes: int) -> None:
-        """Overwrites with zeros what a short write left; the blocks it reached are there already."""
-        at = physical_offset - self._start
-        written = self._disk.read(self._path, size_bytes, at).rstrip(b"\0")
-        if written:
-            self._disk.overwrite(self._path, bytes(len(written)), at)
+    def _wipe(self, path: str, at: int) -> None:
+        """Overwrites with zeros what failed writes left at the end of the log; the blocks they reached are there."""
+        left = self._disk.read(path, self._soiled, at).rstrip(b"\0")
+        if left:
+            self._disk.overwrite(path, bytes(len(left)), at)
+        self._soiled = 0
 
     def read(self, physical_offset: int, size_bytes: int) -> bytes:
         """Reads up to `size_bytes` that lie in one file; nothing when no file covers the offset.

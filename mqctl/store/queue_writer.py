@@ -56,17 +56,19 @@ class ConsumeQueues:
     Attributes:
         table: the queues by (topic, queue id).
         dirty: those with entries that are not in a file yet.
-        incomplete: those that `awaiting` found to miss entries, by (topic, queue id).
+        awaited: those that `awaiting` was asked for, by (topic, queue id).
+        incomplete: those of them that it found to miss entries.
         file_bytes: size of a queue file, rounded up to whole entries.
     """
 
-    __slots__ = ("_disk", "directory", "dirty", "file_bytes", "incomplete", "table")
+    __slots__ = ("_disk", "awaited", "directory", "dirty", "file_bytes", "incomplete", "table")
 
     def __init__(self, directory: str, disk: Disk, *, file_bytes: int = QUEUE_FILE_BYTES) -> None:
         self.directory = directory
         self.file_bytes = -(-file_bytes // QUEUE_ENTRY_BYTES) * QUEUE_ENTRY_BYTES
         self.table: dict[tuple[str, int], QueueWriter] = {}
         self.dirty: dict[QueueWriter, None] = {}
+        self.awaited: set[tuple[str, int]] = set()
         self.incomplete: set[tuple[str, int]] = set()
         self._disk = disk
 
@@ -285,6 +287,7 @@ class ConsumeQueues:
             DiskFullError, StorageError: the operating system refuses.
         """
         queue = self.queue(topic, queue_id)
+        self.awaited.add((topic, queue_id))
         is_empty = queue.max_offset == queue.min_offset
         if offset == queue.max_offset or (is_empty and queue.first_file == NO_FILE):
             return queue
@@ -298,6 +301,13 @@ class ConsumeQueues:
             self.end_at(queue, offset)
         return queue
 
+    def doubt_names(self) -> None:
+        """Has the next sync of the store include the names of awaited queues: who made them may have died before."""
+        for topic, queue_id in self.awaited:
+            parent = f"{self.directory}/{topic}"
+            self._disk.unsynced.update((f"{parent}/{queue_id}", parent, self.directory))
+        self.awaited.clear()
+
     def truncate(self, queue: QueueWriter, physical_offset: int) -> None:
         """Drops the entries of records at or behind `physical_offset` (the commit log was cut there).
 
@@ -306,19 +316,12 @@ class ConsumeQueues:
         """
         offset = queue.max_offset
         first = max(queue.first_file, 0) // QUEUE_ENTRY_BYTES
-        last_end = 0
         while offset > first:
-            data = self.entries(queue, offset - 1, 1)
-            physical, size, _ = QUEUE_ENTRY_STRUCT.unpack(data)
-            if size != FILLER_SIZE and physical + size <= physical_offset:
-                last_end = physical + size
-                break
-            if size == FILLER_SIZE:
+            physical, size, _ = QUEUE_ENTRY_STRUCT.unpack(self.entries(queue, offset - 1, 1))
+            if size == FILLER_SIZE or physical + size <= physical_offset:
                 break
             offset -= 1
-        if offset != queue.max_offset:
-            self.cut(queue, offset)
-        queue.max_physical = last_end
+        self.end_at(queue, offset)
 
     def correct_min_offsets(self, log_min: int) -> None:
         """Sets every queue's minimum to the first entry whose record the commit log still has.

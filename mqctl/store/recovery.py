@@ -145,9 +145,18 @@ class RecordScan:
 
 
 def recover(
-    log: CommitLogWriter, queues: ConsumeQueues, *, checkpoint: Checkpoint | None, clean: bool, dispatch: Dispatch
+    log: CommitLogWriter,
+    queues: ConsumeQueues,
+    *,
+    checkpoint: Checkpoint | None,
+    clean: bool,
+    dispatch: Dispatch,
+    distrust: Callable[[], object],
 ) -> Recovery:
     """Brings a loaded log and loaded queues into agreement and sets their ends.
+
+    Args:
+        distrust: has the next start look at the whole log, should this one not come to its end.
 
     Raises:
         StorageError: a file cannot be read, cut or deleted.
@@ -170,8 +179,12 @@ def recover(
         for record in RecordScan(log, max(known, log.min_offset), check_crc=False, end=log.position):
             dispatched += dispatch(record)
     else:
-        log.doubt(start)
-    _complete(log, queues, dispatch)
+        flushed_to = checkpoint.confirm_physical_offset if checkpoint is not None else 0
+        log.doubt(max(start, min(flushed_to, log.position)))
+    if queues.incomplete:
+        distrust()
+        _complete(log, queues, dispatch)
+    queues.doubt_names()
     queues.correct_min_offsets(log.min_offset)
     return Recovery(
         clean=clean,
@@ -252,8 +265,6 @@ def _complete(log: CommitLogWriter, queues: ConsumeQueues, dispatch: Dispatch) -
     A power failure took a queue file before others, or brought back a part of a queue that was deleted.
     """
     keys = frozenset(queues.incomplete)
-    if not keys:
-        return
     for key in keys:
         queues.delete(queues.table[key])
     for record in RecordScan(log, log.min_offset, check_crc=False, end=log.position):

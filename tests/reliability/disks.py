@@ -129,9 +129,13 @@ class Store:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """The cluster; its broker is stopped and has left a dead store behind whenever a round begins."""
-        with self.cluster, self.peer() as peer:
-            self.fresh = FreshBroker.of(peer)
+        """The cluster; its broker is stopped and has left a dead store behind whenever a round begins.
+
+        One layer lies below all lives of it: what a life that was killed did not sync, the next one had better.
+        """
+        with self.cluster, faulty_files(self.root, self.random) as self.files:
+            with self.peer() as peer:
+                self.fresh = FreshBroker.of(peer)
             self.cluster.broker().stop()
             self.before = self.dead()
             yield
@@ -146,8 +150,8 @@ class Store:
         self.figures.problems.append(f"round {self.figures.rounds} ({self.name}): {text}")
 
     def close(self) -> None:
-        """Adds what the clients counted to the figures."""
-        figures, admin = self.figures, self.ledger.admin
+        """Adds what the clients and the layer counted to the figures."""
+        figures, admin, files = self.figures, self.ledger.admin, self.files
         figures.acknowledged += sum(map(len, self.ledger.acknowledged.values()))
         figures.refused += self.ledger.refused
         figures.timers += self.ledger.timers
@@ -155,6 +159,14 @@ class Store:
         figures.admin_changes += admin.changes
         figures.admin_promised += admin.promised
         figures.admin_not_durable += admin.taken
+        figures.faults += files.failures
+        figures.writes += files.writes
+        figures.taken_back += files.taken_back
+        figures.lost_entries += files.lost_entries
+        figures.reappeared += files.reappeared
+        figures.renames_undone += files.renames_undone
+        for name, count in sorted(files.torn.items()):
+            figures.torn_configs[name] = figures.torn_configs.get(name, 0) + count
 
 
 class Round:
@@ -176,24 +188,21 @@ class Round:
 
     def run(self) -> None:
         """Works under faults, loses power, and checks. Problems go to the figures."""
-        with faulty_files(self.store.root, self.random) as files:
-            self.cluster.broker().start()
-            self._begun_ms = self._healthy_ms = self.cluster.now_ms()
-            with self.store.peer() as peer:
-                traffic = DiskTraffic(peer, self.cluster, self.random, self.ledger)
-                self._work(traffic, files)
-                is_raced = self.store.flush == ASYNC_FLUSH and self.figures.rounds % 2 == 0
-                if is_raced:
-                    self._race(traffic, files)
-            self.cluster.broker().kill()
-            files.heal()
-            if is_raced or self.random.random() < 0.8:
-                self.is_power_lost = True
-                self.figures.power_losses += 1
-                files.lose_power(
-                    0.0 if is_raced else self.random.choice((0.0, 0.5, 0.9)), small=1.0 if is_raced else None
-                )
-            self._add(files)
+        files = self.store.files
+        self.cluster.broker().start()
+        self._begun_ms = self._healthy_ms = self.cluster.now_ms()
+        with self.store.peer() as peer:
+            traffic = DiskTraffic(peer, self.cluster, self.random, self.ledger)
+            self._work(traffic, files)
+            is_raced = self.store.flush == ASYNC_FLUSH and self.figures.rounds % 2 == 0
+            if is_raced:
+                self._race(traffic, files)
+        self.cluster.broker().kill()
+        files.heal()
+        if is_raced or self.random.random() < 0.8:
+            self.is_power_lost = True
+            self.figures.power_losses += 1
+            files.lose_power(0.0 if is_raced else self.random.choice((0.0, 0.5, 0.9)), small=1.0 if is_raced else None)
         crashed = self._judge_life(self.store.before)
         if self.held:
             timers = late_checkpoint(self.store.before.timers, crashed.timers, self._timers_persisted_ms)
@@ -206,17 +215,6 @@ class Round:
             self._outside(text)
         self._verify()
         self.figures.rounds += 1
-
-    def _add(self, files: FaultyFiles) -> None:
-        figures = self.figures
-        figures.faults += files.failures
-        figures.writes += files.writes
-        figures.taken_back += files.taken_back
-        figures.lost_entries += files.lost_entries
-        figures.reappeared += files.reappeared
-        figures.renames_undone += files.renames_undone
-        for name, count in sorted(files.torn.items()):
-            figures.torn_configs[name] = figures.torn_configs.get(name, 0) + count
 
     # Work
 

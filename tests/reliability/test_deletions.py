@@ -449,7 +449,7 @@ def test_a_timer_log_file_that_was_made_at_the_second_try_is_there(tmp_path: Pat
 def _opened_timers(root: Path) -> TimerFiles:
     (root / "config").mkdir(exist_ok=True)
     files = TimerFiles(root, Disk(), precision_ms=1_000, log_file_bytes=10 * 52 + 16)
-    files.open(lambda record: True, lambda record: True, 900)
+    files.open(lambda record: True, lambda record, check: True, 900)
     return files
 
 
