@@ -85,6 +85,8 @@ class IndexFiles:
     def load(self, *, trusted_ms: int | None) -> None:
         """Finds the files; those that end after `trusted_ms` (the checkpoint's index time, after a crash) go.
 
+        So do those without an end: of what was written to one, a power failure may have taken the header alone.
+
         Raises:
             StorageError: a file cannot be read or deleted.
         """
@@ -95,7 +97,7 @@ class IndexFiles:
             path = f"{self._directory}/{name}"
             self._disk.check_size(path, self._file_bytes, "maxHashSlotNum and maxIndexNum")
             header = Header(*INDEX_HEADER.unpack(self._disk.read(path, INDEX_HEADER_BYTES, 0)))
-            if trusted_ms is not None and header.end_ms > trusted_ms:
+            if trusted_ms is not None and not 0 < header.end_ms <= trusted_ms:
                 self._disk.delete(path)
                 has_deleted = True
             else:

@@ -16,9 +16,9 @@ from embedded_broker.storage import Storage
 from embedded_broker.storage_settings import ASYNC_FLUSH, SYNC_FLUSH
 from embedded_broker.timer_files import TimerFiles
 from embedded_broker.timer_records import DEFAULT, NO_POSITION, TimerCheckpoint, TimerRecord
-from embedded_broker.transaction_check import TRANSACTION_GROUP
 from mqctl.errors import StorageError
-from mqctl.model.names import HALF_TOPIC, OP_TOPIC
+from mqctl.model.names import HALF_TOPIC, OP_TOPIC, TRANSACTION_GROUP
+from mqctl.protocol.message_record import decode_message
 from mqctl.store.disk import Disk, DiskFullError
 from mqctl.store.layouts import QUEUE_ENTRY_BYTES, TIMER_CHECK
 from tests.embedded_broker.test_storage import NOW_MS, put
@@ -163,6 +163,23 @@ def test_parts_of_two_refused_messages_make_no_third_one(tmp_path: Path) -> None
     again = opened(tmp_path, NOW_MS + 1_000)
     assert bodies(again) == [0]
     put(again, b"2")
+    again.close()
+    assert sound(tmp_path)
+
+
+def test_an_index_file_whose_header_was_lost_is_made_anew(tmp_path: Path) -> None:
+    storage = opened(tmp_path)
+    for number in range(3):
+        put(storage, b"%d" % number)
+    storage.flush()
+    storage.abandon()
+    (tmp_path / "checkpoint").unlink()
+    (path,) = (tmp_path / "index").iterdir()
+    data = path.read_bytes()
+    path.write_bytes(bytes(40) + b"\1" * 400 + data[440:])
+    again = opened(tmp_path, NOW_MS + 1_000)
+    found = again.find_by_key("TopicTest", "k1", 0, NOW_MS + 1_000, 10).records
+    assert [decode_message(record).body for record in found] == [b"0", b"1", b"2"]
     again.close()
     assert sound(tmp_path)
 
