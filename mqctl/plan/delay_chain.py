@@ -7,12 +7,16 @@ modulo `M` finds the best chain for any moment that is far enough, and for near 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from itertools import repeat
 from math import gcd
 
 from mqctl.errors import UsageError
 from mqctl.model.delay_level import DelayLevelTable
+
+_MOST_STEPS = 3_000_000  # remainders or sums to try: seconds of work; the levels of a broker take 7,200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,21 +24,31 @@ class DelayChain:
     """How to wait.
 
     Attributes:
-        levels: delay levels to pass through, the longest first: what one hop is late, shorter ones make up for.
+        runs: delay levels to pass through and how often, the longest first: what one hop is late, shorter ones make up
+            for. A far moment has millions of hops and few runs.
         reached_ms: sum of their delays.
         rest_ms: what is left to wait after the last one, less than the smallest step of the table.
     """
 
-    levels: tuple[int, ...]
+    runs: tuple[tuple[int, int], ...]
     reached_ms: int
     rest_ms: int
+
+    @property
+    def hop_count(self) -> int:
+        return sum(times for _, times in self.runs)
+
+    def levels(self) -> Iterator[int]:
+        """Yields the level of each hop."""
+        for level, times in self.runs:
+            yield from repeat(level, times)
 
 
 def cheapest_chain(table: DelayLevelTable, remaining_ms: int) -> DelayChain:
     """Returns the chain with the fewest hops that comes as near to `remaining_ms` as levels can, and never over it.
 
     Raises:
-        UsageError: the table has no level.
+        UsageError: the table has no level, or levels that are too far apart.
     """
     level_of: dict[int, int] = {}
     for level, delay_ms in enumerate(table.delays_ms, start=1):
@@ -43,12 +57,13 @@ def cheapest_chain(table: DelayLevelTable, remaining_ms: int) -> DelayChain:
     if not level_of:
         raise UsageError("a chain needs delay levels", reason="the table has none")
     unit = gcd(*level_of)
-    coins = sorted((delay_ms // unit for delay_ms in level_of), reverse=True)
-    counts = _cheapest(coins, max(0, remaining_ms) // unit)
-    used = [coin for coin in coins for _ in range(counts.get(coin, 0))]
-    reached_ms = sum(used) * unit
+    amount = max(0, remaining_ms) // unit
+    coins = sorted((delay_ms // unit for delay_ms in level_of if delay_ms // unit <= amount), reverse=True)
+    counts = _cheapest(coins, amount) if coins else {}
+    used = [(coin, counts[coin]) for coin in coins if counts.get(coin)]
+    reached_ms = sum(coin * times for coin, times in used) * unit
     return DelayChain(
-        levels=tuple(level_of[coin * unit] for coin in used),
+        runs=tuple((level_of[coin * unit], times) for coin, times in used),
         reached_ms=reached_ms,
         rest_ms=max(0, remaining_ms) - reached_ms,
     )
@@ -57,17 +72,28 @@ def cheapest_chain(table: DelayLevelTable, remaining_ms: int) -> DelayChain:
 def next_level(table: DelayLevelTable, remaining_ms: int) -> int | None:
     """Returns the level of the next hop; None when the rest is shorter than any level."""
     chain = cheapest_chain(table, remaining_ms)
-    return chain.levels[0] if chain.levels else None
+    return chain.runs[0][0] if chain.runs else None
 
 
 def _cheapest(coins: list[int], amount: int) -> dict[int, int]:
     """Returns how often each coin is used in the shortest sum that is `amount`, or the nearest one below it."""
     largest, others = coins[0], coins[1:]
+    _refuse_far_apart(largest)
     path = _by_remainder(largest, others, amount % largest)
     if path is not None and sum(coin * count for coin, count in path.items()) <= amount:
         spent = sum(coin * count for coin, count in path.items())
         return {**path, largest: (amount - spent) // largest}
+    _refuse_far_apart(amount)
     return _by_sums(coins, amount)
+
+
+def _refuse_far_apart(steps: int) -> None:
+    if steps > _MOST_STEPS:
+        raise UsageError(
+            "the chain cannot be computed",
+            reason=f"the delay levels are too far apart: {steps} steps of the smallest one would have to be tried",
+            remedy="use a table whose longest level is a smaller multiple of what all levels have in common",
+        )
 
 
 def _by_remainder(largest: int, others: list[int], wanted: int) -> dict[int, int] | None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 
 from mqctl.model.delay_level import DelayLevelTable
 from mqctl.plan.delay_chain import DelayChain
 from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
 from mqctl.render.units import counted, duration, instant
 
+MOST_HOPS = 1_000
 COLUMNS = (
     Column("number", "hop", Kind.COUNT),
     Column("level", "level", Kind.COUNT),
@@ -36,6 +38,8 @@ class ChainReport:
     Attributes:
         level_table: messageDelayLevel the chain is made of.
         native_timer: whether every master delivers at that moment by itself; None when no broker was asked.
+        hop_count: hops of the chain.
+        hops: the first thousand of them.
         rest_ms: what is left after the last hop; a relay waits it itself.
     """
 
@@ -44,6 +48,7 @@ class ChainReport:
     remaining_ms: int
     level_table: str
     native_timer: bool | None
+    hop_count: int
     hops: list[Hop]
     rest_ms: int
 
@@ -60,7 +65,7 @@ def chain_document(
     """Builds the document of `delay plan`."""
     hops: list[Hop] = []
     moment_ms = now_ms
-    for number, level in enumerate(chain.levels, start=1):
+    for number, level in enumerate(islice(chain.levels(), MOST_HOPS), start=1):
         delay_ms = table.delays_ms[level - 1]
         hops.append(
             Hop(number=number, level=level, delay_ms=delay_ms, sent_time_ms=moment_ms, due_time_ms=moment_ms + delay_ms)
@@ -72,11 +77,14 @@ def chain_document(
         remaining_ms=max(0, deliver_ms - now_ms),
         level_table=levels,
         native_timer=native_timer,
+        hop_count=chain.hop_count,
         hops=hops,
         rest_ms=chain.rest_ms,
     )
     left = f", then {duration(chain.rest_ms)} that no level covers" if chain.rest_ms else ""
-    lines = [f"to {instant(deliver_ms)}, {duration(report.remaining_ms)} from now: {counted(len(hops), 'hop')}{left}"]
+    lines = [
+        f"to {instant(deliver_ms)}, {duration(report.remaining_ms)} from now: {counted(chain.hop_count, 'hop')}{left}"
+    ]
     if native_timer:
         lines.append("these brokers have timers: mqctl message send --deliver-at needs no hops")
     blocks: list[Table | Paragraphs] = [Paragraphs(lines)]

@@ -70,3 +70,12 @@ def test_an_address_service_is_waited_for_as_long_as_one_likes(mqctl: Run) -> No
 def test_numbers_that_cannot_be(mqctl: Run, words: tuple[str, ...]) -> None:
     outcome = mqctl(*words)
     assert (outcome.exit_code, outcome.stdout) == (64, ""), outcome.stderr
+
+
+@pytest.mark.parametrize("levels", ["1s", "1s 5s 1h 2h"])
+def test_a_chain_to_the_end_of_the_calendar(mqctl: Run, levels: str) -> None:
+    words = ("delay", "plan", "--at", "9999-12-31 23:59:59", "--levels", levels)
+    plan = mqctl(*words, "-o", "json")
+    assert plan.exit_code == 0, plan.stderr
+    assert (plan.json["hop_count"] > 1_000_000, len(plan.json["hops"])) == (True, 1_000)
+    assert f"the first 1,000 hops of {plan.json['hop_count']:,} are listed" in plan.stderr
