@@ -7,7 +7,7 @@ from pathlib import Path
 from mqctl.errors import StorageError
 from mqctl.protocol.fastjson import dump_bytes
 from mqctl.store.disk import sync_path
-from mqctl.store.whole_file import read_whole
+from mqctl.store.plain_files import read_whole
 
 
 def write_config(directory: Path, name: str, value: object, *, pretty: bool = True, durable: bool = False) -> None:

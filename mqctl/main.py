@@ -108,4 +108,7 @@ def load(path: catalog.Path) -> TyperCommand:
     built.examples = module.EXAMPLES
     built.impact = entry.impact
     add_access_options(built)
+    for parameter in built.params:  # who opens a file says what forbids it, and with the code of permissions
+        if hasattr(parameter.type, "readable"):
+            parameter.type.readable = False
     return built

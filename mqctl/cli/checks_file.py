@@ -11,6 +11,7 @@ from mqctl.cli.times import parse_span_ms
 from mqctl.errors import ConfigurationError, MqctlError, NotFoundError
 from mqctl.model.expectation import Expectations, GroupExpectation, Limit, TopicExpectation
 from mqctl.model.yaml_text import decode_yaml
+from mqctl.store.plain_files import read_named, refused
 
 Number = int | float | str
 
@@ -90,14 +91,15 @@ def load_expectations(file: Path) -> Expectations:
 
     Raises:
         NotFoundError: there is none.
+        PermissionDeniedError, StorageError: it cannot be read.
         ConfigurationError: it declares something that is not known, or nothing, or a value that cannot be read.
     """
     try:
-        text = file.read_bytes()
+        text = read_named(file)
     except FileNotFoundError as error:
         raise NotFoundError(f"there is no file {file}", remedy="mqctl check -h shows an example") from error
     except OSError as error:
-        raise ConfigurationError(f"could not read {file}", reason=error.strerror or str(error)) from error
+        raise refused(f"could not read {file}", error) from error
     try:
         told = decode_yaml(text, _File) if text.strip() else _File()
         wishes = _expectations(told)

@@ -49,7 +49,8 @@ def run_guarded(arguments: Sequence[str], run: Callable[[Sequence[str]], object]
         )
     except OSError as error:
         what = f"could not use {error.filename}" if error.filename else "could not read or write"
-        failure = _Failure(ExitCode.IO, what, error.strerror or str(error))
+        kind = ExitCode.PERMISSION if isinstance(error, PermissionError) else ExitCode.IO
+        failure = _Failure(kind, what, error.strerror or str(error))
     except Exception as error:
         if os.environ.get("MQCTL_DEBUG"):
             raise

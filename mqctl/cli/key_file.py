@@ -12,6 +12,7 @@ from pathlib import Path
 
 from mqctl.errors import ConfigurationError, PermissionDeniedError
 from mqctl.protocol.acl import Credentials
+from mqctl.store.plain_files import refused
 
 _LONGEST_BYTES = 64 * 1024
 _ENTRY = re.compile(r"\s*['\"]?(accessKey|secretKey|securityToken)['\"]?\s*[:=](.*)")
@@ -23,13 +24,15 @@ def credentials_from_file(path: Path) -> Credentials:
 
     Raises:
         ConfigurationError: the file is not there, no text, or lacks a key.
-        PermissionDeniedError: others than its owner may read it.
+        PermissionDeniedError: others than its owner may read it, or we may not.
     """
     problem = f"could not take keys from {path}"
     try:
         with path.open("rb") as stream:
             mode = os.fstat(stream.fileno()).st_mode
             content = stream.read(_LONGEST_BYTES)
+    except PermissionError as error:
+        raise refused(problem, error) from error
     except OSError as error:
         raise ConfigurationError(
             problem, reason=error.strerror or str(error), remedy="name the file that has them"

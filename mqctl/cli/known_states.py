@@ -10,6 +10,7 @@ import msgspec
 from mqctl.diagnosis.known import KnownState
 from mqctl.errors import ConfigurationError, NotFoundError
 from mqctl.model.yaml_text import UnreadableYaml, decode_yaml
+from mqctl.store.plain_files import read_named, refused
 
 
 class _Entry(msgspec.Struct, forbid_unknown_fields=True):
@@ -24,14 +25,15 @@ def load_known(file: Path) -> tuple[KnownState, ...]:
 
     Raises:
         NotFoundError: there is none.
+        PermissionDeniedError, StorageError: it cannot be read.
         ConfigurationError: it is no list of `code`, `reason`, `until` and perhaps `subject`.
     """
     try:
-        text = file.read_bytes()
+        text = read_named(file)
     except FileNotFoundError as error:
         raise NotFoundError(f"there is no file {file}", remedy="leave --known out, or write it") from error
     except OSError as error:
-        raise ConfigurationError(f"could not read {file}", reason=error.strerror or str(error)) from error
+        raise refused(f"could not read {file}", error) from error
     try:
         entries = decode_yaml(text, list[_Entry]) if text.strip() else []
     except UnreadableYaml as error:

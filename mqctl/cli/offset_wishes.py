@@ -14,6 +14,7 @@ from mqctl.plan.plan_file import PlanFile, read_plan
 from mqctl.plan.targets import ToGiven
 from mqctl.snapshot.live_asking import Asking, Scope
 from mqctl.snapshot.live_brokers import ask_offsets, masters_of
+from mqctl.store.plain_files import read_named, refused
 
 
 def undo_wish(record: ChangeRecord) -> Wish:
@@ -133,12 +134,19 @@ def file_wish(path: Path, group: str | None, topic: str | None, *, clamp: bool) 
 
 
 def load_plan(path: Path) -> PlanFile:
-    """Reads a plan that `--export` wrote, or a list of queues as CSV. Raises NotFoundError, BadInputError."""
+    """Reads a plan that `--export` wrote, or a list of queues as CSV.
+
+    Raises:
+        NotFoundError, PermissionDeniedError, StorageError: there is no such file, or it cannot be read.
+        BadInputError: it is no plan.
+    """
     if not path.is_file():
         raise NotFoundError(f"there is no file {path}", remedy="--export writes one")
     try:
-        return read_plan(path.read_bytes(), is_csv=path.suffix == ".csv")
-    except (ValueError, OSError) as error:
+        return read_plan(read_named(path), is_csv=path.suffix == ".csv")
+    except OSError as error:
+        raise refused(f"could not read {path}", error) from error
+    except ValueError as error:
         remedy = "--export plan.json or plan.csv writes one; a CSV needs the columns topic, broker_name, queue_id, new"
         raise BadInputError(f"{path} is no plan", reason=str(error), remedy=remedy) from error
 

@@ -11,12 +11,18 @@ from pathlib import Path
 import msgspec
 
 from mqctl.cli.emit import note
-from mqctl.errors import ConfigurationError, NotFoundError, StorageError, UsageError
+from mqctl.errors import ConfigurationError, MqctlError, NotFoundError, PermissionDeniedError, StorageError, UsageError
 from mqctl.model.near_names import meant
 from mqctl.model.yaml_text import UnreadableYaml, decode_yaml
+from mqctl.store.plain_files import read_whole, refused
 
 FILE_NAME = "profiles.yaml"
-_NOT_FOR_US = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR)
+_NOT_FOR_US: dict[int | None, type[MqctlError]] = {
+    errno.EACCES: PermissionDeniedError,
+    errno.EPERM: PermissionDeniedError,
+    errno.EROFS: StorageError,
+    errno.ENOTDIR: ConfigurationError,
+}
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
@@ -80,15 +86,16 @@ def load_profiles(directory: Path) -> Profiles:
     """Reads the file; without one there are no profiles.
 
     Raises:
-        ConfigurationError: it cannot be read, or says what it must not.
+        PermissionDeniedError, StorageError: it cannot be read.
+        ConfigurationError: it says what it must not.
     """
     file = directory / FILE_NAME
     try:
-        text = file.read_bytes()
+        text = read_whole(file)
     except FileNotFoundError:
         return Profiles()
     except OSError as error:
-        raise ConfigurationError(f"could not read {file}", reason=error.strerror or str(error)) from error
+        raise refused(f"could not read {file}", error) from error
     try:
         return decode_yaml(text, Profiles) if text.strip() else Profiles()
     except UnreadableYaml as error:
@@ -104,7 +111,8 @@ def changed_profiles(directory: Path, *, wait_s: float = 10.0) -> Iterator[Profi
         wait_s: how long to wait for another command.
 
     Raises:
-        ConfigurationError: the file cannot be read, or must not be written.
+        PermissionDeniedError: the file must not be read or written.
+        ConfigurationError: it says what it must not, or its directory is none.
         StorageError: the disk does not take it; the profiles are as they were.
         RefusedError: another command holds it, and it is said who.
     """
@@ -122,6 +130,6 @@ def changed_profiles(directory: Path, *, wait_s: float = 10.0) -> Iterator[Profi
         problem, reason = f"could not write {file}", error.strerror or str(error)
         if error.errno in _NOT_FOR_US:
             remedy = "set MQCTL_CONFIG_DIR to a writable directory"
-            raise ConfigurationError(problem, reason=reason, remedy=remedy) from error
+            raise _NOT_FOR_US[error.errno](problem, reason=reason, remedy=remedy) from error
         remedy = "free its disk, or set MQCTL_CONFIG_DIR to another one; the profiles are as they were"
         raise StorageError(problem, reason=reason, remedy=remedy) from error

@@ -19,6 +19,7 @@ from mqctl.plan.replay import QueueEnds, plan_ranges
 from mqctl.plan.targets import ToCurrent
 from mqctl.snapshot.live_asking import Asking
 from mqctl.snapshot.live_messages import all_bounds, at_time, queue_addresses
+from mqctl.store.plain_files import read_named, refused
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,8 +182,10 @@ def _of_file(path: Path) -> Source:
     if not path.is_file():
         raise NotFoundError(f"there is no file {path}", remedy="mqctl offset skip writes one")
     try:
-        plan = read_ranges(path.read_bytes(), is_csv=path.suffix == ".csv")
-    except (ValueError, TypeError, OSError) as error:
+        plan = read_ranges(read_named(path), is_csv=path.suffix == ".csv")
+    except OSError as error:
+        raise refused(f"could not read {path}", error) from error
+    except (ValueError, TypeError) as error:
         remedy = "mqctl offset skip writes one; CSV columns: topic, broker_name, queue_id, begin_offset, end_offset"
         raise BadInputError(f"{path} is no replay plan", reason=str(error), remedy=remedy) from error
     return Source(

@@ -9,6 +9,7 @@ import typer
 
 from mqctl.allocation.rooms import RoomRule, room_rule
 from mqctl.errors import ConfigurationError, UsageError
+from mqctl.store.plain_files import read_named
 
 RoomRuleOption = Annotated[
     str | None,
@@ -57,7 +58,7 @@ def _mapping(file: Path) -> dict[str, str]:
     from mqctl.model.yaml_text import UnreadableYaml, decode_yaml
 
     try:
-        return decode_yaml(file.read_bytes(), dict[str, str])
+        return decode_yaml(read_named(file), dict[str, str])
     except (OSError, UnreadableYaml) as error:
         raise UsageError(
             f"cannot read rooms from {file}", reason=str(error), remedy="write one `name: room` a line"

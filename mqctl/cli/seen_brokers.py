@@ -16,7 +16,8 @@ import msgspec
 from mqctl.cli.places import state_dir
 from mqctl.errors import MqctlError
 from mqctl.model.seen_broker import SeenBroker
-from mqctl.store.whole_file import read_whole, write_whole
+from mqctl.store.plain_files import read_whole
+from mqctl.store.whole_file import write_whole
 
 if TYPE_CHECKING:  # values of a snapshot cost a fifth of a live command's start
     from mqctl.client.cluster import BrokerAddress, Cluster

@@ -9,6 +9,7 @@ from typing import TypeVar
 import msgspec
 
 from mqctl.errors import BadInputError
+from mqctl.store.plain_files import read_named
 
 T = TypeVar("T")
 VARIABLE = "MQCTL_PLAN_FILE"
@@ -59,4 +60,4 @@ def overtaken(reason: str) -> BadInputError:
 
 
 def _parts(path: Path) -> dict[str, msgspec.Raw]:
-    return msgspec.json.decode(path.read_bytes(), type=dict[str, msgspec.Raw])
+    return msgspec.json.decode(read_named(path), type=dict[str, msgspec.Raw])

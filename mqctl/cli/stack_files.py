@@ -10,6 +10,7 @@ from mqctl.model.stack_look import StackEvidence, StackInstance
 from mqctl.model.yaml_text import UnreadableYaml, load_yaml
 from mqctl.stacks.classify import Classifier
 from mqctl.stacks.rules import user_rules
+from mqctl.store.plain_files import read_named, refused
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._@#-]+")
 
@@ -27,9 +28,9 @@ def classifier_of(file: Path | None) -> Classifier:
     if not file.is_file():
         raise NotFoundError(f"there is no file {file}", remedy="see docs/stack-classes.md")
     try:
-        content = load_yaml(file.read_bytes())
+        content = load_yaml(read_named(file))
     except OSError as error:
-        raise StorageError(f"could not read {file}", reason=error.strerror or str(error)) from error
+        raise refused(f"could not read {file}", error) from error
     except UnreadableYaml as error:
         raise BadInputError(f"{file} is no YAML", reason=str(error), remedy="see docs/stack-classes.md") from error
     return Classifier(user_rules(content, str(file)))

@@ -17,6 +17,7 @@ from mqctl.allocation.strategies import Strategy
 from mqctl.errors import NotFoundError, UsageError
 from mqctl.model.queue import MessageQueue
 from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.store.plain_files import read_named
 
 if TYPE_CHECKING:
     from mqctl.cli.sources import LiveWish
@@ -212,7 +213,7 @@ def fixed_lists(file: Path | None, topic: str) -> dict[str, list[MessageQueue]] 
 
     remedy = "write `client-id: [broker-a/0, broker-a/1]`, one client a line"
     try:
-        table = decode_yaml(file.read_bytes(), dict[str, list[str]])
+        table = decode_yaml(read_named(file), dict[str, list[str]])
         return {client: [_queue(text, topic) for text in texts] for client, texts in table.items()}
     except (OSError, ValueError) as error:
         raise UsageError(f"cannot read queues from {file}", reason=str(error), remedy=remedy) from error

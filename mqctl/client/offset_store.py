@@ -18,7 +18,8 @@ from mqctl.model.queue import MessageQueue
 from mqctl.protocol.bodies_cluster import QueueOffsets
 from mqctl.protocol.body import BodyError
 from mqctl.protocol.requests_client import UpdateConsumerOffset
-from mqctl.store.whole_file import read_whole, write_whole
+from mqctl.store.plain_files import read_whole
+from mqctl.store.whole_file import write_whole
 
 LOCAL_DIRECTORY = ".rocketmq_offsets"
 

@@ -19,7 +19,7 @@ import msgspec
 
 from mqctl.errors import RefusedError
 from mqctl.execute.record_files import who
-from mqctl.store.whole_file import read_whole
+from mqctl.store.plain_files import read_whole
 
 Told = Callable[[str], None]
 _LONGEST_COMMAND = 160

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from mqctl.errors import PermissionDeniedError, RefusedError, StorageError
 from mqctl.protocol.fastjson import dump_bytes
-from mqctl.store.whole_file import read_whole, sync_directory
+from mqctl.store.plain_files import read_whole
+from mqctl.store.whole_file import sync_directory
 
 FILES = ("config/delayOffset.json", "config/delayOffset.json.bak")
 

@@ -14,7 +14,8 @@ from typing import Generic, Protocol, TypeVar
 import msgspec
 
 from mqctl.errors import BadInputError, NotFoundError, StorageError
-from mqctl.store.whole_file import read_whole, write_whole
+from mqctl.store.plain_files import read_whole
+from mqctl.store.whole_file import write_whole
 
 
 class Record(Protocol):

@@ -29,7 +29,8 @@ from mqctl.execute.record_files import (
     who,
 )
 from mqctl.model.resend import LetterKey, ResendPlan
-from mqctl.store.whole_file import read_whole, write_whole
+from mqctl.store.plain_files import read_whole
+from mqctl.store.whole_file import write_whole
 
 WAITING, SENDING, SENT, FAILED, UNKNOWN = "waiting", "sending", "sent", "failed", "unknown"
 _CLOCKS_APART_MS = 3_600_000

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import msgspec
 
-from mqctl.errors import BadInputError, NotFoundError, StorageError
+from mqctl.errors import BadInputError, NotFoundError
 from mqctl.local.scenario import AnswerFault, Fault, KillConsumer, ResizeTopic, Scenario
 from mqctl.model.yaml_text import UnreadableYaml, decode_yaml
+from mqctl.store.plain_files import read_named, refused
 
 _SUFFIX = ".yaml"
 
@@ -30,11 +31,11 @@ def load_scenario(name: str) -> Scenario:
     if name.endswith(_SUFFIX):
         path = Path(name)
         try:
-            return read_scenario(path.stem, path.read_bytes(), str(path))
+            return read_scenario(path.stem, read_named(path), str(path))
         except FileNotFoundError as error:
             raise NotFoundError(f"there is no file {path}", remedy="mqctl local scenario list") from error
         except OSError as error:
-            raise StorageError(f"could not read {path}", reason=error.strerror or str(error)) from error
+            raise refused(f"could not read {path}", error) from error
     if name not in scenario_names():
         raise NotFoundError(
             f"there is no scenario {name}",

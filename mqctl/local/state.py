@@ -8,7 +8,8 @@ from pathlib import Path
 import msgspec
 
 from mqctl.errors import BadInputError, StorageError, UsageError
-from mqctl.store.whole_file import read_whole, write_whole
+from mqctl.store.plain_files import read_whole
+from mqctl.store.whole_file import write_whole
 
 DEFAULT_NAME = "default"
 # Start times are counted from the machine's boot, which a corrected clock moves.

@@ -1,7 +1,7 @@
 """Reading YAML that people wrote, or that came from somebody else.
 
 PyYAML composes nested values by recursion in C: some ten thousand levels end the process, so the levels are counted
-first, from events, which need none.
+first, from events, which need none. So are keys: of two that are the same, parsers drop the first and say nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ MAX_DEPTH = 64
 
 
 class UnreadableYaml(ValueError):
-    """The text is no YAML, is nested too deeply, or has other content than wanted.
+    """The text is no YAML, is nested too deeply, says one thing twice, or has other content than wanted.
 
     Attributes:
         line: where, counted from 1; None where the parser does not tell.
@@ -29,18 +29,18 @@ def decode_yaml(data: bytes | str, wanted: type[T]) -> T:
     """Reads `data` as a `wanted`. Raises UnreadableYaml."""
     import msgspec
 
-    check_depth(data)
+    check_text(data)
     try:
         return msgspec.yaml.decode(data, type=wanted)
     except (msgspec.DecodeError, *_STUMBLED) as error:
         raise UnreadableYaml(str(error)) from error
 
 
-def load_yaml(data: bytes | str) -> object:
-    """Reads `data` as plain values. Raises UnreadableYaml."""
+def load_yaml(data: bytes | str, *, last_counts: bool = False) -> object:
+    """Reads `data` as plain values; for `last_counts` see `check_text`. Raises UnreadableYaml."""
     import yaml
 
-    check_depth(data)
+    check_text(data, last_counts=last_counts)
     try:
         value: object = yaml.safe_load(data)
     except (yaml.YAMLError, *_STUMBLED) as error:
@@ -54,18 +54,54 @@ def load_yaml(data: bytes | str) -> object:
 _STUMBLED = (ValueError, ArithmeticError, LookupError, AttributeError, RecursionError)
 
 
-def check_depth(data: bytes | str) -> None:
-    """Raises UnreadableYaml for more than MAX_DEPTH levels; any other mistake is for who reads the text to find."""
+def check_text(data: bytes | str, *, last_counts: bool = False) -> None:
+    """Finds what parsers let through, or die of; any other mistake is for who reads the text to find.
+
+    Args:
+        last_counts: let a mapping have a key twice, as YAML's parsers do; the last one counts then.
+
+    Raises:
+        UnreadableYaml: it has more than MAX_DEPTH levels, or a key twice in one mapping.
+    """
     import yaml
 
     begins, ends = (yaml.CollectionStartEvent,), (yaml.CollectionEndEvent,)
-    depth = 0
+    levels = [_Level()]
+    anchored: dict[str, str] = {}
     try:
         for event in yaml.parse(data, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
-            depth += isinstance(event, begins) - isinstance(event, ends)
-            if depth > MAX_DEPTH:
-                line = event.start_mark.line + 1 if event.start_mark is not None else None
+            if isinstance(event, ends):
+                levels.pop()
+            if not isinstance(event, yaml.NodeEvent):
+                continue
+            line = event.start_mark.line + 1 if event.start_mark is not None else None
+            text = event.value if isinstance(event, yaml.ScalarEvent) else None
+            if isinstance(event, yaml.AliasEvent):
+                text = anchored.get(str(event.anchor))
+            elif event.anchor is not None and text is not None:
+                anchored[event.anchor] = text
+            levels[-1].take(None if last_counts else text, line)
+            if isinstance(event, begins):
+                levels.append(_Level(is_mapping=isinstance(event, yaml.MappingStartEvent)))
+            if len(levels) - 1 > MAX_DEPTH:
                 raise UnreadableYaml(f"it is nested more than {MAX_DEPTH} levels deep", line)
     except (yaml.YAMLError, ValueError) as error:
         if isinstance(error, UnreadableYaml):
             raise
+
+
+class _Level:
+    """A collection whose values are being looked at; of a mapping every other one is a key."""
+
+    def __init__(self, *, is_mapping: bool = False) -> None:
+        self._is_mapping = is_mapping
+        self._is_key = is_mapping
+        self._lines: dict[str, int | None] = {}
+
+    def take(self, text: str | None, line: int | None) -> None:
+        """Goes on by one value; None for one that is no text. Raises UnreadableYaml for a key that was there."""
+        if self._is_key and text is not None:
+            if text in self._lines:
+                raise UnreadableYaml(f"{text} stands there twice, in lines {self._lines[text]} and {line}", line)
+            self._lines[text] = line
+        self._is_key = self._is_mapping and not self._is_key

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from importlib.resources.abc import Traversable
+from pathlib import Path
 
 import msgspec
 
@@ -12,6 +13,7 @@ from mqctl.model.lang import Lang
 from mqctl.model.playbook import Parameter, ParameterType, Playbook, Result, Step, Stop
 from mqctl.playbook.checking import Misplaced, check
 from mqctl.playbook.yaml_places import YamlProblem, line_of, read_yaml
+from mqctl.store.plain_files import read_named, refused
 
 _Texts = dict[Lang, str]
 _SPAN = re.compile(r"(\d+)(ms|s|m|h)")
@@ -70,15 +72,18 @@ def read_playbook(slug: str, file: Traversable) -> Playbook:
     """Reads and checks the playbook `slug`.
 
     Raises:
-        ConfigurationError: the file cannot be read, says something that is not known, or contradicts itself; the
+        PermissionDeniedError, StorageError: the operating system refuses to read the file.
+        ConfigurationError: it is no text, says something that is not known, or contradicts itself; the
             message names the line and the key.
     """
     lines: dict[str, int] = {}
     try:
-        told, lines = read_yaml(file.read_text(encoding="utf-8"))
+        told, lines = read_yaml(_text(file))
         playbook = _playbook(slug, msgspec.convert(told, _File))
         check(playbook)
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise refused(f"could not read {file}", error) from error
+    except UnicodeDecodeError as error:
         raise ConfigurationError(f"could not read {file}", reason=str(error)) from error
     except YamlProblem as error:
         raise _bad(file, error.line, str(error)) from error
@@ -88,6 +93,10 @@ def read_playbook(slug: str, file: Traversable) -> Playbook:
     except Misplaced as error:
         raise _bad(file, line_of(error.path, lines), f"{error.path}: {error}") from error
     return playbook
+
+
+def _text(file: Traversable) -> str:
+    return read_named(file).decode() if isinstance(file, Path) else file.read_text(encoding="utf-8")
 
 
 def _bad(file: Traversable, line: int | None, reason: str) -> ConfigurationError:

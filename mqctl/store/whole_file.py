@@ -1,4 +1,4 @@
-"""Small files, read whole, and those of mqctl's own written whole or not at all, and to the disk.
+"""Small files of mqctl's own, written whole or not at all, and to the disk.
 
 Whenever the writer is killed or the power fails, a reader finds the old content or the new. When the call returns, the
 new one lasts: its bytes, its name, and the directories that were made for it.
@@ -10,64 +10,13 @@ import errno
 import os
 import re
 import secrets
-import stat
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 _TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{8}\.new")
 _ABANDONED_S = 3_600
-LARGEST_BYTES = 256 << 20
-"""Of a file that is read whole: ten times the `topics.json` of 100,000 topics."""
-_PIECE_BYTES = 1 << 20
 _NO_SYNC_OF_DIRECTORIES = (errno.EINVAL, errno.ENOTSUP)
-
-
-class UnfitFileError(OSError):
-    """A file that is not read whole: no regular one, or larger than any of its kind."""
-
-
-def read_whole(file: Path) -> bytes:
-    """Returns what a regular file holds; a link may lead to it. A pipe without a writer is not waited for.
-
-    Raises:
-        UnfitFileError: it is no regular file, or larger than LARGEST_BYTES.
-        OSError: the operating system refuses.
-    """
-    descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        mode = os.fstat(descriptor).st_mode
-        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # of a directory the read itself tells
-            raise UnfitFileError(errno.EINVAL, "it is no regular file", str(file))
-        return _contents(descriptor, file)
-    finally:
-        os.close(descriptor)
-
-
-def read_named(file: Path) -> bytes:
-    """Returns what a file that somebody named holds: pipes (`<(...)`, `/dev/stdin`) are read to their end, too.
-
-    Raises:
-        UnfitFileError: it is larger than LARGEST_BYTES.
-        OSError: the operating system refuses.
-    """
-    descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        return _contents(descriptor, file)
-    finally:
-        os.close(descriptor)
-
-
-def _contents(descriptor: int, file: Path) -> bytes:
-    pieces: list[bytes] = []
-    read, told = 0, os.fstat(descriptor).st_size
-    while max(read, told) <= LARGEST_BYTES:
-        piece = os.read(descriptor, _PIECE_BYTES)
-        if not piece:
-            return b"".join(pieces)
-        pieces.append(piece)
-        read += len(piece)
-    raise UnfitFileError(errno.EFBIG, f"it is larger than {LARGEST_BYTES >> 20} MiB", str(file))
 
 
 def write_whole(file: Path, data: bytes, *, mode: int = 0o666, sweep: str = "") -> None:

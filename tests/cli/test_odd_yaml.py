@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from mqctl.model.yaml_text import UnreadableYaml, check_text
 from tests.conftest import Outcome
 
 # Nine lines that stand for 43 million values.
@@ -48,3 +49,37 @@ def test_odd_yaml_through_the_command_line(mqctl: Callable[..., Outcome], tmp_pa
     (tmp_path / "profiles.yaml").write_text(ODD[0])
     outcome = mqctl("profile", "list", env={"MQCTL_CONFIG_DIR": str(tmp_path)})
     assert (outcome.exit_code, "profiles.yaml" in outcome.stderr) == (78, True), outcome
+
+
+TWICE = "groups:\n  g1: {lag: 1}\n  g2: {lag: 1}\n  'g1': {lag: 100}\n"
+
+
+def test_a_key_twice_is_refused_with_both_lines(mqctl: Callable[..., Outcome], tmp_path: Path) -> None:
+    """YAML's parsers drop the first one: an expectation that nobody checks."""
+    file = tmp_path / "check.yaml"
+    file.write_text(TWICE)
+    checked = mqctl("check", file, "--namesrv", "127.0.0.1:1")
+    assert (checked.exit_code, "g1 stands there twice, in lines 2 and 4" in checked.stderr) == (78, True), checked
+    (tmp_path / "profiles.yaml").write_text("profiles:\n  p: {namesrv: 'a:1'}\n  p: {namesrv: 'b:1'}\n")
+    listed = mqctl("profile", "list", env={"MQCTL_CONFIG_DIR": str(tmp_path)})
+    assert (listed.exit_code, "p stands there twice, in lines 2 and 3" in listed.stderr) == (78, True), listed
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a: {x: 1}\nb: {x: 1}\n", "- x: 1\n- x: 1\n", "? {x: 1}\n: x\n? {y: 1}\n: x\n", "a: a\nb: a\n", "a: [a, a]\n"],
+)
+def test_the_same_word_in_other_places_is_no_key_twice(text: str) -> None:
+    check_text(text)
+
+
+@pytest.mark.parametrize("text", ["- {a: 1, a: 1}\n", "x: {? &k a : 1, ? *k : 2}\n", "a: {b: [1, {c: 1}], b: 2}\n"])
+def test_a_key_twice_is_found_in_any_depth(text: str) -> None:
+    with pytest.raises(UnreadableYaml, match="stands there twice"):
+        check_text(text)
+    check_text(text, last_counts=True)
+
+
+def test_an_endless_file_is_named(mqctl: Callable[..., Outcome]) -> None:
+    refused = mqctl("check", "/dev/zero", "--namesrv", "127.0.0.1:1")
+    assert (refused.exit_code, "it is larger than 256 MiB" in refused.stderr) == (74, True), refused

@@ -127,7 +127,7 @@ class TestHome:
     @pytest.mark.parametrize(
         ("words", "code", "variable"),
         [
-            (("profile", "add", "p", "-n", "127.0.0.1:1"), 78, "MQCTL_CONFIG_DIR"),
+            (("profile", "add", "p", "-n", "127.0.0.1:1"), 77, "MQCTL_CONFIG_DIR"),
             (("local", "up"), 74, "MQCTL_STATE_DIR"),
         ],
     )
@@ -136,6 +136,20 @@ class TestHome:
     ) -> None:
         ended, out, told = at_home(*words)
         assert (ended, out, f"next: set {variable}" in told) == (code, "", True), told
+
+    def test_what_must_not_be_read_ends_with_one_code(
+        self, at_home: Callable[..., tuple[int, str, str]], golden_store: Store, tmp_path: Path
+    ) -> None:
+        file = tmp_path / "closed.yaml"
+        file.touch(0o000)
+        for words in (
+            ("profile", "add", "p", "-n", "127.0.0.1:1", "--acl-file", file),
+            ("check", file, "-n", "127.0.0.1:1"),
+            ("doctor", "--quick", "--store", golden_store("store-killed"), "--known", file),
+        ):
+            code, out, told = at_home(*words)
+            assert (code, out, f"{file}: Permission denied" in told) == (77, "", True), (words, told)
+            assert "next: run as a user who may read it" in told
 
 
 class TestNobody:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from mqctl.store.whole_file import LARGEST_BYTES
+from mqctl.store.plain_files import LARGEST_BYTES
 from tests.conftest import REPOSITORY, Outcome
 
 Spoil = Callable[[Path], None]
