@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -138,7 +139,8 @@ def _publications(unread: Unread) -> list[HistoryEntry]:
 
 def _step_changes(directory: Path, unread: Unread) -> list[HistoryEntry]:
     """Returns changes of files and messages, each kind in a directory of its own."""
-    kinds = sorted(item for item in directory.glob("*") if item.is_dir() and item.name not in _OWN)
+    inside = (item for item in directory.glob("*") if item.name not in _OWN)
+    kinds = sorted(item for item in inside if os.path.isdir(item))  # noqa: PTH112 - the method raises
     return [
         HistoryEntry(
             id=change.id,

@@ -41,13 +41,32 @@ def refuse(error: BadInputError) -> None:
     raise error
 
 
-def read_all(names: Iterable[str], read: Callable[[str], R], unreadable: Unreadable) -> list[R]:
-    """Returns the records of these names, the latest first; of those that cannot be read, `unreadable` is told.
+def names_in(directory: Path, suffix: str) -> list[str]:
+    """Returns the names of the records in a directory, in their order; none where it is not made yet.
+
+    Raises:
+        BadInputError: it cannot be read.
+    """
+    try:
+        return sorted(file.name.removesuffix(suffix) for file in directory.iterdir() if file.name.endswith(suffix))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise unread(directory, error) from error
+
+
+def read_all(names: Callable[[], Iterable[str]], read: Callable[[str], R], unreadable: Unreadable) -> list[R]:
+    """Returns the records of these names, the latest first; of what cannot be read, `unreadable` is told.
 
     One that was removed since its name was seen is left out.
     """
-    found = []
-    for name in sorted(names):
+    found: list[R] = []
+    try:
+        known = names()
+    except BadInputError as error:
+        unreadable(error)
+        return found
+    for name in known:
         try:
             found.append(read(name))
         except NotFoundError:
@@ -83,17 +102,15 @@ class RecordFiles(Generic[R]):
 
     def read(self, identity: str) -> R:
         """Returns one record. Raises NotFoundError, BadInputError."""
-        if not self.has(identity):
-            raise NotFoundError(f"there is no change {identity}", remedy="mqctl history")
         file = self._file(identity)
         try:
-            return msgspec.json.decode(read_record(file), type=self._kind)
+            return msgspec.json.decode(read_record(file, identity, "change", "mqctl history"), type=self._kind)
         except (UnicodeDecodeError, msgspec.DecodeError, RecursionError) as error:
             raise unread(file, error) from error
 
     def all(self, unreadable: Unreadable = refuse) -> list[R]:
         """Returns every record, the latest first; of one that cannot be read, `unreadable` is told. Raises as that."""
-        return read_all((file.stem for file in self.directory.glob("*.json")), self.read, unreadable)
+        return read_all(lambda: names_in(self.directory, ".json"), self.read, unreadable)
 
     def _file(self, identity: str) -> Path:
         return self.directory / f"{identity}.json"
@@ -104,19 +121,25 @@ def is_record(file: Path, identity: str) -> bool:
     return "/" not in identity and os.path.lexists(file)
 
 
-def read_record(file: Path) -> bytes:
+def read_record(file: Path, identity: str, what: str, remedy: str) -> bytes:
     """Returns what the file of a record holds.
 
+    Args:
+        what: of which kind it is, and `remedy` where those are listed that there are.
+
     Raises:
-        NotFoundError: it was removed meanwhile.
+        NotFoundError: there is none, or none any more.
         BadInputError: it cannot be read; it may be a link that leads nowhere.
     """
+    absent = NotFoundError(f"there is no {what} {identity}", remedy=remedy)
+    if "/" in identity:
+        raise absent
     try:
         return read_whole(file)
+    except FileNotFoundError as error:
+        raise (unread(file, error) if os.path.lexists(file) else absent) from error
     except OSError as error:
-        if os.path.lexists(file):
-            raise unread(file, error) from error
-        raise NotFoundError(f"there is no change {file.stem}", remedy="mqctl history") from error
+        raise unread(file, error) from error
 
 
 def unread(file: Path, error: Exception) -> BadInputError:

@@ -6,8 +6,16 @@ from pathlib import Path
 
 import msgspec
 
-from mqctl.errors import NotFoundError
-from mqctl.execute.record_files import Unreadable, is_record, read_all, read_record, refuse, unread, unwritable
+from mqctl.execute.record_files import (
+    Unreadable,
+    is_record,
+    names_in,
+    read_all,
+    read_record,
+    refuse,
+    unread,
+    unwritable,
+)
 from mqctl.model.queue import MessageQueue
 from mqctl.model.stretch import ReplayFilter, Stretch
 from mqctl.store.whole_file import write_whole
@@ -138,14 +146,14 @@ class Replays:
     def read(self, replay_id: str) -> ReplayRecord:
         """Returns one replay. Raises NotFoundError, BadInputError."""
         file = self._directory / f"{replay_id}.json"
-        if not self.has(replay_id):
-            raise NotFoundError(f"there is no replay {replay_id}", remedy="mqctl replay status")
         try:
-            return msgspec.json.decode(read_record(file), type=ReplayRecord)
+            return msgspec.json.decode(read_record(file, replay_id, "replay", "mqctl replay status"), type=ReplayRecord)
         except (UnicodeDecodeError, msgspec.DecodeError, RecursionError) as error:
             raise unread(file, error) from error
 
     def all(self, unreadable: Unreadable = refuse) -> list[ReplayRecord]:
         """Returns every replay, the latest first; of one that cannot be read, `unreadable` is told. Raises as that."""
-        names = (file.stem for file in self._directory.glob("*.json") if not file.stem.endswith(".plan"))
-        return read_all(names, self.read, unreadable)
+        return read_all(self._names, self.read, unreadable)
+
+    def _names(self) -> list[str]:
+        return [name for name in names_in(self._directory, ".json") if not name.endswith(".plan")]

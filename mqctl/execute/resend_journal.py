@@ -18,8 +18,8 @@ import msgspec
 from mqctl.errors import BadInputError, NotFoundError
 from mqctl.execute.record_files import (
     Unreadable,
-    is_record,
     made_at_ms,
+    names_in,
     new_id,
     read_all,
     read_record,
@@ -184,10 +184,8 @@ class ResendJournal:
     def read(self, identity: str) -> ResendRecord:
         """Returns one resend. Raises NotFoundError, BadInputError."""
         file = self._file(identity)
-        if not is_record(file, identity):
-            raise NotFoundError(f"there is no resend {identity}", remedy="mqctl history")
         try:
-            head, *lines = read_record(file).splitlines()
+            head, *lines = read_record(file, identity, "resend", "mqctl history").splitlines()
             record = msgspec.json.decode(head, type=ResendRecord)
         except (ValueError, msgspec.DecodeError, RecursionError) as error:
             raise unread(file, error) from error
@@ -197,20 +195,19 @@ class ResendJournal:
 
     def all(self, unreadable: Unreadable = refuse) -> list[ResendRecord]:
         """Returns every resend, the latest first; of one that cannot be read, `unreadable` is told. Raises as that."""
-        return read_all((file.stem for file in self._directory.glob("*.ndjson")), self.read, unreadable)
+        return read_all(lambda: names_in(self._directory, ".ndjson"), self.read, unreadable)
 
     def damaged(self) -> list[DamagedResend]:
-        """Returns the resends that cannot be read, with what is still known of them."""
+        """Returns the resends that cannot be read, with what is still known of them. Raises BadInputError."""
         found = []
-        for file in sorted(self._directory.glob("*.ndjson")):
+        for name in names_in(self._directory, ".ndjson"):
+            file = self._file(name)
             try:
-                self.read(file.stem)
+                self.read(name)
             except NotFoundError:
                 continue
             except BadInputError as error:
-                found.append(
-                    DamagedResend(id=file.stem, group=_group_of(file), made_at_ms=made_at_ms(file.stem), error=error)
-                )
+                found.append(DamagedResend(id=name, group=_group_of(file), made_at_ms=made_at_ms(name), error=error))
         return found
 
     def _file(self, identity: str) -> Path:

@@ -137,6 +137,21 @@ class TestHome:
         ended, out, told = at_home(*words)
         assert (ended, out, f"next: set {variable}" in told) == (code, "", True), told
 
+    @pytest.mark.parametrize("mode", [0o000, 0o400])
+    def test_a_journal_that_one_may_not_look_into_is_named(
+        self, at_home: Callable[..., tuple[int, str, str]], tmp_path: Path, mode: int
+    ) -> None:
+        journal = tmp_path / "home" / ".local" / "state" / "mqctl" / "journal"
+        journal.parent.parent.parent.parent.chmod(0o755)
+        journal.mkdir(parents=True)
+        (journal / "20261101-000000-aab4.json").write_text("{}")
+        journal.chmod(mode)
+        for words in (("history",), ("offset", "history")):
+            code, _, told = at_home(*words)
+            assert (code, f"could not read {journal}" in told) == (69, True), told
+            assert "Permission denied; it is left out" in told
+        journal.chmod(0o700)
+
     def test_what_must_not_be_read_ends_with_one_code(
         self, at_home: Callable[..., tuple[int, str, str]], golden_store: Store, tmp_path: Path
     ) -> None:

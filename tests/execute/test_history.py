@@ -137,7 +137,7 @@ def test_a_record_that_is_removed_meanwhile_is_left_out(tmp_path: Path) -> None:
     kept = _entry(tmp_path)
     book = SettingJournal(tmp_path / "journal" / "settings")
     gone = [kept, "20261101-000000-aab4"]
-    assert [record.id for record in read_all(gone, book.read, refuse)] == [kept]
+    assert [record.id for record in read_all(lambda: gone, book.read, refuse)] == [kept]
 
 
 def test_the_name_of_a_record_stays_on_one_line_and_is_told_once(mqctl: Callable[..., Outcome], tmp_path: Path) -> None:
