@@ -13,7 +13,7 @@ from mqctl.cli.interrupts import terminable
 from mqctl.cli.live_brokers import open_brokers, tell_remedies
 from mqctl.cli.places import state_dir
 from mqctl.cli.shown_plan import must_be_shown
-from mqctl.client.answers import tells_denial
+from mqctl.client.answers import MORE_TIME, tells_denial, tells_time_over
 from mqctl.client.cluster import Cluster
 from mqctl.errors import BadInputError, ExitCode, StorageError, UsageError
 from mqctl.execute.journal import CONFIRMED, NOT_MOVED, UNKNOWN, Journal
@@ -110,9 +110,12 @@ def tell_what_next(parts: Sequence[Part], change_id: str, finish: str) -> None:
         return
     if states <= {NOT_MOVED}:
         tell(f"mqctl: nothing of change {change_id} was done: there is nothing to take back")
+    late = [part.reason for part in parts if part.reason and tells_time_over(part.reason)]
     denied = [part.reason for part in parts if part.reason and tells_denial(part.reason)]
     if denied:
         tell_remedies(denied)
+    elif late:
+        tell(f"mqctl: {len(late):,} of {len(parts):,}: {late[-1]}\n  next: {MORE_TIME}; {finish}")
     elif UNKNOWN in states:
         tell(f"  next: {finish}")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from mqctl.client.deadline import Deadline
 from mqctl.errors import (
     BadInputError,
     DeadlineError,
@@ -37,6 +38,9 @@ _ACL_REMEDIES = (
     ("Need admin permission", "use the keys of an account with `admin: true`"),
     ("No default permission for", "have this permission added to the account, or use the keys of another one"),
 )
+_LIMIT_OPTION = "--timeout"
+MORE_TIME = f"give it longer: {_LIMIT_OPTION} 60s, for instance"
+_TIME_OVER = re.compile(rf"of {_LIMIT_OPTION} (is|are) over")
 _NO_REMARK = {None, "", "not set any response code"}
 
 
@@ -75,6 +79,10 @@ class NotFoundAnswerError(AnswerError, NotFoundError):
 
 class DeniedAnswerError(AnswerError, PermissionDeniedError):
     """Access control or a permission is in the way."""
+
+
+class NotAskedError(DeadlineError):
+    """A request that was not sent, since the time it had was over already."""
 
 
 class UnreadableAnswerError(BadInputError):
@@ -124,17 +132,25 @@ def tells_denial(text: str) -> bool:
     return _ACL_REMARK in text or f"({int(ResponseCode.NO_PERMISSION)})" in text
 
 
+def tells_time_over(text: str) -> bool:
+    """Tells whether the text of an error is that of a `NotAskedError`, or holds it."""
+    return _TIME_OVER.search(text) is not None
+
+
 def not_told(
     problem: str, reason: str, remedy: str, *, so_far: str = "nothing was changed"
-) -> UnreachableError | PermissionDeniedError:
+) -> UnreachableError | PermissionDeniedError | DeadlineError:
     """Makes the error for something that must not rest on half a picture.
 
     Args:
-        reason: the text of what came instead of the answer. Whoever was refused waits in vain for another answer.
+        reason: the text of what came instead of the answer. Whoever was refused waits in vain for another answer, and
+            whoever was not asked at all is not silent.
         remedy: what to do about a broker that is silent.
         so_far: what is said before the remedy.
     """
     lead = f"{so_far}; " if so_far else ""
+    if tells_time_over(reason):
+        return DeadlineError(problem, reason=reason, remedy=lead + MORE_TIME)
     if tells_denial(reason):
         return PermissionDeniedError(problem, reason=reason, remedy=lead + denial_remedy(reason))
     return UnreachableError(problem, reason=reason, remedy=lead + remedy)
@@ -155,6 +171,17 @@ def timed_out(request_code: int, address: str, limit_ms: int) -> DeadlineError:
         f"{request_name(request_code)} was not answered by {address}",
         reason=f"no answer within {limit_ms} ms",
         remedy="the other side is overloaded or hangs; try a longer timeout, or look at its thread dump",
+    )
+
+
+def not_asked(request_code: int, address: str, deadline: Deadline) -> NotAskedError:
+    """Makes the error for a request that is not sent any more."""
+    whole = deadline.whole
+    span = f"the {whole.limit_ms / 1000:g} s of {_LIMIT_OPTION}"
+    return NotAskedError(
+        f"{request_name(request_code)} was not asked of {address}",
+        reason=f"{span} are over" if not whole.remaining_ms else f"its share of {span} is over",
+        remedy=MORE_TIME,
     )
 
 

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from mqctl.client.addresses import AddressService, name_server_source
+from mqctl.client.answers import not_asked
 from mqctl.client.deadline import Deadline
 from mqctl.client.fan_out import CALL_TIMEOUT_MS, IN_FLIGHT, Ask, Outcome, fan_out
 from mqctl.client.link import LinkSettings
@@ -107,7 +108,9 @@ class Cluster:
         )
 
     def ask(self, address: str, question: Question[T], deadline: Deadline | None = None) -> T:
-        """Puts one question to one address."""
+        """Puts one question to one address, unless the deadline has passed already (NotAskedError)."""
+        if deadline is not None and not deadline.remaining_ms:
+            raise not_asked(question.request.code, address, deadline)
         limit = deadline.within(self._timeout_ms) if deadline else Deadline(self._timeout_ms)
         return self.links.ask(address, question, limit)
 

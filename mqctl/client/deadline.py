@@ -12,10 +12,11 @@ class Deadline:
         limit_ms: the milliseconds it was made with, for messages.
     """
 
-    __slots__ = ("_end", "limit_ms")
+    __slots__ = ("_end", "_whole", "limit_ms")
 
-    def __init__(self, limit_ms: int) -> None:
+    def __init__(self, limit_ms: int, whole: Deadline | None = None) -> None:
         self.limit_ms = limit_ms
+        self._whole = whole
         self._end = monotonic() + limit_ms / 1000
 
     @property
@@ -39,4 +40,9 @@ class Deadline:
 
     def within(self, limit_ms: int) -> Deadline:
         """Returns the earlier of this deadline and one in `limit_ms` from now."""
-        return Deadline(min(limit_ms, self.remaining_ms))
+        return Deadline(min(limit_ms, self.remaining_ms), self.whole)
+
+    @property
+    def whole(self) -> Deadline:
+        """The deadline of the whole operation, of which this one is a part."""
+        return self._whole or self

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Generic, TypeVar
 
-from mqctl.client.answers import timed_out
+from mqctl.client.answers import NotAskedError, not_asked, timed_out
 from mqctl.client.deadline import Deadline
 from mqctl.client.link import Call
 from mqctl.client.links import Links
@@ -66,7 +66,10 @@ class _Flight(Generic[T]):
         self.done: SimpleQueue[Call] = SimpleQueue()
         self.flying: dict[int, tuple[Ask[T], Call]] = {}
 
-    def send(self, ask: Ask[T]) -> None:
+    def send(self, ask: Ask[T]) -> NotAskedError | None:
+        """Sends a question, or says why it is too late for it."""
+        if not self._deadline.remaining_ms:
+            return not_asked(ask.question.request.code, ask.address, self._deadline)
         call = self._links.get(ask.address).submit(
             ask.question.request,
             body=ask.question.body,
@@ -74,6 +77,7 @@ class _Flight(Generic[T]):
             on_done=self.done.put,
         )
         self.flying[id(call)] = (ask, call)
+        return None
 
     def land(self, call: Call) -> Ask[T] | None:
         found = self.flying.pop(id(call), None)
@@ -121,9 +125,11 @@ def fan_out(
     final = UnreachableError if relayed else (UnreachableError, DeadlineError)
     flight: _Flight[T] = _Flight(links, deadline, call_timeout_ms)
     try:
+        late: list[Outcome[T]] = []
         for queue in waiting.values():
             for _ in range(min(in_flight, len(queue))):
-                flight.send(queue.popleft())
+                late += _send_next(flight, queue)
+        yield from late
         while flight.flying:
             for call in flight.next_done():
                 ended = flight.land(call)
@@ -137,11 +143,22 @@ def fan_out(
                     yield outcome
                     yield from (Outcome(ask, error=outcome.error) for ask in left)
                     continue
-                if queue:
-                    flight.send(queue.popleft())
+                late = _send_next(flight, queue)
                 yield outcome
+                yield from late
     finally:
         flight.abandon()
+
+
+def _send_next(flight: _Flight[T], waiting: deque[Ask[T]]) -> list[Outcome[T]]:
+    """Sends the next question; when it is too late for it, returns the end of all that wait, the same for each."""
+    late = flight.send(waiting[0]) if waiting else None
+    ended = [Outcome(ask, error=late) for ask in waiting] if late is not None else []
+    if ended:
+        waiting.clear()
+    elif waiting:
+        waiting.popleft()
+    return ended
 
 
 def _outcome(ask: Ask[T], call: Call) -> Outcome[T]:

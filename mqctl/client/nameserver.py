@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from mqctl.client.addresses import AddressService
+from mqctl.client.answers import not_asked
 from mqctl.client.deadline import Deadline
 from mqctl.client.fan_out import CALL_TIMEOUT_MS, Ask, Outcome, fan_out
 from mqctl.client.links import Links
@@ -188,6 +189,8 @@ class NameServers:
         """
         limit = deadline or Deadline(self._timeout_ms)
         addresses = self.addresses(limit)
+        if not limit.remaining_ms:
+            raise not_asked(question.request.code, addresses[self._index % len(addresses)], limit)
         failures: list[MqctlError] = []
         first = self._index
         for step in range(len(addresses)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from mqctl.client.answers import NotAskedError
 from mqctl.client.broker import consumer_offset
 from mqctl.client.broker_changes import commit_offset, reset_offset_here, reset_offsets
 from mqctl.client.cluster import Cluster
@@ -60,13 +61,17 @@ def _queue_by_queue(work: Work) -> None:
             continue
         address = work.addresses[queue.broker_name]
         if address in silent:
-            queue.reason = f"not tried: {silent[address]}"
+            error = silent[address]
+            queue.reason = f"not tried: {error.reason if isinstance(error, NotAskedError) else error}"
             queue.state = NOT_MOVED
         else:
             queue.state = SENT
             work.save(work.record)
             try:
                 _move(work, queue, address)
+            except NotAskedError as error:
+                silent[address] = error
+                queue.state, queue.reason = NOT_MOVED, f"not tried: {error.reason}"
             except (UnreachableError, DeadlineError) as error:
                 silent[address] = error
                 queue.state, queue.reason = UNKNOWN, str(error)
@@ -85,6 +90,9 @@ def _move(work: Work, queue: QueueRecord, address: str) -> None:
     cluster.ask(address, commit_offset(record.group, queue.topic, queue.queue_id, queue.new), work.deadline)
     try:
         queue.found = cluster.ask(address, consumer_offset(record.group, queue.topic, queue.queue_id), work.deadline)
+    except NotAskedError as error:
+        queue.state, queue.reason = UNKNOWN, f"accepted, but not read back: {error.reason}"
+        return
     except (UnreachableError, DeadlineError):
         raise
     except MqctlError as error:
@@ -123,6 +131,9 @@ def _call_back(work: Work, callback: Callback) -> None:
     question = reset_offsets(callback.topic, record.group, callback.time_ms, force=True)
     try:
         told = work.cluster.ask(work.addresses[callback.broker_name], question, work.deadline).offset_table
+    except NotAskedError as error:
+        for queue in mine.values():
+            queue.state, queue.reason = NOT_MOVED, f"not tried: {error.reason}"
     except (UnreachableError, DeadlineError) as error:
         for queue in mine.values():  # it may have told the members all the same: they are looked at
             queue.reason = str(error)

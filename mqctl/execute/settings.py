@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from mqctl.client.answers import NotAskedError
 from mqctl.client.cluster import Cluster
 from mqctl.client.deadline import Deadline
 from mqctl.errors import DeadlineError, MqctlError, UnreachableError
@@ -52,6 +53,8 @@ def _change(cluster: Cluster, deadline: Deadline, step: StepRecord) -> None:
         return
     try:
         write_setting(cluster, place, (step.old, step.new), deadline)
+    except NotAskedError as error:
+        step.state, step.reason = NOT_MOVED, f"not tried: {error.reason}"
     except (UnreachableError, DeadlineError) as error:
         # The request may have arrived: what is there now tells.
         _read_back(cluster, deadline, step, place, error)

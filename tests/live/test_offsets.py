@@ -53,6 +53,32 @@ TARGETS: dict[str, tuple[Sequence[str], tuple[int, int]]] = {
 }
 
 
+def test_queues_that_the_time_did_not_suffice_for_are_not_tried(live: Run, cluster: EmbeddedCluster) -> None:
+    """The first broker hangs for all of the time; the second one is to blame for nothing, and is asked nothing."""
+    cluster.fault(_COMMIT, Drop(), server="broker-a")
+    cluster.record_requests()
+    outcome = live(*RESET, "--to-earliest", *DO, "--timeout", "2500ms")
+    commits = [item for item in cluster.requests() if item.code == _COMMIT]
+    cluster.record_requests(on=False)
+    cluster.clear_faults()
+    rows = {(row["broker_name"], row["queue_id"]): row for row in outcome.json["queues"]}
+    assert (outcome.exit_code, len(commits), rows["broker-a", 0]["state"]) == (3, 1, "unknown"), outcome.stderr
+    late = rows["broker-b", 0]
+    assert (late["state"], late["reason"]) == ("not-moved", "not tried: the 2.5 s of --timeout are over")
+    assert "not tried: the 2.5 s of --timeout are over" in outcome.stderr
+    assert "next: give it longer: --timeout 60s, for instance; mqctl offset reset --resume" in outcome.stderr
+
+
+def test_nothing_is_asked_without_time(live: Run, cluster: EmbeddedCluster) -> None:
+    cluster.record_requests()
+    outcome = live("topic", "list", "--timeout", "1ms")
+    asked = cluster.requests()
+    cluster.record_requests(on=False)
+    assert (outcome.exit_code, asked) == (75, [])
+    assert "was not asked of" in outcome.stderr
+    assert "the 0.001 s of --timeout are over\n  next: give it longer: --timeout" in outcome.stderr
+
+
 @pytest.mark.parametrize("name", sorted(TARGETS))
 def test_every_target_moves_as_planned_and_undo_restores(live: Run, name: str) -> None:
     options, (first, second) = TARGETS[name]
