@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mqctl.errors import PermissionDeniedError, RefusedError, StorageError
 from mqctl.protocol.fastjson import dump_bytes
-from mqctl.store.plain_files import read_whole
+from mqctl.store.plain_files import open_regular, read_whole
 from mqctl.store.whole_file import sync_directory
 
 FILES = ("config/delayOffset.json", "config/delayOffset.json.bak")
@@ -20,7 +20,7 @@ def in_use(store: Path) -> bool:
     """Tells whether a broker holds the store's lock (`FileLock` on `lock`: one byte at 0, by POSIX rules)."""
     path = store / "lock"
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = open_regular(path)
     except OSError:
         return False
     try:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import mmap
 import os
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,10 +18,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from mqctl.errors import StorageError
 from mqctl.store.attached import source_of
 from mqctl.store.layouts import FILE_NAME_DIGITS, HEADER_BYTES
-from mqctl.store.plain_files import refusal
+from mqctl.store.plain_files import open_regular, refusal
 from mqctl.store.ranged import Ranged
 
 Buffer: TypeAlias = NDArray[np.uint8]
@@ -43,12 +41,9 @@ def map_file(path: Path) -> Buffer:
     if read is not None:
         return np.frombuffer(read(0, path.stat().st_size), dtype=np.uint8)
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = open_regular(path)
         try:
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode):
-                raise StorageError(f"could not read {path}", reason="it is no regular file")
-            if status.st_size == 0:
+            if os.fstat(descriptor).st_size == 0:
                 return _EMPTY
             mapping = mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
         finally:

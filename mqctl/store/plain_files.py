@@ -26,14 +26,28 @@ def read_whole(file: Path) -> bytes:
         UnfitFileError: it is no regular file, or larger than LARGEST_BYTES.
         OSError: the operating system refuses.
     """
-    descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    descriptor = open_regular(file)
     try:
-        mode = os.fstat(descriptor).st_mode
-        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # of a directory the read itself tells
-            raise UnfitFileError(errno.EINVAL, "it is no regular file", str(file))
         return _contents(descriptor, file)
     finally:
         os.close(descriptor)
+
+
+def open_regular(file: Path) -> int:
+    """Opens a regular file, or a link to one, for reading, and waits for nobody.
+
+    Raises:
+        UnfitFileError: it is a pipe, a device or a socket.
+        OSError: the operating system refuses.
+    """
+    descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return descriptor
+    os.close(descriptor)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(file))
+    raise UnfitFileError(errno.EINVAL, "it is no regular file", str(file))
 
 
 def read_named(file: Path) -> bytes:

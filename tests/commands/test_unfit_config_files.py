@@ -133,6 +133,26 @@ def test_a_store_that_is_closed_altogether_is_named(store_copy: Callable[[str], 
     store.chmod(0o700)
 
 
+@pytest.mark.parametrize(
+    ("name", "words", "code"),
+    [
+        ("index/20991120232733000", ("store", "verify"), 74),
+        ("config/timercheck", ("store", "verify"), 3),
+        ("checkpoint", ("store", "verify"), 2),
+        ("lock", ("delay", "repair"), 0),
+    ],
+)
+def test_no_pipe_in_a_store_is_waited_for(
+    store_copy: Callable[[str], Path], name: str, words: tuple[str, ...], code: int
+) -> None:
+    store = store_copy("store-clean")
+    (store / name).unlink(missing_ok=True)
+    os.mkfifo(store / name)
+    outcome = run(*words, "--store", store)
+    assert outcome.exit_code == code, outcome
+    assert ("it is no regular file" in outcome.stdout + outcome.stderr) == (code > 0), outcome
+
+
 def test_a_link_to_a_regular_file_is_fine(store_copy: Callable[[str], Path], tmp_path: Path) -> None:
     store = store_copy("store-clean")
     file = store / "config" / "topics.json"
