@@ -19,15 +19,16 @@ _NOTES = {
     "disks": (
         "Disks that fill, fail and lose power",
         "python -m tests.reliability.disks --rounds 2000 --seed N",
-        "A broker works while writes or syncs fail, then loses what was not synced, in any order, and new files "
-        "whose directory was not (lost entries); deleted ones come back (reappeared), renames are undone. Then it "
-        "starts again. Topics are deleted meanwhile, and log files expire; brokers as 5.x get timer messages, of which "
-        "some are recalled, and then never come. A delivery or commit that comes twice counts as inside when "
+        "A broker works while writes or syncs fail, then loses what was not synced, in any order, and new files whose "
+        "directory was not (lost entries); deleted ones come back (reappeared), renames are undone. Then it starts "
+        "again. What one life did not sync the disk does not have in the next, either, until that one brings it "
+        "there. Topics are deleted meanwhile, and log files expire; brokers as 5.x get timer messages, of which some "
+        "are recalled, and then never come. A delivery or commit that comes twice counts as inside when "
         "delayOffset.json, timercheck, or the op record, did not hold it yet when the broker died or checked; any "
-        "other is outside and a problem. Offsets beyond their queue's end "
-        "(ASYNC_FLUSH only) are each named by `doctor` and corrected at the next pull. Torn configuration files are "
-        "replaced by their backup or by the settings of a new broker. Changes by administrators are promised when "
-        "their file was written, and lost when one of those did not hold.",
+        "other is outside and a problem. Offsets beyond their queue's end (ASYNC_FLUSH only) are each named by "
+        "`doctor` and corrected at the next pull. Torn configuration files are replaced by their backup or by the "
+        "settings of a new broker. Changes by administrators are promised when their file was written, and lost when "
+        "one of those did not hold.",
     ),
     "kills": (
         "Kills",
