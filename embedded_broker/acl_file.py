@@ -16,7 +16,7 @@ from embedded_broker.acl_addresses import Matches, address_pattern
 from embedded_broker.acl_rules import SHORTEST_KEY, Account, permission, permissions
 from mqctl.errors import ConfigurationError, StorageError
 from mqctl.model.yaml_text import UnreadableYaml, load_yaml
-from mqctl.store.plain_files import read_whole
+from mqctl.store.plain_files import read_named
 
 WHITE, ACCOUNTS, VERSION = "globalWhiteRemoteAddresses", "accounts", "dataVersion"
 _OWNER_ONLY = 0o600
@@ -49,7 +49,7 @@ def read_node(file: Path) -> Node:
     """Returns the document of a file, empty when it has none. Raises ConfigurationError."""
     problem = f"could not read the access list {file}"
     try:
-        node = load_yaml(read_whole(file), last_counts=True)  # as SnakeYAML has it
+        node = load_yaml(read_named(file), last_counts=True)  # as SnakeYAML has it
     except OSError as error:
         raise ConfigurationError(problem, reason=error.strerror or str(error), remedy="name another file") from error
     except UnreadableYaml as error:

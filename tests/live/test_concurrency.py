@@ -155,25 +155,22 @@ def test_who_undoes_what_is_being_undone_is_told_by_whom(
     assert "took over" not in live(*undo).stderr
 
 
-def test_a_profile_file_is_changed_by_one_command_at_a_time(live: Run, background: Background, tmp_path: Path) -> None:
-    """The first command reads the file through a pipe, and has the lock until something comes through it."""
+def test_a_profile_file_is_changed_by_one_command_at_a_time(live: Run, hold: Hold, tmp_path: Path) -> None:
     file = tmp_path / "mqctl_config_dir" / "profiles.yaml"
     file.parent.mkdir()
-    os.mkfifo(file)
-    first = background(("profile", "add", "p", "-n", "127.0.0.1:1"))
-    with file.open("w") as known:  # opened once the first reads it
-        refused = live("profile", "add", "q", "-n", "127.0.0.1:2")
-        known.write("profiles: {old: {namesrv: '127.0.0.1:3'}}")
+    file.write_text("profiles: {old: {namesrv: '127.0.0.1:3'}}")
+    holder = hold(file.parent / ".profiles.yaml.lock")
+    refused = live("profile", "add", "q", "-n", "127.0.0.1:2")
     assert refused.exit_code == 76, refused
     waited, told, advice = refused.stderr.splitlines()
     for line in (waited, told):
         assert f"change {file}: another mqctl is at it: {getpass.getuser()}@" in line
-        assert f"process {first.pid}, since 20" in line
-        assert line.endswith("mqctl profile add p -n 127.0.0.1:1")
+        assert f"process {holder.pid}, since 20" in line
+        assert line.endswith("mqctl playing 'with?[31m fire'")
     assert (waited[:22], advice) == ("mqctl: waiting to chan", "  next: wait for it, then look at mqctl profile list")
-    assert first.communicate(timeout=DONE)[1] == "mqctl: profile p saved; commands use p unless told otherwise\n"
+    holder.communicate(timeout=DONE)
     assert live("profile", "add", "q", "-n", "127.0.0.1:2").exit_code == 0
-    assert {row["name"] for row in live("profile", "list", "-o", "json").json["profiles"]} == {"old", "p", "q"}
+    assert {row["name"] for row in live("profile", "list", "-o", "json").json["profiles"]} == {"old", "q"}
 
 
 def test_who_waits_for_a_local_cluster_is_told_for_whom_at_once(background: Background, tmp_path: Path) -> None:
