@@ -313,9 +313,9 @@ def test_half_an_entry_that_seems_to_lead_to_an_expired_message_is_none(tmp_path
     assert sound(tmp_path)
 
 
-def test_a_queue_that_lacks_entries_is_made_anew_from_the_whole_log(tmp_path: Path) -> None:
-    """Recovery begins behind the messages whose entries are missing, where the checkpoint says that all is there."""
-    storage = opened(tmp_path)
+def kill_with_entries_missing(root: Path) -> None:
+    """Leaves a store that was killed behind a checkpoint, and lacks entries of messages that this vouches for."""
+    storage = opened(root)
     assert isinstance(storage.clock, VirtualClock)
     for number in range(60):
         put(storage, b"%d" % number, topic="TopicTest" if number < 5 or number > 56 else "Other")
@@ -324,8 +324,13 @@ def test_a_queue_that_lacks_entries_is_made_anew_from_the_whole_log(tmp_path: Pa
     storage.clock.advance(20_000)
     storage.flush()
     storage.abandon()
-    os.truncate(_entries(tmp_path), 3 * QUEUE_ENTRY_BYTES)
-    os.truncate(_entries(tmp_path), 200)
+    os.truncate(_entries(root), 3 * QUEUE_ENTRY_BYTES)
+    os.truncate(_entries(root), 200)
+
+
+def test_a_queue_that_lacks_entries_is_made_anew_from_the_whole_log(tmp_path: Path) -> None:
+    """Recovery begins behind the messages whose entries are missing, where the checkpoint says that all is there."""
+    kill_with_entries_missing(tmp_path)
     again = opened(tmp_path, NOW_MS + 90_000)
     assert bodies(again) == [0, 1, 2, 3, 4, 57, 58, 59]
     again.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 from contextlib import suppress
 from pathlib import Path
 from random import Random
@@ -20,36 +19,19 @@ from mqctl.errors import StorageError
 from mqctl.model.names import HALF_TOPIC, OP_TOPIC, TRANSACTION_GROUP
 from mqctl.protocol.message_record import decode_message
 from mqctl.store.disk import Disk, DiskFullError
-from mqctl.store.layouts import QUEUE_ENTRY_BYTES, TIMER_CHECK
+from mqctl.store.layouts import TIMER_CHECK
 from tests.embedded_broker.test_storage import NOW_MS, put
 from tests.embedded_broker.test_store_recovery import bodies, sound
 from tests.reliability.faulty import faulty_files
-from tests.reliability.test_deletions import SHAPE, opened
+from tests.reliability.test_deletions import SHAPE, kill_with_entries_missing, opened
 from tests.reliability.test_timer_faults import SECOND, came, cluster_at, damages, timed
 
 LATER_MS = NOW_MS + 90_000
 
 
-def _vouched_for(root: Path) -> Path:
-    """A store that was killed behind a checkpoint, and the file of its first queue, of which entries are missing."""
-    storage = opened(root)
-    assert isinstance(storage.clock, VirtualClock)
-    for number in range(60):
-        put(storage, b"%d" % number, topic="TopicTest" if number < 5 or number > 56 else "Other")
-        storage.clock.advance(1_000)
-    storage.flush()
-    storage.clock.advance(20_000)
-    storage.flush()
-    storage.abandon()
-    path = root / "consumequeue" / "TopicTest" / "0" / f"{0:020d}"
-    os.truncate(path, 3 * QUEUE_ENTRY_BYTES)
-    os.truncate(path, 200)
-    return path
-
-
 def test_a_queue_that_was_about_to_be_made_anew_is_made_anew_by_the_next_life(tmp_path: Path) -> None:
     """The checkpoint went on to vouch for messages whose entries had been deleted for it."""
-    _vouched_for(tmp_path)
+    kill_with_entries_missing(tmp_path)
     disk = Disk()
     disk.free_bytes = 0
     with pytest.raises(StorageError):
