@@ -22,14 +22,14 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from mqctl.client.consumer_settings import ConsumeFrom, ConsumeMode, ConsumerSettings
+from mqctl.client.consumer.consumer_settings import ConsumeFrom, ConsumeMode, ConsumerSettings
+from mqctl.client.consumer.lite_pull import LitePullConsumer, LitePullSettings
+from mqctl.client.consumer.push_consumer import PushConsumer
 from mqctl.client.instance import ClientSettings
-from mqctl.client.lite_pull import LitePullConsumer, LitePullSettings
-from mqctl.client.outgoing import OutgoingMessage
-from mqctl.client.packing import ProducerSettings
-from mqctl.client.producer import Producer
-from mqctl.client.push_consumer import PushConsumer
-from mqctl.client.received import ConsumeContext, Consumed, ReceivedMessage
+from mqctl.client.message.outgoing import OutgoingMessage
+from mqctl.client.message.received import ConsumeContext, Consumed, ReceivedMessage
+from mqctl.client.producer.packing import ProducerSettings
+from mqctl.client.producer.producer import Producer
 
 BODY = b"x" * 1024
 KEYS = 64

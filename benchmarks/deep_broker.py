@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from embedded_broker import EmbeddedCluster
 from embedded_broker.broker import Broker
-from embedded_broker.put import Incoming, put
+from embedded_broker.log.intake import Incoming, put
 from mqctl.model.names import HALF_TOPIC
 from mqctl.protocol.message_record import decode_messages
 from mqctl.protocol.requests_client import EndTransaction, PullMessage, PullMessageReply

@@ -16,11 +16,11 @@ from threading import Event, Lock
 from benchmarks.deep_broker import TOPIC, _cpu_s, _message
 from embedded_broker import EmbeddedCluster
 from embedded_broker.broker import Broker
-from embedded_broker.put import put
-from mqctl.client.consumer_settings import ConsumeFrom, ConsumeMode, ConsumerSettings
+from embedded_broker.log.intake import put
+from mqctl.client.consumer.consumer_settings import ConsumeFrom, ConsumeMode, ConsumerSettings
+from mqctl.client.consumer.push_consumer import PushConsumer
 from mqctl.client.instance import ClientSettings
-from mqctl.client.push_consumer import PushConsumer
-from mqctl.client.received import ConsumeContext, Consumed, ReceivedMessage
+from mqctl.client.message.received import ConsumeContext, Consumed, ReceivedMessage
 from mqctl.protocol.bodies_client import ConsumerData, HeartbeatData, SubscriptionData
 from mqctl.protocol.message_record import decode_messages
 from mqctl.protocol.requests_client import Heartbeat, PullMessage, PullMessageReply

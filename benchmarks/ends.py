@@ -15,16 +15,16 @@ from functools import partial
 from pathlib import Path
 
 from embedded_broker import Delay, EmbeddedCluster
-from mqctl.client import broker as ask
-from mqctl.client.broker_changes import put_topic
-from mqctl.client.cluster import Cluster
-from mqctl.client.deadline import Deadline
+from mqctl.client.admin import broker_queries as ask
+from mqctl.client.admin.broker_changes import put_topic
+from mqctl.client.admin.cluster import Cluster
+from mqctl.client.remoting.deadline import Deadline
 from mqctl.model.config import TopicConfig
 from mqctl.model.queue import MessageQueue
-from mqctl.snapshot.live_asking import Asking
-from mqctl.snapshot.live_messages import sure_bounds
-from mqctl.spark.planning import open_store, queue_bounds
-from mqctl.spark.remote import AT_ONCE, leave, looking
+from mqctl.snapshot.live.asking import Asking
+from mqctl.snapshot.live.messages import sure_bounds
+from mqctl.spark.scan.planning import open_store, queue_bounds
+from mqctl.spark.scan.remote import AT_ONCE, leave, looking
 from tests.spark.async_files import Line, behind_url
 from tests.store.builder import StoreBuilder, message
 

@@ -17,13 +17,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from mqctl.client.broker_changes import commit_offset, put_group, put_topic
-from mqctl.client.cluster import Cluster
-from mqctl.client.deadline import Deadline
-from mqctl.client.fan_out import IN_FLIGHT, Ask
+from mqctl.client.admin.broker_changes import commit_offset, put_group, put_topic
+from mqctl.client.admin.cluster import Cluster
 from mqctl.client.instance import ClientSettings
-from mqctl.client.outgoing import OutgoingMessage
-from mqctl.client.producer import Producer
+from mqctl.client.message.outgoing import OutgoingMessage
+from mqctl.client.producer.producer import Producer
+from mqctl.client.remoting.deadline import Deadline
+from mqctl.client.remoting.fan_out import IN_FLIGHT, Ask
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 
 TOPICS, QUEUES = 100, 4

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import psutil
 
-from mqctl.spark.planning import QueueRange, cells, open_store, ranges
-from mqctl.spark.session import SessionSettings, open_session
+from mqctl.spark.scan.planning import QueueRange, cells, open_store, ranges
+from mqctl.spark.session.open import SessionSettings, open_session
 from mqctl.spark.wanted import Wanted
 from mqctl.store.dtypes import QUEUE_ENTRY, RECORD_HEADER
 from mqctl.store.layouts import MAGIC_BLANK, MAGIC_V1
@@ -111,7 +111,7 @@ def ours(spark: SparkSession, store: str) -> dict[tuple[str, str | None], int]:
 
 def tuples(spark: SparkSession, store: str) -> dict[tuple[str, str | None], int]:
     """One Python tuple a message, from the same queue entries, summed by key."""
-    from mqctl.spark import planning
+    from mqctl.spark.scan import planning
 
     planned, planning.RANGE_ENTRIES = planning.RANGE_ENTRIES, 50_000
     work = ranges(store, cells(open_store(store), Wanted((store,))))
@@ -220,7 +220,7 @@ if sys.argv[1] == "default":
     use(spark)
     spark.stop()
 else:
-    from mqctl.spark.session import SessionSettings, open_session
+    from mqctl.spark.session.open import SessionSettings, open_session
     cache = Path(sys.argv[2]) if len(sys.argv) > 2 else None
     with open_session(SessionSettings(environ=os.environ, master="local[2]", cache_dir=cache)) as spark:
         use(spark)

@@ -36,7 +36,7 @@ from mqctl.spark.reports.combining import SparkEngine
 from mqctl.spark.reports.duplicates import duplicates
 from mqctl.spark.reports.order import order
 from mqctl.spark.reports.skew import skew
-from mqctl.spark.session import SessionSettings, open_session
+from mqctl.spark.session.open import SessionSettings, open_session
 from mqctl.spark.wanted import Wanted
 from mqctl.store.dtypes import QUEUE_ENTRY
 from tests.store.builder import message, record_bytes

@@ -21,16 +21,16 @@ from statistics import median
 from embedded_broker import EmbeddedCluster
 from mqctl.capture.local import LocalProcessDumps, Manner
 from mqctl.capture.tools import SearchPath
-from mqctl.client.cluster import Cluster
-from mqctl.client.deadline import Deadline
+from mqctl.client.admin.cluster import Cluster
+from mqctl.client.remoting.deadline import Deadline
 from mqctl.model.unavailable import Part
 from mqctl.protocol.bodies_client import ConsumerRunningInfo
 from mqctl.protocol.codes import RequestCode, ResponseCode
 from mqctl.protocol.frame import encode
-from mqctl.snapshot.live_asking import Asking, Scope
-from mqctl.snapshot.live_brokers import list_brokers, masters_of
-from mqctl.snapshot.live_members import gather_memberships
-from mqctl.snapshot.live_stacks import GroupLooks, read_sights
+from mqctl.snapshot.live.asking import Asking, Scope
+from mqctl.snapshot.live.brokers import list_brokers, masters_of
+from mqctl.snapshot.live.members import gather_memberships
+from mqctl.snapshot.live.stacks import GroupLooks, read_sights
 from tests.embedded_broker.messages import heartbeat
 from tests.embedded_broker.wire import Peer
 

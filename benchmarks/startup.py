@@ -23,11 +23,11 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(REPOSITORY))
 
-from mqctl.client.broker_changes import commit_offset, put_group, put_topic  # noqa: E402
-from mqctl.client.cluster import Cluster  # noqa: E402
+from mqctl.client.admin.broker_changes import commit_offset, put_group, put_topic  # noqa: E402
+from mqctl.client.admin.cluster import Cluster  # noqa: E402
 from mqctl.client.instance import ClientSettings  # noqa: E402
-from mqctl.client.outgoing import OutgoingMessage  # noqa: E402
-from mqctl.client.producer import Producer  # noqa: E402
+from mqctl.client.message.outgoing import OutgoingMessage  # noqa: E402
+from mqctl.client.producer.producer import Producer  # noqa: E402
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig  # noqa: E402
 
 

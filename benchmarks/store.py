@@ -16,8 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from embedded_broker.clock import VirtualClock
-from embedded_broker.storage import Storage
-from embedded_broker.storage_settings import StoreSettings
+from embedded_broker.log.settings import StoreSettings
+from embedded_broker.log.store import Storage
 from mqctl.model.java_hash import java_string_hash
 
 NOW_MS = 1_795_218_000_000

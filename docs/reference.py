@@ -18,7 +18,7 @@ from docs.settings import pages as setting_pages
 from docs.stack_classes import page as stack_classes
 from docs.support import support
 from mqctl.cli import catalog, mqadmin
-from mqctl.cli.completion_scripts import FILE_NAMES, script
+from mqctl.cli.completion.scripts import FILE_NAMES, script
 from mqctl.diagnosis import RULES
 from mqctl.errors import ExitCode
 from mqctl.main import load

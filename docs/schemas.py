@@ -35,7 +35,7 @@ from mqctl.render.processes import ProcessList
 from mqctl.render.profiles import ProfileList
 from mqctl.render.queue_entries import EntryList
 from mqctl.render.replays import ReplayList, ReplayPlanReport, ReplayReport
-from mqctl.render.reports import (
+from mqctl.render.reports.tables import (
     CapacityReported,
     DelayReported,
     DuplicatesReported,

@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 
 from docs.schemas import LIVE, SCHEMAS
-from mqctl.cli import checks_file
-from mqctl.cli.profiles import Profile, Profiles
+from mqctl.cli.connection.profiles import Profile, Profiles
 from mqctl.model import snapshot
 from mqctl.model.unavailable import Part
+from mqctl.operations.checks import checks_file
 
 VARIABLES = {
     "MQCTL_NAMESRV, NAMESRV_ADDR": "name servers, where neither --namesrv nor --profile says",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from embedded_broker.registry import BROKER, NAMESRV, callbacks, handlers_of
+from embedded_broker.remoting.handler_table import BROKER, NAMESRV, callbacks, handlers_of
 from mqctl.protocol.codes import RequestCode
 from mqctl.protocol.requests import REQUESTS
 

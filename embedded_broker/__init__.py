@@ -11,13 +11,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from embedded_broker.control import Answer, CloseConnection, CutFrame, Delay, Drop
-    from embedded_broker.embedded import EmbeddedBroker, EmbeddedCluster
+    from embedded_broker.remoting.faults import Answer, CloseConnection, CutFrame, Delay, Drop
+    from embedded_broker.testing.embedded import EmbeddedBroker, EmbeddedCluster
 
 __all__ = ["Answer", "CloseConnection", "CutFrame", "Delay", "Drop", "EmbeddedBroker", "EmbeddedCluster"]
 
-_HOMES = dict.fromkeys(("Answer", "CloseConnection", "CutFrame", "Delay", "Drop"), "embedded_broker.control")
-_HOMES |= dict.fromkeys(("EmbeddedBroker", "EmbeddedCluster"), "embedded_broker.embedded")
+_HOMES = dict.fromkeys(("Answer", "CloseConnection", "CutFrame", "Delay", "Drop"), "embedded_broker.remoting.faults")
+_HOMES |= dict.fromkeys(("EmbeddedBroker", "EmbeddedCluster"), "embedded_broker.testing.embedded")
 
 
 def __getattr__(name: str) -> object:

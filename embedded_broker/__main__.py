@@ -13,8 +13,8 @@ import sys
 
 from embedded_broker.clock import SystemClock
 from embedded_broker.cluster import Cluster
-from embedded_broker.control_socket import ControlSocket
-from embedded_broker.options import Options, parse
+from embedded_broker.testing.control_socket import ControlSocket
+from embedded_broker.testing.options import Options, parse
 from mqctl.errors import ExitCode, MqctlError
 
 _OPEN_FILES = 1 << 17

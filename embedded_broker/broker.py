@@ -8,32 +8,32 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from embedded_broker.acl import AccessList
-from embedded_broker.clients import Clients, ConsumerGroup
+from embedded_broker.acl.access_list import AccessList
 from embedded_broker.clock import Clock, Periodic
-from embedded_broker.config_file import write_config
-from embedded_broker.control import Control
-from embedded_broker.dispatch import Dispatcher
-from embedded_broker.groups import GroupTable
-from embedded_broker.locks import QueueLocks
-from embedded_broker.offsets import ConsumerOffsets
-from embedded_broker.persistence import ConfigFile
-from embedded_broker.pull_holds import PullHolds
-from embedded_broker.registration import Registration
-from embedded_broker.registry import BROKER, Handler, handlers_of, sends
+from embedded_broker.consumers.clients import Clients, ConsumerGroup
+from embedded_broker.consumers.locks import QueueLocks
+from embedded_broker.consumers.offsets import ConsumerOffsets
+from embedded_broker.consumers.pull_holds import PullHolds
+from embedded_broker.consumers.sql_filters import SqlFilters
+from embedded_broker.delay.levels import DelaySchedule
+from embedded_broker.delay.timers import Timers
+from embedded_broker.log.settings import SYNC_FLUSH
+from embedded_broker.log.store import Storage
+from embedded_broker.log.store_lock import StoreLock
+from embedded_broker.log.unique_ids import UniqueIds
+from embedded_broker.namesrv.registration import Registration
 from embedded_broker.release import FURTHER_READING, Release
-from embedded_broker.schedule import DelaySchedule
-from embedded_broker.server import Limits, Listener, Make, PortError
+from embedded_broker.remoting.dispatcher import Dispatcher
+from embedded_broker.remoting.faults import Control
+from embedded_broker.remoting.handler_table import BROKER, Handler, handlers_of, sends
+from embedded_broker.remoting.server import Limits, Listener, Make, PortError
 from embedded_broker.settings import BrokerSettings
-from embedded_broker.sql_filters import SqlFilters
 from embedded_broker.stats import Stats
-from embedded_broker.storage import Storage
-from embedded_broker.storage_settings import SYNC_FLUSH
-from embedded_broker.store_lock import StoreLock
-from embedded_broker.timers import Timers
-from embedded_broker.topics import TopicTable
-from embedded_broker.transactions import Transactions
-from embedded_broker.unique_ids import UniqueIds
+from embedded_broker.tables.config_file import write_config
+from embedded_broker.tables.groups import GroupTable
+from embedded_broker.tables.persistence import ConfigFile
+from embedded_broker.tables.topics import TopicTable
+from embedded_broker.transactions.half_messages import Transactions
 from mqctl.errors import ConfigurationError, StorageError
 from mqctl.model.delay_level import DelayLevelTable
 from mqctl.protocol.codes import RequestCode

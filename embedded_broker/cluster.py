@@ -10,14 +10,14 @@ from pathlib import Path
 
 from embedded_broker.broker import Broker
 from embedded_broker.clock import Clock, SystemClock, VirtualClock
-from embedded_broker.control import Control
-from embedded_broker.nameserver import NameServer
-from embedded_broker.nsaddr import AddressService
+from embedded_broker.log.scratch import make_throw_away_directory
+from embedded_broker.namesrv.nameserver import NameServer
+from embedded_broker.namesrv.nsaddr import AddressService
 from embedded_broker.release import as_version
-from embedded_broker.server import Accepted, Limits, Make, Service
+from embedded_broker.remoting.faults import Control
+from embedded_broker.remoting.server import Accepted, Limits, Make, Service
+from embedded_broker.remoting.tls import SecuredConnection, ServerTls
 from embedded_broker.settings import BrokerSettings
-from embedded_broker.throw_away import make_throw_away_directory
-from embedded_broker.tls import SecuredConnection, ServerTls
 from mqctl.errors import NotFoundError, RefusedError, StorageError, UsageError
 
 _STEP_MS = 5_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
-from embedded_broker.storage_settings import ASYNC_FLUSH, StoreSettings
+from embedded_broker.log.settings import ASYNC_FLUSH, StoreSettings
 from mqctl.model.delay_level import DEFAULT_LEVELS
 from mqctl.protocol.declared import camel_case
 

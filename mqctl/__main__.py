@@ -42,17 +42,17 @@ def run() -> int:
 
         return _answer_with(f"mqctl {__version__}\n")
     if arguments[:1] == ["__complete"]:
-        from mqctl.cli.complete import answer
+        from mqctl.cli.completion.answer import answer
 
         return _answer_with(answer(arguments[1:]))
+    from mqctl.cli.connection.credentials import hold_secrets
     from mqctl.cli.exit import run_guarded
-    from mqctl.cli.keys_of import hold_secrets
 
     hold_secrets()
     if arguments[:1] == ["__names"] and len(arguments) > 1:
         from pathlib import Path
 
-        from mqctl.cli.name_cache import refresh
+        from mqctl.cli.completion.name_cache import refresh
 
         return run_guarded(arguments, lambda words: refresh(Path(words[1]), list(words[2:])))
     from mqctl.main import main

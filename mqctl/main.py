@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from mqctl.cli import catalog
-from mqctl.cli.access_options import add_access_options
+from mqctl.cli.connection.access_options import add_access_options
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _ROOT_HELP = "Operations and diagnostics for Apache RocketMQ."

@@ -1,1 +1,1 @@
-"""Handlers by request: every module here registers its functions with `embedded_broker.registry.handles`."""
+"""Handlers by request: each module registers its functions with `remoting.handler_table.handles`."""

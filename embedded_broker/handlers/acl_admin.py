@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import logging
 
-from embedded_broker.acl import AccessList
-from embedded_broker.acl_addresses import AddressPatternError
+from embedded_broker.acl.access_list import AccessList
+from embedded_broker.acl.addresses import AddressPatternError
 from embedded_broker.broker import Broker
-from embedded_broker.registry import Call, handles
+from embedded_broker.remoting.handler_table import Call, handles
 from mqctl.errors import MqctlError
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.frame import RemotingCommand

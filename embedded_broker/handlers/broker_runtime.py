@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 
 from embedded_broker.broker import Broker
-from embedded_broker.registry import Call, handles
+from embedded_broker.remoting.handler_table import Call, handles
 from embedded_broker.stats import BROKER_GET_NUMS, BROKER_PUT_NUMS
 from mqctl.model.names import SCHEDULE_TOPIC, TIMER_TOPIC
 from mqctl.protocol.bodies_cluster import KVTable

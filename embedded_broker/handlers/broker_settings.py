@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from embedded_broker.broker import Broker
-from embedded_broker.registry import Call, handles
+from embedded_broker.remoting.handler_table import Call, handles
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.frame import RemotingCommand
 from mqctl.protocol.properties import format_settings, parse_settings

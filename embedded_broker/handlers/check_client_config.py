@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from embedded_broker.broker import Broker
-from embedded_broker.registry import Call, handles
-from embedded_broker.sql_filters import SQL92, TAG
+from embedded_broker.consumers.sql_filters import SQL92, TAG
+from embedded_broker.remoting.handler_table import Call, handles
 from mqctl.filter.sql_tokens import SqlSyntaxError
 from mqctl.protocol.bodies_client import ClientConfigCheck
 from mqctl.protocol.codes import ResponseCode

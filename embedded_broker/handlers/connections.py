@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from embedded_broker.broker import Broker
-from embedded_broker.clients import Client
-from embedded_broker.registry import Call, handles
+from embedded_broker.consumers.clients import Client
+from embedded_broker.remoting.handler_table import Call, handles
 from mqctl.protocol.bodies_client import (
     Connection,
     ConsumerConnection,

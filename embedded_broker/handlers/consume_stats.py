@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from embedded_broker.broker import Broker
-from embedded_broker.registry import Call, handles
+from embedded_broker.remoting.handler_table import Call, handles
 from embedded_broker.stats import GROUP_GET_NUMS
 from mqctl.model.config import TopicConfig
 from mqctl.model.queue import MessageQueue

@@ -6,10 +6,10 @@ import logging
 from functools import partial
 
 from embedded_broker.broker import Broker
-from embedded_broker.put import Refusal
-from embedded_broker.registry import NO_REMARK_SET, Call, handles
-from embedded_broker.sends import illegal_remark
-from embedded_broker.transactions import COMMIT, ROLLBACK
+from embedded_broker.log.intake import Refusal
+from embedded_broker.log.sends import illegal_remark
+from embedded_broker.remoting.handler_table import NO_REMARK_SET, Call, handles
+from embedded_broker.transactions.half_messages import COMMIT, ROLLBACK
 from mqctl.errors import StorageError
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.frame import RemotingCommand

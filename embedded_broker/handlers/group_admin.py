@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from embedded_broker.attributes import AttributeRefused, altered
 from embedded_broker.broker import Broker
-from embedded_broker.registry import Call, handles
+from embedded_broker.remoting.handler_table import Call, handles
+from embedded_broker.tables.attributes import AttributeRefused, altered
 from mqctl.errors import BadInputError
 from mqctl.protocol.body import read_group_config, write_group_config
 from mqctl.protocol.codes import ResponseCode

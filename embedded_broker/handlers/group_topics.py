@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from embedded_broker.broker import Broker
-from embedded_broker.registry import Call, handles
+from embedded_broker.remoting.handler_table import Call, handles
 from mqctl.protocol.bodies_cluster import TopicList
 from mqctl.protocol.fastjson import dump_bytes
 from mqctl.protocol.frame import RemotingCommand

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from embedded_broker.broker import Broker
-from embedded_broker.clients import Client
-from embedded_broker.registry import Call, handles
-from embedded_broker.topics import unit_flags
+from embedded_broker.consumers.clients import Client
+from embedded_broker.remoting.handler_table import Call, handles
+from embedded_broker.tables.topics import unit_flags
 from mqctl.model.names import retry_topic
 from mqctl.protocol.bodies_client import ConsumerData, HeartbeatData
 from mqctl.protocol.frame import RemotingCommand

@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import b64encode
 
 from embedded_broker.broker import Broker
-from embedded_broker.registry import NO_REMARK_SET, Call, handles
+from embedded_broker.remoting.handler_table import NO_REMARK_SET, Call, handles
 from mqctl.protocol.bodies_stats import ConsumeQueueData, ConsumeQueueEntry
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.fastjson import dumps

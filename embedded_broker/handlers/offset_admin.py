@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from embedded_broker.broker import Broker
-from embedded_broker.clients import ConsumerGroup
-from embedded_broker.registry import NO_REMARK_SET, Call, handles, sends
-from embedded_broker.storage import Boundary
+from embedded_broker.consumers.clients import ConsumerGroup
+from embedded_broker.log.store import Boundary
+from embedded_broker.remoting.handler_table import NO_REMARK_SET, Call, handles, sends
 from mqctl.errors import BadInputError
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.bodies_cluster import (

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from functools import partial
 
 from embedded_broker.broker import Broker
-from embedded_broker.offset_moved import note_offset_moved
-from embedded_broker.pull_holds import Held
-from embedded_broker.put import Refusal
-from embedded_broker.registry import Call, handles
-from embedded_broker.sends import missing_group_remark, missing_topic_remark
-from embedded_broker.sql_filters import TAG, WantsRecord, is_retry, matches
-from embedded_broker.storage import Dispatched, Read, ReadStatus
-from embedded_broker.subscriptions import subscription_of, wanted_codes
+from embedded_broker.consumers.pull_holds import Held
+from embedded_broker.consumers.sql_filters import TAG, WantsRecord, is_retry, matches
+from embedded_broker.consumers.subscriptions import subscription_of, wanted_codes
+from embedded_broker.log.intake import Refusal
+from embedded_broker.log.offset_moved import note_offset_moved
+from embedded_broker.log.sends import missing_group_remark, missing_topic_remark
+from embedded_broker.log.store import Dispatched, Read, ReadStatus
+from embedded_broker.remoting.handler_table import Call, handles
 from mqctl.errors import MqctlError
 from mqctl.filter.sql_tokens import SqlSyntaxError
 from mqctl.filter.tags import TagExpressionError

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from embedded_broker.broker import Broker
-from embedded_broker.registry import Call, handles
-from embedded_broker.storage import Boundary
+from embedded_broker.log.store import Boundary
+from embedded_broker.remoting.handler_table import Call, handles
 from mqctl.protocol.frame import RemotingCommand
 from mqctl.protocol.requests_client import (
     GetEarliestMsgStoretime,

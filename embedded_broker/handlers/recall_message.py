@@ -6,9 +6,9 @@ import logging
 from functools import partial
 
 from embedded_broker.broker import Broker
-from embedded_broker.put import Incoming, Refusal, put, with_properties
-from embedded_broker.recall import RecallHandle, RecallHandleError
-from embedded_broker.registry import NO_REMARK_SET, Call, handles
+from embedded_broker.delay.recall import RecallHandle, RecallHandleError
+from embedded_broker.log.intake import Incoming, Refusal, put, with_properties
+from embedded_broker.remoting.handler_table import NO_REMARK_SET, Call, handles
 from mqctl.errors import StorageError
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.frame import RemotingCommand

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from embedded_broker.broker import Broker
-from embedded_broker.registry import Call, handles, sends
+from embedded_broker.remoting.handler_table import Call, handles, sends
 from mqctl.errors import BadInputError
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.frame import RemotingCommand

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from embedded_broker.broker import Broker
-from embedded_broker.registry import Call, handles
+from embedded_broker.remoting.handler_table import Call, handles
 from mqctl.errors import BadInputError, MqctlError
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.frame import RemotingCommand

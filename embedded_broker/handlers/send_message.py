@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 
 from embedded_broker.broker import Broker
-from embedded_broker.put import (
+from embedded_broker.delay.recall import RecallHandle
+from embedded_broker.log.intake import (
     MULTI_TAGS,
     TRANSACTION_BITS,
     Incoming,
@@ -19,9 +20,7 @@ from embedded_broker.put import (
     with_properties,
     without_property,
 )
-from embedded_broker.recall import RecallHandle
-from embedded_broker.registry import Call, handles
-from embedded_broker.sends import (
+from embedded_broker.log.sends import (
     check_message,
     checked_topic,
     chosen_queue,
@@ -30,7 +29,8 @@ from embedded_broker.sends import (
     is_exhausted,
     is_half,
 )
-from embedded_broker.storage_settings import SYNC_FLUSH
+from embedded_broker.log.settings import SYNC_FLUSH
+from embedded_broker.remoting.handler_table import Call, handles
 from mqctl.errors import StorageError
 from mqctl.model.names import RETRY_PREFIX, dlq_topic
 from mqctl.protocol.codes import ResponseCode

@@ -7,11 +7,11 @@ import random
 from functools import partial
 
 from embedded_broker.broker import Broker
-from embedded_broker.put import Incoming, Refusal, put, with_properties
-from embedded_broker.registry import Call, handles
-from embedded_broker.sends import MAX_RECONSUME_SINCE, missing_group_of_send
+from embedded_broker.log.intake import Incoming, Refusal, put, with_properties
+from embedded_broker.log.sends import MAX_RECONSUME_SINCE, missing_group_of_send
+from embedded_broker.remoting.handler_table import Call, handles
 from embedded_broker.stats import SNDBCK_PUT_NUMS
-from embedded_broker.topics import unit_flags
+from embedded_broker.tables.topics import unit_flags
 from mqctl.errors import StorageError
 from mqctl.model.config import SubscriptionGroupConfig
 from mqctl.model.message import Message

@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 
 from embedded_broker.broker import Broker
-from embedded_broker.put import Incoming, Refusal, property_of, put, with_properties
-from embedded_broker.registry import Call, handles, sends
-from embedded_broker.sends import checked_topic, chosen_queue
+from embedded_broker.log.intake import Incoming, Refusal, property_of, put, with_properties
+from embedded_broker.log.sends import checked_topic, chosen_queue
+from embedded_broker.remoting.handler_table import Call, handles, sends
 from mqctl.errors import MqctlError
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.frame import RemotingCommand

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from embedded_broker.attributes import MESSAGE_TYPE, TOPIC_ATTRIBUTES, AttributeRefused, altered, changes_of
 from embedded_broker.broker import Broker
-from embedded_broker.registry import NO_REMARK_SET, Call, handles
-from embedded_broker.sends import topic_problem
+from embedded_broker.log.sends import topic_problem
+from embedded_broker.remoting.handler_table import NO_REMARK_SET, Call, handles
+from embedded_broker.tables.attributes import MESSAGE_TYPE, TOPIC_ATTRIBUTES, AttributeRefused, altered, changes_of
 from mqctl.model import names
 from mqctl.model.config import TopicConfig
 from mqctl.protocol.bodies_cluster import TopicList

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from embedded_broker.broker import Broker
-from embedded_broker.registry import Call, handles
+from embedded_broker.remoting.handler_table import Call, handles
 from embedded_broker.stats import TOPIC_PUT_NUMS, Counter, Span
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.bodies_cluster import GroupList

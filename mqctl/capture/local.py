@@ -14,7 +14,7 @@ from mqctl.capture.processes import PROC, Runtime, runtime_of
 from mqctl.capture.source_lines import SourceLines
 from mqctl.capture.thread_cpu import thread_cpu_ms
 from mqctl.capture.tools import Ran, SearchPath, find_jdk_tool, find_py_spy, run
-from mqctl.client.deadline import Deadline
+from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import DeadlineError, MqctlError, PermissionDeniedError, RefusedError
 from mqctl.model.dump import StackDump
 from mqctl.stacks.parse import read_dumps

@@ -13,7 +13,7 @@ from time import monotonic
 
 import psutil
 
-from mqctl.client.deadline import Deadline
+from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import ConfigurationError
 
 _POLL_S = 0.0002

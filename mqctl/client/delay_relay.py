@@ -13,12 +13,12 @@ from dataclasses import replace
 from threading import Event, Lock
 from typing import Self
 
-from mqctl.client.consumer_settings import ConsumeFrom, ConsumerSettings
+from mqctl.client.consumer.consumer_settings import ConsumeFrom, ConsumerSettings
+from mqctl.client.consumer.push_consumer import PushConsumer
 from mqctl.client.instance import ClientSettings
-from mqctl.client.outgoing import WAIT, OutgoingMessage
-from mqctl.client.producer import Producer
-from mqctl.client.push_consumer import PushConsumer
-from mqctl.client.received import ConsumeContext, Consumed, ReceivedMessage
+from mqctl.client.message.outgoing import WAIT, OutgoingMessage
+from mqctl.client.message.received import ConsumeContext, Consumed, ReceivedMessage
+from mqctl.client.producer.producer import Producer
 from mqctl.errors import MqctlError
 from mqctl.model.delay_level import DelayLevelTable
 from mqctl.model.message import DELAY, REAL_QID, REAL_TOPIC, RETRY_TOPIC

@@ -13,15 +13,15 @@ from random import randrange
 from threading import Event, Thread, current_thread
 from typing import Protocol
 
-from mqctl.client.addresses import AddressService, name_server_source
-from mqctl.client.answers import AnswerError
+from mqctl.client.admin.nameserver import NameServers
 from mqctl.client.clock import ClientClock
-from mqctl.client.deadline import Deadline
 from mqctl.client.identity import DEFAULT_INSTANCE, UniqueIds, client_id
-from mqctl.client.link import Link, LinkSettings
-from mqctl.client.links import Links
-from mqctl.client.nameserver import NameServers
-from mqctl.client.question import Question, nothing
+from mqctl.client.remoting.addresses import AddressService, name_server_source
+from mqctl.client.remoting.answers import AnswerError
+from mqctl.client.remoting.deadline import Deadline
+from mqctl.client.remoting.link import Link, LinkSettings
+from mqctl.client.remoting.links import Links
+from mqctl.client.remoting.question import Question, nothing
 from mqctl.client.routes import RouteTable
 from mqctl.client.timers import Timers, Trouble, Troubles, listener_error
 from mqctl.errors import DeadlineError, MqctlError, UnreachableError

@@ -9,10 +9,10 @@ from __future__ import annotations
 from itertools import count
 from threading import Lock
 
-from mqctl.client.answers import AnswerError
-from mqctl.client.cluster import MASTER_ID
-from mqctl.client.deadline import Deadline
-from mqctl.client.nameserver import NameServers
+from mqctl.client.admin.cluster import MASTER_ID
+from mqctl.client.admin.nameserver import NameServers
+from mqctl.client.remoting.answers import AnswerError
+from mqctl.client.remoting.deadline import Deadline
 from mqctl.model.config import PERM_READ, PERM_WRITE
 from mqctl.model.names import AUTO_CREATE_TOPIC
 from mqctl.model.queue import MessageQueue

@@ -12,11 +12,11 @@ from threading import Lock
 from types import TracebackType
 from typing import Self
 
-from mqctl.client.consuming import Heard
+from mqctl.client.consumer.consuming import Heard
 from mqctl.client.instance import ClientSettings
-from mqctl.client.outgoing import OutgoingMessage
-from mqctl.client.producer import Producer, Sent
-from mqctl.client.received import Consumed, ReceivedMessage
+from mqctl.client.message.outgoing import OutgoingMessage
+from mqctl.client.message.received import Consumed, ReceivedMessage
+from mqctl.client.producer.producer import Producer, Sent
 from mqctl.errors import MqctlError
 
 TRACE_TOPIC = "RMQ_SYS_TRACE_TOPIC"

@@ -10,15 +10,15 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.checks_file import load_expectations
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit, tell
-from mqctl.cli.live_brokers import tell_remedies
-from mqctl.cli.options import NoColorOption, OutputOption, SnapshotOption
-from mqctl.cli.sources import LiveWish, read_snapshot
+from mqctl.cli.options.common import NoColorOption, OutputOption, SnapshotOption
+from mqctl.cli.sources.brokers import tell_remedies
+from mqctl.cli.sources.snapshot_source import LiveWish, read_snapshot
 from mqctl.cli.times import parse_span_ms
 from mqctl.diagnosis.expectations import hold
 from mqctl.model.expectation import CheckState, exit_code, worst
+from mqctl.operations.checks.checks_file import load_expectations
 from mqctl.render.checks import CheckFormat, check_document, formatted, with_next
 
 EXAMPLES = (

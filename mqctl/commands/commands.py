@@ -8,7 +8,7 @@ import typer
 
 from mqctl.cli import catalog, mqadmin
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.options import NoColorOption, OutputOption
+from mqctl.cli.options.common import NoColorOption, OutputOption
 from mqctl.render.commands import CommandRow, MqadminRow, commands_document, mqadmin_document
 
 EXAMPLES = (

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.completion_scripts import script
+from mqctl.cli.completion.scripts import script
 
 EXAMPLES = (
     "mqctl completion bash > ~/.local/share/bash-completion/completions/mqctl",

@@ -5,22 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
-from mqctl.cli.doctor_options import (
-    ExplainOption,
-    FailOnOption,
-    KnownOption,
-    OnlyOption,
-    SkipOption,
-    TimeScaleOption,
-    WindowOption,
-    time_scale_of,
-    window_ms,
-)
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit, tell
-from mqctl.cli.known_groups import require_group
-from mqctl.cli.known_states import load_known
-from mqctl.cli.options import (
+from mqctl.cli.options.common import (
     AtOption,
     BrokerNameOption,
     BrokersOption,
@@ -35,8 +22,20 @@ from mqctl.cli.options import (
     StacksOption,
     TopicOption,
 )
-from mqctl.cli.room_option import RoomRuleOption, rule_of
-from mqctl.cli.sources import LiveWish, next_source, read_snapshot
+from mqctl.cli.options.doctor import (
+    ExplainOption,
+    FailOnOption,
+    KnownOption,
+    OnlyOption,
+    SkipOption,
+    TimeScaleOption,
+    WindowOption,
+    time_scale_of,
+    window_ms,
+)
+from mqctl.cli.options.room import RoomRuleOption, rule_of
+from mqctl.cli.sources.groups import require_group
+from mqctl.cli.sources.snapshot_source import LiveWish, next_source, read_snapshot
 from mqctl.diagnosis import Diagnosis, Settings, diagnose
 from mqctl.diagnosis.backlog_advice import backlog_advice
 from mqctl.diagnosis.known import Judged, set_aside
@@ -45,6 +44,7 @@ from mqctl.model.finding import Severity
 from mqctl.model.lang import Lang
 from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.operations.checks.known_states import load_known
 from mqctl.render.document import Document
 from mqctl.render.findings import diagnosis_document
 
@@ -153,6 +153,6 @@ def _document(
 def _tell_remedies(state: ClusterSnapshot, diagnosis: Diagnosis) -> None:
     """Tells what helps where a live cluster did not say all that rules need."""
     if state.origin.kind is OriginKind.LIVE and diagnosis.not_judged:
-        from mqctl.cli.live_brokers import tell_remedies
+        from mqctl.cli.sources.brokers import tell_remedies
 
         tell_remedies(gap.reason for gap in diagnosis.not_judged)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.options import NoColorOption, OutputOption
+from mqctl.cli.options.common import NoColorOption, OutputOption
 
 EXAMPLES = ("mqctl history", "mqctl history -o json | jq -r '.changes[] | select(.state != \"confirmed\") | .id'")
 
@@ -14,7 +14,7 @@ def command(output: OutputOption = Output.TABLE, no_color: NoColorOption = False
     Offsets, topics, groups, brokers and resent dead letters. `interrupted` is one that was killed half-way. A
     record that cannot be read is named, and the exit code is 69; the others are shown.
     """
-    from mqctl.cli.all_changes import Unread, entries
+    from mqctl.operations.settings.history import Unread, entries
     from mqctl.render.settings import history_document
 
     unread = Unread()

@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.emit import wants_style
-from mqctl.cli.options import NoColorOption
-from mqctl.cli.quickstart_tour import SCENARIO, Tour, running
+from mqctl.cli.options.common import NoColorOption
 from mqctl.local.scenario_files import load_scenario
+from mqctl.operations.local.quickstart_tour import SCENARIO, Tour, running
 from mqctl.render import units
 from mqctl.render.narration import Narrator
 

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection import DEFAULT_TIMEOUT_MS, NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import DEFAULT_TIMEOUT_MS, NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output
-from mqctl.cli.options import GroupOption, NoColorOption, OutputOption, TopicOption
-from mqctl.cli.screen import is_terminal
+from mqctl.cli.options.common import GroupOption, NoColorOption, OutputOption, TopicOption
+from mqctl.cli.terminal.screen import is_terminal
 from mqctl.cli.times import parse_span_ms
 from mqctl.errors import UsageError
 from mqctl.render.top import Sort
@@ -52,10 +52,10 @@ def command(
         raise UsageError(f"--every must be at least {_LEAST_EVERY_MS} ms", remedy="use for instance --every 2s")
     if output in (Output.YAML, Output.CSV):
         raise UsageError(f"top has no {output} form", remedy="use -o ndjson: one frame a line")
-    from mqctl.cli.top_frames import Frames
-    from mqctl.cli.top_screen import Pace, print_frames, show_frames
-    from mqctl.snapshot.live_asking import Scope
-    from mqctl.snapshot.live_top import TopGatherer
+    from mqctl.operations.top.frames import Frames
+    from mqctl.operations.top.screen import Pace, print_frames, show_frames
+    from mqctl.snapshot.live.asking import Scope
+    from mqctl.snapshot.live.top import TopGatherer
 
     chosen = connection(namesrv, profile, timeout)
     pace = Pace(every_ms=every_ms, round_ms=min(chosen.timeout_ms, DEFAULT_TIMEOUT_MS), count=count)

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.options import ConfirmNameOption, ExecuteOption, NoColorOption, OutputOption
+from mqctl.cli.options.common import ConfirmNameOption, ExecuteOption, NoColorOption, OutputOption
 
 EXAMPLES = (
     "mqctl undo 20261121-091500-3fa2",
@@ -31,8 +31,8 @@ def command(
     Interrupted changes too. What is there now is asked anew. What a change created is deleted only while nobody uses
     it. Offsets go back as with mqctl offset undo; messages that were sent stay sent.
     """
-    from mqctl.cli.live_settings import journal, run
-    from mqctl.cli.live_undo import plan_undo
+    from mqctl.operations.settings.change import journal, run
+    from mqctl.operations.settings.undo import plan_undo
 
     if not journal().has(change_id):
         from mqctl.commands.offset import undo as of_offsets

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from mqctl.client.broker import consumer_ids, running_info
-from mqctl.client.cluster import Cluster
-from mqctl.client.deadline import Deadline
-from mqctl.client.fan_out import Ask
+from mqctl.client.admin.broker_queries import consumer_ids, running_info
+from mqctl.client.admin.cluster import Cluster
+from mqctl.client.remoting.deadline import Deadline
+from mqctl.client.remoting.fan_out import Ask
 from mqctl.model.queue import MessageQueue
 
 _ASK_MS = 3_000

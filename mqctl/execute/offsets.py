@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from mqctl.client.answers import NotAskedError
-from mqctl.client.broker import consumer_offset
-from mqctl.client.broker_changes import commit_offset, reset_offset_here, reset_offsets
-from mqctl.client.cluster import Cluster
-from mqctl.client.deadline import Deadline
+from mqctl.client.admin.broker_changes import commit_offset, reset_offset_here, reset_offsets
+from mqctl.client.admin.broker_queries import consumer_offset
+from mqctl.client.admin.cluster import Cluster
+from mqctl.client.remoting.answers import NotAskedError
+from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import DeadlineError, MqctlError, UnreachableError
 from mqctl.execute.holders import holders
 from mqctl.execute.journal import CONFIRMED, NOT_MOVED, PLANNED, SENT, UNKNOWN, ChangeRecord, QueueRecord

@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from mqctl.client.broker_messages import Pulled, PullStatus, messages_by_key, pull
-from mqctl.client.cluster import Cluster
-from mqctl.client.deadline import Deadline
-from mqctl.client.outgoing import OutgoingMessage
-from mqctl.client.packing import Packer, send_result
-from mqctl.client.question import Question
+from mqctl.client.admin.broker_messages import Pulled, PullStatus, messages_by_key, pull
+from mqctl.client.admin.cluster import Cluster
+from mqctl.client.message.outgoing import OutgoingMessage
+from mqctl.client.producer.packing import Packer, send_result
+from mqctl.client.remoting.deadline import Deadline
+from mqctl.client.remoting.question import Question
 from mqctl.errors import BadInputError, DeadlineError, MqctlError, StorageError, UnreachableError
 from mqctl.execute.replays import Doubt, RangeRecord, ReplayRecord
 from mqctl.model.message import Message

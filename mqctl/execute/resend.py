@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from mqctl.client.outgoing import OutgoingMessage, SendResult
-from mqctl.client.producer import Producer
-from mqctl.client.selectors import by_key
+from mqctl.client.message.outgoing import OutgoingMessage, SendResult
+from mqctl.client.producer.producer import Producer
+from mqctl.client.producer.selectors import by_key
 from mqctl.errors import DeadlineError, MqctlError, UnreachableError
 from mqctl.execute.resend_journal import FAILED, SENDING, SENT, UNKNOWN, LetterRecord, ResendRecord
 from mqctl.model.dead_letter import DeadLetter

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from mqctl.client import broker as ask
-from mqctl.client import broker_changes as put
-from mqctl.client import nameserver as ns
-from mqctl.client.cluster import Cluster
-from mqctl.client.deadline import Deadline
+from mqctl.client.admin import broker_changes as put
+from mqctl.client.admin import broker_queries as ask
+from mqctl.client.admin import nameserver as ns
+from mqctl.client.admin.cluster import Cluster
+from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import NotFoundError
 from mqctl.model.config import PERM_WRITE, SubscriptionGroupConfig, TopicConfig
 from mqctl.model.setting_plan import Fields, SettingKind, config_of, fields_of

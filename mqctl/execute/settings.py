@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mqctl.client.answers import NotAskedError
-from mqctl.client.cluster import Cluster
-from mqctl.client.deadline import Deadline
+from mqctl.client.admin.cluster import Cluster
+from mqctl.client.remoting.answers import NotAskedError
+from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import DeadlineError, MqctlError, UnreachableError
 from mqctl.execute.journal import CONFIRMED, NOT_MOVED, PLANNED, UNKNOWN
 from mqctl.execute.setting_journal import SettingRecord, StepRecord

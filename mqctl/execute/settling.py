@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from mqctl.client.broker import consumer_offset
-from mqctl.client.cluster import Cluster
-from mqctl.client.deadline import Deadline
-from mqctl.client.fan_out import Ask
+from mqctl.client.admin.broker_queries import consumer_offset
+from mqctl.client.admin.cluster import Cluster
+from mqctl.client.remoting.deadline import Deadline
+from mqctl.client.remoting.fan_out import Ask
 from mqctl.execute.holders import Holder, Holders, holders
 from mqctl.execute.journal import CONFIRMED, NOT_MOVED, SENT, UNKNOWN, ChangeRecord, QueueRecord
 from mqctl.model.plan import Method

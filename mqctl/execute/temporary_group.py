@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from mqctl.client import broker_changes as change
-from mqctl.client.cluster import Cluster
-from mqctl.client.deadline import Deadline
-from mqctl.client.nameserver import delete_route
+from mqctl.client.admin import broker_changes as change
+from mqctl.client.admin.cluster import Cluster
+from mqctl.client.admin.nameserver import delete_route
+from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import MqctlError
 from mqctl.model.config import SubscriptionGroupConfig
 from mqctl.model.names import retry_topic

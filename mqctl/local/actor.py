@@ -18,13 +18,13 @@ import msgspec
 
 from mqctl.allocation.choice import strategy_of
 from mqctl.allocation.rooms import room_rule
-from mqctl.client.consumer_settings import ConsumeFrom, ConsumeMode, ConsumerSettings, MessageModel
+from mqctl.client.consumer.consumer_settings import ConsumeFrom, ConsumeMode, ConsumerSettings, MessageModel
+from mqctl.client.consumer.push_consumer import PushConsumer
 from mqctl.client.instance import ClientSettings
-from mqctl.client.outgoing import OutgoingMessage
-from mqctl.client.producer import Producer
-from mqctl.client.push_consumer import PushConsumer
-from mqctl.client.received import ConsumeContext, Consumed, ReceivedMessage
-from mqctl.client.selectors import by_key
+from mqctl.client.message.outgoing import OutgoingMessage
+from mqctl.client.message.received import ConsumeContext, Consumed, ReceivedMessage
+from mqctl.client.producer.producer import Producer
+from mqctl.client.producer.selectors import by_key
 from mqctl.errors import MqctlError
 from mqctl.local.scenario import ConsumerDeclared, StreamDeclared
 from mqctl.local.sharding import keys_in_turn, with_key

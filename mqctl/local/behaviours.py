@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from mqctl.client.received import Consumed, ReceivedMessage
+from mqctl.client.message.received import Consumed, ReceivedMessage
 
 _FOR_EVER_S = 86_400.0
 Handle = Callable[[ReceivedMessage], Consumed]

@@ -8,18 +8,18 @@ from pathlib import Path
 from time import sleep
 
 from mqctl.allocation.rooms import room_rule
+from mqctl.client.admin.cluster import Cluster
 from mqctl.client.clock import ClientClock
-from mqctl.client.cluster import Cluster
-from mqctl.client.deadline import Deadline
+from mqctl.client.remoting.deadline import Deadline
 from mqctl.diagnosis import Settings, diagnose
 from mqctl.diagnosis.scope import within
 from mqctl.local.scenario import Expected, Look
 from mqctl.model.finding import Finding
 from mqctl.model.snapshot import ClusterSnapshot
-from mqctl.snapshot.live_asking import Scope
-from mqctl.snapshot.live_gatherer import gather_live
-from mqctl.snapshot.live_stacks import with_later_stacks
-from mqctl.snapshot.store_gatherer import gather_store
+from mqctl.snapshot.live.asking import Scope
+from mqctl.snapshot.live.gatherer import gather_live
+from mqctl.snapshot.live.stacks import with_later_stacks
+from mqctl.snapshot.store.gatherer import gather_store
 
 _ASK_MS = 15_000
 _LATER_STACKS = 2

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from mqctl.client.broker import max_offset, min_offset
-from mqctl.client.broker_changes import commit_offset, put_group, put_topic
-from mqctl.client.cluster import Cluster
-from mqctl.client.deadline import Deadline
-from mqctl.client.outgoing import OutgoingMessage
-from mqctl.client.producer import Producer
-from mqctl.client.question import Question
-from mqctl.client.selectors import by_key
-from mqctl.client.transactions import TransactionProducer, TransactionState
+from mqctl.client.admin.broker_changes import commit_offset, put_group, put_topic
+from mqctl.client.admin.broker_queries import max_offset, min_offset
+from mqctl.client.admin.cluster import Cluster
+from mqctl.client.message.outgoing import OutgoingMessage
+from mqctl.client.producer.producer import Producer
+from mqctl.client.producer.selectors import by_key
+from mqctl.client.producer.transactions import TransactionProducer, TransactionState
+from mqctl.client.remoting.deadline import Deadline
+from mqctl.client.remoting.question import Question
 from mqctl.local.actor import client_settings
 from mqctl.local.scenario import MessagesDeclared, OffsetDeclared, ResizeTopic, Scenario, TopicDeclared
 from mqctl.local.sharding import keys_in_turn, with_key

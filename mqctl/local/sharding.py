@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import cycle
 
-from mqctl.client.outgoing import OutgoingMessage
+from mqctl.client.message.outgoing import OutgoingMessage
 from mqctl.model.message import SHARDING_KEY
 
 

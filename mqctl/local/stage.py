@@ -12,9 +12,9 @@ from typing import Self
 
 import msgspec
 
-from mqctl.client.broker import consumer_ids
-from mqctl.client.cluster import Cluster
-from mqctl.client.deadline import Deadline
+from mqctl.client.admin.broker_queries import consumer_ids
+from mqctl.client.admin.cluster import Cluster
+from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import DeadlineError, StorageError
 from mqctl.local.actor import Part, shrunk
 from mqctl.local.breaking import Breaking

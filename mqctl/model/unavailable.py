@@ -48,7 +48,7 @@ class Unavailable:
 
     @property
     def refused(self) -> bool:
-        """Whether somebody answered, and said no (the words of `mqctl.client.answers.AnswerError`)."""
+        """Whether somebody answered, and said no (the words of `mqctl.client.remoting.answers.AnswerError`)."""
         return " was refused by " in self.reason
 
     def at(self, broker: str | None) -> Unavailable:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from mqctl.model.runtime import BrokerRuntime, read_runtime
 from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
-from mqctl.snapshot.live_brokers import LiveBroker
+from mqctl.snapshot.live.brokers import LiveBroker
 
 COLUMNS = (
     Column("cluster", "cluster", wide=True),

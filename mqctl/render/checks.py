@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from xml.etree import ElementTree
 
-from mqctl.client.answers import tells_denial
+from mqctl.client.remoting.answers import tells_denial
 from mqctl.model.expectation import CheckResult, CheckState
 from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import ClusterSnapshot

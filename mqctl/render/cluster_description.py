@@ -12,7 +12,7 @@ from mqctl.render.brokers import COLUMNS, BrokerRow, broker_row, shown_columns
 from mqctl.render.clusters import ClusterRow, cluster_row
 from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
 from mqctl.render.units import count, counted
-from mqctl.snapshot.live_brokers import LiveBroker
+from mqctl.snapshot.live.brokers import LiveBroker
 
 _SERVER_COLUMNS = (
     Column("address", "name server"),

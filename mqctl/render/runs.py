@@ -9,7 +9,7 @@ from mqctl.model.lang import Lang
 from mqctl.model.report_rows_store import ReportChange, RunFinding
 from mqctl.render.document import Column, Document, Kind, Table
 from mqctl.render.messages import sayer
-from mqctl.render.report_words import findings
+from mqctl.render.reports.words import findings
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from mqctl.render import units
 from mqctl.render.document import Document, Paragraphs
 from mqctl.render.messages_view import COLUMNS, MessageList, ShownMessage, shown
 from mqctl.render.text import printable
-from mqctl.snapshot.live_tail import TailedMessage
+from mqctl.snapshot.live.tail import TailedMessage
 
 
 def tail_document(found: Sequence[TailedMessage], form: BodyForm) -> Document:

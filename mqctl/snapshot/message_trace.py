@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from mqctl.client import broker as ask
+from mqctl.client.admin import broker_queries as ask
 from mqctl.errors import MqctlError
 from mqctl.filter.sql import SqlSyntaxError, compile_sql
 from mqctl.model.member import GroupMembership, MessageModel, Subscription
@@ -18,11 +18,11 @@ from mqctl.model.message_track import ConsumeTrace, SendTrace, Track, TrackState
 from mqctl.model.names import is_system_group
 from mqctl.model.unavailable import Part, Unavailable
 from mqctl.protocol.trace_records import TraceKind, TraceRecord, decode_traces
-from mqctl.snapshot.live_asking import Asking, Scope
-from mqctl.snapshot.live_brokers import LiveBroker, split_offset_key
-from mqctl.snapshot.live_members import gather_memberships
-from mqctl.snapshot.live_messages import KeyQuery, by_key
-from mqctl.snapshot.live_readers import groups_of_topic
+from mqctl.snapshot.live.asking import Asking, Scope
+from mqctl.snapshot.live.brokers import LiveBroker, split_offset_key
+from mqctl.snapshot.live.members import gather_memberships
+from mqctl.snapshot.live.messages import KeyQuery, by_key
+from mqctl.snapshot.live.readers import groups_of_topic
 
 TRACE_TOPIC = "RMQ_SYS_TRACE_TOPIC"
 _ACTIVELY = "CONSUME_ACTIVELY"

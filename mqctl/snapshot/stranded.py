@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from mqctl.client import broker as ask
-from mqctl.client import broker_messages as messages
+from mqctl.client.admin import broker_messages as messages
+from mqctl.client.admin import broker_queries as ask
 from mqctl.errors import MqctlError, RefusedError
 from mqctl.model.delay_level import DelayLevelTable
 from mqctl.model.names import SCHEDULE_TOPIC
 from mqctl.plan.delay_resend import StrandedMessage
 from mqctl.protocol.unpacking import Unpacker
-from mqctl.snapshot.live_asking import Asking
+from mqctl.snapshot.live.asking import Asking
 from mqctl.store.layouts import EXT_ADDRESS_LIMIT
 
 MOST = 1_000
@@ -86,7 +86,7 @@ def from_store(
     Raises:
         NotFoundError, BadInputError: there is no such store.
     """
-    from mqctl.snapshot.reading import Reading
+    from mqctl.snapshot.store.reading import Reading
     from mqctl.store.directory import StoreDirectory
 
     reading = Reading(StoreDirectory.open(path))

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from mqctl.client import broker as ask
-from mqctl.client import broker_messages as messages
+from mqctl.client.admin import broker_messages as messages
+from mqctl.client.admin import broker_queries as ask
 from mqctl.model.message import REAL_TOPIC, SYSFLAG_COMMIT, SYSFLAG_TRANSACTION_MASK, Message
 from mqctl.model.names import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, TRANSACTION_GROUP
 from mqctl.model.transaction_story import TransactionStory
 from mqctl.protocol.unpacking import Unpacker
 from mqctl.snapshot.half_messages import ended_offsets, half_of
-from mqctl.snapshot.live_asking import Asking
-from mqctl.snapshot.live_brokers import LiveBroker
-from mqctl.snapshot.live_records import QueueRange, queue_ranges, read_records
+from mqctl.snapshot.live.asking import Asking
+from mqctl.snapshot.live.brokers import LiveBroker
+from mqctl.snapshot.live.records import QueueRange, queue_ranges, read_records
 
 _FOREVER_MS = 1 << 62
 _OPS_PAGE, _OPS_READ = 256, 20_000
@@ -77,7 +77,7 @@ def store_story(path: Path, unique_key: str) -> TransactionStory | None:
         NotFoundError, BadInputError: there is no such store.
     """
     from mqctl.errors import MqctlError
-    from mqctl.snapshot.reading import Reading
+    from mqctl.snapshot.store.reading import Reading
     from mqctl.store.directory import StoreDirectory
 
     reading = Reading(StoreDirectory.open(path))

@@ -66,7 +66,7 @@ class Ask:
         kernels: which functions read.
         new_queues: number of queues of `Dim.NEW_QUEUE`, into which `selector` puts the key.
         unique_keys: tracks by the client's unique key, too.
-        heavy_messages: messages of a key from which on it is cut (`mqctl.spark.heavy`); 0 for the usual number.
+        heavy_messages: messages of a key from which on it is cut (`aggregates.heavy`); 0 for the usual number.
     """
 
     cuts: tuple[Cut, ...]

@@ -8,7 +8,7 @@ from typing import Any
 
 from mqctl.errors import MqctlError
 from mqctl.model.names import is_system_topic
-from mqctl.spark.planning import open_store
+from mqctl.spark.scan.planning import open_store
 from mqctl.spark.wanted import Wanted
 from mqctl.store.config_files import TOPICS, topic_configs
 from mqctl.store.directory import StoreDirectory

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Protocol
 
+from mqctl.spark.aggregates.all import PART_TABLES
+from mqctl.spark.aggregates.counting import Columns
+from mqctl.spark.aggregates.heavy import EDGE, stitches
+from mqctl.spark.aggregates.keyed import KEYED, KeyedTable
+from mqctl.spark.aggregates.table import PartTable, Work
+from mqctl.spark.aggregates.tracks import PackedTracks, TrackShare, plan_tracks, read_tracks, unpacked
 from mqctl.spark.asking import Ask, Kernels
-from mqctl.spark.counting import Columns
-from mqctl.spark.heavy import EDGE, stitches
-from mqctl.spark.keyed import KEYED, KeyedTable
-from mqctl.spark.part_tables import PART_TABLES
-from mqctl.spark.parts import PartTable, Work
-from mqctl.spark.planning import committed_offsets, open_store
-from mqctl.spark.tracks import PackedTracks, TrackShare, plan_tracks, read_tracks, unpacked
+from mqctl.spark.scan.planning import committed_offsets, open_store
 from mqctl.spark.wanted import Wanted
 
 Progress = Callable[[str, int, int], None]
@@ -83,7 +83,7 @@ class PlainEngine:
 
 
 def whole_keys(found: Sequence[Row], table: str, ask: Ask) -> list[Row]:
-    """Adds what lies between the slices of keys that were cut (`mqctl.spark.heavy`) to the rows of a keyed table."""
+    """Adds what lies between the slices of keys that were cut (`aggregates.heavy`) to the rows of a keyed table."""
     added = list(stitches(found, ask.bucket_ms))
     if not added:
         return list(found)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from mqctl.errors import MqctlError
 from mqctl.spark.asking import Ask
 from mqctl.spark.engines import Engine, Progress, Row
-from mqctl.spark.planning import open_store
+from mqctl.spark.scan.planning import open_store
 from mqctl.spark.wanted import Wanted
 
 if TYPE_CHECKING:

@@ -54,11 +54,11 @@ CLASS_RULES: tuple[ClassRule, ...] = (
         ),
     ),
     ClassRule(
-        name="own-pool-idle", cls=C.IDLE, top=("mqctl.client.workers.Workers._work", "mqctl.client.workers._work"),
+        name="own-pool-idle", cls=C.IDLE, top=("mqctl.client*.workers.Workers._work", "mqctl.client*.workers._work"),
         states=_WAITING, why="our own client's consume thread that waits for messages",
     ),
     ClassRule(
-        name="own-pool-idle-remote", cls=C.IDLE, top=("mqctl.client.workers.Workers._work",), code=(r"_items\.get",),
+        name="own-pool-idle-remote", cls=C.IDLE, top=("mqctl.client*.workers.Workers._work",), code=(r"_items\.get",),
         why="the same, as our client tells it",
     ),
     ClassRule(
@@ -77,7 +77,7 @@ CLASS_RULES: tuple[ClassRule, ...] = (
     ),
     ClassRule(
         name="own-queue-lock", cls=C.QUEUE_LOCK, within=8, bare=True, states=_WAITING,
-        calls=("mqctl.client.consume_orderly.*", "mqctl.client.consume_keyed.*", "mqctl.client.process_queue.*"),
+        calls=("mqctl.client*.consume_orderly.*", "mqctl.client*.consume_keyed.*", "mqctl.client*.process_queue.*"),
         why="the same in our own client",
     ),
     ClassRule(
@@ -162,7 +162,7 @@ CLASS_RULES: tuple[ClassRule, ...] = (
             "org.apache.kafka.clients.producer.*", "com.rabbitmq.client.impl.*",
             "org.springframework.amqp.rabbit.core.*",
             "org.springframework.kafka.core.*", "org.apache.pulsar.client.impl.*Producer*",
-            "mqctl.client.producer.*", "mqctl.client.outgoing.*", "mqctl.client.transactions.*",
+            "mqctl.client*.producer.*", "mqctl.client*.outgoing.*", "mqctl.client*.transactions.*",
             "rocketmq.*Producer*",
             "kafka.producer.*", "confluent_kafka.*", "pika.*", "kombu.*",
         ),

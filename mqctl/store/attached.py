@@ -1,7 +1,7 @@
 """Directories whose files hold no bytes here: their bytes are read elsewhere, range by range.
 
 A store in an object store or on HDFS is opened as a directory of empty files of the right names and sizes
-(`mqctl.spark.remote` makes it). Whoever reads such a file asks here where its bytes are. Local stores attach nothing.
+(`spark.scan.remote` makes it). Whoever reads such a file asks here where its bytes are. Local stores attach nothing.
 """
 
 from __future__ import annotations

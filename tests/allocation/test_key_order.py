@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqctl.allocation.key_order import KeyedMessage, hash_place, key_spread, re_routing
-from mqctl.client.outgoing import OutgoingMessage
-from mqctl.client.selectors import by_key
+from mqctl.client.message.outgoing import OutgoingMessage
+from mqctl.client.producer.selectors import by_key
 from mqctl.model.queue import MessageQueue
 
 FOUR = [MessageQueue("T", "a", number) for number in range(4)]

@@ -45,7 +45,7 @@ def test_a_store_command_imports_only_what_it_needs(golden_store: Callable[[str]
 
 
 def test_asking_a_cluster_costs_neither_asyncio_nor_logging() -> None:
-    probe = "import sys, mqctl.client.cluster, mqctl.client.broker; print('\\n'.join(sys.modules))"
+    probe = "import sys, mqctl.client.admin.cluster, mqctl.client.admin.broker_queries; print('\\n'.join(sys.modules))"
     done = subprocess.run([sys.executable, "-c", probe], cwd=REPOSITORY, capture_output=True, text=True, check=True)
     modules = set(done.stdout.splitlines())
     assert not modules & (_HEAVY | {"numpy", "msgspec", "http.client", "concurrent.futures", "typer"})

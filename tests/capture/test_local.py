@@ -15,7 +15,7 @@ import pytest
 
 from mqctl.capture.local import LocalProcessDumps, Manner
 from mqctl.capture.tools import SearchPath
-from mqctl.client.deadline import Deadline
+from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import ConfigurationError, DeadlineError, NotFoundError, RefusedError
 from mqctl.model.dump import DumpTool, ThreadState
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from threading import Event
 
-from mqctl.cli.lag_view import LagView
-from mqctl.cli.lag_watch import Pace, rounds
 from mqctl.errors import DeadlineError
+from mqctl.operations.lag.view import LagView
+from mqctl.operations.lag.watch import Pace, rounds
 
 TAKES_MS = 40
 

@@ -7,15 +7,15 @@ from threading import Condition, Event
 from time import monotonic
 
 from embedded_broker import EmbeddedCluster
-from mqctl.client.broker_changes import put_topic
-from mqctl.client.consumer_settings import ConsumeFrom, ConsumerSettings
-from mqctl.client.deadline import Deadline
+from mqctl.client.admin.broker_changes import put_topic
+from mqctl.client.consumer.consumer_settings import ConsumeFrom, ConsumerSettings
+from mqctl.client.consumer.push_consumer import PushConsumer
 from mqctl.client.instance import ClientSettings
-from mqctl.client.links import Links
-from mqctl.client.outgoing import OutgoingMessage, SendResult
-from mqctl.client.producer import Producer
-from mqctl.client.push_consumer import PushConsumer
-from mqctl.client.received import ConsumeContext, Consumed, ReceivedMessage
+from mqctl.client.message.outgoing import OutgoingMessage, SendResult
+from mqctl.client.message.received import ConsumeContext, Consumed, ReceivedMessage
+from mqctl.client.producer.producer import Producer
+from mqctl.client.remoting.deadline import Deadline
+from mqctl.client.remoting.links import Links
 from mqctl.model.config import TopicConfig
 
 LONG_S = 60.0

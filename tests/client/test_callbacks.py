@@ -10,14 +10,14 @@ from threading import Event, current_thread
 import pytest
 
 from embedded_broker import EmbeddedCluster
-from mqctl.client.answers import AnswerError
-from mqctl.client.broker import consumer_connections, consumer_offset, consumer_status, running_info
-from mqctl.client.broker_changes import consume_directly, reset_offsets
-from mqctl.client.cluster import Cluster
-from mqctl.client.consumer_settings import ConsumeMode
-from mqctl.client.deadline import Deadline
-from mqctl.client.push_consumer import PushConsumer
-from mqctl.client.received import Consumed, ReceivedMessage
+from mqctl.client.admin.broker_changes import consume_directly, reset_offsets
+from mqctl.client.admin.broker_queries import consumer_connections, consumer_offset, consumer_status, running_info
+from mqctl.client.admin.cluster import Cluster
+from mqctl.client.consumer.consumer_settings import ConsumeMode
+from mqctl.client.consumer.push_consumer import PushConsumer
+from mqctl.client.message.received import Consumed, ReceivedMessage
+from mqctl.client.remoting.answers import AnswerError
+from mqctl.client.remoting.deadline import Deadline
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.bodies_client import ConsumerRunningInfo
 from mqctl.protocol.frame import decode

@@ -10,14 +10,14 @@ from threading import Lock, Thread
 
 import pytest
 
-from mqctl.client.addresses import AddressService, name_server_source, parse_addresses
-from mqctl.client.answers import NotFoundAnswerError
-from mqctl.client.broker import max_offset, runtime_info
-from mqctl.client.cluster import BrokerAddress, Cluster
-from mqctl.client.deadline import Deadline
-from mqctl.client.fan_out import Ask, fan_out
-from mqctl.client.links import Links
-from mqctl.client.nameserver import NameServers, route
+from mqctl.client.admin.broker_queries import max_offset, runtime_info
+from mqctl.client.admin.cluster import BrokerAddress, Cluster
+from mqctl.client.admin.nameserver import NameServers, route
+from mqctl.client.remoting.addresses import AddressService, name_server_source, parse_addresses
+from mqctl.client.remoting.answers import NotFoundAnswerError
+from mqctl.client.remoting.deadline import Deadline
+from mqctl.client.remoting.fan_out import Ask, fan_out
+from mqctl.client.remoting.links import Links
 from mqctl.errors import ConfigurationError, DeadlineError, NotFoundError, UnreachableError, UsageError
 from mqctl.model.unavailable import Part
 from mqctl.protocol.bodies_cluster import BrokerData, ClusterInfo, KVTable, QueueData, TopicRoute

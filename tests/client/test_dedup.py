@@ -10,11 +10,19 @@ import pytest
 
 from embedded_broker import EmbeddedCluster
 from mqctl.client.clock import ClientClock
-from mqctl.client.dedup import DedupCounts, SqliteStates, Standing, States, by_business_key, by_message_id, consume_once
-from mqctl.client.dedup_redis import RedisStates
-from mqctl.client.outgoing import OutgoingMessage
-from mqctl.client.push_consumer import PushConsumer
-from mqctl.client.received import ConsumeContext, Consumed, ReceivedMessage
+from mqctl.client.consumer.dedup import (
+    DedupCounts,
+    SqliteStates,
+    Standing,
+    States,
+    by_business_key,
+    by_message_id,
+    consume_once,
+)
+from mqctl.client.consumer.dedup_redis import RedisStates
+from mqctl.client.consumer.push_consumer import PushConsumer
+from mqctl.client.message.outgoing import OutgoingMessage
+from mqctl.client.message.received import ConsumeContext, Consumed, ReceivedMessage
 from mqctl.errors import ConfigurationError, StorageError
 from mqctl.model.message import Message
 from mqctl.model.queue import MessageQueue

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from embedded_broker import EmbeddedCluster
+from mqctl.client.consumer.push_consumer import PushConsumer
 from mqctl.client.delay_relay import RELAY_TOPIC, DelayRelay, for_later
-from mqctl.client.outgoing import OutgoingMessage
-from mqctl.client.producer import Producer
-from mqctl.client.push_consumer import PushConsumer
+from mqctl.client.message.outgoing import OutgoingMessage
+from mqctl.client.producer.producer import Producer
 from mqctl.model.delay_level import DelayLevelTable
 from mqctl.model.message import KEYS, TAGS
 from tests.client.consuming import Heard, create_topic, quick, quick_client, wait_until

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from embedded_broker import EmbeddedCluster
-from mqctl.client.broker_messages import pull
+from mqctl.client.admin.broker_messages import pull
+from mqctl.client.admin.cluster import Cluster
 from mqctl.client.clock import ClientClock
-from mqctl.client.cluster import Cluster
-from mqctl.client.guards import DropReason, Drops, Limits, guarded
-from mqctl.client.push_consumer import PushConsumer
-from mqctl.client.received import ConsumeContext, Consumed, ReceivedMessage
+from mqctl.client.consumer.guards import DropReason, Drops, Limits, guarded
+from mqctl.client.consumer.push_consumer import PushConsumer
+from mqctl.client.message.received import ConsumeContext, Consumed, ReceivedMessage
 from mqctl.errors import UsageError
 from mqctl.model.message import Message
 from mqctl.model.queue import MessageQueue

@@ -7,19 +7,19 @@ from threading import Event
 
 import pytest
 
-from mqctl.client.answers import (
+from mqctl.client.admin.broker_messages import messages_by_key
+from mqctl.client.admin.broker_queries import max_offset, runtime_info
+from mqctl.client.admin.nameserver import route
+from mqctl.client.remoting.answers import (
     AnswerError,
     DeniedAnswerError,
     NotFoundAnswerError,
     RefusedAnswerError,
     UnreadableAnswerError,
 )
-from mqctl.client.broker import max_offset, runtime_info
-from mqctl.client.broker_messages import messages_by_key
-from mqctl.client.deadline import Deadline
-from mqctl.client.link import Call, Link, LinkSettings, split_address
-from mqctl.client.links import Links
-from mqctl.client.nameserver import route
+from mqctl.client.remoting.deadline import Deadline
+from mqctl.client.remoting.link import Call, Link, LinkSettings, split_address
+from mqctl.client.remoting.links import Links
 from mqctl.errors import DeadlineError, ExitCode, UnreachableError, UsageError
 from mqctl.protocol.acl import Credentials, signature_matches
 from mqctl.protocol.frame import FLAG_ONEWAY, RemotingCommand, SerializeType

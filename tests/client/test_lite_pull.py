@@ -7,14 +7,14 @@ from collections.abc import Iterator
 import pytest
 
 from embedded_broker import EmbeddedCluster
-from mqctl.client.answers import AnswerError
-from mqctl.client.broker import consumer_connections, running_info
-from mqctl.client.broker_changes import commit_offset, consume_directly
-from mqctl.client.cluster import Cluster
-from mqctl.client.consumer_settings import ConsumeFrom
+from mqctl.client.admin.broker_changes import commit_offset, consume_directly
+from mqctl.client.admin.broker_queries import consumer_connections, running_info
+from mqctl.client.admin.cluster import Cluster
+from mqctl.client.consumer.consumer_settings import ConsumeFrom
+from mqctl.client.consumer.lite_pull import LitePullConsumer, LitePullSettings
 from mqctl.client.instance import ClientSettings
-from mqctl.client.lite_pull import LitePullConsumer, LitePullSettings
-from mqctl.client.received import ReceivedMessage
+from mqctl.client.message.received import ReceivedMessage
+from mqctl.client.remoting.answers import AnswerError
 from mqctl.errors import NotFoundError, RefusedError, UnreachableError, UsageError
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.frame import decode

@@ -13,13 +13,13 @@ from threading import Lock
 import pytest
 
 from embedded_broker import EmbeddedCluster
-from mqctl.client.broker_changes import lock_queues
-from mqctl.client.consumer_settings import ConsumeFrom, ConsumeMode, ConsumerSettings
-from mqctl.client.deadline import Deadline
+from mqctl.client.admin.broker_changes import lock_queues
+from mqctl.client.consumer.consumer_settings import ConsumeFrom, ConsumeMode, ConsumerSettings
+from mqctl.client.consumer.push_consumer import PushConsumer
 from mqctl.client.instance import ClientSettings
-from mqctl.client.links import Links
-from mqctl.client.push_consumer import PushConsumer
-from mqctl.client.received import Consumed, ReceivedMessage
+from mqctl.client.message.received import Consumed, ReceivedMessage
+from mqctl.client.remoting.deadline import Deadline
+from mqctl.client.remoting.links import Links
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.bodies_client import LockRequest
 from tests.client.consuming import Heard, create_topic, numbered, quick, quick_client, send, wait_until

@@ -9,15 +9,15 @@ from threading import Event, Lock, current_thread
 import pytest
 
 from embedded_broker import Answer, EmbeddedCluster
-from mqctl.client.broker import consumer_offset
-from mqctl.client.cluster import Cluster
-from mqctl.client.consumer_settings import ConsumeMode
-from mqctl.client.outgoing import OutgoingMessage
-from mqctl.client.process_queue import ListenerGate, ProcessQueue
-from mqctl.client.producer import Producer
-from mqctl.client.push_consumer import PushConsumer
-from mqctl.client.received import ConsumeContext, Consumed, Listener, ReceivedMessage
-from mqctl.client.selectors import by_key
+from mqctl.client.admin.broker_queries import consumer_offset
+from mqctl.client.admin.cluster import Cluster
+from mqctl.client.consumer.consumer_settings import ConsumeMode
+from mqctl.client.consumer.process_queue import ListenerGate, ProcessQueue
+from mqctl.client.consumer.push_consumer import PushConsumer
+from mqctl.client.message.outgoing import OutgoingMessage
+from mqctl.client.message.received import ConsumeContext, Consumed, Listener, ReceivedMessage
+from mqctl.client.producer.producer import Producer
+from mqctl.client.producer.selectors import by_key
 from mqctl.model.message import Message
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.bodies_client import LockedQueues

@@ -10,15 +10,15 @@ from queue import Queue
 import pytest
 
 from mqctl.allocation.rooms import room_rule
-from mqctl.client.answers import RefusedAnswerError
 from mqctl.client.clock import ClientClock
 from mqctl.client.identity import UniqueIds, client_id
 from mqctl.client.instance import ClientSettings
-from mqctl.client.latency import LatencyFaults, avoided_for_ms
-from mqctl.client.outgoing import OutgoingMessage, SendResult, SendStatus
-from mqctl.client.packing import ProducerSettings
-from mqctl.client.producer import Producer
-from mqctl.client.selectors import by_key, in_room
+from mqctl.client.message.outgoing import OutgoingMessage, SendResult, SendStatus
+from mqctl.client.producer.latency import LatencyFaults, avoided_for_ms
+from mqctl.client.producer.packing import ProducerSettings
+from mqctl.client.producer.producer import Producer
+from mqctl.client.producer.selectors import by_key, in_room
+from mqctl.client.remoting.answers import RefusedAnswerError
 from mqctl.errors import DeadlineError, MqctlError, NotFoundError, UnreachableError, UsageError
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.codes import RequestCode

@@ -13,17 +13,17 @@ import pytest
 from embedded_broker import Answer, CloseConnection, EmbeddedCluster
 from mqctl.allocation.rooms import room_rule
 from mqctl.allocation.strategies import Average, AverageByCircle, ConsistentHash, NearbyRoom, Strategy
-from mqctl.client.answers import AnswerError
-from mqctl.client.broker import consumer_offset
-from mqctl.client.broker_changes import commit_offset, put_group
-from mqctl.client.cluster import Cluster
-from mqctl.client.consumer_settings import ConsumeFrom, MessageModel
+from mqctl.client.admin.broker_changes import commit_offset, put_group
+from mqctl.client.admin.broker_queries import consumer_offset
+from mqctl.client.admin.cluster import Cluster
+from mqctl.client.consumer.consumer_settings import ConsumeFrom, MessageModel
+from mqctl.client.consumer.process_queue import ProcessQueue
+from mqctl.client.consumer.push_consumer import PushConsumer
 from mqctl.client.instance import ClientSettings
-from mqctl.client.outgoing import OutgoingMessage
-from mqctl.client.process_queue import ProcessQueue
-from mqctl.client.producer import Producer
-from mqctl.client.push_consumer import PushConsumer
-from mqctl.client.received import ConsumeContext, Consumed, Listener, ReceivedMessage
+from mqctl.client.message.outgoing import OutgoingMessage
+from mqctl.client.message.received import ConsumeContext, Consumed, Listener, ReceivedMessage
+from mqctl.client.producer.producer import Producer
+from mqctl.client.remoting.answers import AnswerError
 from mqctl.errors import UnreachableError, UsageError
 from mqctl.model.config import SubscriptionGroupConfig
 from mqctl.model.queue import MessageQueue

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from mqctl.client import broker, broker_changes, broker_messages, nameserver
-from mqctl.client.deadline import Deadline
-from mqctl.client.links import Links
-from mqctl.client.question import Question
+from mqctl.client.admin import broker_changes, broker_messages, nameserver
+from mqctl.client.admin import broker_queries as broker
+from mqctl.client.remoting.deadline import Deadline
+from mqctl.client.remoting.links import Links
+from mqctl.client.remoting.question import Question
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.protocol.codes import ResponseCode
 from tests.client.wire_server import WireServer, replaying

@@ -5,8 +5,8 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 
-from mqctl.client.links import Links
-from mqctl.client.nameserver import NameServers
+from mqctl.client.admin.nameserver import NameServers
+from mqctl.client.remoting.links import Links
 from mqctl.client.routes import RouteTable
 from mqctl.protocol.bodies_cluster import BrokerData, QueueData, TopicRoute
 from mqctl.protocol.frame import RemotingCommand

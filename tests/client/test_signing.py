@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from mqctl.client.deadline import Deadline
-from mqctl.client.link import Link, LinkSettings
+from mqctl.client.remoting.deadline import Deadline
+from mqctl.client.remoting.link import Link, LinkSettings
 from mqctl.protocol.acl import Credentials
 from mqctl.protocol.codes import RequestCode
 from mqctl.protocol.declared import Field

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import pytest
 
 from embedded_broker import EmbeddedCluster
-from mqctl.client.answers import AnswerError
-from mqctl.client.broker import all_consumer_offsets
-from mqctl.client.cluster import Cluster
-from mqctl.client.outgoing import OutgoingMessage
-from mqctl.client.push_consumer import PushConsumer
-from mqctl.client.subscription import SQL92
+from mqctl.client.admin.broker_queries import all_consumer_offsets
+from mqctl.client.admin.cluster import Cluster
+from mqctl.client.consumer.push_consumer import PushConsumer
+from mqctl.client.consumer.subscription import SQL92
+from mqctl.client.message.outgoing import OutgoingMessage
+from mqctl.client.remoting.answers import AnswerError
 from tests.client.consuming import Heard, create_topic, quick, quick_client, send, wait_until
 
 

@@ -8,7 +8,7 @@ from queue import SimpleQueue
 
 import pytest
 
-from mqctl.client.thread_dump import thread_dump
+from mqctl.client.consumer.thread_dump import thread_dump
 from mqctl.model.dump import StackThread, ThreadState
 from mqctl.stacks.classify import classify
 from mqctl.stacks.parse import read_dumps

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from embedded_broker import EmbeddedCluster
-from mqctl.client.broker import consumer_offset
+from mqctl.client.admin.broker_queries import consumer_offset
+from mqctl.client.admin.cluster import Cluster
 from mqctl.client.clock import ClientClock
-from mqctl.client.cluster import Cluster
-from mqctl.client.consumer_settings import ConsumeFrom, ConsumerSettings
+from mqctl.client.consumer.consumer_settings import ConsumeFrom, ConsumerSettings
+from mqctl.client.consumer.push_consumer import PushConsumer
 from mqctl.client.instance import ClientSettings
-from mqctl.client.push_consumer import PushConsumer
-from mqctl.client.received import Consumed
+from mqctl.client.message.received import Consumed
 from tests.client.consuming import Heard, create_topic, numbered, send, wait_until
 
 SCALE = 100.0

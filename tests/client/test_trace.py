@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from embedded_broker import EmbeddedCluster
-from mqctl.client.broker_messages import messages_by_key
-from mqctl.client.cluster import Cluster
-from mqctl.client.outgoing import OutgoingMessage
-from mqctl.client.producer import Producer
-from mqctl.client.push_consumer import PushConsumer
-from mqctl.client.received import Consumed
+from mqctl.client.admin.broker_messages import messages_by_key
+from mqctl.client.admin.cluster import Cluster
+from mqctl.client.consumer.push_consumer import PushConsumer
+from mqctl.client.message.outgoing import OutgoingMessage
+from mqctl.client.message.received import Consumed
+from mqctl.client.producer.producer import Producer
 from mqctl.client.trace import TRACE_TOPIC, Tracer
 from mqctl.errors import MqctlError
 from mqctl.protocol.frame import decode

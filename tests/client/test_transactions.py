@@ -8,10 +8,10 @@ from threading import Event
 import pytest
 
 from embedded_broker import Answer, EmbeddedCluster
-from mqctl.client.outgoing import OutgoingMessage
-from mqctl.client.push_consumer import PushConsumer
-from mqctl.client.received import ReceivedMessage
-from mqctl.client.transactions import TransactionProducer, TransactionState
+from mqctl.client.consumer.push_consumer import PushConsumer
+from mqctl.client.message.outgoing import OutgoingMessage
+from mqctl.client.message.received import ReceivedMessage
+from mqctl.client.producer.transactions import TransactionProducer, TransactionState
 from mqctl.errors import MqctlError
 from mqctl.protocol.frame import decode
 from tests.client.consuming import Heard, create_topic, quick, quick_client, wait_until

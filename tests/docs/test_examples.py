@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 import yaml
 
-from mqctl.cli.checks_file import load_expectations
 from mqctl.main import load
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.operations.checks.checks_file import load_expectations
 from mqctl.render.metrics import families
 from tests.conftest import REPOSITORY
 

@@ -28,7 +28,7 @@ def test_a_module_of_a_guide_passes(block: markdown.Block, tmp_path: Path) -> No
     module = tmp_path / "test_as_shown.py"
     module.write_text(block.text)
     installed = entry_points(group="pytest11", name="embedded_broker")
-    plugin = () if installed else ("-p", "embedded_broker.pytest_plugin")
+    plugin = () if installed else ("-p", "embedded_broker.testing.pytest_plugin")
     command = [sys.executable, "-m", "pytest", "-q", *plugin, "-p", "no:cacheprovider", "-W", "error", str(module)]
     env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": str(REPOSITORY)}
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=env, check=False)

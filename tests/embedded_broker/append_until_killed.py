@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from embedded_broker.clock import VirtualClock
-from embedded_broker.storage import Storage
+from embedded_broker.log.store import Storage
 from tests.embedded_broker.test_storage import NOW_MS, SMALL, put_numbered
 
 WRITE_OUT_EVERY = 37

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import trustme
 
-from embedded_broker.tls import ClientAuth, ServerTls, TlsMode
+from embedded_broker.remoting.tls import ClientAuth, ServerTls, TlsMode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

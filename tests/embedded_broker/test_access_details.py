@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 from embedded_broker import EmbeddedCluster
-from embedded_broker.acl_addresses import address_pattern
-from embedded_broker.acl_rules import AccessDenied, Account
+from embedded_broker.acl.addresses import address_pattern
+from embedded_broker.acl.rules import AccessDenied, Account
 from mqctl.errors import ConfigurationError
 from mqctl.model.names import dlq_topic, retry_topic
 from mqctl.protocol.acl import Credentials, sign

@@ -10,14 +10,14 @@ from typing import TypeVar
 import pytest
 
 from embedded_broker import EmbeddedCluster
-from mqctl.client import broker as ask
-from mqctl.client import broker_changes as change
-from mqctl.client import broker_messages as message
-from mqctl.client.answers import AnswerError
-from mqctl.client.deadline import Deadline
-from mqctl.client.link import Call
-from mqctl.client.links import Links
-from mqctl.client.question import Question
+from mqctl.client.admin import broker_changes as change
+from mqctl.client.admin import broker_messages as message
+from mqctl.client.admin import broker_queries as ask
+from mqctl.client.remoting.answers import AnswerError
+from mqctl.client.remoting.deadline import Deadline
+from mqctl.client.remoting.link import Call
+from mqctl.client.remoting.links import Links
+from mqctl.client.remoting.question import Question
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.bodies_client import ConsumerRunningInfo
@@ -140,7 +140,7 @@ def test_settings_are_read_and_changed(cluster: EmbeddedCluster, admin: Admin) -
 
 
 def test_a_changed_permission_reaches_the_name_server(cluster: EmbeddedCluster, admin: Admin, links: Links) -> None:
-    from mqctl.client.nameserver import route
+    from mqctl.client.admin.nameserver import route
 
     admin(change.put_topic(TopicConfig(name="T")))
     admin(change.put_broker_settings({"brokerPermission": "4"}))

@@ -6,7 +6,7 @@ import struct
 import pytest
 
 from embedded_broker import EmbeddedCluster
-from embedded_broker.server import Limits
+from embedded_broker.remoting.server import Limits
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.frame import FLAG_ONEWAY, RemotingCommand, encode
 from mqctl.protocol.requests_client import GetMaxOffset, Heartbeat

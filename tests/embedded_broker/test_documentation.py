@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from embedded_broker import EmbeddedCluster
-from embedded_broker.control_socket import ControlSocket
-from embedded_broker.options import parser
+from embedded_broker.testing.control_socket import ControlSocket
+from embedded_broker.testing.options import parser
 from tests.conftest import REPOSITORY
 
 _PAGE = (REPOSITORY / "docs" / "embedded-broker.md").read_text()

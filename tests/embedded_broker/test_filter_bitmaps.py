@@ -9,10 +9,10 @@ import pytest
 
 from embedded_broker import EmbeddedCluster
 from embedded_broker.clock import VirtualClock
+from embedded_broker.consumers.sql_filters import SqlFilters
 from embedded_broker.release import as_version
 from embedded_broker.settings import BrokerSettings
-from embedded_broker.sql_filters import SqlFilters
-from mqctl.client.broker_changes import put_topic
+from mqctl.client.admin.broker_changes import put_topic
 from mqctl.filter.bloom import BloomShape, element, holds
 from mqctl.model.config import TopicConfig
 from mqctl.protocol.bodies_stats import ConsumeQueueData
@@ -40,7 +40,7 @@ def test_our_bit_maps_are_those_of_a_real_broker(store_copy: Callable[[str], Pat
     """Every message of the recorded topic, with the subscriptions that the recorded broker knew."""
     root = store_copy("store-clean")
     filters = SqlFilters(BrokerSettings(), as_version("4.9.8"), VirtualClock(), root / "config")
-    from mqctl.snapshot.reading import Reading
+    from mqctl.snapshot.store.reading import Reading
     from mqctl.store.directory import StoreDirectory
 
     reading, ext = Reading(StoreDirectory.open(root)), ExtQueues(f"{root}/consumequeue_ext", Disk())

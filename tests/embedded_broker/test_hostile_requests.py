@@ -9,8 +9,8 @@ from random import Random
 import pytest
 
 from embedded_broker import EmbeddedCluster
-from embedded_broker.registry import BROKER, NAMESRV, Handler, handlers_of
 from embedded_broker.release import as_version
+from embedded_broker.remoting.handler_table import BROKER, NAMESRV, Handler, handlers_of
 from mqctl.protocol.codes import RequestCode, ResponseCode
 from mqctl.protocol.frame import RemotingCommand, encode
 from mqctl.protocol.requests_admin import CreateTopic

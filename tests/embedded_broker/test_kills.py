@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from embedded_broker import EmbeddedCluster
-from embedded_broker.storage_settings import ASYNC_FLUSH, SYNC_FLUSH
+from embedded_broker.log.settings import ASYNC_FLUSH, SYNC_FLUSH
 from mqctl.model.damage import DamageGrade
 from mqctl.protocol.message_record import decode_messages
 from mqctl.store.directory import StoreDirectory

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from embedded_broker import EmbeddedCluster
-from embedded_broker.server import Limits
+from embedded_broker.remoting.server import Limits
 from mqctl.protocol.codes import RequestCode, ResponseCode
 from mqctl.protocol.frame import encode
 from mqctl.protocol.message_id import OffsetId

@@ -19,15 +19,15 @@ from typing import Any
 
 import pytest
 
-from mqctl.client.broker_changes import put_topic
-from mqctl.client.consumer_settings import ConsumeFrom, ConsumeMode, ConsumerSettings
-from mqctl.client.deadline import Deadline
+from mqctl.client.admin.broker_changes import put_topic
+from mqctl.client.consumer.consumer_settings import ConsumeFrom, ConsumeMode, ConsumerSettings
+from mqctl.client.consumer.push_consumer import PushConsumer
+from mqctl.client.consumer.subscription import SQL92
 from mqctl.client.instance import ClientSettings
-from mqctl.client.links import Links
-from mqctl.client.push_consumer import PushConsumer
-from mqctl.client.received import ConsumeContext, Consumed, ReceivedMessage
-from mqctl.client.selectors import by_key
-from mqctl.client.subscription import SQL92
+from mqctl.client.message.received import ConsumeContext, Consumed, ReceivedMessage
+from mqctl.client.producer.selectors import by_key
+from mqctl.client.remoting.deadline import Deadline
+from mqctl.client.remoting.links import Links
 from mqctl.model.config import TopicConfig
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.message_id import OffsetId

@@ -33,7 +33,8 @@ def test_the_fixtures_give_an_empty_cluster_to_every_test(tmp_path: Path) -> Non
     # Where the package is installed, pytest has the plugin by its entry point, and would refuse it a second time.
     environment = {"PYTHONPATH": str(REPOSITORY), "PATH": "/usr/bin:/bin", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "embedded_broker.pytest_plugin", "--rootdir", str(tmp_path), "."],
+        [sys.executable, "-m", "pytest", "-q", "-p", "embedded_broker.testing.pytest_plugin",
+         "--rootdir", str(tmp_path), "."],
         cwd=tmp_path, env=environment,
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip

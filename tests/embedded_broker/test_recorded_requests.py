@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from embedded_broker import EmbeddedCluster
-from embedded_broker.registry import BROKER, NAMESRV, handlers_of
 from embedded_broker.release import as_version
+from embedded_broker.remoting.handler_table import BROKER, NAMESRV, handlers_of
 from mqctl.protocol.fastjson import loads
 from mqctl.protocol.frame import RemotingCommand, decode
 from tests.embedded_broker.messages import send

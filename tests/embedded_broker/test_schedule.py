@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from embedded_broker.clock import VirtualClock
+from embedded_broker.delay.levels import DelaySchedule
+from embedded_broker.log.settings import StoreSettings
+from embedded_broker.log.store import Storage
 from embedded_broker.release import as_version
-from embedded_broker.schedule import DelaySchedule
-from embedded_broker.storage import Storage
-from embedded_broker.storage_settings import StoreSettings
 from mqctl.model.delay_level import DEFAULT_TABLE, DelayLevelTable
 from mqctl.model.java_hash import java_string_hash
 from mqctl.model.message import Message

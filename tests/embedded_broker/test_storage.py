@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from embedded_broker.clock import VirtualClock
-from embedded_broker.storage import Appended, DiskFullError, MessageRefused, ReadStatus, Storage
-from embedded_broker.storage_settings import StoreSettings
+from embedded_broker.log.settings import StoreSettings
+from embedded_broker.log.store import Appended, DiskFullError, MessageRefused, ReadStatus, Storage
 from mqctl.model.damage import DamageGrade
 from mqctl.protocol.message_record import decode_message, decode_messages
 from mqctl.store.directory import StoreDirectory

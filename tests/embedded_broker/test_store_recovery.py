@@ -19,8 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embedded_broker.clock import VirtualClock
-from embedded_broker.storage import Appended, DiskFullError, Storage
-from embedded_broker.storage_settings import ASYNC_FLUSH, SYNC_FLUSH, StoreSettings
+from embedded_broker.log.settings import ASYNC_FLUSH, SYNC_FLUSH, StoreSettings
+from embedded_broker.log.store import Appended, DiskFullError, Storage
 from mqctl.errors import ConfigurationError, StorageError
 from mqctl.model.damage import DamageGrade
 from mqctl.model.java_hash import java_string_hash

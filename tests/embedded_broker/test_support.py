@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from embedded_broker import EmbeddedCluster
-from embedded_broker.registry import BROKER, NAMESRV, handlers_of
+from embedded_broker.remoting.handler_table import BROKER, NAMESRV, handlers_of
 from mqctl.protocol.codes import RequestCode, ResponseCode
 from mqctl.protocol.frame import RemotingCommand, encode
 from mqctl.protocol.requests import REQUESTS

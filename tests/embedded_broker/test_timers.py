@@ -10,7 +10,7 @@ import pytest
 
 from embedded_broker import EmbeddedCluster
 from embedded_broker.broker import Broker
-from embedded_broker.recall import RecallHandle
+from embedded_broker.delay.recall import RecallHandle
 from mqctl.model.java_hash import java_string_hash
 from mqctl.model.message import Message
 from mqctl.model.names import TIMER_TOPIC

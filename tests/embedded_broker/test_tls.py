@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from embedded_broker import EmbeddedCluster
-from embedded_broker.options import parse
-from embedded_broker.tls import ClientAuth, ServerTls, TlsMode
-from mqctl.client.broker import runtime_info
-from mqctl.client.deadline import Deadline
-from mqctl.client.link import LinkSettings
-from mqctl.client.links import Links
-from mqctl.client.tls import TlsSettings
+from embedded_broker.remoting.tls import ClientAuth, ServerTls, TlsMode
+from embedded_broker.testing.options import parse
+from mqctl.client.admin.broker_queries import runtime_info
+from mqctl.client.remoting.deadline import Deadline
+from mqctl.client.remoting.link import LinkSettings
+from mqctl.client.remoting.links import Links
+from mqctl.client.remoting.tls import TlsSettings
 from mqctl.errors import ConfigurationError, UsageError
 from mqctl.protocol.requests_admin import GetBrokerConfig
 from tests.embedded_broker.authority import Authority

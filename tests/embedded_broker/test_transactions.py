@@ -18,7 +18,7 @@ from mqctl.protocol.message_id import OffsetId
 from mqctl.protocol.message_record import decode_message, decode_messages
 from mqctl.protocol.requests_admin import ResumeCheckHalfMessage
 from mqctl.protocol.requests_client import EndTransaction, QueryConsumerOffset
-from mqctl.snapshot.store_gatherer import gather_store
+from mqctl.snapshot.store.gatherer import gather_store
 from tests.conftest import Outcome
 from tests.embedded_broker.messages import heartbeat, pull, send
 from tests.embedded_broker.wire import Peer

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from embedded_broker import EmbeddedCluster
-from mqctl.client.consumer_settings import ConsumeMode
-from mqctl.client.outgoing import OutgoingMessage
-from mqctl.client.producer import Producer
-from mqctl.client.push_consumer import PushConsumer
-from mqctl.client.received import ReceivedMessage
-from mqctl.client.selectors import by_key
-from mqctl.client.transactions import TransactionProducer, TransactionState
+from mqctl.client.consumer.consumer_settings import ConsumeMode
+from mqctl.client.consumer.push_consumer import PushConsumer
+from mqctl.client.message.outgoing import OutgoingMessage
+from mqctl.client.message.received import ReceivedMessage
+from mqctl.client.producer.producer import Producer
+from mqctl.client.producer.selectors import by_key
+from mqctl.client.producer.transactions import TransactionProducer, TransactionState
 from tests.client.consuming import Heard, quick, quick_client
 from tests.interop.conftest import MakeTopic, StartClient
 

@@ -8,9 +8,9 @@ from time import monotonic
 import pytest
 
 from embedded_broker import EmbeddedCluster
-from mqctl.client.outgoing import OutgoingMessage
-from mqctl.client.producer import Producer
-from mqctl.client.push_consumer import PushConsumer
+from mqctl.client.consumer.push_consumer import PushConsumer
+from mqctl.client.message.outgoing import OutgoingMessage
+from mqctl.client.producer.producer import Producer
 from tests.client.consuming import Heard, quick, quick_client
 from tests.embedded_broker.messages import send
 from tests.embedded_broker.wire import Peer

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from embedded_broker import EmbeddedCluster
-from mqctl.client.broker_changes import commit_offset, put_group, put_topic
-from mqctl.client.deadline import Deadline
-from mqctl.client.links import Links
-from mqctl.client.question import Question
+from mqctl.client.admin.broker_changes import commit_offset, put_group, put_topic
+from mqctl.client.remoting.deadline import Deadline
+from mqctl.client.remoting.links import Links
+from mqctl.client.remoting.question import Question
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from tests.conftest import REPOSITORY, Outcome
 from tests.embedded_broker.messages import send

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 from mqctl.allocation.rooms import room_rule
 from mqctl.allocation.strategies import Average, NearbyRoom
-from mqctl.client.consumer_settings import ConsumeFrom, ConsumerSettings
+from mqctl.client.consumer.consumer_settings import ConsumeFrom, ConsumerSettings
+from mqctl.client.consumer.push_consumer import PushConsumer
 from mqctl.client.instance import ClientSettings
-from mqctl.client.push_consumer import PushConsumer
-from mqctl.client.received import ConsumeContext, Consumed, ReceivedMessage
+from mqctl.client.message.received import ConsumeContext, Consumed, ReceivedMessage
 
 
 def heard(messages: Sequence[ReceivedMessage], context: ConsumeContext) -> Consumed:

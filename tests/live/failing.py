@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from embedded_broker import EmbeddedCluster
-from mqctl.client.broker_changes import send_back
-from mqctl.client.broker_messages import pull
-from mqctl.client.deadline import Deadline
-from mqctl.client.links import Links
+from mqctl.client.admin.broker_changes import send_back
+from mqctl.client.admin.broker_messages import pull
+from mqctl.client.remoting.deadline import Deadline
+from mqctl.client.remoting.links import Links
 
 
 def fail(cluster: EmbeddedCluster, broker: str, offset: int, *, level: int = 0, most: int = 16) -> None:

@@ -11,10 +11,10 @@ import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 
-from mqctl.client.consumer_settings import ConsumeFrom, ConsumerSettings
+from mqctl.client.consumer.consumer_settings import ConsumeFrom, ConsumerSettings
+from mqctl.client.consumer.push_consumer import PushConsumer
 from mqctl.client.instance import ClientSettings
-from mqctl.client.push_consumer import PushConsumer
-from mqctl.client.received import ConsumeContext, Consumed, ReceivedMessage
+from mqctl.client.message.received import ConsumeContext, Consumed, ReceivedMessage
 from tests.live import stack_states
 
 TOLD = json.loads(sys.argv[1]) if len(sys.argv) > 1 else {}

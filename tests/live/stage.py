@@ -12,12 +12,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from embedded_broker import Answer, EmbeddedCluster
-from mqctl.client.broker import broker_settings, runtime_info
-from mqctl.client.broker_changes import commit_offset, put_group, put_topic
-from mqctl.client.cluster import Cluster
-from mqctl.client.deadline import Deadline
-from mqctl.client.nameserver import delete_kv, put_kv, route
-from mqctl.client.question import Question
+from mqctl.client.admin.broker_changes import commit_offset, put_group, put_topic
+from mqctl.client.admin.broker_queries import broker_settings, runtime_info
+from mqctl.client.admin.cluster import Cluster
+from mqctl.client.admin.nameserver import delete_kv, put_kv, route
+from mqctl.client.remoting.deadline import Deadline
+from mqctl.client.remoting.question import Question
 from mqctl.diagnosis import Diagnosis, Settings, diagnose
 from mqctl.errors import NotFoundError
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
@@ -26,8 +26,8 @@ from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.protocol.bodies_client import ProcessQueueInfo
 from mqctl.protocol.bodies_cluster import KVTable
 from mqctl.protocol.properties import format_settings
-from mqctl.snapshot.live_asking import Scope
-from mqctl.snapshot.live_gatherer import gather_live
+from mqctl.snapshot.live.asking import Scope
+from mqctl.snapshot.live.gatherer import gather_live
 from tests.client.consuming import wait_until
 from tests.embedded_broker.messages import send
 from tests.embedded_broker.wire import Peer

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from embedded_broker import Answer, Drop, EmbeddedCluster
-from mqctl.client.broker_changes import commit_offset, put_group, put_topic
+from mqctl.client.admin.broker_changes import commit_offset, put_group, put_topic
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.protocol.bodies_cluster import RegisterBrokerBody, TopicConfigTable
 from mqctl.protocol.codes import RequestCode

@@ -12,8 +12,8 @@ import msgspec
 import pytest
 
 from embedded_broker import Drop, EmbeddedCluster
-from mqctl.client.broker_changes import commit_offset
-from mqctl.client.push_consumer import PushConsumer
+from mqctl.client.admin.broker_changes import commit_offset
+from mqctl.client.consumer.push_consumer import PushConsumer
 from mqctl.protocol.codes import RequestCode
 from mqctl.render.checks import CheckReport
 from tests.client.consuming import Heard, quick, quick_client

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 from embedded_broker import Drop, EmbeddedCluster
-from mqctl.client.broker import group_configs, topic_configs
-from mqctl.client.cluster import Cluster
+from mqctl.client.admin.broker_queries import group_configs, topic_configs
+from mqctl.client.admin.cluster import Cluster
 from tests.client.consuming import wait_until
 from tests.conftest import REPOSITORY
 

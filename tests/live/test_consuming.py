@@ -10,7 +10,7 @@ from threading import Thread
 import pytest
 
 from embedded_broker import EmbeddedCluster
-from mqctl.client.outgoing import OutgoingMessage
+from mqctl.client.message.outgoing import OutgoingMessage
 from mqctl.protocol.codes import RequestCode
 from tests.client.consuming import create_topic, send
 from tests.conftest import Outcome

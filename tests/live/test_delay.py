@@ -10,7 +10,7 @@ import pytest
 
 from embedded_broker import Answer, EmbeddedCluster
 from embedded_broker.broker import Broker
-from mqctl.client.broker_changes import put_topic
+from mqctl.client.admin.broker_changes import put_topic
 from mqctl.model.config import TopicConfig
 from mqctl.model.names import SCHEDULE_TOPIC
 from mqctl.model.queue import MessageQueue

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from embedded_broker import Answer, EmbeddedCluster
-from mqctl.client.broker_changes import put_broker_settings, put_topic
-from mqctl.client.cluster import Cluster
-from mqctl.client.deadline import Deadline
-from mqctl.client.nameserver import cluster_info
+from mqctl.client.admin.broker_changes import put_broker_settings, put_topic
+from mqctl.client.admin.cluster import Cluster
+from mqctl.client.admin.nameserver import cluster_info
+from mqctl.client.remoting.deadline import Deadline
 from mqctl.model.config import TopicConfig
 from mqctl.protocol.bodies_cluster import ClusterInfo
 from tests.embedded_broker.messages import heartbeat

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from embedded_broker import Drop, EmbeddedCluster
-from mqctl.client.broker_changes import put_topic
+from mqctl.client.admin.broker_changes import put_topic
 from mqctl.model.config import TopicConfig
 from tests.embedded_broker.messages import send
 from tests.embedded_broker.wire import Peer

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from embedded_broker import Answer, EmbeddedCluster
-from mqctl.client.broker import all_consumer_offsets
-from mqctl.client.broker_changes import delete_group, put_broker_settings, put_group
-from mqctl.client.cluster import Cluster
-from mqctl.client.deadline import Deadline
-from mqctl.client.nameserver import cluster_info, wipe_write_permission
+from mqctl.client.admin.broker_changes import delete_group, put_broker_settings, put_group
+from mqctl.client.admin.broker_queries import all_consumer_offsets
+from mqctl.client.admin.cluster import Cluster
+from mqctl.client.admin.nameserver import cluster_info, wipe_write_permission
+from mqctl.client.remoting.deadline import Deadline
 from mqctl.diagnosis import Settings
 from mqctl.model.config import SubscriptionGroupConfig
 from mqctl.protocol.bodies_client import HeartbeatData, ProducerData

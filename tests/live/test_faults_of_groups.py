@@ -10,7 +10,7 @@ import pytest
 
 from embedded_broker import Answer, EmbeddedCluster
 from mqctl.allocation.rooms import room_rule
-from mqctl.client.broker_changes import put_group
+from mqctl.client.admin.broker_changes import put_group
 from mqctl.diagnosis import RULES, Settings
 from mqctl.model.config import SubscriptionGroupConfig
 from mqctl.model.origin import OriginKind

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from embedded_broker import EmbeddedCluster
-from mqctl.client.broker_changes import put_topic
+from mqctl.client.admin.broker_changes import put_topic
 from mqctl.model.config import TopicConfig
 from tests.conftest import REPOSITORY, Outcome
 from tests.embedded_broker.messages import send

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from embedded_broker import Answer, Drop, EmbeddedCluster
-from mqctl.client.broker_changes import put_group
+from mqctl.client.admin.broker_changes import put_group
 from mqctl.model.config import SubscriptionGroupConfig
 from mqctl.protocol.codes import Language
 from tests.conftest import Outcome

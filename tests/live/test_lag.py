@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from embedded_broker import Answer, Delay, Drop, EmbeddedCluster
-from mqctl.client.broker_changes import commit_offset, put_group, put_topic
-from mqctl.client.lite_pull import LitePullConsumer, LitePullSettings
+from mqctl.client.admin.broker_changes import commit_offset, put_group, put_topic
+from mqctl.client.consumer.lite_pull import LitePullConsumer, LitePullSettings
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.protocol.codes import RequestCode
 from tests.client.consuming import quick_client, wait_until

@@ -8,7 +8,7 @@ from threading import Thread
 import pytest
 
 from embedded_broker import Drop, EmbeddedCluster
-from mqctl.client.broker_changes import commit_offset
+from mqctl.client.admin.broker_changes import commit_offset
 from tests.live.conftest import Run, change
 from tests.live.terminal import Terminal
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from embedded_broker import EmbeddedCluster
-from mqctl.client.push_consumer import PushConsumer
+from mqctl.client.consumer.push_consumer import PushConsumer
 from mqctl.render.instance import InstanceReport
 from tests.client.consuming import Heard, quick, quick_client, wait_for_queues
 from tests.live.conftest import Run

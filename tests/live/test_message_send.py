@@ -10,8 +10,8 @@ import pytest
 
 from embedded_broker import Drop, EmbeddedCluster
 from mqctl.client.instance import ClientSettings
-from mqctl.client.outgoing import OutgoingMessage
-from mqctl.client.producer import Producer
+from mqctl.client.message.outgoing import OutgoingMessage
+from mqctl.client.producer.producer import Producer
 from tests.live.changing import changes
 from tests.live.conftest import Run
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from embedded_broker import Answer, EmbeddedCluster
-from embedded_broker.acl_file import read_node
+from embedded_broker.acl.file import read_node
 from mqctl.errors import ConfigurationError
 from mqctl.plan.plan_file import read_plan
 from mqctl.plan.range_file import read_ranges

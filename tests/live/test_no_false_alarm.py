@@ -8,14 +8,14 @@ from dataclasses import replace
 import pytest
 
 from embedded_broker import EmbeddedCluster
-from mqctl.client.broker_changes import put_group
-from mqctl.client.cluster import Cluster
-from mqctl.client.deadline import Deadline
-from mqctl.client.push_consumer import PushConsumer
+from mqctl.client.admin.broker_changes import put_group
+from mqctl.client.admin.cluster import Cluster
+from mqctl.client.consumer.push_consumer import PushConsumer
+from mqctl.client.remoting.deadline import Deadline
 from mqctl.diagnosis import diagnose
 from mqctl.model.config import SubscriptionGroupConfig
 from mqctl.model.queue import MessageQueue
-from mqctl.snapshot.live_gatherer import gather_live
+from mqctl.snapshot.live.gatherer import gather_live
 from tests.client.consuming import Heard, quick, quick_client, wait_until
 from tests.live.stage import BROKERS, LATER_MS, ONE, TWO, Stage, codes, staged
 

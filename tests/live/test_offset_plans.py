@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from embedded_broker import Answer, Drop, EmbeddedCluster
-from mqctl.client.broker_changes import commit_offset, put_group
+from mqctl.client.admin.broker_changes import commit_offset, put_group
 from mqctl.model.config import SubscriptionGroupConfig
 from tests.conftest import REPOSITORY, Outcome
 from tests.embedded_broker.messages import send

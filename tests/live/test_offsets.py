@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from embedded_broker import Answer, Drop, EmbeddedCluster
-from mqctl.client.broker_changes import commit_offset, put_group
+from mqctl.client.admin.broker_changes import commit_offset, put_group
+from mqctl.client.consumer.push_consumer import PushConsumer
 from mqctl.client.instance import ClientSettings
-from mqctl.client.push_consumer import PushConsumer
-from mqctl.client.received import ConsumeContext, Consumed, ReceivedMessage
+from mqctl.client.message.received import ConsumeContext, Consumed, ReceivedMessage
 from mqctl.model.config import SubscriptionGroupConfig
 from tests.conftest import REPOSITORY
 from tests.live.changing import reached

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from embedded_broker import Answer, Drop, EmbeddedCluster
-from mqctl.client.broker_changes import put_group, put_topic
-from mqctl.client.consumer_settings import ConsumeMode, MessageModel
-from mqctl.client.lite_pull import LitePullConsumer
+from mqctl.client.admin.broker_changes import put_group, put_topic
+from mqctl.client.consumer.consumer_settings import ConsumeMode, MessageModel
+from mqctl.client.consumer.lite_pull import LitePullConsumer
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from tests.client.consuming import Heard, quick_client
 from tests.conftest import REPOSITORY, Outcome

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from embedded_broker import EmbeddedCluster
-from mqctl.client.broker_changes import lock_queues
-from mqctl.client.consumer_settings import ConsumeMode
-from mqctl.client.deadline import Deadline
-from mqctl.client.links import Links
-from mqctl.client.outgoing import OutgoingMessage
-from mqctl.client.producer import Producer
-from mqctl.client.push_consumer import PushConsumer
-from mqctl.client.received import Consumed, ReceivedMessage
-from mqctl.client.selectors import by_key
+from mqctl.client.admin.broker_changes import lock_queues
+from mqctl.client.consumer.consumer_settings import ConsumeMode
+from mqctl.client.consumer.push_consumer import PushConsumer
+from mqctl.client.message.outgoing import OutgoingMessage
+from mqctl.client.message.received import Consumed, ReceivedMessage
+from mqctl.client.producer.producer import Producer
+from mqctl.client.producer.selectors import by_key
+from mqctl.client.remoting.deadline import Deadline
+from mqctl.client.remoting.links import Links
 from mqctl.model.queue import MessageQueue
 from tests.client.consuming import Heard, create_topic, quick, quick_client, send, wait_until
 from tests.conftest import Outcome

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from embedded_broker import EmbeddedCluster
-from mqctl.client.broker_changes import commit_offset, put_group, put_topic
+from mqctl.client.admin.broker_changes import commit_offset, put_group, put_topic
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from tests.embedded_broker.messages import send
 from tests.embedded_broker.wire import Peer

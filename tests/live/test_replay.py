@@ -14,15 +14,15 @@ from threading import Event
 import pytest
 
 from embedded_broker import Answer, CutFrame, Drop, EmbeddedCluster
-from mqctl.cli.connection import connection
-from mqctl.cli.live_replays import carry_publish_out, replays, resumed
-from mqctl.client.broker_changes import put_topic
-from mqctl.client.consumer_settings import ConsumeMode
-from mqctl.client.received import ReceivedMessage
+from mqctl.cli.connection.target import connection
+from mqctl.client.admin.broker_changes import put_topic
+from mqctl.client.consumer.consumer_settings import ConsumeMode
+from mqctl.client.message.received import ReceivedMessage
 from mqctl.errors import BadInputError
 from mqctl.model.config import TopicConfig
+from mqctl.operations.replay.publish import carry_publish_out, replays, resumed
 from mqctl.plan.replay import ORIGIN_OFFSET, REPLAY_ID
-from mqctl.snapshot.live_asking import Asking
+from mqctl.snapshot.live.asking import Asking
 from tests.client.consuming import Heard
 from tests.conftest import REPOSITORY
 from tests.embedded_broker.messages import heartbeat, send

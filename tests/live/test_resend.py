@@ -16,10 +16,10 @@ import pytest
 from filelock import FileLock
 
 from embedded_broker import Answer, CutFrame, Delay, Drop, EmbeddedCluster
-from mqctl.client.broker_changes import commit_offset, put_group, put_topic
+from mqctl.client.admin.broker_changes import commit_offset, put_group, put_topic
+from mqctl.client.consumer.push_consumer import PushConsumer
 from mqctl.client.instance import ClientSettings
-from mqctl.client.push_consumer import PushConsumer
-from mqctl.client.received import ConsumeContext, Consumed, ReceivedMessage
+from mqctl.client.message.received import ConsumeContext, Consumed, ReceivedMessage
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.model.java_hash import java_string_hash
 from tests.conftest import REPOSITORY

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from embedded_broker import Drop, EmbeddedCluster
-from mqctl.client.push_consumer import PushConsumer
+from mqctl.client.consumer.push_consumer import PushConsumer
 from tests.client.consuming import Heard, quick, quick_client, wait_for_queues
 from tests.conftest import Outcome
 from tests.live.conftest import Run

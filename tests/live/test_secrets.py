@@ -11,8 +11,8 @@ import pytest
 
 from embedded_broker import Answer, EmbeddedCluster
 from mqctl.cli.catalog_options import OPTIONS
-from mqctl.client.link import LinkSettings
-from mqctl.client.tls import TlsSettings
+from mqctl.client.remoting.link import LinkSettings
+from mqctl.client.remoting.tls import TlsSettings
 from mqctl.protocol.acl import Credentials
 from tests.conftest import REPOSITORY
 from tests.live.conftest import Run
@@ -112,7 +112,7 @@ def test_the_secret_is_in_nothing_that_commands_write(
 def test_a_traceback_does_not_show_it(guarded: EmbeddedCluster) -> None:
     """The worst case: a bug whose message holds the settings, with the traceback that MQCTL_DEBUG lets through."""
     probe = (
-        "import sys, mqctl.client.link as link\n"
+        "import sys, mqctl.client.remoting.link as link\n"
         "def broken(self, *_, **__): raise RuntimeError(f'{self._settings!r} {vars(self)!r}')\n"
         "link.Link._frame = broken\n"
         "from mqctl.__main__ import run\n"

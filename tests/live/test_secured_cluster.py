@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from embedded_broker import EmbeddedCluster
-from embedded_broker.tls import TlsMode
+from embedded_broker.remoting.tls import TlsMode
 from mqctl.errors import ExitCode
 from tests import network_notes
 from tests.conftest import Outcome

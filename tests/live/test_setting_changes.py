@@ -15,7 +15,7 @@ import pytest
 from filelock import FileLock
 
 from embedded_broker import Delay, Drop, EmbeddedCluster
-from mqctl.client.broker_changes import put_group, put_topic
+from mqctl.client.admin.broker_changes import put_group, put_topic
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from tests.conftest import REPOSITORY
 from tests.embedded_broker.messages import heartbeat, send

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from embedded_broker import EmbeddedCluster
-from mqctl.client.broker_changes import put_topic
+from mqctl.client.admin.broker_changes import put_topic
 from mqctl.model.config import TopicConfig
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.bodies_client import ConsumeStatus, ProcessQueueInfo

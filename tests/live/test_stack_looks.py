@@ -12,11 +12,11 @@ from dataclasses import replace
 import pytest
 
 from embedded_broker import EmbeddedCluster
-from mqctl.cli.stack_sources import StackWish, gather_stacks, open_source, take_looks
-from mqctl.client.deadline import Deadline
-from mqctl.client.push_consumer import PushConsumer
+from mqctl.client.consumer.push_consumer import PushConsumer
+from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import NotFoundError, RefusedError, UsageError
 from mqctl.model.stack_look import Look, StackEvidence
+from mqctl.operations.stacks.sources import StackWish, gather_stacks, open_source, take_looks
 from mqctl.protocol.codes import RequestCode, ResponseCode
 from mqctl.protocol.frame import encode
 from tests.client.consuming import quick, quick_client

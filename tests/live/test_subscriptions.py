@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from embedded_broker import EmbeddedCluster
-from mqctl.client.broker_changes import put_topic
+from mqctl.client.admin.broker_changes import put_topic
 from mqctl.errors import NotFoundError
 from mqctl.model.config import TopicConfig
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.bodies_client import ProcessQueueInfo, SubscriptionData
-from mqctl.snapshot.store_tags import count_tags
+from mqctl.snapshot.store.tags import count_tags
 from tests.client.consuming import wait_until
 from tests.embedded_broker.messages import send
 from tests.embedded_broker.wire import Peer

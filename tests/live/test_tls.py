@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from embedded_broker import EmbeddedCluster
-from embedded_broker.tls import ClientAuth, TlsMode
+from embedded_broker.remoting.tls import ClientAuth, TlsMode
 from tests.conftest import REPOSITORY, Outcome
 from tests.embedded_broker.authority import Authority, Pair
 
@@ -181,7 +181,8 @@ def test_a_profile_keeps_how_to_connect(start: Started, asked: Asked, authority:
 
 
 def test_ssl_is_imported_only_where_it_is_spoken() -> None:
-    probe = "import sys, mqctl.cli.connection, mqctl.client.cluster, mqctl.client.link; sys.exit('ssl' in sys.modules)"
+    modules = "mqctl.cli.connection.target, mqctl.client.admin.cluster, mqctl.client.remoting.link"
+    probe = f"import sys, {modules}; sys.exit('ssl' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", probe], cwd=REPOSITORY, check=False)
     assert done.returncode == 0
 

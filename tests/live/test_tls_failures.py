@@ -13,10 +13,10 @@ from threading import Thread
 import pytest
 
 from embedded_broker import EmbeddedCluster
-from embedded_broker.tls import ClientAuth, TlsMode
-from mqctl.client.deadline import Deadline
-from mqctl.client.link import Link, LinkSettings
-from mqctl.client.tls import TlsSettings
+from embedded_broker.remoting.tls import ClientAuth, TlsMode
+from mqctl.client.remoting.deadline import Deadline
+from mqctl.client.remoting.link import Link, LinkSettings
+from mqctl.client.remoting.tls import TlsSettings
 from mqctl.errors import DeadlineError, UnreachableError
 from mqctl.protocol.requests_namesrv import GetBrokerClusterInfo
 from tests.conftest import Outcome

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from embedded_broker import EmbeddedCluster
-from mqctl.client.lite_pull import LitePullConsumer, LitePullSettings
+from mqctl.client.consumer.lite_pull import LitePullConsumer, LitePullSettings
 from tests.client.consuming import quick_client
 from tests.conftest import REPOSITORY
 from tests.live.conftest import Run

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from embedded_broker import Answer, Drop, EmbeddedCluster
-from mqctl.client.broker_changes import commit_offset, put_group, put_topic
-from mqctl.client.deadline import Deadline
+from mqctl.client.admin.broker_changes import commit_offset, put_group, put_topic
+from mqctl.client.admin.nameserver import put_kv
 from mqctl.client.instance import ClientSettings
-from mqctl.client.links import Links
-from mqctl.client.nameserver import put_kv
-from mqctl.client.outgoing import OutgoingMessage
-from mqctl.client.producer import Producer
-from mqctl.client.selectors import by_key
+from mqctl.client.message.outgoing import OutgoingMessage
+from mqctl.client.producer.producer import Producer
+from mqctl.client.producer.selectors import by_key
+from mqctl.client.remoting.deadline import Deadline
+from mqctl.client.remoting.links import Links
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.protocol.bodies_cluster import RegisterBrokerBody, TopicConfigTable
 from mqctl.protocol.requests_namesrv import RegisterBroker

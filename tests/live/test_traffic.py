@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from embedded_broker import EmbeddedCluster
-from embedded_broker.control import CloseConnection
-from mqctl.client.broker_changes import commit_offset, put_group, put_topic
+from embedded_broker.remoting.faults import CloseConnection
+from mqctl.client.admin.broker_changes import commit_offset, put_group, put_topic
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from tests.embedded_broker.messages import send
 from tests.embedded_broker.wire import Peer

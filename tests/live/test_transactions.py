@@ -12,7 +12,7 @@ import pytest
 
 from docs.schemas import SCHEMAS
 from embedded_broker import Answer, EmbeddedCluster
-from mqctl.client.broker_changes import put_topic
+from mqctl.client.admin.broker_changes import put_topic
 from mqctl.model.config import TopicConfig
 from mqctl.protocol.bodies_client import HeartbeatData, ProducerData
 from mqctl.protocol.frame import RemotingCommand

@@ -32,7 +32,7 @@ from tempfile import TemporaryDirectory
 
 from embedded_broker import EmbeddedCluster
 from embedded_broker.broker import Broker
-from embedded_broker.storage_settings import ASYNC_FLUSH, SYNC_FLUSH
+from embedded_broker.log.settings import ASYNC_FLUSH, SYNC_FLUSH
 from mqctl.diagnosis import diagnose
 from mqctl.errors import StorageError
 from mqctl.model.damage import DamageCode, DamageGrade
@@ -45,7 +45,7 @@ from mqctl.protocol.requests_client import (
     QueryConsumerOffset,
     UpdateConsumerOffset,
 )
-from mqctl.snapshot.store_gatherer import gather_store
+from mqctl.snapshot.store.gatherer import gather_store
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.recovery import RecordScan
 from mqctl.store.verify import verify

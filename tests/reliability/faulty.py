@@ -18,7 +18,7 @@ from random import Random
 from typing import Any
 from unittest.mock import patch
 
-from embedded_broker import flushing as flushing_module
+from embedded_broker.log import flushing as flushing_module
 from mqctl.store import disk as disk_module
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from embedded_broker.transaction_ops import ended_offsets
+from embedded_broker.transactions.op_messages import ended_offsets
 from mqctl.model.message import TRANSACTION_CHECK_TIMES, Message
 from mqctl.model.names import HALF_TOPIC, OP_TOPIC, SCHEDULE_TOPIC
 from mqctl.protocol.message_record import decode_message

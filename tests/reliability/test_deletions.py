@@ -12,9 +12,9 @@ from random import Random
 import pytest
 
 from embedded_broker.clock import VirtualClock
-from embedded_broker.storage import Storage
-from embedded_broker.timer_files import TimerFiles
-from embedded_broker.timer_records import DEFAULT, NO_POSITION, TimerCheckpoint, TimerRecord
+from embedded_broker.delay.timer_files import TimerFiles
+from embedded_broker.delay.timer_records import DEFAULT, NO_POSITION, TimerCheckpoint, TimerRecord
+from embedded_broker.log.store import Storage
 from mqctl.errors import StorageError
 from mqctl.model.damage import DamageCode, DamageGrade
 from mqctl.store.directory import StoreDirectory

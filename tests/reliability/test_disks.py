@@ -13,12 +13,12 @@ import pytest
 
 from embedded_broker import EmbeddedCluster
 from embedded_broker.clock import VirtualClock
-from embedded_broker.config_file import write_config
-from embedded_broker.schedule import DelaySchedule
-from embedded_broker.storage import Storage
-from embedded_broker.storage_settings import SYNC_FLUSH
-from embedded_broker.transaction_ops import OpReader
-from embedded_broker.transactions import Transactions
+from embedded_broker.delay.levels import DelaySchedule
+from embedded_broker.log.settings import SYNC_FLUSH
+from embedded_broker.log.store import Storage
+from embedded_broker.tables.config_file import write_config
+from embedded_broker.transactions.half_messages import Transactions
+from embedded_broker.transactions.op_messages import OpReader
 from mqctl.errors import StorageError
 from mqctl.model.message import Message
 from mqctl.protocol.requests_client import GetMaxOffset, QueryConsumerOffset, UpdateConsumerOffset
@@ -55,7 +55,7 @@ def test_rounds_of_failing_disks_lose_nothing() -> None:
 
 def test_the_checks_see_a_message_that_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     """A broker that acknowledges without syncing is found out."""
-    from embedded_broker import flushing
+    from embedded_broker.log import flushing
 
     def commit_without_sync(flusher: flushing.Flusher) -> None:
         while flusher._waiting:

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from embedded_broker import EmbeddedCluster
-from embedded_broker.storage_settings import ASYNC_FLUSH, SYNC_FLUSH
+from embedded_broker.log.settings import ASYNC_FLUSH, SYNC_FLUSH
 from tests.embedded_broker.wire import Peer
 from tests.reliability.disk_traffic import DiskTraffic, Ledger
 from tests.reliability.disks import SETTINGS

@@ -11,10 +11,10 @@ import pytest
 
 from embedded_broker import EmbeddedCluster
 from embedded_broker.clock import VirtualClock
-from embedded_broker.storage import Storage
-from embedded_broker.storage_settings import ASYNC_FLUSH, SYNC_FLUSH
-from embedded_broker.timer_files import TimerFiles
-from embedded_broker.timer_records import DEFAULT, NO_POSITION, TimerCheckpoint, TimerRecord
+from embedded_broker.delay.timer_files import TimerFiles
+from embedded_broker.delay.timer_records import DEFAULT, NO_POSITION, TimerCheckpoint, TimerRecord
+from embedded_broker.log.settings import ASYNC_FLUSH, SYNC_FLUSH
+from embedded_broker.log.store import Storage
 from mqctl.errors import StorageError
 from mqctl.model.names import HALF_TOPIC, OP_TOPIC, TRANSACTION_GROUP
 from mqctl.protocol.message_record import decode_message

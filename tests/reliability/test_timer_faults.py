@@ -13,10 +13,10 @@ import pytest
 from embedded_broker import EmbeddedCluster
 from embedded_broker.broker import Broker
 from embedded_broker.clock import VirtualClock
-from embedded_broker.storage_settings import ASYNC_FLUSH, SYNC_FLUSH
-from embedded_broker.timer_files import TimerFiles
-from embedded_broker.timer_records import RECORD, TimerRecord
-from embedded_broker.timers import Timers
+from embedded_broker.delay.timer_files import TimerFiles
+from embedded_broker.delay.timer_records import RECORD, TimerRecord
+from embedded_broker.delay.timers import Timers
+from embedded_broker.log.settings import ASYNC_FLUSH, SYNC_FLUSH
 from mqctl.model.damage import DamageCode, DamageGrade
 from mqctl.protocol.message_record import decode_messages
 from mqctl.protocol.requests_client import RecallMessage

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from embedded_broker import EmbeddedCluster
-from mqctl.client import broker as ask
-from mqctl.client import nameserver as ns
-from mqctl.client.broker_changes import commit_offset, put_group, put_topic
-from mqctl.client.deadline import Deadline
-from mqctl.client.links import Links
-from mqctl.client.question import Question
+from mqctl.client.admin import broker_queries as ask
+from mqctl.client.admin import nameserver as ns
+from mqctl.client.admin.broker_changes import commit_offset, put_group, put_topic
+from mqctl.client.remoting.deadline import Deadline
+from mqctl.client.remoting.links import Links
+from mqctl.client.remoting.question import Question
 from mqctl.errors import NotFoundError
 from mqctl.execute.delay_files import FILES
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig

@@ -14,8 +14,8 @@ from mqctl.errors import MqctlError
 from mqctl.model.lang import Lang
 from mqctl.render.messages import sentences
 from mqctl.snapshot.archive import load, save
-from mqctl.snapshot.lag_gatherer import gather_lag
-from mqctl.snapshot.store_gatherer import gather_store
+from mqctl.snapshot.store.gatherer import gather_store
+from mqctl.snapshot.store.lag import gather_lag
 from tests.store.builder import StoreBuilder, message
 
 HALF, OP, SCHEDULE = "RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_TRANS_OP_HALF_TOPIC", "SCHEDULE_TOPIC_XXXX"

@@ -10,7 +10,7 @@ import pytest
 
 from mqctl.diagnosis import diagnose
 from mqctl.model.finding import Finding
-from mqctl.snapshot.store_gatherer import gather_store
+from mqctl.snapshot.store.gatherer import gather_store
 from tests.store.builder import StoreBuilder, message
 
 RECOVERED = "store-killed-recovered-clean"

@@ -15,8 +15,8 @@ from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.storage_state import CheckpointStatus
 from mqctl.model.unavailable import Part
 from mqctl.snapshot.archive import load, save
-from mqctl.snapshot.lag_gatherer import gather_lag
-from mqctl.snapshot.store_gatherer import gather_delay_file, gather_store
+from mqctl.snapshot.store.gatherer import gather_delay_file, gather_store
+from mqctl.snapshot.store.lag import gather_lag
 
 Stores = Callable[[str], Path]
 CLEAN, KILLED, RECOVERED = "store-clean", "store-killed", "store-killed-recovered-clean"

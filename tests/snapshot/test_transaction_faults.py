@@ -10,7 +10,7 @@ import pytest
 from mqctl.diagnosis import diagnose
 from mqctl.model.message import Message
 from mqctl.model.transaction_state import TransactionState
-from mqctl.snapshot.store_gatherer import gather_store
+from mqctl.snapshot.store.gatherer import gather_store
 from tests.store.builder import StoreBuilder, message
 
 HALF, OP, DISCARD = "RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_TRANS_OP_HALF_TOPIC", "TRANS_CHECK_MAX_TIME_TOPIC"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mqctl.spark.engines import Engine, PlainEngine
-from mqctl.spark.session import SessionSettings, open_session
+from mqctl.spark.session.open import SessionSettings, open_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

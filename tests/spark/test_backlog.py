@@ -13,9 +13,9 @@ import pytest
 
 from mqctl.errors import BadInputError, NotFoundError
 from mqctl.model.names import is_system_group, is_system_topic
-from mqctl.spark import planning
 from mqctl.spark.engines import PlainEngine
-from mqctl.spark.planning import QueueRange, ranges, shares
+from mqctl.spark.scan import planning
+from mqctl.spark.scan.planning import QueueRange, ranges, shares
 from mqctl.spark.wanted import Wanted
 from tests.spark.plain_backlog import Found, plain_backlog
 
@@ -193,7 +193,7 @@ def test_rocksdb_store_is_refused_with_the_way_out(golden_store: Callable[[str],
 
 
 def test_source_tables_hold_every_record_and_entry(golden_store: Callable[[str], Path], spark: SparkSession) -> None:
-    from mqctl.spark.source import register
+    from mqctl.spark.source.data_source import register
     from mqctl.store.directory import StoreDirectory
 
     store = golden_store("store-rolled-clean")
@@ -251,7 +251,7 @@ def test_a_cut_queue_has_the_figures_of_a_whole_one(
     store_copy: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("pyarrow", reason="the spark extra is not installed")
-    from mqctl.spark.aggregation import Segment, behind
+    from mqctl.spark.aggregates.backlog_figures import Segment, behind
 
     store = store_copy("store-rolled-clean")
     set_offsets(store, {"TopicRoll@a": {0: 0, 1: 5}, "TopicRoll@b": {0: 13, 1: 200}, "TopicRoll@c": {0: 13}})

@@ -142,8 +142,8 @@ def test_a_topic_with_ten_thousand_queues(tmp_path: Path) -> None:
 
 def test_the_longest_keys_and_thousands_of_properties(tmp_path: Path) -> None:
     """A record has room for 32,767 bytes of properties: no key can be longer."""
-    columns = pytest.importorskip("mqctl.spark.columns", reason="the spark extra is not installed")
-    from mqctl.spark.scan import Coverage, LogSplit, chunks
+    columns = pytest.importorskip("mqctl.spark.source.columns", reason="the spark extra is not installed")
+    from mqctl.spark.scan.log_splits import Coverage, LogSplit, chunks
 
     builder = StoreBuilder(commit_log_file_bytes=1 << 18)
     long = "k" * 32_700

@@ -16,7 +16,7 @@ from mqctl.spark.reports.delay import delay
 from mqctl.spark.reports.duplicates import duplicates
 from mqctl.spark.reports.order import order
 from mqctl.spark.reports.transactions import transactions
-from mqctl.spark.scan import Coverage, chunks, log_splits
+from mqctl.spark.scan.log_splits import Coverage, chunks, log_splits
 from mqctl.spark.wanted import Wanted
 from tests.conftest import Outcome
 from tests.store.builder import StoreBuilder, message

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mqctl.spark.brokers import broker_names, broker_of
-from mqctl.spark.planning import open_store
+from mqctl.spark.scan.planning import open_store
 from tests.conftest import Outcome
 from tests.spark.plain_reports import messages_of
 from tests.store.builder import StoreBuilder, message
@@ -83,7 +83,7 @@ def test_a_name_without_a_directory_is_a_usage_error(mqctl: Run) -> None:
 def test_every_table_of_the_source_has_the_broker_as_a_column(
     spark: SparkSession, golden_store: Store, tmp_path: Path
 ) -> None:
-    from mqctl.spark.source import register
+    from mqctl.spark.source.data_source import register
 
     register(spark)
     builder = StoreBuilder()

@@ -6,8 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from mqctl.spark.java import Java
-from mqctl.spark.session import _class_data_options
+from mqctl.spark.session.java import Java
+from mqctl.spark.session.open import _class_data_options
 
 COMPLETE, TORN = b"\xf0\x0b\xab\xa2" + bytes(60), bytes(64)
 

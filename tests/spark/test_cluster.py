@@ -18,7 +18,7 @@ from threading import Thread
 
 import pytest
 
-from mqctl.spark.java import find_java, shim_home
+from mqctl.spark.session.java import find_java, shim_home
 from tests.conftest import REPOSITORY, Outcome
 from tests.store.builder import StoreBuilder, message
 

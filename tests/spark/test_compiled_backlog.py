@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mqctl.model.backlog import BacklogBy
-from mqctl.spark.aggregation import Segment, behind
+from mqctl.spark.aggregates.backlog_figures import Segment, behind
 from mqctl.spark.asking import Kernels
 from mqctl.spark.engines import PlainEngine
-from mqctl.spark.planning import QueueRange, cells, open_store, placed_shares, ranges
 from mqctl.spark.reports.backlog import backlog_rows
+from mqctl.spark.scan.planning import QueueRange, cells, open_store, placed_shares, ranges
 from mqctl.spark.wanted import EVERYTHING, Bounds, Wanted
 from tests.spark.test_backlog import STORES, set_offsets
 from tests.store.builder import StoreBuilder, message, record_bytes
@@ -41,7 +41,7 @@ def flat(found: Iterable[tuple[QueueRange, str, Segment]]) -> Flat:
 
 def both(store: Path, work: Sequence[QueueRange], times: Bounds = EVERYTHING, width_ms: int = 0) -> Flat:
     """What both kernels say, which must be one."""
-    from mqctl.spark.compiled.backlog import behind_all
+    from mqctl.spark.aggregates.compiled.backlog import behind_all
 
     opened = open_store(str(store))
     plain = flat((each, *pair) for each in work for pair in behind(opened, each, times, arrivals_ms=width_ms))
@@ -124,7 +124,7 @@ def test_more_tags_and_strays_than_the_tables_begin_with(tmp_path: Path) -> None
 def test_shares_cut_by_place_hold_every_entry_once(
     store_copy: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from mqctl.spark import planning
+    from mqctl.spark.scan import planning
 
     store = store_copy("store-rolled-clean")
     set_offsets(store, {"TopicRoll@a": {0: 0, 1: 5}, "TopicRoll@b": {0: 13, 1: 200}, "TopicRoll@c": {0: 13}})
@@ -209,7 +209,7 @@ def test_numpy_does_the_work_where_numba_is_missing() -> None:
 import sys
 sys.modules["numba"] = None
 from mqctl.spark.asking import Kernels
-from mqctl.spark.twins import use_compiled
+from mqctl.spark.aggregates.twins import use_compiled
 print(use_compiled(Kernels.COMPILED), use_compiled(Kernels.AUTO))
 """
     assert told(program) == ["False", "False"]
@@ -219,7 +219,7 @@ def test_small_stores_are_read_before_numba_is_loaded() -> None:
     program = """
 import sys
 from mqctl.spark.asking import Ask, Kernels
-from mqctl.spark.twins import settled, use_compiled
+from mqctl.spark.aggregates.twins import settled, use_compiled
 small, large = Ask(()), settled(Ask(()), messages=10**9)
 never = settled(Ask((), kernels=Kernels.NUMPY), size_bytes=1 << 40)
 print(settled(small, messages=10).kernels, never.kernels, use_compiled(small.kernels), "numba" in sys.modules)

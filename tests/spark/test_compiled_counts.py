@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mqctl.spark import grouping
+from mqctl.spark.aggregates import grouping
 from mqctl.spark.asking import Ask, Cut, Dim, Kernels
 from mqctl.spark.engines import PlainEngine, Row
 from mqctl.spark.reports.skew import skew
 from mqctl.spark.reports.tags import tags
-from mqctl.spark.scan import LogSplit
+from mqctl.spark.scan.log_splits import LogSplit
 from mqctl.spark.wanted import Bounds, Wanted
 from tests.spark.test_backlog import STORES
 from tests.store.builder import StoreBuilder, message, record_bytes
@@ -104,7 +104,7 @@ def test_a_store_with_damaged_spots_and_a_torn_tail(store_copy: Callable[[str], 
 
 
 def test_splits_cut_anywhere_count_every_record_once(golden_store: Callable[[str], Path]) -> None:
-    from mqctl.spark.counting import count_rows
+    from mqctl.spark.aggregates.counting import count_rows
 
     store = golden_store("store-clean")
     (log,) = [path for path in sorted((store / "commitlog").iterdir()) if path.read_bytes()[:4].strip(b"\0")][:1]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from mqctl.spark.aggregates.all import PART_TABLES
 from mqctl.spark.asking import Ask
-from mqctl.spark.part_tables import PART_TABLES
 from mqctl.spark.reports.skew import skew_cuts
 from mqctl.spark.wanted import Wanted
 

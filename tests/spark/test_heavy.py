@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mqctl.spark import engines, heavy, tracks
+from mqctl.spark import engines
+from mqctl.spark.aggregates import heavy, tracks
+from mqctl.spark.aggregates.tracks import PackedTracks, Tracks
 from mqctl.spark.asking import Ask
 from mqctl.spark.engines import Engine, PlainEngine
 from mqctl.spark.reports.duplicates import duplicates
 from mqctl.spark.reports.order import order
-from mqctl.spark.tracks import PackedTracks, Tracks
 from mqctl.spark.wanted import Wanted
 from tests.spark.plain_reports import messages_of, plain_duplicates, plain_order, sequences
 from tests.store.builder import StoreBuilder, message

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from mqctl.errors import ConfigurationError, ExitCode
-from mqctl.spark import java as finder
-from mqctl.spark.java import VECTOR_MODULE, Java, find_java, parse_version, shim_home
+from mqctl.spark.session import java as finder
+from mqctl.spark.session.java import VECTOR_MODULE, Java, find_java, parse_version, shim_home
 
 
 def fake_java(home: Path, version: str, *, release: bool = False, modules: str = "") -> Path:

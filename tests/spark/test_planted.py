@@ -18,7 +18,7 @@ from mqctl.model.reports import (
     SkewReport,
     TagsReport,
 )
-from mqctl.render.report_words import findings
+from mqctl.render.reports.words import findings
 from mqctl.render.runs import RunDiff, RunReported
 from mqctl.snapshot.archive import load
 from mqctl.spark.engines import Engine

@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from mqctl.cli.progress import Steps
+from mqctl.cli.terminal.progress import Steps
 from mqctl.spark.asking import Ask
 from mqctl.spark.engines import PlainEngine
 from mqctl.spark.wanted import Wanted

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from mqctl.errors import BadInputError, ConfigurationError, MqctlError, NotFoundError, StorageError
 from mqctl.spark.asking import Ask
 from mqctl.spark.engines import PlainEngine
-from mqctl.spark.planning import open_store
-from mqctl.spark.remote import is_remote, leave, looking, shown
 from mqctl.spark.reports.run import RunSettings, run
 from mqctl.spark.reports.skew import skew
+from mqctl.spark.scan.planning import open_store
+from mqctl.spark.scan.remote import is_remote, leave, looking, shown
 from mqctl.spark.wanted import Bounds, Wanted
 from mqctl.store.ranged import BLOCK_BYTES, Ranged
 from tests.conftest import Outcome

@@ -9,9 +9,9 @@ import pytest
 
 from mqctl.errors import StorageError
 from mqctl.spark.engines import PlainEngine
-from mqctl.spark.planning import open_store, queue_bounds
-from mqctl.spark.remote import AT_ONCE, leave, looking
 from mqctl.spark.reports.delay import delay
+from mqctl.spark.scan.planning import open_store, queue_bounds
+from mqctl.spark.scan.remote import AT_ONCE, leave, looking
 from mqctl.spark.wanted import Wanted
 from mqctl.store.attached import look_at_each
 from tests.store.builder import StoreBuilder, message

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mqctl.model.message import UNIQ_KEY
-from mqctl.spark import grouping
+from mqctl.spark.aggregates import grouping
 from mqctl.spark.asking import Selector
 from mqctl.spark.engines import Engine, PlainEngine
 from mqctl.spark.reports import duplicates, order, skew

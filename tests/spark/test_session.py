@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mqctl.errors import ConfigurationError
-from mqctl.spark import session as sessions
-from mqctl.spark.java import find_java
-from mqctl.spark.session import SessionSettings, require_spark
+from mqctl.spark.session import open as sessions
+from mqctl.spark.session.java import find_java
+from mqctl.spark.session.open import SessionSettings, require_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,7 +44,7 @@ def start(code: str, *, path: str, cwd: Path, temporary: Path) -> subprocess.Pop
     prelude = """
         import os, sys
         from pathlib import Path
-        from mqctl.spark.session import SessionSettings, open_session
+        from mqctl.spark.session.open import SessionSettings, open_session
         """
     environ = {"PATH": path, "PYTHONPATH": str(ROOT), "TMPDIR": str(temporary), "HOME": str(cwd)}
     program = textwrap.dedent(prelude) + textwrap.dedent(code)

@@ -16,7 +16,7 @@ from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.model.queue import MessageQueue
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.snapshot.half_messages import ended_offsets
-from mqctl.snapshot.store_gatherer import gather_store
+from mqctl.snapshot.store.gatherer import gather_store
 from mqctl.spark.engines import Engine
 from mqctl.spark.reports import capacity, delay, retries, tags, transactions
 from mqctl.spark.wanted import Bounds, Wanted

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from mqctl.errors import UsageError
 from mqctl.model.message import Message
 from mqctl.model.names import is_system_topic
-from mqctl.spark import scan
 from mqctl.spark.carried import delivered
-from mqctl.spark.scan import Coverage, LogSplit, chunks, log_splits, shares_of
+from mqctl.spark.scan import log_splits as scan
+from mqctl.spark.scan.log_splits import Coverage, LogSplit, chunks, log_splits, shares_of
 from mqctl.spark.wanted import Bounds, Wanted
 from mqctl.store.directory import StoreDirectory
 from tests.conftest import extract_store
@@ -39,7 +39,7 @@ def decoded(store: Path) -> list[Message]:
 
 
 def table(spark: SparkSession, name: str, store: Path, **options: object) -> DataFrame:
-    from mqctl.spark.source import register
+    from mqctl.spark.source.data_source import register
 
     register(spark)
     return spark.read.format("rocketmq").options(table=name, **{k: str(v) for k, v in options.items()}).load(str(store))

@@ -20,8 +20,8 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 
-from mqctl.client.thread_dump import thread_dump
-from mqctl.client.workers import Workers
+from mqctl.client.consumer.thread_dump import thread_dump
+from mqctl.client.consumer.workers import Workers
 
 LOCK = threading.Lock()
 FIRST, SECOND = threading.Lock(), threading.Lock()

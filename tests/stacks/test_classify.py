@@ -130,7 +130,9 @@ def test_well_known_stacks(calls: tuple[str, ...], state: ThreadState, cls: Stac
     ],
 )
 def test_a_python_line_tells_what_its_c_call_does(code: str | None, state: ThreadState, cls: StackClass) -> None:
-    thread = _thread("shop.orders.handle(orders.py:7)", "mqctl.client.workers.Workers._work(workers.py:37)", code=code)
+    thread = _thread(
+        "shop.orders.handle(orders.py:7)", "mqctl.client.consumer.workers.Workers._work(workers.py:37)", code=code
+    )
     judged = classify(StackThread(name=thread.name, state=state, frames=thread.frames))
     assert judged.cls == cls
     assert judged.line is thread.frames[0]

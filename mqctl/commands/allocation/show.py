@@ -9,13 +9,13 @@ import typer
 
 from mqctl.allocation.choice import strategy_of
 from mqctl.allocation.observed import observed_allocation
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.known_groups import require_group
-from mqctl.cli.live_brokers import gaps_of, tell_gaps
-from mqctl.cli.options import NoColorOption, OneGroupOption, OutputOption, SnapshotOption, TopicOption
-from mqctl.cli.room_option import RoomRuleOption, rule_of
-from mqctl.cli.sources import LiveWish, read_snapshot
+from mqctl.cli.options.common import NoColorOption, OneGroupOption, OutputOption, SnapshotOption, TopicOption
+from mqctl.cli.options.room import RoomRuleOption, rule_of
+from mqctl.cli.sources.brokers import gaps_of, tell_gaps
+from mqctl.cli.sources.groups import require_group
+from mqctl.cli.sources.snapshot_source import LiveWish, read_snapshot
 from mqctl.model.unavailable import Part
 from mqctl.render.allocation import allocation_document
 

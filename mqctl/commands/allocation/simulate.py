@@ -15,12 +15,13 @@ from mqctl.allocation.simulation import (
     sending_sides,
     simulate,
 )
-from mqctl.cli import simulation_options as options
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.options import NoColorOption, OutputOption, SnapshotOption
-from mqctl.cli.room_option import RoomRuleOption, rule_of
-from mqctl.cli.what_if import (
+from mqctl.cli.options import simulation as options
+from mqctl.cli.options.common import NoColorOption, OutputOption, SnapshotOption
+from mqctl.cli.options.room import RoomRuleOption, rule_of
+from mqctl.errors import UsageError
+from mqctl.operations.allocation.what_if import (
     Beginning,
     Numbers,
     Strategies,
@@ -31,7 +32,6 @@ from mqctl.cli.what_if import (
     numbers_of,
     observed,
 )
-from mqctl.errors import UsageError
 from mqctl.render.allocation import ResultRow, result_row
 from mqctl.render.simulation import RoomRow, SendingRow, room_rows, sending_rows, simulation_document
 
@@ -114,7 +114,7 @@ def _begin(
         return numbers.begin(topic or "topic")
     if group is None or topic is None:
         raise UsageError("a simulation begins somewhere", remedy="use -g GROUP -t TOPIC, or --queues N --clients N")
-    from mqctl.cli.sources import LiveWish
+    from mqctl.cli.sources.snapshot_source import LiveWish
     from mqctl.cli.times import parse_span_ms
 
     namesrv, profile, timeout, window = source

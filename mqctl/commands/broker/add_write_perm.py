@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.options import ConfirmNameOption, ExecuteOption, NoColorOption, OutputOption
+from mqctl.cli.options.common import ConfirmNameOption, ExecuteOption, NoColorOption, OutputOption
 
 EXAMPLES = (
     "mqctl broker add-write-perm broker-a",
@@ -27,8 +27,8 @@ def command(
     no_color: NoColorOption = False,
 ) -> int:
     """Plan that name servers let producers write to a broker again; with --execute, do it and read it back."""
-    from mqctl.cli.live_broker_changes import plan_write_perm
-    from mqctl.cli.live_settings import run
+    from mqctl.operations.settings.brokers import plan_write_perm
+    from mqctl.operations.settings.change import run
 
     chosen = connection(namesrv, profile, timeout)
     with chosen.open() as cluster:

@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_brokers import broker_gaps, tell_broker_gaps
-from mqctl.cli.looking import looking
-from mqctl.cli.options import NoColorOption, OutputOption, SnapshotOption
+from mqctl.cli.options.common import NoColorOption, OutputOption, SnapshotOption
+from mqctl.cli.sources.brokers import broker_gaps, tell_broker_gaps
+from mqctl.cli.sources.live_or_saved import looking
 from mqctl.model.unavailable import Part
 from mqctl.render.brokers import description_document
-from mqctl.snapshot.live_brokers import ask_runtime
+from mqctl.snapshot.live.brokers import ask_runtime
 
 EXAMPLES = ("mqctl broker describe broker-a", "mqctl broker describe 10.0.0.1:10911 -o json | jq .raw")
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
+from mqctl.cli.connection.seen_brokers import note_brokers
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_brokers import broker_gaps, tell_broker_gaps
-from mqctl.cli.looking import looking
-from mqctl.cli.options import NoColorOption, OutputOption, SnapshotOption
-from mqctl.cli.seen_brokers import note_brokers
+from mqctl.cli.options.common import NoColorOption, OutputOption, SnapshotOption
+from mqctl.cli.sources.brokers import broker_gaps, tell_broker_gaps
+from mqctl.cli.sources.live_or_saved import looking
 from mqctl.model.unavailable import Part
 from mqctl.render.brokers import broker_document, broker_row
-from mqctl.snapshot.live_brokers import ask_runtime
+from mqctl.snapshot.live.brokers import ask_runtime
 
 EXAMPLES = ("mqctl broker list", "mqctl broker list -o wide", "mqctl broker list -o json | jq '.brokers[].address'")
 

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.options import ConfirmNameOption, ExecuteOption, NoColorOption, OnlyBrokersOption, OutputOption
+from mqctl.cli.options.common import ConfirmNameOption, ExecuteOption, NoColorOption, OnlyBrokersOption, OutputOption
 from mqctl.errors import UsageError
 
 EXAMPLES = (
@@ -39,8 +39,8 @@ def command(
         if not given or not name or name in wishes:
             raise UsageError(f"cannot read {item!r}", remedy="write NAME=VALUE, each name once; --broker says where")
         wishes[name] = value
-    from mqctl.cli.live_broker_changes import plan_settings
-    from mqctl.cli.live_settings import run
+    from mqctl.operations.settings.brokers import plan_settings
+    from mqctl.operations.settings.change import run
 
     chosen = connection(namesrv, profile, timeout)
     with chosen.open() as cluster:

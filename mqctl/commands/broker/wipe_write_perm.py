@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.options import ConfirmNameOption, ExecuteOption, NoColorOption, OutputOption
+from mqctl.cli.options.common import ConfirmNameOption, ExecuteOption, NoColorOption, OutputOption
 
 EXAMPLES = (
     "mqctl broker wipe-write-perm broker-a",
@@ -30,8 +30,8 @@ def command(
 
     For maintenance: consumers go on, producers use the other brokers. mqctl broker add-write-perm ends it.
     """
-    from mqctl.cli.live_broker_changes import plan_write_perm
-    from mqctl.cli.live_settings import run
+    from mqctl.operations.settings.brokers import plan_write_perm
+    from mqctl.operations.settings.change import run
 
     chosen = connection(namesrv, profile, timeout)
     with chosen.open() as cluster:

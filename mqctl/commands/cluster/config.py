@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_brokers import asking_of, tell_gaps
-from mqctl.cli.options import NoColorOption, OutputOption
-from mqctl.client.nameserver import name_server_settings
+from mqctl.cli.options.common import NoColorOption, OutputOption
+from mqctl.cli.sources.brokers import asking_of, tell_gaps
+from mqctl.client.admin.nameserver import name_server_settings
 from mqctl.model.unavailable import Part
 from mqctl.render.clusters import NameServerSetting, name_server_settings_document
 

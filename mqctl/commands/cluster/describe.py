@@ -6,16 +6,16 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_brokers import broker_gaps, tell_gaps
-from mqctl.cli.looking import looking
-from mqctl.cli.options import NoColorOption, OutputOption, SnapshotOption
+from mqctl.cli.options.common import NoColorOption, OutputOption, SnapshotOption
+from mqctl.cli.sources.brokers import broker_gaps, tell_gaps
+from mqctl.cli.sources.live_or_saved import looking
 from mqctl.errors import NotFoundError, UsageError
 from mqctl.model.unavailable import Part
 from mqctl.render.cluster_description import cluster_description, description_document
-from mqctl.snapshot.live_asking import Scope
-from mqctl.snapshot.live_brokers import ask_groups, ask_runtime, ask_topics, masters_of
+from mqctl.snapshot.live.asking import Scope
+from mqctl.snapshot.live.brokers import ask_groups, ask_runtime, ask_topics, masters_of
 
 _PARTS = frozenset({Part.RUNTIME, Part.TOPICS, Part.GROUPS})
 EXAMPLES = ("mqctl cluster describe", "mqctl cluster describe DefaultCluster -o json | jq .name_servers")

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
+from mqctl.cli.connection.seen_brokers import note_brokers
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_brokers import broker_gaps, tell_gaps
-from mqctl.cli.looking import looking
-from mqctl.cli.options import NoColorOption, OutputOption, SnapshotOption
-from mqctl.cli.seen_brokers import note_brokers
+from mqctl.cli.options.common import NoColorOption, OutputOption, SnapshotOption
+from mqctl.cli.sources.brokers import broker_gaps, tell_gaps
+from mqctl.cli.sources.live_or_saved import looking
 from mqctl.model.unavailable import Part
 from mqctl.render.brokers import broker_row
 from mqctl.render.clusters import cluster_document
-from mqctl.snapshot.live_brokers import ask_runtime
+from mqctl.snapshot.live.brokers import ask_runtime
 
 EXAMPLES = ("mqctl cluster list", "mqctl cluster list -o json | jq .differing")
 

@@ -7,10 +7,9 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_delay import DelaySource, read_delay
-from mqctl.cli.options import (
+from mqctl.cli.options.common import (
     AtOption,
     BrokersOption,
     LangOption,
@@ -20,8 +19,9 @@ from mqctl.cli.options import (
     OutputOption,
     SnapshotOption,
 )
-from mqctl.cli.sources import next_source
+from mqctl.cli.sources.snapshot_source import next_source
 from mqctl.diagnosis import diagnose
+from mqctl.operations.delay.levels import DelaySource, read_delay
 from mqctl.render.delay import delay_document
 
 EXAMPLES = (

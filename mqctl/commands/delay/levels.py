@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_brokers import tell_gaps
-from mqctl.cli.live_delay import DelaySource, missing_of, read_delay
-from mqctl.cli.options import (
+from mqctl.cli.options.common import (
     AtOption,
     BrokersOption,
     LevelsOption,
@@ -15,6 +13,8 @@ from mqctl.cli.options import (
     OutputOption,
     SnapshotOption,
 )
+from mqctl.cli.sources.brokers import tell_gaps
+from mqctl.operations.delay.levels import DelaySource, missing_of, read_delay
 from mqctl.render.delay import levels_document
 
 EXAMPLES = (

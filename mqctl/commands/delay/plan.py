@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit, tell
-from mqctl.cli.options import BrokersOption, LevelsOption, NoColorOption, OutputOption
+from mqctl.cli.options.common import BrokersOption, LevelsOption, NoColorOption, OutputOption
 from mqctl.errors import UsageError
 from mqctl.model.delay_level import DelayLevelTable
 from mqctl.plan.delay_chain import cheapest_chain
@@ -49,8 +49,8 @@ def command(
         if table.bad_item is not None:
             raise UsageError(f"cannot read the delay levels {levels!r}", reason=f"{table.bad_item!r} is no delay")
     else:
-        from mqctl.cli.delay_ways import delay_ways
-        from mqctl.cli.live_brokers import asking_of
+        from mqctl.cli.sources.brokers import asking_of
+        from mqctl.operations.delay.ways import delay_ways
 
         chosen = connection(namesrv, profile, timeout)
         with chosen.open() as cluster:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit, tell
-from mqctl.cli.options import NoColorOption, OutputOption
+from mqctl.cli.options.common import NoColorOption, OutputOption
 
 EXAMPLES = ("mqctl delay relay", "mqctl delay relay --profile prod")
 
@@ -21,14 +21,14 @@ def command(
     It creates its topic MQCTL_DELAY_RELAY on masters that lack it, and consumes it as the group of the same name.
     Several relays share the work. One that dies loses nothing; what it had in hand may come twice.
     """
-    from mqctl.cli.delay_ways import delay_ways
-    from mqctl.cli.interrupts import wait_for_interrupt
-    from mqctl.cli.live_brokers import asking_of
-    from mqctl.client.broker import topic_configs
-    from mqctl.client.broker_changes import put_topic
+    from mqctl.cli.sources.brokers import asking_of
+    from mqctl.cli.terminal.interrupts import wait_for_interrupt
+    from mqctl.client.admin.broker_changes import put_topic
+    from mqctl.client.admin.broker_queries import topic_configs
     from mqctl.client.delay_relay import RELAY_TOPIC, DelayRelay
     from mqctl.client.instance import ClientSettings
     from mqctl.model.config import TopicConfig
+    from mqctl.operations.delay.ways import delay_ways
     from mqctl.render.delay_plans import RelayReport, relay_document
 
     chosen = connection(namesrv, profile, timeout)

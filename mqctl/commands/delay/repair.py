@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.options import (
+from mqctl.cli.options.common import (
     AtOption,
     ConfirmNameOption,
     ExecuteOption,
@@ -74,8 +74,8 @@ def command(
     if resend:
         if levels or at or offsets or undo:
             raise UsageError("--levels, --at, --set and --undo do not go with --resend", remedy="leave them out")
-        from mqctl.cli.delay_resends import ResendWish
-        from mqctl.cli.delay_resends import resend as send_again
+        from mqctl.operations.delay.resend import ResendWish
+        from mqctl.operations.delay.resend import resend as send_again
 
         wish = ResendWish(
             store=store,
@@ -108,7 +108,7 @@ def _files(
     confirmed: str | None,
 ) -> tuple[Document, int]:
     """Repairs the files of a store, or takes that back."""
-    from mqctl.cli import delay_repairs
+    from mqctl.operations.delay import repair as delay_repairs
 
     if undo is not None:
         return delay_repairs.undo(undo, execute=execute, confirmed=confirmed)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from time import time
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_brokers import asking_of, broker_gaps, open_brokers, tell_broker_gaps
-from mqctl.cli.options import GroupOption, NoColorOption, OutputOption
+from mqctl.cli.options.common import GroupOption, NoColorOption, OutputOption
+from mqctl.cli.sources.brokers import asking_of, broker_gaps, open_brokers, tell_broker_gaps
 from mqctl.render.dead_letters import group_row, groups_document
-from mqctl.snapshot.live_brokers import ask_topics, masters_of
-from mqctl.snapshot.live_dead_letters import dead_letter_topics
+from mqctl.snapshot.live.brokers import ask_topics, masters_of
+from mqctl.snapshot.live.dead_letters import dead_letter_topics
 
 EXAMPLES = ("mqctl dlq list", "mqctl dlq list -o json | jq -r '.groups[] | select(.letter_count > 0) | .group'")
 

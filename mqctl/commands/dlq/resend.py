@@ -6,9 +6,11 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_dead_letters import (
+from mqctl.cli.options.common import ConfirmOption, ExecuteOption, NoColorOption, OneGroupOption, OutputOption
+from mqctl.errors import UsageError
+from mqctl.operations.dlq.letters import (
     BrokersOption,
     IdOption,
     KeyOption,
@@ -16,8 +18,6 @@ from mqctl.cli.live_dead_letters import (
     UntilOption,
     letter_choice,
 )
-from mqctl.cli.options import ConfirmOption, ExecuteOption, NoColorOption, OneGroupOption, OutputOption
-from mqctl.errors import UsageError
 
 EXAMPLES = (
     "mqctl dlq resend -g order-service --since 'yesterday 10:00'",
@@ -66,10 +66,10 @@ def command(
     if resume is not None and any(item is not None for item in choosing):
         raise UsageError("--resume takes up the letters of a resend", remedy="leave out --to and what chooses letters")
     if to_topic is not None:
-        from mqctl.client.outgoing import check_topic
+        from mqctl.client.message.outgoing import check_topic
 
         check_topic(to_topic)
-    from mqctl.cli.live_resend import ResendWish, run
+    from mqctl.operations.dlq.resend import ResendWish, run
 
     choice = letter_choice(key, message_id, since, until, broker)
     wish = ResendWish(group=group, choice=choice, to_topic=to_topic, rate=rate, limit=limit, resume=resume)

@@ -7,10 +7,12 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_brokers import asking_of, broker_gaps, tell_broker_gaps, unread_queues
-from mqctl.cli.live_dead_letters import (
+from mqctl.cli.options.common import BodyOption, NoColorOption, OneGroupOption, OutputOption
+from mqctl.cli.sources.brokers import asking_of, broker_gaps, tell_broker_gaps, unread_queues
+from mqctl.model.body_form import BodyForm
+from mqctl.operations.dlq.letters import (
     BrokersOption,
     IdOption,
     KeyOption,
@@ -20,10 +22,8 @@ from mqctl.cli.live_dead_letters import (
     letter_choice,
     tell_unread,
 )
-from mqctl.cli.options import BodyOption, NoColorOption, OneGroupOption, OutputOption
-from mqctl.model.body_form import BodyForm
 from mqctl.render.dead_letters import letters_document
-from mqctl.snapshot.live_dead_letters import dead_letters
+from mqctl.snapshot.live.dead_letters import dead_letters
 
 EXAMPLES = (
     "mqctl dlq show -g order-service",

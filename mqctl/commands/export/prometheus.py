@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
-from mqctl.cli.options import GroupOption, TopicOption
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.options.common import GroupOption, TopicOption
 from mqctl.cli.times import parse_span_ms
 from mqctl.errors import ExitCode
 from mqctl.model.snapshot import ClusterSnapshot
@@ -43,7 +43,7 @@ def command(
     name server `mqctl_up` is 0 and all else is absent. There is no access control: leave it on the loopback address, or
     put it where only the monitor gets at it.
     """
-    from mqctl.cli.exporting import listen_address, registry_of, serve
+    from mqctl.operations.checks.export import listen_address, registry_of, serve
 
     host, port = listen_address(listen)
     chosen = connection(namesrv, profile, timeout)
@@ -53,8 +53,8 @@ def command(
     def gather() -> ClusterSnapshot:
         from time import time
 
-        from mqctl.snapshot.live_asking import Scope
-        from mqctl.snapshot.live_gatherer import gather_numbers
+        from mqctl.snapshot.live.asking import Scope
+        from mqctl.snapshot.live.gatherer import gather_numbers
 
         scope = Scope(groups=frozenset(group or ()), topics=frozenset(topic or ()))
         with chosen.open() as cluster:

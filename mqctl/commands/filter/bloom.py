@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.options import NoColorOption, OutputOption
+from mqctl.cli.options.common import NoColorOption, OutputOption
 from mqctl.errors import UsageError
 from mqctl.filter.bloom import BloomShape, element
 from mqctl.render.filters import BloomReport, bloom_document

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.options import NoColorOption, OutputOption
+from mqctl.cli.options.common import NoColorOption, OutputOption
 from mqctl.errors import ExitCode, UsageError
 from mqctl.filter.tags import tag_code
 from mqctl.render.filters import Collision, CollisionReport, collision_document

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.options import NoColorOption, OutputOption
+from mqctl.cli.options.common import NoColorOption, OutputOption
 from mqctl.errors import ExitCode
 from mqctl.filter.lint import lint
 from mqctl.filter.sql import compile_sql

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.options import NoColorOption, OutputOption
+from mqctl.cli.options.common import NoColorOption, OutputOption
 from mqctl.errors import ExitCode, UsageError
 from mqctl.filter.sql import EvaluationError, compile_sql
 from mqctl.filter.tags import parse_tags

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_brokers import broker_gaps, tell_broker_gaps
-from mqctl.cli.live_groups import group_holders
-from mqctl.cli.looking import looking
-from mqctl.cli.options import NoColorOption, OneGroupOption, OutputOption, SnapshotOption
+from mqctl.cli.options.common import NoColorOption, OneGroupOption, OutputOption, SnapshotOption
+from mqctl.cli.sources.brokers import broker_gaps, tell_broker_gaps
+from mqctl.cli.sources.live_or_saved import looking
+from mqctl.operations.topics.groups import group_holders
 from mqctl.render.groups import config_document, config_rows
 
 EXAMPLES = ("mqctl group config -g order-service", "mqctl group config -g order-service -o yaml")

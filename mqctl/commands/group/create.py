@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.group_options import (
+from mqctl.cli.options.common import (
+    ConfirmNameOption,
+    ExecuteOption,
+    NoColorOption,
+    OneGroupOption,
+    OnlyBrokersOption,
+    OutputOption,
+)
+from mqctl.cli.options.group import (
     BroadcastOption,
     BrokerIdOption,
     ConsumeOption,
@@ -16,14 +24,6 @@ from mqctl.cli.group_options import (
     RetryQueuesOption,
     SlowBrokerIdOption,
     group_wishes,
-)
-from mqctl.cli.options import (
-    ConfirmNameOption,
-    ExecuteOption,
-    NoColorOption,
-    OneGroupOption,
-    OnlyBrokersOption,
-    OutputOption,
 )
 
 EXAMPLES = (
@@ -69,8 +69,8 @@ def command(
         consume_message_orderly=orderly,
         consume_timeout_minute=consume_timeout,
     )
-    from mqctl.cli.live_group_changes import plan_creation
-    from mqctl.cli.live_settings import run
+    from mqctl.operations.settings.change import run
+    from mqctl.operations.settings.groups import plan_creation
 
     chosen = connection(namesrv, profile, timeout)
     with chosen.open() as cluster:

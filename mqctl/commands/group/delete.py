@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.options import (
+from mqctl.cli.options.common import (
     ConfirmNameOption,
     ExecuteOption,
     NoColorOption,
@@ -43,8 +43,8 @@ def command(
 
     Refused while anybody consumes for it. Its offsets stay, so that mqctl undo brings all of it back.
     """
-    from mqctl.cli.live_group_changes import plan_deletion
-    from mqctl.cli.live_settings import run
+    from mqctl.operations.settings.change import run
+    from mqctl.operations.settings.groups import plan_deletion
 
     chosen = connection(namesrv, profile, timeout)
     with chosen.open() as cluster:

@@ -8,11 +8,9 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.backlog_advising import Advised, AdviseOption, WindowOption, advised
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output
-from mqctl.cli.lag_view import LagWish, lag_view, live_lag, show, snapshot_lag
-from mqctl.cli.options import (
+from mqctl.cli.options.common import (
     AllOption,
     AtOption,
     GroupOption,
@@ -24,6 +22,8 @@ from mqctl.cli.options import (
     at_ms,
 )
 from mqctl.errors import ExitCode, UsageError
+from mqctl.operations.lag.advice import Advised, AdviseOption, WindowOption, advised
+from mqctl.operations.lag.view import LagWish, lag_view, live_lag, show, snapshot_lag
 from mqctl.render.lag import By
 
 EXAMPLES = (
@@ -93,7 +93,7 @@ def command(
     closely = store is None and (rows is not By.GROUP or output is Output.WIDE)
     wish = LagWish(groups=group or (), topics=topic or (), system=system, with_consumers=closely)
     if store is not None:
-        from mqctl.snapshot.lag_gatherer import gather_lag
+        from mqctl.snapshot.store.lag import gather_lag
 
         view = lag_view([gather_lag(store, at_ms=at_ms(at, datetime.now().astimezone()))], wish)
     elif snapshot is not None:
@@ -101,7 +101,7 @@ def command(
     else:
         chosen = connection(namesrv, profile, timeout)
         if again:
-            from mqctl.cli.lag_watch import Again, look_again
+            from mqctl.operations.lag.watch import Again, look_again
 
             asked = Again(watching=watching, until=until, every=every, count=count, limit=timeout)
             return look_again(chosen, wish, asked, rows, output)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_brokers import broker_gaps, tell_broker_gaps
-from mqctl.cli.looking import looking
-from mqctl.cli.options import AllOption, NoColorOption, OutputOption, SnapshotOption
+from mqctl.cli.options.common import AllOption, NoColorOption, OutputOption, SnapshotOption
+from mqctl.cli.sources.brokers import broker_gaps, tell_broker_gaps
+from mqctl.cli.sources.live_or_saved import looking
 from mqctl.model.member import GroupMembership
 from mqctl.model.names import is_system_group
 from mqctl.model.unavailable import Part
 from mqctl.render.groups import group_row, list_document
-from mqctl.snapshot.live_asking import Scope
-from mqctl.snapshot.live_brokers import ask_groups, masters_of
+from mqctl.snapshot.live.asking import Scope
+from mqctl.snapshot.live.brokers import ask_groups, masters_of
 
 EXAMPLES = ("mqctl group list", "mqctl group list -o json | jq -r '.groups[] | select(.member_count == 0) | .group'")
 

@@ -6,15 +6,15 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_groups import group_holders, memberships_by_broker
-from mqctl.cli.looking import looking
-from mqctl.cli.options import NoColorOption, OneGroupOption, OutputOption, SnapshotOption
+from mqctl.cli.options.common import NoColorOption, OneGroupOption, OutputOption, SnapshotOption
+from mqctl.cli.sources.live_or_saved import looking
 from mqctl.errors import NotFoundError, RefusedError
 from mqctl.model.unavailable import Part
+from mqctl.operations.topics.groups import group_holders, memberships_by_broker
 from mqctl.render.instance import instance_document
-from mqctl.snapshot.live_brokers import masters_of
+from mqctl.snapshot.live.brokers import masters_of
 
 EXAMPLES = (
     "mqctl group member 10.0.0.7@4711 -g order-service",

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_brokers import broker_gaps, tell_gaps
-from mqctl.cli.live_groups import group_holders, memberships_by_broker
-from mqctl.cli.looking import looking
-from mqctl.cli.options import NoColorOption, OneGroupOption, OutputOption, SnapshotOption
+from mqctl.cli.options.common import NoColorOption, OneGroupOption, OutputOption, SnapshotOption
+from mqctl.cli.sources.brokers import broker_gaps, tell_gaps
+from mqctl.cli.sources.live_or_saved import looking
 from mqctl.model.unavailable import Part
+from mqctl.operations.topics.groups import group_holders, memberships_by_broker
 from mqctl.render.groups import members_document
-from mqctl.snapshot.live_brokers import masters_of
+from mqctl.snapshot.live.brokers import masters_of
 
 EXAMPLES = ("mqctl group members -g order-service", "mqctl group members -g order-service -o json | jq .members")
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.emit import note, tell
-from mqctl.cli.options import LocalNameOption
+from mqctl.cli.options.common import LocalNameOption
 from mqctl.cli.places import state_dir
 from mqctl.errors import ExitCode
 from mqctl.local.state import DEFAULT_NAME

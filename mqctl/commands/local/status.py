@@ -7,11 +7,11 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.local_rows import local_row
-from mqctl.cli.options import NoColorOption, OutputOption
+from mqctl.cli.options.common import NoColorOption, OutputOption
 from mqctl.cli.places import state_dir
 from mqctl.errors import ExitCode, NotFoundError
 from mqctl.local.state import LocalStates
+from mqctl.operations.local.rows import local_row
 from mqctl.render.local_clusters import local_document
 
 EXAMPLES = ("mqctl local status", "mqctl local status --name test -o json", "mqctl local status && echo all run")

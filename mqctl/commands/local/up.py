@@ -9,14 +9,14 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection import connection
+from mqctl.cli.connection.target import connection
 from mqctl.cli.emit import Output, emit, note, tell
-from mqctl.cli.local_rows import local_row
-from mqctl.cli.options import LocalNameOption, NoColorOption, OutputOption
+from mqctl.cli.options.common import LocalNameOption, NoColorOption, OutputOption
 from mqctl.cli.places import state_dir
 from mqctl.errors import MqctlError, UsageError
 from mqctl.local.state import DEFAULT_NAME
 from mqctl.local.supervisor import Supervisor, TlsWish, Wish
+from mqctl.operations.local.rows import local_row
 from mqctl.render.local_clusters import local_document
 
 

@@ -7,14 +7,14 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output
-from mqctl.cli.options import BodyOption, NoColorOption, OneTopicOption, OutputOption
-from mqctl.cli.subscribing import SqlOption, TagsOption, chosen_filter
+from mqctl.cli.options.common import BodyOption, NoColorOption, OneTopicOption, OutputOption
 from mqctl.cli.times import parse_instant, parse_span_ms
 from mqctl.errors import ExitCode, UsageError
 from mqctl.model.body_form import BodyForm
 from mqctl.model.dedup_wish import IN_MEMORY, DedupWish
+from mqctl.operations.messages.subscribe import SqlOption, TagsOption, chosen_filter
 
 EXAMPLES = (
     "mqctl message consume -t orders",
@@ -80,7 +80,7 @@ def command(
     since_ms = 0 if from_start else None
     if since is not None:
         since_ms = parse_instant(since, datetime.now().astimezone()).epoch_ms
-    from mqctl.cli.consuming import ConsumeWish, consume
+    from mqctl.operations.messages.consume import ConsumeWish, consume
 
     wish = ConsumeWish(
         topic=topic,

@@ -7,16 +7,16 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit, tell
-from mqctl.cli.live_brokers import asking_of, tell_remedies
-from mqctl.cli.options import BodyOption, NoColorOption, OneTopicOption, OutputOption
+from mqctl.cli.options.common import BodyOption, NoColorOption, OneTopicOption, OutputOption
+from mqctl.cli.sources.brokers import asking_of, tell_remedies
 from mqctl.cli.times import parse_instant
 from mqctl.errors import UsageError
 from mqctl.model.body_form import BodyForm
 from mqctl.model.unavailable import Part, Unavailable
 from mqctl.render.messages_view import message_document
-from mqctl.snapshot.live_messages import KeyQuery, by_key, by_unique_key
+from mqctl.snapshot.live.messages import KeyQuery, by_key, by_unique_key
 
 EXAMPLES = (
     "mqctl message find -t orders --key order-4711",

@@ -6,13 +6,13 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit, tell
-from mqctl.cli.finding import check_id, find_by_id
-from mqctl.cli.live_brokers import asking_of
-from mqctl.cli.options import BodyOption, NoColorOption, OutputOption
+from mqctl.cli.options.common import BodyOption, NoColorOption, OutputOption
+from mqctl.cli.sources.brokers import asking_of
 from mqctl.errors import ExitCode, NotFoundError
 from mqctl.model.body_form import BodyForm
+from mqctl.operations.messages.find import check_id, find_by_id
 from mqctl.render.messages_view import message_document
 
 EXAMPLES = (

@@ -7,16 +7,16 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_brokers import asking_of, tell_unread, unread_queues
-from mqctl.cli.options import BodyOption, NoColorOption, OneTopicOption, OutputOption
+from mqctl.cli.options.common import BodyOption, NoColorOption, OneTopicOption, OutputOption
+from mqctl.cli.sources.brokers import asking_of, tell_unread, unread_queues
 from mqctl.errors import MqctlError, NotFoundError, UsageError
 from mqctl.model.body_form import BodyForm
 from mqctl.model.queue import MessageQueue
 from mqctl.render.messages_view import message_document
-from mqctl.snapshot.live_asking import Asking
-from mqctl.snapshot.live_messages import ask_bounds, at_time, peek, queue_addresses
+from mqctl.snapshot.live.asking import Asking
+from mqctl.snapshot.live.messages import ask_bounds, at_time, peek, queue_addresses
 
 EXAMPLES = (
     "mqctl message peek -t orders",

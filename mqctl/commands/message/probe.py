@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_brokers import tell_remedies
-from mqctl.cli.options import NoColorOption, OutputOption
+from mqctl.cli.options.common import NoColorOption, OutputOption
+from mqctl.cli.sources.brokers import tell_remedies
 from mqctl.errors import NotFoundError
 from mqctl.render.probe import probe_document
 
@@ -38,8 +38,8 @@ def command(
     The messages stay in the topic. Without --topic they go to the topic that each broker keeps under its own name,
     which nobody consumes. Nothing is sent again: a failure is shown as one.
     """
-    from mqctl.cli.probing import own_queues, probe, topic_queues
-    from mqctl.client.producer import Producer
+    from mqctl.client.producer.producer import Producer
+    from mqctl.operations.messages.probe import own_queues, probe, topic_queues
 
     chosen = connection(namesrv, profile, timeout)
     with Producer("MQCTL_PRODUCER", chosen.sender()) as producer:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mqctl.cli.connection import Connection, NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import Connection, NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit, tell
-from mqctl.cli.options import NoColorOption, OneTopicOption, OutputOption
+from mqctl.cli.options.common import NoColorOption, OneTopicOption, OutputOption
 from mqctl.errors import DeadlineError, NotFoundError, UsageError
 from mqctl.render.sent import SentMessage, sent_document
 
 if TYPE_CHECKING:
-    from mqctl.client.outgoing import OutgoingMessage, SendResult
+    from mqctl.client.message.outgoing import OutgoingMessage, SendResult
 
 EXAMPLES = (
     "mqctl message send -t orders --body 'hello'",
@@ -76,7 +76,7 @@ def command(
             _check_typed(option, text)
     # An argument that is no UTF-8 comes with its bytes escaped: they are sent as they were typed.
     content = os.fsencode(body) if body is not None else _read(body_file or "-")
-    from mqctl.client.outgoing import OutgoingMessage, check_topic
+    from mqctl.client.message.outgoing import OutgoingMessage, check_topic
 
     chosen = connection(namesrv, profile, timeout)
     message = OutgoingMessage(
@@ -87,7 +87,7 @@ def command(
         _must_be_there(topic, chosen)
     way = f"level {delay_level}" if delay_level else None
     if deliver_at is not None:
-        from mqctl.cli.deliver_at import at_moment
+        from mqctl.operations.delay.deliver_at import at_moment
 
         message, way = at_moment(message, deliver_at, chosen)
     result = _sent(message, chosen)
@@ -104,7 +104,7 @@ def command(
 
 
 def _sent(message: OutgoingMessage, chosen: Connection) -> SendResult:
-    from mqctl.client.producer import Producer
+    from mqctl.client.producer.producer import Producer
 
     doubt = f"it may have been stored all the same: mqctl message peek -t {message.topic}"
     with Producer("MQCTL_PRODUCER", chosen.sender()) as producer:
@@ -120,7 +120,7 @@ def _sent(message: OutgoingMessage, chosen: Connection) -> SendResult:
 
 def _must_be_there(topic: str, chosen: Connection) -> None:
     """Raises NotFoundError when no name server knows the topic: a misspelt one would be there for ever."""
-    from mqctl.client.nameserver import route, topic_names
+    from mqctl.client.admin.nameserver import route, topic_names
 
     with chosen.open() as cluster:
         deadline = chosen.deadline()
@@ -136,7 +136,7 @@ def _must_be_there(topic: str, chosen: Connection) -> None:
 
 def _read(name: str) -> bytes:
     """Reads the body, no more than one byte over the limit: what never ends is refused like what is too long."""
-    from mqctl.client.outgoing import MAX_MESSAGE_BYTES
+    from mqctl.client.message.outgoing import MAX_MESSAGE_BYTES
 
     if name == "-":
         content = sys.stdin.buffer.read(MAX_MESSAGE_BYTES + 1)

@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output
-from mqctl.cli.options import BodyOption, NoColorOption, OneTopicOption, OutputOption
-from mqctl.cli.subscribing import SqlOption, TagsOption, chosen_filter
+from mqctl.cli.options.common import BodyOption, NoColorOption, OneTopicOption, OutputOption
 from mqctl.cli.times import parse_span_ms
 from mqctl.errors import UsageError
 from mqctl.model.body_form import BodyForm
-from mqctl.snapshot.live_tail import Wanted
+from mqctl.operations.messages.subscribe import SqlOption, TagsOption, chosen_filter
+from mqctl.snapshot.live.tail import Wanted
 
 EXAMPLES = (
     "mqctl message tail -t orders",
@@ -48,7 +48,7 @@ def command(
         raise UsageError(f"--follow has no {output} form", remedy="use -o ndjson: one message a line")
     if count is not None and not follow:
         raise UsageError("--count belongs to --follow", remedy="use --lines")
-    from mqctl.cli.tailing import Following, tail_topic
+    from mqctl.operations.messages.tail import Following, tail_topic
 
     following = Following(
         lines=lines,

@@ -6,13 +6,13 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit, tell
-from mqctl.cli.finding import check_id
-from mqctl.cli.live_brokers import asking_of, tell_gaps, tell_remedies
-from mqctl.cli.options import BodyOption, NoColorOption, OutputOption
-from mqctl.cli.tracing import trace_message
+from mqctl.cli.options.common import BodyOption, NoColorOption, OutputOption
+from mqctl.cli.sources.brokers import asking_of, tell_gaps, tell_remedies
 from mqctl.model.body_form import BodyForm
+from mqctl.operations.messages.find import check_id
+from mqctl.operations.messages.trace import trace_message
 from mqctl.render.message_trace import trace_document
 from mqctl.snapshot.message_trace import TRACE_TOPIC
 

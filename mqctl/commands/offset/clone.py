@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.options import (
+from mqctl.cli.options.common import (
     ConfirmOption,
     ExecuteOption,
     NoColorOption,
@@ -44,9 +44,9 @@ def command(
     """
     if source == group:
         raise UsageError("a group already stands where it stands", remedy="name two groups")
-    from mqctl.cli.live_brokers import asking_of
-    from mqctl.cli.live_offsets import asked, run
-    from mqctl.cli.offset_wishes import clone_wish
+    from mqctl.cli.sources.brokers import asking_of
+    from mqctl.operations.offsets.change import asked, run
+    from mqctl.operations.offsets.requests import clone_wish
 
     chosen = connection(namesrv, profile, timeout)
     with chosen.open() as cluster:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.options import GroupOption, NoColorOption, OutputOption
+from mqctl.cli.options.common import GroupOption, NoColorOption, OutputOption
 
 EXAMPLES = ("mqctl offset history", "mqctl offset history -g order-service -o json | jq '.changes[0].queues'")
 
@@ -14,8 +14,8 @@ def command(group: GroupOption = None, output: OutputOption = Output.TABLE, no_c
     `interrupted` is one that was killed half-way: `mqctl offset undo` takes it back as any other. A record that cannot
     be read is named, and the exit code is 69; the others are shown.
     """
-    from mqctl.cli.all_changes import Unread
-    from mqctl.cli.live_offsets import journal, report_of
+    from mqctl.operations.offsets.change import journal, report_of
+    from mqctl.operations.settings.history import Unread
     from mqctl.render.offsets import history_document
 
     unread = Unread()

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit, tell
-from mqctl.cli.options import (
+from mqctl.cli.options.common import (
     ConfirmOption,
     ExecuteOption,
     NoColorOption,
@@ -22,7 +22,7 @@ from mqctl.model.names import retry_topic
 from mqctl.plan.targets import ShiftBy, Target, ToCurrent, ToEarliest, ToLatest, ToOffset, ToTime
 
 if TYPE_CHECKING:
-    from mqctl.cli.offset_plans import Wish
+    from mqctl.operations.offsets.planning import Wish
 
 EXAMPLES = (
     "mqctl offset reset -g order-service -t orders --to-time 'yesterday 10:00'",
@@ -101,8 +101,8 @@ def command(
     """
     target = _target(to_time, by_duration, to_earliest, to_latest, to_current, to_offset, shift_by)
     wish = _wish(group, topic, target, brokers, queues, from_file, resume, with_retry=with_retry, clamp=clamp)
-    from mqctl.cli.live_brokers import asking_of
-    from mqctl.cli.live_offsets import asked, run
+    from mqctl.cli.sources.brokers import asking_of
+    from mqctl.operations.offsets.change import asked, run
 
     chosen = connection(namesrv, profile, timeout)
     with chosen.open() as cluster:
@@ -132,9 +132,9 @@ def _wish(
         )
     if not target and (brokers or queues or with_retry):
         raise UsageError("a file or a change names its own queues", remedy="leave --broker, --queue, --with-retry out")
-    from mqctl.cli.live_offsets import journal
-    from mqctl.cli.offset_plans import Wish
-    from mqctl.cli.offset_wishes import file_wish, resume_wish
+    from mqctl.operations.offsets.change import journal
+    from mqctl.operations.offsets.planning import Wish
+    from mqctl.operations.offsets.requests import file_wish, resume_wish
 
     if resume is not None:
         return resume_wish(journal().read(resume))

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.options import (
+from mqctl.cli.options.common import (
     ConfirmOption,
     ExecuteOption,
     NoColorOption,
@@ -52,9 +52,9 @@ def command(
     backlog up later, as long as the brokers keep its messages. With members online, what they had pulled but not
     committed is in the plan as well: those messages may be consumed twice.
     """
-    from mqctl.cli.live_brokers import asking_of
-    from mqctl.cli.live_offsets import asked
-    from mqctl.cli.skipping import skip
+    from mqctl.cli.sources.brokers import asking_of
+    from mqctl.operations.offsets.change import asked
+    from mqctl.operations.offsets.skip import skip
 
     chosen = connection(namesrv, profile, timeout)
     with chosen.open() as cluster:

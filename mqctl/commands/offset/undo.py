@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.options import ConfirmOption, ExecuteOption, NoColorOption, OutputOption, SettleOption
+from mqctl.cli.options.common import ConfirmOption, ExecuteOption, NoColorOption, OutputOption, SettleOption
 
 EXAMPLES = (
     "mqctl offset undo 20261121-091500-3fa2",
@@ -33,9 +33,9 @@ def command(
     to forget a single one, and queues that the change never reached are left alone; both are named.
     An offset whose messages are deleted by now becomes the queue's minimum.
     """
-    from mqctl.cli.live_brokers import asking_of
-    from mqctl.cli.live_offsets import asked, journal, run
-    from mqctl.cli.offset_wishes import undo_wish
+    from mqctl.cli.sources.brokers import asking_of
+    from mqctl.operations.offsets.change import asked, journal, run
+    from mqctl.operations.offsets.requests import undo_wish
 
     wish = undo_wish(journal().read(change_id))
     chosen = connection(namesrv, profile, timeout)

@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from mqctl.allocation.key_order import key_spread, re_routing
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit, tell
-from mqctl.cli.options import NoColorOption, OneTopicOption, OptionalStoreOption, OutputOption
+from mqctl.cli.options.common import NoColorOption, OneTopicOption, OptionalStoreOption, OutputOption
 from mqctl.errors import ExitCode, UsageError
 from mqctl.render.locks import order_document, order_report
 
@@ -45,14 +45,14 @@ def command(
     no order at all. Also tells what another number of queues would re-route. Ends with 0 fine, 1 when a key lies in
     several queues, 3 when nothing was found but a queue could not be sampled.
     """
-    from mqctl.cli.key_samples import live_sample, store_sample, wider
+    from mqctl.operations.messages.key_samples import live_sample, store_sample, wider
 
     if store is not None:
         if namesrv or profile:
             raise UsageError("--store and a live cluster contradict each other", remedy="name one source")
         sample = store_sample(store, topic, key=key, count=count, broker_name="store")
     else:
-        from mqctl.cli.live_brokers import asking_of
+        from mqctl.cli.sources.brokers import asking_of
 
         chosen = connection(namesrv, profile, timeout)
         with chosen.open() as cluster:

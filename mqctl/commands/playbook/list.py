@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.options import LangOption, NoColorOption, OutputOption
+from mqctl.cli.options.common import LangOption, NoColorOption, OutputOption
 from mqctl.model.lang import Lang
 from mqctl.playbook.places import load, slugs
 from mqctl.render.playbooks import list_document

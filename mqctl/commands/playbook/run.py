@@ -7,16 +7,16 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.interrupts import terminable
-from mqctl.cli.options import ExecuteOption, LangOption, NoColorOption, OutputOption
-from mqctl.cli.playbook_report import check_reports, write_reports
-from mqctl.cli.playbook_world import Terminal, choices
+from mqctl.cli.options.common import ExecuteOption, LangOption, NoColorOption, OutputOption
+from mqctl.cli.terminal.interrupts import terminable
 from mqctl.cli.times import parse_span_ms
 from mqctl.errors import UsageError
 from mqctl.model.lang import Lang
 from mqctl.model.playbook import Playbook
+from mqctl.operations.playbooks.report import check_reports, write_reports
+from mqctl.operations.playbooks.world import Terminal, choices
 from mqctl.playbook import template
 from mqctl.playbook.parameters import bound
 from mqctl.playbook.places import load

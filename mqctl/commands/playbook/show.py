@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.options import LangOption, NoColorOption, OutputOption
+from mqctl.cli.options.common import LangOption, NoColorOption, OutputOption
 from mqctl.model.lang import Lang
 from mqctl.playbook.places import load, readme
 from mqctl.render.playbooks import show_document

@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_brokers import broker_gaps, tell_broker_gaps
-from mqctl.cli.looking import looking
-from mqctl.cli.options import AllOption, NoColorOption, OutputOption, SnapshotOption
+from mqctl.cli.options.common import AllOption, NoColorOption, OutputOption, SnapshotOption
+from mqctl.cli.sources.brokers import broker_gaps, tell_broker_gaps
+from mqctl.cli.sources.live_or_saved import looking
 from mqctl.model.unavailable import Part
 from mqctl.render.groups import producer_document
-from mqctl.snapshot.live_brokers import ask_producers, ask_producers_of, masters_of
+from mqctl.snapshot.live.brokers import ask_producers, ask_producers_of, masters_of
 
 EXAMPLES = ("mqctl producer list", "mqctl producer list -g order-producer -o json")
 

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.access_options import NO_CA
+from mqctl.cli.connection.access_options import NO_CA
+from mqctl.cli.connection.profiles import Profile, changed_profiles, checked_name
 from mqctl.cli.emit import tell
 from mqctl.cli.places import config_dir
-from mqctl.cli.profiles import Profile, changed_profiles, checked_name
 from mqctl.errors import UsageError
 
 EXAMPLES = (
@@ -118,10 +118,10 @@ def _try(namesrv: str, acl_file: Path | None, room_rule: str | None) -> None:
 
         read_rule(room_rule)
     if acl_file is not None:
-        from mqctl.cli.key_file import credentials_from_file
+        from mqctl.cli.connection.key_file import credentials_from_file
 
         credentials_from_file(acl_file.expanduser())
-    from mqctl.client.addresses import name_server_source
+    from mqctl.client.remoting.addresses import name_server_source
 
     name_server_source(namesrv)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from mqctl.cli.connection.profile_rows import profile_row
+from mqctl.cli.connection.profiles import load_profiles
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.options import NoColorOption, OutputOption
+from mqctl.cli.options.common import NoColorOption, OutputOption
 from mqctl.cli.places import config_dir
-from mqctl.cli.profile_rows import profile_row
-from mqctl.cli.profiles import load_profiles
 from mqctl.render.profiles import profile_document
 
 EXAMPLES = ("mqctl profile list", "mqctl profile list -o json")

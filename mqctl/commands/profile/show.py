@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
+from mqctl.cli.connection.profile_rows import profile_row
+from mqctl.cli.connection.profiles import load_profiles
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.options import NoColorOption, OutputOption
+from mqctl.cli.options.common import NoColorOption, OutputOption
 from mqctl.cli.places import config_dir
-from mqctl.cli.profile_rows import profile_row
-from mqctl.cli.profiles import load_profiles
 from mqctl.errors import NotFoundError
 from mqctl.render.profiles import profile_document
 

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
+from mqctl.cli.connection.profiles import changed_profiles
 from mqctl.cli.emit import tell
 from mqctl.cli.places import config_dir
-from mqctl.cli.profiles import changed_profiles
 
 EXAMPLES = ("mqctl profile use prod",)
 

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.options import ConfirmOption, ExecuteOption, NoColorOption, OutputOption
-from mqctl.cli.replay_options import (
+from mqctl.cli.options.common import ConfirmOption, ExecuteOption, NoColorOption, OutputOption
+from mqctl.cli.options.replay import (
     BrokersOption,
     FromFileOption,
     FromOffsetOption,
@@ -54,10 +54,10 @@ def command(
     the tags or the condition that you want. Where the replay ends is kept, and `mqctl replay status` tells when the
     group has got there: consumers do not stop by themselves. `mqctl offset undo` takes the offsets back.
     """
-    from mqctl.cli.live_brokers import asking_of
-    from mqctl.cli.live_offsets import asked
-    from mqctl.cli.live_replays import replay_by_group
-    from mqctl.cli.replay_sources import source_of
+    from mqctl.cli.sources.brokers import asking_of
+    from mqctl.operations.offsets.change import asked
+    from mqctl.operations.replay.publish import replay_by_group
+    from mqctl.operations.replay.sources import source_of
 
     source = source_of(
         topic=topic,

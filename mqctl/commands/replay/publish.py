@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.options import ExecuteOption, NoColorOption, OutputOption
-from mqctl.cli.replay_options import (
+from mqctl.cli.options.common import ExecuteOption, NoColorOption, OutputOption
+from mqctl.cli.options.replay import (
     BrokersOption,
     ConfirmTopicOption,
     FromFileOption,
@@ -60,10 +60,10 @@ def command(
     asks the target for the keys of those that were being sent, and names what may be there twice. Exit code 2: stopped
     in the middle; 3: complete, with messages in doubt.
     """
-    from mqctl.cli.live_brokers import asking_of
-    from mqctl.cli.live_replays import carry_publish_out, plan_publish
-    from mqctl.cli.replay_sources import source_of
+    from mqctl.cli.sources.brokers import asking_of
     from mqctl.model.stretch import ReplayFilter
+    from mqctl.operations.replay.publish import carry_publish_out, plan_publish
+    from mqctl.operations.replay.sources import source_of
 
     source = source_of(
         topic=topic,

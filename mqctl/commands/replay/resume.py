@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.options import ExecuteOption, NoColorOption, OutputOption
-from mqctl.cli.replay_options import ConfirmTopicOption
+from mqctl.cli.options.common import ExecuteOption, NoColorOption, OutputOption
+from mqctl.cli.options.replay import ConfirmTopicOption
 
 EXAMPLES = (
     "mqctl replay resume 20261121-101500-77aa",
@@ -34,8 +34,8 @@ def command(
 
     Messages that were being sent are looked up in the target by their keys first: what is there is not sent again.
     """
-    from mqctl.cli.live_brokers import asking_of
-    from mqctl.cli.live_replays import carry_publish_out, replays, resumed
+    from mqctl.cli.sources.brokers import asking_of
+    from mqctl.operations.replay.publish import carry_publish_out, replays, resumed
 
     record = replays().read(replay_id)
     if rate is not None:

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.options import NoColorOption, OutputOption
+from mqctl.cli.options.common import NoColorOption, OutputOption
 
 EXAMPLES = ("mqctl replay status", "mqctl replay status 20261121-101500-77aa", "mqctl replay status -o json")
 
@@ -26,12 +26,12 @@ def command(
     The cluster is only asked for a single replay by a group. Ends with 0 when that has reached its end, with 1 when it
     has not.
     """
-    from mqctl.cli.live_replays import committed_by, replays, report_of
+    from mqctl.operations.replay.publish import committed_by, replays, report_of
     from mqctl.render.replays import replay_document, replay_list_document
 
     book = replays()
     if replay_id is None:
-        from mqctl.cli.all_changes import Unread
+        from mqctl.operations.settings.history import Unread
 
         unread = Unread()
         reports = [report_of(record) for record in book.all(unread)]
@@ -41,7 +41,7 @@ def command(
     if record.kind != "group":
         emit(replay_document(report_of(record)), output)
         return 0
-    from mqctl.cli.live_brokers import asking_of
+    from mqctl.cli.sources.brokers import asking_of
 
     chosen = connection(namesrv, profile, timeout)
     with chosen.open() as cluster:

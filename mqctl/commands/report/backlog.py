@@ -8,9 +8,8 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.options import AllOption, GroupOption, NoColorOption, OutputOption, TopicOption
-from mqctl.cli.report_running import BucketOption, NoSparkOption, Question, answering, bucket_ms, tell_unread
-from mqctl.cli.spark_options import (
+from mqctl.cli.options.common import AllOption, GroupOption, NoColorOption, OutputOption, TopicOption
+from mqctl.cli.options.spark import (
     LOCAL,
     ConfOption,
     MasterOption,
@@ -23,6 +22,7 @@ from mqctl.cli.spark_options import (
 from mqctl.cli.times import parse_span_ms
 from mqctl.errors import NotFoundError, UsageError
 from mqctl.model.backlog import BacklogBy
+from mqctl.operations.reports.run import BucketOption, NoSparkOption, Question, answering, bucket_ms, tell_unread
 from mqctl.render.backlog import backlog_document
 
 EXAMPLES = (
@@ -71,7 +71,7 @@ def command(
     nowhere` are queue entries without a message in the commit log. Runs on Spark (pip install 'mqctl[spark]') unless
     --no-spark is given.
     """
-    from mqctl.spark.planning import committed_offsets, open_store
+    from mqctl.spark.scan.planning import committed_offsets, open_store
 
     question = Question(
         stores=store,
@@ -95,7 +95,7 @@ def command(
     with answering(question, of_groups=False) as (engine, wanted):
         from mqctl.spark.brokers import with_brokers
         from mqctl.spark.reports.backlog import backlog_rows, forecast
-        from mqctl.spark.unread import counted, needed, unread_parts
+        from mqctl.spark.reports.unread import counted, needed, unread_parts
 
         rows = backlog_rows(engine, wanted, by, quick=quick, bucket_ms=width)
         rows = with_brokers(rows, wanted)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from mqctl.cli.emit import Output
-from mqctl.cli.options import (
+from mqctl.cli.options.common import (
     AllOption,
     AtOption,
     LangOption,
@@ -15,7 +15,8 @@ from mqctl.cli.options import (
     TopicOption,
     at_ms,
 )
-from mqctl.cli.report_running import (
+from mqctl.cli.options.spark import LOCAL, ConfOption, MasterOption, SinceOption, StoresOption, UntilOption
+from mqctl.operations.reports.run import (
     BucketOption,
     NoSparkOption,
     ParquetOption,
@@ -25,7 +26,6 @@ from mqctl.cli.report_running import (
     report,
     require_levels,
 )
-from mqctl.cli.spark_options import LOCAL, ConfOption, MasterOption, SinceOption, StoresOption, UntilOption
 
 EXAMPLES = (
     "mqctl report delay --store /backup/store",

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.options import NoColorOption, OutputOption
+from mqctl.cli.options.common import NoColorOption, OutputOption
 from mqctl.errors import ExitCode
 from mqctl.render.runs import diff_document
 
@@ -32,7 +32,7 @@ def command(
     Rows over time (buckets, periods, windows) are left out: other runs have other times. Needs the spark extra, for
     Parquet, but neither Spark nor Java.
     """
-    from mqctl.spark.session import require_spark
+    from mqctl.spark.session.open import require_spark
 
     require_spark()
     from mqctl.spark.runs import load_run, run_changes

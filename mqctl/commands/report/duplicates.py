@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from mqctl.cli.emit import Output
-from mqctl.cli.options import AllOption, LangOption, NoColorOption, OutputOption, TopicOption
-from mqctl.cli.report_running import (
+from mqctl.cli.options.common import AllOption, LangOption, NoColorOption, OutputOption, TopicOption
+from mqctl.cli.options.spark import LOCAL, ConfOption, MasterOption, SinceOption, StoresOption, UntilOption
+from mqctl.operations.reports.run import (
     BucketOption,
     KeyOption,
     NoSparkOption,
@@ -15,7 +16,6 @@ from mqctl.cli.report_running import (
     bucket_ms,
     report,
 )
-from mqctl.cli.spark_options import LOCAL, ConfOption, MasterOption, SinceOption, StoresOption, UntilOption
 
 EXAMPLES = (
     "mqctl report duplicates --store /backup/store",

@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.emit import Output
-from mqctl.cli.options import AllOption, LangOption, NoColorOption, OutputOption, TopicOption
-from mqctl.cli.report_running import (
+from mqctl.cli.options.common import AllOption, LangOption, NoColorOption, OutputOption, TopicOption
+from mqctl.cli.options.spark import LOCAL, ConfOption, MasterOption, SinceOption, StoresOption, UntilOption
+from mqctl.operations.reports.run import (
     BucketOption,
     NoSparkOption,
     ParquetOption,
@@ -17,7 +18,6 @@ from mqctl.cli.report_running import (
     bucket_ms,
     report,
 )
-from mqctl.cli.spark_options import LOCAL, ConfOption, MasterOption, SinceOption, StoresOption, UntilOption
 
 EXAMPLES = (
     "mqctl report retries --store /backup/store",

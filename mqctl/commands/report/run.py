@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.options import (
+from mqctl.cli.options.common import (
     AllOption,
     AtOption,
     LangOption,
@@ -21,8 +21,10 @@ from mqctl.cli.options import (
     TopicOption,
     at_ms,
 )
-from mqctl.cli.progress import reported_steps
-from mqctl.cli.report_running import (
+from mqctl.cli.options.spark import LOCAL, ConfOption, MasterOption, SinceOption, StoresOption, UntilOption
+from mqctl.cli.terminal.progress import reported_steps
+from mqctl.model.report_rows import Unread
+from mqctl.operations.reports.run import (
     KeyOption,
     NoSparkOption,
     Question,
@@ -37,8 +39,6 @@ from mqctl.cli.report_running import (
     tell_unread,
     write_text,
 )
-from mqctl.cli.spark_options import LOCAL, ConfOption, MasterOption, SinceOption, StoresOption, UntilOption
-from mqctl.model.report_rows import Unread
 
 EXAMPLES = (
     "mqctl report run --store /backup/store --html report.html",
@@ -141,7 +141,7 @@ def _write(
 
 
 def _write_page(file: Path, question: Question, stores: Sequence[str], reports: dict[str, object]) -> None:
-    from mqctl.render.html_report import Page, html_page
+    from mqctl.render.reports.html import Page, html_page
 
     now_ms = round(datetime.now(UTC).timestamp() * 1000)
     page = Page(stores=stores, scope=scope_words(question), made_at_ms=now_ms, reports=reports, lang=question.lang)

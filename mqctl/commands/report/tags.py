@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.emit import Output
-from mqctl.cli.options import AllOption, LangOption, NoColorOption, OutputOption, SnapshotOption, TopicOption
-from mqctl.cli.report_running import NoSparkOption, ParquetOption, Question, ReportGroupOption, report, subscribed
-from mqctl.cli.spark_options import LOCAL, ConfOption, MasterOption, SinceOption, StoresOption, UntilOption
+from mqctl.cli.options.common import AllOption, LangOption, NoColorOption, OutputOption, SnapshotOption, TopicOption
+from mqctl.cli.options.spark import LOCAL, ConfOption, MasterOption, SinceOption, StoresOption, UntilOption
+from mqctl.operations.reports.run import NoSparkOption, ParquetOption, Question, ReportGroupOption, report, subscribed
 
 EXAMPLES = (
     "mqctl report tags --store /backup/store",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from mqctl.cli.emit import Output
-from mqctl.cli.options import AllOption, LangOption, NoColorOption, OutputOption, TopicOption
-from mqctl.cli.report_running import NoSparkOption, ParquetOption, Question, ReportGroupOption, TopOption, report
-from mqctl.cli.spark_options import LOCAL, ConfOption, MasterOption, SinceOption, StoresOption, UntilOption
+from mqctl.cli.options.common import AllOption, LangOption, NoColorOption, OutputOption, TopicOption
+from mqctl.cli.options.spark import LOCAL, ConfOption, MasterOption, SinceOption, StoresOption, UntilOption
+from mqctl.operations.reports.run import NoSparkOption, ParquetOption, Question, ReportGroupOption, TopOption, report
 
 EXAMPLES = (
     "mqctl report transactions --store /backup/store",

@@ -7,15 +7,15 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_brokers import asking_of, broker_gaps, open_brokers, tell_broker_gaps, unread_queues
-from mqctl.cli.live_dead_letters import tell_unread
-from mqctl.cli.options import GroupOption, NoColorOption, OutputOption
+from mqctl.cli.options.common import GroupOption, NoColorOption, OutputOption
+from mqctl.cli.sources.brokers import asking_of, broker_gaps, open_brokers, tell_broker_gaps, unread_queues
+from mqctl.operations.dlq.letters import tell_unread
 from mqctl.render.dead_letters import retries_document
-from mqctl.snapshot.live_asking import Scope
-from mqctl.snapshot.live_brokers import ask_offsets, ask_settings, ask_topics, masters_of
-from mqctl.snapshot.live_dead_letters import retries
+from mqctl.snapshot.live.asking import Scope
+from mqctl.snapshot.live.brokers import ask_offsets, ask_settings, ask_topics, masters_of
+from mqctl.snapshot.live.dead_letters import retries
 
 EXAMPLES = ("mqctl retry list", "mqctl retry list -g order-service -o wide")
 

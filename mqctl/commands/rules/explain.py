@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.options import LangOption, NoColorOption, OutputOption
+from mqctl.cli.options.common import LangOption, NoColorOption, OutputOption
 from mqctl.diagnosis import RULES
 from mqctl.errors import NotFoundError
 from mqctl.render.document import Document, Paragraphs

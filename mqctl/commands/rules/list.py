@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.options import LangOption, NoColorOption, OutputOption
+from mqctl.cli.options.common import LangOption, NoColorOption, OutputOption
 from mqctl.diagnosis import RULES
 from mqctl.render.document import Column, Document, Kind, Table
 from mqctl.render.messages import title

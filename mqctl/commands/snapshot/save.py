@@ -8,11 +8,18 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import tell
-from mqctl.cli.live_brokers import gaps_of, tell_remedies
-from mqctl.cli.options import AtOption, BrokerNameOption, LevelsOption, OptionalStoreOption, QuickOption, StacksOption
-from mqctl.cli.sources import LiveWish, read_snapshot
+from mqctl.cli.options.common import (
+    AtOption,
+    BrokerNameOption,
+    LevelsOption,
+    OptionalStoreOption,
+    QuickOption,
+    StacksOption,
+)
+from mqctl.cli.sources.brokers import gaps_of, tell_remedies
+from mqctl.cli.sources.snapshot_source import LiveWish, read_snapshot
 from mqctl.errors import ExitCode
 from mqctl.model.unavailable import Part, Unavailable
 from mqctl.render import units

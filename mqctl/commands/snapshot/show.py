@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.options import NoColorOption, OutputOption
+from mqctl.cli.options.common import NoColorOption, OutputOption
 from mqctl.render.description import description_document
 from mqctl.snapshot.archive import load
 

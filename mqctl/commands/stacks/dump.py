@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit, tell
-from mqctl.cli.options import LangOption, NoColorOption, OutputOption
-from mqctl.cli.stack_options import (
+from mqctl.cli.options.common import LangOption, NoColorOption, OutputOption
+from mqctl.cli.options.stacks import (
     ClientOption,
     DumpsOption,
     EveryOption,
@@ -21,10 +21,10 @@ from mqctl.cli.stack_options import (
     PidOption,
     StackGroupOption,
 )
-from mqctl.cli.stack_sources import DEFAULT_DUMPS, StackWish, gather_stacks
 from mqctl.cli.times import parse_span_ms
 from mqctl.errors import ExitCode, UsageError
 from mqctl.model.stack_look import StackEvidence
+from mqctl.operations.stacks.sources import DEFAULT_DUMPS, StackWish, gather_stacks
 
 if TYPE_CHECKING:
     from mqctl.render.document import Document
@@ -95,7 +95,7 @@ def command(
     consumers are judged with what they hold in their queues and how far their group is behind. An incomplete answer
     is shown as such and ends with 69, or 74 for a file that is cut off.
     """
-    from mqctl.cli.stack_files import classifier_of
+    from mqctl.operations.stacks.files import classifier_of
 
     if collapsed and output is not Output.TABLE:
         raise UsageError("--collapsed contradicts -o", reason="collapsed stacks have a format of their own")
@@ -130,7 +130,7 @@ def command(
 def _keep(evidence: StackEvidence, place: Path | None) -> None:
     if place is None:
         return
-    from mqctl.cli.stack_files import save_raw
+    from mqctl.operations.stacks.files import save_raw
 
     for saved in save_raw(evidence, place):
         tell(f"mqctl: saved {saved}")

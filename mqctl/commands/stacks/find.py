@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from mqctl.capture.processes import Surroundings
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit, tell
-from mqctl.cli.live_brokers import tell_gaps
-from mqctl.cli.local_processes import ClusterWish, process_rows, surroundings
-from mqctl.cli.options import GroupOption, NoColorOption, OutputOption
+from mqctl.cli.options.common import GroupOption, NoColorOption, OutputOption
+from mqctl.cli.sources.brokers import tell_gaps
+from mqctl.operations.stacks.processes import ClusterWish, process_rows, surroundings
 from mqctl.render.processes import processes_document
 
 EXAMPLES = (

@@ -6,13 +6,13 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output
-from mqctl.cli.options import NoColorOption, OutputOption
-from mqctl.cli.stack_options import ClientOption, NativeOption, NonblockingOption, PidOption, StackGroupOption
-from mqctl.cli.stack_sources import StackWish
-from mqctl.cli.stack_watch import WatchPace, watch_stacks
+from mqctl.cli.options.common import NoColorOption, OutputOption
+from mqctl.cli.options.stacks import ClientOption, NativeOption, NonblockingOption, PidOption, StackGroupOption
 from mqctl.cli.times import parse_span_ms
+from mqctl.operations.stacks.sources import StackWish
+from mqctl.operations.stacks.watch import WatchPace, watch_stacks
 
 EXAMPLES = (
     "mqctl stacks watch -g order-service",

@@ -7,11 +7,11 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.emit import Output, emit, tell
-from mqctl.cli.options import NoColorOption, OutputOption, StoreOption
+from mqctl.cli.options.common import NoColorOption, OutputOption, StoreOption
 from mqctl.errors import ExitCode, UsageError
 from mqctl.model.body_form import BodyForm
 from mqctl.render.messages_view import message_document
-from mqctl.snapshot.message_finder import Found, MessageFinder
+from mqctl.snapshot.store.message_finder import Found, MessageFinder
 
 EXAMPLES = (
     "mqctl store cat --store /backup/store -t orders -q 2 --offset 100 --count 10",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.options import BrokerNameOption, NoColorOption, OutputOption, StoreOption
-from mqctl.cli.sources import read_snapshot
+from mqctl.cli.options.common import BrokerNameOption, NoColorOption, OutputOption, StoreOption
+from mqctl.cli.sources.snapshot_source import read_snapshot
 from mqctl.render.description import description_document
 
 EXAMPLES = ("mqctl store describe --store /backup/store", "mqctl store describe --store /backup/store -o wide")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.options import NoColorOption, OutputOption, StoreOption
-from mqctl.cli.progress import step_progress
+from mqctl.cli.options.common import NoColorOption, OutputOption, StoreOption
+from mqctl.cli.terminal.progress import step_progress
 from mqctl.errors import ExitCode
 from mqctl.render.verification import UnreadPart, verification_document, verification_exit
 from mqctl.store.directory import StoreDirectory

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_brokers import tell_gaps
-from mqctl.cli.live_subscriptions import (
+from mqctl.cli.options.common import NoColorOption, OutputOption, SnapshotOption
+from mqctl.cli.sources.brokers import tell_gaps
+from mqctl.cli.sources.snapshot_source import LiveWish, read_snapshot
+from mqctl.errors import ExitCode
+from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.operations.allocation.subscriptions import (
     EveryGroupOption,
     MaybeGroupOption,
     TagsFromOption,
@@ -17,10 +21,6 @@ from mqctl.cli.live_subscriptions import (
     require_one_or_all,
     view_of,
 )
-from mqctl.cli.options import NoColorOption, OutputOption, SnapshotOption
-from mqctl.cli.sources import LiveWish, read_snapshot
-from mqctl.errors import ExitCode
-from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render.subscriptions import check_all_document, subscription_document
 
 EXAMPLES = (

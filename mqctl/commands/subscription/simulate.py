@@ -7,15 +7,15 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.known_groups import require_group
-from mqctl.cli.live_brokers import gaps_of, tell_gaps
-from mqctl.cli.live_subscriptions import TagsFromOption, counted_in
-from mqctl.cli.options import NoColorOption, OneGroupOption, OneTopicOption, OutputOption, SnapshotOption
-from mqctl.cli.release_plan import release_report
-from mqctl.cli.sources import LiveWish, read_snapshot
+from mqctl.cli.options.common import NoColorOption, OneGroupOption, OneTopicOption, OutputOption, SnapshotOption
+from mqctl.cli.sources.brokers import gaps_of, tell_gaps
+from mqctl.cli.sources.groups import require_group
+from mqctl.cli.sources.snapshot_source import LiveWish, read_snapshot
 from mqctl.model.unavailable import Part
+from mqctl.operations.allocation.release_plan import release_report
+from mqctl.operations.allocation.subscriptions import TagsFromOption, counted_in
 from mqctl.render.subscriptions import release_document
 
 EXAMPLES = (

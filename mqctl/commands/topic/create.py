@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.options import (
+from mqctl.cli.options.common import (
     ConfirmNameOption,
     ExecuteOption,
     NoColorOption,
@@ -12,7 +12,7 @@ from mqctl.cli.options import (
     OnlyBrokersOption,
     OutputOption,
 )
-from mqctl.cli.topic_options import (
+from mqctl.cli.options.topic import (
     AttributeOption,
     PermOption,
     QueuesOption,
@@ -50,8 +50,8 @@ def command(
     others refuses the plan.
     """
     wish = topic_wish(queues, read_queues, write_queues, perm, attributes)
-    from mqctl.cli.live_settings import run
-    from mqctl.cli.live_topic_changes import plan_creation
+    from mqctl.operations.settings.change import run
+    from mqctl.operations.settings.topics import plan_creation
 
     chosen = connection(namesrv, profile, timeout)
     with chosen.open() as cluster:

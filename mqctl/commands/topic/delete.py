@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.options import (
+from mqctl.cli.options.common import (
     ConfirmNameOption,
     ExecuteOption,
     NoColorOption,
@@ -43,8 +43,8 @@ def command(
     Refused while a group subscribes to it, or while a message is unread; the refusal names each group. Its messages
     cannot be brought back.
     """
-    from mqctl.cli.live_settings import run
-    from mqctl.cli.live_topic_changes import plan_deletion
+    from mqctl.operations.settings.change import run
+    from mqctl.operations.settings.topics import plan_deletion
 
     chosen = connection(namesrv, profile, timeout)
     with chosen.open() as cluster:

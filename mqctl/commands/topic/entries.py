@@ -6,15 +6,15 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_brokers import asking_of, tell_unread, unread_queues
-from mqctl.cli.options import NoColorOption, OneTopicOption, OutputOption
-from mqctl.client.broker import queue_entries
+from mqctl.cli.options.common import NoColorOption, OneTopicOption, OutputOption
+from mqctl.cli.sources.brokers import asking_of, tell_unread, unread_queues
+from mqctl.client.admin.broker_queries import queue_entries
 from mqctl.errors import NotFoundError
 from mqctl.model.queue import MessageQueue
 from mqctl.render.queue_entries import entries_document
-from mqctl.snapshot.live_messages import queue_addresses
+from mqctl.snapshot.live.messages import queue_addresses
 
 EXAMPLES = (
     "mqctl topic entries -t orders -q 0",

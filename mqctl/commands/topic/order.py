@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.options import ConfirmNameOption, ExecuteOption, NoColorOption, OneTopicOption, OutputOption
+from mqctl.cli.options.common import ConfirmNameOption, ExecuteOption, NoColorOption, OneTopicOption, OutputOption
 from mqctl.errors import UsageError
 
 EXAMPLES = (
@@ -37,8 +37,8 @@ def command(
     """
     if (value is None) != remove:
         raise UsageError("what is it to be?", remedy="use one of --set and --remove")
-    from mqctl.cli.live_settings import run
-    from mqctl.cli.live_topic_changes import plan_order
+    from mqctl.operations.settings.change import run
+    from mqctl.operations.settings.topics import plan_order
 
     chosen = connection(namesrv, profile, timeout)
     with chosen.open() as cluster:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_brokers import tell_gaps
-from mqctl.cli.looking import looking
-from mqctl.cli.options import NoColorOption, OneTopicOption, OutputOption, SnapshotOption
+from mqctl.cli.options.common import NoColorOption, OneTopicOption, OutputOption, SnapshotOption
+from mqctl.cli.sources.brokers import tell_gaps
+from mqctl.cli.sources.live_or_saved import looking
 from mqctl.errors import NotFoundError, UnreachableError
 from mqctl.render.topics import route_document
 

@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.live_brokers import asking_of, broker_gaps, tell_broker_gaps
-from mqctl.cli.live_traffic import gather_traffic
-from mqctl.cli.options import AllOption, NoColorOption, OutputOption, TopicOption
+from mqctl.cli.options.common import AllOption, NoColorOption, OutputOption, TopicOption
+from mqctl.cli.sources.brokers import asking_of, broker_gaps, tell_broker_gaps
+from mqctl.operations.topics.traffic import gather_traffic
 from mqctl.render.traffic import traffic_document
 
 EXAMPLES = (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.options import (
+from mqctl.cli.options.common import (
     ConfirmNameOption,
     ExecuteOption,
     NoColorOption,
@@ -14,7 +14,7 @@ from mqctl.cli.options import (
     OnlyBrokersOption,
     OutputOption,
 )
-from mqctl.cli.topic_options import (
+from mqctl.cli.options.topic import (
     AttributeOption,
     PermOption,
     QueuesOption,
@@ -26,7 +26,7 @@ from mqctl.errors import UsageError
 
 if TYPE_CHECKING:
     from mqctl.model.setting_plan import SettingPlan
-    from mqctl.snapshot.live_asking import Asking
+    from mqctl.snapshot.live.asking import Asking
 
 EXAMPLES = (
     "mqctl topic update -t orders --queues 16",
@@ -62,8 +62,8 @@ def command(
         raise UsageError(
             "what is to change?", remedy="give --queues, --read-queues, --write-queues, --perm or --attribute"
         )
-    from mqctl.cli.live_settings import run
-    from mqctl.cli.live_topic_changes import late_messages, plan_update
+    from mqctl.operations.settings.change import run
+    from mqctl.operations.settings.topics import late_messages, plan_update
 
     plans: list[SettingPlan] = []
 

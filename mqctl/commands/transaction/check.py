@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.options import (
+from mqctl.cli.options.common import (
     AtOption,
     BrokersOption,
     LangOption,
@@ -13,9 +13,9 @@ from mqctl.cli.options import (
     OutputOption,
     SnapshotOption,
 )
-from mqctl.cli.sources import next_source
-from mqctl.cli.transaction_sources import TransactionSource, read_transactions
+from mqctl.cli.sources.snapshot_source import next_source
 from mqctl.diagnosis import diagnose
+from mqctl.operations.transactions.sources import TransactionSource, read_transactions
 from mqctl.render.transactions import check_document
 
 EXAMPLES = ("mqctl transaction check", "mqctl transaction check --store /backup/store -o json")

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.options import (
+from mqctl.cli.options.common import (
     AtOption,
     BrokersOption,
     NoColorOption,
@@ -17,7 +17,7 @@ from mqctl.cli.options import (
     SnapshotOption,
     TopicOption,
 )
-from mqctl.cli.transaction_sources import TransactionSource, missing_of, read_transactions, tell_missing
+from mqctl.operations.transactions.sources import TransactionSource, missing_of, read_transactions, tell_missing
 from mqctl.render.transactions import list_document, loop_rows, transaction_rows
 
 EXAMPLES = (

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.options import (
+from mqctl.cli.options.common import (
     BrokersOption,
     ConfirmNameOption,
     ExecuteOption,
@@ -46,8 +46,8 @@ def command(
     Producers of the group are then asked again, up to 15 times: have one online first. Transactions that were committed
     meanwhile, or resumed before, are left out. Nothing takes it back: a producer's answer ends it.
     """
-    from mqctl.cli.transaction_resumes import ResumeWish
-    from mqctl.cli.transaction_resumes import resume as bring_back
+    from mqctl.operations.transactions.resume import ResumeWish
+    from mqctl.operations.transactions.resume import resume as bring_back
 
     wish = ResumeWish(
         unique_keys=frozenset(unique_keys or ()),

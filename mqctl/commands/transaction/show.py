@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.options import NoColorOption, OptionalStoreOption, OutputOption
+from mqctl.cli.options.common import NoColorOption, OptionalStoreOption, OutputOption
 from mqctl.errors import NotFoundError
 
 EXAMPLES = (
@@ -30,7 +30,7 @@ def command(
 
     Live brokers find its records by their index files, as far back as those reach.
     """
-    from mqctl.cli.transaction_details import detail_of
+    from mqctl.operations.transactions.details import detail_of
     from mqctl.render.transactions import detail_document
 
     if store is not None:
@@ -39,8 +39,8 @@ def command(
         found = store_story(store, unique_key)
         stories = [found] if found is not None else []
     else:
-        from mqctl.cli.live_brokers import asking_of, open_brokers
-        from mqctl.snapshot.live_brokers import ask_topics, masters_of
+        from mqctl.cli.sources.brokers import asking_of, open_brokers
+        from mqctl.snapshot.live.brokers import ask_topics, masters_of
         from mqctl.snapshot.transaction_stories import live_story
 
         chosen = connection(namesrv, profile, timeout)

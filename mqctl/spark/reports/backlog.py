@@ -12,10 +12,10 @@ from dataclasses import replace
 
 from mqctl.errors import UsageError
 from mqctl.model.backlog import BacklogBy, BacklogRow
+from mqctl.spark.aggregates.parts_backlog import ARRIVAL, ARRIVALS, TAG
 from mqctl.spark.asking import Ask, Cut
 from mqctl.spark.engines import Engine, Row, count, maybe_text, number, text
-from mqctl.spark.parts_backlog import ARRIVAL, ARRIVALS, TAG
-from mqctl.spark.unread import require_queues
+from mqctl.spark.reports.unread import require_queues
 from mqctl.spark.wanted import Wanted
 
 _KEYS = {

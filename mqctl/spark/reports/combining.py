@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from mqctl.spark.aggregates.all import PART_TABLES
+from mqctl.spark.aggregates.keyed import KEYED
+from mqctl.spark.aggregates.tracks import PackedTracks, unpacked
 from mqctl.spark.asking import Ask, Kernels
 from mqctl.spark.carried import carrying, delivered
 from mqctl.spark.engines import Row
-from mqctl.spark.keyed import KEYED
-from mqctl.spark.part_tables import PART_TABLES
 from mqctl.spark.reports.gathering import gathered
-from mqctl.spark.source import FORMAT, register, wanted_options
-from mqctl.spark.tracks import PackedTracks, unpacked
+from mqctl.spark.source.data_source import FORMAT, register, wanted_options
 from mqctl.spark.wanted import Wanted
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def combined(found: DataFrame, table: str, by: Sequence[str] | None = None) -> D
 
 
 def keyed_parts(tracks: DataFrame, table: str, ask: Ask) -> DataFrame:
-    """Brings all tracks of each key together and judges them (`mqctl.spark.keyed`), a bucket of keys at a time."""
+    """Brings all tracks of each key together and judges them (`aggregates.keyed`), a bucket of keys at a time."""
     types = KEYED[table].types
     schema = ", ".join(f"`{name}` {kind}" for name, kind in types.items())
     return tracks.groupBy("bucket").applyInArrow(_judging(table, ask.text()), schema)
@@ -64,7 +64,7 @@ def _judging(table: str, ask: str) -> Callable[[pa.Table], pa.Table]:
 
 
 def _judge(table: str, ask: str, found: pa.Table) -> pa.Table:
-    from mqctl.spark.columns import as_table, record_batch
+    from mqctl.spark.source.columns import as_table, record_batch
 
     keyed = KEYED[table]
     packed = [

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from mqctl.model.report_rows import Unread
 from mqctl.model.report_rows_store import DelayDue, DelayLevel, TimerTopic
 from mqctl.model.reports import DelayReport
+from mqctl.spark.aggregates.parts_delay import DUE, LEVELS
+from mqctl.spark.aggregates.parts_timers import TIMER_DUE, TIMERS
 from mqctl.spark.asking import Ask, Cut
 from mqctl.spark.engines import Engine, Row, count, maybe_text, number, text
-from mqctl.spark.parts_delay import DUE, LEVELS
-from mqctl.spark.parts_timers import TIMER_DUE, TIMERS
-from mqctl.spark.unread import counted, needed, require_queues, unread_parts
+from mqctl.spark.reports.unread import counted, needed, require_queues, unread_parts
 from mqctl.spark.wanted import Wanted
 
 

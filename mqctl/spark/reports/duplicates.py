@@ -14,7 +14,7 @@ from mqctl.model.report_rows import (
     DuplicateWindow,
 )
 from mqctl.model.reports import DuplicatesReport
-from mqctl.spark import tracks
+from mqctl.spark.aggregates import tracks
 from mqctl.spark.asking import Ask
 from mqctl.spark.engines import Engine, Row, count, text, whole_keys
 from mqctl.spark.reports.figures import periods, stores_read

@@ -12,13 +12,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from mqctl.spark.aggregates.all import PART_TABLES
+from mqctl.spark.aggregates.table import PartTable, Work
 from mqctl.spark.asking import Ask
 from mqctl.spark.carried import CarriedError, carrying, delivered_error
 from mqctl.spark.engines import Row
-from mqctl.spark.part_tables import PART_TABLES
-from mqctl.spark.parts import PartTable, Work
-from mqctl.spark.planning import open_store
-from mqctl.spark.remote import is_remote
+from mqctl.spark.scan.planning import open_store
+from mqctl.spark.scan.remote import is_remote
 from mqctl.spark.wanted import Wanted
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _read(table: str, keys: Sequence[str], work: Iterable[Work]) -> Iterator[byt
     """Runs in a worker: the rows of its share, combined, as an Arrow stream."""
     import pyarrow as pa
 
-    from mqctl.spark.columns import as_table, record_batch
+    from mqctl.spark.source.columns import as_table, record_batch
 
     part = PART_TABLES[table]
     with carrying():

@@ -10,11 +10,11 @@ from mqctl.model.names import DLQ_PREFIX, RETRY_PREFIX, group_of
 from mqctl.model.report_rows import Unread
 from mqctl.model.report_rows_store import RetryAttempt, RetryDelayed, RetryError, RetryFlow, RetryGroup
 from mqctl.model.reports import RetriesReport
+from mqctl.spark.aggregates.parts_delay import RETURNS, RETURNS_CUT
 from mqctl.spark.asking import Ask, Cut, Dim
 from mqctl.spark.engines import Engine, Row, count, number, text
-from mqctl.spark.parts_delay import RETURNS, RETURNS_CUT
 from mqctl.spark.reports.figures import stores_read
-from mqctl.spark.unread import QUEUES, counted, needed, unread_parts
+from mqctl.spark.reports.unread import QUEUES, counted, needed, unread_parts
 from mqctl.spark.wanted import Wanted
 
 

@@ -10,11 +10,11 @@ from mqctl.model.report_rows import Unread
 from mqctl.model.report_rows_store import BacklogArrival
 from mqctl.model.reports import BacklogOverview
 from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.spark.aggregates.keyed import ORDER
+from mqctl.spark.aggregates.parts_backlog import ARRIVAL, ARRIVALS
+from mqctl.spark.aggregates.parts_delay import RETURNS_CUT
 from mqctl.spark.asking import Ask, Cut
 from mqctl.spark.engines import Engine, Row, count, number, text, whole_keys
-from mqctl.spark.keyed import ORDER
-from mqctl.spark.parts_backlog import ARRIVAL, ARRIVALS
-from mqctl.spark.parts_delay import RETURNS_CUT
 from mqctl.spark.reports.backlog import rows_by
 from mqctl.spark.reports.capacity import CAPACITY_CUTS, capacity_report
 from mqctl.spark.reports.delay import delay_report, delay_rows
@@ -24,7 +24,7 @@ from mqctl.spark.reports.retries import retries_report, retry_cuts
 from mqctl.spark.reports.skew import skew_cuts, skew_report
 from mqctl.spark.reports.tags import TAG_CUTS, tags_report
 from mqctl.spark.reports.transactions import transactions
-from mqctl.spark.unread import needed, unread_parts, with_messages
+from mqctl.spark.reports.unread import needed, unread_parts, with_messages
 from mqctl.spark.wanted import Wanted
 
 NAMES = ("backlog", "skew", "order", "duplicates", "tags", "delay", "transactions", "retries", "capacity")

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from mqctl.model.report_rows import Unread
 from mqctl.model.report_rows_store import PendingHalf, ResolutionTime, TransactionGroup
 from mqctl.model.reports import TransactionsReport
+from mqctl.spark.aggregates.parts_transactions import GROUPS, MISSING, PENDING, TIMES
 from mqctl.spark.asking import Ask
 from mqctl.spark.engines import Engine, Row, count, maybe_text, number, text
-from mqctl.spark.parts_transactions import GROUPS, MISSING, PENDING, TIMES
-from mqctl.spark.unread import counted, needed, require_queues, unread_parts
+from mqctl.spark.reports.unread import counted, needed, require_queues, unread_parts
 from mqctl.spark.wanted import Wanted
 
 

@@ -9,9 +9,10 @@ from socket import create_connection
 from typing import Any
 
 from embedded_broker import EmbeddedCluster
-from embedded_broker.server import Limits
-from mqctl.client import broker, broker_messages, nameserver
-from mqctl.client.question import Question
+from embedded_broker.remoting.server import Limits
+from mqctl.client.admin import broker_messages, nameserver
+from mqctl.client.admin import broker_queries as broker
+from mqctl.client.remoting.question import Question
 from mqctl.errors import MqctlError
 from mqctl.protocol.frame import decode, encode
 from mqctl.protocol.requests_client import GetMaxOffset

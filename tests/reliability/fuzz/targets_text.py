@@ -11,10 +11,7 @@ from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from mqctl.cli.checks_file import load_expectations
-from mqctl.cli.known_states import load_known
-from mqctl.cli.profiles import load_profiles
-from mqctl.cli.stack_files import classifier_of
+from mqctl.cli.connection.profiles import load_profiles
 from mqctl.diagnosis import diagnose
 from mqctl.errors import MqctlError
 from mqctl.execute.journal import Journal
@@ -28,11 +25,14 @@ from mqctl.filter.tags import parse_tags
 from mqctl.local.scenario_files import read_scenario
 from mqctl.local.state import LocalStates
 from mqctl.model.delay_level import DelayLevelTable
+from mqctl.operations.checks.checks_file import load_expectations
+from mqctl.operations.checks.known_states import load_known
+from mqctl.operations.stacks.files import classifier_of
 from mqctl.plan.plan_file import read_plan
 from mqctl.plan.range_file import read_ranges
 from mqctl.playbook.reading import read_playbook
 from mqctl.snapshot.archive import load, save
-from mqctl.snapshot.store_gatherer import gather_store
+from mqctl.snapshot.store.gatherer import gather_store
 from mqctl.stacks.classify import Classifier
 from mqctl.stacks.collapsed import collapsed
 from mqctl.stacks.group import group

@@ -7,11 +7,11 @@ import struct
 from itertools import count
 from time import time
 
-from mqctl.client import broker as ask
-from mqctl.client import broker_changes as change
-from mqctl.client.broker_messages import messages_by_key
-from mqctl.client.cluster import Cluster
-from mqctl.client.nameserver import delete_route
+from mqctl.client.admin import broker_changes as change
+from mqctl.client.admin import broker_queries as ask
+from mqctl.client.admin.broker_messages import messages_by_key
+from mqctl.client.admin.cluster import Cluster
+from mqctl.client.admin.nameserver import delete_route
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.model.names import retry_topic
 from tests.embedded_broker.messages import heartbeat, pull, send

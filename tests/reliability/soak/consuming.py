@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 
-from mqctl.client.consumer_settings import ConsumeFrom, ConsumeMode, ConsumerSettings
+from mqctl.client.consumer.consumer_settings import ConsumeFrom, ConsumeMode, ConsumerSettings
+from mqctl.client.consumer.lite_pull import LitePullConsumer, LitePullSettings
+from mqctl.client.consumer.push_consumer import PushConsumer
+from mqctl.client.consumer.subscription import SQL92, TAG
 from mqctl.client.instance import ClientSettings
-from mqctl.client.lite_pull import LitePullConsumer, LitePullSettings
-from mqctl.client.push_consumer import PushConsumer
-from mqctl.client.received import ConsumeContext, Consumed, ReceivedMessage
-from mqctl.client.subscription import SQL92, TAG
+from mqctl.client.message.received import ConsumeContext, Consumed, ReceivedMessage
 from mqctl.protocol.message_record import decode_messages
 from mqctl.protocol.requests_client import PullMessageReply
 from tests.embedded_broker.messages import heartbeat, pull

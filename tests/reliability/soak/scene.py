@@ -15,8 +15,8 @@ from urllib.request import urlopen
 
 import psutil
 
-from mqctl.client import broker as ask
-from mqctl.client.cluster import Cluster
+from mqctl.client.admin import broker_queries as ask
+from mqctl.client.admin.cluster import Cluster
 from mqctl.client.instance import ClientSettings
 from mqctl.model.names import HALF_TOPIC, TRANSACTION_GROUP, dlq_topic
 from tests.conftest import REPOSITORY

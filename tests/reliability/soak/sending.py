@@ -6,11 +6,11 @@ from itertools import count
 from time import perf_counter, time
 
 from mqctl.client.instance import ClientSettings
-from mqctl.client.outgoing import OutgoingMessage
-from mqctl.client.packing import ProducerSettings
-from mqctl.client.producer import Producer
-from mqctl.client.received import ReceivedMessage
-from mqctl.client.transactions import TransactionProducer, TransactionState
+from mqctl.client.message.outgoing import OutgoingMessage
+from mqctl.client.message.received import ReceivedMessage
+from mqctl.client.producer.packing import ProducerSettings
+from mqctl.client.producer.producer import Producer
+from mqctl.client.producer.transactions import TransactionProducer, TransactionState
 from mqctl.errors import MqctlError
 from tests.embedded_broker.messages import send
 from tests.embedded_broker.wire import Peer

@@ -8,14 +8,14 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.emit import Output, emit, tell
-from mqctl.cli.interrupts import wait_for_interrupt
-from mqctl.cli.options import LocalNameOption, NoColorOption, OutputOption
+from mqctl.cli.options.common import LocalNameOption, NoColorOption, OutputOption
 from mqctl.cli.places import state_dir
-from mqctl.cli.scenario_running import kept, run_beside, running_scenario
+from mqctl.cli.terminal.interrupts import wait_for_interrupt
 from mqctl.errors import ExitCode, UsageError
 from mqctl.local.keeping import Keeper, detach
 from mqctl.local.scenario_files import load_scenario
 from mqctl.local.state import DEFAULT_NAME
+from mqctl.operations.local.scenario import kept, run_beside, running_scenario
 from mqctl.render.scenarios import running_document
 
 EXAMPLES = (

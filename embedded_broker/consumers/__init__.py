@@ -1,0 +1,1 @@
+"""Clients, their offsets, locks, subscriptions, filters and held pulls."""

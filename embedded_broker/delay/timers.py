@@ -1,0 +1,368 @@
+"""Timer messages of 5.x: delivered at a moment that the message names, to the second.
+
+A timer message waits in `rmq_sys_wheel_timer`; from there it is hung into the wheel, whose slot is emptied when its
+second has passed. What waits longer than the window is rolled: taken out and hung in again. Source: `TimerMessageStore`
+and `HookUtils` of 5.3.3.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Generator
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from embedded_broker.clock import Periodic
+from embedded_broker.delay.timer_files import SLOTS, TimerFiles
+from embedded_broker.delay.timer_records import DEFAULT, DELETE, NO_POSITION, ROLL, TimerCheckpoint, TimerRecord
+from embedded_broker.log.copies import copy_of
+from embedded_broker.log.intake import put, with_properties
+from embedded_broker.log.settings import SYNC_FLUSH
+from mqctl.errors import MqctlError, StorageError
+from mqctl.model.java_hash import java_string_hash
+from mqctl.model.message import REAL_QID, REAL_TOPIC, Message
+from mqctl.model.names import TIMER_TOPIC
+from mqctl.protocol.message_record import RecordError, decode_message
+from mqctl.protocol.properties import parse_properties
+from mqctl.store.layouts import TIMER_LOG_RECORD_BYTES
+from mqctl.store.record_writer import MessageRefused, text_of_properties
+
+if TYPE_CHECKING:
+    from embedded_broker.broker import Broker
+    from embedded_broker.clock import Handle
+
+log = logging.getLogger("embedded_broker")
+
+OUT_MS, ENQUEUE_MS, DEQUEUE_MS = "TIMER_OUT_MS", "TIMER_ENQUEUE_MS", "TIMER_DEQUEUE_MS"
+ROLL_TIMES, DELETE_KEY = "TIMER_ROLL_TIMES", "TIMER_DEL_UNIQKEY"
+_SLICE = 64
+_RETRY_MS = 1_000
+_CLEAN_MS = 30_000
+_MOST_RECALLED = 100_000
+_MARGIN = 60
+"""Units that a broker which was down for long leaves out at the end of the wheel's reach."""
+
+
+class Timers:
+    """The timer wheel of one broker.
+
+    Attributes:
+        read_units: the next slot to be emptied, in units of `timerPrecisionMs`.
+        queue_offset: the next message of the timer topic to be hung into the wheel.
+    """
+
+    def __init__(self, broker: Broker) -> None:
+        settings = broker.settings
+        self._broker = broker
+        self._precision_ms = settings.timer_precision_ms
+        self._files = TimerFiles(
+            broker.directory,
+            broker.storage.disk,
+            precision_ms=self._precision_ms,
+            log_file_bytes=settings.mapped_file_size_timer_log,
+        )
+        self.read_units = 0
+        self.queue_offset = 0
+        self._saves = 0
+        self._has_moved = True
+        self._has_late = False
+        self._recalled: dict[tuple[str, str], None] = {}
+        self._timer: Handle | None = None
+        self._work: Generator[float] | None = None
+        self._cleaning: Periodic | None = None
+
+    # Life
+
+    def start(self) -> None:
+        """Recovers the wheel and begins to turn it; the store must be open.
+
+        Raises:
+            ConfigurationError, DiskFullError, StorageError: its files cannot be used.
+        """
+        now_units = self._now_units()
+        check = self._files.open(self._is_sound, self._is_right, now_units)
+        self.read_units = check.read_ms // self._precision_ms or now_units
+        oldest = now_units - SLOTS + _MARGIN
+        if self.read_units < oldest:
+            log.error("the timer wheel stood still for too long: what was due before %d is lost", oldest)
+            self.read_units = oldest
+        self.queue_offset = self._recovered_offset(check)
+        self._saves = check.counter
+        self._cleaning = Periodic(self._broker.clock, _CLEAN_MS, self._clean, first_ms=_CLEAN_MS)
+        self._turn()
+
+    def _recovered_offset(self, check: TimerCheckpoint) -> int:
+        """Returns the first message of the timer topic that no record of the log stands for."""
+        storage = self._broker.storage
+        low, high = storage.min_offset(TIMER_TOPIC, 0), storage.max_offset(TIMER_TOPIC, 0)
+        offset = low if self._files.is_shorter else min(max(check.queue_offset, low), high)
+        last = self._files.last_record()
+        while last is not None and offset < high:
+            entries = storage.entries(TIMER_TOPIC, 0, offset, _SLICE)
+            if not entries or entries[0][0] > last.physical_offset:
+                break
+            offset += sum(1 for physical, _, _ in entries if physical <= last.physical_offset)
+        return offset
+
+    def _is_sound(self, record: TimerRecord) -> bool:
+        """Tells whether a record of the log was written whole, and its message is still where it says or expired."""
+        storage = self._broker.storage
+        if record.physical_offset < storage.log.min_offset:
+            return record.record_bytes > 0
+        data = storage.message_at(record.physical_offset)
+        if data is None or len(data) != record.record_bytes:
+            return False
+        try:
+            message = decode_message(data)
+        except RecordError:
+            return False
+        topic = message.properties.get(REAL_TOPIC, "")
+        return message.topic == TIMER_TOPIC and java_string_hash(topic) == record.topic_hash
+
+    def _is_right(self, record: TimerRecord, check: TimerCheckpoint) -> bool:
+        """Tells whether a record, sound otherwise, is to be believed: it hangs where its message is to hang, or rolls.
+
+        One of a message that the checkpoint says was taken from the topic is: what 5.3.3 writes of its place in the log
+        is one flush older than the rest (`TimerMessageStore.prepareTimerCheckPoint`). Of others nothing was read yet,
+        so that one refused is made again.
+        """
+        message = self._message(record.physical_offset)
+        if message is None or message[0].queue_offset < check.queue_offset:
+            return True
+        properties = message[0].properties
+        out_ms = _number(properties.get(OUT_MS))
+        hangs_ms = record.write_ms + record.delayed_ms
+        if out_ms is None or hangs_ms < check.read_ms or (DELETE_KEY in properties) != bool(record.magic & DELETE):
+            return False
+        if record.magic & ROLL:
+            window_ms = self._broker.settings.timer_roll_window_slot * self._precision_ms
+            distances = (abs(record.delayed_ms - window_ms), abs(record.delayed_ms - window_ms // 2))
+            return hangs_ms <= out_ms and min(distances) <= self._precision_ms
+        units = hangs_ms // self._precision_ms
+        is_late = record.delayed_ms == -self._precision_ms and hangs_ms > out_ms
+        return units * self._precision_ms == hangs_ms and (units == out_ms // self._precision_ms or is_late)
+
+    def stop(self) -> None:
+        """Stops the wheel and notes how far it came; a slot that was begun is emptied, or it would come again."""
+        units = self.read_units
+        try:
+            for pause in self._work or ():
+                if pause or self.read_units != units:
+                    break
+        except StorageError as error:
+            log.error("the timer wheel stops within a slot: %s", error)
+        self.abandon()
+        self._save()
+
+    def abandon(self) -> None:
+        """Stops as kill -9 would."""
+        if self._cleaning is not None:
+            self._cleaning.cancel()
+            self._cleaning = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._work is not None:
+            self._work.close()
+            self._work = None
+
+    def _clean(self) -> None:
+        try:
+            self._files.drop_before(self._broker.storage.log.min_offset)
+        except StorageError as error:
+            log.error("%s", error)
+
+    def _now_units(self) -> int:
+        return self._broker.clock.now_ms() // self._precision_ms
+
+    # Turning
+
+    def _turn(self) -> None:
+        self._work = self._round()
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Takes a slice of a round and leaves the loop to others before the next."""
+        if self._work is None:
+            return
+        pause_ms = 0.0
+        taken = 0
+        try:
+            for pause in islice(self._work, _SLICE):
+                taken += 1
+                pause_ms = pause
+                if pause:
+                    break
+        except StorageError as error:  # what waits cannot be read
+            log.error("the timer wheel stands still: %s", error)
+            self._work = None
+            self._timer = self._broker.clock.call_later(_RETRY_MS, self._turn)
+            return
+        if taken == _SLICE or pause_ms:
+            self._timer = self._broker.clock.call_later(pause_ms, self._go_on)
+            return
+        self._work = None
+        self._save()
+        now_ms = self._broker.clock.now_ms()
+        self._timer = self._broker.clock.call_later(self._precision_ms - now_ms % self._precision_ms, self._turn)
+
+    def checkpoint(self) -> TimerCheckpoint:
+        """Returns how far the wheel has come."""
+        return TimerCheckpoint(
+            self.read_units * self._precision_ms,
+            self._files.log_pos,
+            self.queue_offset,
+            self.queue_offset,
+            timestamp_ms=self._broker.clock.now_ms(),
+            counter=self._saves,
+        )
+
+    def _save(self) -> None:
+        self._saves += 1
+        try:
+            if self._broker.settings.flush_disk_type == SYNC_FLUSH:
+                self._broker.storage.sync_log()  # what fell due, before it is noted that it did
+            self._files.save(self.checkpoint(), durable=self._has_moved)
+            self._has_moved = False
+        except MqctlError as error:
+            log.error("%s", error)
+
+    def _round(self) -> Generator[float]:
+        """Hangs in what is new and takes out what is due; yields milliseconds to pause.
+
+        Once more when what it rolled is overdue already: what recalls that is known in this round, and not after a
+        death behind it.
+        """
+        self._has_late = True
+        while self._has_late:
+            self._has_late = False
+            yield from self._enqueue_all()
+            until = self._now_units()
+            for slot in self._files.used_slots(self.read_units, until):
+                self.read_units = slot.units
+                yield from self._empty(self._files.chain(slot))
+                self.read_units += 1
+                yield 0
+            self.read_units = max(self.read_units, until)
+
+    # In
+
+    def _enqueue_all(self) -> Generator[float]:
+        storage = self._broker.storage
+        while entries := storage.entries(TIMER_TOPIC, 0, self.queue_offset, _SLICE):
+            for physical_offset, size, _code in entries:
+                yield from _insistently(partial(self._enqueue, physical_offset, size))
+                self.queue_offset += 1
+                yield 0
+
+    def _enqueue(self, physical_offset: int, size: int) -> None:
+        self._has_moved = True
+        properties = parse_properties(text_of_properties(self._broker.storage.message_at(physical_offset) or b""))
+        out_ms = _number(properties.get(OUT_MS))
+        if out_ms is None:
+            log.error("timer message at physical offset %d names no time", physical_offset)
+            return
+        now_ms = self._broker.clock.now_ms()
+        write_ms = now_ms // self._precision_ms * self._precision_ms
+        magic = DEFAULT
+        window_ms = self._broker.settings.timer_roll_window_slot * self._precision_ms
+        if out_ms - now_ms >= window_ms:
+            magic |= ROLL
+            out_ms = now_ms + (window_ms // 2 if out_ms - now_ms - window_ms < window_ms // 3 else window_ms)
+        if DELETE_KEY in properties:
+            magic |= DELETE
+        units = out_ms // self._precision_ms
+        if units < self.read_units < now_ms // self._precision_ms:
+            # Due, and what recalls it may hang in a slot that is not emptied yet: it goes behind all of them.
+            units = now_ms // self._precision_ms - 1
+        topic = properties.get(REAL_TOPIC, "")
+        record = TimerRecord(
+            TIMER_LOG_RECORD_BYTES,
+            NO_POSITION,
+            magic,
+            write_ms,
+            units * self._precision_ms - write_ms,
+            physical_offset,
+            size,
+            java_string_hash(topic),
+        )
+        if units >= self.read_units:
+            self._files.add(record, units)
+        elif magic & DELETE:
+            self._recall(record)
+        else:
+            self._deliver(record)
+
+    # Out
+
+    def _empty(self, records: list[TimerRecord]) -> Generator[float]:
+        """Delivers what hangs in a slot, without what a delete marker names."""
+        for record in records:
+            if record.magic & DELETE:
+                self._recall(record)
+        for record in records:
+            if record.magic & ROLL or not record.magic & DELETE:
+                yield from _insistently(partial(self._deliver, record))
+                yield 0
+
+    def _recall(self, record: TimerRecord) -> None:
+        """Notes whom a delete marker takes away: the message of its name and moment, should it come later still."""
+        found = self._message(record.physical_offset)
+        if found is not None:
+            properties = found[0].properties
+            self._recalled[properties.get(DELETE_KEY, ""), properties.get(OUT_MS, "")] = None
+            while len(self._recalled) > _MOST_RECALLED:
+                self._recalled.pop(next(iter(self._recalled)))
+
+    def _deliver(self, record: TimerRecord) -> None:
+        """Stores the message where it is to be read, or back in the timer topic when its time is not there yet."""
+        self._has_moved = True
+        found = self._message(record.physical_offset)
+        if found is None:
+            log.warning("timer message at physical offset %d is lost", record.physical_offset)
+            return
+        message, properties = found
+        changes = {ENQUEUE_MS: str(record.write_ms), DEQUEUE_MS: str(self._broker.clock.now_ms())}
+        if record.magic & ROLL:
+            rolls = _number(message.properties.get(ROLL_TIMES)) or 0
+            put(self._broker, copy_of(message, with_properties(properties, {**changes, ROLL_TIMES: str(rolls + 1)})))
+            self._has_late |= (_number(message.properties.get(OUT_MS)) or 0) < self._broker.clock.now_ms()
+            return
+        topic, queue_id = message.properties.get(REAL_TOPIC, ""), _number(message.properties.get(REAL_QID))
+        if (f"{topic}+{message.unique_key}", message.properties.get(OUT_MS, "")) in self._recalled:
+            return
+        if not topic or queue_id is None:
+            log.error("timer message at physical offset %d names no queue; it is dropped", record.physical_offset)
+            return
+        copy = copy_of(message, with_properties(properties, changes))
+        copy.topic, copy.queue_id = topic, queue_id
+        put(self._broker, copy)
+
+    def _message(self, physical_offset: int) -> tuple[Message, str] | None:
+        record = self._broker.storage.message_at(physical_offset)
+        if record is None:
+            return None
+        try:
+            return decode_message(record), text_of_properties(record)
+        except RecordError as error:
+            log.warning("timer message at physical offset %d cannot be read: %s", physical_offset, error)
+            return None
+
+
+def _insistently(act: Callable[[], None]) -> Generator[float]:
+    """Does something until the store takes it; yields how long to pause. What fits no record is given up."""
+    while True:
+        try:
+            act()
+        except MessageRefused as error:
+            log.error("timer message dropped: %s", error)
+        except MqctlError as error:
+            log.error("timer message waits: %s", error)
+            yield _RETRY_MS
+            continue
+        return
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isascii() and text.isdigit() else None

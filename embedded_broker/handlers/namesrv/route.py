@@ -1,0 +1,54 @@
+"""Where topics live, and who is there: 105, 106, 216, 217."""
+
+from __future__ import annotations
+
+from embedded_broker.namesrv.kv_config import ORDER_TOPICS
+from embedded_broker.namesrv.nameserver import NameServer
+from embedded_broker.release import FURTHER_READING
+from embedded_broker.remoting.handler_table import NAMESRV, Call, handles
+from mqctl.protocol.bodies_cluster import TopicRoute
+from mqctl.protocol.codes import ResponseCode
+from mqctl.protocol.declared import replaced
+from mqctl.protocol.frame import RemotingCommand
+from mqctl.protocol.requests_namesrv import (
+    DeleteTopicFromNamesrv,
+    GetBrokerClusterInfo,
+    GetRouteInfo,
+    RegisterTopic,
+)
+
+_STANDARD_JSON_SINCE = 401
+
+
+@handles(GetRouteInfo, role=NAMESRV, fast=True)
+def get_route_info(server: NameServer, ext: dict[str, str], call: Call) -> RemotingCommand:
+    five = server.release.five
+    topic = ext.get("topic", "null")  # a request without topic is answered like one for the topic `null`
+    route = server.routes.route(topic, acting_master=False if five else None)
+    if route is None:
+        remark = f"No topic route info in name server for the topic: {topic}{FURTHER_READING[five]}"
+        return call.answer(ResponseCode.TOPIC_NOT_EXIST, remark=remark)
+    if server.settings["orderMessageEnable"] == "true":
+        order = server.kv_config.get(ORDER_TOPICS, topic)
+        if order is not None:
+            route = replaced(route, order_topic_conf=order)
+    standard = call.command.version >= _STANDARD_JSON_SINCE or ext.get("acceptStandardJsonOnly", "").lower() == "true"
+    return call.answer(body=route.to_bytes(five=five, browser_compatible=standard))
+
+
+@handles(GetBrokerClusterInfo, role=NAMESRV)
+def get_broker_cluster_info(server: NameServer, _request: GetBrokerClusterInfo, call: Call) -> RemotingCommand:
+    five = server.release.five
+    return call.answer(body=server.routes.cluster_info(acting_master=False if five else None).to_bytes(five=five))
+
+
+@handles(DeleteTopicFromNamesrv, role=NAMESRV)
+def delete_topic(server: NameServer, request: DeleteTopicFromNamesrv, call: Call) -> RemotingCommand:
+    server.routes.delete_topic(request.topic, request.cluster_name)
+    return call.answer()
+
+
+@handles(RegisterTopic, role=NAMESRV)
+def register_topic(server: NameServer, request: RegisterTopic, call: Call) -> RemotingCommand:
+    server.routes.put_queues(request.topic, TopicRoute.from_bytes(call.command.body).queue_datas)
+    return call.answer()

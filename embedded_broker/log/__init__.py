@@ -1,0 +1,1 @@
+"""The commit log: taking messages in, flushing, consume queues, retention."""

@@ -1,0 +1,190 @@
+"""The checks of a send, in the order of `AbstractSendMessageProcessor.msgCheck` of 4.9.8."""
+
+from __future__ import annotations
+
+import random
+import re
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from embedded_broker.log.intake import Refusal, property_of
+from embedded_broker.tables.topics import unit_flags
+from mqctl.model import names
+from mqctl.model.config import TopicConfig
+from mqctl.protocol.codes import ResponseCode
+from mqctl.protocol.properties import MAX_PROPERTIES_LENGTH
+
+if TYPE_CHECKING:
+    from embedded_broker.broker import Broker
+    from mqctl.protocol.requests_client import SendMessage
+
+_NAME = re.compile(r"[%|a-zA-Z0-9_-]+\Z")
+LONGEST_TOPIC = 127
+_FORBIDDEN = frozenset(
+    {
+        names.SCHEDULE_TOPIC,
+        names.HALF_TOPIC,
+        names.OP_TOPIC,
+        names.DISCARD_TOPIC,
+        names.OFFSET_MOVED_TOPIC,
+        "SELF_TEST_TOPIC",
+    }
+)
+MAX_RECONSUME_SINCE = 121
+"""Version ordinal (3.4.9) from which a request's own limit of deliveries counts."""
+
+
+def topic_problem(topic: str, *, five: bool) -> str | None:
+    """Returns why `topic` is no name for a topic (`TopicValidator`), or None."""
+    if not topic.strip():
+        return "The specified topic is blank."
+    if not _NAME.match(topic):
+        return "The specified topic contains illegal characters, allowing only ^[%|a-zA-Z0-9_-]+$"
+    if len(topic) > LONGEST_TOPIC:
+        return f"The specified topic is longer than topic max length{'' if five else f' {LONGEST_TOPIC}'}."
+    return None
+
+
+def missing_topic_remark(broker: Broker, topic: str) -> str:
+    """Returns the remark of a pull's code 17, with the link of the release; that of a send has one space less."""
+    return f"topic[{topic}] not exist, apply first please! {broker.further_reading}"
+
+
+def checked_topic(broker: Broker, request: SendMessage, peer: str) -> TopicConfig:
+    """Returns the topic of a send, created if the rules say so.
+
+    Raises:
+        Refusal: the send is not taken.
+    """
+    topic = request.topic
+    start_ms = broker.settings.start_accept_send_request_time_stamp
+    if broker.clock.now_ms() < start_ms:
+        raise Refusal(ResponseCode.SYSTEM_ERROR, f"broker unable to service, until {_written(start_ms)}")
+    known = broker.topics.get(topic)
+    if not broker.writable and known is not None and known.order:
+        raise Refusal(
+            ResponseCode.NO_PERMISSION, f"the broker[{broker.settings.broker_ip1}] sending message is forbidden"
+        )
+    if known is None:
+        _check_name(broker, topic)
+        known = _created(broker, request, peer)
+    elif topic in _FORBIDDEN:
+        raise Refusal(ResponseCode.NO_PERMISSION, f"Sending message to topic[{topic}] is forbidden.")
+    if request.queue_id >= max(known.read_queue_count, known.write_queue_count):
+        code = ResponseCode.INVALID_PARAMETER if broker.release.five else ResponseCode.SYSTEM_ERROR
+        raise Refusal(
+            code,
+            f"request queueId[{request.queue_id}] is illegal, {_shown(known, five=broker.release.five)} "
+            f"Producer: {peer}",
+        )
+    return known
+
+
+def _written(time_ms: int) -> str:
+    """Writes an instant in this machine's zone (`UtilAll.timeMillisToHumanString2`)."""
+    when = datetime.fromtimestamp(time_ms // 1000).astimezone()
+    return f"{when:%Y-%m-%d %H:%M:%S},{time_ms % 1000:03d}"
+
+
+def _shown(topic: TopicConfig, *, five: bool) -> str:
+    """Returns a topic's settings as `TopicConfig.toString` writes them."""
+    perm = "".join(letter if topic.perm & bit else "-" for letter, bit in (("R", 4), ("W", 2), ("X", 1)))
+    attributes = ", ".join(f"{name}={value}" for name, value in topic.attributes.items())
+    return (
+        f"TopicConfig [topicName={topic.name}, readQueueNums={topic.read_queue_count}, "
+        f"writeQueueNums={topic.write_queue_count}, perm={perm}, topicFilterType={topic.filter_type}, "
+        f"topicSysFlag={topic.sys_flag}, order={'true' if topic.order else 'false'}"
+        f"{f', attributes={{{attributes}}}' if five else ''}]"
+    )
+
+
+def _check_name(broker: Broker, topic: str) -> None:
+    problem = topic_problem(topic, five=broker.release.five)
+    if problem is not None:
+        code = ResponseCode.INVALID_PARAMETER if broker.release.five else ResponseCode.SYSTEM_ERROR
+        raise Refusal(code, problem)
+    if topic in _FORBIDDEN:
+        raise Refusal(ResponseCode.NO_PERMISSION, f"Sending message to topic[{topic}] is forbidden.")
+
+
+def _created(broker: Broker, request: SendMessage, peer: str) -> TopicConfig:
+    topic = request.topic
+    retry = topic.startswith(names.RETRY_PREFIX)
+    flags = unit_flags(unit=bool(request.unit_mode), retry=retry)
+    created = broker.topics.create_from_template(topic, request.default_topic, request.default_topic_queue_nums, flags)
+    if created is None and retry:
+        created = broker.topics.create_with(topic, 1, sys_flag=flags)
+    if created is None:
+        remark = f"topic[{topic}] not exist, apply first please!{broker.further_reading}"
+        raise Refusal(ResponseCode.TOPIC_NOT_EXIST, remark)
+    return created
+
+
+def chosen_queue(wanted: int, topic: TopicConfig) -> int:
+    """Returns the queue of a send; a negative wish leaves it to the broker."""
+    return wanted if wanted >= 0 else random.randrange(max(1, topic.write_queue_count))
+
+
+def check_message(broker: Broker, body: bytes, properties: str) -> None:
+    """Checks what the message itself says.
+
+    Raises:
+        Refusal: it is too long, or asks for what is switched off.
+    """
+    if len(body) > broker.settings.max_message_size or len(properties) > MAX_PROPERTIES_LENGTH:
+        raise Refusal(ResponseCode.MESSAGE_ILLEGAL, illegal_remark(broker))
+    if broker.settings.reject_transaction_message and is_half(properties):
+        raise Refusal(
+            ResponseCode.NO_PERMISSION,
+            f"the broker[{broker.settings.broker_ip1}] sending transaction message is forbidden",
+        )
+
+
+def illegal_remark(broker: Broker) -> str:
+    """Returns the remark of code 13."""
+    return (
+        "the message is illegal, maybe msg body or properties length not matched. msg body length limit "
+        f"{broker.settings.max_message_size}B, msg properties length limit 32KB."
+    )
+
+
+def disk_full_remark() -> str:
+    """Returns the remark of code 14."""
+    return (
+        "service not available now. It may be caused by one of the following reasons: the broker's disk is full, "
+        "messages are put to the slave, message store has been shut down, etc."
+    )
+
+
+def is_half(properties: str) -> bool:
+    """Tells whether a message is the first half of a transaction."""
+    return "TRAN_MSG" in properties and (property_of(properties, "TRAN_MSG") or "").lower() == "true"
+
+
+def is_exhausted(broker: Broker, request: SendMessage, group: str, version: int) -> bool:
+    """Tells whether a send to a retry topic has to go to the dead letters.
+
+    5.x lets one more delivery pass, and sends what an orderly group gives up (its queues are locked) there at once.
+
+    Raises:
+        Refusal: the group is unknown.
+    """
+    config = broker.groups.find(group)
+    if config is None:
+        raise Refusal(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, missing_group_of_send(broker, group))
+    most = config.retry_max_times
+    if version >= MAX_RECONSUME_SINCE and request.max_reconsume_times is not None:
+        most = request.max_reconsume_times
+    if broker.release.five:
+        return (request.reconsume_times or 0) > most or bool(broker.locks.held(group))
+    return (request.reconsume_times or 0) >= most
+
+
+def missing_group_remark(broker: Broker, group: str) -> str:
+    """Returns the remark of a pull's code 26."""
+    return f"subscription group [{group}] does not exist, {broker.further_reading}"
+
+
+def missing_group_of_send(broker: Broker, group: str) -> str:
+    """Returns the remark of code 26 for what is sent to a group's retry topic, or back to it."""
+    return f"subscription group not exist, {group} {broker.further_reading}"

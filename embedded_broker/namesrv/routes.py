@@ -1,0 +1,253 @@
+"""What a name server knows: brokers, their addresses, and where each topic lives (`RouteInfoManager` of 4.9.8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from embedded_broker.clock import Clock
+from embedded_broker.remoting.server import Connection
+from mqctl.model.config import PERM_WRITE, DataVersion, TopicConfig
+from mqctl.protocol.bodies_cluster import BrokerData, ClusterInfo, QueueData, TopicRoute
+
+_READ_WRITE = 6
+_UNIT, _UNIT_SUB = 1, 2
+
+
+@dataclass(slots=True)
+class LiveBroker:
+    """One registered address.
+
+    Attributes:
+        seen_ms: last registration, epoch milliseconds.
+        timeout_ms: silence after which it is forgotten.
+        body_crc: checksum of its last registration, 0 when it gave none.
+    """
+
+    connection: Connection
+    seen_ms: int
+    timeout_ms: int
+    data_version: DataVersion
+    ha_address: str
+    body_crc: int = 0
+
+
+@dataclass(slots=True)
+class BrokerName:
+    """Addresses of one broker name by broker id; 0 is the master."""
+
+    cluster: str
+    addresses: dict[int, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registration:
+    """What a broker says about itself."""
+
+    cluster: str
+    name: str
+    broker_id: int
+    address: str
+    ha_address: str
+    timeout_ms: int
+    body_crc: int = 0
+
+
+class RouteTable:
+    """Routes and live brokers."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.live: dict[str, LiveBroker] = {}
+        self.brokers: dict[str, BrokerName] = {}
+        self.topics: dict[str, dict[str, QueueData]] = {}
+        self._clock = clock
+
+    # Brokers
+
+    def repeated(self, broker: Registration) -> DataVersion | None:
+        """Returns the version of a registration that is byte for byte the one before; such bodies need not be read."""
+        live = self.live.get(broker.address)
+        if live is None or not broker.body_crc or live.body_crc != broker.body_crc:
+            return None
+        return live.data_version if self.knows(broker, live.data_version) else None
+
+    def knows(self, broker: Registration, version: DataVersion) -> bool:
+        """Tells whether the topics of this registration are those that the table holds already."""
+        live = self.live.get(broker.address)
+        known = self.brokers.get(broker.name)
+        return (
+            live is not None
+            and live.data_version == version
+            and known is not None
+            and known.addresses.get(broker.broker_id) == broker.address
+        )
+
+    def register(
+        self,
+        broker: Registration,
+        connection: Connection,
+        version: DataVersion,
+        topics: Iterable[TopicConfig] | None,
+        *,
+        only_missing: bool = False,
+    ) -> str | None:
+        """Takes a registration in; topics missing from it are kept.
+
+        Args:
+            topics: None when they are known to be unchanged.
+            only_missing: takes what the table does not have, and leaves the rest as it is.
+
+        Returns:
+            the address of the master, for a slave whose master is known.
+        """
+        known = self.brokers.setdefault(broker.name, BrokerName(broker.cluster))
+        known.cluster = broker.cluster
+        for broker_id in [number for number, address in known.addresses.items() if address == broker.address]:
+            if broker_id != broker.broker_id:
+                del known.addresses[broker_id]
+        known.addresses[broker.broker_id] = broker.address
+        if broker.broker_id == 0 and topics is not None:
+            for topic in topics:
+                queues = self.topics.setdefault(topic.name, {})
+                if only_missing and broker.name in queues:
+                    continue
+                queues[broker.name] = QueueData(
+                    broker_name=broker.name,
+                    perm=topic.perm,
+                    read_queue_nums=topic.read_queue_count,
+                    topic_sys_flag=topic.sys_flag,
+                    write_queue_nums=topic.write_queue_count,
+                )
+        self.live[broker.address] = LiveBroker(
+            connection, self._clock.now_ms(), broker.timeout_ms, version, broker.ha_address, broker.body_crc
+        )
+        return known.addresses.get(0) if broker.broker_id != 0 else None
+
+    def unregister(self, name: str, address: str, broker_id: int) -> None:
+        """Takes a broker out."""
+        self.live.pop(address, None)
+        known = self.brokers.get(name)
+        if known is not None:
+            known.addresses.pop(broker_id, None)
+            self._forget_if_gone(name, known)
+
+    def forget_connection(self, connection: Connection) -> None:
+        """Takes out the brokers that registered through `connection`."""
+        for address in [address for address, live in self.live.items() if live.connection is connection]:
+            self.forget_address(address)
+
+    def forget_address(self, address: str) -> None:
+        """Takes out whatever is registered at `address`."""
+        self.live.pop(address, None)
+        for name, known in list(self.brokers.items()):
+            for broker_id in [number for number, taken in known.addresses.items() if taken == address]:
+                del known.addresses[broker_id]
+            self._forget_if_gone(name, known)
+
+    def _forget_if_gone(self, name: str, known: BrokerName) -> None:
+        if known.addresses:
+            return
+        self.brokers.pop(name, None)
+        for topic, queues in list(self.topics.items()):
+            if queues.pop(name, None) is not None and not queues:
+                del self.topics[topic]
+
+    def expired(self) -> list[tuple[str, LiveBroker]]:
+        """Returns the addresses that have been silent for too long."""
+        now_ms = self._clock.now_ms()
+        return [item for item in self.live.items() if now_ms - item[1].seen_ms > item[1].timeout_ms]
+
+    def change_write_permission(self, name: str, *, writable: bool) -> int:
+        """Sets (permission 6) or clears the write bit of all topics of a broker; returns how many it has."""
+        count = 0
+        for queues in self.topics.values():
+            data = queues.get(name)
+            if data is not None:
+                perm = _READ_WRITE if writable else data.perm & ~PERM_WRITE
+                queues[name] = _with_perm(data, perm)
+                count += 1
+        return count
+
+    # Questions
+
+    def route(self, topic: str, *, acting_master: bool | None = None) -> TopicRoute | None:
+        """Returns where a topic lives, or None when no broker of it has an address."""
+        queues = self.topics.get(topic)
+        if not queues:
+            return None
+        datas = tuple(
+            self._broker_data(name, acting_master=acting_master)
+            for name in dict.fromkeys(queues)
+            if name in self.brokers
+        )
+        if not datas:
+            return None
+        return TopicRoute(broker_datas=datas, queue_datas=tuple(queues.values()))
+
+    def _broker_data(self, name: str, *, acting_master: bool | None) -> BrokerData:
+        known = self.brokers[name]
+        return BrokerData(
+            broker_addrs=dict(known.addresses),
+            broker_name=name,
+            cluster=known.cluster,
+            enable_acting_master=acting_master,
+        )
+
+    def clusters(self) -> dict[str, tuple[str, ...]]:
+        """Returns the broker names of each cluster."""
+        table: dict[str, list[str]] = {}
+        for name, known in self.brokers.items():
+            table.setdefault(known.cluster, []).append(name)
+        return {cluster: tuple(names) for cluster, names in table.items()}
+
+    def cluster_info(self, *, acting_master: bool | None = None) -> ClusterInfo:
+        """Returns all brokers and clusters."""
+        return ClusterInfo(
+            broker_addr_table={name: self._broker_data(name, acting_master=acting_master) for name in self.brokers},
+            cluster_addr_table=self.clusters(),
+        )
+
+    def topics_of_cluster(self, cluster: str) -> tuple[str, ...]:
+        """Returns the topics that live on the cluster's brokers."""
+        names = set(self.clusters().get(cluster, ()))
+        return tuple(topic for topic, queues in self.topics.items() if names & queues.keys())
+
+    def topics_with_flags(self, wanted: int, unwanted: int = 0) -> tuple[str, ...]:
+        """Returns the topics whose first queue data has these bits in its system flag, and not those."""
+        found = []
+        for topic, queues in self.topics.items():
+            flag = next(iter(queues.values())).topic_sys_flag
+            if flag & wanted and not flag & unwanted:
+                found.append(topic)
+        return tuple(found)
+
+    def unit_topics(self) -> tuple[str, ...]:
+        return self.topics_with_flags(_UNIT)
+
+    def unit_sub_topics(self, *, only_not_unit: bool) -> tuple[str, ...]:
+        return self.topics_with_flags(_UNIT_SUB, _UNIT if only_not_unit else 0)
+
+    def delete_topic(self, topic: str, cluster: str | None) -> None:
+        """Drops a topic's route, of one cluster or of all."""
+        for live in self.live.values():
+            live.body_crc = 0  # what a broker registers next is read, even if it is what it registered before
+        if not cluster:
+            self.topics.pop(topic, None)
+            return
+        queues = self.topics.get(topic, {})
+        for name in self.clusters().get(cluster, ()):
+            queues.pop(name, None)
+        if not queues:
+            self.topics.pop(topic, None)
+
+    def put_queues(self, topic: str, queues: Iterable[QueueData]) -> None:
+        """Adds route entries of a topic, of brokers that are known."""
+        for data in queues:
+            if data.broker_name in self.brokers:
+                self.topics.setdefault(topic, {})[data.broker_name] = data
+
+
+def _with_perm(data: QueueData, perm: int) -> QueueData:
+    from mqctl.protocol.declared import replaced
+
+    return replaced(data, perm=perm)

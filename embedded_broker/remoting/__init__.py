@@ -1,0 +1,1 @@
+"""Connections, frames, dispatch of requests, injected faults."""

@@ -1,0 +1,108 @@
+"""From a frame to its handler and back: faults, request log, typed headers, and what errors become on the wire."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from embedded_broker.acl.access_list import AccessList
+from embedded_broker.acl.rules import AccessDenied
+from embedded_broker.clock import Clock
+from embedded_broker.release import Release
+from embedded_broker.remoting.faults import Control
+from embedded_broker.remoting.handler_table import Call, Handler
+from embedded_broker.remoting.server import Connection
+from mqctl.errors import MqctlError
+from mqctl.protocol.body import BodyError
+from mqctl.protocol.codes import ResponseCode
+from mqctl.protocol.frame import RemotingCommand, SerializeType
+from mqctl.protocol.header import HeaderFieldError
+
+log = logging.getLogger("embedded_broker")
+
+
+class Dispatcher:
+    """The service behind the connections of one broker or name server.
+
+    Args:
+        owner: what handlers get as their first argument.
+        name: how the request log and the faults call it.
+        handlers: by request code.
+        silent_on_unknown: whether a code without handler gets no answer, as from a 4.x name server.
+        access: who may ask what; None lets everybody ask.
+    """
+
+    def __init__(
+        self,
+        owner: Any,
+        name: str,
+        handlers: Mapping[int, Handler],
+        *,
+        clock: Clock,
+        release: Release,
+        control: Control,
+        silent_on_unknown: bool = False,
+        access: AccessList | None = None,
+    ) -> None:
+        self._owner = owner
+        self._name = name
+        self._handlers = handlers
+        self._clock = clock
+        self._release = release
+        self._control = control
+        self._silent_on_unknown = silent_on_unknown
+        self._access = access
+
+    def dispatch(self, connection: Connection, command: RemotingCommand) -> None:
+        """Answers one request."""
+        call = Call(command, connection, connection.active_ms, self._release.ordinal)
+        if self._control.active and self._control.intercept(self._name, call, self.handle):
+            return
+        self.handle(call)
+
+    def handle(self, call: Call) -> None:
+        """Answers one request that no fault has taken."""
+        answer = self._denied(call) or self._answer(call)
+        if answer is not None:
+            call.respond(answer)
+
+    def _denied(self, call: Call) -> RemotingCommand | None:
+        """Returns the answer to a request that access control stops, which is JSON whatever the request's form."""
+        if self._access is None:
+            return None
+        try:
+            self._access.check(call.command, call.connection.peer)
+        except AccessDenied as error:
+            log.warning("%s: request %d of %s: %s", self._name, call.command.code, call.connection.peer, error.reason)
+            answer = call.answer(ResponseCode.SYSTEM_ERROR, remark=error.remark)
+            return replace(answer, serialize_type=SerializeType.JSON)
+        return None
+
+    def _answer(self, call: Call) -> RemotingCommand | None:
+        command = call.command
+        handler = self._handlers.get(command.code)
+        if handler is None:
+            return self._unknown(call)
+        try:
+            header = command.ext_fields or {} if handler.fast else handler.request.from_ext(command.ext_fields)
+            return handler.function(self._owner, header, call)
+        except MqctlError as error:
+            remark = str(error)
+            if isinstance(error, HeaderFieldError):
+                remark = error.remark
+            elif isinstance(error, BodyError):
+                remark = f"com.alibaba.fastjson.JSONException: {error}"
+            log.warning("%s: request %d of %s refused: %s", self._name, command.code, call.connection.peer, error)
+        except Exception as error:  # the last line of defence: the peer gets code 1, the server goes on
+            log.exception("%s: request %d of %s failed", self._name, command.code, call.connection.peer)
+            remark = f"{type(error).__name__}: {error}"
+        return call.answer(ResponseCode.SYSTEM_ERROR, remark=remark)
+
+    def _unknown(self, call: Call) -> RemotingCommand | None:
+        code = call.command.code
+        log.warning("%s: %s asks for unknown code %d", self._name, call.connection.peer, code)
+        if self._silent_on_unknown:
+            return None
+        return call.answer(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark=f" request type {code} not supported")

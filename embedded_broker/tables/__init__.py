@@ -1,0 +1,1 @@
+"""Topics and groups, and the files that configuration is kept in."""

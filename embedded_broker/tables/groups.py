@@ -1,0 +1,93 @@
+"""The consumer group table of a broker (`SubscriptionGroupManager` of 4.9.8)."""
+
+from __future__ import annotations
+
+import logging
+import re
+from pathlib import Path
+
+from embedded_broker.clock import Clock
+from embedded_broker.release import Release
+from embedded_broker.settings import BrokerSettings
+from embedded_broker.tables.persistence import ConfigFile
+from mqctl.model.config import DataVersion, SubscriptionGroupConfig
+from mqctl.model.names import SYSTEM_GROUP_PREFIX, TRANSACTION_GROUP
+from mqctl.protocol.bodies_cluster import SubscriptionGroupTable
+from mqctl.store.config_files import GROUPS, group_configs, read_config
+
+log = logging.getLogger("embedded_broker")
+
+_LONGEST = 255
+_NAME = re.compile(r"[%|a-zA-Z0-9_-]*\Z")
+_BUILT_IN = (
+    "TOOLS_CONSUMER",
+    "FILTERSRV_CONSUMER",
+    "SELF_TEST_C_GROUP",
+    "CID_ONS-HTTP-PROXY",
+    "CID_ONSAPI_PULL",
+    "CID_ONSAPI_PERMISSION",
+    "CID_ONSAPI_OWNER",
+)
+
+
+class GroupTable:
+    """Consumer groups of one broker.
+
+    Attributes:
+        version: counts the changes of the table.
+        configs: settings by group name; to be read only.
+    """
+
+    def __init__(self, settings: BrokerSettings, release: Release, clock: Clock, directory: Path) -> None:
+        self._settings = settings
+        self._release = release
+        self._clock = clock
+        built_in = (*_BUILT_IN, TRANSACTION_GROUP) if release.five else _BUILT_IN
+        self.configs = {name: SubscriptionGroupConfig(name=name) for name in built_in}
+        self.version = DataVersion(0, clock.now_ms())
+        file = read_config(directory, GROUPS)
+        for config in group_configs(file):
+            self.configs[config.name] = config
+        version = file.value.get("dataVersion")
+        if isinstance(version, dict):
+            self.version = DataVersion(int(version.get("counter") or 0), int(version.get("timestamp") or 0))
+        self.file = ConfigFile(directory, GROUPS, clock, self._document, lambda: len(self.configs))
+
+    def _document(self) -> object:
+        return self.table().to_json(five=self._release.five)
+
+    def table(self) -> SubscriptionGroupTable:
+        """Returns the whole table, as code 201 answers it."""
+        return SubscriptionGroupTable(data_version=self.version, subscription_group_table=self.configs)
+
+    def get(self, name: str) -> SubscriptionGroupConfig | None:
+        return self.configs.get(name)
+
+    def find(self, name: str) -> SubscriptionGroupConfig | None:
+        """Returns the group, created with default settings where the broker does that; None where it does not."""
+        config = self.configs.get(name)
+        may_create = self._settings.auto_create_subscription_group or name.startswith(SYSTEM_GROUP_PREFIX)
+        if self._release.five and (len(name) > _LONGEST or not _NAME.match(name)):
+            may_create = False
+        if config is None and may_create:
+            log.info("consumer group %s created", name)
+            config = self.put(SubscriptionGroupConfig(name=name))
+        return config
+
+    def put(self, config: SubscriptionGroupConfig) -> SubscriptionGroupConfig:
+        """Creates or replaces a group and persists the table."""
+        self.configs[config.name] = config
+        self._changed()
+        return config
+
+    def delete(self, name: str) -> bool:
+        """Deletes a group's settings; returns whether there were any."""
+        if self.configs.pop(name, None) is None:
+            log.warning("delete group %s: no such group", name)
+            return False
+        self._changed()
+        return True
+
+    def _changed(self) -> None:
+        self.version = DataVersion(self.version.counter + 1, self._clock.now_ms())
+        self.file.changed()

@@ -1,0 +1,86 @@
+"""When configuration tables reach their files: small ones at once, as a real broker does, large ones gathered."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+from embedded_broker.clock import Clock, Handle
+from embedded_broker.tables.config_file import write_config
+from mqctl.errors import StorageError
+
+log = logging.getLogger("embedded_broker")
+
+_GATHER_MS = 1_000
+_SMALL_ENTRIES = 300
+
+
+class ConfigFile:
+    """One file under `config/` with the table behind it.
+
+    Args:
+        document: renders the table as JSON value.
+        size: number of entries of the table; a change of a large one is written within a second, together with others.
+
+    Attributes:
+        durable: whether a power failure must leave the old file or the new one (SYNC_FLUSH).
+    """
+
+    def __init__(
+        self, directory: Path, name: str, clock: Clock, document: Callable[[], object], size: Callable[[], int]
+    ) -> None:
+        self._directory = directory
+        self._name = name
+        self._clock = clock
+        self._document = document
+        self._size = size
+        self.durable = False
+        self._dirty = False
+        self._timer: Handle | None = None
+
+    def create(self) -> None:
+        """Writes the file if there is none yet: a store without it looks like one that lost it."""
+        if not (self._directory / self._name).exists():
+            self._dirty = True
+            self.write()
+
+    def changed(self) -> None:
+        """Has the file written, now or soon."""
+        self._dirty = True
+        if self._size() <= _SMALL_ENTRIES:
+            self.write()
+        elif self._timer is None:
+            self._timer = self._clock.call_later(_GATHER_MS, self.write)
+
+    def mark(self) -> None:
+        """Notes a change that the next periodic `write` will bring to disk."""
+        self._dirty = True
+
+    def write(self) -> None:
+        """Writes the file if the table changed; a refusal is logged, and tried again at the next change."""
+        self.forget()
+        if not self._dirty:
+            return
+        try:
+            write_config(self._directory, self._name, self._document(), durable=self.durable)
+            self._dirty = False
+        except StorageError as error:
+            log.error("%s", error)
+
+    def write_with_backup(self) -> None:
+        """Writes the file and its backup durably: no power failure is to bring back what was there before.
+
+        A refusal is logged, and tried again at the next change.
+        """
+        try:
+            for _ in range(2):
+                write_config(self._directory, self._name, self._document(), durable=True)
+        except StorageError as error:
+            log.error("%s", error)
+
+    def forget(self) -> None:
+        """Cancels a write that was put off."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

@@ -1,0 +1,208 @@
+"""The topic table of a broker: built-in topics, auto-creation, persistence (`TopicConfigManager` of 4.9.8)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from embedded_broker.clock import Clock
+from embedded_broker.release import Release
+from embedded_broker.settings import BrokerSettings
+from embedded_broker.tables.persistence import ConfigFile
+from mqctl.errors import RefusedError
+from mqctl.model import names
+from mqctl.model.config import PERM_INHERIT, DataVersion, TopicConfig
+from mqctl.model.delay_level import DelayLevelTable
+from mqctl.protocol.bodies_cluster import TopicConfigTable
+from mqctl.store.config_files import TOPICS, read_config, topic_configs
+from mqctl.store.record_writer import is_name
+
+log = logging.getLogger("embedded_broker")
+
+_READ_WRITE = 6
+_UNIT, _UNIT_SUB = 1, 2
+_HEARTBEATS = "DefaultHeartBeatSyncerTopic"
+_SYSTEM = (
+    *(names.AUTO_CREATE_TOPIC, names.SCHEDULE_TOPIC, "BenchmarkTest", names.HALF_TOPIC, "RMQ_SYS_TRACE_TOPIC"),
+    *(names.OP_TOPIC, names.DISCARD_TOPIC, "SELF_TEST_TOPIC", names.OFFSET_MOVED_TOPIC),
+)
+"""What is a system topic whether it is there or not (`TopicValidator`)."""
+_SCHEDULE_QUEUES = 18
+MOST_QUEUES = 65_536
+"""Queues of one topic on one broker; far beyond use, and what a broken request may cost."""
+
+OnChange = Callable[[Iterable[TopicConfig]], None]
+
+
+class TopicTable:
+    """Topics of one broker.
+
+    Attributes:
+        version: counts the changes of the table.
+        configs: settings by topic name; to be read only.
+        system: topics that nobody may create or delete.
+        ordered: topics with an order configuration, when a name server last told; a real broker registers a topic, and
+            hears of that, before it answers whoever put it.
+    """
+
+    def __init__(self, settings: BrokerSettings, release: Release, clock: Clock, directory: Path) -> None:
+        self._settings = settings
+        self._release = release
+        self._clock = clock
+        self._listeners: list[OnChange] = []
+        self.configs: dict[str, TopicConfig] = {}
+        self.version = DataVersion(0, clock.now_ms())
+        self.system: set[str] = set()
+        self.ordered: frozenset[str] = frozenset()
+        self._add_built_in()
+        self._load(directory)
+        self.file = ConfigFile(directory, TOPICS, clock, self._document, lambda: len(self.configs))
+
+    def _add_built_in(self) -> None:
+        settings = self._settings
+        levels = max(_SCHEDULE_QUEUES, DelayLevelTable.parse(settings.message_delay_level).max_level)
+        built_in = [("SELF_TEST_TOPIC", 1, 6), ("BenchmarkTest", 1024, 6)]
+        if settings.auto_create_topic_enable:
+            built_in.append((names.AUTO_CREATE_TOPIC, settings.default_topic_queue_nums, 7))
+        built_in += [
+            (settings.broker_cluster_name, 16, 7 if settings.cluster_topic_enable else 1),
+            (settings.broker_name, 1, 7 if settings.broker_topic_enable else 1),
+            (names.OFFSET_MOVED_TOPIC, 1, 6),
+            (names.SCHEDULE_TOPIC, levels, 6),
+            (f"{settings.broker_cluster_name}{names.REPLY_TOPIC_SUFFIX}", 1, 6),
+        ]
+        if settings.trace_topic_enable:
+            built_in.append((settings.msg_trace_topic_name, 1, 6))
+        if self._release.five:
+            built_in += [(name, 1, 6) for name in (names.HALF_TOPIC, names.OP_TOPIC, names.DISCARD_TOPIC)]
+            built_in += [
+                (names.TIMER_TOPIC, 1, 6),
+                (_HEARTBEATS, 1, 6),
+                (f"rmq_sys_REVIVE_LOG_{settings.broker_cluster_name}", 8, 6),
+                (f"rmq_sys_SYNC_BROKER_MEMBER_{settings.broker_name}", 1, 1),
+            ]
+        self.system = {*_SYSTEM, *(("CHECKPOINT_TOPIC",) if self._release.five else ())}
+        for name, queues, perm in built_in:
+            if name != _HEARTBEATS:
+                self.system.add(name)
+            self.configs[name] = TopicConfig(name=name, read_queue_count=queues, write_queue_count=queues, perm=perm)
+
+    def _load(self, directory: Path) -> None:
+        file = read_config(directory, TOPICS)
+        for config in topic_configs(file):
+            if is_name(config.name):
+                self.configs[config.name] = config
+            else:
+                log.warning("topic %r of %s is left out: it can name no directory", config.name, TOPICS)
+        version = file.value.get("dataVersion")
+        if isinstance(version, dict):
+            self.version = DataVersion(int(version.get("counter") or 0), int(version.get("timestamp") or 0))
+
+    def _document(self) -> object:
+        return self.table().to_json(five=self._release.five)
+
+    def table(self) -> TopicConfigTable:
+        """Returns the whole table, as code 21 answers it."""
+        return TopicConfigTable(data_version=self.version, topic_config_table=self.configs)
+
+    def on_change(self, listener: OnChange) -> None:
+        """Has `listener` called with the topics that were created or changed."""
+        self._listeners.append(listener)
+
+    def get(self, name: str) -> TopicConfig | None:
+        return self.configs.get(name)
+
+    def put(self, config: TopicConfig) -> TopicConfig:
+        """Creates or replaces a topic, persists the table and tells the name servers.
+
+        Raises:
+            RefusedError: its name can name no directory, or it has more queues than anybody can mean; a real broker
+                would try.
+        """
+        if not is_name(config.name):
+            reason = "the name is no name for the directory of its queues"
+            raise RefusedError(f"topic {config.name!r} not created", reason=reason)
+        if max(config.read_queue_count, config.write_queue_count) > MOST_QUEUES:
+            asked = f"{config.read_queue_count} queues to read and {config.write_queue_count} to write"
+            raise RefusedError(f"topic {config.name} not created", reason=f"{asked}, at most {MOST_QUEUES} are taken")
+        self.configs[config.name] = config
+        self._changed([config])
+        return config
+
+    def delete(self, name: str) -> bool:
+        """Deletes a topic's settings; returns whether there were any."""
+        if self.configs.pop(name, None) is None:
+            log.warning("delete topic %s: no such topic", name)
+            return False
+        self._changed([])
+        return True
+
+    def _changed(self, configs: list[TopicConfig]) -> None:
+        self.version = DataVersion(self.version.counter + 1, self._clock.now_ms())
+        self.file.changed()
+        # An empty registration would only tell name servers the new version, and they would ignore the next whole one.
+        for listener in self._listeners if configs else ():
+            listener(configs)
+
+    def touch(self) -> None:
+        """Raises the version without a change of a topic, so that a registration counts as new."""
+        self._changed([])
+
+    def update_orders(self, orders: Mapping[str, str]) -> None:
+        """Takes the order topics from a name server's answer (`updateOrderTopicConfig`); 5.x takes none back."""
+        changed = False
+        self.ordered = frozenset(orders)
+        for name, config in self.configs.items():
+            if (name in orders) != config.order and not (self._release.five and config.order):
+                self.configs[name] = replace(config, order=name in orders)
+                changed = True
+        if changed:
+            self.version = DataVersion(self.version.counter + 1, self._clock.now_ms())
+            self.file.changed()
+
+    def create_from_template(
+        self, name: str, template_name: str, wanted_queues: int, sys_flag: int
+    ) -> TopicConfig | None:
+        """Creates a topic at its first send, if the template lets it inherit.
+
+        Args:
+            wanted_queues: what the client asks for; the template's write queues are the limit.
+        """
+        template = self.configs.get(template_name)
+        if template is None:
+            return None
+        perm = template.perm
+        if template_name == names.AUTO_CREATE_TOPIC and not self._settings.auto_create_topic_enable:
+            perm = _READ_WRITE
+        if not perm & PERM_INHERIT:
+            return None
+        queues = max(0, min(wanted_queues, template.write_queue_count))
+        log.info("topic %s created from %s with %d queues", name, template_name, queues)
+        return self.put(
+            TopicConfig(
+                name=name,
+                read_queue_count=queues,
+                write_queue_count=queues,
+                perm=perm & ~PERM_INHERIT,
+                filter_type=template.filter_type,
+                sys_flag=sys_flag,
+            )
+        )
+
+    def create_with(self, name: str, queues: int, *, perm: int = _READ_WRITE, sys_flag: int = 0) -> TopicConfig:
+        """Returns the topic, created with these settings if it is missing (retry and dead-letter topics)."""
+        config = self.configs.get(name)
+        if config is not None:
+            return config
+        return self.put(
+            TopicConfig(name=name, read_queue_count=queues, write_queue_count=queues, perm=perm, sys_flag=sys_flag)
+        )
+
+
+def unit_flags(*, unit: bool, retry: bool) -> int:
+    """Returns the topic system flag of a client in unit mode."""
+    if not unit:
+        return 0
+    return _UNIT_SUB if retry else _UNIT

@@ -1,0 +1,1 @@
+"""Half messages, op messages and the check."""

@@ -1,0 +1,276 @@
+"""The check loop: producers are asked about half messages that nobody ended in time.
+
+Every check stores a copy of the half message with its count of checks raised, and asks about the copy; after
+`transactionCheckMax` of them it goes to TRANS_CHECK_MAX_TIME_TOPIC. Source: `TransactionalMessageServiceImpl.check` and
+`AbstractTransactionalMessageCheckListener` of 4.9.8 and 5.3.3. A round runs in slices between other requests.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from embedded_broker.log.copies import copy_of
+from embedded_broker.log.intake import put
+from embedded_broker.remoting.handler_table import sends
+from embedded_broker.transactions.op_messages import OpReader
+from mqctl.errors import MqctlError
+from mqctl.model.message import (
+    PRODUCER_GROUP,
+    REAL_QID,
+    REAL_TOPIC,
+    TRAN_PREPARED_QUEUE_OFFSET,
+    TRANSACTION_CHECK_TIMES,
+    Message,
+)
+from mqctl.model.names import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, TRANSACTION_GROUP
+from mqctl.protocol.message_record import RecordError, decode_message, encode_message
+from mqctl.protocol.properties import format_properties
+from mqctl.protocol.requests_client import CheckTransactionState
+
+if TYPE_CHECKING:
+    from embedded_broker.broker import Broker
+    from embedded_broker.clock import Handle
+    from embedded_broker.log.store import Appended
+    from embedded_broker.remoting.server import Connection
+
+log = logging.getLogger("embedded_broker")
+
+IMMUNITY = "CHECK_IMMUNITY_TIME_IN_SECONDS"
+_ROUND_LIMIT_MS = 60_000
+_SLICE = 64
+_HOUR_MS = 3_600_000
+
+sends(CheckTransactionState)
+
+
+class TransactionCheck:
+    """Walks through the half messages every `transactionCheckInterval`.
+
+    Attributes:
+        rounds: how many rounds have ended.
+    """
+
+    def __init__(self, broker: Broker) -> None:
+        self.rounds = 0
+        self._broker = broker
+        self._timer: Handle | None = None
+        self._turn = 0
+        self._unasked: Counter[str] = Counter()
+        self._steps: Generator[None] | None = None
+
+    def start(self) -> None:
+        """Begins; the first round is one interval away.
+
+        Progress beyond the queues' ends (a power failure took their tails) is brought back to them at once: what is
+        stored until the first round would be taken for dealt with, and so it would if the next power failure gave back
+        the file with that progress. The original notices no sooner than in that round.
+        """
+        offsets, storage = self._broker.offsets, self._broker.storage
+        for topic in (HALF_TOPIC, OP_TOPIC):
+            end = storage.max_offset(topic, 0)
+            if offsets.query(TRANSACTION_GROUP, topic, 0) > end:
+                log.warning("progress with %s is beyond its end and goes back to %d", topic, end)
+                offsets.commit(TRANSACTION_GROUP, topic, 0, end)
+                offsets.file.write_with_backup()
+        self._wait()
+
+    def stop(self) -> None:
+        """Ends the checks, in the middle of a round too."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._steps is not None:
+            self._steps.close()
+            self._steps = None
+
+    def _wait(self) -> None:
+        interval_ms = self._broker.settings.transaction_check_interval
+        self._timer = self._broker.clock.call_later(interval_ms, self._begin)
+
+    def _begin(self) -> None:
+        self._steps = _Round(self._broker, self._ask).walk()
+        self._go_on(self._steps)
+
+    def _go_on(self, steps: Iterator[None]) -> None:
+        """Takes a slice of a round and leaves the loop to others before the next."""
+        try:
+            taken = sum(1 for _ in islice(steps, _SLICE))
+        except MqctlError as error:  # a store that refuses: the next round begins where this one did
+            log.error("check of transactions: %s", error)
+            taken = 0
+        if taken == _SLICE:
+            self._timer = self._broker.clock.call_later(0, lambda: self._go_on(steps))
+            return
+        self._steps = None
+        self.rounds += 1
+        for group, count in self._unasked.items():
+            log.warning("nobody of producer group %s is there to be asked about %d transactions", group, count)
+        self._unasked.clear()
+        self._wait()
+
+    def _ask(self, half: Message, checks: int, copy: Appended) -> None:
+        """Asks one producer of the group about the copy of a half message (code 39)."""
+        broker = self._broker
+        group = half.properties.get(PRODUCER_GROUP, "")
+        connection = self._producer(group)
+        if connection is None:
+            self._unasked[group] += 1
+            return
+        topic, queue_id = half.properties.get(REAL_TOPIC, ""), half.properties.get(REAL_QID, "")
+        body = encode_message(
+            replace(
+                half,
+                topic=topic,
+                queue_id=int(queue_id) if queue_id.isascii() and queue_id.isdigit() else 0,
+                queue_offset=copy.queue_offset,
+                physical_offset=copy.physical_offset,
+                store_time_ms=copy.store_ms,
+                properties={**half.properties, TRANSACTION_CHECK_TIMES: str(checks), "WAIT": "false"},
+            )
+        )
+        request = CheckTransactionState(
+            tran_state_table_offset=copy.queue_offset,
+            commit_log_offset=copy.physical_offset,
+            msg_id=half.unique_key,
+            transaction_id=half.unique_key,
+            offset_msg_id=broker.offset_id(copy.physical_offset),
+            topic=topic if broker.release.five else None,
+        )
+        connection.tell(request.command(opaque=0, body=body, oneway=True, version=broker.release.ordinal))
+
+    def _producer(self, group: str) -> Connection | None:
+        """Returns a channel of a producer group, another one each time."""
+        live = [one for one in self._broker.clients.producers.get(group, ()) if not one.closed]
+        if not live:
+            return None
+        self._turn += 1
+        return live[self._turn % len(live)]
+
+
+class _Round:
+    """One walk from the recorded offset to the first half message that is too young."""
+
+    def __init__(self, broker: Broker, ask: Callable[[Message, int, Appended], None]) -> None:
+        self._broker = broker
+        self._ask = ask
+        self._began_ms = broker.clock.now_ms()
+        self._given_up = 0
+        self._first = 0
+        self._records: Sequence[bytes | memoryview | None] = ()
+
+    def walk(self) -> Generator[None]:
+        """Walks step by step. Raises MqctlError when the store refuses; what was done is recorded all the same."""
+        broker = self._broker
+        storage = broker.storage
+        low, high = storage.min_offset(HALF_TOPIC, 0), storage.max_offset(HALF_TOPIC, 0)
+        recorded = broker.offsets.query(TRANSACTION_GROUP, HALF_TOPIC, 0)
+        recorded_op = broker.offsets.query(TRANSACTION_GROUP, OP_TOPIC, 0)
+        if high == 0:
+            return
+        position = min(max(recorded, low), high)
+        ops = OpReader(storage, max(recorded_op, storage.min_offset(OP_TOPIC, 0)), position)
+        try:
+            while position < storage.max_offset(HALF_TOPIC, 0) and not self._is_over():
+                yield from ops.look_for(position)
+                if not ops.is_ended(position):
+                    half = self._read(position)
+                    if half is not None:
+                        yield from self._look_for_original(half, ops)
+                        if not self._deal_with(position, half, ops):
+                            break
+                ops.passed(position)
+                position += 1
+                yield
+            yield from ops.look_for(-1)
+        finally:
+            if self._given_up:
+                log.warning("%d transactions are given up, they are in %s", self._given_up, DISCARD_TOPIC)
+            if position != recorded:
+                broker.offsets.commit(TRANSACTION_GROUP, HALF_TOPIC, 0, position)
+            if ops.done_until != recorded_op:
+                broker.offsets.commit(TRANSACTION_GROUP, OP_TOPIC, 0, ops.done_until)
+
+    def _is_over(self) -> bool:
+        return self._broker.clock.now_ms() - self._began_ms > _ROUND_LIMIT_MS
+
+    def _read(self, position: int) -> Message | None:
+        storage = self._broker.storage
+        if not self._first <= position < self._first + len(self._records):
+            self._first = position
+            self._records = storage.reader.neighbours(storage.entries(HALF_TOPIC, 0, position, _SLICE))
+        record = self._records[position - self._first] if self._records else None
+        if record is None:
+            log.warning("half message at queue offset %d is lost", position)
+            return None
+        try:
+            return decode_message(record)
+        except RecordError as error:
+            log.warning("half message at queue offset %d cannot be read: %s", position, error)
+            return None
+
+    @staticmethod
+    def _look_for_original(half: Message, ops: OpReader) -> Iterator[None]:
+        original = _number(half.properties.get(TRAN_PREPARED_QUEUE_OFFSET))
+        if original is not None:
+            yield from ops.look_for(original)
+
+    def _deal_with(self, position: int, half: Message, ops: OpReader) -> bool:
+        """Discards, spares or checks one half message; False when it and those behind it are too young."""
+        broker, settings = self._broker, self._broker.settings
+        now_ms = broker.clock.now_ms()
+        age_ms = now_ms - half.born_time_ms
+        checks = _number(half.properties.get(TRANSACTION_CHECK_TIMES)) or 0
+        if checks >= settings.transaction_check_max or age_ms > settings.file_reserved_time * _HOUR_MS:
+            self._discard(half)
+            return True
+        if half.store_time_ms >= self._began_ms:
+            return False
+        counted = {**half.properties, TRANSACTION_CHECK_TIMES: str(checks + 1)}
+        own_ms = immunity_ms(half, settings.transaction_time_out)
+        if own_ms is None:
+            if 0 <= age_ms < settings.transaction_time_out:
+                return False
+        elif age_ms < own_ms:
+            original = _number(half.properties.get(TRAN_PREPARED_QUEUE_OFFSET))
+            if original is not None and ops.is_ended(original):
+                ops.passed(original)
+                return True
+            name = str(position if original is None else original)
+            self._put_back(half, {**counted, TRAN_PREPARED_QUEUE_OFFSET: name})
+            return True
+        self._ask(half, checks + 1, self._put_back(half, counted))
+        return True
+
+    def _put_back(self, half: Message, properties: Mapping[str, str]) -> Appended:
+        return put(self._broker, copy_of(half, format_properties(properties)))
+
+    def _discard(self, half: Message) -> None:
+        """Moves a half message out of the way; that it could not be stored there is only logged, as in the original."""
+        self._broker.topics.create_with(DISCARD_TOPIC, 1)
+        message = copy_of(half, format_properties(half.properties))
+        message.topic, message.queue_id = DISCARD_TOPIC, 0
+        self._given_up += 1
+        try:
+            put(self._broker, message)
+        except MqctlError as error:
+            log.error("discarded transaction %s not stored: %s", half.unique_key, error)
+
+
+def immunity_ms(half: Message, timeout_ms: int) -> int | None:
+    """Returns how long a half message asks not to be checked, None when it does not; what is no number counts as
+    `timeout_ms`.
+    """
+    text = half.properties.get(IMMUNITY)
+    if text is None:
+        return None
+    seconds = _number(text)
+    return timeout_ms if seconds is None else seconds * 1000
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isascii() and text.isdigit() else None

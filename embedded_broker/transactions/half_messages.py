@@ -1,0 +1,164 @@
+"""Transactions: half messages wait in their own topic until their producer, or a check, says how they end.
+
+A half message is stored in RMQ_SYS_TRANS_HALF_TOPIC with its real topic and queue as properties. Ending it stores the
+message for consumers (commit) and an op message that names its half (commit and rollback alike). Source:
+`TransactionalMessageBridge`, `EndTransactionProcessor` of 4.9.8 and 5.3.3.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from embedded_broker.log.copies import copy_of
+from embedded_broker.log.intake import Incoming, Refusal, put, with_properties
+from embedded_broker.remoting.handler_table import NO_REMARK_SET
+from embedded_broker.transactions.check import TransactionCheck, immunity_ms
+from embedded_broker.transactions.op_messages import OpWriter
+from mqctl.model.message import (
+    PRODUCER_GROUP,
+    REAL_QID,
+    REAL_TOPIC,
+    SYSFLAG_COMMIT,
+    SYSFLAG_TRANSACTION_MASK,
+    TRANSACTION_CHECK_TIMES,
+    Message,
+)
+from mqctl.model.names import HALF_TOPIC
+from mqctl.protocol.codes import ResponseCode
+from mqctl.protocol.message_record import RecordError, decode_message
+from mqctl.store.record_writer import text_of_properties
+
+if TYPE_CHECKING:
+    from embedded_broker.broker import Broker
+    from embedded_broker.log.store import Appended
+    from mqctl.protocol.requests_client import EndTransaction
+
+log = logging.getLogger("embedded_broker")
+
+COMMIT, ROLLBACK = 8, 12
+_TRANSACTION_ID = "__transactionId__"
+
+
+class Transactions:
+    """The half messages of one broker.
+
+    Attributes:
+        check: the loop that asks producers about what they left open.
+    """
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._ops = OpWriter(broker)
+        self.check = TransactionCheck(broker)
+
+    def start(self) -> None:
+        """Begins to check."""
+        self.check.start()
+
+    def stop(self) -> None:
+        """Ends the checks and writes the op messages that are still gathered (5.x)."""
+        self.check.stop()
+        self._ops.write()
+        self._ops.stop()
+
+    def abandon(self) -> None:
+        """Ends as kill -9 would: gathered op messages are lost, and their transactions will be checked again."""
+        self.check.stop()
+        self._ops.stop()
+
+    def prepare(self, message: Incoming, unique_key: str | None) -> Appended:
+        """Stores a half message.
+
+        Raises:
+            DiskFullError, MessageRefused, StorageError: nothing was stored.
+        """
+        broker = self._broker
+        changes = {REAL_TOPIC: message.topic, REAL_QID: str(message.queue_id)}
+        if broker.release.five and unique_key is not None:
+            changes = {_TRANSACTION_ID: unique_key, **changes}
+        broker.topics.create_with(HALF_TOPIC, 1)
+        message.topic, message.queue_id = HALF_TOPIC, 0
+        message.properties = with_properties(message.properties, changes)
+        message.sys_flag &= ~SYSFLAG_TRANSACTION_MASK
+        return put(broker, message)
+
+    def end(self, request: EndTransaction) -> None:
+        """Commits or rolls back. A second commit of the same half message stores it a second time, as in the original.
+
+        Raises:
+            Refusal: there is no such half message of this group, it may no longer be ended, or this is a slave.
+            DiskFullError, MessageRefused, StorageError: the committed message was not stored.
+        """
+        if self._broker.broker_id != 0:
+            raise Refusal(ResponseCode.SLAVE_NOT_AVAILABLE, NO_REMARK_SET)
+        half, record = self._half(request)
+        if request.commit_or_rollback == COMMIT:
+            self._commit(half, text_of_properties(record))
+        self._ops.note(half.queue_offset)
+
+    def _half(self, request: EndTransaction) -> tuple[Message, bytes]:
+        record = self._broker.storage.message_at(request.commit_log_offset)
+        try:
+            half = decode_message(record) if record is not None else None
+        except RecordError:  # the offset points into the middle of a record
+            half = None
+        if record is None or half is None:
+            raise Refusal(ResponseCode.SYSTEM_ERROR, "Find prepared transaction message failed")
+        self._check_age(half, request)
+        if half.properties.get(PRODUCER_GROUP) != request.producer_group:
+            raise Refusal(ResponseCode.SYSTEM_ERROR, "The producer group wrong")
+        if half.queue_offset != request.tran_state_table_offset:
+            raise Refusal(ResponseCode.SYSTEM_ERROR, "The transaction state table offset wrong")
+        if half.physical_offset != request.commit_log_offset:
+            raise Refusal(ResponseCode.SYSTEM_ERROR, "The commit log offset wrong")
+        return half, record
+
+    def _check_age(self, half: Message, request: EndTransaction) -> None:
+        """5.x: once a message's own immunity has passed, only the answer to a check ends it."""
+        broker = self._broker
+        if not broker.release.five or request.from_transaction_check:
+            return
+        own_ms = immunity_ms(half, broker.settings.transaction_time_out)
+        if own_ms is None:
+            return
+        age_ms = broker.clock.now_ms() - half.born_time_ms
+        if age_ms > max(own_ms, broker.settings.transaction_time_out):
+            log.warning("half message at %d is %d ms old and can only be checked now", half.physical_offset, age_ms)
+            raise Refusal(ResponseCode.ILLEGAL_OPERATION, NO_REMARK_SET)
+
+    def _commit(self, half: Message, properties: str) -> None:
+        topic, queue_id = half.properties.get(REAL_TOPIC, ""), half.properties.get(REAL_QID, "")
+        if not topic or not queue_id.isascii() or not queue_id.isdigit():
+            raise Refusal(
+                ResponseCode.SYSTEM_ERROR,
+                f"the half message at physical offset {half.physical_offset} names no queue: "
+                f"{REAL_TOPIC} {topic!r}, {REAL_QID} {queue_id!r}",
+            )
+        message = copy_of(half, properties)
+        message.topic, message.queue_id = topic, int(queue_id)
+        message.sys_flag = half.sys_flag & ~SYSFLAG_TRANSACTION_MASK | SYSFLAG_COMMIT
+        message.prepared_offset = half.physical_offset
+        put(self._broker, message)
+
+    def resume(self, physical_offset: int) -> bool:
+        """Stores a discarded or half message as a half message once more, with its checks counted from nothing.
+
+        Returns:
+            whether there was a message at `physical_offset`.
+
+        Raises:
+            DiskFullError, MessageRefused, StorageError: nothing was stored.
+        """
+        record = self._broker.storage.message_at(physical_offset)
+        try:
+            found = decode_message(record) if record is not None else None
+        except RecordError:
+            found = None
+        if record is None or found is None:
+            return False
+        message = copy_of(found, with_properties(text_of_properties(record), {TRANSACTION_CHECK_TIMES: "0"}))
+        self._broker.topics.create_with(HALF_TOPIC, 1)
+        message.topic, message.queue_id = HALF_TOPIC, 0
+        put(self._broker, message)
+        return True

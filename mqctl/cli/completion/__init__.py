@@ -1,0 +1,1 @@
+"""Tab: answers, names, scripts and the cache behind them."""

@@ -1,0 +1,67 @@
+"""The process behind the Tab: asks a cluster for its names and writes them down for the next seconds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mqctl.cli.connection.target import connection
+from mqctl.client.admin.nameserver import topic_names
+from mqctl.errors import StorageError
+from mqctl.model.names import group_of, is_system_group, is_system_topic
+from mqctl.snapshot.live.asking import Asking, Scope
+from mqctl.snapshot.live.brokers import ask_groups, ask_producers, list_brokers, masters_of
+from mqctl.snapshot.live.members import gather_memberships
+from mqctl.store.whole_file import write_whole
+
+_LIMIT = "5s"
+_MOST_GROUPS = 200
+
+
+def refresh(place: Path, words: list[str]) -> int:
+    """Asks the cluster that `words` (connection options) mean and replaces the cache file.
+
+    Raises:
+        MqctlError: no name server answered, or the disk is full; the old file stays.
+    """
+    options = dict(zip(words[::2], words[1::2], strict=False))
+    chosen = connection(options.get("--namesrv") or options.get("-n"), options.get("--profile"), _LIMIT)
+    with chosen.open() as cluster:
+        asking = Asking(cluster, chosen.deadline())
+        addresses = cluster.brokers(asking.deadline)
+        brokers = masters_of(list_brokers(asking, addresses, Scope()))
+        topics = {
+            topic
+            for topic in cluster.name_servers.ask(topic_names(), asking.deadline)
+            if not (brokers and topic in brokers[0].reserved) and not is_system_topic(topic)
+        }
+        ask_groups(asking, brokers, Scope())
+        ask_producers(asking, brokers)
+        groups = {group for broker in brokers for group in broker.groups if not is_system_group(group)}
+        found = {
+            "cluster": {item.cluster for item in addresses},
+            "broker": {item.broker_name for item in addresses},
+            "topic": topics,
+            "group": groups,
+            "producer": {item.group for broker in brokers for item in broker.producers},
+            "client": set(),
+        }
+        _write(place, found)
+        if len(groups) <= _MOST_GROUPS:  # with more, asking each for its members is no matter for a Tab
+            memberships = gather_memberships(asking, brokers, Scope(groups=groups))
+            found["client"] = {client for items in memberships.values() for item in items for client in item.client_ids}
+            _write(place, found)
+    return 0
+
+
+def _order(name: str) -> tuple[bool, str]:
+    """Retry and dead-letter topics come last."""
+    return group_of(name) is not None, name
+
+
+def _write(place: Path, found: dict[str, set[str]]) -> None:
+    lines = [f"{kind}\t{name}\n" for kind, names in found.items() for name in sorted(names, key=_order)]
+    try:
+        write_whole(place, "".join(lines).encode(), sweep="*")
+    except OSError as error:
+        problem, remedy = f"could not write the names of the cluster to {place}", "set MQCTL_CACHE_DIR to another place"
+        raise StorageError(problem, reason=error.strerror or str(error), remedy=remedy) from error

@@ -1,0 +1,97 @@
+"""Names for the Tab that this machine knows by itself: profiles, local clusters, rules, words of mqadmin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+Named = list[tuple[str, str]]
+
+_BY_OPTION = {"--profile": "profile", "--mqadmin": "mqadmin"}
+_BY_COMMAND_OPTION = {(f"local {verb}", "--name"): "local" for verb in ("down", "logs", "status")}
+_BY_ARGUMENT = {
+    "local scenario run": "scenario",
+    "playbook run": "playbook",
+    "playbook show": "playbook",
+    "profile remove": "profile",
+    "profile show": "profile",
+    "profile use": "profile",
+    "rules explain": "rule",
+}
+
+
+def own_names(command: str, before: list[str], *, takes_value: bool) -> Named | None:
+    """Returns the names that belong under the cursor with a word on each, None where none of this machine's do.
+
+    A file that cannot be read gives no names: a Tab is no place for errors.
+
+    Args:
+        before: the words before the cursor.
+        takes_value: the last of them is an option, so that its value is wanted.
+    """
+    if takes_value:
+        option = before[-1]
+        kind = _BY_COMMAND_OPTION.get((command, option)) or _BY_OPTION.get(option)
+    else:
+        kind = _BY_ARGUMENT.get(command)
+    if kind is None:
+        return None
+    from mqctl.errors import MqctlError
+
+    try:
+        return _KINDS[kind]()
+    except (MqctlError, OSError):
+        return []
+
+
+def _profiles() -> Named:
+    from mqctl.cli.connection.profiles import load_profiles
+    from mqctl.cli.places import config_dir
+
+    known = load_profiles(config_dir()).profiles
+    return [(name, profile.namesrv) for name, profile in sorted(known.items())]
+
+
+def _local_clusters() -> Named:
+    from mqctl.cli.places import state_dir
+    from mqctl.local.state import LocalStates
+
+    directory = state_dir() / "local"
+    if not directory.is_dir():
+        return []
+    return [(state.name, "runs" if state.alive else "ended") for state in LocalStates(directory).all()]
+
+
+def _scenarios() -> Named:
+    from mqctl.local.scenario_files import load_scenario, scenario_names
+
+    return [(name, load_scenario(name).title) for name in scenario_names()]
+
+
+def _playbooks() -> Named:
+    from mqctl.playbook.places import slugs
+
+    return [(slug, "playbook") for slug in slugs()]
+
+
+def _rules() -> Named:
+    from mqctl.diagnosis import RULES
+    from mqctl.model.lang import Lang
+    from mqctl.render.messages import title
+
+    return [(code, title(code, Lang.EN)) for code in RULES]
+
+
+def _mqadmin() -> Named:
+    from mqctl.cli.mqadmin import TABLE
+
+    return [("all", "Every one."), *((entry.name, entry.versions) for entry in TABLE)]
+
+
+_KINDS: dict[str, Callable[[], Named]] = {
+    "profile": _profiles,
+    "local": _local_clusters,
+    "playbook": _playbooks,
+    "rule": _rules,
+    "scenario": _scenarios,
+    "mqadmin": _mqadmin,
+}

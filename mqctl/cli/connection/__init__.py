@@ -1,0 +1,1 @@
+"""Which cluster, with which credentials: options, profiles, key files, brokers seen before."""

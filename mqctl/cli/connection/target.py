@@ -1,0 +1,179 @@
+"""Which cluster a command speaks to, and with which keys: flag over environment over profile over the local cluster."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mqctl.cli.connection.credentials import credentials_of, tls_of
+from mqctl.cli.places import config_dir, state_dir
+from mqctl.errors import ConfigurationError, UsageError
+
+if TYPE_CHECKING:
+    from mqctl.client.admin.cluster import Cluster
+    from mqctl.client.instance import ClientSettings
+    from mqctl.client.remoting.deadline import Deadline
+    from mqctl.client.remoting.link import LinkSettings
+    from mqctl.client.remoting.tls import TlsSettings
+    from mqctl.protocol.acl import Credentials
+
+DEFAULT_TIMEOUT_MS = 15_000
+_LEAVE_TIMEOUT_MS = 300
+NamesrvOption = Annotated[
+    str | None,
+    typer.Option(
+        "--namesrv",
+        "-n",
+        metavar="ADDRESSES",
+        help="Name servers, `host:port;host:port`, or the URL of an address service. Also MQCTL_NAMESRV, NAMESRV_ADDR.",
+    ),
+]
+ProfileOption = Annotated[
+    str | None, typer.Option("--profile", metavar="NAME", help="A profile of `mqctl profile`. Also MQCTL_PROFILE.")
+]
+TimeoutOption = Annotated[
+    str | None, typer.Option("--timeout", metavar="SPAN", help="Limit of the whole command, 15s for instance.")
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connection:
+    """What a command was told about the cluster.
+
+    Attributes:
+        source: where the address came from, for people.
+        option: the options that name the cluster and give access to it, for commands to type next.
+    """
+
+    namesrv: str
+    timeout_ms: int
+    source: str
+    option: str
+    cluster: str | None = None
+    credentials: Credentials | None = None
+    tls: TlsSettings | None = None
+    room_rule: str | None = None
+
+    def open(self) -> Cluster:
+        """Returns the cluster, to be used as a context manager."""
+        from mqctl.client.admin.cluster import Cluster
+
+        return Cluster(self.namesrv, self.links())
+
+    def links(self) -> LinkSettings:
+        """Returns how connections are made: signed and secured as told."""
+        from mqctl.client.remoting.link import LinkSettings
+
+        return LinkSettings(credentials=self.credentials, tls=self.tls)
+
+    def sender(self) -> ClientSettings:
+        """Returns the settings of a producer for one command: a broker that hangs does not hold up its end."""
+        from mqctl.client.instance import ClientSettings
+
+        return ClientSettings(name_servers=self.namesrv, links=self.links(), leave_timeout_ms=_LEAVE_TIMEOUT_MS)
+
+    def deadline(self) -> Deadline:
+        """Starts the command's time."""
+        from mqctl.client.remoting.deadline import Deadline
+
+        return Deadline(self.timeout_ms)
+
+
+def connection(namesrv: str | None, profile: str | None, timeout: str | None) -> Connection:
+    """Decides which cluster is meant.
+
+    Raises:
+        UsageError: the timeout is none.
+        NotFoundError: there is no such profile.
+        ConfigurationError: no cluster is named and none runs here, or several do.
+    """
+    timeout_ms = _timeout_ms(timeout)
+    address, source = namesrv, "--namesrv"
+    if address is None and profile is None:
+        for variable in ("MQCTL_NAMESRV", "NAMESRV_ADDR"):
+            if os.environ.get(variable):
+                address, source = os.environ[variable], variable
+                break
+    if address is not None:
+        return Connection(
+            namesrv=address,
+            timeout_ms=timeout_ms or DEFAULT_TIMEOUT_MS,
+            source=source,
+            option=_option("--namesrv", address),
+            credentials=credentials_of(),
+            tls=tls_of(),
+        )
+    return _from_profile(profile or os.environ.get("MQCTL_PROFILE"), timeout_ms) or _local(timeout_ms)
+
+
+def _option(word: str, value: str) -> str:
+    from mqctl.cli.connection.access_options import typed_options
+
+    return " ".join([word, shlex.quote(value), *typed_options()])
+
+
+def _timeout_ms(text: str | None) -> int | None:
+    if text is None:
+        return None
+    from mqctl.cli.times import parse_span_ms
+
+    limit = parse_span_ms(text)
+    if limit <= 0:
+        raise UsageError("--timeout must be longer than nothing", remedy="use for instance --timeout 15s")
+    return limit
+
+
+def _from_profile(name: str | None, timeout_ms: int | None) -> Connection | None:
+    directory = config_dir()
+    if name is None and not (directory / "profiles.yaml").exists():
+        return None
+    from mqctl.cli.connection.profiles import load_profiles
+
+    profiles = load_profiles(directory)
+    chosen = name or profiles.current
+    if chosen is None:
+        return None
+    found = profiles.get(chosen)
+    return Connection(
+        namesrv=found.namesrv,
+        timeout_ms=timeout_ms or found.timeout_ms or DEFAULT_TIMEOUT_MS,
+        source=f"profile {chosen}",
+        option=_option("--profile", chosen),
+        cluster=found.cluster,
+        credentials=credentials_of(found),
+        tls=tls_of(found),
+        room_rule=found.room_rule,
+    )
+
+
+def _local(timeout_ms: int | None) -> Connection:
+    """The local cluster that runs, if there is just one."""
+    directory = state_dir() / "local"
+    running = []
+    if directory.is_dir():
+        from mqctl.local.state import LocalStates
+
+        running = [state for state in LocalStates(directory).all() if state.alive]
+    if len(running) == 1:
+        address = running[0].ready.namesrv
+        return Connection(
+            namesrv=address,
+            timeout_ms=timeout_ms or DEFAULT_TIMEOUT_MS,
+            source=f"local cluster {running[0].name}",
+            option=_option("--namesrv", address),
+            credentials=credentials_of(),
+            tls=tls_of(),
+        )
+    if running:
+        names = ", ".join(f"{state.name} ({state.ready.namesrv})" for state in running)
+        raise ConfigurationError(
+            "no cluster is named, and several local ones run", reason=names, remedy="add --namesrv HOST:PORT"
+        )
+    raise ConfigurationError(
+        "no cluster is named, and no local one runs",
+        remedy="add --namesrv HOST:PORT; or mqctl profile add NAME --namesrv HOST:PORT; or mqctl local up",
+    )

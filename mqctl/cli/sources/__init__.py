@@ -1,0 +1,1 @@
+"""Where a command reads from: a live cluster, a snapshot, a store."""

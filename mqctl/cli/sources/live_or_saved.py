@@ -1,0 +1,191 @@
+"""A live cluster or a saved snapshot, looked at by the same commands.
+
+Brokers of a snapshot come complete, so a command that asks them piece by piece finds nothing left to ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Concatenate, ParamSpec
+
+from mqctl.cli.connection.target import Connection, connection
+from mqctl.cli.sources.brokers import asking_of, open_brokers
+from mqctl.client.admin.cluster import BrokerAddress
+from mqctl.errors import NotFoundError
+from mqctl.model.near_names import meant
+from mqctl.model.route import BrokerEndpoint, NameServerView
+from mqctl.model.unavailable import Part, Unavailable
+from mqctl.snapshot.live.asking import Asking, Scope
+from mqctl.snapshot.live.brokers import LiveBroker, list_brokers
+
+if TYPE_CHECKING:  # values of a snapshot cost a fifth of a live command's start
+    from mqctl.model.member import GroupMembership, RunningInfo
+    from mqctl.model.queue_state import QueueState
+    from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
+
+    Memberships = Mapping[int, tuple[GroupMembership, ...]]
+P = ParamSpec("P")
+Servers = dict[str, tuple[BrokerEndpoint, ...]]
+
+
+class LiveOrSaved:
+    """What the commands may ask of either.
+
+    Attributes:
+        asking: the live cluster; None for a snapshot.
+        saved: the snapshot; None for a live cluster.
+        cluster: name of the cluster that the connection prefers.
+    """
+
+    def __init__(self, asking: Asking | None, saved: ClusterSnapshot | None, cluster: str | None = None) -> None:
+        self.asking = asking
+        self.saved = saved
+        self.cluster = cluster
+
+    def ask(self, question: Callable[Concatenate[Asking, P], None], /, *args: P.args, **named: P.kwargs) -> None:
+        """Puts one of the questions of `live_brokers` to brokers; those of a snapshot know the answer already."""
+        if self.asking is not None:
+            question(self.asking, *args, **named)
+
+    def brokers(self, parts: Set[Part], names: Iterable[str] = ()) -> list[LiveBroker]:
+        """Returns the broker processes, or those named by name or address.
+
+        Args:
+            parts: what the command is about; other gaps of a snapshot do not concern it.
+
+        Raises:
+            NotFoundError: a name is none of theirs.
+        """
+        if self.saved is None:
+            return open_brokers(self._live(), names)
+        found = [_broker(item, parts) for item in self.saved.brokers]
+        wanted = set(names)
+        known = {name for item in found for name in (item.name, item.address.address)}
+        if wanted - known:
+            listed = ", ".join(sorted({item.name for item in found})) or "none"
+            remedy = meant(min(wanted - known), known, "")
+            raise NotFoundError(f"there is no broker {min(wanted - known)}", reason=f"known: {listed}", remedy=remedy)
+        return [item for item in found if not wanted or {item.name, item.address.address} & wanted]
+
+    def brokers_at(self, addresses: tuple[BrokerAddress, ...], parts: Set[Part]) -> list[LiveBroker]:
+        """Returns the broker processes at addresses that the name servers told."""
+        if self.saved is None:
+            return list_brokers(self._live(), addresses, Scope())
+        return [item for item in self.brokers(parts) if item.address in addresses]
+
+    def name_servers(self) -> tuple[Servers, tuple[BrokerAddress, ...], list[Unavailable]]:
+        """Returns the brokers that each name server knows, all of them together, and what could not be asked."""
+        if self.saved is None:
+            from mqctl.snapshot.live.routes import ask_name_servers
+
+            return ask_name_servers(self._live())
+        servers = {view.address: view.endpoints for view in self.saved.name_servers}
+        addresses = {_address(item) for item in self.saved.brokers}
+        gaps = [gap for gap in self.saved.unavailable if gap.part is Part.ROUTES and " at " not in (gap.scope or "")]
+        return servers, tuple(sorted(addresses)), gaps
+
+    def routes(self, topic: str) -> tuple[tuple[NameServerView, ...], list[Unavailable]]:
+        """Returns what each name server tells of one topic, and which could not be asked."""
+        if self.saved is None:
+            from mqctl.snapshot.live.routes import ask_routes
+
+            asking = self._live()
+            return ask_routes(
+                asking, dict.fromkeys(asking.cluster.name_servers.addresses(asking.deadline), ()), [topic]
+            )
+        views = tuple(
+            NameServerView(address=view.address, routes=tuple(item for item in view.routes if item.topic == topic))
+            for view in self.saved.name_servers
+        )
+        gaps = [
+            gap
+            for gap in self.saved.unavailable
+            if gap.part is Part.ROUTES and (gap.scope or "").partition(" at ")[0] == topic
+        ]
+        return views, gaps
+
+    def memberships(self, brokers: list[LiveBroker], groups: Set[str] = frozenset()) -> Memberships:
+        """Returns what each broker says of the members of groups, by the number of the broker; all unless given."""
+        if self.saved is None:
+            from mqctl.snapshot.live.members import gather_memberships
+
+            return gather_memberships(self._live(), brokers, Scope(groups=groups))
+        held = {_address(item): item.memberships for item in self.saved.brokers}
+        found = (
+            (number, tuple(item for item in held.get(broker.address, ()) if not groups or item.group in groups))
+            for number, broker in enumerate(brokers)
+        )
+        return {number: items for number, items in found if items}
+
+    def running(
+        self, brokers: list[LiveBroker], memberships: Memberships
+    ) -> tuple[tuple[RunningInfo, ...], tuple[Unavailable, ...]]:
+        """Returns what the instances say of themselves, and which did not."""
+        if self.saved is None:
+            from mqctl.snapshot.live.members import gather_running
+
+            return gather_running(self._live(), brokers, memberships)
+        groups = {item.group for items in memberships.values() for item in items}
+        gaps = (gap for gap in self.saved.unavailable if gap.part is Part.RUNNING_INFO)
+        return (
+            tuple(info for info in self.saved.running if info.group in groups),
+            tuple(gap for gap in gaps if (gap.scope or "").rpartition(" of ")[2] in groups),
+        )
+
+    def queues(self, brokers: list[LiveBroker], topic: str) -> list[tuple[str, QueueState]]:
+        """Returns the queues of a topic with the name of their broker."""
+        if self.saved is None:
+            from mqctl.snapshot.live.queues import queue_bounds
+
+            wanted = [(number, topic) for number, broker in enumerate(brokers) if topic in broker.topics]
+            bounds = queue_bounds(self._live(), brokers, wanted)
+            return [(brokers[number].name, queue) for number in sorted(bounds) for queue in bounds[number]]
+        held = {_address(item): item.queues for item in self.saved.brokers}
+        return [
+            (broker.name, queue) for broker in brokers for queue in held.get(broker.address, ()) if queue.topic == topic
+        ]
+
+    def _live(self) -> Asking:
+        if self.asking is None:
+            raise TypeError("a look is either live or saved")
+        return self.asking
+
+
+@contextmanager
+def looking(
+    namesrv: str | None, profile: str | None, timeout: str | None, snapshot: Path | None
+) -> Iterator[LiveOrSaved]:
+    """Opens the live cluster, or loads the snapshot.
+
+    Raises:
+        BadInputError: the file is no snapshot.
+        UnreachableError, ConfigurationError: there is no cluster to ask.
+    """
+    if snapshot is not None:
+        from mqctl.snapshot.archive import load
+
+        yield LiveOrSaved(None, load(snapshot))
+        return
+    chosen: Connection = connection(namesrv, profile, timeout)
+    with chosen.open() as cluster:
+        yield LiveOrSaved(asking_of(cluster, chosen), None, chosen.cluster)
+
+
+def _address(item: BrokerSnapshot) -> BrokerAddress:
+    return BrokerAddress(item.cluster or "?", item.name or "?", item.broker_id or 0, item.address or "?")
+
+
+def _broker(item: BrokerSnapshot, parts: Set[Part]) -> LiveBroker:
+    return LiveBroker(
+        address=_address(item),
+        reserved=frozenset(name for name in (item.cluster, item.name) if name),
+        runtime=dict(item.runtime),
+        config=dict(item.config),
+        topics={config.name: config for config in item.topics},
+        groups={config.name: config for config in item.groups},
+        offsets={(offset.group, offset.topic, offset.queue_id): offset.offset for offset in item.consumer_offsets},
+        producers=item.producers,
+        gaps=[gap for gap in item.unavailable if gap.part in parts],
+    )

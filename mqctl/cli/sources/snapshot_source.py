@@ -1,0 +1,147 @@
+"""Where a command's evidence comes from: a store directory, a saved snapshot, or a live cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from mqctl.cli.connection.seen_brokers import with_seen_brokers
+from mqctl.cli.connection.target import connection
+from mqctl.cli.options.common import at_ms
+from mqctl.cli.terminal.progress import step_progress
+from mqctl.errors import UsageError
+from mqctl.model.origin import OriginKind
+from mqctl.model.snapshot import ClusterSnapshot
+
+_LATER_STACKS = 2
+_STACKS_APART_S = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveWish:
+    """Which part of which cluster to look at, and how.
+
+    Attributes:
+        groups, topics, brokers: names; None or empty for everything.
+        window_ms: look twice, so far apart, for rules that need movement; 0 looks once.
+        sampled: topics whose tags are sampled in any case.
+    """
+
+    namesrv: str | None = None
+    profile: str | None = None
+    timeout: str | None = None
+    groups: list[str] | None = None
+    topics: list[str] | None = None
+    brokers: list[str] | None = None
+    window_ms: int = 0
+    with_stacks: bool = False
+    sampled: frozenset[str] = frozenset()
+
+
+def read_snapshot(
+    *,
+    store: Path | None,
+    snapshot: Path | None,
+    at: str | None = None,
+    now: datetime,
+    levels: str | None = None,
+    broker_name: str | None = None,
+    quick: bool = False,
+    live: LiveWish | None = None,
+) -> ClusterSnapshot:
+    """Gathers from `store`, loads `snapshot`, or asks a live cluster.
+
+    Args:
+        live: what to ask when neither of the two is given; None where a command takes no live cluster.
+
+    Raises:
+        UsageError: two sources, or none, or an option that does not fit the source.
+    """
+    if store is not None and snapshot is not None:
+        raise UsageError("--store and --snapshot contradict each other", remedy="name one source")
+    if (store or snapshot) is not None and live is not None and live.with_stacks:
+        raise UsageError(
+            "--stacks belongs to a live cluster",
+            reason="a snapshot has the stacks that were saved with it, a store has none",
+            remedy="mqctl snapshot save --stacks FILE saves them",
+        )
+    if snapshot is not None:
+        _refuse_store_options(at, levels, broker_name, quick=quick, reason="a snapshot was gathered with its own")
+        from mqctl.snapshot.archive import load
+
+        return load(snapshot)
+    if store is not None:
+        return _from_store(store, at, now, levels=levels, broker_name=broker_name, quick=quick)
+    if live is None:
+        raise UsageError("name one source", remedy="add --store DIR (a store directory) or --snapshot FILE")
+    _refuse_store_options(at, levels, broker_name, quick=quick, reason="a live cluster has its own clock and settings")
+    return _ask(live)
+
+
+def next_source(snapshot: ClusterSnapshot, namesrv: str | None, profile: str | None) -> str | None:
+    """Returns the options that lead to a live cluster again, keys and TLS included; None for what came from files."""
+    if snapshot.origin.kind is not OriginKind.LIVE or snapshot.origin.archive is not None:
+        return None
+    return connection(namesrv, profile, None).option
+
+
+def _refuse_store_options(
+    at: str | None, levels: str | None, broker_name: str | None, *, quick: bool, reason: str
+) -> None:
+    if at or levels or broker_name or quick:
+        raise UsageError("--at, --levels, --broker-name and --quick belong to --store", reason=reason)
+
+
+def _from_store(
+    store: Path, at: str | None, now: datetime, *, levels: str | None, broker_name: str | None, quick: bool
+) -> ClusterSnapshot:
+    from mqctl.snapshot.store.gatherer import gather_store
+
+    moment = at_ms(at, now)
+    with step_progress() as progress:
+        return gather_store(
+            store, at_ms=moment, levels=levels, broker_name=broker_name, deep=not quick, progress=progress
+        )
+
+
+def _ask(live: LiveWish) -> ClusterSnapshot:
+    from dataclasses import replace
+    from time import sleep, time
+
+    from mqctl.snapshot.live.asking import Scope
+    from mqctl.snapshot.live.gatherer import gather_live
+    from mqctl.snapshot.live.stacks import with_later_stacks
+
+    chosen = connection(live.namesrv, live.profile, live.timeout)
+    scope = Scope(
+        groups=frozenset(live.groups or ()),
+        topics=frozenset(live.topics or ()),
+        brokers=frozenset(live.brokers or ()),
+    )
+    with chosen.open() as cluster, step_progress() as progress:
+
+        def look() -> ClusterSnapshot:
+            now_ms = round(time() * 1000)
+            return gather_live(
+                cluster,
+                chosen.deadline(),
+                now_ms=now_ms,
+                scope=scope,
+                with_stacks=live.with_stacks,
+                sampled=live.sampled,
+                progress=progress,
+            )
+
+        first = look()
+        if live.window_ms:
+            if progress is not None:
+                progress("waiting for movement", 0, 1)
+            sleep(live.window_ms / 1000)
+            first = replace(look(), earlier=first)
+        for number in range(_LATER_STACKS if live.with_stacks else 0):
+            if progress is not None:
+                progress("stacks", number, _LATER_STACKS)
+            sleep(_STACKS_APART_S)
+            first = with_later_stacks(cluster, chosen.deadline(), first, round(time() * 1000))
+        return with_seen_brokers(first)

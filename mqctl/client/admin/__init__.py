@@ -1,0 +1,1 @@
+"""What name servers and brokers are asked and told by operators."""

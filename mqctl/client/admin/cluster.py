@@ -1,0 +1,151 @@
+"""A whole cluster as one thing to ask: its brokers, and questions to many of them at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self, TypeVar
+
+from mqctl.client.admin.nameserver import NameServers
+from mqctl.client.remoting.addresses import AddressService, name_server_source
+from mqctl.client.remoting.answers import not_asked
+from mqctl.client.remoting.deadline import Deadline
+from mqctl.client.remoting.fan_out import CALL_TIMEOUT_MS, IN_FLIGHT, Ask, Outcome, fan_out
+from mqctl.client.remoting.link import LinkSettings
+from mqctl.client.remoting.links import Links
+from mqctl.client.remoting.question import Question
+from mqctl.errors import NotFoundError
+from mqctl.protocol.bodies_cluster import BrokerData, ClusterInfo, TopicRoute
+
+T = TypeVar("T")
+MASTER_ID = 0
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class BrokerAddress:
+    """One broker process. Id 0 is the master of its broker name."""
+
+    cluster: str
+    broker_name: str
+    broker_id: int
+    address: str
+
+    @property
+    def is_master(self) -> bool:
+        return self.broker_id == MASTER_ID
+
+
+def broker_addresses(info: ClusterInfo) -> tuple[BrokerAddress, ...]:
+    """Returns every broker process that the name server knows, by cluster, name and id."""
+    clusters = {name: cluster for cluster, names in info.cluster_addr_table.items() for name in names}
+    found = [
+        BrokerAddress(data.cluster or clusters.get(name, ""), name, broker_id, address)
+        for name, data in info.broker_addr_table.items()
+        for broker_id, address in data.broker_addrs.items()
+    ]
+    return tuple(sorted(found))
+
+
+def readable_address(data: BrokerData) -> str | None:
+    """Returns the address to read from: the master's, or the slave's with the smallest id."""
+    return data.broker_addrs[min(data.broker_addrs)] if data.broker_addrs else None
+
+
+class Cluster:
+    """A cluster as its name servers describe it. Use as a context manager, or close.
+
+    Args:
+        name_servers: `host:port;host:port`, the URL of an address service, or what `name_server_source` returns.
+        links: credentials, timeouts and the form of headers.
+        in_flight: limit of requests in flight at each address.
+        call_timeout_ms: limit of one request.
+    """
+
+    def __init__(
+        self,
+        name_servers: str | tuple[str, ...] | AddressService,
+        links: LinkSettings | None = None,
+        *,
+        in_flight: int = IN_FLIGHT,
+        call_timeout_ms: int = CALL_TIMEOUT_MS,
+    ) -> None:
+        source = name_server_source(name_servers) if isinstance(name_servers, str) else name_servers
+        self.links = Links(links)
+        self.name_servers = NameServers(self.links, source, call_timeout_ms=call_timeout_ms)
+        self._in_flight = in_flight
+        self._timeout_ms = call_timeout_ms
+
+    def brokers(self, deadline: Deadline | None = None) -> tuple[BrokerAddress, ...]:
+        """Returns every broker process; those that are gone may still be listed for two minutes."""
+        return broker_addresses(self.name_servers.cluster_info(deadline))
+
+    def masters(self, deadline: Deadline | None = None) -> tuple[BrokerAddress, ...]:
+        """Returns the masters."""
+        return tuple(broker for broker in self.brokers(deadline) if broker.is_master)
+
+    def route(self, topic: str, deadline: Deadline | None = None) -> TopicRoute:
+        """Returns where a topic lives.
+
+        Raises:
+            NotFoundError: no broker has it.
+        """
+        return self.name_servers.route(topic, deadline)
+
+    def broker(self, name_or_address: str, deadline: Deadline | None = None) -> BrokerAddress:
+        """Finds a broker by name (its master, or else its first slave) or by address.
+
+        Raises:
+            NotFoundError: the name servers know no such broker.
+        """
+        for broker in self.brokers(deadline):
+            if name_or_address in (broker.broker_name, broker.address):
+                return broker
+        raise NotFoundError(
+            f"There is no broker {name_or_address}",
+            reason="the name servers know no such name or address",
+            remedy="`mqctl broker list` shows them",
+        )
+
+    def ask(self, address: str, question: Question[T], deadline: Deadline | None = None) -> T:
+        """Puts one question to one address, unless the deadline has passed already (NotAskedError)."""
+        if deadline is not None and not deadline.remaining_ms:
+            raise not_asked(question.request.code, address, deadline)
+        limit = deadline.within(self._timeout_ms) if deadline else Deadline(self._timeout_ms)
+        return self.links.ask(address, question, limit)
+
+    def ask_many(
+        self,
+        asks: Iterable[Ask[T]],
+        deadline: Deadline,
+        *,
+        relayed: bool = False,
+        call_timeout_ms: int | None = None,
+    ) -> Iterator[Outcome[T]]:
+        """Puts many questions; outcomes come as they are ready, and all by the deadline.
+
+        Args:
+            relayed: brokers pass them on to clients (see `fan_out`).
+            call_timeout_ms: a limit of one request that is shorter than the cluster's own.
+        """
+        limit_ms = self._timeout_ms if call_timeout_ms is None else min(self._timeout_ms, call_timeout_ms)
+        return fan_out(self.links, asks, deadline, in_flight=self._in_flight, call_timeout_ms=limit_ms, relayed=relayed)
+
+    def ask_brokers(
+        self, brokers: Iterable[BrokerAddress], question: Callable[[BrokerAddress], Question[T]], deadline: Deadline
+    ) -> Iterator[Outcome[T]]:
+        """Puts one question to each of some brokers; outcomes are about broker names."""
+        asks = [Ask(broker.address, question(broker), broker.broker_name) for broker in brokers]
+        return self.ask_many(asks, deadline)
+
+    def close(self) -> None:
+        """Closes all connections."""
+        self.links.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,1 @@
+"""Consumers: push and lite pull, with everything that runs inside of one."""

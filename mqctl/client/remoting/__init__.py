@@ -1,0 +1,1 @@
+"""Connections and requests: one link per address, many requests in flight."""

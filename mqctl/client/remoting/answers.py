@@ -1,0 +1,194 @@
+"""What an answer that is no success means to a command: one error for each exit code."""
+
+from __future__ import annotations
+
+import re
+
+from mqctl.client.remoting.deadline import Deadline
+from mqctl.errors import (
+    BadInputError,
+    DeadlineError,
+    MqctlError,
+    NotFoundError,
+    PermissionDeniedError,
+    RefusedError,
+    UnreachableError,
+)
+from mqctl.protocol.codes import ResponseCode, request_name, response_name
+from mqctl.protocol.frame import RemotingCommand
+
+_NOT_FOUND = {
+    ResponseCode.TOPIC_NOT_EXIST,
+    ResponseCode.QUERY_NOT_FOUND,
+    ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST,
+}
+_ACL_REMARK = "AclException"
+_JAVA_FRAME = re.compile(r", [\w.$]+\.\w+\(\w+\.java:\d+\)\s*$")
+_KEYS = (
+    "set MQCTL_ACCESS_KEY and MQCTL_SECRET_KEY, or MQCTL_ACL_FILE, or name a profile with keys (mqctl profile add -h)"
+)
+_ACL_REMEDIES = (
+    ("No accessKey is configured", _KEYS),
+    ("No acl config for", "check the access key; its account may be missing on this broker only"),
+    ("No PlainAccessResource for", "the account is gone from the broker's plain_acl.yml: have it put back"),
+    (
+        "Check signature failed",
+        "the secret key is not the account's: check where it comes from",
+    ),
+    ("Need admin permission", "use the keys of an account with `admin: true`"),
+    ("No default permission for", "have this permission added to the account, or use the keys of another one"),
+)
+_LIMIT_OPTION = "--timeout"
+MORE_TIME = f"give it longer: {_LIMIT_OPTION} 60s, for instance"
+_TIME_OVER = re.compile(rf"of {_LIMIT_OPTION} (is|are) over")
+_NO_REMARK = {None, "", "not set any response code"}
+
+
+class AnswerError(MqctlError):
+    """The other side answered with a code that is no success.
+
+    Attributes:
+        code: response code.
+        remark: the other side's text.
+        address: who answered.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        reason: str = "",
+        remedy: str = "",
+        code: int = ResponseCode.SYSTEM_ERROR,
+        remark: str | None = None,
+        address: str = "",
+    ) -> None:
+        super().__init__(problem, reason=reason, remedy=remedy)
+        self.code = code
+        self.remark = remark
+        self.address = address
+
+
+class RefusedAnswerError(AnswerError, RefusedError):
+    """The broker said no."""
+
+
+class NotFoundAnswerError(AnswerError, NotFoundError):
+    """The broker knows no such topic, group or message."""
+
+
+class DeniedAnswerError(AnswerError, PermissionDeniedError):
+    """Access control or a permission is in the way."""
+
+
+class NotAskedError(DeadlineError):
+    """A request that was not sent, since the time it had was over already."""
+
+
+class UnreadableAnswerError(BadInputError):
+    """An answer that does not have the shape its request asks for."""
+
+
+def refusal(request_code: int, address: str, answer: RemotingCommand) -> AnswerError:
+    """Makes the error that stands for `answer` to a request of code `request_code`."""
+    code, remark = answer.code, answer.remark
+    kind: type[AnswerError] = RefusedAnswerError
+    remedy = ""
+    if code == ResponseCode.NO_PERMISSION or _ACL_REMARK in (remark or ""):
+        kind = DeniedAnswerError
+        remedy = denial_remedy(remark or "")
+    elif code in _NOT_FOUND:
+        kind = NotFoundAnswerError
+    elif code == ResponseCode.SYSTEM_BUSY:
+        remedy = "the broker is overloaded: try again later"
+    name = response_name(code, version=answer.version)
+    text = "" if remark in _NO_REMARK else f": {_shown(remark)}" if remark else ""
+    return kind(
+        f"{request_name(request_code)} was refused by {address}",
+        reason=f"{name} ({code}){text}",
+        remedy=remedy,
+        code=code,
+        remark=remark,
+        address=address,
+    )
+
+
+def denial_remedy(remark: str) -> str:
+    """Returns what to do about a refusal of access control, by the words of 4.9.8 (`PlainPermissionManager`)."""
+    for words, remedy in _ACL_REMEDIES:
+        if words in remark:
+            return remedy
+    return "check the access key, and the permissions of the topic, the group and the broker"
+
+
+def _shown(remark: str) -> str:
+    """Returns a remark for people: of access control without the Java frame at its end, everything else as it came."""
+    text = remark.strip()
+    return _JAVA_FRAME.sub("", text) if _ACL_REMARK in text else text
+
+
+def tells_denial(text: str) -> bool:
+    """Tells whether the text of an error is that of a `DeniedAnswerError`, for gaps, which keep only the text."""
+    return _ACL_REMARK in text or f"({int(ResponseCode.NO_PERMISSION)})" in text
+
+
+def tells_time_over(text: str) -> bool:
+    """Tells whether the text of an error is that of a `NotAskedError`, or holds it."""
+    return _TIME_OVER.search(text) is not None
+
+
+def not_told(
+    problem: str, reason: str, remedy: str, *, so_far: str = "nothing was changed"
+) -> UnreachableError | PermissionDeniedError | DeadlineError:
+    """Makes the error for something that must not rest on half a picture.
+
+    Args:
+        reason: the text of what came instead of the answer. Whoever was refused waits in vain for another answer, and
+            whoever was not asked at all is not silent.
+        remedy: what to do about a broker that is silent.
+        so_far: what is said before the remedy.
+    """
+    lead = f"{so_far}; " if so_far else ""
+    if tells_time_over(reason):
+        return DeadlineError(problem, reason=reason, remedy=lead + MORE_TIME)
+    if tells_denial(reason):
+        return PermissionDeniedError(problem, reason=reason, remedy=lead + denial_remedy(reason))
+    return UnreachableError(problem, reason=reason, remedy=lead + remedy)
+
+
+def unreachable(request_code: int, address: str, reason: str, *, remedy: str = "") -> UnreachableError:
+    """Makes the error for a request that could not be delivered, or whose connection was lost."""
+    return UnreachableError(
+        f"{request_name(request_code)} could not be asked of {address}",
+        reason=reason,
+        remedy=remedy or "check that something listens there and that this machine may connect to it",
+    )
+
+
+def timed_out(request_code: int, address: str, limit_ms: int) -> DeadlineError:
+    """Makes the error for a request without an answer in time."""
+    return DeadlineError(
+        f"{request_name(request_code)} was not answered by {address}",
+        reason=f"no answer within {limit_ms} ms",
+        remedy="the other side is overloaded or hangs; try a longer timeout, or look at its thread dump",
+    )
+
+
+def not_asked(request_code: int, address: str, deadline: Deadline) -> NotAskedError:
+    """Makes the error for a request that is not sent any more."""
+    whole = deadline.whole
+    span = f"the {whole.limit_ms / 1000:g} s of {_LIMIT_OPTION}"
+    return NotAskedError(
+        f"{request_name(request_code)} was not asked of {address}",
+        reason=f"{span} are over" if not whole.remaining_ms else f"its share of {span} is over",
+        remedy=MORE_TIME,
+    )
+
+
+def unreadable(request_code: int, address: str, error: MqctlError) -> UnreadableAnswerError:
+    """Makes the error for an answer that cannot be read."""
+    return UnreadableAnswerError(
+        f"The answer of {address} to {request_name(request_code)} cannot be read",
+        reason=error.reason or error.problem,
+        remedy="the other side may be another version, or no RocketMQ at all",
+    )

@@ -1,0 +1,170 @@
+"""Many questions to many addresses: all addresses at once, a bounded number in flight on each, one deadline for all."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from typing import Generic, TypeVar
+
+from mqctl.client.remoting.answers import NotAskedError, not_asked, timed_out
+from mqctl.client.remoting.deadline import Deadline
+from mqctl.client.remoting.link import Call
+from mqctl.client.remoting.links import Links
+from mqctl.client.remoting.question import Question
+from mqctl.errors import DeadlineError, MqctlError, UnreachableError
+from mqctl.model.unavailable import Part, Unavailable
+
+T = TypeVar("T")
+IN_FLIGHT = 16
+RELAYED_IN_FLIGHT = 256
+CALL_TIMEOUT_MS = 3000
+
+
+@dataclass(frozen=True, slots=True)
+class Ask(Generic[T]):
+    """One question to one address.
+
+    Attributes:
+        about: what the answer is about (a broker name, a group), for those who collect.
+    """
+
+    address: str
+    question: Question[T]
+    about: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome(Generic[T]):
+    """How one question ended: with a value, or with an error that says why not."""
+
+    ask: Ask[T]
+    answer: T | None = None
+    error: MqctlError | None = None
+
+    def value(self) -> T:
+        """Returns the value. Raises the error."""
+        if self.error is not None:
+            raise self.error
+        return self.answer  # type: ignore[return-value]  # a question about nothing has the value None
+
+    def unavailable(self, part: Part) -> Unavailable | None:
+        """Says what is missing because of this outcome; None when nothing is."""
+        if self.error is None:
+            return None
+        return Unavailable(part=part, reason=str(self.error), scope=self.ask.about or self.ask.address)
+
+
+class _Flight(Generic[T]):
+    """Requests on their way."""
+
+    def __init__(self, links: Links, deadline: Deadline, call_timeout_ms: int) -> None:
+        self._links = links
+        self._deadline = deadline
+        self._timeout_ms = call_timeout_ms
+        self.done: SimpleQueue[Call] = SimpleQueue()
+        self.flying: dict[int, tuple[Ask[T], Call]] = {}
+
+    def send(self, ask: Ask[T]) -> NotAskedError | None:
+        """Sends a question, or says why it is too late for it."""
+        if not self._deadline.remaining_ms:
+            return not_asked(ask.question.request.code, ask.address, self._deadline)
+        call = self._links.get(ask.address).submit(
+            ask.question.request,
+            body=ask.question.body,
+            deadline=self._deadline.within(self._timeout_ms),
+            on_done=self.done.put,
+        )
+        self.flying[id(call)] = (ask, call)
+        return None
+
+    def land(self, call: Call) -> Ask[T] | None:
+        found = self.flying.pop(id(call), None)
+        return found[0] if found else None
+
+    def next_done(self) -> list[Call]:
+        """Waits for an answer, or for the first deadline of a call; returns what has ended by then."""
+        soonest = min(call.deadline.remaining_s for _, call in self.flying.values())
+        try:
+            return [self.done.get(timeout=soonest)]
+        except Empty:
+            return [call for _, call in self.flying.values() if call.deadline.expired]
+
+    def abandon(self) -> None:
+        for ask, call in self.flying.values():
+            self._links.get(ask.address).cancel(call)
+
+
+def fan_out(
+    links: Links,
+    asks: Iterable[Ask[T]],
+    deadline: Deadline,
+    *,
+    in_flight: int = IN_FLIGHT,
+    call_timeout_ms: int = CALL_TIMEOUT_MS,
+    relayed: bool = False,
+) -> Iterator[Outcome[T]]:
+    """Puts all questions and yields the outcomes as they come.
+
+    An address that cannot be reached, or that leaves a call unanswered, is not asked its remaining questions: they end
+    with the same error, so that one dead broker costs one time-out and not thousands.
+
+    Args:
+        deadline: when it passes, what is still open ends with a DeadlineError.
+        relayed: the addresses pass the questions on to others, each its own: one without an answer says nothing about
+            the address, and all are under way at once until the deadline, since each may wait for somebody else.
+        in_flight: limit of requests in flight at each address.
+        call_timeout_ms: limit of one request.
+    """
+    waiting: dict[str, deque[Ask[T]]] = {}
+    for ask in asks:
+        waiting.setdefault(ask.address, deque()).append(ask)
+    if relayed:
+        in_flight, call_timeout_ms = RELAYED_IN_FLIGHT, deadline.remaining_ms
+    final = UnreachableError if relayed else (UnreachableError, DeadlineError)
+    flight: _Flight[T] = _Flight(links, deadline, call_timeout_ms)
+    try:
+        late: list[Outcome[T]] = []
+        for queue in waiting.values():
+            for _ in range(min(in_flight, len(queue))):
+                late += _send_next(flight, queue)
+        yield from late
+        while flight.flying:
+            for call in flight.next_done():
+                ended = flight.land(call)
+                if ended is None:
+                    continue
+                outcome = _outcome(ended, call)
+                queue = waiting[ended.address]
+                if isinstance(outcome.error, final):
+                    left = list(queue)
+                    queue.clear()
+                    yield outcome
+                    yield from (Outcome(ask, error=outcome.error) for ask in left)
+                    continue
+                late = _send_next(flight, queue)
+                yield outcome
+                yield from late
+    finally:
+        flight.abandon()
+
+
+def _send_next(flight: _Flight[T], waiting: deque[Ask[T]]) -> list[Outcome[T]]:
+    """Sends the next question; when it is too late for it, returns the end of all that wait, the same for each."""
+    late = flight.send(waiting[0]) if waiting else None
+    ended = [Outcome(ask, error=late) for ask in waiting] if late is not None else []
+    if ended:
+        waiting.clear()
+    elif waiting:
+        waiting.popleft()
+    return ended
+
+
+def _outcome(ask: Ask[T], call: Call) -> Outcome[T]:
+    try:
+        if call.answer is None:
+            raise call.error or timed_out(call.code, ask.address, call.deadline.limit_ms)
+        return Outcome(ask, answer=ask.question.value(call.answer, ask.address))
+    except MqctlError as error:
+        return Outcome(ask, error=error)

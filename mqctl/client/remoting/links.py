@@ -1,0 +1,97 @@
+"""All connections of one client or command."""
+
+from __future__ import annotations
+
+from _thread import allocate_lock
+from collections.abc import Callable
+from itertools import count
+from types import TracebackType
+from typing import Self, TypeVar
+
+from mqctl.client.remoting.deadline import Deadline
+from mqctl.client.remoting.link import Link, LinkSettings, OnRequest
+from mqctl.client.remoting.question import Question
+from mqctl.errors import UsageError
+
+T = TypeVar("T")
+
+
+class Links:
+    """All connections of one client or command, at most one per address. Use as a context manager, or close."""
+
+    def __init__(
+        self,
+        settings: LinkSettings | None = None,
+        *,
+        on_request: OnRequest | None = None,
+        on_close: Callable[[Link], None] | None = None,
+    ) -> None:
+        self.settings = settings or LinkSettings()
+        self._on_request = on_request
+        self._on_close = on_close
+        self._links: dict[str, Link] = {}
+        self._lock = allocate_lock()
+        self._numbers = count(1)
+        self._closed = False
+
+    def get(self, address: str) -> Link:
+        """Returns the connection to `address` (`host:port`), a new one when there is none or it has ended.
+
+        Raises:
+            UsageError: no address of that form, or everything has been closed.
+        """
+        link = self._links.get(address)
+        if link is not None and not link.closed:
+            return link
+        with self._lock:
+            link = self._links.get(address)
+            if link is None or link.closed:
+                if self._closed:
+                    raise UsageError(f"no new connection to {address}", reason="this client has been closed")
+                link = self._links[address] = Link(
+                    address,
+                    self.settings,
+                    number=next(self._numbers),
+                    on_request=self._on_request,
+                    on_close=self._on_close,
+                )
+        return link
+
+    def ask(self, address: str, question: Question[T], deadline: Deadline) -> T:
+        """Puts one question and returns the value of the answer.
+
+        Raises:
+            MqctlError: unreachable, timed out, refused or unreadable.
+        """
+        answer = self.get(address).call(question.request, body=question.body, deadline=deadline)
+        return question.value(answer, address)
+
+    def open_links(self) -> list[Link]:
+        """Returns the connections that have not ended."""
+        return [link for link in list(self._links.values()) if not link.closed]
+
+    def sweep(self) -> None:
+        """Ends the calls whose deadline has passed."""
+        for link in list(self._links.values()):
+            link.sweep()
+
+    def drop(self, address: str) -> None:
+        """Closes the connection to `address`, if there is one."""
+        link = self._links.pop(address, None)
+        if link is not None:
+            link.close()
+
+    def close(self) -> None:
+        """Closes all connections and waits for their threads; nothing can be asked afterwards."""
+        with self._lock:
+            self._closed = True
+        for address in list(self._links):
+            self.drop(address)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,1 @@
+"""Who gets which queue, and what would change it."""

@@ -1,0 +1,249 @@
+"""What `allocation simulate` begins with and what it is told to change: options into layouts, rates and strategies."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mqctl.allocation.choice import strategy_of
+from mqctl.allocation.rooms import RoomRule, writable_queues
+from mqctl.allocation.simulation import Layout, NewRoom, numbered_layout
+from mqctl.allocation.strategies import Strategy
+from mqctl.errors import NotFoundError, UsageError
+from mqctl.model.queue import MessageQueue
+from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.store.plain_files import read_named
+
+if TYPE_CHECKING:
+    from mqctl.cli.sources.snapshot_source import LiveWish
+
+_NEW_ROOM = re.compile(r"(?P<room>[^=]+)=(?P<brokers>\d+)x(?P<queues>\d+)\+(?P<clients>\d+)")
+PLAIN = ("avg", "circle", "hash")
+NEAR = ("nearby", "nearby:circle", "nearby:hash")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beginning:
+    """Where a simulation begins.
+
+    Attributes:
+        arriving: messages a second by queue, as far as they are known.
+        capacity: messages a second that each client can pass, as far as known.
+        usual_tps: what a client without a measured capacity can pass; None when not known.
+        closed: queues that consumers share out and producers do not send to.
+    """
+
+    layout: Layout
+    arriving: Mapping[MessageQueue, float] = field(default_factory=dict)
+    capacity: Mapping[str, float] = field(default_factory=dict)
+    usual_tps: float | None = None
+    closed: frozenset[MessageQueue] = frozenset()
+
+    def open_for_sends(self, layout: Layout) -> Layout:
+        """Returns what producers see of a layout."""
+        return replace(layout, queues=tuple(queue for queue in layout.queues if queue not in self.closed))
+
+    @property
+    def topic(self) -> str:
+        return self.layout.queues[0].topic
+
+    @property
+    def usual_queue_count(self) -> int:
+        """How many queues most brokers have."""
+        return Counter(Counter(queue.broker_name for queue in self.layout.queues).values()).most_common(1)[0][0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Numbers:
+    """A group made of numbers: queues on each broker, clients in all, brokers in each room, messages a second."""
+
+    queues: int
+    clients: int | Sequence[str]
+    brokers: int = 1
+    rooms: tuple[str, ...] = ()
+    rate_tps: float | None = None
+    capacity_tps: float | None = None
+
+    def begin(self, topic: str) -> Beginning:
+        """Makes the layout, with rates spread evenly."""
+        count = self.clients if isinstance(self.clients, int) else len(self.clients)
+        layout = numbered_layout(topic, self.queues, count, broker_count=self.brokers, rooms=self.rooms)
+        if not isinstance(self.clients, int):
+            layout = Layout(queues=layout.queues, clients=tuple(self.clients))
+        each = self.rate_tps / len(layout.queues) if self.rate_tps is not None else None
+        return Beginning(
+            layout=layout,
+            arriving=dict.fromkeys(layout.queues, each) if each is not None else {},
+            usual_tps=self.capacity_tps,
+        )
+
+
+def numbers_of(
+    queues: int | None,
+    clients: int | Sequence[str] | None,
+    *,
+    brokers: int,
+    rooms: str | None,
+    rate: float | None,
+    capacity: float | None,
+) -> Numbers | None:
+    """Returns the numbers that were given; None when a simulation is to begin with a group.
+
+    Raises:
+        UsageError: options that belong to numbers are given without them.
+    """
+    if queues is not None and clients is not None:
+        named = tuple(sorted(names_in(rooms), key=(rooms or "").index))
+        return Numbers(
+            queues=queues, clients=clients, brokers=brokers, rooms=named, rate_tps=rate, capacity_tps=capacity
+        )
+    if queues is not None or clients is not None:
+        given, missing = ("--queues", "--clients") if clients is None else ("--clients", "--queues")
+        raise UsageError(
+            f"{given} begins with numbers, and those need {missing}, too",
+            remedy="use both; with a live group (-g GROUP -t TOPIC) --add-clients N and --queues-each N change it",
+        )
+    if rooms or rate is not None or capacity is not None:
+        raise UsageError(
+            "--rooms, --rate and --capacity go with --queues and --clients",
+            remedy="use --queues N and --clients N (or --client ID), or -g GROUP -t TOPIC",
+        )
+    return None
+
+
+def names_in(text: str | None) -> frozenset[str]:
+    """Splits a list with commas."""
+    return frozenset(filter(None, (text or "").split(",")))
+
+
+def observed(live: LiveWish, snapshot: Path | None, group: str, topic: str) -> Beginning:
+    """Begins with a live group or a snapshot, and what its members tell of their speed.
+
+    Raises:
+        NotFoundError: nobody of the group is online, or there is no such topic.
+    """
+    from mqctl.cli.sources.snapshot_source import read_snapshot
+
+    state = read_snapshot(store=None, snapshot=snapshot, now=datetime.now().astimezone(), live=live)
+    ids = {client for held in state.members_of(group).values() for client in held.client_ids}
+    route = state.routes().get(topic)
+    if not ids or route is None or not route.readable_queues():
+        raise NotFoundError(f"nobody of {group} is online, or there is no topic {topic}", remedy="mqctl group list")
+    layout = Layout(queues=route.readable_queues(), clients=tuple(sorted(ids)))
+    capacity = _capacities(state, group, topic)
+    usual = sum(capacity.values()) / len(capacity) if capacity else None
+    return Beginning(
+        layout=layout,
+        arriving=_arriving(state, group, topic, layout),
+        capacity=capacity,
+        usual_tps=usual,
+        closed=frozenset(layout.queues) - frozenset(writable_queues(route)),
+    )
+
+
+def _capacities(state: ClusterSnapshot, group: str, topic: str) -> dict[str, float]:
+    """Computes threads times batch over listener time, by client; those that do not tell one of them are left out."""
+    found = {}
+    for info in state.running:
+        times = [rates.consume_rt_ms for rates in info.rates if rates.topic == topic and rates.consume_rt_ms > 0]
+        if info.group != group or not times or not info.thread_count:
+            continue
+        batch = info.properties.get("consumeMessageBatchMaxSize", "")
+        held = sum(item.queue.topic == topic for item in info.queues)
+        lanes = min(info.thread_count, held) if info.orderly else info.thread_count
+        found[info.client_id] = lanes * (int(batch) if batch.isdecimal() else 1) * 1000 / times[0]
+    return found
+
+
+def _arriving(state: ClusterSnapshot, group: str, topic: str, layout: Layout) -> dict[MessageQueue, float]:
+    """Measures what arrives between two looks; with one look takes what each member passes now, over its queues."""
+    from mqctl.diagnosis.backlog_rates import queue_flows
+    from mqctl.diagnosis.settings import Settings
+
+    flows = queue_flows(state, Settings())
+    measured = {flow.queue: flow.in_tps for flow in flows if flow.group == group and flow.in_tps is not None}
+    if measured or state.earlier is not None:
+        return {queue: tps for queue, tps in measured.items() if queue.topic == topic}
+    found: dict[MessageQueue, float] = {}
+    for info in state.running:
+        held = [item.queue for item in info.queues if item.queue.topic == topic and not item.dropped]
+        passed = [rates.consume_ok_tps + rates.consume_failed_tps for rates in info.rates if rates.topic == topic]
+        if info.group == group and held and passed:
+            found |= {queue: passed[0] / len(held) for queue in held}
+    return found
+
+
+def new_broker(text: str, usual: int) -> tuple[str, int]:
+    """Reads `NAME` or `NAME=QUEUES`. Raises UsageError."""
+    name, sign, count = text.partition("=")
+    if not name or (sign and not (count.isdecimal() and int(count))):
+        raise UsageError(f"cannot read the broker {text}", remedy="write NAME or NAME=QUEUES")
+    return name, int(count) if sign else usual
+
+
+def new_room(text: str) -> NewRoom:
+    """Reads `ROOM=BROKERSxQUEUES+CLIENTS`. Raises UsageError."""
+    match = _NEW_ROOM.fullmatch(text)
+    if match is None or "0" in (match["brokers"], match["queues"], match["clients"]):
+        raise UsageError(
+            f"cannot read the room {text}", remedy="write for instance SH=2x8+3: brokers, queues each, clients"
+        )
+    return NewRoom(
+        name=match["room"],
+        broker_count=int(match["brokers"]),
+        queue_count=int(match["queues"]),
+        client_count=int(match["clients"]),
+    )
+
+
+def fixed_lists(file: Path | None, topic: str) -> dict[str, list[MessageQueue]] | None:
+    """Reads the lists of the strategy CONFIG: client ids, each with queues written `broker/0`.
+
+    Raises:
+        UsageError: the file is no such map.
+    """
+    if file is None:
+        return None
+    from mqctl.model.yaml_text import decode_yaml
+
+    remedy = "write `client-id: [broker-a/0, broker-a/1]`, one client a line"
+    try:
+        table = decode_yaml(read_named(file), dict[str, list[str]])
+        return {client: [_queue(text, topic) for text in texts] for client, texts in table.items()}
+    except (OSError, ValueError) as error:
+        raise UsageError(f"cannot read queues from {file}", reason=str(error), remedy=remedy) from error
+
+
+def _queue(text: str, topic: str) -> MessageQueue:
+    broker, _, number = text.rpartition("/")
+    if not broker:
+        raise ValueError(f"{text} is no broker/queue")
+    return MessageQueue(topic, broker, int(number))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strategies:
+    """What strategies need to know beyond their name."""
+
+    rule: RoomRule | None
+    served: frozenset[str]
+    fixed: Mapping[str, Sequence[MessageQueue]] | None
+
+    def named(self, name: str) -> Strategy:
+        """Returns the strategy that a name means. Raises UsageError."""
+        return strategy_of(name, self.rule, self.served, self.fixed)
+
+    def comparable(self, layout: Layout) -> list[Strategy]:
+        """Returns every strategy that can be computed: those of rooms need a rule or rooms, CONFIG its lists."""
+        found = [self.named(name) for name in (*PLAIN, *(NEAR if self.rule else ()))]
+        rooms = self.served or frozenset(
+            room for queue in layout.queues if self.rule and (room := self.rule.broker_room(queue.broker_name))
+        )
+        if rooms:
+            found.append(strategy_of("room", self.rule, rooms))
+        return [*found, self.named("config")] if self.fixed is not None else found

@@ -1,0 +1,1 @@
+"""Checks for CI and monitoring: their files, known states, exported metrics."""

@@ -1,0 +1,121 @@
+"""The server behind `export prometheus`: a scrape gathers, unless the last gathering is young enough."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from threading import Lock
+from time import monotonic, time
+
+from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from mqctl.cli.emit import tell
+from mqctl.cli.terminal.interrupts import wait_for_interrupt
+from mqctl.errors import MqctlError, StorageError, UsageError
+from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.render.metrics import Family, families
+
+Gather = Callable[[], ClusterSnapshot]
+
+
+class ClusterCollector(Collector):
+    """Metrics of a cluster, gathered when they are asked for.
+
+    When the cluster cannot be asked at all, `mqctl_up` is 0 and the cluster's metrics are absent: an old number would
+    look like a new one.
+
+    Args:
+        fresh_s: how long one gathering answers scrapes.
+    """
+
+    def __init__(self, gather: Gather, fresh_s: float) -> None:
+        self._gather = gather
+        self._fresh_s = fresh_s
+        self._lock = Lock()
+        self._families: list[Family] = []
+        self._gathered_at: float | None = None
+        self._failures = 0
+        self._failed = False
+
+    def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:
+        """Yields the metrics; scrapes at the same time share one gathering."""
+        with self._lock:
+            if self._gathered_at is None or monotonic() - self._gathered_at >= self._fresh_s:
+                self._look()
+            found = list(self._families)
+        for item in found:
+            kind = CounterMetricFamily if item.counts else GaugeMetricFamily
+            family = kind(item.name, item.help, labels=item.labels)
+            for labels, value in item.samples:
+                family.add_metric(labels, value)
+            yield family
+
+    def _look(self) -> None:
+        began = monotonic()
+        try:
+            found = families(self._gather())
+        except MqctlError as error:
+            found = []
+            self._failures += 1
+            if not self._failed:
+                tell(f"mqctl: {error}")
+            self._failed = True
+        else:
+            if self._failed:
+                tell("mqctl: the cluster answers again")
+            self._failed = False
+        self._gathered_at = monotonic()
+        own = (
+            ("mqctl_up", "1 if a name server answered, 0 if not", float(not self._failed)),
+            ("mqctl_gather_duration_seconds", "how long asking the cluster took", self._gathered_at - began),
+            ("mqctl_gather_timestamp_seconds", "when the cluster was asked, epoch seconds", time()),
+        )
+        failures = "how often nobody answered, since the start"
+        self._families = [
+            *(Family(name=name, help=text, labels=(), samples=[((), value)]) for name, text, value in own),
+            Family(name="mqctl_gather_failures", help=failures, labels=(), samples=[((), self._failures)], counts=True),
+            *found,
+        ]
+
+
+def registry_of(gather: Gather, fresh_s: float) -> CollectorRegistry:
+    """Returns a registry with nothing but the cluster in it; nothing is gathered yet."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(ClusterCollector(gather, fresh_s))
+    return registry
+
+
+def serve(registry: CollectorRegistry, host: str, port: int) -> None:
+    """Serves `/metrics` until SIGINT or SIGTERM; the address is told on stderr, a port of 0 is one that is free.
+
+    Raises:
+        StorageError: the address cannot be listened on.
+    """
+    try:
+        server, thread = start_http_server(port, host, registry)
+    except OSError as error:
+        problem = f"could not listen on {host}:{port}"
+        raise StorageError(problem, reason=error.strerror or str(error), remedy="name another --listen") from error
+    shown = f"[{host}]" if ":" in host else host
+    tell(f"mqctl: metrics at http://{shown}:{server.server_port}/metrics; Ctrl-C ends it")
+    sys.stderr.flush()
+    try:
+        wait_for_interrupt()
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def listen_address(text: str) -> tuple[str, int]:
+    """Reads `HOST:PORT`, `[V6]:PORT` or `:PORT`, which is the loopback's.
+
+    Raises:
+        UsageError: it is none of these.
+    """
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdecimal() or int(port) > 65535:
+        raise UsageError(f"{text!r} is no address to listen on", remedy="use for instance --listen 127.0.0.1:9557")
+    return host.removeprefix("[").removesuffix("]") or "127.0.0.1", int(port)

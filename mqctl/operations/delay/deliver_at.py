@@ -1,0 +1,39 @@
+"""Sending a message for a moment: by the brokers' timers, or by a relay over delay levels."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from mqctl.cli.connection.target import Connection
+from mqctl.cli.emit import tell
+from mqctl.cli.sources.brokers import asking_of
+from mqctl.cli.times import parse_instant
+from mqctl.client.delay_relay import for_later
+from mqctl.client.message.outgoing import OutgoingMessage
+from mqctl.operations.delay.ways import delay_ways, need_relay
+
+_TIMER = "TIMER_DELIVER_MS"
+
+
+def at_moment(message: OutgoingMessage, text: str, chosen: Connection) -> tuple[OutgoingMessage, str | None]:
+    """Returns what to send so that consumers see `message` at a moment, and by which way; past ones are sent at once.
+
+    Raises:
+        UsageError: `text` is no time, or the brokers' delay levels differ.
+        RefusedError: neither timers nor a relay could deliver it.
+        UnreachableError: a broker does not answer.
+    """
+    now = datetime.now().astimezone()
+    moment, now_ms = parse_instant(text, now), round(now.timestamp() * 1000)
+    if moment.epoch_ms <= now_ms:
+        tell(f"mqctl: {moment.text} is past: sent at once")
+        return message, None
+    tell(f"mqctl: to be delivered at {moment.text}")
+    with chosen.open() as cluster:
+        asking = asking_of(cluster, chosen)
+        ways = delay_ways(asking)
+        if ways.timer_reach_ms is not None and moment.epoch_ms - now_ms <= ways.timer_reach_ms:
+            return replace(message, properties={**message.properties, _TIMER: str(moment.epoch_ms)}), "timer"
+        need_relay(asking)
+    return for_later(message, moment.epoch_ms, ways.table, now_ms=now_ms), "relay"

@@ -1,0 +1,87 @@
+"""What the delay commands share: where their evidence comes from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from mqctl.cli.connection.target import connection
+from mqctl.cli.options.common import at_ms
+from mqctl.cli.sources.brokers import asking_of, gaps_of
+from mqctl.cli.sources.snapshot_source import read_snapshot
+from mqctl.errors import NotFoundError, UsageError
+from mqctl.model.origin import OriginKind
+from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.model.unavailable import Part, Unavailable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DelaySource:
+    """Which delay levels to look at: a file, a store, a snapshot, or else a live cluster.
+
+    Attributes:
+        brokers: names of live brokers; all when empty.
+    """
+
+    store: Path | None = None
+    snapshot: Path | None = None
+    file: Path | None = None
+    at: str | None = None
+    levels: str | None = None
+    brokers: tuple[str, ...] = ()
+    namesrv: str | None = None
+    profile: str | None = None
+    timeout: str | None = None
+
+
+def read_delay(asked: DelaySource) -> ClusterSnapshot:
+    """Gathers delay levels.
+
+    Raises:
+        UsageError: sources or options contradict each other.
+        MqctlError: the source cannot be read or asked.
+    """
+    now = datetime.now().astimezone()
+    offline = [name for name in ("store", "snapshot", "file") if getattr(asked, name) is not None]
+    if len(offline) > 1:
+        raise UsageError("name one source", remedy="use --file, --store or --snapshot, not two of them")
+    if not offline:
+        return _ask(asked, now)
+    if asked.namesrv or asked.profile or asked.brokers:
+        raise UsageError(f"--{offline[0]} and a live cluster contradict each other", remedy="name one source")
+    if asked.file is not None:
+        from mqctl.snapshot.store.gatherer import gather_delay_file
+
+        return gather_delay_file(asked.file, levels=asked.levels, at_ms=at_ms(asked.at, now))
+    return read_snapshot(
+        store=asked.store,
+        snapshot=asked.snapshot,
+        at=asked.at,
+        now=now,
+        levels=asked.levels,
+        quick=asked.snapshot is None,
+    )
+
+
+def _ask(asked: DelaySource, now: datetime) -> ClusterSnapshot:
+    if asked.at or asked.levels:
+        reason = "a live cluster has its own clock and level table"
+        raise UsageError("--at and --levels belong to --store and --file", reason=reason)
+    from mqctl.snapshot.live.asking import Scope
+    from mqctl.snapshot.live.delay import gather_live_delay
+
+    chosen = connection(asked.namesrv, asked.profile, asked.timeout)
+    with chosen.open() as cluster:
+        scope = Scope(brokers=frozenset(asked.brokers))
+        state = gather_live_delay(asking_of(cluster, chosen), scope, now_ms=round(now.timestamp() * 1000))
+    if not state.brokers:
+        reason = f"asked for {', '.join(asked.brokers)}" if asked.brokers else ""
+        raise NotFoundError("there is no such master", reason=reason, remedy="mqctl broker list")
+    return state
+
+
+def missing_of(state: ClusterSnapshot) -> list[Unavailable]:
+    """Returns what a live cluster did not tell of its delays; files that lack something say so themselves."""
+    delays = [part for part in Part if part.startswith("delay")]
+    return gaps_of(state, delays) if state.origin.kind is OriginKind.LIVE else []

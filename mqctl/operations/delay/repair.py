@@ -1,0 +1,193 @@
+"""What `delay repair` does with a store: the plan for delayOffset.json, carrying it out, taking it back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from mqctl.cli.emit import tell
+from mqctl.cli.options.common import at_ms
+from mqctl.errors import BadInputError, NotFoundError, RefusedError, UsageError
+from mqctl.execute import delay_files
+from mqctl.execute.step_journal import CONFIRMED, NOT_DONE, StepChange
+from mqctl.model.delay_state import DelayState
+from mqctl.model.step_plan import Step, StepPlan
+from mqctl.operations.plans.steps import Execution, Save, run_steps, step_journal
+from mqctl.plan.delay_repair import LevelRepair, needs_rewriting, plan_repair, table_after
+from mqctl.render.document import Document
+from mqctl.render.units import counted
+from mqctl.snapshot.store.gatherer import gather_store
+from mqctl.store.config_files import DELAY_OFFSETS, delay_offsets, read_config
+
+KIND = "delay-repair"
+SCHEMA = "delay.repair/1"
+_MAIN, _BACKUP = delay_files.FILES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairWish:
+    """What is to be repaired.
+
+    Attributes:
+        offsets: offsets asked for by level; without any, those that the queues call for.
+    """
+
+    store: Path
+    levels: str | None
+    at: str | None
+    offsets: Mapping[int, int]
+    execute: bool
+    confirmed: str | None
+
+
+def pairs(texts: Iterable[str]) -> dict[int, int]:
+    """Reads `LEVEL=OFFSET`. Raises UsageError."""
+    found = {}
+    for text in texts:
+        level, _, offset = text.partition("=")
+        if not (level.isascii() and level.isdigit() and offset.isascii() and offset.isdigit()):
+            raise UsageError(f"cannot read --set {text!r}", remedy="write LEVEL=OFFSET, for instance --set 3=17")
+        found[int(level)] = int(offset)
+    return found
+
+
+def repair(wish: RepairWish) -> tuple[Document, int]:
+    """Plans, and repairs when asked to.
+
+    Raises:
+        RefusedError: a broker uses the store, or nobody confirmed.
+        MqctlError: the store cannot be read or written.
+    """
+    if not wish.execute and delay_files.in_use(wish.store):
+        tell("mqctl: a broker is using this store: its offsets move, and nothing can be written until it is stopped")
+    with delay_files.alone(wish.store) if wish.execute else nullcontext():
+        state = _state(wish)
+        repairs = plan_repair(state, wish.offsets)
+        plan = _plan(wish, state, repairs)
+        text = delay_files.document(_document(wish.store), table_after(state, repairs))
+
+        def perform(change: StepChange, save: Save) -> None:
+            _write(wish.store, change, dict.fromkeys(delay_files.FILES, text), save)
+
+        execution = Execution(
+            schema=SCHEMA,
+            perform=perform,
+            execute=wish.execute,
+            confirmed=wish.confirmed,
+            undo_hint="mqctl delay repair --undo",
+            before=delay_files.contents(wish.store),
+        )
+        return run_steps(plan, execution)
+
+
+def undo(change_id: str, *, execute: bool, confirmed: str | None) -> tuple[Document, int]:
+    """Plans to bring both files back to what they were, and does it when asked to.
+
+    Raises:
+        NotFoundError: there is no such change.
+        BadInputError: the files are no longer as that change left them.
+    """
+    past = step_journal(KIND).read(change_id)
+    store = Path(past.target)
+    if not store.is_dir():
+        raise NotFoundError(f"the store {store} is not there", reason=f"change {change_id} was made on it")
+    with delay_files.alone(store) if execute else nullcontext():
+        now = delay_files.contents(store)
+        if not _left_by(past, now):
+            raise BadInputError(
+                f"change {change_id} cannot be taken back",
+                reason=f"{_MAIN} or its backup is not as that change left it: a broker ran since, or somebody edited",
+                remedy="look at mqctl delay repair --store; --set LEVEL=OFFSET sets single levels",
+            )
+        steps = tuple(
+            Step(subject=step.subject, old=step.new, new=step.old, effect="as it was before")
+            for step in past.steps
+            if step.state == CONFIRMED or not past.ended
+        )
+        if not steps or now == past.before:
+            raise RefusedError(f"change {change_id} cannot be taken back", reason="nothing of it was done")
+        plan = StepPlan(kind=KIND, target=str(store), confirm=past.confirm, made_at_ms=_now_ms(), steps=steps)
+
+        def perform(change: StepChange, save: Save) -> None:
+            _write(store, change, past.before, save)
+
+        execution = Execution(
+            schema=SCHEMA, perform=perform, execute=execute, confirmed=confirmed, before=now, undoes=past.id
+        )  # fmt: skip
+        return run_steps(plan, execution)
+
+
+def _left_by(change: StepChange, now: Mapping[str, str | None]) -> bool:
+    """Tells whether both files are as a change left them; one that was killed may have written the one and not the
+    other."""
+    if change.ended:
+        return now == change.after
+    return all(now[name] in (change.before.get(name), change.after.get(name)) for name in delay_files.FILES)
+
+
+def _state(wish: RepairWish) -> DelayState:
+    moment = at_ms(wish.at, datetime.now().astimezone())
+    snapshot = gather_store(wish.store, at_ms=moment, levels=wish.levels, deep=False)
+    state = snapshot.brokers[0].delay
+    if state is None or all(level.queue is None for level in state.levels):
+        reason = "its consume queues are in a RocksDB, which is not read offline"
+        raise RefusedError(f"cannot repair delay offsets of {wish.store}", reason=reason)
+    return state
+
+
+def _plan(wish: RepairWish, state: DelayState, repairs: tuple[LevelRepair, ...]) -> StepPlan:
+    steps = [_step(item) for item in repairs]
+    problem = needs_rewriting(state)
+    if problem is not None:
+        effect = "the broker reads its backup now; after this it reads the file itself"
+        steps.append(Step(subject=_MAIN, old=problem, new="rewritten", effect=effect))
+    steps += [
+        Step(subject=f"key {key}", old=key, new=None, effect="no delay level; brokers cannot read it")
+        for key in state.rejected_keys
+    ]
+    store = wish.store.resolve()
+    return StepPlan(kind=KIND, target=str(store), confirm=store.name, made_at_ms=_now_ms(), steps=tuple(steps))
+
+
+def _step(item: LevelRepair) -> Step:
+    parts = [f"{item.reason}"]
+    if item.passed_count:
+        parts.append(f"{counted(item.passed_count, 'delivered message')} not delivered again")
+    if item.again_count:
+        parts.append(f"{counted(item.again_count, 'message')} delivered again")
+    if item.lost_count:
+        parts.append(f"{counted(item.lost_count, 'message')} never delivered")
+    return Step(
+        subject=f"level {item.level}",
+        old=None if item.old is None else str(item.old),
+        new=str(item.new),
+        effect="; ".join(parts),
+        problem=item.problem,
+    )
+
+
+def _document(store: Path) -> dict[str, object]:
+    return dict(read_config(store / "config", DELAY_OFFSETS).value)
+
+
+def _write(store: Path, change: StepChange, texts: Mapping[str, str | None], save: Save) -> None:
+    """Writes both files, reads them back, and notes what each step came to."""
+    change.after = dict(texts)
+    save(change)
+    delay_files.write(store, texts)
+    same = delay_files.contents(store) == dict(texts)
+    table = delay_offsets(read_config(store / "config", DELAY_OFFSETS)).offsets
+    for step in change.steps:
+        level = int(step.subject.removeprefix("level ")) if step.subject.startswith("level ") else None
+        found = table.get(level) if level is not None else None
+        step.found = (None if found is None else str(found)) if level is not None else step.new
+        done = same and step.found == step.new
+        step.state, step.reason = (CONFIRMED, None) if done else (NOT_DONE, f"{_MAIN} or {_BACKUP} reads otherwise")
+    save(change)
+
+
+def _now_ms() -> int:
+    return round(datetime.now().astimezone().timestamp() * 1000)

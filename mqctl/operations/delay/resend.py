@@ -1,0 +1,194 @@
+"""What `delay repair --resend` does: messages that no level will ever deliver, sent again from a store or a broker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from time import time
+
+from mqctl.cli.connection.target import Connection
+from mqctl.cli.emit import tell
+from mqctl.cli.sources.brokers import asking_of
+from mqctl.client.message.outgoing import OutgoingMessage
+from mqctl.client.producer.producer import Producer
+from mqctl.errors import DeadlineError, MqctlError, UnreachableError, UsageError
+from mqctl.execute.step_journal import CONFIRMED, NOT_DONE, UNKNOWN, StepChange, StepRecord
+from mqctl.model.delay_level import DEFAULT_LEVELS, DelayLevelTable
+from mqctl.model.delay_state import DelayState
+from mqctl.model.queue import MessageQueue
+from mqctl.model.snapshot import BrokerSnapshot
+from mqctl.model.step_plan import Step, StepPlan
+from mqctl.operations.plans.steps import Execution, Save, run_steps
+from mqctl.plan.delay_resend import Resend, StrandedMessage, plan_resend
+from mqctl.render.document import Document
+from mqctl.render.units import duration, instant
+from mqctl.snapshot.live.asking import Asking, Scope
+from mqctl.snapshot.live.delay import gather_live_delay, has_timers
+from mqctl.snapshot.live.messages import KeyQuery, by_unique_key
+from mqctl.snapshot.stranded import StrandedRange, check_count, from_broker, from_store
+
+KIND = "delay-resend"
+SCHEMA = "delay.repair/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResendWish:
+    """What is to be sent again.
+
+    Attributes:
+        store: the store directory to read from; None reads from the broker that sends.
+        broker: name of the broker that sends; needed when there are several.
+        levels: which levels; those that nothing delivers when empty.
+        first, end: queue offsets [first, end) of each level; None for those that wait.
+    """
+
+    store: Path | None
+    broker: str | None
+    levels: tuple[int, ...]
+    first: int | None
+    end: int | None
+    execute: bool
+    confirmed: str | None
+
+
+def resend(wish: ResendWish, chosen: Connection) -> tuple[Document, int]:
+    """Plans, and sends when asked to. Messages of which a delivered copy is found are left out.
+
+    Raises:
+        MqctlError: the source cannot be read, or the cluster cannot be asked.
+    """
+    with chosen.open() as cluster:
+        asking = asking_of(cluster, chosen)
+        broker, delay = _broker(asking, wish)
+        text = broker.config.get("messageDelayLevel") or DEFAULT_LEVELS
+        table = DelayLevelTable.parse(text)
+        for place in (read := _stranded(asking, wish, broker, _state(wish, delay, text), table))[1]:
+            tell(f"mqctl: {place} has no readable message; it is not sent again")
+        now_ms = round(time() * 1000)
+        timers = has_timers(broker)
+        resends = [plan_resend(item, table, timers=timers, now_ms=now_ms) for item in read[0]]
+        steps = _steps(asking, resends)
+    going = [item for item, step in zip(resends, steps, strict=True) if step.moves]
+    name = broker.name or ""
+    plan = StepPlan(kind=KIND, target=name, confirm=name, made_at_ms=now_ms, steps=tuple(steps))
+    execution = Execution(
+        schema=SCHEMA, perform=_performer(going, name, chosen), execute=wish.execute, confirmed=wish.confirmed
+    )
+    return run_steps(plan, execution)
+
+
+def _broker(asking: Asking, wish: ResendWish) -> tuple[BrokerSnapshot, DelayState]:
+    scope = Scope(brokers=frozenset({wish.broker} if wish.broker else ()))
+    brokers = gather_live_delay(asking, scope, now_ms=round(time() * 1000)).brokers
+    if len(brokers) != 1:
+        known = ", ".join(item.name or "" for item in brokers) or "none of that name"
+        raise UsageError("which broker sends them again?", reason=f"there are {known}", remedy="add --broker NAME")
+    (broker,) = brokers
+    if broker.delay is None or any(gap.part == "config" for gap in broker.unavailable):
+        reason = broker.unavailable[0].reason if broker.unavailable else ""
+        raise UnreachableError(f"broker {broker.name} does not tell its delay levels", reason=reason)
+    return broker, broker.delay
+
+
+def _state(wish: ResendWish, live: DelayState, levels: str) -> DelayState:
+    """The levels of the source, by the table of the broker that sends."""
+    if wish.store is None:
+        return live
+    from mqctl.snapshot.store.gatherer import gather_store
+
+    return gather_store(wish.store, levels=levels, deep=False).brokers[0].delay or live
+
+
+def _stranded(
+    asking: Asking, wish: ResendWish, broker: BrokerSnapshot, state: DelayState, table: DelayLevelTable
+) -> tuple[list[StrandedMessage], list[str]]:
+    ranges = []
+    for level in state.levels:
+        queue = level.queue
+        if queue is None or (level.level not in wish.levels if wish.levels else level.delay_ms is not None):
+            continue
+        recorded = queue.min_offset if level.recorded_offset is None else level.recorded_offset
+        first = max(recorded if wish.first is None else wish.first, queue.min_offset)
+        end = min(queue.max_offset, queue.max_offset if wish.end is None else wish.end)
+        ranges.append(StrandedRange(level=level.level, first=first, end=end))
+    if unknown := sorted(set(wish.levels) - {level.level for level in state.levels}):
+        raise UsageError(f"there is no delay level {unknown[0]}", remedy="mqctl delay levels")
+    check_count(ranges)
+    if wish.store is not None:
+        return from_store(wish.store, ranges, table)
+    return from_broker(asking, broker.address or "", ranges, table)
+
+
+def _steps(asking: Asking, resends: Iterable[Resend]) -> list[Step]:
+    """Describes each; one that consumers can have already, or whose topic is gone, is not sent."""
+    steps = []
+    for item in resends:
+        record = item.message.stored.message
+        problem = item.problem
+        if problem is None and record.unique_key is not None:
+            problem = _why_not(asking, item, record.unique_key)
+        due_ms = item.message.due_time_ms
+        place = f"level {item.message.level} offset {item.message.queue_offset}"
+        # How late it would be grows while one looks at the plan: no part of what must still hold.
+        effects = [f"{duration(item.late_ms)} late"] if item.late_ms and item.delay_level else []
+        effects += ["delivered once more if it was delivered before"] if record.unique_key is None else []
+        how = f"level {item.delay_level}" if item.delay_level else "timer" if _timed(item) else "at once"
+        steps.append(
+            Step(
+                subject=f"{place}: {record.unique_key or 'no id'}",
+                old=f"due {instant(due_ms)}" if due_ms is not None else "due at an unknown time",
+                new=f"sent to {item.topic}, {how}",
+                effect="; ".join(effects),
+                problem=problem,
+            )
+        )
+    return steps
+
+
+def _timed(item: Resend) -> bool:
+    return "TIMER_DELIVER_MS" in item.properties
+
+
+def _why_not(asking: Asking, item: Resend, unique_key: str) -> str | None:
+    try:
+        copies, errors = by_unique_key(asking, KeyQuery(topic=item.topic, key=unique_key))
+    except MqctlError as error:
+        return str(error)
+    own = item.message.stored.message
+    if any((copy.message.store_host, copy.message.physical_offset) > (own.store_host, own.physical_offset)
+           or copy.message.store_host != own.store_host for copy in copies):  # fmt: skip
+        return "a delivered copy is there"
+    return str(errors[0]) if errors else None
+
+
+def _performer(going: list[Resend], broker: str, chosen: Connection) -> Callable[[StepChange, Save], None]:
+    def perform(change: StepChange, save: Save) -> None:
+        with Producer("MQCTL_PRODUCER", chosen.sender()) as producer:
+            for item, step in zip(going, change.steps, strict=True):
+                _send(producer, item, broker, step)
+                save(change)
+
+    return perform
+
+
+def _send(producer: Producer, item: Resend, broker: str, step: StepRecord) -> None:
+    """Sends one message to its own queue while that is there, else to any of its topic."""
+    record = item.message.stored
+    message = OutgoingMessage(
+        topic=item.topic,
+        body=record.body,
+        flag=record.message.flag,
+        delay_level=item.delay_level,
+        properties=item.properties,
+    )
+    try:
+        queue = MessageQueue(item.topic, broker, item.queue_id or 0)
+        known = queue in producer.queues(item.topic)
+        result = producer.send(message, queue=queue if known else None)
+    except (UnreachableError, DeadlineError) as error:
+        step.state, step.reason = UNKNOWN, str(error)
+    except MqctlError as error:
+        step.state, step.reason = NOT_DONE, str(error)
+    else:
+        step.state, step.found = CONFIRMED, f"{result.status.name} {result.offset_id}"

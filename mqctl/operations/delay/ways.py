@@ -1,0 +1,85 @@
+"""How this cluster can deliver at a moment: its delay levels, its timers, and whether a relay runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mqctl.cli.sources.brokers import open_brokers
+from mqctl.client.admin.broker_queries import consumer_connections
+from mqctl.client.delay_relay import RELAY_GROUP
+from mqctl.errors import MqctlError, RefusedError, UnreachableError, UsageError
+from mqctl.model.delay_level import DEFAULT_LEVELS, DelayLevelTable
+from mqctl.snapshot.live.asking import Asking, out_of_reach
+from mqctl.snapshot.live.brokers import LiveBroker, ask_runtime, ask_settings, masters_of
+
+_DAY_MS = 86_400_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DelayWays:
+    """What the masters have in common.
+
+    Attributes:
+        timer_reach_ms: how far ahead timers reach; None when some master has none.
+    """
+
+    table: DelayLevelTable
+    levels: str
+    timer_reach_ms: int | None
+
+
+def delay_ways(asking: Asking, brokers: tuple[str, ...] = ()) -> DelayWays:
+    """Asks the masters for their settings.
+
+    Raises:
+        UnreachableError: one of them does not answer.
+        UsageError: their level tables differ.
+    """
+    masters = masters_of(open_brokers(asking, brokers))
+    ask_settings(asking, masters)
+    ask_runtime(asking, masters)
+    if not masters:
+        raise UnreachableError("the cluster has no master", reason="the name servers know none")
+    for master in masters:
+        if master.gaps:
+            raise UnreachableError(f"broker {master.name} does not tell its settings", reason=master.gaps[0].reason)
+    tables = {master.config.get("messageDelayLevel") or DEFAULT_LEVELS for master in masters}
+    if len(tables) > 1:
+        names = ", ".join(master.name for master in masters)
+        raise UsageError(
+            "the delay levels of the brokers differ", reason=f"among {names}", remedy="name one with --broker"
+        )
+    reaches = [_timer_reach_ms(master) for master in masters]
+    known = [reach for reach in reaches if reach is not None]
+    (levels,) = tables
+    reach_ms = min(known) if len(known) == len(reaches) else None
+    return DelayWays(table=DelayLevelTable.parse(levels), levels=levels, timer_reach_ms=reach_ms)
+
+
+def _timer_reach_ms(master: LiveBroker) -> int | None:
+    five = master.runtime.get("brokerVersionDesc", "").startswith("V5")
+    if not five or master.config.get("timerWheelEnable") != "true":
+        return None
+    text = master.config.get("timerMaxDelaySec", "")
+    return int(text) * 1_000 if text.isascii() and text.isdigit() else 3 * _DAY_MS
+
+
+def need_relay(asking: Asking) -> None:
+    """Checks that a relay runs: without one, what is sent to it would lie there.
+
+    Raises:
+        RefusedError: none does.
+        UnreachableError, DeadlineError: no broker could be asked.
+    """
+    masters = asking.cluster.masters(asking.deadline)
+    answers = asking.put((item.address, item.address, consumer_connections(RELAY_GROUP)) for item in masters)
+    if any(found.connection_set for found in answers.values.values()):
+        return
+    errors: list[MqctlError] = [error for error in answers.errors.values() if out_of_reach(error)]
+    if errors:
+        raise errors[0]
+    raise RefusedError(
+        "nothing would deliver the message at that moment",
+        reason="these brokers have no timers that reach so far, and no relay runs",
+        remedy="start one and let it run: mqctl delay relay",
+    )

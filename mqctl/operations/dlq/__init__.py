@@ -1,0 +1,1 @@
+"""Dead letters: listing and sending them again."""

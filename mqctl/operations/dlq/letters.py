@@ -1,0 +1,86 @@
+"""What the commands on dead letters share: the brokers, and which letters are meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.emit import tell
+from mqctl.cli.sources.brokers import open_brokers, tell_remedies
+from mqctl.errors import MqctlError, NotFoundError, UsageError
+from mqctl.model.dead_letter import LetterChoice
+from mqctl.model.names import dlq_topic
+from mqctl.model.near_names import meant
+from mqctl.model.queue import MessageQueue
+from mqctl.snapshot.live.asking import Asking, Scope
+from mqctl.snapshot.live.brokers import LiveBroker, ask_groups, ask_topics, masters_of
+
+KeyOption = Annotated[list[str] | None, typer.Option("--key", metavar="KEY", help="With this key; may be repeated.")]
+IdOption = Annotated[
+    list[str] | None,
+    typer.Option("--id", metavar="ID", help="With this message id, offset id or origin id; may be repeated."),
+]
+SinceOption = Annotated[str | None, typer.Option("--since", metavar="TIME", help="Given up at or after this time.")]
+UntilOption = Annotated[str | None, typer.Option("--until", metavar="TIME", help="Given up before this time.")]
+BrokersOption = Annotated[
+    list[str] | None, typer.Option("--broker", metavar="NAME", help="Only this broker; may be repeated.")
+]
+
+
+def letter_choice(
+    keys: list[str] | None,
+    ids: list[str] | None,
+    since: str | None,
+    until: str | None,
+    brokers: list[str] | None,
+) -> LetterChoice:
+    """Reads the options that choose letters; the instants are echoed. Raises UsageError."""
+    moments: list[int | None] = []
+    for word, text in (("since", since), ("until", until)):
+        if text is None:
+            moments.append(None)
+            continue
+        from mqctl.cli.times import parse_instant
+
+        moment = parse_instant(text, datetime.now().astimezone())
+        tell(f"mqctl: {word} {moment.text}")
+        moments.append(moment.epoch_ms)
+    first, last = moments
+    if first is not None and last is not None and first >= last:
+        raise UsageError("--since is not before --until", remedy="exchange them, or leave one out")
+    return LetterChoice(
+        keys=frozenset(keys or ()),
+        ids=frozenset(ids or ()),
+        since_ms=first,
+        until_ms=last,
+        brokers=frozenset(brokers or ()),
+    )
+
+
+def letter_brokers(asking: Asking, group: str, names: Iterable[str]) -> list[LiveBroker]:
+    """Returns the masters with their topics and the group.
+
+    Raises:
+        NotFoundError: no such broker; or every one answered, and none knows the group or letters of it.
+    """
+    wanted = set(names)
+    open_brokers(asking, wanted)
+    brokers = masters_of(open_brokers(asking))
+    ask_topics(asking, brokers)
+    ask_groups(asking, brokers, Scope(groups=frozenset({group})))
+    topic = dlq_topic(group)
+    if not any(broker.gaps or group in broker.groups or topic in broker.topics for broker in brokers):
+        told = {name for broker in brokers for name in broker.told_groups}
+        remedy = meant(group, told, "mqctl dlq list; mqctl group list --all")
+        raise NotFoundError(f"there is no consumer group {group}", remedy=remedy)
+    return [item for item in brokers if not wanted or {item.name, item.address.address} & wanted]
+
+
+def tell_unread(errors: Mapping[MessageQueue, MqctlError]) -> int:
+    """Names queues that were not read to their end, and returns the exit code of a read command."""
+    for queue, error in sorted(errors.items()):
+        tell(f"mqctl: queue {queue.queue_id} of {queue.topic} on {queue.broker_name} not read: {error}")
+    return tell_remedies(str(error) for error in errors.values())

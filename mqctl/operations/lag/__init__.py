@@ -1,0 +1,1 @@
+"""How far groups are behind: one look, a watch, and what would help."""

@@ -1,0 +1,92 @@
+"""`group lag --advise`: two looks at a live cluster, or a snapshot that holds two, and what follows from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.options.doctor import time_scale_of
+from mqctl.errors import NotFoundError, UsageError
+from mqctl.model.unavailable import Part
+
+AdviseOption = Annotated[
+    bool,
+    typer.Option("--advise", help="Look twice and say when backlogs end, what bounds them, what would help."),
+]
+WindowOption = Annotated[
+    str | None, typer.Option("--window", metavar="SPAN", help="With --advise: time between the two looks.")
+]
+DEFAULT_WINDOW = "10s"
+_EVIDENCE = frozenset({Part.QUEUES, Part.CONSUMER_OFFSETS, Part.MEMBERS, Part.RUNNING_INFO})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advised:
+    """Whom to advise, as the command line has it."""
+
+    namesrv: str | None
+    profile: str | None
+    timeout: str | None
+    groups: list[str] | None
+    topics: list[str] | None
+    snapshot: Path | None
+
+
+def advised(who: Advised, window: str | None, output: Output, *, wanted: bool) -> int:
+    """Prints advice for the groups and topics in question and returns the exit code of a read command.
+
+    Args:
+        wanted: whether advice was asked for, of a source that can be looked at twice.
+
+    Raises:
+        UsageError: it was not, or the window is none.
+        NotFoundError: a group that was asked for has no offsets anywhere.
+    """
+    from mqctl.cli.sources.brokers import tell_gaps
+    from mqctl.cli.sources.snapshot_source import LiveWish, read_snapshot
+    from mqctl.cli.times import parse_span_ms
+    from mqctl.diagnosis.backlog_advice import backlog_advice
+    from mqctl.diagnosis.settings import Settings
+    from mqctl.render.advice import advice_document
+
+    if not wanted:
+        raise UsageError(
+            "--window belongs to --advise, and --advise to a live cluster or a snapshot",
+            reason="rates take two looks, and a store directory is one",
+        )
+    window_ms = parse_span_ms(window or DEFAULT_WINDOW)
+    if window_ms <= 0:
+        raise UsageError("--window must be longer than nothing", remedy="use for instance --window 10s")
+    wish = LiveWish(
+        namesrv=who.namesrv,
+        profile=who.profile,
+        timeout=who.timeout,
+        groups=who.groups,
+        topics=who.topics,
+        window_ms=window_ms,
+    )
+    state = read_snapshot(store=None, snapshot=who.snapshot, now=datetime.now().astimezone(), live=wish)
+    settings = Settings(time_scale=time_scale_of(None, namesrv=state.origin.location))
+    advices = [
+        advice
+        for advice in backlog_advice(state, settings)
+        if (not who.groups or advice.group in who.groups) and (not who.topics or advice.topic in who.topics)
+    ]
+    gaps = [
+        gap
+        for found in (state.unavailable, *(broker.unavailable for broker in state.brokers))
+        for gap in found
+        if gap.part in _EVIDENCE
+    ]
+    for group in who.groups or ():
+        if not gaps and not any(advice.group == group for advice in advices):
+            raise NotFoundError(f"no consumer group {group} with offsets there", remedy="mqctl group lag")
+    moment_ms = state.origin.observed_at_ms
+    seen_ms = moment_ms - state.earlier.origin.observed_at_ms if state.earlier else 0
+    emit(advice_document(moment_ms, seen_ms, advices, lang=None, detail=bool(who.groups)), output)
+    return tell_gaps(gaps)

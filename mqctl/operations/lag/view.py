@@ -1,0 +1,178 @@
+"""Lag as it is now: gathered from any source, narrowed to what was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import time
+
+from mqctl.cli.emit import Output, emit, tell
+from mqctl.client.admin.cluster import Cluster
+from mqctl.client.remoting.deadline import Deadline
+from mqctl.errors import ExitCode, NotFoundError
+from mqctl.model.lag import GroupLag, LagEvidence, QueueLag, group_lags, lag_rows, with_rates
+from mqctl.model.unavailable import Part, Unavailable
+from mqctl.render.lag import By, lag_document
+
+_GAPS_TOLD = 5
+_BESIDE_LAG = frozenset({Part.MEMBERS, Part.RUNNING_INFO, Part.CONSUMPTION})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LagWish:
+    """Whose lag, and how much beside it.
+
+    Attributes:
+        groups, topics: names; none for all.
+        system: RocketMQ's own groups and topics too; a group that is named is shown whatever it is.
+        with_consumers: what is in flight, who holds the queues, and the rates.
+    """
+
+    groups: Collection[str] = ()
+    topics: Collection[str] = ()
+    system: bool = False
+    with_consumers: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LagView:
+    """Lag at one moment.
+
+    Attributes:
+        missing: what lag itself lacks.
+        beside: what only the columns beside lag lack.
+    """
+
+    moment_ms: int
+    groups: Sequence[GroupLag]
+    queues: Sequence[QueueLag]
+    missing: Sequence[Unavailable] = ()
+    beside: Sequence[Unavailable] = ()
+
+    def gap_lines(self) -> list[str]:
+        """Returns what could not be asked, in words; of many gaps of one kind the first, and their number."""
+        by_part: dict[Part, list[Unavailable]] = {}
+        for gap in (*self.missing, *self.beside):
+            by_part.setdefault(gap.part, []).append(gap)
+        lines = []
+        for part, gaps in by_part.items():
+            shown = gaps if len(gaps) <= _GAPS_TOLD else gaps[:1]
+            lines += [f"{part}{f' ({gap.scope})' if gap.scope else ''} not read: {gap.reason}" for gap in shown]
+            if len(shown) < len(gaps):
+                lines.append(f"{part} not read in {len(gaps) - 1:,} more cases")
+        return lines
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of a read command: what only columns beside lag miss is no failure."""
+        from mqctl.client.remoting.answers import tells_denial
+
+        if not self.missing:
+            return ExitCode.OK
+        return ExitCode.PERMISSION if any(tells_denial(gap.reason) for gap in self.missing) else ExitCode.UNREACHABLE
+
+    def tell_gaps(self) -> None:
+        """Names on stderr what could not be asked."""
+        for line in self.gap_lines():
+            tell(f"mqctl: {line}")
+        if self.missing:
+            from mqctl.cli.sources.brokers import tell_remedies
+
+            tell_remedies(gap.reason for gap in self.missing)
+
+
+def lag_view(evidence: Sequence[LagEvidence], wish: LagWish) -> LagView:
+    """Computes the view.
+
+    Raises:
+        NotFoundError: a group that was named has no offsets, and everybody who could know it was asked.
+    """
+    moment_ms = max((item.origin.observed_at_ms for item in evidence), default=round(time() * 1000))
+    rows = lag_rows(evidence, moment_ms, system=wish.system or bool(wish.groups))
+    rows = [row for row in rows if not wish.topics or row.topic in wish.topics]
+    gaps = [gap.at(item.name) for item in evidence for gap in item.unavailable]
+    missing = [gap for gap in gaps if gap.part not in _BESIDE_LAG]
+    known = {row.group for row in rows}
+    for name in wish.groups:
+        if name not in known and not missing:
+            raise NotFoundError(
+                f"no consumer group {name} with offsets{_on(wish.topics)}",
+                remedy=f"groups with offsets there: {', '.join(sorted(known)[:10])}"
+                if known - set(wish.groups)
+                else "mqctl group list --all",
+            )
+    rows = [row for row in rows if not wish.groups or row.group in wish.groups]
+    return LagView(
+        moment_ms=moment_ms,
+        groups=with_rates(group_lags(rows), evidence),
+        queues=rows,
+        missing=missing,
+        beside=[gap for gap in gaps if gap.part in _BESIDE_LAG],
+    )
+
+
+def _on(topics: Collection[str]) -> str:
+    return f" on {' or '.join(sorted(topics))}" if topics else ""
+
+
+def live_lag(cluster: Cluster, deadline: Deadline, wish: LagWish) -> LagView:
+    """Asks a cluster.
+
+    Raises:
+        UnreachableError, DeadlineError: no name server answered.
+        NotFoundError: see `lag_view`.
+    """
+    from mqctl.snapshot.live.asking import Scope
+    from mqctl.snapshot.live.lag import gather_live_lag
+
+    evidence = gather_live_lag(
+        cluster,
+        deadline,
+        now_ms=round(time() * 1000),
+        scope=Scope(groups=frozenset(wish.groups), topics=frozenset(wish.topics)),
+        system=wish.system or bool(wish.groups),
+        with_consumers=wish.with_consumers,
+    )
+    return lag_view(evidence, wish)
+
+
+def show(view: LagView, wish: LagWish, rows: By, output: Output) -> None:
+    """Writes the view, and names on stderr what could not be asked."""
+    document = lag_document(view.moment_ms, view.groups, view.queues, by=rows, with_consumers=wish.with_consumers)
+    emit(document.lacking(view.missing), output)
+    view.tell_gaps()
+
+
+def snapshot_lag(file: Path) -> list[LagEvidence]:
+    """Takes the part of a saved snapshot that lag needs, and who held the queues then."""
+    from mqctl.model.consumption import Consumption, Holders
+    from mqctl.model.queue import MessageQueue
+    from mqctl.snapshot.archive import load
+
+    snapshot = load(file)
+    wanted = (Part.QUEUES, Part.CONSUMER_OFFSETS)
+    clients: dict[str, set[str]] = {}
+    for broker in snapshot.brokers:
+        for membership in broker.memberships:
+            clients.setdefault(membership.group, set()).update(membership.client_ids)
+    holders = Holders(clients, snapshot.running)
+    found = []
+    for broker in snapshot.brokers:
+        owners = {}
+        for state in broker.consumer_offsets:
+            queue = MessageQueue(state.topic, broker.name or "", state.queue_id)
+            held_by = holders.owners(state.group, queue)
+            if held_by is not None:
+                owners[state.group, state.topic, state.queue_id] = held_by
+        found.append(
+            LagEvidence(
+                origin=snapshot.origin,
+                name=broker.name,
+                queues=broker.queues,
+                consumer_offsets=broker.consumer_offsets,
+                unavailable=tuple(gap for gap in broker.unavailable if gap.part in wanted),
+                consumption=Consumption(owners=owners) if owners else None,
+            )
+        )
+    return found

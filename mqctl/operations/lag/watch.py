@@ -1,0 +1,222 @@
+"""Lag round after round: shown with its trend, or waited for."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from time import monotonic, sleep
+
+from mqctl.cli.connection.target import DEFAULT_TIMEOUT_MS, Connection
+from mqctl.cli.emit import Output, emit, tell
+from mqctl.cli.terminal.screen import Screen, fitted_lines, is_terminal
+from mqctl.cli.times import parse_span_ms
+from mqctl.client.remoting.deadline import Deadline
+from mqctl.errors import DeadlineError, ExitCode, NotFoundError, UnreachableError, UsageError
+from mqctl.model.lag_condition import Condition, Truth, facts_of, parse_condition
+from mqctl.model.lag_trend import Look, kept, look, trends
+from mqctl.operations.lag.view import LagView, LagWish, live_lag, show
+from mqctl.render.lag import By
+from mqctl.render.lag_watch import round_document
+
+LEAST_EVERY_MS = 100
+UNTIL_LIMIT_MS = 600_000
+Ask = Callable[[int], LagView]
+"""Asks once, within so many milliseconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How often, and until when.
+
+    Attributes:
+        count: rounds; None for no end.
+        limit_ms: time for all rounds; None for no end.
+        round_ms: limit of one round.
+    """
+
+    every_ms: int
+    round_ms: int
+    count: int | None = None
+    limit_ms: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.every_ms < LEAST_EVERY_MS:
+            raise UsageError(f"--every must be at least {LEAST_EVERY_MS} ms", remedy="use for instance --every 5s")
+        if self.count is not None and self.count < 1:
+            raise UsageError("--count must be at least 1")
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One look, or why there was none."""
+
+    number: int
+    view: LagView | None
+    error: Exception | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Again:
+    """The options that look more than once, as typed."""
+
+    watching: bool
+    until: str | None
+    every: str
+    count: int | None
+    limit: str | None
+
+
+def look_again(chosen: Connection, wish: LagWish, again: Again, rows: By, output: Output) -> int:
+    """Runs `--watch` or `--until`; returns the exit code.
+
+    Raises:
+        UsageError: a condition, a pace or a format that cannot be.
+        MqctlError: the first look failed.
+    """
+    condition = parse_condition(again.until) if again.until is not None else None
+    if again.watching and output in (Output.YAML, Output.CSV):
+        raise UsageError(f"--watch has no {output} form", remedy="use -o ndjson: one line for each group and round")
+    if again.watching and rows is By.QUEUE:
+        raise UsageError("--watch shows groups", remedy="leave --by queue out, or ask again and again without --watch")
+    pace = Pace(
+        every_ms=parse_span_ms(again.every),
+        round_ms=min(chosen.timeout_ms, DEFAULT_TIMEOUT_MS),
+        count=again.count,
+        limit_ms=_limit_ms(again, chosen),
+    )
+    narrow = replace(wish, with_consumers=False)
+    with chosen.open() as cluster:
+        found = rounds(lambda limit_ms: live_lag(cluster, Deadline(limit_ms), narrow), pace)
+        if again.watching or condition is None:
+            return watch(found, output, condition)
+        code, last = wait(found, condition)
+    if last is not None:
+        show(last, narrow, rows, output)
+    return code
+
+
+def _limit_ms(again: Again, chosen: Connection) -> int | None:
+    if again.limit is not None:
+        return chosen.timeout_ms
+    return UNTIL_LIMIT_MS if again.until is not None else None
+
+
+def rounds(ask: Ask, pace: Pace) -> Iterator[Round]:
+    """Yields rounds at the pace; the first one must succeed, a later one may fail and is tried again.
+
+    None begins with less time than the one before it took: cut off by the limit it would know less than is known.
+
+    Raises:
+        MqctlError: what the first round raised.
+    """
+    started = monotonic()
+    number, took_ms = 0, 0
+    while True:
+        number += 1
+        began = monotonic()
+        left_ms = None if pace.limit_ms is None else pace.limit_ms - round((began - started) * 1000)
+        if number > 1 and left_ms is not None and left_ms <= took_ms:
+            return
+        limit_ms = pace.round_ms if left_ms is None else max(1, min(pace.round_ms, left_ms))
+        try:
+            found = Round(number, ask(limit_ms))
+        except (UnreachableError, DeadlineError, NotFoundError) as error:
+            if number == 1:
+                raise
+            found = Round(number, None, error)
+        took_ms = round((monotonic() - began) * 1000)
+        yield found
+        if number == pace.count:
+            return
+        next_at = began + pace.every_ms / 1000
+        if pace.limit_ms is not None and next_at >= started + pace.limit_ms / 1000:
+            return
+        sleep(max(0.0, next_at - monotonic()))
+
+
+def watch(found: Iterator[Round], output: Output, condition: Condition | None) -> int:
+    """Shows every round; ends with them, or when `condition` holds."""
+    screen = Screen() if output in (Output.TABLE, Output.WIDE) and is_terminal() else None
+    looks: list[Look] = []
+    code, truth = int(ExitCode.OK), None
+    last: LagView | None = None
+    for item in found:
+        last = item.view
+        if item.view is None:
+            tell(f"mqctl: round {item.number} failed: {item.error}")
+            code, truth = int(ExitCode.UNREACHABLE), None
+            continue
+        view = item.view
+        looks = kept([*looks, look(view.moment_ms, view.groups, view.queues)])
+        document = round_document(view.moment_ms, item.number, trends(looks, item.number))
+        if screen is not None:
+            screen.draw(fitted_lines(document, wide=output is Output.WIDE), view.gap_lines())
+        else:
+            if item.number > 1 and output in (Output.TABLE, Output.WIDE):
+                sys.stdout.write("\n")
+            emit(document.lacking(view.missing), output)
+            sys.stdout.flush()
+            view.tell_gaps()
+        code = view.exit_code
+        if condition is not None:
+            truth = holds(condition, view)
+            if truth:
+                return ExitCode.OK
+    return code if condition is None else missed(condition, truth, last)
+
+
+def wait(found: Iterator[Round], condition: Condition) -> tuple[int, LagView | None]:
+    """Waits until `condition` holds; returns the exit code and the last look."""
+    truth: Truth = None
+    last: LagView | None = None
+    newest: LagView | None = None
+    for item in found:
+        newest = item.view
+        if newest is None:
+            truth = None
+            continue
+        last = newest
+        truth = holds(condition, last)
+        if truth:
+            return ExitCode.OK, last
+    return missed(condition, truth, newest), last
+
+
+def holds(condition: Condition, view: LagView) -> Truth:
+    """Judges one look.
+
+    Raises:
+        NotFoundError: the condition names a group that has no offsets, and all who could know were asked.
+    """
+    facts = facts_of(view.queues, complete=not view.missing)
+    for group in sorted(condition.groups - facts.keys()):
+        if not view.missing:
+            raise NotFoundError(
+                f"the condition names group {group}, which has no offsets among those looked at",
+                remedy="mqctl group lag shows the groups",
+            )
+    return condition.holds(facts)
+
+
+def missed(condition: Condition, truth: Truth, newest: LagView | None) -> int:
+    """Says how the time ended, and returns the exit code.
+
+    Args:
+        newest: the last look; None when it failed.
+    """
+    if truth is None:
+        tell(f"mqctl: not known whether {condition.text} holds: {_why_unknown(newest)}")
+        return ExitCode.UNKNOWN
+    tell(f"mqctl: {condition.text} was not reached in time")
+    return ExitCode.TIMEOUT
+
+
+def _why_unknown(newest: LagView | None) -> str:
+    if newest is None:
+        return "the last look failed"
+    if newest.missing:
+        return "not everything could be asked"
+    if not newest.queues:
+        return "no consumer group has offsets among what was looked at"
+    return "a group never committed in a queue that holds messages, or an age is not told"

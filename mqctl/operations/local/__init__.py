@@ -1,0 +1,1 @@
+"""Local clusters: their rows, scenarios, the quickstart."""

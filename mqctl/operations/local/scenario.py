@@ -1,0 +1,80 @@
+"""Running scenarios for commands: rows, the child that runs one command, and an end that nothing interrupts."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from signal import SIG_IGN, SIGINT, SIGTERM, signal
+
+from mqctl.cli.terminal.interrupts import terminable
+from mqctl.local.keeping import Keeper
+from mqctl.local.looks import typed_words
+from mqctl.local.scenario import Scenario
+from mqctl.local.state import LocalCluster
+from mqctl.render.scenarios import RunningScenario, ScenarioRow, commands_to_type
+
+
+def scenario_row(scenario: Scenario) -> ScenarioRow:
+    """Returns a scenario as a row."""
+    codes = dict.fromkeys(item.code for look in scenario.looks for item in look.finds)
+    return ScenarioRow(
+        name=scenario.name,
+        title=scenario.title,
+        playbook=scenario.playbook,
+        findings=", ".join(codes),
+        time_scale=scenario.time_scale,
+        broker_count=sum(len(cluster.brokers) for cluster in scenario.clusters),
+        consumer_count=len(scenario.consumers),
+        planted=list(scenario.planted),
+    )
+
+
+def running_scenario(scenario: Scenario, state: LocalCluster) -> RunningScenario:
+    """Returns what a reader needs to know of a scenario that runs.
+
+    While it is the only local cluster, commands find it and its time scale by themselves.
+    """
+    stores = {broker.name: broker.store for broker in state.ready.brokers}
+    doctor = [typed_words(look, stores) for look in scenario.looks]
+    return RunningScenario(
+        scenario=scenario_row(scenario),
+        cluster=state.name,
+        namesrv=state.ready.namesrv,
+        stores=stores,
+        as_declared=not state.trouble,
+        trouble=state.trouble,
+        doctor=doctor,
+        next_commands=commands_to_type(doctor, scenario.next_commands, stores),
+    )
+
+
+@contextmanager
+def kept(keeper: Keeper) -> Iterator[LocalCluster]:
+    """Starts a scenario and takes it away at the end, whatever happens; Ctrl-C and SIGTERM are such an end."""
+    with terminable():
+        try:
+            yield keeper.start()
+        finally:
+            with _undisturbed():
+                keeper.stop()
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """A second Ctrl-C must not leave processes behind."""
+    before = {number: signal(number, SIG_IGN) for number in (SIGINT, SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal(number, handler)
+
+
+def run_beside(keeper: Keeper, words: Sequence[str]) -> int:
+    """Runs one command of mqctl against a scenario and returns its exit code."""
+    sys.stdout.flush()
+    environment = {**os.environ, **keeper.stage.environment}
+    return subprocess.run([sys.executable, "-m", "mqctl", *words], env=environment, check=False).returncode

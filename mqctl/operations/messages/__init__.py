@@ -1,0 +1,1 @@
+"""Single messages: sending, finding, following, consuming."""

@@ -1,0 +1,168 @@
+"""`message consume`: a member of a group for a moment."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import ExitStack
+from dataclasses import dataclass
+from secrets import token_hex
+from time import monotonic
+
+from mqctl.cli.connection.target import Connection
+from mqctl.cli.emit import Output, emit, tell
+from mqctl.cli.sources.live_or_saved import LiveOrSaved
+from mqctl.client.consumer.consumer_settings import ConsumeFrom
+from mqctl.client.consumer.lite_pull import LitePullConsumer, LitePullSettings
+from mqctl.client.instance import ClientSettings
+from mqctl.client.message.received import ReceivedMessage
+from mqctl.errors import MqctlError
+from mqctl.execute.temporary_group import temporary_group
+from mqctl.model.body_form import BodyForm
+from mqctl.model.dedup_wish import DedupWish
+from mqctl.model.queue import MessageQueue
+from mqctl.operations.topics.groups import group_holders
+from mqctl.protocol.unpacking import Unpacker
+from mqctl.render.consumed import ConsumedQueue, ConsumeReport, consume_document, outcome_line
+from mqctl.render.deduplication import Deduplication
+from mqctl.render.messages_view import shown
+from mqctl.snapshot.live.asking import Asking
+from mqctl.snapshot.live.messages import at_time, bounds, queue_addresses
+
+_MOST_AT_ONCE = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumeWish:
+    """What to consume.
+
+    Attributes:
+        group: a group that exists; None for a temporary one.
+        count: how many messages at most.
+        wait_ms: how long to wait for them.
+        since_ms: where a temporary group begins: a store time, 0 for the oldest message, None for what comes from now.
+        commit: commit what was shown.
+        dedup: how to tell repetitions; None does not measure them.
+    """
+
+    topic: str
+    expression: str
+    kind: str
+    group: str | None
+    count: int
+    wait_ms: int
+    since_ms: int | None
+    commit: bool
+    dedup: DedupWish | None = None
+
+
+def consume(chosen: Connection, wish: ConsumeWish, form: BodyForm, output: Output) -> list[ConsumedQueue]:
+    """Joins, takes messages, shows them, commits what was shown when that is wished, and leaves.
+
+    What was not seen must come again: everything is written before anything is committed.
+
+    Returns:
+        the queues whose commit could not be confirmed.
+
+    Raises:
+        NotFoundError: no such topic, or no such group.
+        MqctlError: the group cannot be joined.
+    """
+    left: list[str] = []
+    with chosen.open() as cluster, ExitStack() as stack:
+        group = wish.group
+        deadline = chosen.deadline()
+        asking = Asking(cluster, deadline)
+        addresses = queue_addresses(asking, wish.topic)
+        if group is None:
+            group = f"mqctl-{os.getpid()}-{token_hex(4)}"
+            starts = _starts(asking, addresses, wish.since_ms)
+            made = temporary_group(cluster, deadline, group, addresses=addresses, starts=starts, left_behind=left)
+            stack.enter_context(made)
+        else:
+            group_holders(LiveOrSaved(asking, None), group)
+        consumer = stack.enter_context(_consumer(chosen, wish, group))
+        found = _collect(consumer, wish)
+        report = _report(consumer, wish, found, form)
+        emit(consume_document(report), output)
+        sys.stdout.flush()
+        unconfirmed = _commit(consumer, wish.topic, report.queues) if wish.commit else []
+    for line in (outcome_line(report, unconfirmed), *left):
+        tell(f"mqctl: {line}")
+    return unconfirmed
+
+
+def _report(
+    consumer: LitePullConsumer, wish: ConsumeWish, found: list[ReceivedMessage], form: BodyForm
+) -> ConsumeReport:
+    ends: dict[MessageQueue, int] = {}
+    for message in found:
+        ends[message.queue] = max(ends.get(message.queue, 0), message.queue_offset + 1)
+    return ConsumeReport(
+        group=consumer.group,
+        client_id=consumer.client_id,
+        temporary=wish.group is None,
+        committing=wish.commit,
+        queues=[
+            ConsumedQueue(broker_name=queue.broker_name, queue_id=queue.queue_id, next_offset=offset)
+            for queue, offset in sorted(ends.items())
+        ],
+        messages=[shown(item, form) for item in map(Unpacker().stored, (message.stored for message in found))],
+        deduplication=_measured(wish.dedup, found),
+    )
+
+
+def _measured(wish: DedupWish | None, found: list[ReceivedMessage]) -> Deduplication | None:
+    if wish is None:
+        return None
+    from mqctl.operations.messages.dedup import measure
+
+    return measure(wish, found)
+
+
+def _starts(asking: Asking, addresses: dict[MessageQueue, str], since_ms: int | None) -> dict[MessageQueue, int]:
+    if since_ms:
+        return at_time(asking, addresses, since_ms)
+    ends = bounds(asking, addresses)
+    return {queue: high if since_ms is None else low for queue, (low, high) in ends.items()}
+
+
+def _consumer(chosen: Connection, wish: ConsumeWish, group: str) -> LitePullConsumer:
+    settings = LitePullSettings(
+        auto_commit=False,
+        consume_from=ConsumeFrom.LAST_OFFSET,
+        pull_batch_size=min(_MOST_AT_ONCE, wish.count),
+        rebalance_period_ms=1_000,
+    )
+    client = ClientSettings(name_servers=chosen.namesrv, links=chosen.links())
+    consumer = LitePullConsumer(group, client, settings)
+    consumer.subscribe(wish.topic, wish.expression, kind=wish.kind)
+    return consumer
+
+
+def _collect(consumer: LitePullConsumer, wish: ConsumeWish) -> list[ReceivedMessage]:
+    found: list[ReceivedMessage] = []
+    ends_at = monotonic() + wish.wait_ms / 1000
+    while len(found) < wish.count and (left_s := ends_at - monotonic()) > 0:
+        found += consumer.poll(max(1, round(left_s * 1000)))[: wish.count - len(found)]
+    return found
+
+
+def _commit(consumer: LitePullConsumer, topic: str, queues: list[ConsumedQueue]) -> list[ConsumedQueue]:
+    """Commits exactly what was shown, reads it back, and returns the queues that do not hold it."""
+    for item in queues:
+        try:
+            consumer.seek(MessageQueue(topic, item.broker_name, item.queue_id), item.next_offset)
+        except MqctlError as error:
+            tell(f"mqctl: {error}")
+    consumer.commit()
+    unconfirmed = []
+    for item in queues:
+        try:
+            held = consumer.committed(MessageQueue(topic, item.broker_name, item.queue_id))
+        except MqctlError as error:
+            tell(f"mqctl: {error}")
+            held = None
+        if held is None or held < item.next_offset:
+            unconfirmed.append(item)
+    return unconfirmed

@@ -1,0 +1,119 @@
+"""Samples of a topic's messages with their keys, from live brokers or from a store."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from mqctl.allocation.key_order import KeyedMessage
+from mqctl.client.admin.nameserver import route
+from mqctl.errors import NotFoundError
+from mqctl.model.message import KEYS, SHARDING_KEY, Message
+from mqctl.model.queue import MessageQueue
+from mqctl.snapshot.live.asking import Asking
+from mqctl.snapshot.live.messages import bounds, peek, queue_addresses
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeySample:
+    """Some messages of every queue.
+
+    Attributes:
+        queues: writable queues, as producers see them.
+        missing: why a queue could not be sampled, in words.
+        key: property that holds the keys.
+    """
+
+    messages: tuple[KeyedMessage, ...]
+    queues: tuple[MessageQueue, ...]
+    missing: tuple[str, ...]
+    key: str
+
+
+def live_sample(asking: Asking, topic: str, *, key: str | None, count: int) -> KeySample:
+    """Reads the newest messages of every queue; nothing is committed.
+
+    Raises:
+        NotFoundError: there is no such topic.
+    """
+    readable = queue_addresses(asking, topic)
+    ends = bounds(asking, readable)
+    starts = {queue: max(low, high - count) for queue, (low, high) in ends.items()}
+    pairs: list[tuple[str, Message]] = []
+    missing = [f"{_name(queue)}: its bounds could not be asked" for queue in readable.keys() - ends.keys()]
+    for broker in sorted({queue.broker_name for queue in starts}):
+        own = {queue: place for queue, place in starts.items() if queue.broker_name == broker}
+        found, errors = peek(asking, {queue: readable[queue] for queue in own}, own, count)
+        pairs += [(broker, item.message) for item in found]
+        missing += [f"{_name(queue)}: {error}" for queue, error in errors.items()]
+    where = asking.cluster.name_servers.ask(route(topic), asking.deadline)
+    writable = tuple(
+        MessageQueue(topic, data.broker_name, number)
+        for data in sorted(where.queue_datas, key=lambda item: item.broker_name)
+        for number in range(data.write_queue_nums)
+    )
+    return _sample(pairs, writable, tuple(sorted(missing)), key)
+
+
+def store_sample(path: Path, topic: str, *, key: str | None, count: int, broker_name: str) -> KeySample:
+    """Reads the newest messages of every queue of a store directory.
+
+    Raises:
+        NotFoundError: there is no such store, or it has no such topic.
+        BadInputError: it is no store.
+    """
+    from mqctl.errors import MqctlError
+    from mqctl.snapshot.store.reading import Reading
+    from mqctl.store import config_files as configs
+    from mqctl.store.directory import StoreDirectory
+
+    reading = Reading(StoreDirectory.open(path))
+    pairs: list[tuple[str, Message]] = []
+    missing = []
+    queue_ids = []
+    for (name, queue_id), queue_bounds in reading.bounds.items():
+        if name != topic:
+            continue
+        queue_ids.append(queue_id)
+        _, entries = reading.entries(queue_bounds, queue_bounds.max_offset - count)
+        for place in entries["physical_offset"].tolist():
+            try:
+                pairs.append((broker_name, reading.store.commit_log.record_at(place)))
+            except MqctlError as error:
+                missing.append(f"{broker_name}/{queue_id}: {error.reason or error.problem}")
+    known = {item.name: item for item in configs.topic_configs(reading.config(configs.TOPICS))}
+    if not queue_ids and topic not in known:
+        raise NotFoundError(f"the store has no topic {topic}", remedy="mqctl store describe")
+    width = known[topic].write_queue_count if topic in known else max(queue_ids) + 1
+    writable = tuple(MessageQueue(topic, broker_name, number) for number in range(width))
+    return _sample(pairs, writable, tuple(sorted(set(missing))), key)
+
+
+def wider(queues: tuple[MessageQueue, ...], per_broker: int) -> tuple[MessageQueue, ...]:
+    """Returns the queues of the same topic and brokers with another number on each."""
+    topic = queues[0].topic if queues else ""
+    brokers = sorted({queue.broker_name for queue in queues})
+    return tuple(MessageQueue(topic, broker, number) for broker in brokers for number in range(per_broker))
+
+
+def _name(queue: MessageQueue) -> str:
+    return f"{queue.broker_name}/{queue.queue_id}"
+
+
+def _sample(
+    pairs: list[tuple[str, Message]], writable: tuple[MessageQueue, ...], missing: tuple[str, ...], key: str | None
+) -> KeySample:
+    """Takes the sharding key for the key where messages have one, KEYS otherwise, or what was asked for."""
+    chosen = key
+    if chosen is None:
+        chosen = SHARDING_KEY if any(SHARDING_KEY in message.properties for _, message in pairs) else KEYS
+    messages = tuple(
+        KeyedMessage(
+            queue=MessageQueue(message.topic, broker, message.queue_id),
+            store_time_ms=message.store_time_ms,
+            queue_offset=message.queue_offset,
+            key=message.properties.get(chosen) or None,
+        )
+        for broker, message in pairs
+    )
+    return KeySample(messages=messages, queues=writable, missing=missing, key=chosen)

@@ -1,0 +1,45 @@
+"""Sends that are timed, one queue after the other."""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+from mqctl.cli.connection.target import Connection
+from mqctl.client.message.outgoing import OutgoingMessage
+from mqctl.client.producer.producer import Producer
+from mqctl.errors import MqctlError, NotFoundError
+from mqctl.model.queue import MessageQueue
+from mqctl.render.probe import ProbedQueue, probed_queue
+
+
+def topic_queues(producer: Producer, topic: str) -> list[MessageQueue]:
+    """Returns the writable queues of a topic. Raises NotFoundError when there is none: a probe creates no topic."""
+    producer.instance.refresh_route(topic)
+    if producer.instance.routes.route(topic) is None:
+        raise NotFoundError(f"there is no topic {topic}", remedy="mqctl topic list --all")
+    return list(producer.queues(topic))
+
+
+def own_queues(producer: Producer, chosen: Connection) -> list[MessageQueue]:
+    """Returns a queue of the topic that each master keeps under its own name."""
+    with chosen.open() as cluster:
+        names = sorted({item.broker_name for item in cluster.masters(chosen.deadline())})
+    for name in names:
+        producer.instance.refresh_route(name)
+    return [MessageQueue(name, name, 0) for name in names]
+
+
+def probe(producer: Producer, queue: MessageQueue, count: int, size_bytes: int, timeout_ms: int | None) -> ProbedQueue:
+    """Sends `count` messages to one queue; each waits for the one before."""
+    trips_ms: list[float] = []
+    problems: list[str] = []
+    message = OutgoingMessage(topic=queue.topic, body=b"x" * size_bytes)
+    for _ in range(count):
+        began = perf_counter()
+        try:
+            producer.send(message, queue=queue, timeout_ms=timeout_ms)
+        except MqctlError as error:
+            problems.append(str(error))
+        else:
+            trips_ms.append((perf_counter() - began) * 1000)
+    return probed_queue(queue.broker_name, queue.topic, queue.queue_id, trips_ms, problems)

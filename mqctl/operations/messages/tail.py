@@ -1,0 +1,132 @@
+"""`message tail`: what is there, then what comes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import monotonic, sleep
+
+from mqctl.cli.connection.target import DEFAULT_TIMEOUT_MS, Connection
+from mqctl.cli.emit import Output, emit, tell
+from mqctl.cli.sources.brokers import tell_unread
+from mqctl.client.admin.cluster import Cluster
+from mqctl.client.remoting.deadline import Deadline
+from mqctl.errors import ExitCode, MqctlError
+from mqctl.model.body_form import BodyForm
+from mqctl.model.queue import MessageQueue
+from mqctl.render.tail import tail_document
+from mqctl.snapshot.live.asking import Asking
+from mqctl.snapshot.live.messages import ask_bounds, queue_addresses
+from mqctl.snapshot.live.tail import Tail, TailedMessage, Wanted
+
+_ROUTE_PERIOD_S = 30.0
+_LEAST_EVERY_MS = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Following:
+    """How to tail.
+
+    Attributes:
+        lines: how many of the newest messages to begin with.
+        count: end after so many in all; None for no end.
+        limited: the connection's time ends the command even when it follows.
+    """
+
+    lines: int
+    follow: bool
+    count: int | None
+    every_ms: int
+    limited: bool
+    body: BodyForm
+    output: Output
+
+
+def tail_topic(chosen: Connection, wanted: Wanted, following: Following) -> int:
+    """Runs the command; returns its exit code.
+
+    Raises:
+        NotFoundError: there is no such topic.
+        MqctlError: no queue of it could be read at first.
+    """
+    with chosen.open() as cluster:
+        asking = Asking(cluster, chosen.deadline())
+        addresses = queue_addresses(asking, wanted.topic, slaves=True)
+        ends, lost = ask_bounds(asking, addresses)
+        places = {queue: max(low, high - following.lines) for queue, (low, high) in ends.items()}
+        tail = Tail(cluster, wanted, addresses, places)
+        newest, errors = _newest(tail, {queue: high for queue, (_, high) in ends.items()}, asking.deadline)
+        errors |= lost
+        if errors and len(errors) == len(addresses):
+            raise next(iter(errors.values()))
+        begun = newest[-following.lines :] if following.lines else []
+        if not following.follow:
+            emit(tail_document(begun, following.body), following.output)
+            return tell_unread(errors)
+        tell_unread(errors)
+        shown = _Shown(following)
+        if not shown.more(begun):
+            return ExitCode.OK
+        limit = chosen.timeout_ms if following.limited else None
+        return _follow(cluster, tail, shown, set(errors), limit)
+
+
+def _newest(
+    tail: Tail, ends: dict[MessageQueue, int], deadline: Deadline
+) -> tuple[list[TailedMessage], dict[MessageQueue, MqctlError]]:
+    """Reads up to where the queues ended a moment ago."""
+    found: list[TailedMessage] = []
+    errors: dict[MessageQueue, MqctlError] = {}
+    while True:
+        before = dict(tail.places)
+        some, failed = tail.step(deadline)
+        errors |= failed
+        found += some
+        moved = [queue for queue, place in tail.places.items() if place > before[queue] and place < ends[queue]]
+        if not moved:
+            break
+    found.sort(key=lambda item: (item.found.message.store_time_ms, item.found.message.physical_offset))
+    return found, errors
+
+
+class _Shown:
+    """Counts what was shown."""
+
+    def __init__(self, following: Following) -> None:
+        self._following = following
+        self._left = following.count
+
+    def more(self, found: Sequence[TailedMessage]) -> bool:
+        """Shows messages; tells whether more are wanted."""
+        some = found if self._left is None else found[: self._left]
+        if some:
+            emit(tail_document(some, self._following.body), self._following.output)
+            sys.stdout.flush()
+        if self._left is not None:
+            self._left -= len(some)
+        return self._left is None or self._left > 0
+
+    @property
+    def pause_s(self) -> float:
+        return max(self._following.every_ms, _LEAST_EVERY_MS) / 1000
+
+
+def _follow(cluster: Cluster, tail: Tail, shown: _Shown, silent: set[MessageQueue], limit_ms: int | None) -> int:
+    ends_at = None if limit_ms is None else monotonic() + limit_ms / 1000
+    looked_at = monotonic()
+    while ends_at is None or monotonic() < ends_at:
+        found, errors = tail.step(Deadline(DEFAULT_TIMEOUT_MS))
+        tell_unread({queue: error for queue, error in errors.items() if queue not in silent})
+        silent = set(errors)
+        if not shown.more(found):
+            return ExitCode.OK
+        if monotonic() - looked_at > _ROUTE_PERIOD_S:
+            looked_at = monotonic()
+            try:
+                tail.take_new_queues(Deadline(DEFAULT_TIMEOUT_MS))
+            except MqctlError as error:
+                tell(f"mqctl: new queues could not be asked: {error}")
+        if not found:
+            sleep(shown.pause_s)
+    return ExitCode.UNREACHABLE if silent else ExitCode.OK

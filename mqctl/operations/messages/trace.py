@@ -1,0 +1,71 @@
+"""`message trace`: the message, its traces and its tracks from one id."""
+
+from __future__ import annotations
+
+from mqctl.errors import MqctlError, NotFoundError
+from mqctl.model.body_form import BodyForm
+from mqctl.model.stored_message import StoredMessage
+from mqctl.model.unavailable import Unavailable
+from mqctl.operations.messages.find import find_by_id
+from mqctl.render.message_trace import TraceReport
+from mqctl.render.messages_view import shown
+from mqctl.snapshot.live.asking import Asking
+from mqctl.snapshot.live.messages import KeyQuery, by_unique_key
+from mqctl.snapshot.message_trace import Traced, consumptions, gather_traces, gather_tracks, sends
+
+
+def trace_message(
+    asking: Asking, message_id: str, topic: str | None, trace_topic: str, form: BodyForm
+) -> tuple[TraceReport, list[Unavailable], list[MqctlError]]:
+    """Gathers what is known of a message; a trace names the topic of a unique id by itself.
+
+    Raises:
+        UsageError: it is no id.
+        NotFoundError: neither the message nor a trace of it is there, and everybody was asked.
+    """
+    found, errors = _look_up(asking, message_id, topic)
+    unique_id = found.message.unique_key if found else message_id
+    traced: list[Traced] = []
+    unreadable, has_topic = 0, True
+    if unique_id is not None:
+        try:
+            traced, unreadable, failed = gather_traces(asking, unique_id, trace_topic)
+            errors += failed
+        except NotFoundError:
+            has_topic = False
+    if found is None and topic is None:
+        told = next((item.record.topic for item in traced if item.record.topic), None)
+        if told is not None:
+            found, failed = _look_up(asking, message_id, told)
+            errors += failed
+    if found is None and not traced and not errors:
+        raise NotFoundError(
+            f"there is neither a message {message_id} nor a trace of it",
+            reason="" if topic else "a unique id that nobody traced is looked up on a topic",
+            remedy="it may have expired" if topic else f"mqctl message trace {message_id} -t TOPIC",
+        )
+    tracks, gaps = gather_tracks(asking, found.message) if found else ([], [])
+    report = TraceReport(
+        unique_id=unique_id,
+        message=shown(found, form) if found else None,
+        looked_everywhere=not errors,
+        traced=has_topic,
+        sends=sends(traced),
+        consumptions=consumptions(traced),
+        unreadable_count=unreadable,
+        tracks=tracks,
+    )
+    return report, gaps, errors
+
+
+def _look_up(asking: Asking, message_id: str, topic: str | None) -> tuple[StoredMessage | None, list[MqctlError]]:
+    """Returns the first message with the id. Raises NotFoundError when there is no such topic."""
+    if topic is not None:
+        found, errors = by_unique_key(asking, KeyQuery(topic=topic, key=message_id))
+        if found or errors:
+            return (found[0] if found else None), errors
+    try:
+        found, errors = find_by_id(asking, message_id, None)
+    except NotFoundError:
+        return None, []
+    return (found[0] if found else None), errors

@@ -1,0 +1,1 @@
+"""Consumer offsets: plans from options, and changing them."""

@@ -1,0 +1,159 @@
+"""Wishes that rest on something else: a change to take back or to finish, another group, a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mqctl.cli.sources.brokers import open_brokers
+from mqctl.errors import BadInputError, NotFoundError, RefusedError, UsageError
+from mqctl.execute.journal import CONFIRMED, NOT_MOVED, PLANNED, ChangeRecord, QueueRecord
+from mqctl.model.plan import PlanKind
+from mqctl.model.queue import MessageQueue
+from mqctl.operations.offsets.planning import Wish, all_answered
+from mqctl.plan.plan_file import PlanFile, read_plan
+from mqctl.plan.targets import ToGiven
+from mqctl.snapshot.live.asking import Asking, Scope
+from mqctl.snapshot.live.brokers import ask_offsets, masters_of
+from mqctl.store.plain_files import read_named, refused
+
+
+def undo_wish(record: ChangeRecord) -> Wish:
+    """Returns the wish to stand where a group stood before a change.
+
+    Raises:
+        RefusedError: nothing of the change can be taken back.
+    """
+    # What was never sent did not move; a queue without an offset cannot lose the one it got.
+    sent = [queue for queue in record.queues if queue.state not in (PLANNED, NOT_MOVED)]
+    old = {_place(queue): queue.old for queue in sent if queue.old is not None}
+    if not old:
+        reason = "no queue of it moved, or none had an offset before"
+        raise RefusedError(f"change {record.id} cannot be taken back", reason=reason)
+    left_out = [
+        f"{_name(queue)} had no offset before change {record.id}, and brokers forget none: it keeps {queue.new}"
+        for queue in sent
+        if queue.old is None
+    ]
+    left_out += [f"{_name(queue)} was not moved by change {record.id}" for queue in record.queues if queue not in sent]
+    return Wish(
+        group=record.group,
+        topics=tuple(sorted({queue.topic for queue in old})),
+        target=ToGiven(old, f"before change {record.id}"),
+        brokers=frozenset(queue.broker_name for queue in old),
+        clamp=True,
+        kind=PlanKind.UNDO,
+        undoes=record.id,
+        identity=record.brokers,
+        origin=f"change {record.id}",
+        left_out=tuple(left_out),
+    )
+
+
+def resume_wish(record: ChangeRecord) -> Wish:
+    """Returns the wish to finish a change that was stopped, or that could not be confirmed.
+
+    Raises:
+        RefusedError: there is nothing to finish.
+    """
+    rest = [queue for queue in record.queues if queue.state != CONFIRMED]
+    if not rest:
+        raise RefusedError(f"change {record.id} is complete", reason="every queue of it is confirmed")
+    places = {(queue.topic, queue.broker_name) for queue in rest}
+    return Wish(
+        group=record.group,
+        topics=tuple(sorted({queue.topic for queue in rest})),
+        target=ToGiven({_place(queue): queue.new for queue in rest}, f"change {record.id}"),
+        brokers=frozenset(queue.broker_name for queue in rest),
+        kind=PlanKind(record.kind),
+        undoes=record.undoes,
+        resumes=record.id,
+        expected={_place(queue): frozenset((queue.old, queue.new)) for queue in rest},
+        identity=record.brokers,
+        origin=f"change {record.id}",
+        callbacks=tuple(item for item in record.callbacks if (item.topic, item.broker_name) in places),
+        creates=record.kind == PlanKind.REPLAY_GROUP,
+    )
+
+
+def clone_wish(asking: Asking, source: str, group: str, topic: str) -> Wish:
+    """Returns the wish to stand where another group stands.
+
+    Raises:
+        NotFoundError: the source has no offset on the topic.
+        UnreachableError: a broker does not tell.
+    """
+    brokers = masters_of(open_brokers(asking))
+    ask_offsets(asking, brokers, Scope(groups=frozenset({source}), topics=frozenset({topic})))
+    all_answered(brokers)
+    offsets = {
+        MessageQueue(name, broker.name, queue_id): offset
+        for broker in brokers
+        for (_, name, queue_id), offset in broker.offsets.items()
+        if name == topic
+    }
+    if not offsets:
+        raise NotFoundError(f"group {source} has no offset on {topic}", remedy=f"mqctl group lag -g {source}")
+    return Wish(
+        group=group,
+        topics=(topic,),
+        target=ToGiven(offsets, f"group {source}"),
+        brokers=frozenset(queue.broker_name for queue in offsets),
+        clamp=True,
+        kind=PlanKind.OFFSET_CLONE,
+    )
+
+
+def file_wish(path: Path, group: str | None, topic: str | None, *, clamp: bool) -> Wish:
+    """Returns the wish to do what a plan file says.
+
+    Raises:
+        NotFoundError: there is no such file.
+        BadInputError: it is no plan.
+        UsageError: it is about another group, or about none.
+    """
+    plan = load_plan(path)
+    if group and plan.group and group != plan.group:
+        raise UsageError(f"{path} is a plan for group {plan.group}", reason=f"-g says {group}")
+    about = plan.group or group
+    if not about:
+        raise UsageError(f"{path} names no group", remedy="add -g GROUP")
+    rows = [row for row in plan.queues if topic in (None, row.topic)]
+    if not rows:
+        raise UsageError(f"{path} has no queue of topic {topic}")
+    places = {MessageQueue(row.topic, row.broker_name, row.queue_id): row for row in rows}
+    return Wish(
+        group=about,
+        topics=tuple(sorted({row.topic for row in rows})),
+        target=ToGiven({place: row.new for place, row in places.items()}, path.name),
+        brokers=frozenset(row.broker_name for row in rows),
+        clamp=clamp,
+        expected={place: frozenset((row.old,)) for place, row in places.items() if row.knows_old},
+        identity={row.broker_name: row.broker_address for row in rows if row.broker_address},
+        origin=f"the plan in {path.name}",
+    )
+
+
+def load_plan(path: Path) -> PlanFile:
+    """Reads a plan that `--export` wrote, or a list of queues as CSV.
+
+    Raises:
+        NotFoundError, PermissionDeniedError, StorageError: there is no such file, or it cannot be read.
+        BadInputError: it is no plan.
+    """
+    if not path.is_file():
+        raise NotFoundError(f"there is no file {path}", remedy="--export writes one")
+    try:
+        return read_plan(read_named(path), is_csv=path.suffix == ".csv")
+    except OSError as error:
+        raise refused(f"could not read {path}", error) from error
+    except ValueError as error:
+        remedy = "--export plan.json or plan.csv writes one; a CSV needs the columns topic, broker_name, queue_id, new"
+        raise BadInputError(f"{path} is no plan", reason=str(error), remedy=remedy) from error
+
+
+def _place(queue: QueueRecord) -> MessageQueue:
+    return MessageQueue(queue.topic, queue.broker_name, queue.queue_id)
+
+
+def _name(queue: QueueRecord) -> str:
+    return f"queue {queue.queue_id} of {queue.topic} on {queue.broker_name}"

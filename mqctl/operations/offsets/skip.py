@@ -1,0 +1,85 @@
+"""Skips a backlog and writes down where it lies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from mqctl.cli.emit import tell
+from mqctl.cli.places import state_dir
+from mqctl.errors import ExitCode, StorageError
+from mqctl.execute.journal import NOT_MOVED, ChangeRecord
+from mqctl.model.names import retry_topic
+from mqctl.model.plan import PlanKind
+from mqctl.operations.offsets.change import Asked, Done, run, write_file
+from mqctl.operations.offsets.planning import Wish
+from mqctl.plan.range_file import FileRange, RangeFile, write_ranges
+from mqctl.plan.targets import ToLatest
+from mqctl.snapshot.live.asking import Asking
+
+
+def skip(
+    asking: Asking,
+    group: str,
+    topic: str,
+    asked: Asked,
+    *,
+    brokers: Iterable[str],
+    replay_plan: Path | None,
+    with_retry: bool,
+) -> Done:
+    """Moves a group to the end of a topic, and writes the replay plan before and, with what was told, after.
+
+    Raises:
+        MqctlError: as `run`; StorageError: the plan cannot be written, and nothing was changed then.
+    """
+    wish = Wish(
+        group=group,
+        topics=(topic, retry_topic(group)) if with_retry else (topic,),
+        target=ToLatest(),
+        brokers=frozenset(brokers),
+        kind=PlanKind.OFFSET_SKIP,
+    )
+
+    def place(record: ChangeRecord) -> Path:
+        return replay_plan or state_dir() / "replays" / f"{record.id}.plan.json"
+
+    def write(record: ChangeRecord) -> None:
+        write_file(place(record), write_ranges(_skipped(record, group)))
+
+    done = run(asking, wish, replace(asked, opened=write))
+    if done.record is None:
+        return done
+    following = f"  next: mqctl replay publish --skipped {done.record.id} --to {topic}"
+    try:
+        write(done.record)
+    except StorageError as error:  # the group has moved: what is wrong is the file, not the change
+        tell(f"mqctl: {place(done.record)} says what was to be skipped, not what was: {error.reason}\n{following}")
+        return replace(done, code=ExitCode.CRITICAL)
+    tell(f"mqctl: what was skipped is in {place(done.record)}\n{following}")
+    return done
+
+
+def _skipped(record: ChangeRecord, group: str) -> RangeFile:
+    """Returns the messages that a change passes over, as far as its queues moved or are still to move."""
+    ranges = [
+        FileRange(
+            topic=queue.topic,
+            broker_name=queue.broker_name,
+            broker_address=record.brokers[queue.broker_name],
+            queue_id=queue.queue_id,
+            begin_offset=queue.old or 0,
+            end_offset=queue.new,
+            count=queue.new - (queue.old or 0),
+        )
+        for queue in record.queues
+        if queue.state != NOT_MOVED and (queue.old or 0) < queue.new
+    ]
+    return RangeFile(
+        group=group,
+        reason=f"what change {record.id} skipped for group {group}",
+        made_at_ms=record.made_at_ms,
+        count=sum(item.count for item in ranges),
+        ranges=ranges,
+    )

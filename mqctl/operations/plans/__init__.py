@@ -1,0 +1,1 @@
+"""Plans as they are shown, confirmed and carried out step by step."""

@@ -1,0 +1,1 @@
+"""Running playbooks and reporting on them."""

@@ -1,0 +1,119 @@
+"""The outside of a playbook's run: children on the same cluster, the terminal, the clock."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from time import time
+
+from mqctl.cli.catalog import BY_PATH
+from mqctl.cli.catalog_options import OPTIONS
+from mqctl.cli.connection.credentials import with_secrets
+from mqctl.cli.emit import tell
+from mqctl.errors import UsageError
+from mqctl.model.lang import Lang
+from mqctl.model.playbook import Playbook, Step
+from mqctl.model.playbook_run import StepRun
+from mqctl.playbook.child import Spoken, run_child
+from mqctl.render import units
+from mqctl.render.messages import phrase
+from mqctl.render.text import printable
+
+_ELSEWHERE = ("--store", "--snapshot", "--file")
+
+
+def choices(playbook: Playbook, given: Sequence[str]) -> dict[str, str]:
+    """Reads `--choose STEP=CHOICE`. Raises UsageError for a step that is no decision, or a choice that it has not."""
+    decisions = {step.id: step for step in playbook.steps if step.options}
+    found: dict[str, str] = {}
+    for word in given:
+        name, _, choice = word.partition("=")
+        step = decisions.get(name)
+        if step is None:
+            there = ", ".join(decisions) or "none"
+            raise UsageError(f"{playbook.slug} has no decision {name}", reason=f"there are {there}")
+        if choice not in step.options:
+            raise UsageError(f"{name} has no choice {choice!r}", reason=f"there are {', '.join(step.options)}")
+        found[name] = choice
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terminal:
+    """A run as the user sees it: everything is told on stderr as it happens.
+
+    Attributes:
+        cluster_options: `--namesrv X` or `--profile X`, for the steps.
+        chosen: decisions taken beforehand.
+        confirmed: names confirmed beforehand.
+    """
+
+    cluster_options: Sequence[str]
+    chosen: Mapping[str, str]
+    confirmed: Sequence[str]
+    lang: Lang
+    total: int
+    environment: Mapping[str, str] = field(default_factory=lambda: with_secrets(os.environ))
+
+    def now_ms(self) -> int:
+        return int(time() * 1000)
+
+    def connected(self, words: Sequence[str]) -> list[str] | None:
+        path = tuple(words[:2]) if tuple(words[:2]) in BY_PATH else tuple(words[:1])
+        takes = "--namesrv" in OPTIONS.get(" ".join(path), {})
+        if not takes or any(word in _ELSEWHERE for word in words):
+            return None
+        return [*words, *self.cluster_options]
+
+    def speak(
+        self, words: Sequence[str], timeout_ms: int, heard: Callable[[str], None], plan: bytes | None = None
+    ) -> Spoken:
+        environment = {**self.environment, "MQCTL_LANG": self.lang.value}
+        return run_child(words, timeout_ms=timeout_ms, environment=environment, heard=heard, plan=plan)
+
+    def choose(self, step: Step) -> str | None:
+        if step.id in self.chosen:
+            return self.chosen[step.id]
+        for name, words in step.options.items():
+            tell(f"      {name}: {words[self.lang]}")
+        if not _can_ask():
+            tell(f"      {phrase('playbook_unchosen', self.lang).format(step=step.id)}")
+            return None
+        answer = _ask(phrase("playbook_options", self.lang))
+        return answer if answer in step.options else None
+
+    def confirm(self, name: str) -> bool:
+        if name in self.confirmed:
+            return True
+        if not _can_ask():
+            tell(f"      {phrase('playbook_unconfirmed', self.lang).format(name=name)}")
+            return False
+        return _ask(phrase("playbook_confirm", self.lang).format(name=name)) == name
+
+    def begins(self, number: int, step: Step, command: str | None) -> None:
+        tell(f"[{number}/{self.total}] {step.id}: {step.about[self.lang]}")
+        if command is not None:
+            tell(f"      $ {printable(command)}")
+
+    def heard(self, line: str) -> None:
+        tell(f"      | {printable(line)}")
+
+    def ended(self, step: StepRun) -> None:
+        state = phrase(f"playbook_state_{step.state.value.replace('-', '_')}", self.lang)
+        took = f" ({units.duration(step.took_ms)})" if step.command is not None else ""
+        head = f"      = {state}{took}" if step.command or step.choice else f"        {step.id}: {state}"
+        tell(head)
+        for text in step.means:
+            tell(f"        {printable(text)}")
+
+
+def _can_ask() -> bool:
+    return sys.stdin.isatty()
+
+
+def _ask(question: str) -> str:
+    sys.stderr.write(f"      {question}: ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip()

@@ -1,0 +1,1 @@
+"""Publishing stored messages again."""

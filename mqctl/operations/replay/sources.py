@@ -1,0 +1,199 @@
+"""What is to be replayed: times, offsets, a file, or what a skip has left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from mqctl.cli.emit import tell
+from mqctl.errors import BadInputError, NotFoundError, UsageError
+from mqctl.execute.journal import NOT_MOVED, PLANNED
+from mqctl.model.queue import MessageQueue
+from mqctl.model.stretch import Stretch
+from mqctl.operations.offsets.change import journal
+from mqctl.operations.offsets.planning import Wish, check_identity
+from mqctl.plan.range_file import read_ranges
+from mqctl.plan.replay import QueueEnds, plan_ranges
+from mqctl.plan.targets import ToCurrent
+from mqctl.snapshot.live.asking import Asking
+from mqctl.snapshot.live.messages import all_bounds, at_time, queue_addresses
+from mqctl.store.plain_files import read_named, refused
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """What was asked for.
+
+    Attributes:
+        since_ms, until_ms: store times, epoch milliseconds.
+        given: stretches of queues (queue, begin, end), of a file or of a change.
+        identity: master address by broker name that `given` is about.
+    """
+
+    words: str
+    topics: tuple[str, ...]
+    brokers: frozenset[str] = frozenset()
+    queue_ids: frozenset[int] = frozenset()
+    since_ms: int | None = None
+    until_ms: int | None = None
+    from_offset: int | None = None
+    to_offset: int | None = None
+    given: tuple[tuple[MessageQueue, int, int], ...] | None = None
+    identity: Mapping[str, str] | None = None
+
+
+def source_of(
+    *,
+    topic: str | None,
+    since: str | None,
+    until: str | None,
+    from_offset: int | None,
+    to_offset: int | None,
+    skipped: str | None,
+    from_file: Path | None,
+    brokers: list[str] | None,
+    queues: list[int] | None,
+) -> Source:
+    """Reads what is to be replayed.
+
+    Raises:
+        UsageError: nothing, or several things at once, are named.
+        NotFoundError, BadInputError: the file or the change cannot be read.
+    """
+    limits = (since, until, from_offset, to_offset)
+    if (skipped is not None) + (from_file is not None) + (topic is not None) != 1 or (
+        topic is None and (any(item is not None for item in limits) or brokers or queues)
+    ):
+        raise UsageError(
+            "what is to be replayed?", remedy="name one of -t TOPIC with its limits, --skipped ID and --from-file FILE"
+        )
+    if skipped is not None:
+        return _of_change(skipped)
+    if from_file is not None:
+        return _of_file(from_file)
+    if (since is None) == (from_offset is None) or (until is not None and to_offset is not None):
+        remedy = "use --since or --from-offset, --until or --to-offset"
+        raise UsageError("where does the replay begin and end?", remedy=remedy)
+    begin, begin_words = _instant(since)
+    end, end_words = _instant(until)
+    if begin is not None and end is not None and end < begin:
+        raise UsageError(f"{end_words} lies before {begin_words}", remedy="the end must lie after the beginning")
+    first = begin_words or f"offset {from_offset}"
+    last = end_words or (f"offset {to_offset}" if to_offset is not None else "the end")
+    return Source(
+        words=f"{topic} from {first} to {last}",
+        topics=(str(topic),),
+        brokers=frozenset(brokers or ()),
+        queue_ids=frozenset(queues or ()),
+        since_ms=begin,
+        until_ms=end,
+        from_offset=from_offset,
+        to_offset=to_offset,
+    )
+
+
+def ranges_of(asking: Asking, source: Source, *, every_queue: bool = False) -> tuple[Stretch, ...]:
+    """Returns the stretches that are still there.
+
+    Args:
+        every_queue: an empty stretch too where a queue of the topics has nothing to be replayed.
+
+    Raises:
+        NotFoundError: no such topic, broker or queue.
+        BadInputError: the stretches are about another cluster.
+        UnreachableError: a broker does not tell its bounds.
+        UsageError: nothing lies between.
+    """
+    if source.identity:
+        wish = Wish(group="", topics=(), target=ToCurrent(), identity=source.identity, origin=source.words)
+        check_identity(asking, wish)
+    given = None if source.given is None else {queue for queue, _, _ in source.given}
+    queues = {
+        queue: address
+        for topic in source.topics
+        for queue, address in queue_addresses(asking, topic).items()
+        if (not source.brokers or queue.broker_name in source.brokers)
+        and (not source.queue_ids or queue.queue_id in source.queue_ids)
+        and (given is None or every_queue or queue in given)
+    }
+    if not queues or (given is not None and given - set(queues)):
+        raise NotFoundError(f"a queue of {source.words} is not there", remedy="mqctl topic route shows what there is")
+    ends = all_bounds(asking, queues, "nothing was published")
+    if source.given is None:
+        limits = _limits(asking, source, queues, ends)
+    else:
+        limits = [*source.given, *((queue, ends[queue][1], ends[queue][1]) for queue in set(queues) - (given or set()))]
+    return plan_ranges(
+        (
+            QueueEnds(queue=queue, min_offset=ends[queue][0], max_offset=ends[queue][1], begin=begin, end=end)
+            for queue, begin, end in limits
+        ),
+        keep_empty=every_queue,
+    )
+
+
+def _limits(
+    asking: Asking,
+    source: Source,
+    queues: dict[MessageQueue, str],
+    ends: Mapping[MessageQueue, tuple[int, int]],
+) -> list[tuple[MessageQueue, int, int]]:
+    begin = at_time(asking, queues, source.since_ms) if source.since_ms is not None else {}
+    end = at_time(asking, queues, source.until_ms) if source.until_ms is not None else {}
+    found = []
+    for queue, (low, high) in ends.items():
+        first = low if source.from_offset is None else min(source.from_offset, high)
+        last = high if source.to_offset is None else min(source.to_offset, high)
+        found.append((queue, begin.get(queue, first), end.get(queue, last)))
+    return found
+
+
+def _instant(text: str | None) -> tuple[int | None, str | None]:
+    if text is None:
+        return None, None
+    from mqctl.cli.times import parse_instant
+
+    moment = parse_instant(text, datetime.now().astimezone())
+    tell(f"mqctl: {text} is {moment.text}")
+    return moment.epoch_ms, moment.text
+
+
+def _of_change(change_id: str) -> Source:
+    record = journal().read(change_id)
+    skipped = [
+        queue for queue in record.queues if queue.state not in (PLANNED, NOT_MOVED) and (queue.old or 0) < queue.new
+    ]
+    if not skipped:
+        raise UsageError(f"change {change_id} has skipped nothing", remedy=f"mqctl offset history -g {record.group}")
+    return Source(
+        words=f"what change {change_id} skipped for group {record.group}",
+        topics=tuple(sorted({queue.topic for queue in skipped})),
+        given=tuple(
+            (MessageQueue(queue.topic, queue.broker_name, queue.queue_id), queue.old or 0, queue.new)
+            for queue in skipped
+        ),
+        identity={queue.broker_name: record.brokers[queue.broker_name] for queue in skipped},
+    )
+
+
+def _of_file(path: Path) -> Source:
+    if not path.is_file():
+        raise NotFoundError(f"there is no file {path}", remedy="mqctl offset skip writes one")
+    try:
+        plan = read_ranges(read_named(path), is_csv=path.suffix == ".csv")
+    except OSError as error:
+        raise refused(f"could not read {path}", error) from error
+    except (ValueError, TypeError) as error:
+        remedy = "mqctl offset skip writes one; CSV columns: topic, broker_name, queue_id, begin_offset, end_offset"
+        raise BadInputError(f"{path} is no replay plan", reason=str(error), remedy=remedy) from error
+    return Source(
+        words=plan.reason or f"the queues in {path.name}",
+        topics=tuple(sorted({row.topic for row in plan.ranges})),
+        given=tuple(
+            (MessageQueue(row.topic, row.broker_name, row.queue_id), row.begin_offset, row.end_offset)
+            for row in plan.ranges
+        ),
+        identity={row.broker_name: row.broker_address for row in plan.ranges if row.broker_address},
+    )

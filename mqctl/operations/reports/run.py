@@ -1,0 +1,287 @@
+"""How every `mqctl report` command runs: options to a question, Spark or this process to an answer, then stdout."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mqctl.cli.emit import Output, emit, tell
+from mqctl.cli.options.spark import (
+    LOCAL,
+    named_store,
+    session_settings,
+    started,
+    store_paths,
+    told_brokers,
+    wanted_of,
+)
+from mqctl.cli.terminal.progress import Report, step_progress
+from mqctl.errors import ExitCode, NotFoundError, StorageError, UsageError
+from mqctl.model.names import dlq_topic, retry_topic
+
+if TYPE_CHECKING:
+    from mqctl.model.lang import Lang
+    from mqctl.model.report_rows import StoreRead, Unread
+    from mqctl.model.snapshot import ClusterSnapshot
+    from mqctl.spark.engines import Engine
+    from mqctl.spark.wanted import Wanted
+
+NoSparkOption = Annotated[
+    bool, typer.Option("--no-spark", help="Read in this process, without Spark and Java: for small stores.")
+]
+TopOption = Annotated[int, typer.Option("--top", min=1, metavar="N", help="Keys shown of each queue or topic.")]
+KeyOption = Annotated[
+    str,
+    typer.Option("--key", metavar="PROPERTY", help="Property that is the key; default: __SHARDINGKEY, else KEYS."),
+]
+BucketOption = Annotated[
+    str, typer.Option("--bucket", metavar="DURATION", help="Width of the buckets of time, for instance 1m.")
+]
+ParquetOption = Annotated[
+    Path | None,
+    typer.Option("--parquet", metavar="DIR", help="Write each section as a Parquet file into this new directory."),
+]
+ReportGroupOption = Annotated[
+    list[str] | None,
+    typer.Option("-g", "--group", metavar="GROUP", help="Only topics this group has offsets for; may be repeated."),
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """The options that all reports share."""
+
+    stores: list[str]
+    groups: list[str] | None = None
+    topics: list[str] | None = None
+    since: str | None = None
+    until: str | None = None
+    system: bool = False
+    master: str = LOCAL
+    conf: list[str] | None = None
+    no_spark: bool = False
+    broker_names: list[str] | None = None
+    lang: Lang | None = None
+
+
+@contextmanager
+def answering(
+    question: Question, *, of_groups: bool = True, progress: Report | None = None
+) -> Iterator[tuple[Engine, Wanted]]:
+    """Yields what computes the report and what it is asked for; a session lives as long as the block.
+
+    On a terminal a bar tells how far the work is, unless a `progress` is given that shows it otherwise.
+
+    With `of_groups` the asked groups choose topics; without, the report looks at groups itself.
+
+    Raises:
+        UsageError: `--no-spark` with options of Spark.
+        NotFoundError: a group has no offsets anywhere.
+    """
+    from mqctl.spark.scan.remote import leave
+
+    try:
+        if progress is not None:
+            with _answering(question, progress, of_groups=of_groups) as answer:
+                yield answer
+            return
+        with step_progress() as report, _answering(question, report, of_groups=of_groups) as answer:
+            yield answer
+    finally:
+        leave()
+
+
+@contextmanager
+def _answering(question: Question, progress: Report | None, *, of_groups: bool) -> Iterator[tuple[Engine, Wanted]]:
+    settings = session_settings(question.master, question.conf)
+    paths = store_paths(question.stores, settings)
+    from mqctl.spark.brokers import broker_names
+
+    brokers = broker_names(paths, told_brokers(question.stores, question.broker_names))
+    wanted = wanted_of(
+        paths,
+        groups=question.groups,
+        topics=question.topics,
+        since=question.since,
+        until=question.until,
+        system=question.system,
+        brokers=brokers,
+    )
+    if settings.is_local:  # the workers see what we see: no need to start a JVM to say that it is not there
+        from mqctl.spark.scan.planning import open_store
+
+        for path in paths:
+            open_store(path)
+    if question.no_spark:
+        if question.conf or not settings.is_local:
+            raise UsageError("--no-spark reads in this process", remedy="leave --master and --conf out")
+        from mqctl.spark.engines import PlainEngine
+
+        plain = PlainEngine(progress=progress)
+        yield plain, _of_groups(plain, wanted) if of_groups else wanted
+        return
+    with started(settings) as spark:
+        from mqctl.spark.reports.combining import SparkEngine
+
+        engine: Engine = SparkEngine(spark)
+        if progress is not None:
+            from mqctl.spark.watching import WatchedEngine
+
+            engine = WatchedEngine(engine, spark, progress)
+        yield engine, _of_groups(engine, wanted) if of_groups else wanted
+
+
+def _of_groups(engine: Engine, wanted: Wanted) -> Wanted:
+    """Narrows what is wanted to the topics of the asked groups."""
+    if not wanted.groups:
+        return wanted
+    topics = engine.group_topics(wanted)
+    for group in wanted.groups:
+        if group not in topics:
+            known = ", ".join(sorted(topics)[:10])
+            raise NotFoundError(
+                f"no consumer group {group} with offsets in {', '.join(wanted.stores)}",
+                remedy=f"groups with offsets: {known}" if known else "no group has offsets there",
+            )
+    own = {topic for group in wanted.groups for topic in topics[group]}
+    # Retries and dead letters of a group are its own, whether it has offsets on them or not.
+    own |= {topic for group in wanted.groups for topic in (retry_topic(group), dlq_topic(group))}
+    return wanted.narrowed(topics=sorted(own))
+
+
+def bucket_ms(text: str) -> int:
+    """Parses `--bucket`.
+
+    Raises:
+        UsageError: it is no duration, or shorter than a second.
+    """
+    from mqctl.cli.times import parse_span_ms
+
+    found = parse_span_ms(text)
+    if found < 1000:
+        raise UsageError(f"--bucket {text} is too short", remedy="use 1s or more")
+    return found
+
+
+def report(
+    question: Question,
+    make: Callable[[Engine, Wanted], object],
+    name: str,
+    output: Output,
+    parquet: Path | None = None,
+) -> int:
+    """Computes a report, prints it, and tells on stderr what could not be read."""
+    from mqctl.render.reports.tables import report_document
+    from mqctl.spark.brokers import with_brokers
+
+    with answering(question) as (engine, wanted):
+        value = with_brokers(make(engine, wanted), wanted)
+    emit(report_document(name, wanted.stores, value, question.lang), output)
+    if parquet is not None:
+        from mqctl.spark.saving import save_sections
+
+        save_sections(name, value, parquet)
+    tell_skipped(getattr(value, "read", []))
+    return tell_unread(getattr(value, "unread", []))
+
+
+def tell_unread(unread: Sequence[Unread]) -> ExitCode:
+    """Tells what of the stores is missing from the figures; the exit code says so, too."""
+    for each in unread:
+        held = f"{each.bytes:,} bytes" if each.bytes else ""
+        log = "its commit log holds " if each.bytes else ""
+        more = "" if each.messages is None else f"{log}{each.messages:,} messages"
+        tell(f"mqctl: {each.store}: {each.part} is not read ({'; '.join(filter(None, (held, more)))}): {each.reason}")
+    return ExitCode.IO if unread else ExitCode.OK
+
+
+def tell_skipped(read: Sequence[StoreRead]) -> None:
+    """Tells what of the stores could not be read: a report never counts less without saying so."""
+    for each in read:
+        if each.skipped_bytes:
+            spots = ", ".join(map(str, each.damaged_at[:3]))
+            tell(
+                f"mqctl: {each.store}: {each.skipped_bytes:,} bytes are no sound records and were passed over"
+                f" (at physical offset {spots}); `mqctl store verify --store {each.store}` tells more"
+            )
+
+
+def require_levels(levels: str | None) -> None:
+    """Checks `--levels`: a broker would not start on a bad one, so it can only be a slip."""
+    from mqctl.model.delay_level import DelayLevelTable
+
+    bad = DelayLevelTable.parse(levels).bad_item if levels else None
+    if bad is not None:
+        raise UsageError(
+            f"cannot read the delay levels {levels!r}",
+            reason=f"{bad!r} is no number followed by s, m, h or d",
+            remedy="give messageDelayLevel as the broker has it, for instance --levels '1s 5s 10s 30s 1m'",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribed:
+    """A snapshot that knows members of groups, and the broker of each store."""
+
+    snapshot: ClusterSnapshot | None
+    brokers: tuple[str, ...]
+
+    def by_store(self, stores: Sequence[str]) -> dict[str, str]:
+        """Returns the broker of each store."""
+        return dict(zip(stores, self.brokers, strict=False))
+
+
+def subscribed(snapshot: Path | None, stores: Sequence[str], brokers: Sequence[str] | None) -> Subscribed:
+    """Loads `--snapshot` and matches stores with brokers.
+
+    Raises:
+        UsageError: it is not clear which store is which broker's.
+    """
+    told = told_brokers(stores, brokers)
+    if snapshot is None:
+        return Subscribed(None, told)
+    from mqctl.snapshot.archive import load
+    from mqctl.spark.brokers import broker_names
+
+    known = load(snapshot)
+    names = [name for name in told if name]
+    found = sorted({broker.name for broker in known.brokers if broker.name})
+    if not names and len(stores) == 1 and len(found) == 1:
+        names = found
+    if len(names) != len(stores):
+        names = [name for name in broker_names([named_store(text)[1] for text in stores], told) if name in found]
+    if len(names) != len(stores):
+        raise UsageError(
+            "which store belongs to which broker is not clear",
+            reason=f"{len(stores)} stores, {len(names)} broker names",
+            remedy=f"write --store NAME=DIR for each; the snapshot knows {', '.join(found) or 'none'}",
+        )
+    return Subscribed(known, tuple(names))
+
+
+def scope_words(question: Question) -> str:
+    """Tells in words what a question asks about."""
+    parts = [
+        f"{name} {', '.join(values)}"
+        for name, values in (("groups", question.groups), ("topics", question.topics))
+        if values
+    ]
+    parts += [f"{name} {value}" for name, value in (("since", question.since), ("until", question.until)) if value]
+    return "; ".join(parts) or "all groups and topics, everything that is stored"
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a file of text.
+
+    Raises:
+        StorageError: it cannot be written.
+    """
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise StorageError(f"could not write {path}", reason=error.strerror or str(error)) from error

@@ -1,0 +1,1 @@
+"""Settings of topics, groups and brokers: planned, changed, taken back, listed."""

@@ -1,0 +1,115 @@
+"""Plans that change properties of brokers, and whether name servers let producers write to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+
+from mqctl.errors import NotFoundError, RefusedError, UnreachableError
+from mqctl.execute.setting_places import Place, read_setting
+from mqctl.model.secret_names import holds_secret
+from mqctl.model.setting_plan import SettingKind, SettingPlan, SettingStep
+from mqctl.operations.settings.change import identity_of, now_ms, touched_masters
+from mqctl.snapshot.live.asking import Asking
+from mqctl.snapshot.live.brokers import ask_settings
+from mqctl.snapshot.live.topic_use import all_told
+
+# `Configuration` and `BrokerConfig` of 4.9.8 and 5.3.3 refuse these, or take them and lose track of themselves.
+_FIXED = frozenset(
+    {"brokerConfigPath", "rocketmqHome", "configBlackList", "brokerName", "brokerClusterName", "brokerId"}
+)
+
+
+def plan_settings(asking: Asking, wishes: Mapping[str, str], brokers: Sequence[str]) -> SettingPlan:
+    """Plans other values of broker properties.
+
+    Raises:
+        NotFoundError: a broker has no such property: it would take it with success, and forget it.
+        RefusedError: a property that must not change while the broker runs, or holds a secret.
+    """
+    for name in sorted(_FIXED & set(wishes)):
+        problem = f"{name} of a running broker cannot be changed"
+        raise RefusedError(problem, reason="it says who the broker is or where its files are", remedy="restart it")
+    for name in sorted(filter(holds_secret, wishes)):
+        raise RefusedError(
+            f"{name} is not changed from here",
+            reason="it holds a secret, which plans show and journals keep",
+            remedy="change it in the broker's configuration file",
+        )
+    masters = touched_masters(asking, brokers)
+    ask_settings(asking, masters)
+    all_told(masters)
+    steps = []
+    for broker in masters:
+        for name, value in sorted(wishes.items()):
+            if name not in broker.config:
+                listed = f"mqctl broker config {broker.name}"
+                near = get_close_matches(name, broker.config, 3)
+                remedy = f"did you mean {', '.join(near)}? {listed}" if near else listed
+                raise NotFoundError(f"broker {broker.name} has no property {name}", remedy=remedy)
+            steps.append(
+                SettingStep(
+                    kind=SettingKind.BROKER,
+                    place=broker.name,
+                    address=broker.address.address,
+                    subject=name,
+                    old={name: broker.config[name]},
+                    new={name: value},
+                )
+            )
+    names = [broker.name for broker in masters]
+    return SettingPlan(
+        kind="broker-set",
+        noun="broker",
+        subject=names[0] if len(names) == 1 else masters[0].address.cluster,
+        identity=identity_of(masters),
+        made_at_ms=now_ms(),
+        steps=tuple(steps),
+        warnings=(
+            "a broker rewrites its whole configuration file with every property it has, and keeps the old one as .bak",
+            "some properties are only read at the broker's start",
+        ),
+    )
+
+
+def plan_write_perm(asking: Asking, broker_name: str, *, writable: bool) -> SettingPlan:
+    """Plans whether name servers let producers write to a broker.
+
+    Raises:
+        NotFoundError: there is no such broker.
+        UnreachableError: a name server does not know the broker.
+    """
+    masters = touched_masters(asking, (broker_name,))
+    name = masters[0].name
+    steps = []
+    for address in asking.cluster.name_servers.addresses(asking.deadline):
+        found = read_setting(asking.cluster, Place(SettingKind.WRITE_PERM, address, name), asking.deadline)
+        if found is None:
+            problem = f"name server {address} does not know a topic of broker {name}"
+            raise UnreachableError(problem, remedy="nothing was changed; see mqctl cluster list")
+        steps.append(
+            SettingStep(
+                kind=SettingKind.WRITE_PERM,
+                place=address,
+                address=address,
+                subject=name,
+                old=found,
+                new={"writable": "true" if writable else "false"},
+            )
+        )
+    lasting = "it ends with the broker's next changed registration, a new topic for instance"
+    permanent = f"mqctl broker set brokerPermission={6 if writable else 4} --broker {name} is what lasts"
+    meaning = (
+        "every topic of the broker becomes RW- for clients, also one that was not"
+        if writable
+        else "producers stop to send to it at their next look at the route (30 s); consumers go on"
+    )
+    return SettingPlan(
+        kind="broker-add-write-perm" if writable else "broker-wipe-write-perm",
+        noun="broker",
+        subject=name,
+        identity=identity_of(masters),
+        made_at_ms=now_ms(),
+        steps=tuple(steps),
+        warnings=(meaning, f"{lasting}; {permanent}"),
+    )

@@ -1,0 +1,213 @@
+"""Plans that create, change and delete consumer groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from mqctl.client.admin import broker_queries as ask
+from mqctl.client.message.outgoing import check_group
+from mqctl.errors import NotFoundError, RefusedError, UsageError
+from mqctl.model.config import SubscriptionGroupConfig
+from mqctl.model.names import dlq_topic, is_system_group, retry_topic
+from mqctl.model.near_names import meant
+from mqctl.model.setting_plan import Fields, SettingKind, SettingPlan, SettingStep, config_of, fields_of
+from mqctl.operations.settings.change import identity_of, now_ms, touched_masters
+from mqctl.operations.settings.topics import refuse_while_used, route_steps
+from mqctl.snapshot.live.asking import Asking, Scope
+from mqctl.snapshot.live.brokers import LiveBroker, ask_groups, ask_runtime, ask_topics
+from mqctl.snapshot.live.members import gather_memberships
+from mqctl.snapshot.live.topic_use import all_told, topic_use
+
+_FIVE_ONLY = frozenset({"consume_message_orderly", "consume_timeout_minute"})
+
+
+def plan_creation(asking: Asking, group: str, wishes: Fields, brokers: Sequence[str]) -> SettingPlan:
+    """Plans a new group.
+
+    Args:
+        wishes: settings as text by their name in `SubscriptionGroupConfig`, those that are given.
+
+    Raises:
+        UsageError: its name cannot be.
+        RefusedError: a broker has it with other settings, or does not know a setting.
+    """
+    check_group(group)
+    masters = _masters(asking, group, wishes, brokers)
+    new = _with(SubscriptionGroupConfig(name=group), wishes)
+    steps = []
+    for broker in masters:
+        old = broker.groups.get(group)
+        if old is not None and old != new:
+            raise RefusedError(
+                f"group {group} is there on {broker.name}",
+                reason="it has other settings",
+                remedy=f"mqctl group update -g {group}; or name the brokers that lack it with --broker",
+            )
+        steps.append(_step(broker, group, old, new))
+    return _plan("group-create", group, masters, steps, _meanings(wishes), severe=False)
+
+
+def plan_update(asking: Asking, group: str, wishes: Fields, brokers: Sequence[str]) -> SettingPlan:
+    """Plans other settings of a group; what is not given stays as it is.
+
+    Raises:
+        NotFoundError: no broker has it.
+        RefusedError: a broker does not know a setting.
+    """
+    if not wishes:
+        raise UsageError("what is to change?", remedy="give at least one setting; see mqctl group update --help")
+    holders = _holders(_masters(asking, group, wishes, brokers), group)
+    _policy_known(holders, group)
+    steps = [_step(item, group, item.groups[group], _with(item.groups[group], wishes)) for item in holders]
+    return _plan("group-update", group, holders, steps, _meanings(wishes), severe=True)
+
+
+def plan_deletion(asking: Asking, group: str, brokers: Sequence[str], *, with_topics: bool) -> SettingPlan:
+    """Plans to delete a group.
+
+    Args:
+        with_topics: its retry and dead-letter topics too.
+
+    Raises:
+        NotFoundError: no broker has it.
+        RefusedError: it has members; or a topic of it that is to go holds messages that nobody has read.
+    """
+    holders = _holders(_masters(asking, group, {}, brokers), group)
+    _policy_known(holders, group)
+    refuse_with_members(asking, holders, group)
+    answers = asking.put(
+        (number, item.address.address, ask.consume_stats(group)) for number, item in enumerate(holders)
+    )
+    unread = sum(
+        max(0, item.broker_offset - item.consumer_offset)
+        for stats in answers.values.values()
+        for item in stats.offset_table.values()
+    )
+    told = f"{unread:,}" if not answers.errors else "an unknown number of"
+    warnings = [f"{told} messages are unread by it; its offsets stay, and a group of the same name goes on there"]
+    steps = [_step(item, group, item.groups[group], None) for item in holders]
+    if with_topics:
+        steps += _topic_steps(asking, group, holders, everywhere=not brokers)
+    else:
+        warnings.append("its retry and dead-letter topics stay; --with-topics takes them too")
+    return _plan("group-delete", group, holders, steps, warnings, severe=True)
+
+
+def _topic_steps(asking: Asking, group: str, holders: list[LiveBroker], *, everywhere: bool) -> list[SettingStep]:
+    """Returns the steps that delete the topics of a group after the group itself. Raises RefusedError."""
+    ask_topics(asking, holders)
+    all_told(holders)
+    steps = []
+    for topic in (retry_topic(group), dlq_topic(group)):
+        having = [broker for broker in holders if topic in broker.topics]
+        refuse_while_used(topic_use(asking, having, topic), drop_unread=False)
+        steps += [
+            SettingStep(
+                kind=SettingKind.TOPIC,
+                place=broker.name,
+                address=broker.address.address,
+                subject=topic,
+                old=fields_of(broker.topics[topic]),
+                new=None,
+                stage=1,
+            )
+            for broker in having
+        ]
+        if having and everywhere:
+            steps += [replace(step, stage=2) for step in route_steps(asking, topic)]
+    return steps
+
+
+def refuse_with_members(asking: Asking, holders: list[LiveBroker], group: str) -> None:
+    """Raises RefusedError when somebody consumes for a group."""
+    found = gather_memberships(asking, holders, Scope(groups=frozenset({group})))
+    all_told(holders)
+    members = {client for items in found.values() for item in items for client in item.client_ids}
+    if members:
+        raise RefusedError(
+            f"group {group} cannot be deleted",
+            reason=f"{len(members)} members consume for it: {', '.join(sorted(members)[:3])}",
+            remedy=f"stop them; mqctl group members -g {group} tells who they are",
+        )
+
+
+def _masters(asking: Asking, group: str, wishes: Fields, brokers: Sequence[str]) -> list[LiveBroker]:
+    if is_system_group(group):
+        raise UsageError(f"group {group} belongs to the brokers", reason="they and mqadmin rely on it")
+    masters = touched_masters(asking, brokers)
+    ask_groups(asking, masters, Scope(groups=frozenset({group})))
+    if _FIVE_ONLY & set(wishes):
+        ask_runtime(asking, masters)
+    all_told(masters)
+    for broker in masters if _FIVE_ONLY & set(wishes) else ():
+        version = broker.runtime.get("brokerVersionDesc", "?")
+        if not version.startswith("V5"):
+            name = min(_FIVE_ONLY & set(wishes))
+            problem = f"broker {broker.name} does not know the setting {name}"
+            raise RefusedError(problem, reason=f"it is {version}", remedy="leave it out, or name others with --broker")
+    return masters
+
+
+def _holders(masters: list[LiveBroker], group: str) -> list[LiveBroker]:
+    holders = [broker for broker in masters if group in broker.groups]
+    if not holders:
+        known = {name for broker in masters for name in broker.told_groups}
+        raise NotFoundError(f"there is no consumer group {group}", remedy=meant(group, known, "mqctl group list --all"))
+    return holders
+
+
+def _policy_known(holders: list[LiveBroker], group: str) -> None:
+    """Refuses to write back, now or for an undo, what cannot be read whole."""
+    for broker in holders:
+        policy = broker.groups[group].retry_policy_type
+        if policy != "CUSTOMIZED":
+            raise RefusedError(
+                f"group {group} on {broker.name} cannot be changed from here",
+                reason=f"its retry policy is {policy}, whose numbers would be lost",
+                remedy="change it with mqadmin updateSubGroup, which takes the policy too",
+            )
+
+
+def _plan(
+    kind: str, group: str, brokers: list[LiveBroker], steps: list[SettingStep], warnings: list[str], *, severe: bool
+) -> SettingPlan:
+    return SettingPlan(
+        kind=kind,
+        noun="group",
+        subject=group,
+        identity=identity_of(brokers),
+        made_at_ms=now_ms(),
+        steps=tuple(steps),
+        warnings=tuple(warnings),
+        severe=severe,
+    )
+
+
+def _with(config: SubscriptionGroupConfig, wishes: Fields) -> SubscriptionGroupConfig:
+    return config_of(SubscriptionGroupConfig, config.name, {**(fields_of(config) or {}), **wishes})
+
+
+def _step(
+    broker: LiveBroker, group: str, old: SubscriptionGroupConfig | None, new: SubscriptionGroupConfig | None
+) -> SettingStep:
+    return SettingStep(
+        kind=SettingKind.GROUP,
+        place=broker.name,
+        address=broker.address.address,
+        subject=group,
+        old=fields_of(old),
+        new=fields_of(new),
+    )
+
+
+def _meanings(wishes: Fields) -> list[str]:
+    """Returns what settings mean that are easily misread."""
+    found = []
+    if wishes.get("consume_enable") == "false":
+        found.append("its consumers get nothing more: brokers refuse their pulls with NO_PERMISSION (16)")
+    if wishes.get("retry_queue_count") == "0":
+        found.append("without retry queues a message that fails is dropped, without a dead letter")
+    if wishes.get("retry_max_times") == "0":
+        found.append("without retries a message that fails once becomes a dead letter")
+    return found

@@ -1,0 +1,337 @@
+"""Plans that create, change and delete topics."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from mqctl.cli.sources.brokers import open_brokers
+from mqctl.client.admin.nameserver import ORDER_NAMESPACE
+from mqctl.client.message.outgoing import check_topic
+from mqctl.errors import NotFoundError, RefusedError, UsageError
+from mqctl.execute.setting_places import Place, read_setting
+from mqctl.model.config import PERM_READ, PERM_WRITE, TopicConfig
+from mqctl.model.names import is_system_topic
+from mqctl.model.near_names import meant
+from mqctl.model.queue import MessageQueue
+from mqctl.model.setting_plan import SettingKind, SettingPlan, SettingStep, fields_of
+from mqctl.model.topic_use import KeyMoves, TopicUse
+from mqctl.operations.settings.change import identity_of, now_ms, touched_masters
+from mqctl.plan.reshard import key_moves, publish_queues
+from mqctl.plan.topic_changes import TopicWish, first_config, next_config
+from mqctl.snapshot.live.asking import Asking
+from mqctl.snapshot.live.brokers import LiveBroker, ask_runtime, ask_topics, masters_of
+from mqctl.snapshot.live.messages import bounds
+from mqctl.snapshot.live.topic_use import all_told, sampled_keys, topic_use
+
+_NUMBER = re.compile("[0-9]{1,9}")
+
+
+def plan_creation(asking: Asking, topic: str, wish: TopicWish, brokers: Sequence[str]) -> SettingPlan:
+    """Plans a new topic.
+
+    Raises:
+        UsageError: its name or its settings cannot be.
+        RefusedError: a broker has it with other settings.
+    """
+    check_topic(topic)
+    masters = touched_masters(asking, brokers)
+    _not_reserved(masters, topic)
+    ask_topics(asking, masters)
+    all_told(masters)
+    _attributes_known(asking, masters, wish)
+    new = fields_of(first_config(topic, wish))
+    steps = []
+    for broker in masters:
+        old = fields_of(broker.topics.get(topic))
+        if old is not None and old != new:
+            raise RefusedError(
+                f"topic {topic} is there on {broker.name}",
+                reason="it has other settings",
+                remedy=f"mqctl topic update -t {topic}; or name the brokers that lack it with --broker",
+            )
+        steps.append(_step(broker, topic, old, new))
+    return SettingPlan(
+        kind="topic-create",
+        noun="topic",
+        subject=topic,
+        identity=identity_of(masters),
+        made_at_ms=now_ms(),
+        steps=tuple(steps),
+        severe=False,
+    )
+
+
+def plan_update(asking: Asking, topic: str, wish: TopicWish, brokers: Sequence[str]) -> SettingPlan:
+    """Plans other settings of a topic.
+
+    Raises:
+        NotFoundError: no broker has it.
+        RefusedError: queues that are to go hold unread messages.
+    """
+    holders = _holders(asking, topic, brokers)
+    _attributes_known(asking, holders, wish)
+    use = topic_use(asking, holders, topic)
+    old = {broker.name: broker.topics[topic] for broker in holders}
+    new: dict[str, TopicConfig] = {}
+    steps = []
+    for broker in holders:
+        new[broker.name], note = next_config(old[broker.name], wish, broker.name, use)
+        step = _step(broker, topic, fields_of(old[broker.name]), fields_of(new[broker.name]))
+        steps.append(replace(step, note=note))
+    moves = _key_moves(asking, use, old, new)
+    return SettingPlan(
+        kind="topic-update",
+        noun="topic",
+        subject=topic,
+        identity=identity_of(holders),
+        made_at_ms=now_ms(),
+        steps=tuple(steps),
+        warnings=(
+            *_order_warnings(asking, topic, moves),
+            *_perm_warnings(use, old, new),
+            *_held_warnings(use, old, new),
+        ),
+        key_moves=moves,
+    )
+
+
+def late_messages(asking: Asking, topic: str, plans: Sequence[SettingPlan]) -> list[str]:
+    """Tells of messages that came to queues between the plan that takes them away and its execution.
+
+    Brokers take none afterwards: they refuse queue ids beyond both numbers.
+
+    Args:
+        plans: the last one is the one that was carried out.
+    """
+    going = {
+        MessageQueue(topic, step.place, number): step.address
+        for step in plans[-1].moving
+        if step.kind is SettingKind.TOPIC and step.old is not None and step.new is not None
+        for number in range(int(step.new["read_queue_count"]), int(step.old["read_queue_count"]))
+    }
+    if not going:
+        return []
+    holders = _everywhere(asking, topic)
+    readers = topic_use(asking, holders, topic).readers
+    use = TopicUse(topic=topic, bounds=bounds(asking, going), readers=readers)
+    return [f"messages came to the queues that are gone: {line}" for line in use.unread()]
+
+
+def plan_deletion(asking: Asking, topic: str, brokers: Sequence[str], *, drop_unread: bool) -> SettingPlan:
+    """Plans to delete a topic: on its brokers, then in every name server.
+
+    Raises:
+        NotFoundError: no broker has it.
+        RefusedError: a group subscribes to it, or messages are unread.
+    """
+    holders = _holders(asking, topic, brokers)
+    use = topic_use(asking, holders, topic)
+    refuse_while_used(use, drop_unread=drop_unread)
+    steps = [_step(broker, topic, fields_of(broker.topics[topic]), None) for broker in holders]
+    warnings = [f"{use.message_count():,} messages go with it; mqctl undo brings its settings back, not its messages"]
+    if {broker.name for broker in holders} == {broker.name for broker in _everywhere(asking, topic)}:
+        steps += route_steps(asking, topic)
+        # Its order configuration, where a name server has one, would rule a new topic of the name.
+        steps += [replace(step, stage=1) for step in order_steps(asking, topic, None) if step.moves]
+    else:
+        warnings.append("other brokers have it too: name servers keep the route, and clients are refused at these")
+    if keeping := [reader.group for reader in use.readers if reader.offsets]:
+        groups = ", ".join(keeping)
+        warnings.append(f"brokers of 4.9 keep the offsets of {groups}: a new topic of this name would begin at them")
+    return SettingPlan(
+        kind="topic-delete",
+        noun="topic",
+        subject=topic,
+        identity=identity_of(holders),
+        made_at_ms=now_ms(),
+        steps=tuple(steps),
+        warnings=tuple(warnings),
+    )
+
+
+def refuse_while_used(use: TopicUse, *, drop_unread: bool) -> None:
+    """Raises RefusedError when a topic is still subscribed to or unread, naming all that stands in the way."""
+    subscribed, unread = use.subscribed(), [] if drop_unread else use.unread()
+    if not subscribed and not unread:
+        return
+    remedies = ["stop those consumers"] if subscribed else []
+    remedies += (
+        [f"let the groups read it; mqctl topic delete -t {use.topic} --drop-unread drops it unread"] if unread else []
+    )
+    raise RefusedError(
+        f"topic {use.topic} cannot be deleted", reason="; ".join([*subscribed, *unread]), remedy="; ".join(remedies)
+    )
+
+
+def order_steps(asking: Asking, topic: str, value: str | None) -> list[SettingStep]:
+    """Returns a step for each name server that sets, or with None deletes, the order configuration of a topic."""
+    subject = f"{ORDER_NAMESPACE}/{topic}"
+    return [
+        SettingStep(
+            kind=SettingKind.KV,
+            place=address,
+            address=address,
+            subject=subject,
+            old=read_setting(asking.cluster, Place(SettingKind.KV, address, subject), asking.deadline),
+            new=None if value is None else {topic: value},
+        )
+        for address in asking.cluster.name_servers.addresses(asking.deadline)
+    ]
+
+
+def plan_order(asking: Asking, topic: str, value: str | None) -> SettingPlan:
+    """Plans the order configuration of a topic in every name server; None deletes it, also where the topic is gone.
+
+    Raises:
+        UsageError: it is not written as `broker-a:4;broker-b:4`, or names queues that the topic does not have.
+        NotFoundError: no broker has the topic.
+    """
+    check_topic(topic)
+    holders = masters_of(open_brokers(asking)) if value is None else _everywhere(asking, topic)
+    if not holders:
+        raise NotFoundError(f"there is no topic {topic}", remedy="mqctl topic list --all")
+    writable = {broker.name: broker.topics[topic].write_queue_count for broker in holders if topic in broker.topics}
+    for item in value.split(";") if value else ():
+        name, _, count = item.partition(":")
+        if not _NUMBER.fullmatch(count) or not 0 < int(count) <= writable.get(name, 0):
+            had = ";".join(f"{name}:{count}" for name, count in sorted(writable.items()))
+            raise UsageError(f"{item!r} is no part of an order configuration of {topic}", reason=f"it has {had}")
+    return SettingPlan(
+        kind="topic-order",
+        noun="topic",
+        subject=topic,
+        identity=identity_of(holders),
+        made_at_ms=now_ms(),
+        steps=tuple(order_steps(asking, topic, value)),
+        warnings=(
+            "producers send to the queues it names only, from their next look at the route on (30 s); name servers "
+            "tell it when they run with orderMessageEnable",
+        ),
+    )
+
+
+def route_steps(asking: Asking, topic: str) -> list[SettingStep]:
+    """Returns a step for each name server that deletes what it knows of a topic, after the brokers have."""
+    return [
+        SettingStep(
+            kind=SettingKind.ROUTE,
+            place=address,
+            address=address,
+            subject=topic,
+            old=found,
+            new=None,
+            stage=1,
+        )
+        for address in asking.cluster.name_servers.addresses(asking.deadline)
+        for found in [read_setting(asking.cluster, Place(SettingKind.ROUTE, address, topic), asking.deadline)]
+    ]
+
+
+def _holders(asking: Asking, topic: str, brokers: Sequence[str]) -> list[LiveBroker]:
+    masters = touched_masters(asking, brokers)
+    _not_reserved(masters, topic)
+    ask_topics(asking, masters)
+    all_told(masters)
+    holders = [broker for broker in masters if topic in broker.topics]
+    if not holders:
+        known = {name for broker in masters for name in broker.topics}
+        raise NotFoundError(f"there is no topic {topic}", remedy=meant(topic, known, "mqctl topic list --all"))
+    return holders
+
+
+def _everywhere(asking: Asking, topic: str) -> list[LiveBroker]:
+    """Returns the masters of every cluster that have a topic: routes and order configurations know no clusters.
+
+    Raises:
+        UnreachableError: one of them does not tell whether it has.
+    """
+    masters = masters_of(open_brokers(asking))
+    ask_topics(asking, masters)
+    all_told(masters)
+    return [broker for broker in masters if topic in broker.topics]
+
+
+def _not_reserved(brokers: Sequence[LiveBroker], topic: str) -> None:
+    if is_system_topic(topic) or any(topic in broker.reserved for broker in brokers):
+        raise UsageError(f"topic {topic} belongs to the brokers", reason="they refuse to have it changed")
+
+
+def _attributes_known(asking: Asking, brokers: list[LiveBroker], wish: TopicWish) -> None:
+    if not wish.attributes:
+        return
+    ask_runtime(asking, brokers)
+    for broker in brokers:
+        version = broker.runtime.get("brokerVersionDesc", "?")
+        if not version.startswith("V5"):
+            raise RefusedError(
+                f"broker {broker.name} keeps no attributes of topics",
+                reason=f"it is {version}",
+                remedy="leave them out",
+            )
+
+
+def _step(broker: LiveBroker, topic: str, old: dict[str, str] | None, new: dict[str, str] | None) -> SettingStep:
+    return SettingStep(
+        kind=SettingKind.TOPIC,
+        place=broker.name,
+        address=broker.address.address,
+        subject=topic,
+        old=old,
+        new=new,
+    )
+
+
+def _key_moves(
+    asking: Asking, use: TopicUse, old: dict[str, TopicConfig], new: dict[str, TopicConfig]
+) -> KeyMoves | None:
+    """Returns which keys of stored messages would go to another queue; None when producers keep their queues."""
+    if publish_queues(use.topic, old) == publish_queues(use.topic, new):
+        return None
+    holders = _everywhere(asking, use.topic)
+    whole = {broker.name: broker.topics[use.topic] for broker in holders}
+    before, after = publish_queues(use.topic, whole), publish_queues(use.topic, {**whole, **new})
+    sample, kind = sampled_keys(asking, use, holders)
+    return key_moves(sample, before, after, kind)
+
+
+def _order_warnings(asking: Asking, topic: str, moves: KeyMoves | None) -> list[str]:
+    """Tells what another number of queues does where order matters."""
+    if moves is None:
+        return []
+    found = []
+    if moves.key_count:
+        found.append(
+            f"{moves.moved_count} of {moves.key_count} {moves.kind} in a sample of {moves.message_count} messages "
+            f"({moves.moved_share:.0%}) would go to another queue; {moves.placed_count} of those messages lie where a "
+            "hash of their key puts them. Where order by key matters, stop the producers and let the groups read all "
+            "first"
+        )
+    for step in order_steps(asking, topic, None):
+        if step.old is not None:
+            value = step.old[topic]
+            found.append(f"name server {step.place} keeps the order configuration {value}, which producers go by")
+    return found
+
+
+def _held_warnings(use: TopicUse, old: dict[str, TopicConfig], new: dict[str, TopicConfig]) -> list[str]:
+    going = [
+        MessageQueue(use.topic, name, number)
+        for name in sorted(new)
+        for number in range(new[name].read_queue_count, old[name].read_queue_count)
+    ]
+    held = use.message_count(going)
+    said = f"{held:,} messages in the queues that go are read by all groups; nobody can replay them then"
+    return [said] if held else []
+
+
+def _perm_warnings(use: TopicUse, old: dict[str, TopicConfig], new: dict[str, TopicConfig]) -> list[str]:
+    found = []
+    for name in sorted(new):
+        lost = old[name].perm & ~new[name].perm
+        if lost & PERM_WRITE:
+            found.append(f"producers can no longer send to {use.topic} on {name}; they learn it within 30 s")
+        if lost & PERM_READ:
+            found.append(f"consumers can no longer read {use.topic} on {name}; {len(use.readers)} groups do")
+    return found

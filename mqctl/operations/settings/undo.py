@@ -1,0 +1,98 @@
+"""The way back from changes of settings."""
+
+from __future__ import annotations
+
+from mqctl.errors import BadInputError, RefusedError
+from mqctl.execute.setting_journal import SettingRecord, StepRecord
+from mqctl.execute.setting_places import Place, read_setting
+from mqctl.execute.settings import untouched
+from mqctl.model.setting_plan import SettingKind, SettingPlan, SettingStep
+from mqctl.operations.settings.change import identity_of, now_ms, touched_masters
+from mqctl.operations.settings.groups import refuse_with_members
+from mqctl.operations.settings.topics import refuse_while_used, route_steps
+from mqctl.snapshot.live.asking import Asking, Scope
+from mqctl.snapshot.live.brokers import LiveBroker, ask_groups, ask_topics
+from mqctl.snapshot.live.topic_use import all_told, topic_use
+
+
+def plan_undo(asking: Asking, record: SettingRecord) -> SettingPlan:
+    """Plans to bring back what was before a change, an interrupted one too.
+
+    What is there now is asked anew: a step whose request was cut off is undone when it came through, and left alone
+    when it did not.
+
+    Raises:
+        BadInputError: this is another cluster.
+        RefusedError: nothing of it can be taken back; or what it created is used by now.
+    """
+    brokers = _same_cluster(asking, record)
+    steps: list[SettingStep] = []
+    for step in reversed(record.steps):
+        # A deleted route comes back by itself, with the next registration of the topic.
+        if untouched(step) or step.kind == SettingKind.ROUTE:
+            continue
+        now = read_setting(asking.cluster, _place(step), asking.deadline)
+        others = now not in (step.old, step.new, step.found)
+        steps.append(
+            SettingStep(
+                kind=SettingKind(step.kind),
+                place=step.place,
+                address=step.address,
+                subject=step.subject,
+                old=now,
+                new=step.old,
+                note="somebody changed it since, and that is lost" if others else None,
+            )
+        )
+    if not steps:
+        raise RefusedError(f"change {record.id} cannot be taken back", reason="nothing of it was done")
+    steps += _of_what_was_created(asking, steps, brokers)
+    return SettingPlan(
+        kind="undo",
+        noun=record.noun,
+        subject=record.subject,
+        identity=identity_of(brokers),
+        made_at_ms=now_ms(),
+        steps=tuple(steps),
+        warnings=_warnings(record),
+        undoes=record.id,
+    )
+
+
+def _same_cluster(asking: Asking, record: SettingRecord) -> list[LiveBroker]:
+    # Names alone prove nothing: most clusters are called DefaultCluster, with a broker-a. Addresses do.
+    here = {item.broker_name: item.address for item in asking.cluster.masters(asking.deadline)}
+    for name, address in sorted(record.brokers.items()):
+        if here.get(name) != address:
+            raise BadInputError(
+                f"change {record.id} was made on another cluster",
+                reason=f"it was made on {name} of {record.cluster} at {address}",
+                remedy="name that cluster with --namesrv or --profile; mqctl history -o json has the old settings",
+            )
+    return touched_masters(asking, record.brokers)
+
+
+def _of_what_was_created(asking: Asking, steps: list[SettingStep], brokers: list[LiveBroker]) -> list[SettingStep]:
+    """Checks that what is to be deleted is not in use; returns what else goes with it."""
+    going = {(step.kind, step.subject) for step in steps if step.new is None and step.moves}
+    more: list[SettingStep] = []
+    for kind, subject in sorted(going):
+        if kind is SettingKind.TOPIC:
+            ask_topics(asking, brokers)
+            all_told(brokers)
+            refuse_while_used(topic_use(asking, brokers, subject), drop_unread=False)
+            more += route_steps(asking, subject)
+        if kind is SettingKind.GROUP:
+            ask_groups(asking, brokers, Scope(groups=frozenset({subject})))
+            refuse_with_members(asking, brokers, subject)
+    return more
+
+
+def _place(step: StepRecord) -> Place:
+    return Place(SettingKind(step.kind), step.address, step.subject)
+
+
+def _warnings(record: SettingRecord) -> tuple[str, ...]:
+    if record.kind == "topic-delete":
+        return ("the settings of the topic come back; its messages are gone",)
+    return ()

@@ -1,0 +1,1 @@
+"""Stacks of consume threads: where they come from, files of them, watching them."""

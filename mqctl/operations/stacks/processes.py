@@ -1,0 +1,121 @@
+"""Consumer processes of this machine, joined with what a cluster says of its clients, as rows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import sleep
+
+from mqctl.capture.access import obstacle
+from mqctl.capture.processes import LocalProcess, Surroundings, find_consumers
+from mqctl.cli.connection.target import connection
+from mqctl.cli.sources.brokers import asking_of, open_brokers
+from mqctl.errors import ConfigurationError, DeadlineError, NotFoundError, UnreachableError
+from mqctl.model.member import Member
+from mqctl.model.unavailable import Part, Unavailable
+from mqctl.render.processes import ProcessRow
+from mqctl.snapshot.live.asking import Asking, Scope
+from mqctl.snapshot.live.brokers import LiveBroker, ask_groups, masters_of
+from mqctl.snapshot.live.members import gather_memberships
+from mqctl.snapshot.live.stacks import Memberships
+
+_LOOK_S = 0.3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterWish:
+    """Which cluster to ask about its clients; nobody is asked when none is named and none runs here."""
+
+    namesrv: str | None = None
+    profile: str | None = None
+    timeout: str | None = None
+
+
+def surroundings(wish: ClusterWish) -> tuple[Surroundings | None, list[Unavailable]]:
+    """Asks the cluster for its members and addresses, and says what is missing; None when no cluster is named.
+
+    Raises:
+        NotFoundError, UsageError, ConfigurationError: the cluster is named, and wrongly.
+    """
+    try:
+        chosen = connection(wish.namesrv, wish.profile, wish.timeout)
+    except ConfigurationError:
+        if wish.profile:
+            raise
+        return None, []
+    try:
+        with chosen.open() as cluster:
+            known = members_of(asking_of(cluster, chosen), Scope())
+    except (UnreachableError, DeadlineError) as error:
+        return Surroundings(), [Unavailable(part=Part.MEMBERS, reason=str(error))]
+    return known.around, known.gaps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownMembers:
+    """Who consumes in a cluster, as its brokers tell it.
+
+    Attributes:
+        brokers: the masters; `memberships` are by their numbers.
+    """
+
+    around: Surroundings
+    brokers: list[LiveBroker]
+    memberships: Memberships
+    gaps: list[Unavailable]
+
+
+def members_of(asking: Asking, scope: Scope) -> KnownMembers:
+    """Asks every broker for the members of its groups.
+
+    Raises:
+        UnreachableError, DeadlineError: no name server answered.
+    """
+    everyone = open_brokers(asking)
+    brokers = masters_of(everyone)
+    if not scope.groups:
+        ask_groups(asking, brokers, scope)
+    memberships = gather_memberships(asking, brokers, scope)
+    members: dict[str, list[Member]] = {}
+    for held in memberships.values():
+        for item in held:
+            members.setdefault(item.group, []).extend(item.members)
+    addresses = {*asking.cluster.name_servers.addresses(), *(broker.address.address for broker in everyone)}
+    around = Surroundings(
+        members={group: tuple(items) for group, items in members.items()}, addresses=frozenset(addresses)
+    )
+    gaps = [gap for broker in brokers for gap in broker.gaps[:1]]
+    return KnownMembers(around=around, brokers=brokers, memberships=memberships, gaps=gaps)
+
+
+def process_rows(around: Surroundings) -> tuple[list[ProcessRow], list[Unavailable]]:
+    """Looks for consumer processes; returns a row for each of them and of its groups."""
+    found, gaps = find_consumers(around, own_pid=os.getpid(), look_s=_LOOK_S, wait=sleep)
+    return [row for process in found for row in _rows(process)], gaps
+
+
+def _rows(process: LocalProcess) -> Sequence[ProcessRow]:
+    try:
+        hindrance = obstacle(process)
+    except NotFoundError:
+        return []
+    return [
+        ProcessRow(
+            pid=process.pid,
+            runtime=process.runtime,
+            group=identity.group if identity else None,
+            client_id=identity.client_id if identity else None,
+            known_by=identity.known_by if identity else None,
+            thread_count=process.thread_count,
+            consume_thread_count=process.consume_thread_count,
+            cpu_share=process.cpu_share,
+            rss_bytes=process.rss_bytes,
+            user=process.user,
+            started_time_ms=process.started_time_ms,
+            connected_to=list(process.connected_to),
+            command=process.command,
+            obstacle=hindrance.reason if hindrance else None,
+        )
+        for identity in (process.identities or (None,))
+    ]

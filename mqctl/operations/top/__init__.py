@@ -1,0 +1,1 @@
+"""The live screen: its frames and its loop."""

@@ -1,0 +1,95 @@
+"""Frames of `top`: each look joined with those before it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from time import time
+
+from mqctl.cli.connection.seen_brokers import note_brokers
+from mqctl.client.admin.cluster import BrokerAddress
+from mqctl.client.remoting.deadline import Deadline
+from mqctl.model.lag_trend import WINDOW_MS, Look, kept, look, trends
+from mqctl.model.queue import MessageQueue
+from mqctl.model.topic_rate import Ends, queue_ends, topic_rates
+from mqctl.operations.lag.view import LagWish, lag_view
+from mqctl.render.brokers import broker_row
+from mqctl.render.top import Sort, TopFrame, TopGroup, sorted_groups, top_group
+from mqctl.snapshot.live.top import Owners, TopGatherer, TopLook
+
+
+class Frames:
+    """Makes frames.
+
+    Args:
+        shown: for how many groups the owners are asked: those that people see.
+        owners_every_ms: how often they are asked.
+    """
+
+    def __init__(self, gatherer: TopGatherer, *, shown: int, owners_every_ms: int) -> None:
+        self._gatherer = gatherer
+        self._owners_every_ms = owners_every_ms
+        self._shown = shown
+        self._number = 0
+        self._seen: set[BrokerAddress] = set()
+        self._looks: list[Look] = []
+        self._ends: list[tuple[int, Ends]] = []
+        self._owners: dict[str, dict[MessageQueue, tuple[str, ...]]] = {}
+        self._moved: dict[tuple[str, str], int] = {}
+        self._owners_at_ms: int | None = None
+
+    def next(self, limit_ms: int, sort: Sort) -> TopFrame:
+        """Looks and returns the frame.
+
+        Raises:
+            UnreachableError, DeadlineError: no name server answered.
+        """
+        deadline = Deadline(limit_ms)
+        found = self._gatherer.look(deadline, round(time() * 1000))
+        self._number += 1
+        if (seen := {broker.address for broker in found.brokers}) != self._seen:
+            self._seen = seen
+            note_brokers(self._gatherer.cluster, seen)
+        view = lag_view(found.evidence, LagWish())
+        self._looks = kept([*self._looks, look(view.moment_ms, view.groups, view.queues)])
+        rows = trends(self._looks, self._number)
+        first = sorted_groups([self._joined(row.group, row.topic, top_group(row, None, None)) for row in rows], sort)
+        if self._owners_at_ms is None or found.moment_ms - self._owners_at_ms >= self._owners_every_ms:
+            self._owners_at_ms = found.moment_ms
+            self._ask_owners(deadline, found.moment_ms, [row.group for row in first[: self._shown]])
+        groups = [self._joined(row.group, row.topic, row) for row in first]
+        return TopFrame(
+            observed_at_ms=found.moment_ms,
+            round=self._number,
+            brokers=[broker_row(broker) for broker in found.brokers],
+            groups=sorted_groups(groups, sort),
+            topics=topic_rates([(item.name, item.queues) for item in found.evidence], *self._before(found)),
+            problems=[*(gap.reason for broker in found.brokers for gap in broker.gaps[:1]), *view.gap_lines()],
+        )
+
+    def _before(self, found: TopLook) -> tuple[Ends, int]:
+        """Returns the oldest ends that are kept, and how long ago they were."""
+        self._ends.append((found.moment_ms, queue_ends((item.name, item.queues) for item in found.evidence)))
+        first_ms = found.moment_ms - WINDOW_MS
+        while len(self._ends) > 1 and self._ends[1][0] <= first_ms:
+            self._ends.pop(0)
+        moment_ms, ends = self._ends[0]
+        return ends, found.moment_ms - moment_ms
+
+    def _ask_owners(self, deadline: Deadline, now_ms: int, groups: list[str]) -> None:
+        owners, known = self._gatherer.owners(deadline, now_ms, set(groups))
+        for group in known:
+            self._note(group, owners)
+
+    def _note(self, group: str, owners: Owners) -> None:
+        now = {queue: held_by for (name, queue), held_by in owners.items() if name == group}
+        before = self._owners.get(group)
+        for queue, held_by in now.items():
+            key = (group, queue.topic)
+            changed = before is not None and queue in before and before[queue] != held_by
+            self._moved[key] = self._moved.get(key, 0) + changed
+        self._owners[group] = now
+
+    def _joined(self, group: str, topic: str, row: TopGroup) -> TopGroup:
+        held = [held_by for queue, held_by in self._owners.get(group, {}).items() if queue.topic == topic]
+        members = len({client for held_by in held for client in held_by}) if held else None
+        return replace(row, member_count=members, owner_change_count=self._moved.get((group, topic)))

@@ -1,0 +1,31 @@
+"""What the group commands share."""
+
+from __future__ import annotations
+
+from mqctl.cli.sources.live_or_saved import LiveOrSaved
+from mqctl.errors import NotFoundError
+from mqctl.model.member import GroupMembership
+from mqctl.model.near_names import meant
+from mqctl.model.unavailable import Part
+from mqctl.snapshot.live.asking import Scope
+from mqctl.snapshot.live.brokers import LiveBroker, ask_groups, masters_of
+
+
+def group_holders(look: LiveOrSaved, group: str) -> list[LiveBroker]:
+    """Returns the masters, each with the settings of one group.
+
+    Raises:
+        NotFoundError: every broker answered, and none knows it.
+    """
+    brokers = masters_of(look.brokers({Part.GROUPS, Part.MEMBERS}))
+    look.ask(ask_groups, brokers, Scope(groups=frozenset({group})))
+    if not any(group in broker.groups or broker.gaps for broker in brokers):
+        told = {name for broker in brokers for name in broker.told_groups or broker.groups}
+        raise NotFoundError(f"there is no consumer group {group}", remedy=meant(group, told, "mqctl group list --all"))
+    return brokers
+
+
+def memberships_by_broker(look: LiveOrSaved, brokers: list[LiveBroker], group: str) -> dict[str, GroupMembership]:
+    """Returns what each broker says of one group's members."""
+    found = look.memberships(brokers, frozenset({group}))
+    return {brokers[number].name: items[0] for number, items in found.items()}

@@ -1,0 +1,73 @@
+"""What the topic commands share: settings, queues and groups of one topic, gathered from the brokers that have it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from mqctl.cli.sources.live_or_saved import LiveOrSaved
+from mqctl.errors import MqctlError, NotFoundError
+from mqctl.model.near_names import meant
+from mqctl.model.unavailable import Part, Unavailable
+from mqctl.render.topics import GroupOfTopic, QueueRow, queue_rows
+from mqctl.snapshot.live.asking import Asking, refused_with
+from mqctl.snapshot.live.brokers import LiveBroker, ask_topics, masters_of
+from mqctl.snapshot.live.readers import groups_of_topic
+
+_NO_TOPIC = frozenset({17})
+
+
+def topic_holders(look: LiveOrSaved, topic: str) -> list[LiveBroker]:
+    """Returns the masters that have a topic, and those that could not be asked.
+
+    Raises:
+        NotFoundError: every broker answered, and none has it.
+    """
+    brokers = masters_of(look.brokers({Part.TOPICS, Part.QUEUES}))
+    look.ask(ask_topics, brokers)
+    holders = [broker for broker in brokers if topic in broker.topics or broker.gaps]
+    if not holders:
+        known = {name for broker in brokers for name in broker.topics}
+        raise NotFoundError(f"there is no topic {topic}", remedy=meant(topic, known, "mqctl topic list --all"))
+    return holders
+
+
+def topic_queues(look: LiveOrSaved, holders: list[LiveBroker], topic: str) -> list[QueueRow]:
+    """Returns the queues of a topic, by broker name and queue id."""
+    return queue_rows(look.queues(holders, topic))
+
+
+def topic_groups(look: LiveOrSaved, holders: list[LiveBroker], topic: str) -> list[GroupOfTopic]:
+    """Returns the consumer groups of a topic."""
+    told = _told(look.asking, holders, topic) if look.asking else _saved(look, holders, topic)
+    known: dict[str, list[str]] = {}
+    for number, names in told.items():
+        for name in names:
+            known.setdefault(name, []).append(holders[number].name)
+    return [GroupOfTopic(group=name, brokers=", ".join(sorted(brokers))) for name, brokers in sorted(known.items())]
+
+
+def _told(asking: Asking, holders: list[LiveBroker], topic: str) -> Mapping[int, Collection[str]]:
+    having = [number for number, broker in enumerate(holders) if topic in broker.topics]
+    answers = groups_of_topic(asking, [holders[number] for number in having], topic)
+    for place, error in answers.errors.items():
+        _note(holders[having[place]], error)
+    return {having[place]: names for place, names in answers.values.items()}
+
+
+def _saved(look: LiveOrSaved, holders: list[LiveBroker], topic: str) -> Mapping[int, Collection[str]]:
+    """What a broker answers to request 300: groups online that subscribe the topic, and groups with offsets on it."""
+    online = look.memberships(holders)
+    return {
+        number: tuple(
+            {
+                *(item.group for item in online.get(number, ()) if any(s.topic == topic for s in item.subscriptions)),
+                *(group for group, name, _ in broker.offsets if name == topic),
+            }
+        )
+        for number, broker in enumerate(holders)
+    }
+
+
+def _note(broker: LiveBroker, error: MqctlError) -> None:
+    if not refused_with(error, _NO_TOPIC):
+        broker.gaps.append(Unavailable(part=Part.GROUPS, reason=str(error)))

@@ -1,0 +1,1 @@
+"""Pending transactions: details, sources, resumed checks."""

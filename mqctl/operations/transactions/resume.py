@@ -1,0 +1,158 @@
+"""What `transaction resume` does: discarded transactions go back to the half topic, to be checked again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import time
+
+from mqctl.cli.connection.target import Connection
+from mqctl.cli.sources.brokers import asking_of, tell_gaps
+from mqctl.client.admin.broker_changes import check_half_message_again
+from mqctl.errors import DeadlineError, MqctlError, NotFoundError, UnreachableError
+from mqctl.execute.step_journal import CONFIRMED, NOT_DONE, UNKNOWN, StepChange, StepRecord
+from mqctl.model.names import DISCARD_TOPIC
+from mqctl.model.step_plan import Step, StepPlan
+from mqctl.model.transaction_state import DiscardedTransaction
+from mqctl.operations.plans.steps import Execution, Save, run_steps
+from mqctl.protocol.message_id import OffsetId
+from mqctl.render.document import Document
+from mqctl.render.units import instant
+from mqctl.snapshot.half_messages import check_count
+from mqctl.snapshot.live.asking import Asking, Scope
+from mqctl.snapshot.live.brokers import LiveBroker
+from mqctl.snapshot.live.transactions import gather_live_transactions
+from mqctl.snapshot.transaction_stories import live_story
+
+KIND = "transaction-resume"
+SCHEMA = "transaction.resume/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResumeWish:
+    """Which discarded transactions; empty means any.
+
+    Attributes:
+        unique_keys: their unique ids.
+        groups, topics: their producer groups, and the topics they were for.
+    """
+
+    unique_keys: frozenset[str]
+    groups: frozenset[str]
+    topics: frozenset[str]
+    brokers: frozenset[str]
+    execute: bool
+    confirmed: str | None
+
+    def takes(self, item: DiscardedTransaction) -> bool:
+        return (
+            (not self.unique_keys or item.unique_key in self.unique_keys)
+            and (not self.groups or item.producer_group in self.groups)
+            and (not self.topics or item.topic in self.topics)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Resume:
+    broker: LiveBroker
+    item: DiscardedTransaction
+    step: Step
+
+
+def resume(wish: ResumeWish, chosen: Connection) -> tuple[Document, int]:
+    """Plans, and resumes when asked to.
+
+    Raises:
+        NotFoundError: no such transaction was discarded.
+        MqctlError: the cluster cannot be asked.
+    """
+    with chosen.open() as cluster:
+        asking = asking_of(cluster, chosen)
+        state, brokers = gather_live_transactions(asking, Scope(brokers=wish.brokers), now_ms=round(time() * 1000))
+        found: list[_Resume] = []
+        for broker, snapshot in zip(brokers, state.brokers, strict=True):
+            tell_gaps(broker.gaps, broker.name)
+            transactions = snapshot.transactions
+            for item in transactions.discarded if transactions else ():
+                if wish.takes(item):
+                    online = (transactions.online or {}).get(item.producer_group or "") if transactions else None
+                    found.append(_Resume(broker=broker, item=item, step=_step(asking, broker, item, online)))
+        if not found:
+            raise NotFoundError("no such transaction was discarded", remedy="mqctl transaction list")
+        plan = StepPlan(
+            kind=KIND,
+            target=brokers[0].address.cluster,
+            confirm=brokers[0].address.cluster,
+            made_at_ms=state.origin.observed_at_ms,
+            steps=tuple(item.step for item in found),
+        )
+        going = [item for item in found if item.step.moves]
+        execution = Execution(
+            schema=SCHEMA, perform=_performer(asking, going), execute=wish.execute, confirmed=wish.confirmed
+        )
+        return run_steps(plan, execution)
+
+
+def _step(asking: Asking, broker: LiveBroker, item: DiscardedTransaction, online: int | None) -> Step:
+    subject = f"{broker.name}: {item.unique_key or f'physical offset {item.physical_offset}'}"
+    problem = None
+    try:
+        problem = _why_not(asking, broker, item)
+    except MqctlError as error:
+        problem = str(error)
+    answers = {None: "it is unknown who could answer", 0: "nobody of the group is online to answer"}
+    return Step(
+        subject=subject,
+        old=f"given up at {instant(item.discarded_time_ms)} after {item.check_count or 0} checks",
+        new="half message again, checked from the first time on",
+        effect=f"producer group {item.producer_group}: {answers.get(online, f'{online} online to answer')}",
+        problem=problem,
+    )
+
+
+def _why_not(asking: Asking, broker: LiveBroker, item: DiscardedTransaction) -> str | None:
+    if item.unique_key is None:
+        return None
+    story = live_story(asking, broker, item.unique_key)
+    if story is None:
+        return None
+    if story.committed:
+        return "it was committed: resumed, it could be delivered twice"
+    latest = max(copy.message.physical_offset for copy in story.discarded) if story.discarded else -1
+    if item.physical_offset is not None and item.physical_offset < latest:
+        return "it was given up once more later; that copy is the one to resume"
+    if any(copy.message.physical_offset > latest for copy in story.halves):
+        return "it was resumed already, and waits or was answered since"
+    return None
+
+
+def _performer(asking: Asking, going: list[_Resume]) -> Callable[[StepChange, Save], None]:
+    def perform(change: StepChange, save: Save) -> None:
+        for item, record in zip(going, change.steps, strict=True):
+            _resume_one(asking, item, record)
+            save(change)
+
+    return perform
+
+
+def _resume_one(asking: Asking, wanted: _Resume, record: StepRecord) -> None:
+    """Sends request 323 and looks for the new half message."""
+    address, item = wanted.broker.address.address, wanted.item
+    message_id = str(OffsetId(address, item.physical_offset or 0))
+    try:
+        asking.cluster.ask(address, check_half_message_again(message_id, DISCARD_TOPIC), asking.deadline)
+        story = live_story(asking, wanted.broker, item.unique_key) if item.unique_key else None
+    except (UnreachableError, DeadlineError) as error:
+        record.state, record.reason = UNKNOWN, str(error)
+        return
+    except MqctlError as error:
+        record.state, record.reason = NOT_DONE, str(error)
+        return
+    fresh = [
+        copy for copy in (story.halves if story else ()) if copy.message.physical_offset > (item.physical_offset or 0)
+    ]
+    if fresh:
+        record.state = CONFIRMED
+        record.found = f"half offset {fresh[-1].message.queue_offset}, {check_count(fresh[-1].message)} checks"
+    else:
+        record.state, record.reason = UNKNOWN, "accepted, but no new half message was found by its unique id yet"

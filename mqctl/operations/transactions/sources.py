@@ -1,0 +1,75 @@
+"""What the transaction commands share: where their evidence comes from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from mqctl.cli.connection.target import connection
+from mqctl.cli.sources.brokers import asking_of, gaps_of, tell_gaps
+from mqctl.cli.sources.snapshot_source import read_snapshot
+from mqctl.errors import ExitCode, NotFoundError, UsageError
+from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.model.unavailable import Part, Unavailable
+
+_PARTS = (Part.TRANSACTIONS, Part.MEMBERS, Part.TOPICS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionSource:
+    """Whose transactions to look at: a store's, a snapshot's, or else a live cluster's.
+
+    Attributes:
+        deep: read a store's whole commit log as well, for the history of what was committed.
+        brokers: names of live brokers; all when empty.
+    """
+
+    store: Path | None = None
+    snapshot: Path | None = None
+    at: str | None = None
+    deep: bool = False
+    brokers: tuple[str, ...] = ()
+    namesrv: str | None = None
+    profile: str | None = None
+    timeout: str | None = None
+
+
+def read_transactions(asked: TransactionSource) -> ClusterSnapshot:
+    """Gathers transactions.
+
+    Raises:
+        UsageError: sources or options contradict each other.
+        MqctlError: the source cannot be read or asked.
+    """
+    now = datetime.now().astimezone()
+    if asked.store is not None or asked.snapshot is not None:
+        if asked.namesrv or asked.profile or asked.brokers:
+            raise UsageError("files and a live cluster contradict each other", remedy="name one source")
+        quick = asked.store is not None and not asked.deep
+        return read_snapshot(store=asked.store, snapshot=asked.snapshot, at=asked.at, now=now, quick=quick)
+    if asked.at:
+        raise UsageError("--at belongs to --store", reason="a live cluster has its own clock")
+    from mqctl.snapshot.live.asking import Scope
+    from mqctl.snapshot.live.transactions import gather_live_transactions
+
+    chosen = connection(asked.namesrv, asked.profile, asked.timeout)
+    with chosen.open() as cluster:
+        scope = Scope(brokers=frozenset(asked.brokers))
+        asking = asking_of(cluster, chosen)
+        state, brokers = gather_live_transactions(asking, scope, now_ms=round(now.timestamp() * 1000))
+    if not brokers:
+        reason = f"asked for {', '.join(asked.brokers)}" if asked.brokers else ""
+        raise NotFoundError("there is no such master", reason=reason, remedy="mqctl broker list")
+    return state
+
+
+def missing_of(state: ClusterSnapshot) -> list[Unavailable]:
+    """Returns what could not be asked or read."""
+    return gaps_of(state, _PARTS)
+
+
+def tell_missing(state: ClusterSnapshot) -> int:
+    """Names on stderr what could not be asked or read; returns the exit code of a read command."""
+    code = tell_gaps(missing_of(state))
+    return ExitCode.IO if code and state.origin.kind != "live" else code

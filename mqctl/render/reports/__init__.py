@@ -1,0 +1,1 @@
+"""Reports over stores for people: words, tables, charts, pages."""

@@ -1,0 +1,170 @@
+"""All reports as one HTML file: findings in words first, charts, then tables whose figures can be saved.
+
+Nothing is fetched from anywhere and nothing runs: no script, no font, no picture from elsewhere.
+"""
+
+from __future__ import annotations
+
+import base64
+import csv
+import html
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mqctl.model.lang import Lang
+from mqctl.render import units
+from mqctl.render.document import Column, Table
+from mqctl.render.reports.charts import charts_of
+from mqctl.render.reports.tables import section_tables
+from mqctl.render.reports.words import findings
+from mqctl.render.text import cell, is_right, shown_columns
+
+ROWS_SHOWN = 12
+_SUMMARY_LINES = 4
+_FOLDED = {"Over time", "When it arrived", "Due over time", "What was read"}
+_TITLES = {
+    "backlog": "Backlog",
+    "skew": "Skew: hot queues, keys and producers",
+    "order": "Order: keys in several queues",
+    "duplicates": "Duplicates",
+    "tags": "Tags",
+    "delay": "Delay levels",
+    "transactions": "Transactions",
+    "retries": "Retries and dead letters",
+    "capacity": "Capacity",
+}
+_STYLE = """
+:root { color-scheme: light; }
+* { box-sizing: border-box; }
+body { font: 15px/1.5 system-ui, sans-serif; color: #1c1c1c; background: #fff; margin: 0 auto; padding: 1rem;
+  max-width: 62rem; }
+h1 { font-size: 1.6rem; margin: 0 0 .25rem; }
+h2 { font-size: 1.25rem; margin: 2.5rem 0 .5rem; border-bottom: 2px solid #0072b2; padding-bottom: .2rem; }
+details { margin: .8rem 0; } summary { font-weight: 600; cursor: pointer; }
+h3 { font-size: 1rem; margin: 1.25rem 0 .25rem; }
+p.meta, .note { color: #555; font-size: .85rem; overflow-wrap: anywhere; }
+nav a { margin-right: .9rem; white-space: nowrap; }
+a { color: #005a8e; }
+ul.findings { padding-left: 1.1rem; }
+ul.findings li { margin: .35rem 0; overflow-wrap: anywhere; }
+.calm { color: #555; }
+figure { margin: .5rem 0 1rem; }
+figure svg { width: 100%; height: auto; max-width: 44rem; display: block; }
+figcaption { font-size: .85rem; color: #333; font-weight: 600; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabular-nums; }
+th, td { padding: .25rem .6rem; border-bottom: 1px solid #ddd; text-align: left; vertical-align: top; }
+td { overflow-wrap: break-word; max-width: 26rem; }
+th { background: #f2f5f8; white-space: nowrap; }
+.n { text-align: right; white-space: nowrap; }
+@media (max-width: 40rem) { body { padding: .6rem; font-size: 14px; } h1 { font-size: 1.3rem; }
+  th, td { padding: .2rem .4rem; } }
+@media print { body { max-width: none; padding: 0; font-size: 10pt; } nav, .save { display: none; }
+  .wide { overflow: visible; } table { font-size: 7.5pt; } th { white-space: normal; }
+  figure, tr, h2, h3 { break-inside: avoid; } h2, h3 { break-after: avoid; } }
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """What stands in the file.
+
+    Attributes:
+        scope: what was asked for, in words: names and times.
+        made_at_ms: when the report was made.
+        reports: report values by name, in order.
+        lang: language of the sentences.
+    """
+
+    stores: Sequence[str]
+    scope: str
+    made_at_ms: int
+    reports: dict[str, object]
+    lang: Lang | None = None
+
+
+def html_page(page: Page) -> str:
+    """Writes the whole file."""
+    words = {name: findings(name, value, page.lang) for name, value in page.reports.items()}
+    parts = [
+        "<!DOCTYPE html>",
+        '<html lang="en"><head><meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        # Whatever a stored message holds, nothing of it runs or is fetched.
+        '<meta http-equiv="Content-Security-Policy"'
+        " content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">",
+        f"<title>RocketMQ store report</title><style>{_STYLE}</style></head><body>",
+        "<header><h1>RocketMQ store report</h1>",
+        f'<p class="meta">{_text(", ".join(page.stores))}<br>{_text(page.scope)}<br>'
+        f"made {_text(units.instant(page.made_at_ms))}</p>",
+        "<nav>"
+        + " ".join(f'<a href="#{name}">{_text(_TITLES[name])}</a>' for name in page.reports)
+        + "</nav></header>",
+        '<main><section id="findings"><h2>What stands out</h2>',
+        _summary(words),
+        "</section>",
+        *(_section(name, value, words[name]) for name, value in page.reports.items()),
+        "</main></body></html>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _summary(words: dict[str, list[str]]) -> str:
+    items = []
+    for name, lines in words.items():
+        items += [f'<li>{_text(line)} <a href="#{name}">more</a></li>' for line in lines[:_SUMMARY_LINES]]
+        if len(lines) > _SUMMARY_LINES:
+            rest = f"{len(lines) - _SUMMARY_LINES} more findings: {_TITLES[name]}"
+            items.append(f'<li><a href="#{name}">{_text(rest)}</a></li>')
+    return f'<ul class="findings">{"".join(items)}</ul>' if items else '<p class="calm">Nothing stands out.</p>'
+
+
+def _section(name: str, value: object, words: list[str]) -> str:
+    parts = [f'<section id="{name}"><h2>{_text(_TITLES[name])}</h2>']
+    if words:
+        parts.append(f'<ul class="findings">{"".join(f"<li>{_text(line)}</li>" for line in words)}</ul>')
+    else:
+        parts.append('<p class="calm">Nothing stands out here.</p>')
+    for chart in charts_of(name, value):
+        parts.append(f"<figure><figcaption>{_text(chart.title)}</figcaption>{chart.svg}</figure>")
+    parts += [_table(name, table) for table in section_tables(name, value)]
+    return "".join(parts) + "</section>"
+
+
+def _table(name: str, table: Table) -> str:
+    if not table.rows:
+        return f'<h3>{_text(table.title)}</h3><p class="calm">{_text(table.empty)}</p>'
+    columns = shown_columns(table, wide=False)
+    head = "".join(f"<th{_side(column)}>{_text(column.title)}</th>" for column in columns)
+    rows = "".join(
+        "<tr>" + "".join(f"<td{_side(column)}>{_text(cell(column, row))}</td>" for column in columns) + "</tr>"
+        for row in table.rows[:ROWS_SHOWN]
+    )
+    more = len(table.rows) - ROWS_SHOWN
+    note = f'<p class="note">and {more:,} more, in the saved figures</p>' if more > 0 else ""
+    grid = f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>{note}'
+    if table.title in _FOLDED:  # the chart tells it better
+        title = f"{_text(table.title)} ({len(table.rows):,} rows) {_save_link(name, table)}"
+        return f"<details><summary>{title}</summary>{grid}</details>"
+    return f"<h3>{_text(table.title)} {_save_link(name, table)}</h3>{grid}"
+
+
+def _save_link(name: str, table: Table) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([column.key for column in table.columns])
+    for row in table.rows:
+        values = (getattr(row, column.key) for column in table.columns)
+        writer.writerow(["" if value is None else value for value in values])
+    data = base64.b64encode(out.getvalue().encode()).decode()
+    file = f"{name}-{table.title.lower().replace(' ', '-')}.csv"
+    return f'<a class="save note" download="{_text(file)}" href="data:text/csv;base64,{data}">save as CSV</a>'
+
+
+def _side(column: Column) -> str:
+    return ' class="n"' if is_right(column) else ""
+
+
+def _text(text: str) -> str:
+    return html.escape(text, quote=True)

@@ -1,0 +1,125 @@
+"""Reports over store directories for people: what stands out in words, then their sections as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from mqctl.model.lang import Lang
+from mqctl.model.reports import (
+    CapacityReport,
+    DelayReport,
+    DuplicatesReport,
+    OrderReport,
+    RetriesReport,
+    SkewReport,
+    TagsReport,
+    TransactionsReport,
+)
+from mqctl.render.document import Document, Paragraphs, Table
+from mqctl.render.messages import sayer
+from mqctl.render.reports.sections import SECTIONS
+from mqctl.render.reports.words import findings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reported:
+    """Machine form of a report: the stores it was made of, what stands out, and the report itself."""
+
+    stores: list[str]
+    findings: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SkewReported(Reported):
+    """Machine form of `report skew`."""
+
+    report: SkewReport
+
+
+@dataclass(frozen=True, kw_only=True)
+class OrderReported(Reported):
+    """Machine form of `report order`."""
+
+    report: OrderReport
+
+
+@dataclass(frozen=True, kw_only=True)
+class DuplicatesReported(Reported):
+    """Machine form of `report duplicates`."""
+
+    report: DuplicatesReport
+
+
+@dataclass(frozen=True, kw_only=True)
+class TagsReported(Reported):
+    """Machine form of `report tags`."""
+
+    report: TagsReport
+
+
+@dataclass(frozen=True, kw_only=True)
+class CapacityReported(Reported):
+    """Machine form of `report capacity`."""
+
+    report: CapacityReport
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetriesReported(Reported):
+    """Machine form of `report retries`."""
+
+    report: RetriesReport
+
+
+@dataclass(frozen=True, kw_only=True)
+class DelayReported(Reported):
+    """Machine form of `report delay`."""
+
+    report: DelayReport
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransactionsReported(Reported):
+    """Machine form of `report transactions`."""
+
+    report: TransactionsReport
+
+
+_FORMS: dict[str, Callable[..., Reported]] = {
+    "skew": SkewReported,
+    "order": OrderReported,
+    "duplicates": DuplicatesReported,
+    "tags": TagsReported,
+    "capacity": CapacityReported,
+    "retries": RetriesReported,
+    "delay": DelayReported,
+    "transactions": TransactionsReported,
+}
+
+
+def report_document(name: str, stores: Sequence[str], value: object, lang: Lang | None = None) -> Document:
+    """Builds the document of `mqctl report NAME`; sentences for people are in their language."""
+    words = findings(name, value)
+    shown = words if lang in (None, Lang.EN) else findings(name, value, lang)
+    blocks: list[Table | Paragraphs] = [Paragraphs(shown or [sayer(lang)("nothing")])]
+    tables = section_tables(name, value)
+    blocks += tables
+    return Document(
+        schema=f"report.{name}/1",
+        value=_FORMS[name](stores=list(stores), findings=words, report=value),
+        records=tables[0].rows,
+        blocks=blocks,
+    )
+
+
+def section_tables(name: str, value: object, most: int | None = None) -> list[Table]:
+    """Returns the sections that have rows, the first one always; `most` rows each."""
+    found = []
+    for number, section in enumerate(SECTIONS[name]):
+        rows = getattr(value, section.attribute)
+        if rows or not number:
+            shown = rows if most is None else rows[:most]
+            title = section.title if len(shown) == len(rows) else f"{section.title} (first {len(shown)} of {len(rows)})"
+            found.append(Table(section.columns, shown, title=title))
+    return found

@@ -1,0 +1,111 @@
+"""Many questions at once, their outcomes by key, and what could not be asked as gaps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from mqctl.client.admin.cluster import Cluster
+from mqctl.client.remoting.answers import AnswerError
+from mqctl.client.remoting.deadline import Deadline
+from mqctl.client.remoting.fan_out import Ask
+from mqctl.client.remoting.question import Question
+from mqctl.errors import DeadlineError, MqctlError, UnreachableError
+from mqctl.model.unavailable import Part, Unavailable
+
+K = TypeVar("K")
+T = TypeVar("T")
+_SHARE = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """What of a cluster to look at; empty means everything.
+
+    Attributes:
+        groups, topics, brokers: names.
+    """
+
+    groups: Set[str] = frozenset()
+    topics: Set[str] = frozenset()
+    brokers: Set[str] = frozenset()
+
+    def has_group(self, group: str) -> bool:
+        return not self.groups or group in self.groups
+
+    def has_topic(self, topic: str) -> bool:
+        return not self.topics or topic in self.topics
+
+    def has_broker(self, broker: str) -> bool:
+        return not self.brokers or broker in self.brokers
+
+
+@dataclass(frozen=True, slots=True)
+class Answers(Generic[K, T]):
+    """Values and errors by key."""
+
+    values: Mapping[K, T]
+    errors: Mapping[K, MqctlError]
+
+    def gaps(self, part: Part, scopes: Mapping[K, str | None]) -> list[Unavailable]:
+        """Returns what is missing, in the order of `scopes`.
+
+        Args:
+            scopes: what each key is about; None for the whole of the part.
+        """
+        return [
+            Unavailable(part=part, reason=str(self.errors[key]), scope=scope)
+            for key, scope in scopes.items()
+            if key in self.errors
+        ]
+
+
+class Asking:
+    """A cluster, and the deadline that all questions share."""
+
+    def __init__(self, cluster: Cluster, deadline: Deadline) -> None:
+        self.cluster = cluster
+        self.deadline = deadline
+
+    def put(
+        self, questions: Iterable[tuple[K, str, Question[T]]], *, relayed: bool = False, limit_ms: int | None = None
+    ) -> Answers[K, T]:
+        """Puts questions, given as (key, address, question), all at once.
+
+        Each gets at most a third of the time that is left: a broker that never answers must not cost the others their
+        turn. All together may take what is left: thousands of answers that do come are no reason to give up.
+
+        Args:
+            relayed: brokers pass them on to clients, and one that is silent stands for itself only; then the third is
+                for all of them together.
+            limit_ms: their time, where nothing is asked after them.
+        """
+        share_ms = max(1, self.deadline.remaining_ms // _SHARE)
+        whole_ms = share_ms if relayed else self.deadline.remaining_ms
+        limit = self.deadline.within(whole_ms if limit_ms is None else limit_ms)
+        asks: dict[int, K] = {}
+        listed: list[Ask[T]] = []
+        for key, address, question in questions:
+            ask = Ask(address, question)
+            asks[id(ask)] = key
+            listed.append(ask)
+        values: dict[K, T] = {}
+        errors: dict[K, MqctlError] = {}
+        for outcome in self.cluster.ask_many(listed, limit, relayed=relayed, call_timeout_ms=share_ms):
+            key = asks[id(outcome.ask)]
+            if outcome.error is not None:
+                errors[key] = outcome.error
+            else:
+                values[key] = outcome.value()
+        return Answers(values, errors)
+
+
+def refused_with(error: MqctlError, codes: Set[int]) -> bool:
+    """Tells whether a broker answered, with one of `codes`."""
+    return isinstance(error, AnswerError) and error.code in codes
+
+
+def out_of_reach(error: MqctlError) -> bool:
+    """Tells whether nobody answered at all."""
+    return isinstance(error, UnreachableError | DeadlineError)

@@ -1,0 +1,223 @@
+"""Brokers of a live cluster: settings, runtime information, topics, groups, producers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from mqctl.client.admin import broker_queries as ask
+from mqctl.client.admin.cluster import BrokerAddress
+from mqctl.client.remoting.question import Question
+from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
+from mqctl.model.member import Member, ProducerMembership
+from mqctl.model.names import group_of, is_system_group, is_system_topic
+from mqctl.model.unavailable import Part, Unavailable
+from mqctl.protocol.bodies_client import ProducerTable
+from mqctl.snapshot.live.asking import Answers, Asking, Scope, out_of_reach, refused_with
+
+T = TypeVar("T")
+# A broker that does not know request 328 (before 4.9.4) answers 3.
+_NOT_SUPPORTED = frozenset({3})
+_NOBODY = frozenset({1})
+
+
+@dataclass(kw_only=True)
+class LiveBroker:
+    """What one broker process told, piece by piece.
+
+    Attributes:
+        groups: settings of those that are looked at.
+        told_groups: names of all groups in its table.
+        offsets: committed offsets by (group, topic, queue id).
+        tells_all_producers: whether it knows the request for all of them.
+        lost: whether it left a question unanswered.
+        reserved: names of clusters and brokers, for each of which brokers keep a topic.
+    """
+
+    address: BrokerAddress
+    runtime: dict[str, str] = field(default_factory=dict)
+    config: dict[str, str] = field(default_factory=dict)
+    topics: dict[str, TopicConfig] = field(default_factory=dict)
+    groups: dict[str, SubscriptionGroupConfig] = field(default_factory=dict)
+    told_groups: Collection[str] = ()
+    offsets: dict[tuple[str, str, int], int] = field(default_factory=dict)
+    producers: tuple[ProducerMembership, ...] = ()
+    tells_all_producers: bool = True
+    gaps: list[Unavailable] = field(default_factory=list)
+    reserved: frozenset[str] = frozenset()
+    lost: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.address.broker_name
+
+    def user_topics(self, scope: Scope) -> list[str]:
+        """Returns the topics of applications that are asked for, retry and dead-letter topics among them."""
+        return [
+            name
+            for name in self.topics
+            if name not in self.reserved and not is_system_topic(name) and _wanted(name, scope)
+        ]
+
+
+def _wanted(topic: str, scope: Scope) -> bool:
+    owner = group_of(topic)
+    return scope.has_topic(topic) if owner is None else scope.has_group(owner)
+
+
+def list_brokers(asking: Asking, addresses: tuple[BrokerAddress, ...], scope: Scope) -> list[LiveBroker]:
+    """Returns the broker processes in question; nothing is asked of them yet."""
+    reserved = frozenset({name for item in addresses for name in (item.cluster, item.broker_name)})
+    chosen = [address for address in addresses if scope.has_broker(address.broker_name)]
+    return [LiveBroker(address=address, reserved=reserved) for address in chosen]
+
+
+def masters_of(brokers: list[LiveBroker]) -> list[LiveBroker]:
+    """Returns the masters; only they hold the tables that count."""
+    return [broker for broker in brokers if broker.address.is_master]
+
+
+def ask_runtime(asking: Asking, brokers: list[LiveBroker]) -> None:
+    """Asks for runtime information."""
+    for broker, table in _each(asking, brokers, ask.runtime_info(), Part.RUNTIME):
+        broker.runtime = dict(table.table)
+
+
+def ask_settings(asking: Asking, brokers: list[LiveBroker]) -> None:
+    """Asks for properties."""
+    for broker, settings in _each(asking, brokers, ask.broker_settings(), Part.CONFIG):
+        broker.config = settings
+
+
+def ask_topics(asking: Asking, brokers: list[LiveBroker]) -> None:
+    """Asks for topic tables."""
+    for broker, topics in _each(asking, brokers, ask.topic_configs(), Part.TOPICS):
+        broker.topics = topics
+
+
+def ask_groups(asking: Asking, brokers: list[LiveBroker], scope: Scope) -> None:
+    """Asks for consumer group tables."""
+    for broker, groups in _each(asking, brokers, ask.group_configs(), Part.GROUPS):
+        broker.told_groups = groups.keys()
+        broker.groups = {name: config for name, config in groups.items() if scope.has_group(name)}
+
+
+def ask_offsets(asking: Asking, brokers: list[LiveBroker], scope: Scope) -> None:
+    """Asks for committed offsets."""
+    for broker, offsets in _each(asking, brokers, ask.all_consumer_offsets(), Part.CONSUMER_OFFSETS):
+        broker.offsets = {
+            (group, topic, queue_id): offset
+            for key, queues in offsets.offset_table.items()
+            for topic, group in [split_offset_key(key)]
+            if scope.has_group(group) and _wanted(topic, scope)
+            for queue_id, offset in queues.items()
+        }
+
+
+def gather_brokers(asking: Asking, addresses: tuple[BrokerAddress, ...], scope: Scope) -> list[LiveBroker]:
+    """Asks every broker process for itself, and masters for their tables as well."""
+    brokers = list_brokers(asking, addresses, scope)
+    masters = masters_of(brokers)
+    ask_runtime(asking, brokers)
+    ask_settings(asking, brokers)
+    ask_topics(asking, masters)
+    ask_groups(asking, masters, scope)
+    ask_offsets(asking, masters, scope)
+    ask_producers(asking, masters)
+    return brokers
+
+
+def split_offset_key(key: str) -> tuple[str, str]:
+    """Splits `topic@group`, as offset tables have it."""
+    topic, _, group = key.partition("@")
+    return topic, group
+
+
+def _each(asking: Asking, brokers: list[LiveBroker], question: Question[T], part: Part) -> list[tuple[LiveBroker, T]]:
+    """Puts one question to each broker; one that does not answer gets a gap."""
+    reachable = [broker for broker in brokers if not _lost(broker)]
+    answers = asking.put((number, broker.address.address, question) for number, broker in enumerate(reachable))
+    _note(reachable, answers, part)
+    for broker in brokers:
+        if broker not in reachable:
+            broker.gaps.append(Unavailable(part=part, reason=broker.gaps[0].reason))
+    return [(broker, answers.values[number]) for number, broker in enumerate(reachable) if number in answers.values]
+
+
+def _lost(broker: LiveBroker) -> bool:
+    """A broker that did not answer a question about the whole of it is not asked again: one time-out is enough."""
+    return broker.lost
+
+
+def _note(brokers: list[LiveBroker], answers: Answers[int, T], part: Part) -> None:
+    for number, broker in enumerate(brokers):
+        error = answers.errors.get(number)
+        if error is not None:
+            broker.gaps.append(Unavailable(part=part, reason=str(error)))
+            broker.lost = broker.lost or out_of_reach(error)
+
+
+def ask_producers(asking: Asking, masters: list[LiveBroker], *, system: bool = False) -> None:
+    """Asks for producers; a broker before 4.9.4 cannot tell, and that is no gap.
+
+    Args:
+        system: include the producer group that every client has for sending messages back.
+    """
+    reachable = [broker for broker in masters if not _lost(broker)]
+    answers = asking.put((number, item.address.address, ask.all_producers()) for number, item in enumerate(reachable))
+    for number, broker in enumerate(reachable):
+        error = answers.errors.get(number)
+        if error is None:
+            broker.producers = tuple(_producer_groups(answers.values[number], system=system))
+        elif not refused_with(error, _NOT_SUPPORTED):
+            broker.gaps.append(Unavailable(part=Part.MEMBERS, reason=str(error), scope="producers"))
+        else:
+            broker.tells_all_producers = False
+
+
+def ask_producers_of(asking: Asking, masters: list[LiveBroker], groups: Collection[str]) -> None:
+    """Asks brokers that cannot tell all producers for those of `groups`; without any, that is a gap.
+
+    Source: request 328 came with 4.9.4, 204 has always been there and answers 1 when nobody of the group is connected.
+    """
+    mute = [broker for broker in masters if not broker.tells_all_producers]
+    if not groups:
+        for broker in mute:
+            reason = "the broker is older than 4.9.4 and tells the producers of a group only; name it with --group"
+            broker.gaps.append(Unavailable(part=Part.MEMBERS, reason=reason, scope="producers"))
+        return
+    answers = asking.put(
+        ((number, group), broker.address.address, ask.producer_connections(group))
+        for number, broker in enumerate(mute)
+        for group in groups
+    )
+    for (number, group), found in sorted(answers.values.items()):
+        members = tuple(
+            Member(client_id=item.client_id, address=item.client_addr, language=item.language, version=item.version)
+            for item in found.connection_set
+        )
+        mute[number].producers += (ProducerMembership(group=group, members=members),)
+    for (number, group), error in answers.errors.items():
+        if not refused_with(error, _NOBODY):
+            mute[number].gaps.append(Unavailable(part=Part.MEMBERS, reason=str(error), scope=group))
+
+
+def _producer_groups(table: ProducerTable, *, system: bool) -> list[ProducerMembership]:
+    return [
+        ProducerMembership(
+            group=group,
+            members=tuple(
+                Member(
+                    client_id=item.client_id,
+                    address=item.remote_ip.lstrip("/"),
+                    language=item.language,
+                    version=item.version,
+                    last_heartbeat_ms=item.last_update_timestamp or None,
+                )
+                for item in clients
+            ),
+        )
+        for group, clients in sorted(table.data.items())
+        if system or not is_system_group(group)
+    ]

@@ -1,0 +1,81 @@
+"""What is in flight in live brokers, who holds the queues, and how fast they are: the columns beside lag."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mqctl.client.admin import broker_queries as ask
+from mqctl.model.consumption import Consumption, Holders, QueueKey
+from mqctl.model.member import GroupMembership
+from mqctl.model.names import is_system_group
+from mqctl.model.queue import MessageQueue
+from mqctl.model.queue_state import QueueState
+from mqctl.model.unavailable import Part, Unavailable
+from mqctl.protocol.bodies_stats import ConsumeStats
+from mqctl.snapshot.live.asking import Answers, Asking, Scope
+from mqctl.snapshot.live.brokers import LiveBroker
+from mqctl.snapshot.live.members import gather_memberships, gather_running
+
+PARTS = frozenset({Part.MEMBERS, Part.RUNNING_INFO, Part.CONSUMPTION})
+"""The gaps that leave lag itself untouched."""
+_Key = tuple[int, str, str]
+
+
+def gather_consumption(
+    asking: Asking, brokers: list[LiveBroker], queues: Mapping[int, tuple[QueueState, ...]]
+) -> dict[int, Consumption]:
+    """Asks for the groups and topics of the offsets that `brokers` hold (requests 208, 203 and 307).
+
+    Returns:
+        what was told, by the number of the broker; the rest becomes gaps of the brokers.
+    """
+    wanted = sorted(
+        {(number, group, topic) for number, broker in enumerate(brokers) for group, topic, _ in broker.offsets}
+    )
+    stats = asking.put((key, brokers[key[0]].address.address, ask.consume_stats(key[1], key[2])) for key in wanted)
+    for (number, group, topic), error in sorted(stats.errors.items()):
+        gap = Unavailable(part=Part.CONSUMPTION, reason=str(error), scope=f"{group} on {topic}")
+        brokers[number].gaps.append(gap)
+    holders = _holders(asking, brokers, {group for _, group, _ in wanted})
+    tps: dict[int, dict[tuple[str, str], float]] = {number: {} for number, _ in enumerate(brokers)}
+    pulls: dict[int, dict[QueueKey, int]] = {number: {} for number, _ in enumerate(brokers)}
+    owners: dict[int, dict[QueueKey, tuple[str, ...]]] = {number: {} for number, _ in enumerate(brokers)}
+    for key in wanted:
+        number, group, topic = key
+        if key in stats.values:
+            tps[number][group, topic] = stats.values[key].consume_tps
+        for queue in queues.get(number, ()):
+            if queue.topic != topic:
+                continue
+            place = MessageQueue(topic, brokers[number].name, queue.queue_id)
+            told = _told_pull(stats, key, place)
+            pulled = told if told is not None else holders.pull_offset(group, place)
+            if pulled is not None:
+                pulls[number][group, topic, queue.queue_id] = pulled
+            found = holders.owners(group, place)
+            if found is not None:
+                owners[number][group, topic, queue.queue_id] = found
+    return {number: Consumption(pull_offsets=pulls[number], owners=owners[number], tps=tps[number]) for number in tps}
+
+
+def _told_pull(stats: Answers[_Key, ConsumeStats], key: _Key, queue: MessageQueue) -> int | None:
+    """Returns what a broker from 5.0 on says."""
+    answer = stats.values.get(key)
+    progress = answer.offset_table.get(queue) if answer is not None else None
+    return progress.pull_offset if progress is not None else None
+
+
+def _holders(asking: Asking, brokers: list[LiveBroker], groups: set[str]) -> Holders:
+    """Asks the brokers that answer; consumers are connected to all of them, so each knows all members."""
+    reachable = [broker for broker in brokers if broker.offsets]
+    memberships: Mapping[int, tuple[GroupMembership, ...]] = gather_memberships(asking, reachable, Scope(groups=groups))
+    unknown = {gap.scope for broker in reachable for gap in broker.gaps if gap.part is Part.MEMBERS}
+    running, gaps = gather_running(asking, reachable, memberships)
+    if gaps:
+        reachable[0].gaps += gaps
+    clients: dict[str, set[str]] = {group: set() for group in groups - unknown if not is_system_group(group)}
+    for items in memberships.values():
+        for item in items:
+            if item.group in clients:
+                clients[item.group].update(item.client_ids)
+    return Holders(clients, running)

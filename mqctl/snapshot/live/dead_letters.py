@@ -1,0 +1,287 @@
+"""Dead letters and retries of consumer groups on live brokers, without joining a group or committing an offset."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from mqctl.client.admin import broker_messages as messages
+from mqctl.client.admin import broker_queries as ask
+from mqctl.errors import MqctlError
+from mqctl.model.dead_letter import DeadLetter, DeadLetterTopic, LetterChoice, Retry, RetryState
+from mqctl.model.delay_level import DEFAULT_LEVELS, DelayLevelTable
+from mqctl.model.message import REAL_TOPIC, Message
+from mqctl.model.names import DLQ_PREFIX, RETRY_PREFIX, SCHEDULE_TOPIC, dlq_topic, retry_topic
+from mqctl.model.queue import MessageQueue
+from mqctl.model.stored_message import StoredMessage
+from mqctl.model.unavailable import Part, Unavailable
+from mqctl.protocol.unpacking import Unpacker
+from mqctl.snapshot.live.asking import Asking, refused_with
+from mqctl.snapshot.live.brokers import LiveBroker
+from mqctl.snapshot.live.messages import READER_GROUP
+from mqctl.snapshot.live.queues import queue_bounds
+
+Keep = Callable[[StoredMessage], bool]
+_PAGE = 32
+# Delay levels hold messages of all topics: so many of each level are looked through, and the rest is told as unread.
+_MOST_DELAYED = 20_000
+_NO_PERMISSION = frozenset({16})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which messages of queues are to be read.
+
+    Attributes:
+        keep: whether one is wanted.
+        limit: most messages kept of each queue; the rest is left unread.
+        most_read: most offsets of each queue that are gone through.
+    """
+
+    keep: Keep
+    limit: int | None = None
+    most_read: int | None = None
+
+
+@dataclass
+class Found:
+    """Messages that were read.
+
+    Attributes:
+        more: whether the limit left some unread.
+        errors: queues that could not be read to their end, with the reason.
+    """
+
+    messages: list[tuple[MessageQueue, StoredMessage]] = field(default_factory=list)
+    more: bool = False
+    errors: dict[MessageQueue, MqctlError] = field(default_factory=dict)
+
+
+def dead_letter_topics(asking: Asking, brokers: list[LiveBroker], groups: frozenset[str]) -> list[DeadLetterTopic]:
+    """Returns the dead-letter topics of brokers whose topics are known; what is not told becomes a gap."""
+    wanted = [
+        (number, name)
+        for number, broker in enumerate(brokers)
+        for name in sorted(broker.topics)
+        if name.startswith(DLQ_PREFIX) and (not groups or name.removeprefix(DLQ_PREFIX) in groups)
+    ]
+    bounds = queue_bounds(asking, brokers, wanted)
+    filled = [(number, queue) for number, queues in bounds.items() for queue in queues if queue.message_count]
+    times = asking.put(
+        (
+            (number, queue.topic, queue.queue_id),
+            brokers[number].address.address,
+            ask.earliest_store_time(queue.topic, queue.queue_id),
+        )
+        for number, queue in filled
+    )
+    found = []
+    for number, name in wanted:
+        queues = [queue for queue in bounds.get(number, ()) if queue.topic == name]
+        first = [times.values.get((number, name, queue.queue_id)) for queue in queues]
+        last = [queue.last_store_time_ms for queue in queues]
+        found.append(
+            DeadLetterTopic(
+                group=name.removeprefix(DLQ_PREFIX),
+                broker_name=brokers[number].name,
+                perm=brokers[number].topics[name].perm,
+                count=sum(queue.message_count for queue in queues),
+                oldest_store_time_ms=min((item for item in first if item), default=None),
+                newest_store_time_ms=max((item for item in last if item), default=None),
+            )
+        )
+    return found
+
+
+def dead_letters(
+    asking: Asking, brokers: list[LiveBroker], group: str, choice: LetterChoice, limit: int | None
+) -> tuple[list[DeadLetter], Found]:
+    """Reads a group's dead letters, oldest first; also where the topic's permission forbids consumers to read.
+
+    Args:
+        brokers: those whose letters are meant, with their topics and groups.
+        limit: most letters of each queue; None for all.
+    """
+    topic = dlq_topic(group)
+    holders = [broker for broker in brokers if topic in broker.topics]
+    places = {
+        MessageQueue(topic, broker.name, number): broker.address.address
+        for broker in holders
+        for number in range(max(broker.topics[topic].read_queue_count, broker.topics[topic].write_queue_count))
+    }
+    found = scan(asking, places, _starts(asking, places), Wanted(keep=choice.takes, limit=limit))
+    limits = {item.name: item.groups[group].retry_max_times for item in holders if group in item.groups}
+    letters = [
+        DeadLetter(group=group, broker_name=queue.broker_name, stored=item, retry_limit=limits.get(queue.broker_name))
+        for queue, item in found.messages
+    ]
+    letters.sort(key=lambda letter: (letter.stored.message.store_time_ms, letter.stored.message_id))
+    return letters, found
+
+
+def _starts(asking: Asking, places: Mapping[MessageQueue, str]) -> dict[MessageQueue, int]:
+    answers = asking.put(
+        (queue, address, ask.min_offset(queue.topic, queue.queue_id)) for queue, address in places.items()
+    )
+    # A queue whose start is not told is tried all the same, so that its error is named.
+    return {queue: answers.values.get(queue, 0) for queue in places}
+
+
+def retries(asking: Asking, brokers: list[LiveBroker], groups: frozenset[str], limit: int) -> tuple[list[Retry], Found]:
+    """Reads what waits to be retried: in the retry topics beyond the committed offsets, and behind delay levels.
+
+    Args:
+        brokers: with their settings, topics and offsets.
+        groups: all when empty.
+        limit: most messages read of each queue.
+    """
+    ready_places: dict[MessageQueue, str] = {}
+    ready_from: dict[MessageQueue, int] = {}
+    for broker in brokers:
+        for name, config in broker.topics.items():
+            group = name.removeprefix(RETRY_PREFIX)
+            if group == name or (groups and group not in groups):
+                continue
+            for number in range(config.read_queue_count):
+                queue = MessageQueue(name, broker.name, number)
+                ready_places[queue] = broker.address.address
+                ready_from[queue] = broker.offsets.get((group, name, number), 0)
+    found = scan(asking, ready_places, ready_from, Wanted(keep=lambda _: True, limit=limit))
+    result = [
+        Retry(
+            group=queue.topic.removeprefix(RETRY_PREFIX),
+            broker_name=queue.broker_name,
+            stored=item,
+            state=RetryState.READY,
+        )
+        for queue, item in found.messages
+    ]
+    waiting = _delayed(asking, brokers, groups, limit)
+    tables = {
+        item.name: DelayLevelTable.parse(item.config.get("messageDelayLevel", DEFAULT_LEVELS)) for item in brokers
+    }
+    for queue, item in waiting.messages:
+        delay_ms = tables[queue.broker_name].delay_ms(queue.queue_id + 1)
+        result.append(
+            Retry(
+                group=item.message.properties[REAL_TOPIC].removeprefix(RETRY_PREFIX),
+                broker_name=queue.broker_name,
+                stored=item,
+                state=RetryState.WAITING,
+                due_ms=None if delay_ms is None else item.message.store_time_ms + delay_ms,
+            )
+        )
+    found.more = found.more or waiting.more
+    found.errors |= waiting.errors
+    result.sort(key=lambda retry: (retry.group, retry.due_ms or 0, retry.stored.message.store_time_ms))
+    return result, found
+
+
+def _delayed(asking: Asking, brokers: list[LiveBroker], groups: frozenset[str], limit: int) -> Found:
+    """Reads the undelivered part of every delay level, and keeps retries of the groups."""
+    answers = asking.put((number, item.address.address, ask.delay_offsets()) for number, item in enumerate(brokers))
+    places: dict[MessageQueue, str] = {}
+    starts: dict[MessageQueue, int] = {}
+    for number, broker in enumerate(brokers):
+        if number in answers.errors:
+            broker.gaps.append(Unavailable(part=Part.DELAY, reason=str(answers.errors[number])))
+            continue
+        levels = _levels(broker).max_level
+        delivered = answers.values[number].offset_table
+        for level in range(1, levels + 1):
+            queue = MessageQueue(SCHEDULE_TOPIC, broker.name, level - 1)
+            places[queue] = broker.address.address
+            starts[queue] = delivered.get(level, 0)
+    wanted = {retry_topic(group) for group in groups}
+
+    def keep(item: StoredMessage) -> bool:
+        real = item.message.properties.get(REAL_TOPIC, "")
+        return real in wanted if wanted else real.startswith(RETRY_PREFIX)
+
+    return scan(asking, places, starts, Wanted(keep=keep, limit=limit, most_read=_MOST_DELAYED))
+
+
+def _levels(broker: LiveBroker) -> DelayLevelTable:
+    return DelayLevelTable.parse(broker.config.get("messageDelayLevel", DEFAULT_LEVELS))
+
+
+def scan(
+    asking: Asking, places: Mapping[MessageQueue, str], starts: Mapping[MessageQueue, int], wanted: Wanted
+) -> Found:
+    """Reads queues to their ends and keeps what is wanted.
+
+    A queue that may not be pulled from is read entry by entry instead.
+    """
+    found = Found()
+    kept = dict.fromkeys(starts, 0)
+    going = dict(starts)
+    unpacker = Unpacker()
+    forbidden: set[MessageQueue] = set()
+    while going:
+        pages = _pages(asking, places, going, forbidden, found.errors)
+        ahead: dict[MessageQueue, int] = {}
+        for queue, (page, following) in pages.items():
+            for message in page:
+                item = unpacker.stored(message)
+                if not wanted.keep(item):
+                    unpacker.forget(item)
+                    continue
+                if wanted.limit is not None and kept[queue] >= wanted.limit:
+                    found.more = True
+                    break
+                kept[queue] += 1
+                found.messages.append((queue, item))
+            else:
+                if following is not None and following - starts[queue] >= (wanted.most_read or following + 1):
+                    found.more = True
+                elif following is not None:
+                    ahead[queue] = following
+        going = ahead
+    return found
+
+
+def _pages(
+    asking: Asking,
+    places: Mapping[MessageQueue, str],
+    going: Mapping[MessageQueue, int],
+    forbidden: set[MessageQueue],
+    errors: dict[MessageQueue, MqctlError],
+) -> dict[MessageQueue, tuple[Iterable[Message], int | None]]:
+    """Reads one page of each queue; with it the offset of the next one, None at the end."""
+    pages: dict[MessageQueue, tuple[Iterable[Message], int | None]] = {}
+    pulls = asking.put(
+        (queue, places[queue], messages.pull(READER_GROUP, queue.topic, queue.queue_id, offset, max_count=_PAGE))
+        for queue, offset in going.items()
+        if queue not in forbidden
+    )
+    for queue, pulled in pulls.values.items():
+        # OFFSET_MOVED names the place to go on from; it may lie behind when a queue was emptied.
+        onward = pulled.status is not messages.PullStatus.NO_NEW_MESSAGE and pulled.next_offset > going[queue]
+        pages[queue] = (pulled.messages, pulled.next_offset if onward else None)
+    for queue, error in pulls.errors.items():
+        if refused_with(error, _NO_PERMISSION):
+            forbidden.add(queue)
+        else:
+            errors[queue] = error
+    entries = asking.put(
+        (queue, places[queue], ask.queue_entries(queue.topic, queue.queue_id, offset, _PAGE))
+        for queue, offset in going.items()
+        if queue in forbidden
+    )
+    errors |= entries.errors
+    wanted = [
+        (queue, index, entry.physic_offset)
+        for queue, data in entries.values.items()
+        if data is not None
+        for index, entry in enumerate(data.queue_data)
+    ]
+    records = asking.put(
+        ((queue, index), places[queue], messages.message_at(physical)) for queue, index, physical in wanted
+    )
+    for queue, data in entries.values.items():
+        count = len(data.queue_data) if data is not None else 0
+        page = [records.values[queue, index] for index in range(count) if (queue, index) in records.values]
+        pages[queue] = (page, going[queue] + count if count else None)
+    for (queue, _), error in records.errors.items():
+        errors[queue] = error
+    return pages

@@ -1,0 +1,144 @@
+"""The delay levels of live brokers: what they delivered (request 45), their level table, their schedule queues."""
+
+from __future__ import annotations
+
+from mqctl.client.admin import broker_queries as ask
+from mqctl.errors import MqctlError
+from mqctl.model.delay_level import DelayLevelTable
+from mqctl.model.delay_state import DelayLevelState, DelayQueueState, DelayState, LevelTableSource
+from mqctl.model.names import SCHEDULE_TOPIC
+from mqctl.model.origin import ObservedFrom, Origin, OriginKind
+from mqctl.model.queue import MessageQueue
+from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
+from mqctl.model.unavailable import Part, Unavailable
+from mqctl.protocol.bodies_cluster import DelayOffsetTable
+from mqctl.snapshot.live.asking import Asking, Scope, refused_with
+from mqctl.snapshot.live.brokers import LiveBroker, ask_runtime, ask_settings, list_brokers, masters_of
+from mqctl.snapshot.live.delay_queue import LevelQuestion, queue_state
+from mqctl.snapshot.live.messages import sure_bounds
+
+MANY_RECORDS, FEW_RECORDS = 256, 16
+_HOUR_MS = 3_600_000
+_TOPIC_GONE = frozenset({17})
+_LEVELS_SETTING = "messageDelayLevel"
+
+
+def gather_live_delay(asking: Asking, scope: Scope, *, now_ms: int) -> ClusterSnapshot:
+    """Gathers the delay levels of every master in question, and no more than rules about them need.
+
+    Raises:
+        UnreachableError, DeadlineError: no name server answered.
+        NotFoundError: a broker of the scope is none of the cluster's.
+    """
+    addresses = asking.cluster.brokers(asking.deadline)
+    brokers = masters_of(list_brokers(asking, addresses, scope))
+    ask_settings(asking, brokers)
+    ask_runtime(asking, brokers)
+    states = delay_states(asking, brokers, now_ms=now_ms, records=MANY_RECORDS)
+    location = ";".join(asking.cluster.name_servers.addresses())
+    return ClusterSnapshot(
+        origin=Origin(kind=OriginKind.LIVE, location=location, observed_at_ms=now_ms, observed_from=ObservedFrom.CLOCK),
+        brokers=tuple(_snapshot(broker, states.get(number)) for number, broker in enumerate(brokers)),
+    )
+
+
+def _snapshot(broker: LiveBroker, state: DelayState | None) -> BrokerSnapshot:
+    reserved = broker.config.get("fileReservedTime", "")
+    return BrokerSnapshot(
+        name=broker.name,
+        cluster=broker.address.cluster,
+        address=broker.address.address,
+        broker_id=broker.address.broker_id,
+        version=broker.runtime.get("brokerVersionDesc"),
+        delay=state,
+        file_reserved_ms=int(reserved) * _HOUR_MS if reserved.isdecimal() else None,
+        runtime=broker.runtime,
+        config=broker.config,
+        unavailable=tuple(broker.gaps),
+    )
+
+
+def has_timers(broker: BrokerSnapshot) -> bool:
+    """Tells whether a broker delivers at any moment: 5.x with its timer wheel."""
+    return (broker.version or "").startswith("V5") and broker.config.get("timerWheelEnable") == "true"
+
+
+def delay_states(asking: Asking, brokers: list[LiveBroker], *, now_ms: int, records: int) -> dict[int, DelayState]:
+    """Looks at the delay levels of masters whose settings were asked, by their number in `brokers`.
+
+    A broker that does not tell gets a gap. Offsets come from a master's memory: its delayOffset.json may be 10 s older.
+
+    Args:
+        records: of how many entries of each level the record is read at most.
+    """
+    reachable = {number: broker for number, broker in enumerate(brokers) if not broker.lost}
+    for broker in brokers:
+        if broker.lost:
+            broker.gaps += [Unavailable(part=part, reason=broker.gaps[0].reason) for part in _PARTS]
+    answers = asking.put((number, item.address.address, ask.delay_offsets()) for number, item in reachable.items())
+    found: dict[int, DelayState] = {}
+    for number, broker in reachable.items():
+        error = answers.errors.get(number)
+        if error is not None:
+            broker.gaps += [Unavailable(part=part, reason=str(error)) for part in _PARTS]
+        else:
+            found[number] = _state(asking, broker, answers.values[number], now_ms=now_ms, records=records)
+    return found
+
+
+_PARTS = (Part.DELAY, Part.DELAY_QUEUES)
+
+
+def _state(asking: Asking, broker: LiveBroker, told: DelayOffsetTable, *, now_ms: int, records: int) -> DelayState:
+    text = broker.config.get(_LEVELS_SETTING)
+    table = DelayLevelTable.parse(text) if text else DelayLevelTable.parse()
+    recorded = dict(told.offset_table)
+    queues: dict[int, DelayQueueState] = {}
+    try:
+        for level, (low, high) in sorted(_bounds(asking, broker, {*range(1, table.max_level + 1), *recorded}).items()):
+            wanted = LevelQuestion(
+                address=broker.address.address,
+                level=level,
+                delay_ms=table.delay_ms(level),
+                recorded=recorded.get(level),
+                min_offset=low,
+                max_offset=high,
+                now_ms=now_ms,
+                records=records,
+            )
+            queues[level] = queue_state(asking, wanted)
+    except MqctlError as error:
+        broker.gaps.append(Unavailable(part=Part.DELAY_QUEUES, reason=str(error)))
+    return DelayState(
+        levels=tuple(
+            DelayLevelState(
+                level=level,
+                delay_ms=table.delay_ms(level),
+                recorded_offset=recorded.get(level),
+                queue=queues.get(level),
+            )
+            for level in sorted({*range(1, table.max_level + 1), *recorded, *queues})
+            if level >= 1 and (level <= table.max_level or level in recorded or queues[level].max_offset)
+        ),
+        table_source=LevelTableSource.BROKER_CONFIG if text else LevelTableSource.DEFAULT,
+        rejected_keys=tuple(str(level) for level in sorted(recorded) if level < 1),
+    )
+
+
+def _bounds(asking: Asking, broker: LiveBroker, levels: set[int]) -> dict[int, tuple[int, int]]:
+    """Returns the bounds of the schedule queues. Those beyond what the topic's settings say are asked one by one.
+
+    Raises:
+        MqctlError: the broker does not tell.
+    """
+    address = broker.address.address
+    found: dict[int, tuple[int, int]] = {}
+    try:
+        stats = asking.cluster.ask(address, ask.topic_stats(SCHEDULE_TOPIC), asking.deadline)
+        found = {queue.queue_id + 1: (item.min_offset, item.max_offset) for queue, item in stats.offset_table.items()}
+    except MqctlError as error:
+        if not refused_with(error, _TOPIC_GONE):
+            raise
+    rest = sorted(level for level in levels if level not in found and level >= 1)
+    queues = {MessageQueue(SCHEDULE_TOPIC, broker.name, level - 1): address for level in rest}
+    return found | {queue.queue_id + 1: ends for queue, ends in sure_bounds(asking, queues).items()}

@@ -1,0 +1,187 @@
+"""A live cluster as a snapshot: all that rules ask for, under one deadline; what nobody answers becomes a gap."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Set
+from dataclasses import replace
+from typing import TypeVar
+
+from mqctl.client.admin.cluster import BrokerAddress, Cluster
+from mqctl.client.remoting.deadline import Deadline
+from mqctl.model.member import GroupMembership, RunningInfo
+from mqctl.model.names import group_of, is_system_topic
+from mqctl.model.origin import ObservedFrom, Origin, OriginKind
+from mqctl.model.queue import MessageQueue
+from mqctl.model.queue_state import ConsumerOffsetState, QueueState
+from mqctl.model.route import NameServerView
+from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
+from mqctl.model.tag_sample import TagSample
+from mqctl.model.unavailable import Part, Unavailable
+from mqctl.snapshot.live.asking import Asking, Scope
+from mqctl.snapshot.live.brokers import LiveBroker, gather_brokers, masters_of
+from mqctl.snapshot.live.delay import FEW_RECORDS, delay_states
+from mqctl.snapshot.live.members import gather_memberships, gather_running, without_stacks
+from mqctl.snapshot.live.queues import gather_offsets, gather_queues
+from mqctl.snapshot.live.routes import ask_name_servers, ask_routes
+from mqctl.snapshot.live.tags import sample_tags
+from mqctl.snapshot.live.transactions import FEW_HALVES, transaction_states
+
+_HOUR_MS = 3_600_000
+T = TypeVar("T")
+_STEPS = ("name servers", "brokers", "routes", "queues", "consumers")
+Progress = Callable[[str, int, int], None]
+
+
+def gather_live(
+    cluster: Cluster,
+    deadline: Deadline,
+    *,
+    now_ms: int,
+    scope: Scope | None = None,
+    with_stacks: bool = False,
+    sampled: Set[str] = frozenset(),
+    progress: Progress | None = None,
+) -> ClusterSnapshot:
+    """Gathers a snapshot of a live cluster.
+
+    Args:
+        now_ms: epoch milliseconds of this moment; all ages refer to it.
+        scope: groups, topics and brokers to look at; everything by default.
+        with_stacks: ask consumers for their threads as well.
+        sampled: topics whose tags are sampled in any case, not only where members of a group differ.
+        progress: told what is being asked, and how many of how many steps are done.
+
+    Raises:
+        UnreachableError, DeadlineError: no name server answered.
+    """
+
+    def say(step: str) -> None:
+        if progress is not None:
+            progress(step, _STEPS.index(step), len(_STEPS))
+
+    wanted, asking = scope or Scope(), Asking(cluster, deadline)
+    say("name servers")
+    servers, addresses, gaps = ask_name_servers(asking)
+    say("brokers")
+    brokers = gather_brokers(asking, addresses, wanted)
+    say("routes")
+    views, route_gaps = ask_routes(asking, servers, _topics(brokers, wanted))
+    say("queues")
+    queues = gather_queues(asking, brokers, wanted)
+    offsets = gather_offsets(asking, brokers, queues, now_ms)
+    say("consumers")
+    memberships = gather_memberships(asking, brokers, wanted)
+    running, running_gaps = gather_running(asking, brokers, memberships, with_stacks=with_stacks)
+    masters = masters_of(brokers)
+    delayed = _by_address(masters, delay_states(asking, masters, now_ms=now_ms, records=FEW_RECORDS))
+    pending = _by_address(masters, transaction_states(asking, masters, limit=FEW_HALVES))
+    running_gaps += tuple(without_stacks(running) if with_stacks else ())
+    samples, sample_gaps = _tag_samples(asking, running, views, sampled)
+    return ClusterSnapshot(
+        origin=_origin(cluster, now_ms),
+        brokers=tuple(
+            replace(
+                _snapshot(broker, queues.get(number, ()), offsets.get(number, ()), memberships.get(number, ())),
+                delay=delayed.get(broker.address),
+                transactions=pending.get(broker.address),
+            )
+            for number, broker in enumerate(brokers)
+        ),
+        name_servers=views,
+        running=running,
+        tag_samples=samples,
+        unavailable=(*gaps, *route_gaps, *running_gaps, *sample_gaps),
+    )
+
+
+def gather_numbers(cluster: Cluster, deadline: Deadline, *, now_ms: int, scope: Scope | None = None) -> ClusterSnapshot:
+    """Gathers what monitors count: brokers, queues, offsets, members online, delay levels. No consumer is asked.
+
+    Raises:
+        UnreachableError, DeadlineError: no name server answered.
+    """
+    wanted, asking = scope or Scope(), Asking(cluster, deadline)
+    _, addresses, gaps = ask_name_servers(asking)
+    brokers = gather_brokers(asking, addresses, wanted)
+    queues = gather_queues(asking, brokers, wanted)
+    offsets = gather_offsets(asking, brokers, queues, now_ms)
+    memberships = gather_memberships(asking, brokers, wanted)
+    masters = masters_of(brokers)
+    delayed = _by_address(masters, delay_states(asking, masters, now_ms=now_ms, records=FEW_RECORDS))
+    parts = [
+        _snapshot(broker, queues.get(number, ()), offsets.get(number, ()), memberships.get(number, ()))
+        for number, broker in enumerate(brokers)
+    ]
+    return ClusterSnapshot(
+        origin=_origin(cluster, now_ms),
+        brokers=tuple(
+            replace(part, delay=delayed.get(broker.address)) for part, broker in zip(parts, brokers, strict=True)
+        ),
+        unavailable=tuple(gaps),
+    )
+
+
+def _by_address(brokers: list[LiveBroker], states: Mapping[int, T]) -> dict[BrokerAddress, T]:
+    return {brokers[number].address: state for number, state in states.items()}
+
+
+def _origin(cluster: Cluster, now_ms: int) -> Origin:
+    location = ";".join(cluster.name_servers.addresses())
+    return Origin(kind=OriginKind.LIVE, location=location, observed_at_ms=now_ms, observed_from=ObservedFrom.CLOCK)
+
+
+def _tag_samples(
+    asking: Asking, running: tuple[RunningInfo, ...], views: tuple[NameServerView, ...], sampled: Set[str]
+) -> tuple[tuple[TagSample, ...], list[Unavailable]]:
+    """Samples the topics on which members of one group want different things: what they lose is counted from it."""
+    wanted: dict[tuple[str, str], set[tuple[str, ...]]] = {}
+    for info in running:
+        for item in info.subscriptions:
+            wanted.setdefault((info.group, item.topic), set()).add((item.expression_type, *item.tags))
+    torn = {topic for (_, topic), sets in wanted.items() if len(sets) > 1 and group_of(topic) is None}
+    routes = {route.topic: route for view in reversed(views) for route in view.routes}
+    queues: dict[MessageQueue, str] = {}
+    for topic in sorted(torn | sampled):
+        if topic in routes:
+            masters = {endpoint.name: endpoint.master for endpoint in routes[topic].endpoints}
+            for queue in routes[topic].readable_queues():
+                address = masters.get(queue.broker_name)
+                if address is not None:
+                    queues[queue] = address
+    samples, failed = sample_tags(asking, queues)
+    gaps = [
+        Unavailable(part=Part.TAGS, reason=why, scope=f"{queue.topic} {queue.broker_name}/{queue.queue_id}")
+        for queue, why in sorted(failed.items())
+    ]
+    return tuple(samples), gaps
+
+
+def _topics(brokers: list[LiveBroker], scope: Scope) -> list[str]:
+    return sorted({topic for broker in brokers for topic in broker.user_topics(scope) if not is_system_topic(topic)})
+
+
+def _snapshot(
+    broker: LiveBroker,
+    queues: tuple[QueueState, ...],
+    offsets: tuple[ConsumerOffsetState, ...],
+    memberships: tuple[GroupMembership, ...],
+) -> BrokerSnapshot:
+    reserved = broker.config.get("fileReservedTime", "")
+    whole = (Part.QUEUES, Part.STORE_TIMES, Part.MEMBERS) if broker.lost and broker.address.is_master else ()
+    return BrokerSnapshot(
+        name=broker.name,
+        topics=tuple(config for _, config in sorted(broker.topics.items())),
+        groups=tuple(config for _, config in sorted(broker.groups.items())),
+        queues=queues,
+        consumer_offsets=offsets,
+        file_reserved_ms=int(reserved) * _HOUR_MS if reserved.isdecimal() else None,
+        cluster=broker.address.cluster,
+        address=broker.address.address,
+        broker_id=broker.address.broker_id,
+        version=broker.runtime.get("brokerVersionDesc"),
+        memberships=memberships,
+        producers=broker.producers,
+        runtime=broker.runtime,
+        config=broker.config,
+        unavailable=(*broker.gaps, *(Unavailable(part=part, reason=broker.gaps[0].reason) for part in whole)),
+    )

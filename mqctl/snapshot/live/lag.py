@@ -1,0 +1,102 @@
+"""What `group lag` needs of a live cluster, and nothing else: it must start fast."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
+
+from mqctl.client.admin import broker_queries as ask
+from mqctl.client.admin.cluster import Cluster
+from mqctl.client.remoting.deadline import Deadline
+from mqctl.model.lag import LagEvidence
+from mqctl.model.names import group_of, is_system_group, is_system_topic
+from mqctl.model.origin import ObservedFrom, Origin, OriginKind
+from mqctl.model.unavailable import Part, Unavailable
+from mqctl.snapshot.live.asking import Asking, Scope, out_of_reach
+from mqctl.snapshot.live.brokers import LiveBroker, split_offset_key
+from mqctl.snapshot.live.queues import gather_offsets, queue_bounds
+
+if TYPE_CHECKING:
+    from mqctl.model.consumption import Consumption
+
+
+def gather_live_lag(
+    cluster: Cluster,
+    deadline: Deadline,
+    *,
+    now_ms: int,
+    scope: Scope | None = None,
+    system: bool = False,
+    with_consumers: bool = False,
+    more_topics: Mapping[str, Collection[str]] | None = None,
+) -> list[LagEvidence]:
+    """Asks every master for committed offsets, queue bounds, and the age of what waits.
+
+    Args:
+        now_ms: epoch milliseconds of this moment.
+        scope: groups, topics and brokers to look at.
+        system: include RocketMQ's own groups and topics.
+        with_consumers: ask as well what is in flight, who holds the queues, and the rates.
+        more_topics: by broker name, topics whose queues are wanted though no group has offsets on them.
+
+    Raises:
+        UnreachableError, DeadlineError: no name server answered.
+    """
+    wanted = scope or Scope()
+    asking = Asking(cluster, deadline)
+    masters = [item for item in cluster.masters(deadline) if wanted.has_broker(item.broker_name)]
+    brokers = [LiveBroker(address=address) for address in masters]
+    _ask_offsets(asking, brokers, wanted, system=system)
+    topics = [
+        (number, topic)
+        for number, broker in enumerate(brokers)
+        if not broker.gaps
+        for topic in sorted({key[1] for key in broker.offsets} | set((more_topics or {}).get(broker.name, ())))
+    ]
+    queues = queue_bounds(asking, brokers, topics)
+    offsets = gather_offsets(asking, brokers, queues, now_ms)
+    consumption: Mapping[int, Consumption] = {}
+    if with_consumers:
+        from mqctl.snapshot.live.consumption import gather_consumption
+
+        consumption = gather_consumption(asking, brokers, queues)
+    location = ";".join(cluster.name_servers.addresses())
+    origin = Origin(kind=OriginKind.LIVE, location=location, observed_at_ms=now_ms, observed_from=ObservedFrom.CLOCK)
+    return [
+        LagEvidence(
+            origin=origin,
+            name=broker.name,
+            queues=queues.get(number, ()),
+            consumer_offsets=offsets.get(number, ()),
+            unavailable=tuple(broker.gaps),
+            consumption=consumption.get(number),
+        )
+        for number, broker in enumerate(brokers)
+    ]
+
+
+def _ask_offsets(asking: Asking, brokers: list[LiveBroker], wanted: Scope, *, system: bool) -> None:
+    answers = asking.put(
+        (number, broker.address.address, ask.all_consumer_offsets()) for number, broker in enumerate(brokers)
+    )
+    for number, broker in enumerate(brokers):
+        error = answers.errors.get(number)
+        if error is not None:
+            parts = (Part.CONSUMER_OFFSETS, Part.QUEUES) if out_of_reach(error) else (Part.CONSUMER_OFFSETS,)
+            broker.gaps += [Unavailable(part=part, reason=str(error)) for part in parts]
+            continue
+        broker.offsets = {
+            (group, topic, queue_id): offset
+            for key, queues in answers.values[number].offset_table.items()
+            for topic, group in [split_offset_key(key)]
+            if _wanted(group, topic, wanted, system=system)
+            for queue_id, offset in queues.items()
+        }
+
+
+def _wanted(group: str, topic: str, scope: Scope, *, system: bool) -> bool:
+    if not scope.has_group(group):
+        return False
+    if not system and (is_system_group(group) or is_system_topic(topic)):
+        return False
+    return scope.has_topic(topic) or (not scope.topics and group_of(topic) is not None)

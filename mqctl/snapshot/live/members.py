@@ -1,0 +1,178 @@
+"""Who consumes in a live cluster: what brokers say of their groups, and what the instances say of themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from mqctl.client.admin import broker_queries as ask
+from mqctl.model.member import (
+    GroupMembership,
+    HeldQueue,
+    Member,
+    MessageModel,
+    RunningInfo,
+    Subscription,
+    TopicRates,
+)
+from mqctl.model.names import is_system_group
+from mqctl.model.unavailable import Part, Unavailable
+from mqctl.protocol.bodies_client import ConsumerConnection, ConsumerRunningInfo, SubscriptionData
+from mqctl.protocol.codes import ResponseCode
+from mqctl.snapshot.live.asking import Asking, Scope, refused_with
+from mqctl.snapshot.live.brokers import LiveBroker
+
+_OFFLINE = frozenset({int(ResponseCode.CONSUMER_NOT_ONLINE)})
+
+
+def subscription(data: SubscriptionData) -> Subscription:
+    """Turns what travels into what is compared: tags sorted, the rest as given."""
+    return Subscription(
+        topic=data.topic,
+        expression=data.sub_string,
+        expression_type=data.expression_type or "TAG",
+        tags=tuple(sorted(data.tags_set)),
+        version_ms=data.sub_version,
+    )
+
+
+def gather_memberships(
+    asking: Asking, brokers: list[LiveBroker], scope: Scope
+) -> dict[int, tuple[GroupMembership, ...]]:
+    """Asks each broker for the members of each of its groups (203, and 38 for those online)."""
+    wanted = [
+        (number, group)
+        for number, broker in enumerate(brokers)
+        for group in sorted({*scope.groups, *broker.groups, *(key[0] for key in broker.offsets)})
+        if not is_system_group(group) and scope.has_group(group)
+    ]
+    connections = asking.put((key, brokers[key[0]].address.address, ask.consumer_connections(key[1])) for key in wanted)
+    online = [key for key in wanted if key in connections.values]
+    ids = asking.put((key, brokers[key[0]].address.address, ask.consumer_ids(key[1])) for key in online)
+    found: dict[int, list[GroupMembership]] = {}
+    for key in wanted:
+        number, group = key
+        error = connections.errors.get(key) or ids.errors.get(key)
+        if error is None:
+            found.setdefault(number, []).append(_membership(group, ids.values[key], connections.values[key]))
+        elif not refused_with(error, _OFFLINE):
+            brokers[number].gaps.append(Unavailable(part=Part.MEMBERS, reason=str(error), scope=group))
+    return {number: tuple(items) for number, items in found.items()}
+
+
+def _membership(group: str, client_ids: tuple[str, ...], connection: ConsumerConnection) -> GroupMembership:
+    model = connection.message_model
+    return GroupMembership(
+        group=group,
+        client_ids=client_ids,
+        members=tuple(
+            Member(client_id=item.client_id, address=item.client_addr, language=item.language, version=item.version)
+            for item in connection.connection_set
+        ),
+        consume_type=connection.consume_type,
+        message_model=MessageModel(model) if model in set(MessageModel) else None,
+        consume_from_where=connection.consume_from_where,
+        subscriptions=tuple(subscription(item) for _, item in sorted(connection.subscription_table.items())),
+    )
+
+
+def gather_running(
+    asking: Asking,
+    brokers: list[LiveBroker],
+    memberships: Mapping[int, tuple[GroupMembership, ...]],
+    *,
+    with_stacks: bool = False,
+    limit_ms: int | None = None,
+) -> tuple[tuple[RunningInfo, ...], tuple[Unavailable, ...]]:
+    """Asks every instance, through one of the brokers that know it, what it is doing: all at once.
+
+    Args:
+        limit_ms: how long they have; a third of the time that is left when not given.
+    """
+    ways = _ways(brokers, memberships)
+    questions = ((key, way, ask.running_info(*key, with_stacks=with_stacks)) for key, way in sorted(ways.items()))
+    answers = asking.put(questions, relayed=True, limit_ms=limit_ms)
+    running = tuple(_running(key, answers.values[key]) for key in sorted(answers.values))
+    gaps = (
+        Unavailable(part=Part.RUNNING_INFO, reason=str(error), scope=f"{key[1]} of {key[0]}")
+        for key, error in sorted(answers.errors.items())
+        if not refused_with(error, _OFFLINE)
+    )
+    return running, tuple(gaps)
+
+
+def without_stacks(running: Iterable[RunningInfo]) -> list[Unavailable]:
+    """Names the instances that answered without the stacks they were asked for."""
+    reason = "it answers without stacks: its client does not support them"
+    return [
+        Unavailable(part=Part.STACKS, reason=reason, scope=f"{info.client_id} of {info.group}")
+        for info in running
+        if not info.stacks
+    ]
+
+
+def _ways(
+    brokers: list[LiveBroker], memberships: Mapping[int, tuple[GroupMembership, ...]]
+) -> dict[tuple[str, str], str]:
+    """Returns the address through which each instance is asked, by (group, client id).
+
+    Brokers that know it take turns: each passes on 16 questions at a time (`adminBrokerThreadPoolNums`), and one whose
+    consumer is silent holds a thread of it for ten seconds.
+    """
+    known: dict[tuple[str, str], list[int]] = {}
+    for number, items in memberships.items():
+        for item in items:
+            for client in item.client_ids:
+                known.setdefault((item.group, client), []).append(number)
+    load = dict.fromkeys(memberships, 0)
+    ways = {}
+    for key, numbers in sorted(known.items()):
+        chosen = min(numbers, key=lambda number: (load[number], number))
+        load[chosen] += 1
+        ways[key] = brokers[chosen].address.address
+    return ways
+
+
+def _running(key: tuple[str, str], info: ConsumerRunningInfo) -> RunningInfo:
+    group, client = key
+    return RunningInfo(
+        group=group,
+        client_id=client,
+        subscriptions=tuple(sorted(map(subscription, info.subscription_set), key=lambda item: item.topic)),
+        queues=tuple(_held(info)),
+        rates=tuple(
+            TopicRates(
+                topic=topic,
+                pull_rt_ms=status.pull_rt,
+                pull_tps=status.pull_tps,
+                consume_rt_ms=status.consume_rt,
+                consume_ok_tps=status.consume_ok_tps,
+                consume_failed_tps=status.consume_failed_tps,
+                consume_failed_count=status.consume_failed_msgs,
+            )
+            for topic, status in sorted(info.status_table.items())
+        ),
+        properties=dict(info.properties),
+        stacks=info.jstack,
+        pops=bool(info.mq_pop_table),
+    )
+
+
+def _held(info: ConsumerRunningInfo) -> Iterable[HeldQueue]:
+    for queue, state in sorted(info.mq_table.items()):
+        yield HeldQueue(
+            queue=queue,
+            commit_offset=state.commit_offset,
+            cached_min_offset=state.cached_msg_min_offset,
+            cached_max_offset=state.cached_msg_max_offset,
+            cached_count=state.cached_msg_count,
+            cached_mib=state.cached_msg_size_in_mib,
+            transaction_min_offset=state.transaction_msg_min_offset,
+            transaction_max_offset=state.transaction_msg_max_offset,
+            transaction_count=state.transaction_msg_count,
+            locked=state.locked,
+            try_unlock_count=state.try_unlock_times,
+            last_lock_time_ms=state.last_lock_timestamp,
+            last_pull_time_ms=state.last_pull_timestamp,
+            last_consume_time_ms=state.last_consume_timestamp,
+            dropped=state.dropped,
+        )

@@ -1,0 +1,110 @@
+"""Queues and committed offsets of live brokers, with the store times that lag needs."""
+
+from __future__ import annotations
+
+from mqctl.client.admin import broker_queries as ask
+from mqctl.model.queue_state import ConsumerOffsetState, QueueState
+from mqctl.model.unavailable import Part, Unavailable
+from mqctl.protocol.bodies_stats import ConsumeTimeSpan
+from mqctl.snapshot.live.asking import Asking, Scope, refused_with
+from mqctl.snapshot.live.brokers import LiveBroker
+
+_FIRST_MS = 1_000_000_000_000  # in 2001; RocketMQ is younger
+_TOPIC_GONE = frozenset({17})
+
+
+def gather_queues(asking: Asking, brokers: list[LiveBroker], scope: Scope) -> dict[int, tuple[QueueState, ...]]:
+    """Asks for the bounds of every queue of every topic in question, by the number of the broker in `brokers`.
+
+    A topic that was deleted meanwhile has no queues; it is no gap.
+    """
+    wanted = [(number, topic) for number, broker in enumerate(brokers) for topic in broker.user_topics(scope)]
+    return queue_bounds(asking, brokers, wanted)
+
+
+def queue_bounds(
+    asking: Asking, brokers: list[LiveBroker], wanted: list[tuple[int, str]]
+) -> dict[int, tuple[QueueState, ...]]:
+    """Asks for the bounds of the queues of topics, given as (number of the broker, topic)."""
+    answers = asking.put(
+        ((number, topic), brokers[number].address.address, ask.topic_stats(topic)) for number, topic in wanted
+    )
+    queues: dict[int, list[QueueState]] = {}
+    for number, topic in wanted:
+        error = answers.errors.get((number, topic))
+        if error is not None:
+            if not refused_with(error, _TOPIC_GONE):
+                brokers[number].gaps.append(Unavailable(part=Part.QUEUES, reason=str(error), scope=topic))
+            continue
+        for queue, bounds in answers.values[number, topic].offset_table.items():
+            queues.setdefault(number, []).append(
+                QueueState(
+                    topic=queue.topic,
+                    queue_id=queue.queue_id,
+                    min_offset=bounds.min_offset,
+                    max_offset=bounds.max_offset,
+                    last_store_time_ms=bounds.last_update_timestamp or None,
+                )
+            )
+    return {number: tuple(sorted(found, key=_place)) for number, found in queues.items()}
+
+
+def _place(queue: QueueState) -> tuple[str, int]:
+    return queue.topic, queue.queue_id
+
+
+def gather_offsets(
+    asking: Asking, brokers: list[LiveBroker], queues: dict[int, tuple[QueueState, ...]], now_ms: int
+) -> dict[int, tuple[ConsumerOffsetState, ...]]:
+    """Joins committed offsets with the age of the next message where something waits.
+
+    The age is the broker's own (request 303), so that clocks that differ between it and this machine do not matter.
+    """
+    lagging: set[tuple[int, str, str]] = set()
+    for number, broker in enumerate(brokers):
+        ends = {(queue.topic, queue.queue_id): queue.max_offset for queue in queues.get(number, ())}
+        for (group, topic, queue_id), offset in broker.offsets.items():
+            if ends.get((topic, queue_id), 0) > offset:
+                lagging.add((number, group, topic))
+    answers = asking.put(
+        (key, brokers[key[0]].address.address, ask.consume_time_spans(key[2], key[1])) for key in sorted(lagging)
+    )
+    ages: dict[tuple[int, str, str, int], int] = {}
+    for key, spans in answers.values.items():
+        for span in spans:
+            age_ms = _age_ms(span, now_ms)
+            if age_ms > 0:
+                ages[(*key, span.message_queue.queue_id)] = age_ms
+    for key, error in sorted(answers.errors.items()):
+        number, group, topic = key
+        if not refused_with(error, _TOPIC_GONE):
+            gap = Unavailable(part=Part.STORE_TIMES, reason=str(error), scope=f"{group} on {topic}")
+            brokers[number].gaps.append(gap)
+    return {
+        number: tuple(
+            ConsumerOffsetState(
+                group=group,
+                topic=topic,
+                queue_id=queue_id,
+                offset=offset,
+                next_store_time_ms=_before(now_ms, ages.get((number, group, topic, queue_id))),
+            )
+            for (group, topic, queue_id), offset in sorted(broker.offsets.items())
+        )
+        for number, broker in enumerate(brokers)
+    }
+
+
+def _age_ms(span: ConsumeTimeSpan, now_ms: int) -> int:
+    """Returns the age of the next message to consume; 0 when nothing tells it.
+
+    A broker subtracts the store time of the message at the group's offset, which is -1 once retention deleted it: the
+    answer is an age of half a century then, and the oldest message that is left counts.
+    """
+    if span.delay_time < now_ms - _FIRST_MS:
+        return span.delay_time
+    return now_ms - span.min_time_stamp if span.min_time_stamp > 0 else 0
+
+
+def _before(now_ms: int, age_ms: int | None) -> int | None:
+    return None if age_ms is None else now_ms - age_ms

@@ -1,0 +1,78 @@
+"""Messages of internal queues of a live broker, by pulling or by raw entries; nothing is committed.
+
+A 4.9 broker keeps no settings for RMQ_SYS_TRANS_OP_HALF_TOPIC and so refuses to have it pulled; its entries (request
+321) and their records (request 33) can be read all the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mqctl.client.admin import broker_messages as messages
+from mqctl.client.admin import broker_queries as ask
+from mqctl.model.message import Message
+from mqctl.model.queue import MessageQueue
+from mqctl.snapshot.live.asking import Asking, out_of_reach
+from mqctl.snapshot.live.brokers import LiveBroker
+from mqctl.snapshot.live.messages import READER_GROUP, sure_bounds
+
+_PULLED, _ENTRIES = 32, 512
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRange:
+    """Part of queue 0 of a topic: queue offsets [first, end)."""
+
+    topic: str
+    first: int
+    end: int
+
+    @property
+    def count(self) -> int:
+        return max(0, self.end - self.first)
+
+
+def queue_ranges(asking: Asking, broker: LiveBroker, *topics: str) -> tuple[QueueRange, ...]:
+    """Asks for the bounds of queue 0 of each topic. Raises UnreachableError, DeadlineError, AnswerError."""
+    queues = [MessageQueue(topic, broker.name, 0) for topic in topics]
+    found = sure_bounds(asking, dict.fromkeys(queues, broker.address.address))
+    return tuple(QueueRange(queue.topic, *found[queue]) for queue in queues)
+
+
+def read_records(asking: Asking, broker: LiveBroker, wanted: QueueRange) -> list[Message]:
+    """Reads the messages of a range, in order; what is gone from the commit log is left out.
+
+    Raises:
+        UnreachableError, DeadlineError, AnswerError: the broker does not tell.
+    """
+    if wanted.topic not in broker.topics:
+        return _by_entries(asking, broker, wanted)
+    found: list[Message] = []
+    start = wanted.first
+    while start < wanted.end:
+        question = messages.pull(READER_GROUP, wanted.topic, 0, start, max_count=min(_PULLED, wanted.end - start))
+        pulled = asking.cluster.ask(broker.address.address, question, asking.deadline)
+        found += [item for item in pulled.messages if item.queue_offset < wanted.end]
+        if pulled.next_offset <= start:
+            break
+        start = pulled.next_offset
+    return found
+
+
+def _by_entries(asking: Asking, broker: LiveBroker, wanted: QueueRange) -> list[Message]:
+    address = broker.address.address
+    found: list[Message] = []
+    start = wanted.first
+    while start < wanted.end:
+        question = ask.queue_entries(wanted.topic, 0, start, min(_ENTRIES, wanted.end - start))
+        data = asking.cluster.ask(address, question, asking.deadline)
+        places = [item.physic_offset for item in data.queue_data][: wanted.end - start] if data is not None else []
+        if not places:
+            break
+        answers = asking.put((place, address, messages.message_at(place)) for place in places)
+        for error in answers.errors.values():
+            if out_of_reach(error):
+                raise error
+        found += [answers.values[place] for place in places if place in answers.values]
+        start += len(places)
+    return found

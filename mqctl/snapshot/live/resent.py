@@ -1,0 +1,91 @@
+"""Copies of dead letters that were sent again, found by the unique key that letter and copy share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from mqctl.client.admin.broker_messages import messages_by_key
+from mqctl.client.admin.nameserver import route
+from mqctl.errors import MqctlError, NotFoundError, UnreachableError
+from mqctl.model.message import Message
+from mqctl.model.resend import RESENT_FROM, LetterKey
+from mqctl.protocol.bodies_cluster import TopicRoute
+from mqctl.protocol.message_id import OffsetId
+from mqctl.snapshot.live.asking import Asking
+
+_FOREVER_MS = 1 << 62
+# Index files keep times in whole seconds.
+_SLACK_MS = 2_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentQuery:
+    """A letter whose copy is looked for in a topic.
+
+    Attributes:
+        since_ms: when the letter was given up, epoch milliseconds: its copy is younger.
+    """
+
+    key: LetterKey
+    topic: str
+    since_ms: int
+
+
+def target_routes(asking: Asking, topics: Iterable[str]) -> dict[str, TopicRoute]:
+    """Returns the routes of topics; those that live nowhere are missing."""
+    found = {}
+    for topic in sorted(set(topics)):
+        with suppress(NotFoundError):
+            found[topic] = asking.cluster.name_servers.ask(route(topic), asking.deadline)
+    return found
+
+
+def find_copies(
+    asking: Asking, queries: Iterable[SentQuery], routes: Mapping[str, TopicRoute]
+) -> dict[tuple[LetterKey, str], Message]:
+    """Returns the copies that the masters of topics have, by letter and topic.
+
+    Raises:
+        UnreachableError: a broker did not tell.
+    """
+    wanted = [query for query in queries if query.topic in routes]
+    answers = asking.put(
+        (
+            (query, address),
+            address,
+            messages_by_key(
+                query.topic, query.key.unique_key, begin_ms=query.since_ms - _SLACK_MS, end_ms=_FOREVER_MS, unique=True
+            ),
+        )
+        for query in wanted
+        for address in masters_in(routes[query.topic])
+    )
+    if answers.errors:
+        (_, address), error = next(iter(answers.errors.items()))
+        raise _silent(address, error)
+    return {
+        (query.key, query.topic): message
+        for (query, _), found in answers.values.items()
+        for message in found
+        if message.properties.get(RESENT_FROM) == query.key.letter_id
+    }
+
+
+def copy_id(message: Message) -> str:
+    """Returns the offset id of a copy."""
+    return str(OffsetId(message.store_host, message.physical_offset))
+
+
+def masters_in(where: TopicRoute) -> list[str]:
+    """Returns the addresses of the masters of a route."""
+    return [data.broker_addrs[0] for data in where.broker_datas if 0 in data.broker_addrs]
+
+
+def _silent(address: str, error: MqctlError) -> UnreachableError:
+    return UnreachableError(
+        f"broker {address} does not tell which letters were resent before",
+        reason=str(error),
+        remedy="nothing was sent; choose fewer letters with --since or --key, raise --timeout, or wait for the broker",
+    )

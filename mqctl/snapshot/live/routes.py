@@ -1,0 +1,85 @@
+"""What name servers tell: the brokers they know, and where topics live. Apart from the rest so that it starts fast."""
+
+from __future__ import annotations
+
+from mqctl.client.admin.cluster import BrokerAddress, broker_addresses
+from mqctl.client.admin.nameserver import cluster_info, route
+from mqctl.errors import UnreachableError
+from mqctl.model.route import BrokerEndpoint, NameServerView, RouteQueues, TopicRoute
+from mqctl.model.unavailable import Part, Unavailable
+from mqctl.protocol import bodies_cluster as wire
+from mqctl.snapshot.live.asking import Asking, refused_with
+
+_NO_ROUTE = frozenset({17})
+
+
+def ask_name_servers(
+    asking: Asking,
+) -> tuple[dict[str, tuple[BrokerEndpoint, ...]], tuple[BrokerAddress, ...], list[Unavailable]]:
+    """Asks every name server for its brokers; the union of what they know is the cluster."""
+    addresses = asking.cluster.name_servers.addresses(asking.deadline)
+    answers = asking.put((address, address, cluster_info()) for address in addresses)
+    if not answers.values:
+        first = next(iter(answers.errors.values()))
+        if len(addresses) == 1:
+            raise first
+        reasons = "; ".join(str(error) for error in answers.errors.values())
+        raise UnreachableError(f"none of {len(addresses)} name servers answered", reason=reasons, remedy=first.remedy)
+    known = sorted({broker for info in answers.values.values() for broker in broker_addresses(info)})
+    servers = {address: _endpoints(answers.values[address]) for address in addresses if address in answers.values}
+    return (
+        servers,
+        tuple(known),
+        answers.gaps(Part.ROUTES, {address: f"name server {address}" for address in addresses}),
+    )
+
+
+def _endpoints(info: wire.ClusterInfo) -> tuple[BrokerEndpoint, ...]:
+    return tuple(_endpoint(data) for _, data in sorted(info.broker_addr_table.items()))
+
+
+def _endpoint(data: wire.BrokerData) -> BrokerEndpoint:
+    return BrokerEndpoint(
+        cluster=data.cluster, name=data.broker_name, addresses=dict(sorted(data.broker_addrs.items()))
+    )
+
+
+def ask_routes(
+    asking: Asking, servers: dict[str, tuple[BrokerEndpoint, ...]], topics: list[str]
+) -> tuple[tuple[NameServerView, ...], list[Unavailable]]:
+    """Asks every name server for every route: they do not talk to each other, and may differ."""
+    keys = [(address, topic) for address in servers for topic in topics]
+    answers = asking.put((key, key[0], route(key[1])) for key in keys)
+    views = tuple(
+        NameServerView(
+            address=address,
+            endpoints=endpoints,
+            routes=tuple(
+                _route(topic, answers.values[address, topic]) for topic in topics if (address, topic) in answers.values
+            ),
+        )
+        for address, endpoints in servers.items()
+    )
+    gaps = [
+        Unavailable(part=Part.ROUTES, reason=str(error), scope=f"{topic} at {address}")
+        for (address, topic), error in answers.errors.items()
+        if not refused_with(error, _NO_ROUTE)
+    ]
+    return views, gaps
+
+
+def _route(topic: str, data: wire.TopicRoute) -> TopicRoute:
+    return TopicRoute(
+        topic=topic,
+        queues=tuple(
+            RouteQueues(
+                broker_name=item.broker_name,
+                read_queue_count=item.read_queue_nums,
+                write_queue_count=item.write_queue_nums,
+                perm=item.perm,
+            )
+            for item in sorted(data.queue_datas, key=lambda item: item.broker_name)
+        ),
+        endpoints=tuple(_endpoint(item) for item in sorted(data.broker_datas, key=lambda item: item.broker_name)),
+        order_conf=data.order_topic_conf or None,
+    )

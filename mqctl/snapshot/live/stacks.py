@@ -1,0 +1,170 @@
+"""Stacks of a group's instances through their brokers: all at once, again and again, each look under one deadline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from mqctl.client.admin.cluster import BrokerAddress, Cluster
+from mqctl.client.remoting.deadline import Deadline
+from mqctl.errors import DeadlineError, NotFoundError, RefusedError, UnreachableError
+from mqctl.model.lag import QueueLag, queue_lags
+from mqctl.model.member import GroupMembership, RunningInfo, StackText
+from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.model.stack_look import Look, Sight
+from mqctl.model.unavailable import Part, Unavailable
+from mqctl.snapshot.live.asking import Asking, Scope
+from mqctl.snapshot.live.brokers import LiveBroker
+from mqctl.snapshot.live.lag import gather_live_lag
+from mqctl.snapshot.live.members import gather_running, without_stacks
+from mqctl.stacks.parse import read_dumps
+
+Memberships = Mapping[int, tuple[GroupMembership, ...]]
+
+
+@dataclass(kw_only=True)
+class GroupLooks:
+    """The instances of one group, or one of them, to be looked at through their brokers.
+
+    Attributes:
+        brokers, memberships: who knows whom, by the broker's number.
+        client_id: the only instance to look at; None for all.
+        silent: instances that did not answer, by scope: they are not asked again, each look would wait for them.
+    """
+
+    cluster: Cluster
+    group: str
+    brokers: list[LiveBroker]
+    memberships: Memberships
+    client_id: str | None = None
+    silent: dict[str, Unavailable] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        known = self.client_ids()
+        if self.client_id is not None and self.client_id not in known:
+            shown = ", ".join(known) or "nobody"
+            raise NotFoundError(
+                f"there is no instance {self.client_id} of group {self.group}",
+                reason=f"online: {shown}",
+                remedy=f"mqctl group members -g {self.group}",
+            )
+        if not known:
+            raise RefusedError(
+                f"group {self.group} has no stacks",
+                reason="none of its instances is online",
+                remedy=f"mqctl group lag -g {self.group}; mqctl stacks find looks for processes of this machine",
+            )
+
+    def client_ids(self) -> list[str]:
+        """Returns the instances, once each, sorted."""
+        return sorted({name for items in self.memberships.values() for item in items for name in item.client_ids})
+
+    def look(self, deadline: Deadline, now_ms: int) -> Look:
+        """Asks every instance for its stacks and what it holds, and the brokers how far the group is behind."""
+        asking = Asking(self.cluster, deadline)
+        lags, gaps = lags_of(self.cluster, deadline, self.group, now_ms)
+        wanted = self._wanted()
+        running, silent = gather_running(asking, self.brokers, wanted, with_stacks=True, limit_ms=deadline.remaining_ms)
+        for gap in silent:
+            self.silent[gap.scope or ""] = gap
+        heard = {self._scope(info.client_id) for info in running} | self.silent.keys()
+        for scope in {self._scope(name) for items in wanted.values() for item in items for name in item.client_ids}:
+            if scope not in heard:
+                self.silent[scope] = Unavailable(
+                    part=Part.RUNNING_INFO, reason="it left the group while it was asked", scope=scope
+                )
+        gaps += without_stacks(running)
+        sights = tuple(
+            Sight(
+                source=info.client_id,
+                group=info.group,
+                client_id=info.client_id,
+                raw=info.stacks or "",
+                info=replace(info, stacks=None),
+            )
+            for info in running
+        )
+        return Look(at_ms=now_ms, sights=sights, lags=lags, unavailable=(*gaps, *self.silent.values()))
+
+    def _scope(self, client_id: str) -> str:
+        return f"{client_id} of {self.group}"
+
+    def _wanted(self) -> Memberships:
+        def asked(name: str) -> bool:
+            return self._scope(name) not in self.silent and self.client_id in (None, name)
+
+        return {
+            number: tuple(replace(item, client_ids=tuple(filter(asked, item.client_ids))) for item in items)
+            for number, items in self.memberships.items()
+        }
+
+
+def lags_of(
+    cluster: Cluster, deadline: Deadline, group: str, now_ms: int
+) -> tuple[tuple[QueueLag, ...], list[Unavailable]]:
+    """Returns how far a group is behind in each of its queues, and what could not be asked about it."""
+    limit = deadline.within(deadline.remaining_ms // 3)
+    try:
+        evidence = gather_live_lag(cluster, limit, now_ms=now_ms, scope=Scope(groups=frozenset({group})))
+    except (UnreachableError, DeadlineError) as error:
+        return (), [Unavailable(part=Part.CONSUMER_OFFSETS, reason=str(error), scope=group)]
+    rows = tuple(row for item in evidence for row in queue_lags(item, now_ms) if row.group == group)
+    return rows, [gap for item in evidence for gap in item.unavailable]
+
+
+def running_of(
+    asking: Asking, brokers: list[LiveBroker], memberships: Memberships, group: str, client_id: str
+) -> RunningInfo | None:
+    """Returns what one instance says of itself, without its stacks; None when it does not."""
+    one = {
+        number: tuple(replace(item, client_ids=(client_id,)) for item in items if item.group == group)
+        for number, items in memberships.items()
+        if any(client_id in item.client_ids for item in items if item.group == group)
+    }
+    running, _ = gather_running(asking, brokers, one)
+    return running[0] if running else None
+
+
+def with_later_stacks(cluster: Cluster, deadline: Deadline, snapshot: ClusterSnapshot, now_ms: int) -> ClusterSnapshot:
+    """Asks every instance whose stacks a snapshot holds for them once more, all at once.
+
+    One that does not answer this time keeps what it has.
+    """
+    wanted = {(info.group, info.client_id) for info in snapshot.running if info.stacks}
+    brokers: list[LiveBroker] = []
+    memberships: dict[int, tuple[GroupMembership, ...]] = {}
+    for broker in snapshot.brokers:
+        if broker.address is None or broker.broker_id != 0:
+            continue
+        memberships[len(brokers)] = tuple(
+            replace(item, client_ids=tuple(name for name in item.client_ids if (item.group, name) in wanted))
+            for item in broker.memberships
+        )
+        address = BrokerAddress(broker.cluster or "", broker.name or "", 0, broker.address)
+        brokers.append(LiveBroker(address=address))
+    running, _ = gather_running(
+        Asking(cluster, deadline), brokers, memberships, with_stacks=True, limit_ms=deadline.remaining_ms
+    )
+    later = {
+        (info.group, info.client_id): StackText(taken_at_ms=now_ms, text=info.stacks) for info in running if info.stacks
+    }
+    return replace(
+        snapshot,
+        running=tuple(
+            replace(info, later_stacks=(*info.later_stacks, later[key])) if key in later else info
+            for info in snapshot.running
+            for key in [(info.group, info.client_id)]
+        ),
+    )
+
+
+def read_sights(look: Look) -> Look:
+    """Reads the dumps of a look; done after the last one, so that reading does not stretch the time between them."""
+    return replace(look, sights=tuple(_read(sight, look.at_ms) for sight in look.sights))
+
+
+def _read(sight: Sight, at_ms: int) -> Sight:
+    if sight.dump is not None or not sight.raw:
+        return sight
+    dumps = read_dumps(sight.raw, source=sight.source, taken_at_ms=at_ms)
+    return replace(sight, dump=dumps[0] if dumps else None)

@@ -1,0 +1,88 @@
+"""One look at a whole live cluster for `top`: brokers, topics and groups, as cheap as it can be."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from mqctl.client.admin.cluster import Cluster
+from mqctl.client.remoting.deadline import Deadline
+from mqctl.errors import MqctlError
+from mqctl.model.lag import LagEvidence
+from mqctl.model.names import is_system_topic
+from mqctl.model.queue import MessageQueue
+from mqctl.snapshot.live.asking import Asking, Scope
+from mqctl.snapshot.live.brokers import LiveBroker, ask_runtime, ask_topics, list_brokers, masters_of
+from mqctl.snapshot.live.lag import gather_live_lag
+
+TOPICS_PERIOD_MS = 30_000
+Owners = Mapping[tuple[str, MessageQueue], tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class TopLook:
+    """What one look found."""
+
+    moment_ms: int
+    brokers: tuple[LiveBroker, ...]
+    evidence: tuple[LagEvidence, ...]
+
+
+class TopGatherer:
+    """Looks at a cluster again and again; what changes slowly is asked seldom.
+
+    Args:
+        scope: groups and topics to look at.
+
+    Attributes:
+        cluster: what is looked at.
+    """
+
+    def __init__(self, cluster: Cluster, scope: Scope) -> None:
+        self.cluster = cluster
+        self._scope = scope
+        self._topics: dict[str, list[str]] = {}
+        self._topics_at_ms: int | None = None
+
+    def look(self, deadline: Deadline, now_ms: int) -> TopLook:
+        """Asks brokers for their rates, the ends of queues, and offsets.
+
+        Raises:
+            UnreachableError, DeadlineError: no name server answered.
+        """
+        asking = Asking(self.cluster, deadline)
+        brokers = list_brokers(asking, self.cluster.brokers(deadline), self._scope)
+        ask_runtime(asking, brokers)
+        if self._topics_at_ms is None or now_ms - self._topics_at_ms >= TOPICS_PERIOD_MS:
+            self._ask_topics(asking, brokers, now_ms)
+        evidence = gather_live_lag(self.cluster, deadline, now_ms=now_ms, scope=self._scope, more_topics=self._topics)
+        return TopLook(now_ms, tuple(brokers), tuple(evidence))
+
+    def _ask_topics(self, asking: Asking, brokers: list[LiveBroker], now_ms: int) -> None:
+        masters = masters_of([broker for broker in brokers if not broker.gaps])
+        ask_topics(asking, masters)
+        for broker in masters:
+            wanted = [topic for topic in broker.user_topics(self._scope) if not is_system_topic(topic)]
+            self._topics[broker.name] = wanted
+        self._topics_at_ms = now_ms
+
+    def owners(self, deadline: Deadline, now_ms: int, groups: Collection[str]) -> tuple[Owners, frozenset[str]]:
+        """Asks the members of some groups which queues they hold.
+
+        Returns:
+            owners by group and queue, and the groups whose members all told.
+        """
+        if not groups:
+            return {}, frozenset()
+        scope = Scope(groups=frozenset(groups), topics=self._scope.topics, brokers=self._scope.brokers)
+        try:
+            evidence = gather_live_lag(self.cluster, deadline, now_ms=now_ms, scope=scope, with_consumers=True)
+        except MqctlError:
+            return {}, frozenset()
+        found = {
+            (group, MessageQueue(topic, item.name or "", queue_id)): held_by
+            for item in evidence
+            if item.consumption is not None
+            for (group, topic, queue_id), held_by in item.consumption.owners.items()
+        }
+        return found, frozenset(group for group, _ in found)

@@ -1,0 +1,105 @@
+"""Who reads a topic of a live cluster, and the keys of its newest messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mqctl.client.remoting.answers import not_told
+from mqctl.model.member import GroupMembership, MessageModel
+from mqctl.model.message import SHARDING_KEY
+from mqctl.model.queue import MessageQueue
+from mqctl.model.topic_use import Reader, TopicUse
+from mqctl.snapshot.live.asking import Asking, Scope
+from mqctl.snapshot.live.brokers import LiveBroker, ask_offsets
+from mqctl.snapshot.live.members import gather_memberships
+from mqctl.snapshot.live.messages import all_bounds, peek
+from mqctl.snapshot.live.readers import groups_of_topic
+
+_SAMPLED = 128
+
+
+def all_told(brokers: list[LiveBroker]) -> None:
+    """Raises UnreachableError when a broker left a question unanswered: a change must not rest on half a picture;
+    PermissionDeniedError when it refused to tell."""
+    for broker in brokers:
+        if broker.gaps:
+            raise not_told(
+                f"broker {broker.name} did not tell its {broker.gaps[0].part}",
+                broker.gaps[0].reason,
+                "wait for it, or name the others with --broker",
+            )
+
+
+def topic_use(asking: Asking, holders: list[LiveBroker], topic: str) -> TopicUse:
+    """Asks the brokers that have a topic who reads it, and how far.
+
+    Raises:
+        UnreachableError, PermissionDeniedError: one of them does not tell.
+    """
+    places = queue_places(holders, topic)
+    ends = all_bounds(asking, places, "nothing was changed")
+    answers = groups_of_topic(asking, holders, topic)
+    for number, error in answers.errors.items():
+        problem = f"broker {holders[number].name} did not tell who reads {topic}"
+        raise not_told(problem, str(error), "wait for the broker")
+    all_told(holders)
+    groups = frozenset().union(*answers.values.values())
+    if not groups:
+        return TopicUse(topic=topic, bounds=ends, readers=())
+    ask_offsets(asking, holders, Scope(groups=groups))
+    members = gather_memberships(asking, holders, Scope(groups=groups))
+    all_told(holders)
+    return TopicUse(
+        topic=topic, bounds=ends, readers=tuple(_reader(group, topic, holders, members) for group in sorted(groups))
+    )
+
+
+def _reader(
+    group: str, topic: str, holders: list[LiveBroker], members: Mapping[int, tuple[GroupMembership, ...]]
+) -> Reader:
+    mine = [item for items in members.values() for item in items if item.group == group]
+    subscribing = [item for item in mine if any(one.topic == topic for one in item.subscriptions)]
+    return Reader(
+        group=group,
+        member_count=len({client for item in subscribing for client in item.client_ids}),
+        broadcasting=any(item.message_model is MessageModel.BROADCASTING for item in subscribing),
+        offsets={
+            MessageQueue(topic, broker.name, queue_id): offset
+            for broker in holders
+            for (name, of_topic, queue_id), offset in broker.offsets.items()
+            if (name, of_topic) == (group, topic)
+        },
+    )
+
+
+def queue_places(holders: list[LiveBroker], topic: str) -> dict[MessageQueue, str]:
+    """Returns every queue that a topic's settings allow to be read or written, with its master's address."""
+    return {
+        MessageQueue(topic, broker.name, number): broker.address.address
+        for broker in holders
+        if (config := broker.topics.get(topic)) is not None
+        for number in range(max(config.read_queue_count, config.write_queue_count))
+    }
+
+
+def sampled_keys(
+    asking: Asking, use: TopicUse, holders: list[LiveBroker]
+) -> tuple[list[tuple[str, MessageQueue]], str]:
+    """Reads the newest messages of each queue; returns their keys with the queue, and what kind of key that is.
+
+    Sharding keys count where any message has one, else the first of a message's keys. Queues that cannot be read are
+    left out: a sample stays one.
+    """
+    places = queue_places(holders, use.topic)
+    starts = {queue: max(low, high - _SAMPLED) for queue, (low, high) in use.bounds.items() if high > low}
+    found, _ = peek(asking, places, starts, _SAMPLED)
+    owner = {broker.address.address: broker.name for broker in holders}
+    located = [
+        (item.message, MessageQueue(use.topic, name, item.message.queue_id))
+        for item in found
+        if (name := owner.get(item.message.store_host)) is not None
+    ]
+    sharded = [(key, queue) for message, queue in located if (key := message.properties.get(SHARDING_KEY)) is not None]
+    if sharded:
+        return sharded, "sharding keys"
+    return [(message.keys[0], queue) for message, queue in located if message.keys], "keys"

@@ -1,0 +1,131 @@
+"""Transactions of live brokers: what the check loop still has to do, who could answer, what was given up."""
+
+from __future__ import annotations
+
+from mqctl.client.admin import broker_queries as ask
+from mqctl.errors import MqctlError
+from mqctl.model.message import Message
+from mqctl.model.names import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, TRANSACTION_GROUP
+from mqctl.model.origin import ObservedFrom, Origin, OriginKind
+from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
+from mqctl.model.transaction_state import TransactionState
+from mqctl.model.unavailable import Part, Unavailable
+from mqctl.snapshot.half_messages import discarded_of, ended_offsets, half_of, pending_of
+from mqctl.snapshot.live.asking import Asking, Scope, out_of_reach, refused_with
+from mqctl.snapshot.live.brokers import LiveBroker, ask_topics, list_brokers, masters_of
+from mqctl.snapshot.live.records import QueueRange, queue_ranges, read_records
+
+MANY_HALVES, FEW_HALVES = 20_000, 1_000
+_NOBODY = frozenset({1})
+
+
+def gather_live_transactions(
+    asking: Asking, scope: Scope, *, now_ms: int, limit: int = MANY_HALVES
+) -> tuple[ClusterSnapshot, list[LiveBroker]]:
+    """Gathers the transactions of every master in question, and no more than rules about them need.
+
+    Args:
+        limit: half messages read of each broker at most; what lies behind is named as not read.
+
+    Raises:
+        UnreachableError, DeadlineError: no name server answered.
+    """
+    addresses = asking.cluster.brokers(asking.deadline)
+    brokers = masters_of(list_brokers(asking, addresses, scope))
+    ask_topics(asking, brokers)
+    states = transaction_states(asking, brokers, limit=limit)
+    location = ";".join(asking.cluster.name_servers.addresses())
+    snapshot = ClusterSnapshot(
+        origin=Origin(kind=OriginKind.LIVE, location=location, observed_at_ms=now_ms, observed_from=ObservedFrom.CLOCK),
+        brokers=tuple(
+            BrokerSnapshot(
+                name=broker.name,
+                cluster=broker.address.cluster,
+                address=broker.address.address,
+                broker_id=broker.address.broker_id,
+                transactions=states.get(number),
+                unavailable=tuple(broker.gaps),
+            )
+            for number, broker in enumerate(brokers)
+        ),
+    )
+    return snapshot, brokers
+
+
+def transaction_states(asking: Asking, brokers: list[LiveBroker], *, limit: int) -> dict[int, TransactionState]:
+    """Looks at the transactions of masters whose topics were asked, by their number in `brokers`.
+
+    A broker that never held a half message has no state; one that does not tell gets a gap.
+    """
+    found: dict[int, TransactionState] = {}
+    for number, broker in enumerate(brokers):
+        if broker.lost or any(gap.part is Part.TOPICS for gap in broker.gaps):
+            reason = broker.gaps[0].reason
+            broker.gaps.append(Unavailable(part=Part.TRANSACTIONS, reason=reason))
+        elif HALF_TOPIC in broker.topics:
+            try:
+                found[number] = _state(asking, broker, limit)
+            except MqctlError as error:
+                broker.gaps.append(Unavailable(part=Part.TRANSACTIONS, reason=str(error)))
+                broker.lost = broker.lost or out_of_reach(error)
+    return found
+
+
+def _state(asking: Asking, broker: LiveBroker, limit: int) -> TransactionState:
+    """Reads one broker's transaction topics. Raises MqctlError when it does not tell."""
+    half, op = queue_ranges(asking, broker, HALF_TOPIC, OP_TOPIC)
+    progress, op_progress = (_progress(asking, broker, topic) for topic in (HALF_TOPIC, OP_TOPIC))
+    start = max(half.first, progress or 0)
+    halves = _some(asking, broker, QueueRange(HALF_TOPIC, start, half.end), limit)
+    # Ops below the recorded offset are about half messages that the check loop has passed.
+    ops = _some(asking, broker, QueueRange(OP_TOPIC, max(op.first, op_progress or 0), op.end), limit * 2)
+    ended = ended_offsets(ops)
+    pending = tuple(pending_of((half_of(item.queue_offset, item) for item in halves), ended, start))
+    given_up = _given_up(asking, broker, limit)
+    discarded = tuple(discarded_of(item) for item in given_up)
+    groups = {item.producer_group for item in pending} | {item.producer_group for item in discarded}
+    return TransactionState(
+        half_min_offset=half.first,
+        half_max_offset=half.end,
+        op_min_offset=op.first,
+        op_max_offset=op.end,
+        half_progress=progress,
+        op_progress=op_progress,
+        pending=pending,
+        discarded=discarded,
+        online=_online(asking, broker, {group for group in groups if group}),
+    )
+
+
+def _some(asking: Asking, broker: LiveBroker, wanted: QueueRange, limit: int) -> list[Message]:
+    """Reads a range up to a limit; what lies behind is named as not read."""
+    if wanted.count > limit:
+        reason = f"{wanted.count:,} messages are not passed by the check loop; the first {limit:,} were read"
+        broker.gaps.append(Unavailable(part=Part.TRANSACTIONS, reason=reason, scope=wanted.topic))
+    end = min(wanted.end, wanted.first + limit)
+    return read_records(asking, broker, QueueRange(wanted.topic, wanted.first, end))
+
+
+def _given_up(asking: Asking, broker: LiveBroker, limit: int) -> list[Message]:
+    """Reads the newest messages of the discard topic."""
+    if DISCARD_TOPIC not in broker.topics:
+        return []
+    (found,) = queue_ranges(asking, broker, DISCARD_TOPIC)
+    return read_records(asking, broker, QueueRange(DISCARD_TOPIC, max(found.first, found.end - limit), found.end))
+
+
+def _progress(asking: Asking, broker: LiveBroker, topic: str) -> int | None:
+    question = ask.consumer_offset(TRANSACTION_GROUP, topic, 0)
+    return asking.cluster.ask(broker.address.address, question, asking.deadline)
+
+
+def _online(asking: Asking, broker: LiveBroker, groups: set[str]) -> dict[str, int]:
+    """Counts the clients of producer groups at this broker: only those can be asked by its check loop."""
+    answers = asking.put((group, broker.address.address, ask.producer_connections(group)) for group in sorted(groups))
+    found = {group: len(told.connection_set) for group, told in answers.values.items()}
+    for group, error in answers.errors.items():
+        if refused_with(error, _NOBODY):
+            found[group] = 0
+        else:
+            broker.gaps.append(Unavailable(part=Part.MEMBERS, reason=str(error), scope=f"producer group {group}"))
+    return found

@@ -1,0 +1,1 @@
+"""Gathering from a store directory."""

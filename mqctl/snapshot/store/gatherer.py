@@ -1,0 +1,128 @@
+"""A `ClusterSnapshot` from a broker's store directory. Nothing is written there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from mqctl.errors import MqctlError
+from mqctl.model.config_file import ConfigFileState, FileSource
+from mqctl.model.origin import ObservedFrom, Origin, OriginKind
+from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
+from mqctl.model.storage_state import CheckpointState, CheckpointStatus
+from mqctl.model.unavailable import Part, Unavailable
+from mqctl.snapshot.store.commit_marks import commit_marks
+from mqctl.snapshot.store.delay import delay_file_state, delay_state
+from mqctl.snapshot.store.health import storage_state
+from mqctl.snapshot.store.jumps import offset_jumps
+from mqctl.snapshot.store.moment import mtime_ms, store_origin
+from mqctl.snapshot.store.queues import offset_states, queue_states
+from mqctl.snapshot.store.reading import Reading
+from mqctl.snapshot.store.transactions import transaction_state
+from mqctl.store import config_files as configs
+from mqctl.store.directory import StoreDirectory
+from mqctl.store.verify import VerifyReport, verify
+
+Progress = Callable[[str, int, int], None]
+
+
+def gather_store(
+    path: Path,
+    *,
+    at_ms: int | None = None,
+    levels: str | None = None,
+    broker_name: str | None = None,
+    deep: bool = True,
+    progress: Progress | None = None,
+) -> ClusterSnapshot:
+    """Reads everything that the rules can use from the store directory `path`.
+
+    Args:
+        at_ms: the moment all ages refer to; None takes the store's own last instant.
+        levels: the broker's `messageDelayLevel` when it is not the default.
+        broker_name: a store does not tell it.
+        deep: also verify every record and entry, and look at every message's clocks and transaction bits.
+        progress: called with the part at hand and how much of how much is done, during verification.
+
+    Raises:
+        NotFoundError: there is no such directory.
+        BadInputError: it is no store.
+    """
+    reading = Reading(StoreDirectory.open(path))
+    reading.note_unreadable_formats()
+    files = config_states(reading)
+    checkpoint = checkpoint_state(reading)
+    report = verify(reading.store, progress=progress) if deep else None
+    if report is None:
+        reading.miss(Part.VERIFICATION, "the commit log was not read through (--quick)")
+        reading.miss(Part.CLOCKS, "the commit log was not read through (--quick)")
+    for gap in report.unread if report else ():
+        reading.miss(Part.VERIFICATION, gap.reason, scope=gap.part)
+    queues = queue_states(reading, with_bytes=deep)
+    newest = [queue.last_store_time_ms for queue in queues if queue.last_store_time_ms is not None]
+    origin = store_origin(reading, at_ms, [*newest, *_newest_in_log(report)])
+    broker = BrokerSnapshot(
+        name=broker_name,
+        topics=configs.topic_configs(reading.config(configs.TOPICS)),
+        groups=configs.group_configs(reading.config(configs.GROUPS)),
+        queues=queues,
+        consumer_offsets=offset_states(reading),
+        offset_jumps=offset_jumps(reading),
+        delay=delay_state(reading, levels=levels, observed_at_ms=origin.observed_at_ms),
+        transactions=transaction_state(reading, commit_marks(reading) if deep else None),
+        storage=storage_state(reading, files=files, checkpoint=checkpoint, report=report),
+        unavailable=tuple(reading.gaps),
+    )
+    return ClusterSnapshot(origin=origin, brokers=(broker,))
+
+
+def gather_delay_file(path: Path, *, levels: str | None = None, at_ms: int | None = None) -> ClusterSnapshot:
+    """Reads a `delayOffset.json` by itself: what it can tell without its queues.
+
+    Raises:
+        NotFoundError: there is no such file.
+        BadInputError: it is no JSON object of fastjson's dialect.
+    """
+    state = delay_file_state(path, levels=levels)
+    origin = Origin(
+        kind=OriginKind.DELAY_FILE,
+        location=str(path),
+        observed_at_ms=mtime_ms(path) if at_ms is None else at_ms,
+        observed_from=ObservedFrom.CONFIG_MTIME if at_ms is None else ObservedFrom.GIVEN,
+    )
+    gap = Unavailable(part=Part.DELAY_QUEUES, reason="the file was read by itself, without its schedule queues")
+    return ClusterSnapshot(origin=origin, brokers=(BrokerSnapshot(delay=state, unavailable=(gap,)),))
+
+
+def _newest_in_log(report: VerifyReport | None) -> list[int]:
+    return [report.last_store_time_ms] if report and report.last_store_time_ms is not None else []
+
+
+def config_states(reading: Reading) -> list[ConfigFileState]:
+    """Returns which file of each configuration counts; those a RocksDB replaces are left out."""
+    replaced = {
+        "config/topics": configs.TOPICS,
+        "config/subscriptionGroups": configs.GROUPS,
+        "config/consumerOffsets": configs.CONSUMER_OFFSETS,
+    }
+    elsewhere = {replaced.get(part.part) for part in reading.store.unreadable}
+    names = [name for name in configs.ALWAYS_THERE if name not in elsewhere]
+    states = [reading.config(name).state for name in names]
+    light = reading.config(configs.LMQ_OFFSETS).state
+    return [*states, *([light] if light.source is not FileSource.NONE else [])]
+
+
+def checkpoint_state(reading: Reading) -> CheckpointState:
+    """Returns what the checkpoint file is worth."""
+    try:
+        found = reading.store.checkpoint()
+    except MqctlError:
+        return CheckpointState(status=CheckpointStatus.UNREADABLE)
+    if found is None:
+        return CheckpointState(status=CheckpointStatus.MISSING)
+    return CheckpointState(
+        status=CheckpointStatus.ZERO if found.is_zero else CheckpointStatus.OK,
+        physic_time_ms=found.physical_time_ms,
+        logics_time_ms=found.queue_time_ms,
+        index_time_ms=found.index_time_ms,
+    )

@@ -1,0 +1,104 @@
+"""Transactions of a store: half messages, op messages and what became of them.
+
+The algorithms are A (what the broker's check loop still has to do) and B (history) of the reference `transactions`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from mqctl.errors import MqctlError
+from mqctl.model.message import PRODUCER_GROUP, REAL_TOPIC, Message
+from mqctl.model.names import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, TRANSACTION_GROUP
+from mqctl.model.transaction_state import CommittedTransaction, TransactionState
+from mqctl.model.unavailable import Part
+from mqctl.snapshot.half_messages import Half, discarded_of, ended_offsets, half_of, pending_of
+from mqctl.snapshot.store.reading import QueueBounds, Reading
+
+
+def transaction_state(reading: Reading, commits: Counter[int] | None) -> TransactionState | None:
+    """Reads the transaction topics; None when the store has none.
+
+    Args:
+        commits: how often each physical offset is named as PreparedTransactionOffset by a committed message; None when
+            the commit log was not scanned, the history then stays empty.
+    """
+    half, op = reading.bounds.get((HALF_TOPIC, 0)), reading.bounds.get((OP_TOPIC, 0))
+    if half is None:
+        return None
+    halves = [half_of(offset, message) for offset, message in _messages(reading, half)]
+    ended = ended_offsets(message for _, message in _messages(reading, op)) if op else set()
+    progress = reading.offset_table.offsets.get((HALF_TOPIC, TRANSACTION_GROUP), {}).get(0)
+    op_progress = reading.offset_table.offsets.get((OP_TOPIC, TRANSACTION_GROUP), {}).get(0)
+    discarded = [discarded_of(message) for _, message in _all_messages(reading, DISCARD_TOPIC)]
+    history = _History.of(halves, ended, commits)
+    return TransactionState(
+        half_min_offset=half.min_offset,
+        half_max_offset=half.max_offset,
+        op_min_offset=op.min_offset if op else 0,
+        op_max_offset=op.max_offset if op else 0,
+        half_progress=progress,
+        op_progress=op_progress,
+        pending=tuple(pending_of(halves, ended, half.min_offset if progress is None else progress)),
+        discarded=tuple(discarded),
+        lost_ops=tuple(history.lost_ops),
+        double_commits=tuple(history.double_commits),
+        committed_count=history.committed_count,
+        rolled_back_count=history.rolled_back_count,
+    )
+
+
+def _messages(reading: Reading, bounds: QueueBounds) -> Iterable[tuple[int, Message]]:
+    offsets, entries = reading.entries(bounds)
+    for offset, physical in zip(offsets.tolist(), entries["physical_offset"].tolist(), strict=True):
+        try:
+            yield offset, reading.store.commit_log.record_at(physical)
+        except MqctlError as error:
+            reading.miss(Part.TRANSACTIONS, error.reason, scope=f"{bounds.queue.topic} offset {offset}")
+
+
+def _all_messages(reading: Reading, topic: str) -> Iterable[tuple[int, Message]]:
+    for (name, _), bounds in reading.bounds.items():
+        if name == topic:
+            yield from _messages(reading, bounds)
+
+
+@dataclass(frozen=True, slots=True)
+class _History:
+    lost_ops: list[CommittedTransaction]
+    double_commits: list[CommittedTransaction]
+    committed_count: int
+    rolled_back_count: int
+
+    @classmethod
+    def of(cls, halves: list[Half], ended: set[int], commits: Counter[int] | None) -> _History:
+        """Groups all copies of each transaction and tells how it ended."""
+        history = cls([], [], 0, 0)
+        if commits is None:
+            return history
+        copies: dict[object, list[Half]] = {}
+        for half in halves:
+            copies.setdefault(half.identity, []).append(half)
+        committed = rolled_back = 0
+        for group in copies.values():
+            count = sum(commits[half.message.physical_offset] for half in group)
+            has_op = any(half.offset in ended or half.prepared_offset in ended for half in group)
+            committed += count > 0
+            rolled_back += has_op and not count
+            if count and not has_op:
+                history.lost_ops.append(_committed(group[-1], count))
+            if count > 1:
+                history.double_commits.append(_committed(group[-1], count))
+        return cls(history.lost_ops, history.double_commits, committed, rolled_back)
+
+
+def _committed(half: Half, count: int) -> CommittedTransaction:
+    return CommittedTransaction(
+        unique_key=half.message.unique_key,
+        topic=half.message.properties.get(REAL_TOPIC),
+        producer_group=half.message.properties.get(PRODUCER_GROUP),
+        half_offset=half.offset,
+        commit_count=count,
+    )

@@ -1,0 +1,1 @@
+"""Partial aggregates, computed on workers and combined."""

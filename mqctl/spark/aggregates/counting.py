@@ -1,0 +1,206 @@
+"""Counting the messages of a split by several cuts at once, with numpy: what leaves a worker are sums, not messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mqctl.model.message import TAGS
+from mqctl.spark.aggregates.grouping import Coded, Grouped, Heavy, Weights, grouped, heavy_rows
+from mqctl.spark.aggregates.twins import use_compiled
+from mqctl.spark.asking import Ask, Cut, Dim
+from mqctl.spark.scan.hosts import hosts
+from mqctl.spark.scan.keys import LONGEST_SHOWN, key_spans, key_text, selected_queues
+from mqctl.spark.scan.log_splits import Chunk, Coverage, LogSplit, shares_of
+from mqctl.spark.wanted import Wanted
+from mqctl.store.kernel import Headers, Int32s, Int64s
+from mqctl.store.mapped_files import Buffer
+from mqctl.store.texts import Alphabet, digests, factorize, property_spans
+
+Columns = dict[str, Sequence[object]]
+"""Rows as columns of one length; a column that is left out is null."""
+_NUMBERS = (Dim.QUEUE, Dim.SIZE, Dim.TIME, Dim.NEW_QUEUE, Dim.TIMES)
+READ, DAMAGE, QUEUES = "read", "damage", "queues"
+"""Cuts that every scan has: what was read and skipped a store; damaged spots; queues there are, whatever they hold."""
+
+
+@dataclass
+class _Column:
+    """Values of one dim for all messages so far."""
+
+    parts: list[Int64s] = field(default_factory=list)
+    names: dict[str, int] = field(default_factory=dict)
+
+    def add_names(self, alphabet: Alphabet) -> None:
+        numbers = [self.names.setdefault(name, len(self.names)) for name in alphabet.names]
+        self.parts.append(np.array([*numbers, -1], dtype=np.int64)[alphabet.codes])
+
+    def coded(self, dim: Dim) -> Coded:
+        values = np.concatenate(self.parts)
+        return Coded.of_numbers(values) if dim in _NUMBERS else Coded.of_names(values, list(self.names))
+
+
+class Counter:
+    """Collects the messages of one split and gives their counts."""
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+        self._columns = {dim: _Column() for dim in ask.dims - {Dim.KEY}}
+        self._sizes: list[Int32s] = []
+        self._bodies: list[Int32s] = []
+        self._times: list[Int64s] = []
+        self._digests: list[NDArray[np.uint64]] = []
+        self._key_starts: list[Int64s] = []
+        self._key_sizes: list[Int32s] = []
+        self._store = ""
+        self._buffer: Buffer = np.empty(0, dtype=np.uint8)
+
+    def add(self, chunk: Chunk) -> None:
+        """Takes note of a chunk's messages."""
+        found, buffer = chunk.found, chunk.buffer
+        self._store = chunk.store
+        self._buffer = max(self._buffer, buffer, key=len)  # those of one split are slices of one file
+        self._sizes.append(found.total_size)
+        self._bodies.append(found.body_size)
+        self._times.append(found.store_time_ms)
+        for dim, column in self._columns.items():
+            if dim is Dim.NEW_QUEUE:
+                continue
+            if dim in _NUMBERS:
+                column.parts.append(self._numbers(dim, found))
+            else:
+                column.add_names(self._alphabet(dim, chunk))
+        if Dim.KEY in self._ask.dims or Dim.NEW_QUEUE in self._columns:
+            self._add_keys(chunk)
+
+    def _numbers(self, dim: Dim, found: Headers) -> Int64s:
+        if dim is Dim.SIZE:
+            return size_class(found.body_size)
+        if dim is Dim.TIME:
+            return found.store_time_ms // self._ask.bucket_ms * self._ask.bucket_ms
+        return (found.queue_id if dim is Dim.QUEUE else found.reconsume_times).astype(np.int64)
+
+    def _alphabet(self, dim: Dim, chunk: Chunk) -> Alphabet:
+        if dim is Dim.TOPIC:
+            return chunk.topics
+        if dim is Dim.HOST:
+            return hosts(chunk.buffer, chunk.found, born=True, port=False)
+        name = TAGS if dim is Dim.TAG else self._ask.value_property
+        spans = property_spans(chunk.buffer, chunk.found, [name])[name]
+        size = spans.size if dim is Dim.TAG else np.minimum(spans.size, LONGEST_SHOWN)
+        return factorize(chunk.buffer, spans.start, size)
+
+    def _add_keys(self, chunk: Chunk) -> None:
+        spans = key_spans(chunk.buffer, chunk.found, self._ask.key_property)
+        if Dim.NEW_QUEUE in self._columns:
+            chosen = selected_queues(chunk.buffer, spans, self._ask.new_queues, self._ask.selector)
+            self._columns[Dim.NEW_QUEUE].parts.append(chosen)
+        if Dim.KEY in self._ask.dims:
+            self._digests.append(digests(chunk.buffer, np.maximum(spans.start, 0), spans.size))
+            self._key_starts.append(spans.start)
+            self._key_sizes.append(spans.size)
+
+    def rows(self) -> Iterator[Columns]:
+        """Yields the rows of each cut."""
+        if not self._sizes:
+            return
+        coded = {dim: column.coded(dim) for dim, column in self._columns.items()}
+        sizes, bodies, times = np.concatenate(self._sizes), np.concatenate(self._bodies), np.concatenate(self._times)
+        for cut in self._ask.cuts:
+            plain = [dim for dim in cut.dims if dim is not Dim.KEY]
+            if Dim.KEY in cut.dims:
+                yield from self._key_rows(cut, [coded[dim] for dim in plain], sizes, bodies)
+                continue
+            found = grouped([coded[dim] for dim in plain], sizes, bodies, times)
+            names: dict[Dim, list[object]] = dict(zip(plain, found.values, strict=True))
+            yield row_columns(cut, self._store, names, found)
+
+    def _key_rows(self, cut: Cut, plain: list[Coded], sizes: Int32s, bodies: Int32s) -> Iterator[Columns]:
+        starts, lengths = np.concatenate(self._key_starts), np.concatenate(self._key_sizes)
+        found = heavy_rows(plain, np.concatenate(self._digests), starts >= 0, Weights(sizes, bodies), cut.kept)
+        places = [(int(starts[row]), int(lengths[row])) if row >= 0 else None for row in found.example.tolist()]
+        yield key_columns(cut, self._store, found, self._buffer, places)
+
+
+def row_columns(cut: Cut, store: str, names: dict[Dim, list[object]], found: Grouped) -> Columns:
+    """Returns the rows of a cut without keys."""
+    count = len(found.messages)
+    return {
+        "cut": [cut.name] * count,
+        "store": [store] * count,
+        **{dim.value: values for dim, values in names.items()},
+        "messages": found.messages.tolist(),
+        "bytes": found.bytes.tolist(),
+        "body_bytes": found.body_bytes.tolist(),
+        "oldest_ms": found.oldest_ms.tolist(),
+        "newest_ms": found.newest_ms.tolist(),
+    }
+
+
+def key_columns(
+    cut: Cut, store: str, found: Heavy, buffer: Buffer, places: Sequence[tuple[int, int] | None]
+) -> Columns:
+    """Returns the rows of the heaviest keys; `places` is where an example of each stands: position and size."""
+    dims = [dim.value for dim in cut.dims if dim is not Dim.KEY]
+    count = len(found.messages)
+    return {
+        "cut": [cut.name] * count,
+        "store": [store] * count,
+        **dict(zip(dims, found.values, strict=True)),
+        "key": [None if place is None else key_text(buffer, *place) for place in places],
+        "is_rest": found.is_rest.tolist(),
+        "messages": found.messages.tolist(),
+        "bytes": found.bytes.tolist(),
+        "body_bytes": found.body_bytes.tolist(),
+        "keys": found.keys.tolist(),
+        "most_messages": found.most_messages.tolist(),
+        "most_bytes": found.most_bytes.tolist(),
+    }
+
+
+def size_class(body_size: Int32s) -> Int64s:
+    """Returns the power of two at or below each body size; 0 for empty bodies."""
+    exponent = np.frexp(body_size.astype(np.float64))[1]
+    return np.where(body_size > 0, np.left_shift(1, np.maximum(exponent - 1, 0), dtype=np.int64), 0)
+
+
+def count_rows(splits: Sequence[LogSplit], wanted: Wanted, ask: Ask) -> Iterator[Columns]:
+    """Yields the partial counts of some splits, and what was read of them."""
+    # Selectors look at characters of keys, which compiled functions do not decode.
+    if use_compiled(ask.kernels) and Dim.NEW_QUEUE not in ask.dims:
+        from mqctl.spark.aggregates.compiled.counts import count_split
+
+        for split in splits:
+            covered = Coverage(split.store, split.start)
+            yield from count_split(split, wanted, ask, covered)
+            yield from coverage_rows(covered)
+        return
+    for found, covered in shares_of(splits, wanted):
+        counter = Counter(ask)
+        for chunk in found:
+            counter.add(chunk)
+        yield from counter.rows()
+        yield from coverage_rows(covered)
+
+
+def coverage_rows(covered: Coverage) -> Iterator[Columns]:
+    """Yields what was read of a split, and where it is damaged."""
+    yield {
+        "cut": [READ],
+        "store": [covered.store],
+        "messages": [covered.messages],
+        "bytes": [covered.bytes],
+        "skipped_bytes": [covered.skipped_bytes],
+    }
+    if covered.damaged_at:
+        count = len(covered.damaged_at)
+        yield {
+            "cut": [DAMAGE] * count,
+            "store": [covered.store] * count,
+            "physical_offset": list(covered.damaged_at),
+            "messages": [0] * count,
+            "bytes": [0] * count,
+        }

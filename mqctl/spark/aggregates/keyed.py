@@ -1,0 +1,324 @@
+"""What the messages of one key say together: keys in several queues, order, duplicates. All of a key's tracks are here.
+
+Each function gives partial rows, to be added up over buckets of keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mqctl.model.message import UNIQ_KEY
+from mqctl.spark.aggregates.counting import Columns, coverage_rows
+from mqctl.spark.aggregates.heavy import EDGE, Edge, edge_text
+from mqctl.spark.aggregates.tracks import BUSINESS, UNIQUE, Tracks
+from mqctl.spark.asking import Ask
+from mqctl.spark.scan.keys import key_spans, key_text
+from mqctl.spark.scan.planning import open_store
+from mqctl.store.kernel import Int64s, headers
+
+KEYS_SHOWN = 20
+MOST_QUEUES = 64
+"""Queue counts up to this are tried as an explanation of keys that moved."""
+_SAMPLE = 1 << 11
+_TRIED = 4
+
+
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """Tracks as steps: row `i` against row `i - 1`, where both have the same key; `group` numbers the keys."""
+
+    tracks: Tracks
+    same: NDArray[np.bool_]
+    group: Int64s
+
+    @classmethod
+    def of(cls, tracks: Tracks) -> _Steps:
+        digest = tracks.rows["digest"]
+        same = np.zeros(len(digest), dtype=bool)
+        same[1:] = digest[1:] == digest[:-1]
+        return cls(tracks, same, np.cumsum(~same) - 1)
+
+    def per_topic(self, mask: NDArray[np.bool_]) -> list[int]:
+        """Counts the marked rows by topic."""
+        counts = np.bincount(self.tracks.rows["topic"][mask], minlength=len(self.tracks.topics))
+        return [int(count) for count in counts]
+
+    def keys_with(self, mask: NDArray[np.bool_]) -> list[int]:
+        """Counts the keys with a marked row by topic."""
+        _, first = np.unique(self.group[mask], return_index=True)
+        topics = self.tracks.rows["topic"][mask][first]
+        return [int(count) for count in np.bincount(topics, minlength=len(self.tracks.topics))]
+
+    def timed(self, name: str, column: str, mask: NDArray[np.bool_], ask: Ask) -> Columns:
+        """Counts the marked rows by topic and time bucket."""
+        rows = self.tracks.rows[mask]
+        bucket = rows["store_ms"] // ask.bucket_ms * ask.bucket_ms
+        return self._pairs(name, ("time_ms", column), rows["topic"], bucket)
+
+    def hosted(self, mask: NDArray[np.bool_]) -> Columns:
+        """Counts the marked rows by topic and born host."""
+        rows = self.tracks.rows[mask]
+        found = self._pairs("hosts", ("born_host", "copies"), rows["topic"], rows["host"].astype(np.int64))
+        return {**found, "born_host": [self.tracks.hosts[int(str(code))] for code in found["born_host"]]}
+
+    def _pairs(self, name: str, columns: tuple[str, str], topic: Int64s, value: Int64s) -> Columns:
+        pairs, counts = np.unique(np.stack((topic.astype(np.int64), value)), axis=1, return_counts=True)
+        return {
+            "cut": [name] * len(counts),
+            "topic": [self.tracks.topics[code] for code in pairs[0].tolist()],
+            columns[0]: pairs[1].tolist(),
+            columns[1]: counts.tolist(),
+        }
+
+    def shown_keys(self, weight: Int64s, ask: Ask) -> Iterator[tuple[int, NDArray[np.void]]]:
+        """Yields for each topic the keys of greatest weight above 0 (one weight a key): its number and its rows."""
+        starts = np.flatnonzero(~self.same)
+        ends = np.append(starts[1:], len(self.same))
+        topic = self.tracks.rows["topic"][starts]
+        for code in range(len(self.tracks.topics)):
+            members = np.flatnonzero((topic == code) & (weight > 0))
+            for key in members[np.argsort(-weight[members], kind="stable")][:KEYS_SHOWN].tolist():
+                yield key, self.tracks.rows[starts[key] : ends[key]]
+
+    def text(self, row: NDArray[np.void], ask: Ask) -> str:
+        """Reads the key of one message where it stands."""
+        log = open_store(self.tracks.stores[int(row["store"])]).commit_log
+        file = log.file_of(int(row["physical"]))
+        if file is None:  # expired between two looks
+            return f"key of digest {int(row['digest']):016x}"
+        position = np.array([int(row["physical"]) - file.start], dtype=np.int64)
+        buffer = file.records_view(position)
+        name = UNIQ_KEY if self.tracks.kind == UNIQUE else ask.key_property
+        spans = key_spans(buffer, headers(buffer, position), name)
+        return key_text(buffer, int(spans.start[0]), int(spans.size[0]))
+
+
+def order_rows(tracks: Tracks, ask: Ask) -> Iterator[Columns]:
+    """Tells which keys stand in several queues, when they moved, and where send and store order disagree.
+
+    A move is a message that stands in another queue than the message of its key stored before it. An inversion is one
+    that was sent (by the same host) before the message of its key stored before it in the same queue.
+    """
+    steps, rows = _Steps.of(tracks), tracks.rows
+    if not len(rows):
+        return
+    place = rows["store"].astype(np.int64) << 32 | rows["queue"]
+    moved = steps.same.copy()
+    moved[1:] &= place[1:] != place[:-1]
+    inverted = steps.same & ~moved
+    inverted[1:] &= (rows["born_ms"][1:] < rows["born_ms"][:-1]) & (rows["host"][1:] == rows["host"][:-1])
+    times = rows["store_ms"][moved]
+    oldest = np.full(len(tracks.topics), np.iinfo(np.int64).max)
+    newest = np.full(len(tracks.topics), np.iinfo(np.int64).min)
+    np.minimum.at(oldest, rows["topic"][moved], times)
+    np.maximum.at(newest, rows["topic"][moved], times)
+    moves = steps.per_topic(moved)
+    yield {
+        "cut": ["topics"] * len(tracks.topics),
+        "topic": list(tracks.topics),
+        "messages": steps.per_topic(np.ones(len(rows), dtype=bool)),
+        "keys": steps.per_topic(~steps.same),
+        "moved_keys": steps.keys_with(moved),
+        "moves": moves,
+        "inversions": steps.per_topic(inverted),
+        "oldest_ms": [int(at) if count else None for at, count in zip(oldest, moves, strict=True)],
+        "newest_ms": [int(at) if count else None for at, count in zip(newest, moves, strict=True)],
+    }
+    yield steps.timed("moves", "moves", moved, ask)
+    yield steps.timed("inversions", "inversions", inverted, ask)
+    yield _explained(steps, moved)
+    yield _order_keys(steps, moved, inverted, ask)
+
+
+def _explained(steps: _Steps, moved: NDArray[np.bool_]) -> Columns:
+    """Finds the queue counts between which the hash selector explains most moves; those of a sample are tried.
+
+    Producers may have gone there and back: both directions of a change count.
+    """
+    rows, found = steps.tracks.rows, []
+    at = np.flatnonzero(moved)
+    at = at[rows["store"][at] == rows["store"][at - 1]]  # indexes of queues over several brokers are another matter
+    for topic, name in enumerate(steps.tracks.topics):
+        own = at[rows["topic"][at] == topic]
+        sample = own[:: max(1, len(own) // _SAMPLE)]
+        counts = np.arange(1, MOST_QUEUES + 1)
+        before, after = _selected(rows[sample - 1], counts), _selected(rows[sample], counts)
+        joint = before.T.astype(np.float32) @ after.astype(np.float32)
+        both = np.triu(joint + joint.T, 1)
+        likely = np.argsort(-both, axis=None, kind="stable")[:_TRIED]
+        pairs = np.stack(np.unravel_index(likely, both.shape), axis=1).tolist()
+        for low, high in (pair for pair in pairs if 2 * both[pair[0], pair[1]] > max(1, len(sample))):
+            there, back = (_moves(rows, own, *pair) for pair in ((low + 1, high + 1), (high + 1, low + 1)))
+            found.append((name, low + 1, high + 1, there[0] + back[0], there[0], there[1], back[1]))
+    names, fewer, more, explained, growing, there_ms, back_ms = zip(*found, strict=True) if found else ((),) * 7
+    return {
+        "cut": ["changes"] * len(found),
+        "topic": names,
+        "queues_before": fewer,
+        "queues_after": more,
+        "moves": explained,
+        "growing": growing,
+        "growing_ms": there_ms,
+        "shrinking_ms": back_ms,
+    }
+
+
+def _moves(rows: NDArray[np.void], at: Int64s, before: int, after: int) -> tuple[int, int | None]:
+    """Counts the moves that a change of the queue count explains, and tells when the first happened (epoch ms)."""
+    left, right = _selected(rows[at - 1], np.array([before])), _selected(rows[at], np.array([after]))
+    times = rows["store_ms"][at][(left & right)[:, 0]]
+    return len(times), int(times.min()) if len(times) else None
+
+
+def _selected(rows: NDArray[np.void], counts: Int64s) -> NDArray[np.bool_]:
+    """Marks for each message the queue counts with which `SelectMessageQueueByHash` would choose its queue."""
+    chosen = np.abs(np.fmod(rows["hash"].astype(np.int64)[:, None], counts))
+    marks: NDArray[np.bool_] = chosen == rows["queue"][:, None]
+    return marks
+
+
+def _order_keys(steps: _Steps, moved: NDArray[np.bool_], inverted: NDArray[np.bool_], ask: Ask) -> Columns:
+    weight = np.bincount(steps.group, weights=moved * 1_000_000.0 + inverted).astype(np.int64)
+    found = []
+    for _, rows in steps.shown_keys(weight, ask):
+        step = np.flatnonzero(np.diff(rows["queue"]) | np.diff(rows["store"]))
+        same = np.flatnonzero((np.diff(rows["queue"]) == 0) & (np.diff(rows["store"].astype(np.int64)) == 0))
+        back = (rows["born_ms"][same + 1] < rows["born_ms"][same]) & (rows["host"][same + 1] == rows["host"][same])
+        queues = len(np.unique(rows["store"].astype(np.int64) << 32 | rows["queue"]))
+        times = rows["store_ms"]
+        name, key = steps.tracks.topics[int(rows[0]["topic"])], steps.text(rows[0], ask)
+        found.append((name, key, len(rows), queues, len(step), int(back.sum()), int(times.min()), int(times.max())))
+    columns = list(zip(*found, strict=True)) if found else [()] * 8
+    names = ("topic", "key", "messages", "queues", "moves", "inversions", "oldest_ms", "newest_ms")
+    return {"cut": ["keys"] * len(found), **dict(zip(names, columns, strict=True))}
+
+
+def duplicate_rows(tracks: Tracks, ask: Ask) -> Iterator[Columns]:
+    """Tells which keys were stored more than once: how often, how far apart, by whom, when."""
+    steps, rows = _Steps.of(tracks), tracks.rows
+    if not len(rows):
+        return
+    again = steps.same
+    near = again.copy()
+    near[1:] &= rows["host"][1:] == rows["host"][:-1]
+    yield {
+        "cut": ["topics"] * len(tracks.topics),
+        "topic": list(tracks.topics),
+        "messages": steps.per_topic(np.ones(len(rows), dtype=bool)),
+        "keys": steps.per_topic(~again),
+        "repeated_keys": steps.keys_with(again),
+        "copies": steps.per_topic(again),
+        "same_host_copies": steps.per_topic(near),
+    }
+    yield steps.timed("times", "copies", again, ask)
+    yield steps.hosted(again)
+    gap = np.diff(rows["store_ms"], prepend=0)[again]
+    exponent = np.where(gap > 0, np.left_shift(1, np.maximum(np.frexp(gap.astype(float))[1] - 1, 0), dtype=np.int64), 0)
+    yield steps._pairs("gaps", ("gap_class_ms", "copies"), rows["topic"][again], exponent)
+    found = []
+    for _, own in steps.shown_keys(np.bincount(steps.group) - 1, ask):
+        times = own["store_ms"]
+        name, key = steps.tracks.topics[int(own[0]["topic"])], steps.text(own[0], ask)
+        count, addresses = len(own), len(np.unique(own["host"]))
+        found.append((name, key, count, count - 1, addresses, int(times.min()), int(times.max())))
+    columns = list(zip(*found, strict=True)) if found else [()] * 7
+    names = ("topic", "key", "messages", "copies", "hosts", "oldest_ms", "newest_ms")
+    yield {"cut": ["keys"] * len(found), **dict(zip(names, columns, strict=True))}
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedTable:
+    """Partial rows made of whole keys, and how they are combined (as in `parts.PartTable`)."""
+
+    keys: dict[str, str]
+    sums: tuple[str, ...]
+    lows: tuple[str, ...]
+    highs: tuple[str, ...]
+    judge: Callable[[Tracks, Ask], Iterator[Columns]]
+
+    @property
+    def types(self) -> dict[str, str]:
+        """Spark types of all columns."""
+        return {**self.keys, **dict.fromkeys((*self.sums, *self.lows, *self.highs), "bigint")}
+
+
+def _slice_rows(found: Iterator[Columns], tracks: Tracks, ask: Ask) -> Iterator[Columns]:
+    """Yields the rows of a slice of one key without what only the whole key tells, and the slice's ends."""
+    for columns in found:
+        if columns["cut"] and columns["cut"][0] == "topics":
+            nothing = [0] * len(columns["cut"])
+            yield {**columns, **{name: nothing for name in ("keys", "moved_keys", "repeated_keys") if name in columns}}
+        elif columns["cut"] and columns["cut"][0] != "keys":
+            yield columns
+    rows = tracks.rows
+    if not len(rows):
+        return
+    steps = _Steps.of(tracks)
+    place = rows["store"].astype(np.int64) << 32 | rows["queue"]
+    same = place[1:] == place[:-1]
+    back = (rows["born_ms"][1:] < rows["born_ms"][:-1]) & (rows["host"][1:] == rows["host"][:-1])
+    known = np.unique(np.stack((rows["store"].astype(np.int64), rows["queue"].astype(np.int64))), axis=1).T
+
+    def end(row: NDArray[np.void]) -> list[object]:
+        host = tracks.hosts[int(row["host"])]
+        return [tracks.stores[int(row["store"])], int(row["queue"]), int(row["born_ms"]), host, int(row["store_ms"])]
+
+    edge = Edge(
+        key=steps.text(rows[0], ask),
+        digest=int(rows[0]["digest"]),
+        number=tracks.slice,
+        messages=len(rows),
+        moves=int((~same).sum()),
+        inversions=int((same & back).sum()),
+        places=[[tracks.stores[store], queue] for store, queue in known.tolist()],
+        hosts=[tracks.hosts[code] for code in np.unique(rows["host"]).tolist()],
+        first=end(rows[0]),
+        last=end(rows[-1]),
+    )
+    yield {"cut": [EDGE], "topic": [tracks.topics[int(rows[0]["topic"])]], "key": [edge_text(edge)]}
+
+
+ORDER, DUPLICATES = "order", "duplicates"
+
+
+def judged(report: str) -> Callable[[Tracks, Ask], Iterator[Columns]]:
+    """Returns what makes the rows of a report, or of both for an empty name, marked with it and the kind of key."""
+
+    def judge(tracks: Tracks, ask: Ask) -> Iterator[Columns]:
+        if tracks.coverage:
+            for covered in tracks.coverage:
+                yield from coverage_rows(covered)
+            return
+        judges = {ORDER: order_rows, DUPLICATES: duplicate_rows}
+        for name, rows in judges.items():
+            if report in (name, "") and (name == DUPLICATES or tracks.kind == BUSINESS):
+                for columns in rows(tracks, ask) if tracks.slice < 0 else _slice_rows(rows(tracks, ask), tracks, ask):
+                    count = len(columns["cut"])
+                    yield {**columns, "report": [name] * count, "kind": [tracks.kind] * count}
+
+    return judge
+
+
+def _table(report: str) -> KeyedTable:
+    return KeyedTable(
+        keys={
+            "cut": "string", "report": "string", "kind": "int", "store": "string", "physical_offset": "bigint",
+            "topic": "string", "key": "string", "time_ms": "bigint", "queues_before": "int", "queues_after": "int",
+            "born_host": "string", "gap_class_ms": "bigint",
+        },
+        sums=(
+            "messages", "keys", "moved_keys", "moves", "inversions", "queues", "growing", "repeated_keys", "copies",
+            "same_host_copies", "hosts", "bytes", "skipped_bytes",
+        ),
+        lows=("oldest_ms", "growing_ms", "shrinking_ms"),
+        highs=("newest_ms",),
+        judge=judged(report),
+    )  # fmt: skip
+
+
+KEYED: dict[str, KeyedTable] = {ORDER: _table(ORDER), DUPLICATES: _table(DUPLICATES), "keyed": _table("")}
+"""By report; `keyed` has the rows of both, told apart by the column `report`."""

@@ -1,0 +1,43 @@
+"""Whether the compiled twins of the numpy kernels are used.
+
+Loading numba and what it has compiled costs a worker 0.2 to 0.4 s of CPU time, and compiling a few seconds more where
+nothing is kept yet: small stores are read before that is done. Workers live on, and those that have loaded the compiled
+functions go on using them.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from functools import cache
+from importlib import import_module
+
+from mqctl.spark.asking import Ask, Kernels
+
+WORTH_MESSAGES = 400_000
+WORTH_BYTES = 256 << 20
+"""Messages to follow, or bytes of commit log to scan, from which on a job is worth loading numba for."""
+_READING = "mqctl.spark.aggregates.compiled.reading"
+
+
+def settled(ask: Ask, *, messages: int = 0, size_bytes: int = 0) -> Ask:
+    """Returns what workers are to be asked, for a job of that size."""
+    if ask.kernels is Kernels.AUTO and (messages >= WORTH_MESSAGES or size_bytes >= WORTH_BYTES):
+        return replace(ask, kernels=Kernels.COMPILED)
+    return ask
+
+
+def use_compiled(kernels: Kernels) -> bool:
+    """Tells whether to use compiled functions, and loads what they need."""
+    if kernels is Kernels.NUMPY or (kernels is Kernels.AUTO and _READING not in sys.modules):
+        return False
+    return _loaded()
+
+
+@cache
+def _loaded() -> bool:
+    try:
+        import_module(_READING)
+    except (ImportError, RuntimeError):  # not installed, not for this numpy, or no directory for its cache
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""Reading stores in splits on the workers."""

@@ -1,0 +1,235 @@
+"""The Spark data source `rocketmq`: tables over broker store directories that the workers read themselves.
+
+    register(spark)
+    spark.read.format("rocketmq").options(table="messages", stores='["/backup/store"]').load()
+
+Options: `table` (see `TABLES`), `stores` (JSON list of directories or URLs as the executors see them; or one given to
+`load`), `brokers` (JSON list: the name of each store's broker; where it is missing, the store's own topics tell),
+`groups` and `topics` (JSON lists), `queue_ids` (JSON list of numbers), `system` (`true` for RocketMQ's own),
+`since_ms` and `until_ms` (store time), `queue_offset_from`, `queue_offset_until`, `physical_offset_from`,
+`physical_offset_until` (each range without its end), `ask` (JSON of an `Ask`: what tables of partial aggregates are
+counted by), `partitions` (at most so many). What they exclude is not read.
+
+Comparisons of these columns with constants that Spark pushes down (`where("store_time_ms >= ...")`) do the same; they
+need PySpark 4.1 and `spark.sql.python.filterPushdown.enabled=true`. A narrower `.schema(...)` reads fewer columns:
+Spark prunes none of itself.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+
+from mqctl.errors import UsageError
+from mqctl.spark.asking import Ask
+from mqctl.spark.brokers import broker_names
+from mqctl.spark.carried import carrying
+from mqctl.spark.scan.remote import looking
+from mqctl.spark.source.table import SourceTable, Work
+from mqctl.spark.source.tables import TABLES
+from mqctl.spark.wanted import FAR, Bounds, Wanted
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
+
+FORMAT = "rocketmq"
+_DEFAULT_PARTITIONS = 8
+
+
+def register(spark: SparkSession) -> None:
+    """Makes `spark.read.format("rocketmq")` known to a session."""
+    spark.dataSource.register(RocketmqSource)
+
+
+class RocketmqSource(DataSource):  # type: ignore[misc]  # PySpark is not typed for mypy here
+    """See the module."""
+
+    @classmethod
+    def name(cls) -> str:
+        return FORMAT
+
+    def schema(self) -> str:
+        with carrying():
+            return TABLES[_table(self.options)].columns
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        with carrying():
+            name, wanted = _table(self.options), _wanted(self.options)
+            if "brokers" not in self.options and "broker" in TABLES[name].columns:
+                wanted = replace(wanted, brokers=broker_names(wanted.stores))
+            _refuse_unanswerable(name, TABLES[name], wanted)
+            partitions = _number(self.options, "partitions", _DEFAULT_PARTITIONS)
+            ask = Ask.parse(self.options["ask"]) if "ask" in self.options else Ask(())
+            return _Reader(name, wanted, partitions, tuple(schema.fieldNames()), ask)
+
+
+class _Partition(InputPartition):  # type: ignore[misc]  # PySpark is not typed for mypy here
+    """Carries the work of one partition to its worker."""
+
+    def __init__(self, work: Work, look: str) -> None:
+        super().__init__(work)
+        self.work = work
+        self.look = look
+
+
+class _Reader(DataSourceReader):  # type: ignore[misc]  # PySpark is not typed for mypy here
+    def __init__(self, table: str, wanted: Wanted, partitions: int, names: tuple[str, ...], ask: Ask) -> None:
+        self._table = table
+        self._wanted = wanted
+        self._count = max(1, partitions)
+        self._names = names
+        self._ask = ask
+
+    def pushFilters(self, filters: list[object]) -> Iterable[object]:
+        """Narrows what is planned and read; Spark still applies every filter, so nothing hangs on our reading of it."""
+        useful = TABLES[self._table].filters
+        for each in filters:
+            column = getattr(each, "attribute", ("",))
+            if len(column) == 1 and column[0] in useful:
+                self._wanted = _narrowed(self._wanted, column[0], each)
+        return filters
+
+    def partitions(self) -> Sequence[InputPartition]:
+        # One look at stores that are listed over a network: workers that outlive it list them anew.
+        look = uuid4().hex
+        with carrying():
+            looking(look)
+            work = TABLES[self._table].plan(self._wanted, self._ask, self._count)
+            return [_Partition(each, look) for each in work]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, _Partition)
+        with carrying():
+            looking(partition.look)
+            yield from TABLES[self._table].read(partition.work, self._names)
+
+
+def _table(options: Mapping[str, str]) -> str:
+    name = options.get("table", "")
+    if name not in TABLES:
+        raise UsageError(f"read table {name!r} of format {FORMAT}", reason=f"the tables are {', '.join(TABLES)}")
+    return name
+
+
+def _wanted(options: Mapping[str, str]) -> Wanted:
+    stores = _names(options, "stores") or tuple(filter(None, (options.get("path"),)))
+    if not stores:
+        raise UsageError(f"read format {FORMAT}", reason="no store", remedy="give option `stores` or load(DIR)")
+    return Wanted(
+        stores=stores,
+        groups=_names(options, "groups"),
+        topics=_names(options, "topics"),
+        system=options.get("system", "false").lower() == "true",
+        queue_ids=_numbers(options, "queue_ids"),
+        store_time_ms=Bounds(_number(options, "since_ms", -FAR), _number(options, "until_ms", FAR)),
+        queue_offset=_bounds(options, "queue_offset"),
+        physical_offset=_bounds(options, "physical_offset"),
+        brokers=_names(options, "brokers"),
+    )
+
+
+def wanted_options(wanted: Wanted) -> dict[str, str]:
+    """Writes what is wanted as the options that `_wanted` reads."""
+    options = {
+        "stores": json.dumps(wanted.stores),
+        "brokers": json.dumps(wanted.brokers),
+        "groups": json.dumps(wanted.groups),
+        "topics": json.dumps(wanted.topics),
+        "queue_ids": json.dumps(wanted.queue_ids),
+        "system": str(wanted.system).lower(),
+        "since_ms": str(wanted.store_time_ms.low),
+        "until_ms": str(wanted.store_time_ms.high),
+    }
+    for name, bounds in (("queue_offset", wanted.queue_offset), ("physical_offset", wanted.physical_offset)):
+        options |= {f"{name}_from": str(bounds.low), f"{name}_until": str(bounds.high)}
+    return options
+
+
+def _narrowed(wanted: Wanted, column: str, condition: object) -> Wanted:
+    """Applies one comparison of a column with constants; those of other kinds narrow nothing."""
+    kind, value = type(condition).__name__, getattr(condition, "value", None)
+    if column in ("topic", "queue_id"):
+        return _named(
+            wanted, column, value if kind == "In" else (value,) if kind in ("EqualTo", "EqualNullSafe") else ()
+        )
+    if not isinstance(value, int):
+        return wanted
+    ranges = {
+        "EqualTo": (value, value + 1),
+        "EqualNullSafe": (value, value + 1),
+        "GreaterThan": (value + 1, FAR),
+        "GreaterThanOrEqual": (value, FAR),
+        "LessThan": (-FAR, value),
+        "LessThanOrEqual": (-FAR, value + 1),
+    }
+    if kind not in ranges:
+        return wanted
+    low, high = ranges[kind]
+    if column == "store_time_ms":
+        return replace(wanted, store_time_ms=wanted.store_time_ms.meet(low, high))
+    if column == "queue_offset":
+        return replace(wanted, queue_offset=wanted.queue_offset.meet(low, high))
+    return replace(wanted, physical_offset=wanted.physical_offset.meet(low, high))
+
+
+def _named(wanted: Wanted, column: str, values: object) -> Wanted:
+    if not isinstance(values, list | tuple) or not values or any(each is None for each in values):
+        return wanted
+    return wanted.narrowed(topics=values) if column == "topic" else wanted.narrowed(queue_ids=values)
+
+
+def _refuse_unanswerable(name: str, table: SourceTable, wanted: Wanted) -> None:
+    asks_time = not wanted.store_time_ms.is_everything
+    asks_offsets = bool(wanted.queue_ids) or not (
+        wanted.queue_offset.is_everything and wanted.physical_offset.is_everything
+    )
+    if (asks_time and not table.has_store_time) or (asks_offsets and not table.has_offsets):
+        what = "store times" if asks_time and not table.has_store_time else "offsets to choose by"
+        raise UsageError(
+            f"read a range of table {name}", reason=f"it has no {what}", remedy="read it whole, then filter"
+        )
+
+
+def _bounds(options: Mapping[str, str], key: str) -> Bounds:
+    return Bounds(_number(options, f"{key}_from", -FAR), _number(options, f"{key}_until", FAR))
+
+
+def _number(options: Mapping[str, str], key: str, default: int) -> int:
+    text = options.get(key, str(default))
+    try:
+        return int(text)
+    except ValueError:
+        raise UsageError(f"read option {key}={text}", reason="it must be a whole number") from None
+
+
+def _names(options: Mapping[str, str], key: str) -> tuple[str, ...]:
+    value = _list(options, key)
+    if not all(isinstance(item, str) for item in value):
+        raise UsageError(f"read option {key}={options[key]}", reason="it must be a JSON list of texts")
+    return tuple(str(item) for item in value)
+
+
+def _numbers(options: Mapping[str, str], key: str) -> tuple[int, ...]:
+    value = _list(options, key)
+    found = tuple(item for item in value if isinstance(item, int))
+    if len(found) < len(value):
+        raise UsageError(f"read option {key}={options[key]}", reason="it must be a JSON list of whole numbers")
+    return found
+
+
+def _list(options: Mapping[str, str], key: str) -> list[object]:
+    text = options.get(key, "[]")
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = None
+    if not isinstance(value, list):
+        raise UsageError(f"read option {key}={text}", reason="it must be a JSON list")
+    return value
