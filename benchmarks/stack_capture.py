@@ -23,7 +23,7 @@ from mqctl.capture.local import LocalProcessDumps, Manner
 from mqctl.capture.tools import SearchPath
 from mqctl.client.admin.cluster import Cluster
 from mqctl.client.remoting.deadline import Deadline
-from mqctl.model.unavailable import Part
+from mqctl.model.gap import Part
 from mqctl.protocol.bodies_client import ConsumerRunningInfo
 from mqctl.protocol.codes import RequestCode, ResponseCode
 from mqctl.protocol.frame import encode

@@ -11,7 +11,7 @@ import msgspec
 from docs.schemas import LIVE, SCHEMAS
 from mqctl.cli.connection.profiles import Profile, Profiles
 from mqctl.model import snapshot
-from mqctl.model.unavailable import Part
+from mqctl.model.gap import Part
 from mqctl.operations.checks import checks_file
 
 VARIABLES = {

@@ -17,8 +17,8 @@ from typing import TypeVar
 
 import psutil
 
+from mqctl.model.gap import Gap, Part
 from mqctl.model.member import Member
-from mqctl.model.unavailable import Part, Unavailable
 
 T = TypeVar("T")
 PROC = Path("/proc")
@@ -116,7 +116,7 @@ class Sockets:
 
 def find_consumers(
     around: Surroundings, *, own_pid: int, look_s: float, wait: Callable[[float], None]
-) -> tuple[list[LocalProcess], list[Unavailable]]:
+) -> tuple[list[LocalProcess], list[Gap]]:
     """Finds the processes of this machine that consume, by process id.
 
     Args:
@@ -250,13 +250,13 @@ def _brokers_of(sockets: Sockets | None, around: Surroundings) -> Iterator[str]:
             yield remote
 
 
-def _sockets() -> tuple[dict[int, Sockets], list[Unavailable]]:
+def _sockets() -> tuple[dict[int, Sockets], list[Gap]]:
     """Returns the sockets of every process that may be looked at, and what was hidden."""
     try:
         listed = psutil.net_connections("tcp")
     except psutil.AccessDenied as error:
         reason = str(error) or "the system shows connections to root only"
-        return {}, [Unavailable(part=Part.PROCESSES, reason=reason, scope="connections")]
+        return {}, [Gap(part=Part.PROCESSES, reason=reason, scope="connections")]
     found: dict[int, Sockets] = {}
     hidden = 0
     for item in listed:
@@ -275,7 +275,7 @@ def _sockets() -> tuple[dict[int, Sockets], list[Unavailable]]:
     if not hidden:
         return found, []
     reason = f"{hidden} of them belong to processes of other users; run as root to see whose they are"
-    return found, [Unavailable(part=Part.PROCESSES, reason=reason, scope="connections")]
+    return found, [Gap(part=Part.PROCESSES, reason=reason, scope="connections")]
 
 
 def _plain(address: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from mqctl.diagnosis.registry import Case, ClusterCase, Verdict, cluster_rule, rule
 from mqctl.model.finding import Severity, Subject, SubjectKind, Value
-from mqctl.model.unavailable import Part
+from mqctl.model.gap import Part
 
 _RUNTIME = (Part.RUNTIME,)
 _TIERS = ((0.90, Severity.FATAL, "refused"), (0.85, Severity.ERROR, "forced"), (0.75, Severity.WARNING, "early"))

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from mqctl.diagnosis.registry import ClusterCase, Verdict, cluster_rule
 from mqctl.model.config import PERM_WRITE, perm_text
 from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
+from mqctl.model.gap import Part
 from mqctl.model.names import group_of, is_system_topic
 from mqctl.model.route import NameServerView, RouteQueues, TopicRoute
 from mqctl.model.snapshot import BrokerSnapshot
-from mqctl.model.unavailable import Part
 
 _ROUTES = (Part.ROUTES,)
 # DefaultMQProducer.defaultTopicQueueNums: a producer asks for so many when a topic is created by its first message.

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from mqctl.diagnosis.parallelism import queue_names, shared_topics
 from mqctl.diagnosis.registry import Case, ClusterCase, Verdict, cluster_rule, rule
 from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
+from mqctl.model.gap import Part
 from mqctl.model.route import TopicRoute
 from mqctl.model.snapshot import ClusterSnapshot
-from mqctl.model.unavailable import Part
 
 _LAST_OFFSET = "CONSUME_FROM_LAST_OFFSET"
 _TIMER_BEHIND_S = 10

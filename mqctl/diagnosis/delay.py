@@ -8,8 +8,8 @@ from mqctl.diagnosis.registry import Case, Unknown, Verdict, rule
 from mqctl.model.config_file import FileSource
 from mqctl.model.delay_state import DelayLevelState, DelayQueueState, DelayState, LevelTableSource
 from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind, Value
+from mqctl.model.gap import Part
 from mqctl.model.runtime import read_runtime
-from mqctl.model.unavailable import Part
 
 _FILE = (Part.DELAY,)
 _QUEUES = (Part.DELAY, Part.DELAY_QUEUES)

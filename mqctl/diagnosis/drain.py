@@ -8,7 +8,7 @@ from mqctl.diagnosis.backlog_advice import BacklogAdvice, Effect, backlog_advice
 from mqctl.diagnosis.backlog_rates import Outlook
 from mqctl.diagnosis.registry import ClusterCase, Verdict, cluster_rule
 from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
-from mqctl.model.unavailable import Part
+from mqctl.model.gap import Part
 
 _OFFSETS = (Part.CONSUMER_OFFSETS, Part.QUEUES, Part.MEMBERS, Part.RUNNING_INFO)
 

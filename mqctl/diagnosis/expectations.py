@@ -13,11 +13,11 @@ from mqctl.model.expectation import (
     Limit,
     TopicExpectation,
 )
+from mqctl.model.gap import Part
 from mqctl.model.lag import group_lags, queue_lags
 from mqctl.model.names import DLQ_PREFIX
 from mqctl.model.runtime import read_runtime
 from mqctl.model.snapshot import ClusterSnapshot
-from mqctl.model.unavailable import Part
 
 
 def hold(snapshot: ClusterSnapshot, wishes: Expectations) -> tuple[CheckResult, ...]:

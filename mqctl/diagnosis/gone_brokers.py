@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from mqctl.diagnosis.registry import ClusterCase, Verdict, cluster_rule
 from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
+from mqctl.model.gap import Part
 from mqctl.model.queue import MessageQueue
 from mqctl.model.seen_broker import SeenBroker
 from mqctl.model.snapshot import ClusterSnapshot
-from mqctl.model.unavailable import Part
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from typing import TypeAlias
 
 from mqctl.diagnosis.registry import ClusterCase, Verdict, cluster_rule
 from mqctl.model.finding import Severity, Subject, SubjectKind
+from mqctl.model.gap import Part
 from mqctl.model.names import DLQ_PREFIX, group_of, is_system_group
 from mqctl.model.snapshot import ClusterSnapshot
-from mqctl.model.unavailable import Part
 
 _OFFSETS = (Part.CONSUMER_OFFSETS, Part.QUEUES, Part.MEMBERS)
 _Key: TypeAlias = tuple[str, str, str, int]

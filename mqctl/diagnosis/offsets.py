@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from mqctl.diagnosis.registry import Case, Unknown, Verdict, rule
 from mqctl.model.config import PERM_READ
 from mqctl.model.finding import Severity, Subject, SubjectKind
+from mqctl.model.gap import Part
 from mqctl.model.lag import GroupLag, LagState, QueueLag, group_lags, queue_lags
 from mqctl.model.names import DLQ_PREFIX, RETRY_PREFIX, group_of, is_system_group
-from mqctl.model.unavailable import Part
 
 _OFFSETS = (Part.QUEUES, Part.CONSUMER_OFFSETS)
 

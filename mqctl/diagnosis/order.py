@@ -8,10 +8,10 @@ from mqctl.diagnosis.group_view import GroupView
 from mqctl.diagnosis.parallelism import queue_names
 from mqctl.diagnosis.registry import ClusterCase, Verdict, cluster_rule
 from mqctl.model.finding import Severity, Subject, SubjectKind
+from mqctl.model.gap import Part
 from mqctl.model.member import HeldQueue, RunningInfo
 from mqctl.model.queue import MessageQueue
 from mqctl.model.snapshot import ClusterSnapshot
-from mqctl.model.unavailable import Part
 
 _RUNNING = (Part.MEMBERS, Part.RUNNING_INFO)
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from mqctl.diagnosis.group_view import GroupView, named
 from mqctl.diagnosis.registry import ClusterCase, Unknown, Verdict, cluster_rule
 from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
+from mqctl.model.gap import Part
 from mqctl.model.member import HeldQueue, RunningInfo
 from mqctl.model.queue import MessageQueue
-from mqctl.model.unavailable import Part
 
 _MEMBERS = (Part.MEMBERS, Part.ROUTES)
 _RUNNING = (Part.MEMBERS, Part.RUNNING_INFO)

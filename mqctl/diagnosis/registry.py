@@ -18,12 +18,12 @@ from mqctl.diagnosis.playbooks import PLAYBOOKS
 from mqctl.diagnosis.settings import Settings
 from mqctl.errors import UsageError
 from mqctl.model.finding import Confidence, Evidence, Finding, NotJudged, Severity, Subject, SubjectKind, Value
+from mqctl.model.gap import Gap, Part
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.model.queue import MessageQueue
 from mqctl.model.queue_state import QueueState
 from mqctl.model.route import TopicRoute
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
-from mqctl.model.unavailable import Part, Unavailable
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,7 +342,7 @@ def _outcomes(entry: Rule, found: Iterable[Verdict | Unknown]) -> Iterator[Findi
         )
 
 
-def _gap(entry: Rule, gaps: list[Unavailable], *, broker: str | None) -> NotJudged:
+def _gap(entry: Rule, gaps: list[Gap], *, broker: str | None) -> NotJudged:
     """Names the first gap in full and counts the rest: ten thousand unreadable events are one gap to a reader."""
     first = gaps[0]
     where = f" ({first.scope})" if first.scope else ""

@@ -10,8 +10,8 @@ from mqctl.diagnosis.group_view import named
 from mqctl.diagnosis.parallelism import queue_names, shared_topics, waiting_in
 from mqctl.diagnosis.registry import ClusterCase, Verdict, cluster_rule
 from mqctl.model.finding import Severity, Subject, SubjectKind
+from mqctl.model.gap import Part
 from mqctl.model.queue import MessageQueue
-from mqctl.model.unavailable import Part
 
 _MEMBERS = (Part.MEMBERS, Part.ROUTES)
 _UNEVEN = 2.0

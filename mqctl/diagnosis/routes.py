@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from mqctl.diagnosis.registry import Case, Verdict, rule
 from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
+from mqctl.model.gap import Part
 from mqctl.model.names import group_of, is_system_group, is_system_topic
 from mqctl.model.queue_state import QueueState
-from mqctl.model.unavailable import Part
 
 
 def _topic(case: Case, topic: str) -> Subject:

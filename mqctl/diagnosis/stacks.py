@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from mqctl.diagnosis.registry import ClusterCase, Verdict, cluster_rule
 from mqctl.model.finding import Severity
-from mqctl.model.unavailable import Part
+from mqctl.model.gap import Part
 
 _STACKS = (Part.MEMBERS, Part.RUNNING_INFO, Part.STACKS)
 

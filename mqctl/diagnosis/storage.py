@@ -9,8 +9,8 @@ from mqctl.diagnosis.registry import Case, Unknown, Verdict, rule
 from mqctl.model.config_file import FileSource
 from mqctl.model.damage import Damage, DamageCode, DamageGrade
 from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
+from mqctl.model.gap import Part
 from mqctl.model.storage_state import CheckpointStatus
-from mqctl.model.unavailable import Part
 
 _STORE = (Part.STORAGE,)
 _VERIFIED = (Part.STORAGE, Part.VERIFICATION)

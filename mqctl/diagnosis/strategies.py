@@ -8,7 +8,7 @@ from mqctl.diagnosis.group_view import named
 from mqctl.diagnosis.parallelism import queue_names, restarting, shared_topics
 from mqctl.diagnosis.registry import ClusterCase, Unknown, Verdict, cluster_rule
 from mqctl.model.finding import Severity, Subject, SubjectKind
-from mqctl.model.unavailable import Part
+from mqctl.model.gap import Part
 
 _RUNNING = (Part.MEMBERS, Part.RUNNING_INFO)
 _CONFIG = "CONFIG"

@@ -10,9 +10,9 @@ from mqctl.diagnosis.group_view import GroupView, group_views, losses_of, named,
 from mqctl.diagnosis.parallelism import queue_names, restarting
 from mqctl.diagnosis.registry import ClusterCase, Unknown, Verdict, cluster_rule
 from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
+from mqctl.model.gap import Part
 from mqctl.model.member import MessageModel, Subscription
 from mqctl.model.names import group_of
-from mqctl.model.unavailable import Part
 
 _LIVE = (Part.MEMBERS, Part.RUNNING_INFO)
 _OFFSETS = (Part.MEMBERS, Part.CONSUMER_OFFSETS)

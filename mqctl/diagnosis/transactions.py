@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from mqctl.diagnosis.registry import Case, Verdict, rule
 from mqctl.model.finding import Severity, Subject, SubjectKind
+from mqctl.model.gap import Part
 from mqctl.model.transaction_state import CommittedTransaction, PendingTransaction
-from mqctl.model.unavailable import Part
 
 _NEEDS = (Part.TRANSACTIONS,)
 _HISTORY = (Part.TRANSACTIONS, Part.VERIFICATION)

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
+from mqctl.model.gap import Gap
 from mqctl.model.names import is_system_group, is_system_topic
 from mqctl.model.origin import Origin
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState
-from mqctl.model.unavailable import Unavailable
 
 if TYPE_CHECKING:
     from mqctl.model.consumption import Consumption
@@ -93,7 +93,7 @@ class LagEvidence:
     name: str | None = None
     queues: tuple[QueueState, ...] = ()
     consumer_offsets: tuple[ConsumerOffsetState, ...] = ()
-    unavailable: tuple[Unavailable, ...] = ()
+    unavailable: tuple[Gap, ...] = ()
     consumption: Consumption | None = None
 
 

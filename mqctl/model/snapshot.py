@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.model.delay_state import DelayState
+from mqctl.model.gap import Gap, Part
 from mqctl.model.member import GroupMembership, ProducerMembership, RunningInfo
 from mqctl.model.offset_jump import OffsetJump
 from mqctl.model.origin import Origin
@@ -19,7 +20,6 @@ from mqctl.model.seen_broker import SeenBroker
 from mqctl.model.storage_state import StorageState
 from mqctl.model.tag_sample import TagSample
 from mqctl.model.transaction_state import TransactionState
-from mqctl.model.unavailable import Part, Unavailable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,9 +55,9 @@ class BrokerSnapshot:
     producers: tuple[ProducerMembership, ...] = ()
     runtime: Mapping[str, str] = field(default_factory=dict)
     config: Mapping[str, str] = field(default_factory=dict)
-    unavailable: tuple[Unavailable, ...] = ()
+    unavailable: tuple[Gap, ...] = ()
 
-    def lacks(self, part: Part) -> Unavailable | None:
+    def lacks(self, part: Part) -> Gap | None:
         """Returns why the whole of `part` is missing, or None when it is there."""
         return next((gap for gap in self.unavailable if gap.part is part and gap.scope is None), None)
 
@@ -85,7 +85,7 @@ class ClusterSnapshot:
     seen_brokers: tuple[SeenBroker, ...] = ()
     tag_samples: tuple[TagSample, ...] = ()
     earlier: ClusterSnapshot | None = None
-    unavailable: tuple[Unavailable, ...] = ()
+    unavailable: tuple[Gap, ...] = ()
 
     def routes(self) -> dict[str, TopicRoute]:
         """Returns the route of each topic; where name servers differ, the first that knows the topic speaks."""

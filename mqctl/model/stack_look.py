@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mqctl.model.dump import StackDump
+from mqctl.model.gap import Gap
 from mqctl.model.lag import QueueLag
 from mqctl.model.member import RunningInfo
-from mqctl.model.unavailable import Unavailable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class Look:
     at_ms: int
     sights: tuple[Sight, ...] = ()
     lags: tuple[QueueLag, ...] = ()
-    unavailable: tuple[Unavailable, ...] = ()
+    unavailable: tuple[Gap, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -85,7 +85,7 @@ class StackEvidence:
     instances: tuple[StackInstance, ...] = ()
     lags: tuple[QueueLag, ...] = ()
     earlier_lags: tuple[QueueLag, ...] = ()
-    unavailable: tuple[Unavailable, ...] = ()
+    unavailable: tuple[Gap, ...] = ()
     notes: tuple[str, ...] = ()
 
 

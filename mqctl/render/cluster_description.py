@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from mqctl.model.gap import Gap
 from mqctl.model.names import group_of, is_system_group, is_system_topic
 from mqctl.model.route import BrokerEndpoint
-from mqctl.model.unavailable import Unavailable
 from mqctl.render.brokers import COLUMNS, BrokerRow, broker_row, shown_columns
 from mqctl.render.clusters import ClusterRow, cluster_row
 from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
@@ -61,7 +61,7 @@ def cluster_description(
     name: str,
     brokers: Sequence[LiveBroker],
     servers: Mapping[str, tuple[BrokerEndpoint, ...]],
-    gaps: Iterable[Unavailable],
+    gaps: Iterable[Gap],
 ) -> ClusterDescription:
     """Builds the description of the cluster `name`."""
     rows = [broker_row(broker) for broker in brokers]
@@ -86,7 +86,7 @@ def cluster_description(
 
 
 def _name_servers(
-    name: str, servers: Mapping[str, tuple[BrokerEndpoint, ...]], gaps: Iterable[Unavailable]
+    name: str, servers: Mapping[str, tuple[BrokerEndpoint, ...]], gaps: Iterable[Gap]
 ) -> list[NameServerRow]:
     known = {
         server: {address for item in endpoints if item.cluster == name for address in item.addresses.values()}

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from mqctl.model.config import perm_text
 from mqctl.model.config_file import FileSource
+from mqctl.model.gap import Part
 from mqctl.model.names import group_of, is_system_topic
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.storage_state import StorageState
-from mqctl.model.unavailable import Part
 from mqctl.render import units
 from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from mqctl.model.unavailable import Unavailable
+from mqctl.model.gap import Gap
 
 
 class Kind(StrEnum):
@@ -84,8 +84,8 @@ class Document:
     records: Sequence[object] = ()
     blocks: Sequence[Table | Paragraphs] = ()
     csv_columns: Sequence[Column] = field(default=())
-    unavailable: Sequence[Unavailable] = ()
+    unavailable: Sequence[Gap] = ()
 
-    def lacking(self, gaps: Iterable[Unavailable]) -> Document:
+    def lacking(self, gaps: Iterable[Gap]) -> Document:
         """Returns the document of an answer that lacks `gaps`; itself where there are none."""
         return replace(self, unavailable=tuple(gaps))

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import nan
 
+from mqctl.model.gap import Part
 from mqctl.model.lag import GroupLag, group_lags, queue_lags
 from mqctl.model.names import DLQ_PREFIX, is_system_group
 from mqctl.model.runtime import read_runtime
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
-from mqctl.model.unavailable import Part
 
 _MS = 1000
 Sample = tuple[tuple[str, ...], float]

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from mqctl.diagnosis.stack_judging import JudgedInstance
 from mqctl.model.finding import Finding
+from mqctl.model.gap import Gap
 from mqctl.model.lang import Lang
-from mqctl.model.unavailable import Unavailable
 from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
 from mqctl.render.findings import FindingRow, finding_block, finding_row
 from mqctl.render.stack_rows import StackGroupRow, StackInstanceRow, instance_row
@@ -111,7 +111,7 @@ def stack_document(
     view: StackView,
     *,
     observed_at_ms: int,
-    unavailable: Sequence[Unavailable] = (),
+    unavailable: Sequence[Gap] = (),
     notes: Sequence[str] = (),
 ) -> Document:
     """Builds the document: what is wrong first, then what the threads do."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from mqctl.diagnosis import Diagnosis
+from mqctl.model.gap import Part
 from mqctl.model.lang import Lang
 from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.transaction_state import DiscardedTransaction, PendingTransaction, TransactionState
-from mqctl.model.unavailable import Part
 from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
 from mqctl.render.findings import DiagnosisReport, diagnosis_document
 from mqctl.render.units import counted

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from mqctl.client.admin import broker_queries as ask
 from mqctl.errors import MqctlError
 from mqctl.filter.sql import SqlSyntaxError, compile_sql
+from mqctl.model.gap import Gap, Part
 from mqctl.model.member import GroupMembership, MessageModel, Subscription
 from mqctl.model.message import Message
 from mqctl.model.message_track import ConsumeTrace, SendTrace, Track, TrackState, TrackType
 from mqctl.model.names import is_system_group
-from mqctl.model.unavailable import Part, Unavailable
 from mqctl.protocol.trace_records import TraceKind, TraceRecord, decode_traces
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, split_offset_key
@@ -114,17 +114,17 @@ def _host(address: str) -> str | None:
     return address.rpartition(":")[0] or None
 
 
-def gather_tracks(asking: Asking, message: Message) -> tuple[list[Track], list[Unavailable]]:
+def gather_tracks(asking: Asking, message: Message) -> tuple[list[Track], list[Gap]]:
     """Compares the message's place with the offsets of every group of its topic, on the broker that stored it."""
     holders = [item for item in asking.cluster.brokers(asking.deadline) if item.address == message.store_host]
     if not holders:
         reason = f"the broker that stored it, {message.store_host}, is not in the cluster any more"
-        return [], [Unavailable(part=Part.CONSUMER_OFFSETS, reason=reason)]
+        return [], [Gap(part=Part.CONSUMER_OFFSETS, reason=reason)]
     broker = LiveBroker(address=holders[0])
     try:
         table = asking.cluster.ask(message.store_host, ask.all_consumer_offsets(), asking.deadline)
     except MqctlError as error:
-        return [], [Unavailable(part=Part.CONSUMER_OFFSETS, reason=str(error))]
+        return [], [Gap(part=Part.CONSUMER_OFFSETS, reason=str(error))]
     offsets = {
         group: queues[message.queue_id]
         for key, queues in table.offset_table.items()
@@ -133,7 +133,7 @@ def gather_tracks(asking: Asking, message: Message) -> tuple[list[Track], list[U
     }
     told = groups_of_topic(asking, [broker], message.topic)
     if told.errors:
-        return [], [Unavailable(part=Part.CONSUMER_OFFSETS, reason=str(told.errors[0]))]
+        return [], [Gap(part=Part.CONSUMER_OFFSETS, reason=str(told.errors[0]))]
     names = sorted(group for group in told.values[0] | set(offsets) if not is_system_group(group))
     if not names:
         return [], []

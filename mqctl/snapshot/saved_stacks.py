@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mqctl.errors import NotFoundError, RefusedError
+from mqctl.model.gap import Gap, Part
 from mqctl.model.lag import queue_lags
 from mqctl.model.member import RunningInfo
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.model.stack_look import StackEvidence, StackInstance
-from mqctl.model.unavailable import Part, Unavailable
 from mqctl.stacks.parse import read_dumps
 
 
@@ -39,7 +39,7 @@ def saved_stacks(snapshot: ClusterSnapshot, group: str | None, client_id: str | 
     groups = {info.group for info in asked}
     gaps = [gap for gap in snapshot.unavailable if gap.part in (Part.STACKS, Part.RUNNING_INFO)]
     gaps += [
-        Unavailable(part=Part.STACKS, reason="saved without them", scope=f"{info.client_id} of {info.group}")
+        Gap(part=Part.STACKS, reason="saved without them", scope=f"{info.client_id} of {info.group}")
         for info in asked
         if not info.stacks
     ]

@@ -19,7 +19,7 @@ from mqctl.client.remoting.deadline import Deadline
 from mqctl.client.remoting.fan_out import Ask, fan_out
 from mqctl.client.remoting.links import Links
 from mqctl.errors import ConfigurationError, DeadlineError, NotFoundError, UnreachableError, UsageError
-from mqctl.model.unavailable import Part
+from mqctl.model.gap import Part
 from mqctl.protocol.bodies_cluster import BrokerData, ClusterInfo, KVTable, QueueData, TopicRoute
 from mqctl.protocol.frame import RemotingCommand
 from tests.client.wire_server import Peer, WireServer, answering, closed_address, silent

@@ -8,9 +8,9 @@ import pytest
 
 from mqctl.diagnosis import RULES, diagnose
 from mqctl.model.finding import Confidence, Severity
+from mqctl.model.gap import Part
 from mqctl.model.origin import ObservedFrom, OriginKind
 from mqctl.model.snapshot import BrokerSnapshot
-from mqctl.model.unavailable import Part
 from tests.diagnosis.live_snapshots import LIVE
 from tests.diagnosis.snapshots import (
     DOUBLE_FAULTS,

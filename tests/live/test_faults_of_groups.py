@@ -13,9 +13,9 @@ from mqctl.allocation.rooms import room_rule
 from mqctl.client.admin.broker_changes import put_group
 from mqctl.diagnosis import RULES, Settings
 from mqctl.model.config import SubscriptionGroupConfig
+from mqctl.model.gap import Part
 from mqctl.model.origin import OriginKind
 from mqctl.model.queue import MessageQueue
-from mqctl.model.unavailable import Part
 from mqctl.protocol.bodies_client import ConsumeStatus, SubscriptionData
 from mqctl.protocol.bodies_stats import TopicOffset, TopicStatsTable
 from tests.live import test_faults_of_brokers as brokers

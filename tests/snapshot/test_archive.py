@@ -11,11 +11,11 @@ import pytest
 from mqctl.errors import BadInputError, NotFoundError, RefusedError
 from mqctl.model.config import TopicConfig
 from mqctl.model.damage import Damage, DamageCode, DamageGrade
+from mqctl.model.gap import Gap, Part
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.model.queue_state import QueueState
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.storage_state import StorageState
-from mqctl.model.unavailable import Part, Unavailable
 from mqctl.snapshot.archive import load, save
 
 DAMAGE = Damage(code=DamageCode.BAD_CRC, grade=DamageGrade.DAMAGE, file="commitlog/0", offset=7, params={"expected": 1})
@@ -29,7 +29,7 @@ SNAPSHOT = ClusterSnapshot(
             storage=StorageState(has_abort=True, damages=(DAMAGE,)),
         ),
     ),
-    unavailable=(Unavailable(part=Part.DELAY, reason="not there"),),
+    unavailable=(Gap(part=Part.DELAY, reason="not there"),),
 )
 
 

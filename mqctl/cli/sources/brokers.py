@@ -10,9 +10,9 @@ from mqctl.cli.emit import tell
 from mqctl.client.admin.cluster import Cluster
 from mqctl.client.remoting.answers import denial_remedy, tells_denial
 from mqctl.errors import ExitCode, MqctlError, NotFoundError
+from mqctl.model.gap import Gap, Part
 from mqctl.model.near_names import meant
 from mqctl.model.queue import MessageQueue
-from mqctl.model.unavailable import Part, Unavailable
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, list_brokers
 
@@ -42,7 +42,7 @@ def asking_of(cluster: Cluster, chosen: Connection) -> Asking:
     return Asking(cluster, chosen.deadline())
 
 
-def tell_gaps(gaps: Iterable[Unavailable], broker: str = "") -> int:
+def tell_gaps(gaps: Iterable[Gap], broker: str = "") -> int:
     """Names on stderr what could not be asked, and returns the exit code of a read command."""
     reasons = []
     for gap in gaps:
@@ -81,20 +81,20 @@ def tell_broker_gaps(brokers: Iterable[LiveBroker]) -> int:
     return tell_gaps(broker_gaps(brokers))
 
 
-def broker_gaps(brokers: Iterable[LiveBroker]) -> list[Unavailable]:
+def broker_gaps(brokers: Iterable[LiveBroker]) -> list[Gap]:
     """Returns the first gap of every broker that has one: the others follow from it."""
     return [gap.at(broker.name) for broker in brokers for gap in broker.gaps[:1]]
 
 
-def gaps_of(state: ClusterSnapshot, parts: Collection[Part]) -> list[Unavailable]:
+def gaps_of(state: ClusterSnapshot, parts: Collection[Part]) -> list[Gap]:
     """Returns what a snapshot lacks of some parts, each with the name of its broker."""
     gaps = [*state.unavailable, *(gap.at(item.name) for item in state.brokers for gap in item.unavailable)]
     return [gap for gap in gaps if gap.part in parts]
 
 
-def unread_queues(problems: Mapping[MessageQueue, MqctlError]) -> list[Unavailable]:
+def unread_queues(problems: Mapping[MessageQueue, MqctlError]) -> list[Gap]:
     """Returns queues that could not be read as gaps."""
     return [
-        Unavailable(part=Part.QUEUES, reason=str(error), scope=f"{queue.broker_name}/{queue.queue_id}")
+        Gap(part=Part.QUEUES, reason=str(error), scope=f"{queue.broker_name}/{queue.queue_id}")
         for queue, error in sorted(problems.items())
     ]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from mqctl.errors import NotFoundError
+from mqctl.model.gap import Part
 from mqctl.model.near_names import meant
 from mqctl.model.snapshot import ClusterSnapshot
-from mqctl.model.unavailable import Part
 
 _EVIDENCE = frozenset({Part.GROUPS, Part.MEMBERS, Part.CONSUMER_OFFSETS, Part.ROUTES})
 

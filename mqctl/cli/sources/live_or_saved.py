@@ -14,9 +14,9 @@ from mqctl.cli.connection.target import Connection, connection
 from mqctl.cli.sources.brokers import asking_of, open_brokers
 from mqctl.client.admin.cluster import BrokerAddress
 from mqctl.errors import NotFoundError
+from mqctl.model.gap import Gap, Part
 from mqctl.model.near_names import meant
 from mqctl.model.route import BrokerEndpoint, NameServerView
-from mqctl.model.unavailable import Part, Unavailable
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, list_brokers
 
@@ -75,7 +75,7 @@ class LiveOrSaved:
             return list_brokers(self._live(), addresses, Scope())
         return [item for item in self.brokers(parts) if item.address in addresses]
 
-    def name_servers(self) -> tuple[Servers, tuple[BrokerAddress, ...], list[Unavailable]]:
+    def name_servers(self) -> tuple[Servers, tuple[BrokerAddress, ...], list[Gap]]:
         """Returns the brokers that each name server knows, all of them together, and what could not be asked."""
         if self.saved is None:
             from mqctl.snapshot.live.routes import ask_name_servers
@@ -86,7 +86,7 @@ class LiveOrSaved:
         gaps = [gap for gap in self.saved.unavailable if gap.part is Part.ROUTES and " at " not in (gap.scope or "")]
         return servers, tuple(sorted(addresses)), gaps
 
-    def routes(self, topic: str) -> tuple[tuple[NameServerView, ...], list[Unavailable]]:
+    def routes(self, topic: str) -> tuple[tuple[NameServerView, ...], list[Gap]]:
         """Returns what each name server tells of one topic, and which could not be asked."""
         if self.saved is None:
             from mqctl.snapshot.live.routes import ask_routes
@@ -121,7 +121,7 @@ class LiveOrSaved:
 
     def running(
         self, brokers: list[LiveBroker], memberships: Memberships
-    ) -> tuple[tuple[RunningInfo, ...], tuple[Unavailable, ...]]:
+    ) -> tuple[tuple[RunningInfo, ...], tuple[Gap, ...]]:
         """Returns what the instances say of themselves, and which did not."""
         if self.saved is None:
             from mqctl.snapshot.live.members import gather_running

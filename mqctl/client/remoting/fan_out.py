@@ -14,7 +14,7 @@ from mqctl.client.remoting.link import Call
 from mqctl.client.remoting.links import Links
 from mqctl.client.remoting.question import Question
 from mqctl.errors import DeadlineError, MqctlError, UnreachableError
-from mqctl.model.unavailable import Part, Unavailable
+from mqctl.model.gap import Gap, Part
 
 T = TypeVar("T")
 IN_FLIGHT = 16
@@ -49,11 +49,11 @@ class Outcome(Generic[T]):
             raise self.error
         return self.answer  # type: ignore[return-value]  # a question about nothing has the value None
 
-    def unavailable(self, part: Part) -> Unavailable | None:
+    def unavailable(self, part: Part) -> Gap | None:
         """Says what is missing because of this outcome; None when nothing is."""
         if self.error is None:
             return None
-        return Unavailable(part=part, reason=str(self.error), scope=self.ask.about or self.ask.address)
+        return Gap(part=part, reason=str(self.error), scope=self.ask.about or self.ask.address)
 
 
 class _Flight(Generic[T]):

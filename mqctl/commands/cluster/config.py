@@ -12,7 +12,7 @@ from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import NoColorOption, OutputOption
 from mqctl.cli.sources.brokers import asking_of, tell_gaps
 from mqctl.client.admin.nameserver import name_server_settings
-from mqctl.model.unavailable import Part
+from mqctl.model.gap import Part
 from mqctl.render.clusters import NameServerSetting, name_server_settings_document
 
 EXAMPLES = ("mqctl cluster config", "mqctl cluster config --diff", "mqctl cluster config --key 'order*' -o json")

@@ -12,7 +12,7 @@ from mqctl.cli.options.common import NoColorOption, OutputOption, SnapshotOption
 from mqctl.cli.sources.brokers import broker_gaps, tell_gaps
 from mqctl.cli.sources.live_or_saved import looking
 from mqctl.errors import NotFoundError, UsageError
-from mqctl.model.unavailable import Part
+from mqctl.model.gap import Part
 from mqctl.render.cluster_description import cluster_description, description_document
 from mqctl.snapshot.live.asking import Scope
 from mqctl.snapshot.live.brokers import ask_groups, ask_runtime, ask_topics, masters_of

@@ -7,9 +7,9 @@ from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import AllOption, NoColorOption, OutputOption, SnapshotOption
 from mqctl.cli.sources.brokers import broker_gaps, tell_broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
+from mqctl.model.gap import Part
 from mqctl.model.member import GroupMembership
 from mqctl.model.names import is_system_group
-from mqctl.model.unavailable import Part
 from mqctl.render.groups import group_row, list_document
 from mqctl.snapshot.live.asking import Scope
 from mqctl.snapshot.live.brokers import ask_groups, masters_of

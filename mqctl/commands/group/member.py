@@ -11,7 +11,7 @@ from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import NoColorOption, OneGroupOption, OutputOption, SnapshotOption
 from mqctl.cli.sources.live_or_saved import looking
 from mqctl.errors import NotFoundError, RefusedError
-from mqctl.model.unavailable import Part
+from mqctl.model.gap import Part
 from mqctl.operations.topics.groups import group_holders, memberships_by_broker
 from mqctl.render.instance import instance_document
 from mqctl.snapshot.live.brokers import masters_of

@@ -7,7 +7,7 @@ from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import NoColorOption, OneGroupOption, OutputOption, SnapshotOption
 from mqctl.cli.sources.brokers import broker_gaps, tell_gaps
 from mqctl.cli.sources.live_or_saved import looking
-from mqctl.model.unavailable import Part
+from mqctl.model.gap import Part
 from mqctl.operations.topics.groups import group_holders, memberships_by_broker
 from mqctl.render.groups import members_document
 from mqctl.snapshot.live.brokers import masters_of

@@ -13,7 +13,7 @@ from mqctl.cli.options.room import RoomRuleOption, rule_of
 from mqctl.cli.sources.brokers import gaps_of, tell_gaps
 from mqctl.cli.sources.groups import require_group
 from mqctl.cli.sources.snapshot_source import LiveWish, read_snapshot
-from mqctl.model.unavailable import Part
+from mqctl.model.gap import Part
 from mqctl.render.locks import lock_document
 
 EXAMPLES = (

@@ -14,7 +14,7 @@ from mqctl.cli.sources.brokers import asking_of, tell_remedies
 from mqctl.cli.times import parse_instant
 from mqctl.errors import UsageError
 from mqctl.model.body_form import BodyForm
-from mqctl.model.unavailable import Part, Unavailable
+from mqctl.model.gap import Gap, Part
 from mqctl.render.messages_view import message_document
 from mqctl.snapshot.live.messages import KeyQuery, by_key, by_unique_key
 
@@ -55,7 +55,7 @@ def command(
         asking = asking_of(cluster, chosen)
         found, errors = by_key(asking, query) if key is not None else by_unique_key(asking, query)
     reasons = [str(error) for error in errors]
-    gaps = [Unavailable(part=Part.QUEUES, reason=reason) for reason in reasons]
+    gaps = [Gap(part=Part.QUEUES, reason=reason) for reason in reasons]
     emit(message_document(found, body, schema="message.list/1").lacking(gaps), output)
     for reason in reasons:
         tell(f"mqctl: {reason}")

@@ -11,7 +11,7 @@ from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import AllOption, NoColorOption, OutputOption, SnapshotOption
 from mqctl.cli.sources.brokers import broker_gaps, tell_broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
-from mqctl.model.unavailable import Part
+from mqctl.model.gap import Part
 from mqctl.render.groups import producer_document
 from mqctl.snapshot.live.brokers import ask_producers, ask_producers_of, masters_of
 

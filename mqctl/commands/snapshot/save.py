@@ -21,7 +21,7 @@ from mqctl.cli.options.common import (
 from mqctl.cli.sources.brokers import gaps_of, tell_remedies
 from mqctl.cli.sources.snapshot_source import LiveWish, read_snapshot
 from mqctl.errors import ExitCode
-from mqctl.model.unavailable import Part, Unavailable
+from mqctl.model.gap import Gap, Part
 from mqctl.render import units
 from mqctl.snapshot.archive import refuse_existing, save
 
@@ -92,7 +92,7 @@ def command(
     return ExitCode.OK if store is not None else _tell_lacking(gaps, file)
 
 
-def _tell_lacking(gaps: list[Unavailable], file: Path) -> int:
+def _tell_lacking(gaps: list[Gap], file: Path) -> int:
     """Names what the snapshot lacks, a line for each broker and reason. What only members kept to themselves is no
     failure: nearly every cluster has some that do not tell."""
     alike: dict[tuple[str, str], list[str]] = {}

@@ -13,7 +13,7 @@ from mqctl.cli.options.common import NoColorOption, OneGroupOption, OneTopicOpti
 from mqctl.cli.sources.brokers import gaps_of, tell_gaps
 from mqctl.cli.sources.groups import require_group
 from mqctl.cli.sources.snapshot_source import LiveWish, read_snapshot
-from mqctl.model.unavailable import Part
+from mqctl.model.gap import Part
 from mqctl.operations.allocation.release_plan import release_report
 from mqctl.operations.allocation.subscriptions import TagsFromOption, counted_in
 from mqctl.render.subscriptions import release_document

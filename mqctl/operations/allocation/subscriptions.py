@@ -14,11 +14,11 @@ from mqctl.allocation.observed import observed_allocation
 from mqctl.cli.sources.groups import require_group
 from mqctl.diagnosis.group_view import GroupView, group_views, losses_of, wanted_text
 from mqctl.errors import UsageError
+from mqctl.model.gap import Gap, Part
 from mqctl.model.names import group_of, is_system_group
 from mqctl.model.queue import MessageQueue
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.model.tag_sample import TagSample
-from mqctl.model.unavailable import Part, Unavailable
 from mqctl.render.subscriptions import BrokerWantRow, GroupCheckRow, LossRow, OrphanRow, SubscriptionReport, WantRow
 
 TagsFromOption = Annotated[
@@ -39,7 +39,7 @@ def view_of(snapshot: ClusterSnapshot, group: str) -> GroupView:
     return found[0] if found else GroupView(group=group, memberships={}, running={})
 
 
-def judged(snapshot: ClusterSnapshot, group: str) -> tuple[SubscriptionReport, list[Unavailable]]:
+def judged(snapshot: ClusterSnapshot, group: str) -> tuple[SubscriptionReport, list[Gap]]:
     """Returns what a group's members want, and what of the evidence for it is missing.
 
     Raises:
@@ -153,7 +153,7 @@ def require_one_or_all(group: str | None, *, everything: bool) -> None:
 
 def every_group(
     snapshot: ClusterSnapshot,
-) -> tuple[list[GroupCheckRow], list[SubscriptionReport], list[Unavailable]]:
+) -> tuple[list[GroupCheckRow], list[SubscriptionReport], list[Gap]]:
     """Judges every group: the line of each, each in full, and what of the evidence is missing."""
     found = [judged(snapshot, name) for name in group_names(snapshot)]
     reports = [report for report, _ in found]

@@ -11,9 +11,9 @@ from mqctl.cli.options.common import at_ms
 from mqctl.cli.sources.brokers import asking_of, gaps_of
 from mqctl.cli.sources.snapshot_source import read_snapshot
 from mqctl.errors import NotFoundError, UsageError
+from mqctl.model.gap import Gap, Part
 from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import ClusterSnapshot
-from mqctl.model.unavailable import Part, Unavailable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +81,7 @@ def _ask(asked: DelaySource, now: datetime) -> ClusterSnapshot:
     return state
 
 
-def missing_of(state: ClusterSnapshot) -> list[Unavailable]:
+def missing_of(state: ClusterSnapshot) -> list[Gap]:
     """Returns what a live cluster did not tell of its delays; files that lack something say so themselves."""
     delays = [part for part in Part if part.startswith("delay")]
     return gaps_of(state, delays) if state.origin.kind is OriginKind.LIVE else []

@@ -12,7 +12,7 @@ import typer
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.doctor import time_scale_of
 from mqctl.errors import NotFoundError, UsageError
-from mqctl.model.unavailable import Part
+from mqctl.model.gap import Part
 
 AdviseOption = Annotated[
     bool,

@@ -11,8 +11,8 @@ from mqctl.cli.emit import Output, emit, tell
 from mqctl.client.admin.cluster import Cluster
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import ExitCode, NotFoundError
+from mqctl.model.gap import Gap, Part
 from mqctl.model.lag import GroupLag, LagEvidence, QueueLag, group_lags, lag_rows, with_rates
-from mqctl.model.unavailable import Part, Unavailable
 from mqctl.render.lag import By, lag_document
 
 _GAPS_TOLD = 5
@@ -47,12 +47,12 @@ class LagView:
     moment_ms: int
     groups: Sequence[GroupLag]
     queues: Sequence[QueueLag]
-    missing: Sequence[Unavailable] = ()
-    beside: Sequence[Unavailable] = ()
+    missing: Sequence[Gap] = ()
+    beside: Sequence[Gap] = ()
 
     def gap_lines(self) -> list[str]:
         """Returns what could not be asked, in words; of many gaps of one kind the first, and their number."""
-        by_part: dict[Part, list[Unavailable]] = {}
+        by_part: dict[Part, list[Gap]] = {}
         for gap in (*self.missing, *self.beside):
             by_part.setdefault(gap.part, []).append(gap)
         lines = []

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mqctl.errors import MqctlError, NotFoundError
 from mqctl.model.body_form import BodyForm
+from mqctl.model.gap import Gap
 from mqctl.model.stored_message import StoredMessage
-from mqctl.model.unavailable import Unavailable
 from mqctl.operations.messages.find import find_by_id
 from mqctl.render.message_trace import TraceReport
 from mqctl.render.messages_view import shown
@@ -16,7 +16,7 @@ from mqctl.snapshot.message_trace import Traced, consumptions, gather_traces, ga
 
 def trace_message(
     asking: Asking, message_id: str, topic: str | None, trace_topic: str, form: BodyForm
-) -> tuple[TraceReport, list[Unavailable], list[MqctlError]]:
+) -> tuple[TraceReport, list[Gap], list[MqctlError]]:
     """Gathers what is known of a message; a trace names the topic of a unique id by itself.
 
     Raises:

@@ -12,8 +12,8 @@ from mqctl.capture.processes import LocalProcess, Surroundings, find_consumers
 from mqctl.cli.connection.target import connection
 from mqctl.cli.sources.brokers import asking_of, open_brokers
 from mqctl.errors import ConfigurationError, DeadlineError, NotFoundError, UnreachableError
+from mqctl.model.gap import Gap, Part
 from mqctl.model.member import Member
-from mqctl.model.unavailable import Part, Unavailable
 from mqctl.render.processes import ProcessRow
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, ask_groups, masters_of
@@ -32,7 +32,7 @@ class ClusterWish:
     timeout: str | None = None
 
 
-def surroundings(wish: ClusterWish) -> tuple[Surroundings | None, list[Unavailable]]:
+def surroundings(wish: ClusterWish) -> tuple[Surroundings | None, list[Gap]]:
     """Asks the cluster for its members and addresses, and says what is missing; None when no cluster is named.
 
     Raises:
@@ -48,7 +48,7 @@ def surroundings(wish: ClusterWish) -> tuple[Surroundings | None, list[Unavailab
         with chosen.open() as cluster:
             known = members_of(asking_of(cluster, chosen), Scope())
     except (UnreachableError, DeadlineError) as error:
-        return Surroundings(), [Unavailable(part=Part.MEMBERS, reason=str(error))]
+        return Surroundings(), [Gap(part=Part.MEMBERS, reason=str(error))]
     return known.around, known.gaps
 
 
@@ -63,7 +63,7 @@ class KnownMembers:
     around: Surroundings
     brokers: list[LiveBroker]
     memberships: Memberships
-    gaps: list[Unavailable]
+    gaps: list[Gap]
 
 
 def members_of(asking: Asking, scope: Scope) -> KnownMembers:
@@ -89,7 +89,7 @@ def members_of(asking: Asking, scope: Scope) -> KnownMembers:
     return KnownMembers(around=around, brokers=brokers, memberships=memberships, gaps=gaps)
 
 
-def process_rows(around: Surroundings) -> tuple[list[ProcessRow], list[Unavailable]]:
+def process_rows(around: Surroundings) -> tuple[list[ProcessRow], list[Gap]]:
     """Looks for consumer processes; returns a row for each of them and of its groups."""
     found, gaps = find_consumers(around, own_pid=os.getpid(), look_s=_LOOK_S, wait=sleep)
     return [row for process in found for row in _rows(process)], gaps

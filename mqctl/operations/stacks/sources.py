@@ -33,9 +33,9 @@ from mqctl.errors import (
     UsageError,
 )
 from mqctl.model.dump import DumpTool, StackDump
+from mqctl.model.gap import Gap, Part
 from mqctl.model.lag import QueueLag
 from mqctl.model.stack_look import Look, Sight, StackEvidence, StackInstance, put_together
-from mqctl.model.unavailable import Part, Unavailable
 from mqctl.operations.stacks.processes import members_of
 from mqctl.operations.topics.groups import group_holders
 from mqctl.snapshot.live.asking import Asking, Scope
@@ -172,9 +172,7 @@ class GroupSource:
             # Nobody online is one thing, a name that no broker knows is another.
             group_holders(LiveOrSaved(asking, None), self._group)
         self._gaps = tuple(
-            Unavailable(part=gap.part, reason=gap.reason, scope=broker.name)
-            for broker in brokers
-            for gap in broker.gaps[:1]
+            Gap(part=gap.part, reason=gap.reason, scope=broker.name) for broker in brokers for gap in broker.gaps[:1]
         )
         if self._gaps and not any(item.client_ids for items in memberships.values() for item in items):
             # Who is online is not known as long as a broker did not tell: nobody is no answer then.
@@ -202,7 +200,7 @@ class _Joined:
     brokers: list[LiveBroker]
     memberships: Memberships
     identity: ConsumerIdentity | None
-    gaps: tuple[Unavailable, ...] = ()
+    gaps: tuple[Gap, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -244,11 +242,11 @@ class _Process:
                 if found:
                     break
         except (UnreachableError, DeadlineError) as error:
-            gap = Unavailable(part=Part.MEMBERS, reason=str(error))
+            gap = Gap(part=Part.MEMBERS, reason=str(error))
             return _Joined(cluster=cluster, brokers=[], memberships={}, identity=None, gaps=(gap,))
         gaps, notes = tuple(known.gaps), self._notes_on(found, chosen)
         if not found and self._group:
-            gaps += (Unavailable(part=Part.MEMBERS, reason="; ".join(notes), scope=f"pid {self._pid}"),)
+            gaps += (Gap(part=Part.MEMBERS, reason="; ".join(notes), scope=f"pid {self._pid}"),)
             notes = ()
         return _Joined(
             cluster=cluster,
@@ -330,7 +328,7 @@ def take_looks(source: StackSource, look_ms: int, wish: StackWish, progress: Rep
         except MqctlError as error:
             if not looks:
                 raise
-            gap = Unavailable(part=Part.STACKS, reason=str(error), scope=f"look {number + 1} of {wish.dump_count}")
+            gap = Gap(part=Part.STACKS, reason=str(error), scope=f"look {number + 1} of {wish.dump_count}")
             looks.append(Look(at_ms=now_ms(), unavailable=(gap,)))
             break
     return put_together([read_sights(look) for look in looks])

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from mqctl.cli.sources.live_or_saved import LiveOrSaved
 from mqctl.errors import NotFoundError
+from mqctl.model.gap import Part
 from mqctl.model.member import GroupMembership
 from mqctl.model.near_names import meant
-from mqctl.model.unavailable import Part
 from mqctl.snapshot.live.asking import Scope
 from mqctl.snapshot.live.brokers import LiveBroker, ask_groups, masters_of
 

@@ -10,8 +10,8 @@ from mqctl.cli.connection.target import connection
 from mqctl.cli.sources.brokers import asking_of, gaps_of, tell_gaps
 from mqctl.cli.sources.snapshot_source import read_snapshot
 from mqctl.errors import ExitCode, NotFoundError, UsageError
+from mqctl.model.gap import Gap, Part
 from mqctl.model.snapshot import ClusterSnapshot
-from mqctl.model.unavailable import Part, Unavailable
 
 _PARTS = (Part.TRANSACTIONS, Part.MEMBERS, Part.TOPICS)
 
@@ -64,7 +64,7 @@ def read_transactions(asked: TransactionSource) -> ClusterSnapshot:
     return state
 
 
-def missing_of(state: ClusterSnapshot) -> list[Unavailable]:
+def missing_of(state: ClusterSnapshot) -> list[Gap]:
     """Returns what could not be asked or read."""
     return gaps_of(state, _PARTS)
 

@@ -12,7 +12,7 @@ from mqctl.client.remoting.deadline import Deadline
 from mqctl.client.remoting.fan_out import Ask
 from mqctl.client.remoting.question import Question
 from mqctl.errors import DeadlineError, MqctlError, UnreachableError
-from mqctl.model.unavailable import Part, Unavailable
+from mqctl.model.gap import Gap, Part
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -48,14 +48,14 @@ class Answers(Generic[K, T]):
     values: Mapping[K, T]
     errors: Mapping[K, MqctlError]
 
-    def gaps(self, part: Part, scopes: Mapping[K, str | None]) -> list[Unavailable]:
+    def gaps(self, part: Part, scopes: Mapping[K, str | None]) -> list[Gap]:
         """Returns what is missing, in the order of `scopes`.
 
         Args:
             scopes: what each key is about; None for the whole of the part.
         """
         return [
-            Unavailable(part=part, reason=str(self.errors[key]), scope=scope)
+            Gap(part=part, reason=str(self.errors[key]), scope=scope)
             for key, scope in scopes.items()
             if key in self.errors
         ]

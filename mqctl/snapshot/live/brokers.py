@@ -10,9 +10,9 @@ from mqctl.client.admin import broker_queries as ask
 from mqctl.client.admin.cluster import BrokerAddress
 from mqctl.client.remoting.question import Question
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
+from mqctl.model.gap import Gap, Part
 from mqctl.model.member import Member, ProducerMembership
 from mqctl.model.names import group_of, is_system_group, is_system_topic
-from mqctl.model.unavailable import Part, Unavailable
 from mqctl.protocol.bodies_client import ProducerTable
 from mqctl.snapshot.live.asking import Answers, Asking, Scope, out_of_reach, refused_with
 
@@ -44,7 +44,7 @@ class LiveBroker:
     offsets: dict[tuple[str, str, int], int] = field(default_factory=dict)
     producers: tuple[ProducerMembership, ...] = ()
     tells_all_producers: bool = True
-    gaps: list[Unavailable] = field(default_factory=list)
+    gaps: list[Gap] = field(default_factory=list)
     reserved: frozenset[str] = frozenset()
     lost: bool = False
 
@@ -141,7 +141,7 @@ def _each(asking: Asking, brokers: list[LiveBroker], question: Question[T], part
     _note(reachable, answers, part)
     for broker in brokers:
         if broker not in reachable:
-            broker.gaps.append(Unavailable(part=part, reason=broker.gaps[0].reason))
+            broker.gaps.append(Gap(part=part, reason=broker.gaps[0].reason))
     return [(broker, answers.values[number]) for number, broker in enumerate(reachable) if number in answers.values]
 
 
@@ -154,7 +154,7 @@ def _note(brokers: list[LiveBroker], answers: Answers[int, T], part: Part) -> No
     for number, broker in enumerate(brokers):
         error = answers.errors.get(number)
         if error is not None:
-            broker.gaps.append(Unavailable(part=part, reason=str(error)))
+            broker.gaps.append(Gap(part=part, reason=str(error)))
             broker.lost = broker.lost or out_of_reach(error)
 
 
@@ -171,7 +171,7 @@ def ask_producers(asking: Asking, masters: list[LiveBroker], *, system: bool = F
         if error is None:
             broker.producers = tuple(_producer_groups(answers.values[number], system=system))
         elif not refused_with(error, _NOT_SUPPORTED):
-            broker.gaps.append(Unavailable(part=Part.MEMBERS, reason=str(error), scope="producers"))
+            broker.gaps.append(Gap(part=Part.MEMBERS, reason=str(error), scope="producers"))
         else:
             broker.tells_all_producers = False
 
@@ -185,7 +185,7 @@ def ask_producers_of(asking: Asking, masters: list[LiveBroker], groups: Collecti
     if not groups:
         for broker in mute:
             reason = "the broker is older than 4.9.4 and tells the producers of a group only; name it with --group"
-            broker.gaps.append(Unavailable(part=Part.MEMBERS, reason=reason, scope="producers"))
+            broker.gaps.append(Gap(part=Part.MEMBERS, reason=reason, scope="producers"))
         return
     answers = asking.put(
         ((number, group), broker.address.address, ask.producer_connections(group))
@@ -200,7 +200,7 @@ def ask_producers_of(asking: Asking, masters: list[LiveBroker], groups: Collecti
         mute[number].producers += (ProducerMembership(group=group, members=members),)
     for (number, group), error in answers.errors.items():
         if not refused_with(error, _NOBODY):
-            mute[number].gaps.append(Unavailable(part=Part.MEMBERS, reason=str(error), scope=group))
+            mute[number].gaps.append(Gap(part=Part.MEMBERS, reason=str(error), scope=group))
 
 
 def _producer_groups(table: ProducerTable, *, system: bool) -> list[ProducerMembership]:

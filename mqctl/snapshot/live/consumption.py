@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 from mqctl.client.admin import broker_queries as ask
 from mqctl.model.consumption import Consumption, Holders, QueueKey
+from mqctl.model.gap import Gap, Part
 from mqctl.model.member import GroupMembership
 from mqctl.model.names import is_system_group
 from mqctl.model.queue import MessageQueue
 from mqctl.model.queue_state import QueueState
-from mqctl.model.unavailable import Part, Unavailable
 from mqctl.protocol.bodies_stats import ConsumeStats
 from mqctl.snapshot.live.asking import Answers, Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker
@@ -34,7 +34,7 @@ def gather_consumption(
     )
     stats = asking.put((key, brokers[key[0]].address.address, ask.consume_stats(key[1], key[2])) for key in wanted)
     for (number, group, topic), error in sorted(stats.errors.items()):
-        gap = Unavailable(part=Part.CONSUMPTION, reason=str(error), scope=f"{group} on {topic}")
+        gap = Gap(part=Part.CONSUMPTION, reason=str(error), scope=f"{group} on {topic}")
         brokers[number].gaps.append(gap)
     holders = _holders(asking, brokers, {group for _, group, _ in wanted})
     tps: dict[int, dict[tuple[str, str], float]] = {number: {} for number, _ in enumerate(brokers)}

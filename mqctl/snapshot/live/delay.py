@@ -6,11 +6,11 @@ from mqctl.client.admin import broker_queries as ask
 from mqctl.errors import MqctlError
 from mqctl.model.delay_level import DelayLevelTable
 from mqctl.model.delay_state import DelayLevelState, DelayQueueState, DelayState, LevelTableSource
+from mqctl.model.gap import Gap, Part
 from mqctl.model.names import SCHEDULE_TOPIC
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.model.queue import MessageQueue
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
-from mqctl.model.unavailable import Part, Unavailable
 from mqctl.protocol.bodies_cluster import DelayOffsetTable
 from mqctl.snapshot.live.asking import Asking, Scope, refused_with
 from mqctl.snapshot.live.brokers import LiveBroker, ask_runtime, ask_settings, list_brokers, masters_of
@@ -74,13 +74,13 @@ def delay_states(asking: Asking, brokers: list[LiveBroker], *, now_ms: int, reco
     reachable = {number: broker for number, broker in enumerate(brokers) if not broker.lost}
     for broker in brokers:
         if broker.lost:
-            broker.gaps += [Unavailable(part=part, reason=broker.gaps[0].reason) for part in _PARTS]
+            broker.gaps += [Gap(part=part, reason=broker.gaps[0].reason) for part in _PARTS]
     answers = asking.put((number, item.address.address, ask.delay_offsets()) for number, item in reachable.items())
     found: dict[int, DelayState] = {}
     for number, broker in reachable.items():
         error = answers.errors.get(number)
         if error is not None:
-            broker.gaps += [Unavailable(part=part, reason=str(error)) for part in _PARTS]
+            broker.gaps += [Gap(part=part, reason=str(error)) for part in _PARTS]
         else:
             found[number] = _state(asking, broker, answers.values[number], now_ms=now_ms, records=records)
     return found
@@ -108,7 +108,7 @@ def _state(asking: Asking, broker: LiveBroker, told: DelayOffsetTable, *, now_ms
             )
             queues[level] = queue_state(asking, wanted)
     except MqctlError as error:
-        broker.gaps.append(Unavailable(part=Part.DELAY_QUEUES, reason=str(error)))
+        broker.gaps.append(Gap(part=Part.DELAY_QUEUES, reason=str(error)))
     return DelayState(
         levels=tuple(
             DelayLevelState(

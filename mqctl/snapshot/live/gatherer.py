@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from mqctl.client.admin.cluster import BrokerAddress, Cluster
 from mqctl.client.remoting.deadline import Deadline
+from mqctl.model.gap import Gap, Part
 from mqctl.model.member import GroupMembership, RunningInfo
 from mqctl.model.names import group_of, is_system_topic
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
@@ -16,7 +17,6 @@ from mqctl.model.queue_state import ConsumerOffsetState, QueueState
 from mqctl.model.route import NameServerView
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.tag_sample import TagSample
-from mqctl.model.unavailable import Part, Unavailable
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, gather_brokers, masters_of
 from mqctl.snapshot.live.delay import FEW_RECORDS, delay_states
@@ -132,7 +132,7 @@ def _origin(cluster: Cluster, now_ms: int) -> Origin:
 
 def _tag_samples(
     asking: Asking, running: tuple[RunningInfo, ...], views: tuple[NameServerView, ...], sampled: Set[str]
-) -> tuple[tuple[TagSample, ...], list[Unavailable]]:
+) -> tuple[tuple[TagSample, ...], list[Gap]]:
     """Samples the topics on which members of one group want different things: what they lose is counted from it."""
     wanted: dict[tuple[str, str], set[tuple[str, ...]]] = {}
     for info in running:
@@ -150,7 +150,7 @@ def _tag_samples(
                     queues[queue] = address
     samples, failed = sample_tags(asking, queues)
     gaps = [
-        Unavailable(part=Part.TAGS, reason=why, scope=f"{queue.topic} {queue.broker_name}/{queue.queue_id}")
+        Gap(part=Part.TAGS, reason=why, scope=f"{queue.topic} {queue.broker_name}/{queue.queue_id}")
         for queue, why in sorted(failed.items())
     ]
     return tuple(samples), gaps
@@ -183,5 +183,5 @@ def _snapshot(
         producers=broker.producers,
         runtime=broker.runtime,
         config=broker.config,
-        unavailable=(*broker.gaps, *(Unavailable(part=part, reason=broker.gaps[0].reason) for part in whole)),
+        unavailable=(*broker.gaps, *(Gap(part=part, reason=broker.gaps[0].reason) for part in whole)),
     )

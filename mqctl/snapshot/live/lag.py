@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from mqctl.client.admin import broker_queries as ask
 from mqctl.client.admin.cluster import Cluster
 from mqctl.client.remoting.deadline import Deadline
+from mqctl.model.gap import Gap, Part
 from mqctl.model.lag import LagEvidence
 from mqctl.model.names import group_of, is_system_group, is_system_topic
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
-from mqctl.model.unavailable import Part, Unavailable
 from mqctl.snapshot.live.asking import Asking, Scope, out_of_reach
 from mqctl.snapshot.live.brokers import LiveBroker, split_offset_key
 from mqctl.snapshot.live.queues import gather_offsets, queue_bounds
@@ -83,7 +83,7 @@ def _ask_offsets(asking: Asking, brokers: list[LiveBroker], wanted: Scope, *, sy
         error = answers.errors.get(number)
         if error is not None:
             parts = (Part.CONSUMER_OFFSETS, Part.QUEUES) if out_of_reach(error) else (Part.CONSUMER_OFFSETS,)
-            broker.gaps += [Unavailable(part=part, reason=str(error)) for part in parts]
+            broker.gaps += [Gap(part=part, reason=str(error)) for part in parts]
             continue
         broker.offsets = {
             (group, topic, queue_id): offset

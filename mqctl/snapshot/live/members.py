@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from mqctl.client.admin import broker_queries as ask
+from mqctl.model.gap import Gap, Part
 from mqctl.model.member import (
     GroupMembership,
     HeldQueue,
@@ -15,7 +16,6 @@ from mqctl.model.member import (
     TopicRates,
 )
 from mqctl.model.names import is_system_group
-from mqctl.model.unavailable import Part, Unavailable
 from mqctl.protocol.bodies_client import ConsumerConnection, ConsumerRunningInfo, SubscriptionData
 from mqctl.protocol.codes import ResponseCode
 from mqctl.snapshot.live.asking import Asking, Scope, refused_with
@@ -55,7 +55,7 @@ def gather_memberships(
         if error is None:
             found.setdefault(number, []).append(_membership(group, ids.values[key], connections.values[key]))
         elif not refused_with(error, _OFFLINE):
-            brokers[number].gaps.append(Unavailable(part=Part.MEMBERS, reason=str(error), scope=group))
+            brokers[number].gaps.append(Gap(part=Part.MEMBERS, reason=str(error), scope=group))
     return {number: tuple(items) for number, items in found.items()}
 
 
@@ -82,7 +82,7 @@ def gather_running(
     *,
     with_stacks: bool = False,
     limit_ms: int | None = None,
-) -> tuple[tuple[RunningInfo, ...], tuple[Unavailable, ...]]:
+) -> tuple[tuple[RunningInfo, ...], tuple[Gap, ...]]:
     """Asks every instance, through one of the brokers that know it, what it is doing: all at once.
 
     Args:
@@ -93,18 +93,18 @@ def gather_running(
     answers = asking.put(questions, relayed=True, limit_ms=limit_ms)
     running = tuple(_running(key, answers.values[key]) for key in sorted(answers.values))
     gaps = (
-        Unavailable(part=Part.RUNNING_INFO, reason=str(error), scope=f"{key[1]} of {key[0]}")
+        Gap(part=Part.RUNNING_INFO, reason=str(error), scope=f"{key[1]} of {key[0]}")
         for key, error in sorted(answers.errors.items())
         if not refused_with(error, _OFFLINE)
     )
     return running, tuple(gaps)
 
 
-def without_stacks(running: Iterable[RunningInfo]) -> list[Unavailable]:
+def without_stacks(running: Iterable[RunningInfo]) -> list[Gap]:
     """Names the instances that answered without the stacks they were asked for."""
     reason = "it answers without stacks: its client does not support them"
     return [
-        Unavailable(part=Part.STACKS, reason=reason, scope=f"{info.client_id} of {info.group}")
+        Gap(part=Part.STACKS, reason=reason, scope=f"{info.client_id} of {info.group}")
         for info in running
         if not info.stacks
     ]

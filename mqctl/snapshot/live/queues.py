@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from mqctl.client.admin import broker_queries as ask
+from mqctl.model.gap import Gap, Part
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState
-from mqctl.model.unavailable import Part, Unavailable
 from mqctl.protocol.bodies_stats import ConsumeTimeSpan
 from mqctl.snapshot.live.asking import Asking, Scope, refused_with
 from mqctl.snapshot.live.brokers import LiveBroker
@@ -34,7 +34,7 @@ def queue_bounds(
         error = answers.errors.get((number, topic))
         if error is not None:
             if not refused_with(error, _TOPIC_GONE):
-                brokers[number].gaps.append(Unavailable(part=Part.QUEUES, reason=str(error), scope=topic))
+                brokers[number].gaps.append(Gap(part=Part.QUEUES, reason=str(error), scope=topic))
             continue
         for queue, bounds in answers.values[number, topic].offset_table.items():
             queues.setdefault(number, []).append(
@@ -78,7 +78,7 @@ def gather_offsets(
     for key, error in sorted(answers.errors.items()):
         number, group, topic = key
         if not refused_with(error, _TOPIC_GONE):
-            gap = Unavailable(part=Part.STORE_TIMES, reason=str(error), scope=f"{group} on {topic}")
+            gap = Gap(part=Part.STORE_TIMES, reason=str(error), scope=f"{group} on {topic}")
             brokers[number].gaps.append(gap)
     return {
         number: tuple(

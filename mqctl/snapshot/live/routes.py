@@ -5,8 +5,8 @@ from __future__ import annotations
 from mqctl.client.admin.cluster import BrokerAddress, broker_addresses
 from mqctl.client.admin.nameserver import cluster_info, route
 from mqctl.errors import UnreachableError
+from mqctl.model.gap import Gap, Part
 from mqctl.model.route import BrokerEndpoint, NameServerView, RouteQueues, TopicRoute
-from mqctl.model.unavailable import Part, Unavailable
 from mqctl.protocol import bodies_cluster as wire
 from mqctl.snapshot.live.asking import Asking, refused_with
 
@@ -15,7 +15,7 @@ _NO_ROUTE = frozenset({17})
 
 def ask_name_servers(
     asking: Asking,
-) -> tuple[dict[str, tuple[BrokerEndpoint, ...]], tuple[BrokerAddress, ...], list[Unavailable]]:
+) -> tuple[dict[str, tuple[BrokerEndpoint, ...]], tuple[BrokerAddress, ...], list[Gap]]:
     """Asks every name server for its brokers; the union of what they know is the cluster."""
     addresses = asking.cluster.name_servers.addresses(asking.deadline)
     answers = asking.put((address, address, cluster_info()) for address in addresses)
@@ -46,7 +46,7 @@ def _endpoint(data: wire.BrokerData) -> BrokerEndpoint:
 
 def ask_routes(
     asking: Asking, servers: dict[str, tuple[BrokerEndpoint, ...]], topics: list[str]
-) -> tuple[tuple[NameServerView, ...], list[Unavailable]]:
+) -> tuple[tuple[NameServerView, ...], list[Gap]]:
     """Asks every name server for every route: they do not talk to each other, and may differ."""
     keys = [(address, topic) for address in servers for topic in topics]
     answers = asking.put((key, key[0], route(key[1])) for key in keys)
@@ -61,7 +61,7 @@ def ask_routes(
         for address, endpoints in servers.items()
     )
     gaps = [
-        Unavailable(part=Part.ROUTES, reason=str(error), scope=f"{topic} at {address}")
+        Gap(part=Part.ROUTES, reason=str(error), scope=f"{topic} at {address}")
         for (address, topic), error in answers.errors.items()
         if not refused_with(error, _NO_ROUTE)
     ]

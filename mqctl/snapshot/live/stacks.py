@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from mqctl.client.admin.cluster import BrokerAddress, Cluster
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import DeadlineError, NotFoundError, RefusedError, UnreachableError
+from mqctl.model.gap import Gap, Part
 from mqctl.model.lag import QueueLag, queue_lags
 from mqctl.model.member import GroupMembership, RunningInfo, StackText
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.model.stack_look import Look, Sight
-from mqctl.model.unavailable import Part, Unavailable
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker
 from mqctl.snapshot.live.lag import gather_live_lag
@@ -37,7 +37,7 @@ class GroupLooks:
     brokers: list[LiveBroker]
     memberships: Memberships
     client_id: str | None = None
-    silent: dict[str, Unavailable] = field(default_factory=dict)
+    silent: dict[str, Gap] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         known = self.client_ids()
@@ -70,7 +70,7 @@ class GroupLooks:
         heard = {self._scope(info.client_id) for info in running} | self.silent.keys()
         for scope in {self._scope(name) for items in wanted.values() for item in items for name in item.client_ids}:
             if scope not in heard:
-                self.silent[scope] = Unavailable(
+                self.silent[scope] = Gap(
                     part=Part.RUNNING_INFO, reason="it left the group while it was asked", scope=scope
                 )
         gaps += without_stacks(running)
@@ -99,15 +99,13 @@ class GroupLooks:
         }
 
 
-def lags_of(
-    cluster: Cluster, deadline: Deadline, group: str, now_ms: int
-) -> tuple[tuple[QueueLag, ...], list[Unavailable]]:
+def lags_of(cluster: Cluster, deadline: Deadline, group: str, now_ms: int) -> tuple[tuple[QueueLag, ...], list[Gap]]:
     """Returns how far a group is behind in each of its queues, and what could not be asked about it."""
     limit = deadline.within(deadline.remaining_ms // 3)
     try:
         evidence = gather_live_lag(cluster, limit, now_ms=now_ms, scope=Scope(groups=frozenset({group})))
     except (UnreachableError, DeadlineError) as error:
-        return (), [Unavailable(part=Part.CONSUMER_OFFSETS, reason=str(error), scope=group)]
+        return (), [Gap(part=Part.CONSUMER_OFFSETS, reason=str(error), scope=group)]
     rows = tuple(row for item in evidence for row in queue_lags(item, now_ms) if row.group == group)
     return rows, [gap for item in evidence for gap in item.unavailable]
 

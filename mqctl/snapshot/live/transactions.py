@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from mqctl.client.admin import broker_queries as ask
 from mqctl.errors import MqctlError
+from mqctl.model.gap import Gap, Part
 from mqctl.model.message import Message
 from mqctl.model.names import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, TRANSACTION_GROUP
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.transaction_state import TransactionState
-from mqctl.model.unavailable import Part, Unavailable
 from mqctl.snapshot.half_messages import discarded_of, ended_offsets, half_of, pending_of
 from mqctl.snapshot.live.asking import Asking, Scope, out_of_reach, refused_with
 from mqctl.snapshot.live.brokers import LiveBroker, ask_topics, list_brokers, masters_of
@@ -61,12 +61,12 @@ def transaction_states(asking: Asking, brokers: list[LiveBroker], *, limit: int)
     for number, broker in enumerate(brokers):
         if broker.lost or any(gap.part is Part.TOPICS for gap in broker.gaps):
             reason = broker.gaps[0].reason
-            broker.gaps.append(Unavailable(part=Part.TRANSACTIONS, reason=reason))
+            broker.gaps.append(Gap(part=Part.TRANSACTIONS, reason=reason))
         elif HALF_TOPIC in broker.topics:
             try:
                 found[number] = _state(asking, broker, limit)
             except MqctlError as error:
-                broker.gaps.append(Unavailable(part=Part.TRANSACTIONS, reason=str(error)))
+                broker.gaps.append(Gap(part=Part.TRANSACTIONS, reason=str(error)))
                 broker.lost = broker.lost or out_of_reach(error)
     return found
 
@@ -101,7 +101,7 @@ def _some(asking: Asking, broker: LiveBroker, wanted: QueueRange, limit: int) ->
     """Reads a range up to a limit; what lies behind is named as not read."""
     if wanted.count > limit:
         reason = f"{wanted.count:,} messages are not passed by the check loop; the first {limit:,} were read"
-        broker.gaps.append(Unavailable(part=Part.TRANSACTIONS, reason=reason, scope=wanted.topic))
+        broker.gaps.append(Gap(part=Part.TRANSACTIONS, reason=reason, scope=wanted.topic))
     end = min(wanted.end, wanted.first + limit)
     return read_records(asking, broker, QueueRange(wanted.topic, wanted.first, end))
 
@@ -127,5 +127,5 @@ def _online(asking: Asking, broker: LiveBroker, groups: set[str]) -> dict[str, i
         if refused_with(error, _NOBODY):
             found[group] = 0
         else:
-            broker.gaps.append(Unavailable(part=Part.MEMBERS, reason=str(error), scope=f"producer group {group}"))
+            broker.gaps.append(Gap(part=Part.MEMBERS, reason=str(error), scope=f"producer group {group}"))
     return found

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from mqctl.errors import MqctlError
 from mqctl.model.config_file import ConfigFileState, FileSource
+from mqctl.model.gap import Gap, Part
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.storage_state import CheckpointState, CheckpointStatus
-from mqctl.model.unavailable import Part, Unavailable
 from mqctl.snapshot.store.commit_marks import commit_marks
 from mqctl.snapshot.store.delay import delay_file_state, delay_state
 from mqctl.snapshot.store.health import storage_state
@@ -90,7 +90,7 @@ def gather_delay_file(path: Path, *, levels: str | None = None, at_ms: int | Non
         observed_at_ms=mtime_ms(path) if at_ms is None else at_ms,
         observed_from=ObservedFrom.CONFIG_MTIME if at_ms is None else ObservedFrom.GIVEN,
     )
-    gap = Unavailable(part=Part.DELAY_QUEUES, reason="the file was read by itself, without its schedule queues")
+    gap = Gap(part=Part.DELAY_QUEUES, reason="the file was read by itself, without its schedule queues")
     return ClusterSnapshot(origin=origin, brokers=(BrokerSnapshot(delay=state, unavailable=(gap,)),))
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 from mqctl.errors import MqctlError
+from mqctl.model.gap import Part
 from mqctl.model.names import OFFSET_MOVED_TOPIC
 from mqctl.model.offset_jump import OffsetJump
-from mqctl.model.unavailable import Part
 from mqctl.snapshot.store.reading import Reading
 
 _MAX_JUMPS = 10_000

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from mqctl.model.gap import Part
 from mqctl.model.lag import LagEvidence
-from mqctl.model.unavailable import Part
 from mqctl.snapshot.store.moment import store_origin
 from mqctl.snapshot.store.queues import offset_states, queue_states
 from mqctl.snapshot.store.reading import Reading

@@ -10,7 +10,7 @@ import numpy as np
 
 from mqctl.errors import MqctlError
 from mqctl.model.config_file import FileSource
-from mqctl.model.unavailable import Part, Unavailable
+from mqctl.model.gap import Gap, Part
 from mqctl.store import config_files as configs
 from mqctl.store.config_files import ConfigFile, OffsetTable
 from mqctl.store.consumequeue import ConsumeQueue, Entries, is_filler
@@ -40,12 +40,12 @@ class Reading:
     """A store being read. What cannot be read is noted in `gaps` and left out, never guessed."""
 
     store: StoreDirectory
-    gaps: list[Unavailable] = field(default_factory=list)
+    gaps: list[Gap] = field(default_factory=list)
     _configs: dict[str, ConfigFile] = field(default_factory=dict)
 
     def miss(self, part: Part, reason: str, scope: str | None = None) -> None:
         """Notes that `part` (or the `scope` of it) could not be read."""
-        self.gaps.append(Unavailable(part=part, reason=reason, scope=scope))
+        self.gaps.append(Gap(part=part, reason=reason, scope=scope))
 
     def config(self, name: str) -> ConfigFile:
         """Reads a configuration file as the broker would, once; what cannot be read is noted."""

@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mqctl.errors import MqctlError
+from mqctl.model.gap import Part
 from mqctl.model.message import PRODUCER_GROUP, REAL_TOPIC, Message
 from mqctl.model.names import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, TRANSACTION_GROUP
 from mqctl.model.transaction_state import CommittedTransaction, TransactionState
-from mqctl.model.unavailable import Part
 from mqctl.snapshot.half_messages import Half, discarded_of, ended_offsets, half_of, pending_of
 from mqctl.snapshot.store.reading import QueueBounds, Reading
 

@@ -33,7 +33,7 @@ class Part(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unavailable:
+class Gap:
     """A part that could not be read or asked: never a zero, never silence.
 
     Attributes:
@@ -51,6 +51,6 @@ class Unavailable:
         """Whether somebody answered, and said no (the words of `mqctl.client.remoting.answers.AnswerError`)."""
         return " was refused by " in self.reason
 
-    def at(self, broker: str | None) -> Unavailable:
+    def at(self, broker: str | None) -> Gap:
         """Returns the gap with its broker's name before what it is limited to."""
         return replace(self, scope=" ".join(part for part in (broker, self.scope) if part) or None)
