@@ -19,5 +19,5 @@ def test_the_tests_it_names_are_there() -> None:
 def test_the_options_and_variables_it_names_are_there() -> None:
     known = {option for options in OPTIONS.values() for option in options}
     assert set(re.findall(r"--[a-z][a-z-]+", PAGE)) <= known
-    source = "".join(file.read_text() for file in (REPOSITORY / "mqctl" / "cli").glob("*.py"))
+    source = "".join(file.read_text() for file in (REPOSITORY / "mqctl" / "cli").rglob("*.py"))
     assert [name for name in re.findall(r"\bMQCTL_[A-Z_]+\b", PAGE) if name not in source] == []
