@@ -1,29 +1,27 @@
-"""Rules: pure functions from a snapshot to findings.
+"""Rules: pure functions from a snapshot to findings, in one file a subject of each family (`mq4_offsets`).
 
 Importing the package registers every rule.
 """
 
 from mqctl.diagnosis import (
-    broker_health,
-    cluster_routes,
-    comings,
-    delay,
-    drain,
-    gone_brokers,
-    movement,
-    offsets,
-    order,
-    parallelism,
-    rooms,
-    routes,
-    stacks,
-    storage,
-    strategies,
-    subscriptions,
-    transactions,
+    mq1_brokers,
+    mq1_store,
+    mq2_subscriptions,
+    mq3_parallelism,
+    mq3_threads,
+    mq4_movement,
+    mq4_offsets,
+    mq5_order,
+    mq6_brokers,
+    mq6_cluster,
+    mq6_rooms,
+    mq6_routes,
+    mq7_delay,
+    mq7_transactions,
 )
-from mqctl.diagnosis.registry import RULES as _REGISTERED
-from mqctl.diagnosis.registry import Diagnosis, Rule, diagnose
+from mqctl.diagnosis.judging import Diagnosis, diagnose
+from mqctl.diagnosis.rule import RULES as _REGISTERED
+from mqctl.diagnosis.rule import Rule
 from mqctl.diagnosis.settings import Settings
 
 RULES = dict(sorted(_REGISTERED.items()))
@@ -34,22 +32,19 @@ __all__ = [
     "Diagnosis",
     "Rule",
     "Settings",
-    "broker_health",
-    "cluster_routes",
-    "comings",
-    "delay",
     "diagnose",
-    "drain",
-    "gone_brokers",
-    "movement",
-    "offsets",
-    "order",
-    "parallelism",
-    "rooms",
-    "routes",
-    "stacks",
-    "storage",
-    "strategies",
-    "subscriptions",
-    "transactions",
+    "mq1_brokers",
+    "mq1_store",
+    "mq2_subscriptions",
+    "mq3_parallelism",
+    "mq3_threads",
+    "mq4_movement",
+    "mq4_offsets",
+    "mq5_order",
+    "mq6_brokers",
+    "mq6_cluster",
+    "mq6_rooms",
+    "mq6_routes",
+    "mq7_delay",
+    "mq7_transactions",
 ]

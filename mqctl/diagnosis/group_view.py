@@ -10,10 +10,12 @@ from mqctl.diagnosis.settings import Settings
 from mqctl.model.finding import Subject, SubjectKind
 from mqctl.model.member import POP, PULL, GroupMembership, Member, MessageModel, RunningInfo, Subscription
 from mqctl.model.names import group_of, is_system_group
+from mqctl.model.queue import MessageQueue
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.model.tag_sample import TagSample
 
 _SHOWN_CLIENTS = 3
+_SHOWN_QUEUES = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,3 +147,9 @@ def tags_of(subscription: Subscription | None) -> Tags:
     if subscription is None:
         return frozenset()
     return frozenset(subscription.tags) if subscription.tags else None
+
+
+def queue_names(queues: list[MessageQueue]) -> str:
+    """Writes queues as `broker-a/0, broker-a/1`: six by name, the rest by number."""
+    shown = ", ".join(f"{queue.broker_name}/{queue.queue_id}" for queue in sorted(queues)[:_SHOWN_QUEUES])
+    return shown if len(queues) <= _SHOWN_QUEUES else f"{shown} (+{len(queues) - _SHOWN_QUEUES})"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from fnmatch import fnmatchcase
 
-from mqctl.diagnosis.registry import Diagnosis
+from mqctl.diagnosis.judging import Diagnosis
 from mqctl.model.finding import Finding
 
 

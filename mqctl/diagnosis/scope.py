@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from mqctl.diagnosis.registry import Diagnosis
+from mqctl.diagnosis.judging import Diagnosis
 from mqctl.model.finding import Subject
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mqctl.diagnosis.stack_judging import JudgedInstance
+from mqctl.diagnosis.thread_judging import JudgedInstance
 from mqctl.model.dump import StackFrame
 from mqctl.stacks.group import Motion, StackGroup, StackReport
 from mqctl.stacks.normal import shown_frame

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from mqctl.diagnosis.stack_judging import JudgedInstance
+from mqctl.diagnosis.thread_judging import JudgedInstance
 from mqctl.model.finding import Finding
 from mqctl.model.gap import Gap
 from mqctl.model.lang import Lang

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from mqctl.diagnosis import RULES, Settings, diagnose
-from mqctl.diagnosis.registry import Case, Verdict, rule
+from mqctl.diagnosis.rule import Case, Verdict, rule
 from mqctl.errors import UsageError
 from mqctl.model.finding import Severity
 from mqctl.model.gap import Gap, Part

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from mqctl.diagnosis.playbooks import PLAYBOOKS
-from mqctl.diagnosis.registry import RULES
+from mqctl.diagnosis.rule import RULES
 from mqctl.errors import BadInputError, NotFoundError
 from mqctl.local.scenario import Look
 from mqctl.local.scenario_files import load_scenario, read_scenario, scenario_names

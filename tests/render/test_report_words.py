@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from mqctl.render.messages import en_reports, zh_reports
+from mqctl.render.messages.en import reports as en_reports
+from mqctl.render.messages.zh import reports as zh_reports
 from tests.conftest import Outcome
 
 Run = Callable[..., Outcome]

@@ -152,7 +152,7 @@ def _print_collapsed(evidence: StackEvidence, *, everything: bool) -> None:
 
 
 def _judged(evidence: StackEvidence, classifier: Classifier, view: StackView) -> Document:
-    from mqctl.diagnosis.stack_judging import judge_evidence
+    from mqctl.diagnosis.thread_judging import judge_evidence
     from mqctl.render.stacks import stack_document
 
     return stack_document(

@@ -65,7 +65,7 @@ class Say(Protocol):
 
 def sayer(lang: Lang | None) -> Say:
     """Returns what says the sentences of reports in a language."""
-    found: Mapping[str, str] = importlib.import_module(f"mqctl.render.messages.{lang or Lang.EN}_reports").SENTENCES
+    found: Mapping[str, str] = importlib.import_module(f"mqctl.render.messages.{lang or Lang.EN}.reports").SENTENCES
 
     def say(key: str, /, **values: object) -> str:
         return found[key].format_map(values)

@@ -1,0 +1,158 @@
+"""Judging a snapshot by every rule that is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from mqctl.diagnosis.rule import RULES, Case, ClusterCase, Rule, Unknown, Verdict
+from mqctl.diagnosis.settings import Settings
+from mqctl.errors import UsageError
+from mqctl.model.finding import Confidence, Evidence, Finding, NotJudged, Severity, Subject, SubjectKind
+from mqctl.model.gap import Gap, Part
+from mqctl.model.origin import ObservedFrom, Origin
+from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnosis:
+    """All findings on a snapshot, worst first, and what could not be judged."""
+
+    findings: tuple[Finding, ...]
+    not_judged: tuple[NotJudged, ...]
+    rules_run: tuple[str, ...]
+
+    def exit_code(self, fail_on: Severity = Severity.WARNING) -> int:
+        """Returns 0 fine, 1 warning, 2 critical, or 3 when nothing was found but evidence is missing.
+
+        Args:
+            fail_on: milder findings do not count.
+        """
+        worst = max(
+            (item.severity.exit_code for item in self.findings if item.severity.rank >= fail_on.rank), default=0
+        )
+        return worst or (3 if self.not_judged else 0)
+
+    @property
+    def verdict(self) -> str:
+        """`ok`, `warning`, `critical` or `unknown`."""
+        return ("ok", "warning", "critical", "unknown")[self.exit_code()]
+
+
+def diagnose(
+    snapshot: ClusterSnapshot,
+    *,
+    only: tuple[str, ...] = (),
+    skip: tuple[str, ...] = (),
+    settings: Settings | None = None,
+) -> Diagnosis:
+    """Judges `snapshot` by every rule that is asked for.
+
+    Args:
+        only, skip: codes or patterns such as `MQ7*`; `only` empty means all.
+
+    Raises:
+        UsageError: a pattern matches no rule.
+    """
+    fitting = [entry for entry in _chosen(only, skip) if entry.applies_to(snapshot.origin.kind)]
+    chosen = [entry for entry in fitting if Part.STACKS not in entry.needs or _has_stacks(snapshot)]
+    used = settings or Settings()
+    outcomes: list[Finding | NotJudged] = [
+        NotJudged(code=entry.code, subject=Subject(kind=SubjectKind.CLUSTER), reason="no stacks were taken: --stacks")
+        for entry in fitting
+        if entry not in chosen and entry.code in only
+    ]
+    whole = ClusterCase(snapshot, snapshot.origin.observed_at_ms, used)
+    for entry in chosen:
+        outcomes += [_gap(entry, [gap], broker=None) for gap in snapshot.unavailable if gap.part in entry.needs]
+        if entry.cluster_judge is not None:
+            outcomes += _judge_cluster(entry, whole)
+    for broker in snapshot.brokers:
+        case = _case(broker, snapshot.origin, used)
+        for entry in chosen:
+            outcomes += _judge(entry, case)
+    findings = [item for item in outcomes if isinstance(item, Finding)]
+    gaps = [item for item in outcomes if isinstance(item, NotJudged)]
+    findings.sort(key=lambda item: (-item.severity.rank, item.code))
+    return Diagnosis(findings=tuple(findings), not_judged=tuple(gaps), rules_run=tuple(entry.code for entry in chosen))
+
+
+def _has_stacks(snapshot: ClusterSnapshot) -> bool:
+    """Tells whether consumers were asked for their stacks: where not, rules about them neither speak nor count."""
+    asked = any(gap.part is Part.STACKS for gap in snapshot.unavailable)
+    return asked or any(info.stacks for info in snapshot.running)
+
+
+def _case(broker: BrokerSnapshot, origin: Origin, settings: Settings) -> Case:
+    newest_ms = max((queue.last_store_time_ms or 0 for queue in broker.queues), default=0)
+    by_mtime = origin.observed_from is ObservedFrom.CONFIG_MTIME
+    sure = not by_mtime or origin.observed_at_ms - newest_ms <= settings.trusted_mtime_ms
+    confidence = Confidence.HIGH if sure else Confidence.MEDIUM
+    return Case(broker, origin.observed_at_ms, settings, confidence)
+
+
+def _chosen(only: tuple[str, ...], skip: tuple[str, ...]) -> list[Rule]:
+    for pattern in (*only, *skip):
+        if not any(fnmatchcase(code, pattern.upper()) for code in RULES):
+            raise UsageError(f"no rule matches {pattern}", remedy="mqctl rules list")
+    return [
+        entry
+        for code, entry in sorted(RULES.items())
+        if (not only or _matches(code, only)) and not _matches(code, skip)
+    ]
+
+
+def _matches(code: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(code, pattern.upper()) for pattern in patterns)
+
+
+def _judge(entry: Rule, case: Case) -> Iterator[Finding | NotJudged]:
+    if entry.judge is None:
+        return
+    for part in entry.needs:
+        gap = case.broker.lacks(part)
+        if gap is not None:
+            yield _gap(entry, [gap], broker=case.broker.name)
+            return
+    scoped = [gap for gap in case.broker.unavailable if gap.part in entry.needs]
+    if scoped:
+        yield _gap(entry, scoped, broker=case.broker.name)
+    yield from _outcomes(entry, entry.judge(case))
+
+
+def _judge_cluster(entry: Rule, case: ClusterCase) -> Iterator[Finding | NotJudged]:
+    """Judges what is there: a broker that could not be asked is named, and the others are compared all the same."""
+    if entry.cluster_judge is None:
+        return
+    for broker in case.snapshot.brokers:
+        missing = [gap for gap in broker.unavailable if gap.part in entry.needs]
+        if missing:
+            yield _gap(entry, missing, broker=broker.name)
+    yield from _outcomes(entry, entry.cluster_judge(case))
+
+
+def _outcomes(entry: Rule, found: Iterable[Verdict | Unknown]) -> Iterator[Finding | NotJudged]:
+    for outcome in found:
+        if isinstance(outcome, Unknown):
+            yield NotJudged(code=entry.code, subject=outcome.subject, reason=outcome.reason)
+            continue
+        yield Finding(
+            code=entry.code,
+            severity=outcome.severity or entry.severity,
+            subject=outcome.subject,
+            params=outcome.params,
+            evidence=tuple(Evidence(name=name, value=value) for name, value in outcome.evidence.items()),
+            confidence=outcome.confidence,
+            playbook=entry.playbook,
+            variant=outcome.variant,
+        )
+
+
+def _gap(entry: Rule, gaps: list[Gap], *, broker: str | None) -> NotJudged:
+    """Names the first gap in full and counts the rest: ten thousand unreadable events are one gap to a reader."""
+    first = gaps[0]
+    where = f" ({first.scope})" if first.scope else ""
+    more = f", and {len(gaps) - 1} more" if len(gaps) > 1 else ""
+    subject = Subject(kind=SubjectKind.BROKER, broker=broker)
+    return NotJudged(code=entry.code, subject=subject, reason=f"{first.part}{where}: {first.reason}{more}")

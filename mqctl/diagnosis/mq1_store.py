@@ -1,0 +1,157 @@
+"""MQ1: the health of a broker's store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from mqctl.diagnosis.rule import Case, Unknown, Verdict, rule
+from mqctl.model.config_file import FileSource
+from mqctl.model.damage import Damage, DamageCode, DamageGrade
+from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
+from mqctl.model.gap import Part
+from mqctl.model.storage_state import CheckpointStatus
+
+_STORE = (Part.STORAGE,)
+_VERIFIED = (Part.STORAGE, Part.VERIFICATION)
+_CRITICAL_FILES = frozenset({"consumerOffset.json", "topics.json", "subscriptionGroup.json", "delayOffset.json"})
+# What rules of their own name.
+_ELSEWHERE = frozenset(
+    {
+        DamageCode.CHECKPOINT_UNREADABLE,
+        DamageCode.CHECKPOINT_ZERO,
+        DamageCode.CONFIG_UNPARSABLE,
+        DamageCode.CONFIG_ON_BACKUP,
+        DamageCode.CONFIG_MISSING,
+        DamageCode.UNCONFIRMED_TAIL,
+    }
+)
+_OFFSET_FILES = frozenset({"consumerOffset.json", "delayOffset.json"})
+
+
+def _store(case: Case) -> Subject:
+    return Subject(kind=SubjectKind.STORE, broker=case.broker.name)
+
+
+@rule("MQ101", Severity.WARNING, source="H9", needs=_STORE, playbook="broker-down")
+def unclean_stop(case: Case) -> Iterator[Verdict]:
+    """The `abort` marker: the broker runs, or it ended without a clean shutdown."""
+    storage = case.broker.storage
+    if storage is not None and storage.has_abort:
+        dispatched, log = storage.dispatched_offset, storage.commit_log
+        behind = max(0, log.max_offset - dispatched) if log and dispatched is not None else None
+        yield Verdict(subject=_store(case), evidence={"not_dispatched_bytes": behind})
+
+
+@rule("MQ102", Severity.WARNING, source="recovery 3", needs=_STORE, playbook="broker-down")
+def checkpoint_worthless(case: Case) -> Iterator[Verdict]:
+    """A checkpoint that is zero, missing or unreadable: an abnormal recovery starts at the first file."""
+    storage = case.broker.storage
+    if storage is None or storage.checkpoint is None or storage.commit_log is None:
+        return
+    status = storage.checkpoint.status
+    has_records = storage.commit_log.max_offset > storage.commit_log.min_offset
+    if status is not CheckpointStatus.OK and has_records:
+        evidence = {"commit_log_bytes": storage.commit_log.max_offset - storage.commit_log.min_offset}
+        yield Verdict(subject=_store(case), variant=status.value, evidence=evidence)
+
+
+@rule("MQ103", Severity.WARNING, source="recovery 4", needs=_VERIFIED, playbook="broker-down")
+def queue_behind_log(case: Case) -> Iterator[Verdict]:
+    """Messages of the commit log that their consume queue does not know yet."""
+    for behind in case.broker.storage.behind if case.broker.storage else ():
+        yield Verdict(
+            subject=Subject(
+                kind=SubjectKind.QUEUE, broker=case.broker.name, topic=behind.topic, queue_id=behind.queue_id
+            ),
+            params={"topic": behind.topic, "queue_id": behind.queue_id},
+            evidence={
+                "missing_count": behind.log_max_offset - behind.max_offset,
+                "queue_max_offset": behind.max_offset,
+                "log_max_offset": behind.log_max_offset,
+            },
+        )
+
+
+@rule("MQ104", Severity.FATAL, source="H10", needs=_VERIFIED, playbook="damaged-store")
+def damage(case: Case) -> Iterator[Verdict]:
+    """Bytes that contradict the format or each other, by kind and file."""
+    damages = case.broker.storage.damages if case.broker.storage else ()
+    real = sorted(
+        (item for item in damages if item.grade is DamageGrade.DAMAGE and item.code not in _ELSEWHERE),
+        key=_kind_and_file,
+    )
+    for (code, file), group in groupby(real, key=_kind_and_file):
+        members = list(group)
+        first = members[0]
+        yield Verdict(
+            subject=Subject(kind=SubjectKind.FILE, broker=case.broker.name, file=file),
+            params={"kind": code, "file": file},
+            evidence={
+                "deviation_count": sum(member.count for member in members),
+                "byte_offset": first.offset,
+                "physical_offset": first.physical_offset,
+                "length_bytes": sum(member.length_bytes or 0 for member in members),
+                **{f"first_{name}": value for name, value in first.params.items()},
+            },
+        )
+
+
+def _kind_and_file(item: Damage) -> tuple[str, str]:
+    return item.code.value, item.file
+
+
+@rule("MQ105", Severity.INFO, source="recovery 6.2 rule 11", needs=_VERIFIED, playbook="damaged-store")
+def unconfirmed_tail(case: Case) -> Iterator[Verdict]:
+    """A last record that nothing else vouches for."""
+    tail = case.broker.storage.tail if case.broker.storage else None
+    if tail is not None:
+        evidence = {"physical_offset": tail.physical_offset, "record_bytes": tail.size_bytes}
+        yield Verdict(subject=_store(case), evidence=evidence, confidence=Confidence.MEDIUM)
+
+
+@rule("MQ106", Severity.ERROR, source="H12", needs=_STORE, playbook="damaged-store")
+def config_on_backup(case: Case) -> Iterator[Verdict | Unknown]:
+    """A configuration file of which the backup counts, or neither: the broker then starts empty and says nothing."""
+    for file in case.broker.storage.config_files if case.broker.storage else ():
+        if file.source is FileSource.MAIN or (file.source is FileSource.NONE and file.name not in _CRITICAL_FILES):
+            continue
+        if file.source is FileSource.NONE and file.main_problem == "missing" and not _should_exist(case, file.name):
+            continue
+        subject = Subject(kind=SubjectKind.FILE, broker=case.broker.name, file=f"config/{file.name}")
+        if file.source is FileSource.UNREAD:
+            yield Unknown(subject=subject, reason=f"{file.name} {file.main_problem}")
+            continue
+        yield Verdict(
+            subject=subject,
+            params={"file": file.name, "problem": file.main_problem},
+            evidence={"used_file_time_ms": file.mtime_ms},
+            variant=file.source.value,
+        )
+
+
+def _should_exist(case: Case, name: str) -> bool:
+    """Offsets exist only once somebody consumed, or a delayed message was delivered; settings always do."""
+    return name not in _OFFSET_FILES or any(queue.max_offset for queue in case.broker.queues)
+
+
+@rule("MQ107", Severity.WARNING, source="H11", needs=(Part.STORAGE, Part.CLOCKS), playbook="delay-late")
+def clock_skew(case: Case) -> Iterator[Verdict | Unknown]:
+    """Messages born after they were stored, or stored before their predecessor."""
+    clocks = case.broker.storage.clocks if case.broker.storage else None
+    if clocks is None:
+        return
+    if clocks.born_ahead_count:
+        evidence = {
+            "born_ahead_count": clocks.born_ahead_count,
+            "message_count": clocks.sampled_count,
+            "max_born_ahead_ms": clocks.max_born_ahead_ms,
+        }
+        yield Verdict(subject=_store(case), variant="producer", evidence=evidence)
+    if clocks.step_back_count and (clocks.max_step_back_ms or 0) >= case.settings.clock_step_ms:
+        evidence = {
+            "step_back_count": clocks.step_back_count,
+            "max_step_back_ms": clocks.max_step_back_ms,
+            "first_physical_offset": clocks.first_step_back_offset,
+        }
+        yield Verdict(subject=_store(case), variant="broker", evidence=evidence)

@@ -1,0 +1,289 @@
+"""MQ3: who owns which queue, and whether threads and caches keep up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mqctl.diagnosis.group_view import GroupView, named, queue_names
+from mqctl.diagnosis.rule import Case, ClusterCase, Unknown, Verdict, cluster_rule, restarting, rule
+from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
+from mqctl.model.gap import Part
+from mqctl.model.member import HeldQueue, RunningInfo
+from mqctl.model.names import group_of, is_system_topic
+from mqctl.model.queue import MessageQueue
+from mqctl.model.queue_state import QueueState
+
+_MEMBERS = (Part.MEMBERS, Part.ROUTES)
+_RUNNING = (Part.MEMBERS, Part.RUNNING_INFO)
+_OWNERS = (Part.MEMBERS, Part.RUNNING_INFO, Part.ROUTES)
+
+
+def _client(view: GroupView, client: str, held: HeldQueue | None = None) -> Subject:
+    topic = held.queue.topic if held else None
+    queue_id = held.queue.queue_id if held else None
+    return Subject(kind=SubjectKind.CLIENT, group=view.group, client=client, topic=topic, queue_id=queue_id)
+
+
+def _instances(case: ClusterCase) -> Iterator[tuple[GroupView, RunningInfo]]:
+    """Yields the members that are pushed to. One that pulls says nothing of when it last consumed, and may pause."""
+    for view in case.views:
+        if view.pulls:
+            continue
+        for _, info in sorted(view.running.items()):
+            yield view, info
+
+
+@cluster_rule("MQ302", Severity.WARNING, source="P1", needs=_MEMBERS, playbook="scale-out")
+def idle_instances(case: ClusterCase) -> Iterator[Verdict]:
+    """More instances than queues: the surplus gets nothing."""
+    for view in case.views:
+        members = len(view.client_ids)
+        if case.settling(view):
+            continue
+        for topic, queues in case.shared_topics(view):
+            if queues and members > len(queues):
+                yield Verdict(
+                    subject=Subject(kind=SubjectKind.GROUP, group=view.group, topic=topic),
+                    params={"group": view.group, "topic": topic},
+                    evidence={
+                        "member_count": members,
+                        "queue_count": len(queues),
+                        "idle_count": members - len(queues),
+                    },
+                )
+
+
+@cluster_rule("MQ303", Severity.WARNING, source="P2", needs=_MEMBERS, playbook="scale-out")
+def uneven_shares(case: ClusterCase) -> Iterator[Verdict]:
+    """Few queues for the instances and no multiple of them: some carry twice what others carry."""
+    for view in case.views:
+        members = len(view.client_ids)
+        if case.settling(view):
+            continue
+        for topic, queues in case.shared_topics(view):
+            if members < len(queues) < 2 * members:
+                yield Verdict(
+                    subject=Subject(kind=SubjectKind.GROUP, group=view.group, topic=topic),
+                    params={"group": view.group, "topic": topic},
+                    evidence={
+                        "member_count": members,
+                        "queue_count": len(queues),
+                        "doubled_count": len(queues) - members,
+                    },
+                )
+
+
+@cluster_rule("MQ304", Severity.WARNING, source="P4", needs=_RUNNING, playbook="stuck-consumer")
+def ineffective_thread_maximum(case: ClusterCase) -> Iterator[Verdict]:
+    """A full cache while the pool stays at its minimum: the work queue is unbounded, so it never grows."""
+    for view, info in _instances(case):
+        low, high = info.properties.get("consumeThreadMin", ""), info.properties.get("consumeThreadMax", "")
+        full = [held for held in info.queues if held.cached_count >= case.settings.cache_limit_count]
+        if low.isdecimal() and high.isdecimal() and int(low) < int(high) and full:
+            yield Verdict(
+                subject=_client(view, info.client_id),
+                params={"group": view.group, "client": info.client_id},
+                evidence={
+                    "thread_min_count": int(low),
+                    "thread_max_count": int(high),
+                    "cached_count": sum(held.cached_count for held in info.queues),
+                },
+            )
+
+
+@cluster_rule("MQ305", Severity.INFO, source="P5", needs=_RUNNING, playbook="scale-out")
+def threads_beyond_queues(case: ClusterCase) -> Iterator[Verdict]:
+    """An orderly consumer with a full cache and more threads than queues: each queue is one thread's."""
+    for view, info in _instances(case):
+        threads = info.thread_count
+        busy = any(held.cached_count >= case.settings.cache_limit_count for held in info.queues)
+        if info.orderly and threads is not None and busy and threads > len(info.queues):
+            yield Verdict(
+                subject=_client(view, info.client_id),
+                params={"group": view.group, "client": info.client_id},
+                evidence={"thread_count": threads, "queue_count": len(info.queues)},
+            )
+
+
+@cluster_rule("MQ306", Severity.WARNING, source="P6", needs=_RUNNING, playbook="stuck-consumer")
+def cache_full(case: ClusterCase) -> Iterator[Verdict]:
+    """A queue whose cache holds it back: the consumer pulls no more until its listener catches up."""
+    for view, info in _instances(case):
+        full = [held for held in info.queues if not held.dropped and _limit(case, info, held)]
+        if full:
+            worst = max(full, key=lambda held: held.cached_count)
+            yield Verdict(
+                subject=_client(view, info.client_id),
+                params={
+                    "group": view.group,
+                    "client": info.client_id,
+                    "queues": queue_names([held.queue for held in full]),
+                },
+                evidence={
+                    "cached_count": worst.cached_count,
+                    "cached_bytes": worst.cached_mib << 20,
+                    "span_count": worst.cached_max_offset - worst.cached_min_offset,
+                },
+                variant=_limit(case, info, worst),
+            )
+
+
+def _limit(case: ClusterCase, info: RunningInfo, held: HeldQueue) -> str | None:
+    """Names the pull threshold that a queue has reached, or None."""
+    if held.cached_count >= case.settings.cache_limit_count:
+        return "count"
+    if held.cached_mib >= case.settings.cache_limit_mib:
+        return "size"
+    span = held.cached_max_offset - held.cached_min_offset
+    return "span" if not info.orderly and held.cached_count and span > case.settings.span_limit_count else None
+
+
+@cluster_rule("MQ307", Severity.ERROR, source="P7", needs=_RUNNING, playbook="stuck-consumer")
+def blocked(case: ClusterCase) -> Iterator[Verdict]:
+    """A queue that holds messages of which none was finished for a minute."""
+    limit_ms = case.settings.scaled(case.settings.blocked_ms)
+    for view, info in _instances(case):
+        stuck = [
+            held
+            for held in info.queues
+            if held.cached_count and not held.dropped and case.now_ms - held.last_consume_time_ms > limit_ms
+        ]
+        if stuck:
+            oldest = min(held.last_consume_time_ms for held in stuck)
+            yield Verdict(
+                subject=_client(view, info.client_id),
+                params={
+                    "group": view.group,
+                    "client": info.client_id,
+                    "queues": queue_names([held.queue for held in stuck]),
+                },
+                evidence={
+                    "cached_count": sum(held.cached_count for held in stuck),
+                    "idle_ms": case.now_ms - oldest,
+                    "first_offset": min(held.cached_min_offset for held in stuck),
+                },
+            )
+
+
+@cluster_rule("MQ308", Severity.ERROR, source="P8", needs=_RUNNING, playbook="stuck-consumer")
+def pull_stopped(case: ClusterCase) -> Iterator[Verdict]:
+    """A queue that its owner stopped pulling although nothing in its cache holds it back."""
+    limit_ms = case.settings.scaled(case.settings.pull_stopped_ms)
+    for view, info in _instances(case):
+        silent = [
+            held
+            for held in info.queues
+            if not held.dropped
+            and held.last_pull_time_ms
+            and case.now_ms - held.last_pull_time_ms > limit_ms
+            and not _limit(case, info, held)
+        ]
+        if silent:
+            yield Verdict(
+                subject=_client(view, info.client_id),
+                params={
+                    "group": view.group,
+                    "client": info.client_id,
+                    "queues": queue_names([held.queue for held in silent]),
+                },
+                evidence={"idle_ms": case.now_ms - min(held.last_pull_time_ms for held in silent)},
+            )
+
+
+@cluster_rule("MQ309", Severity.FATAL, source="4.2", needs=_OWNERS, playbook="unconsumed-queue")
+def orphans(case: ClusterCase) -> Iterator[Verdict | Unknown]:
+    """Queues that no member holds, by what the members themselves report."""
+    for view in case.views:
+        for topic, queues in case.shared_topics(view):
+            held = {item.queue for info in view.running.values() for item in info.queues if not item.dropped}
+            missing = [queue for queue in queues if queue not in held]
+            if not missing:
+                continue
+            subject = Subject(kind=SubjectKind.GROUP, group=view.group, topic=topic)
+            if case.settling(view):
+                yield restarting(subject, f"{len(missing)} queues have no owner")
+                continue
+            if view.silent:
+                reason = f"{len(missing)} queues may belong to {named(view.silent)}, which did not answer"
+                yield Unknown(subject=subject, reason=reason)
+                continue
+            without = [client for client in view.running if view.subscription(client, topic) is None]
+            yield Verdict(
+                subject=subject,
+                params={
+                    "group": view.group,
+                    "topic": topic,
+                    "queues": queue_names(missing),
+                    "clients": named(without) if without else None,
+                },
+                evidence={
+                    "orphan_count": len(missing),
+                    "queue_count": len(queues),
+                    "waiting_count": case.waiting_in(view.group, missing),
+                },
+                variant="topic" if without else None,
+            )
+
+
+@cluster_rule("MQ310", Severity.FATAL, source="S6", needs=_OWNERS, playbook="unconsumed-queue")
+def double_owners(case: ClusterCase) -> Iterator[Verdict | Unknown]:
+    """Queues that two members hold: consumed twice."""
+    for view in case.views:
+        if not view.shares:
+            continue
+        owners: dict[MessageQueue, list[str]] = {}
+        for client, info in view.running.items():
+            for held in info.queues:
+                if not held.dropped:
+                    owners.setdefault(held.queue, []).append(client)
+        topics: dict[str, list[MessageQueue]] = {}
+        for queue, clients in owners.items():
+            if len(clients) > 1:
+                topics.setdefault(queue.topic, []).append(queue)
+        for topic, queues in sorted(topics.items()):
+            subject = Subject(kind=SubjectKind.GROUP, group=view.group, topic=topic)
+            if case.settling(view):
+                yield restarting(subject, f"{len(queues)} queues have two owners")
+                continue
+            yield Verdict(
+                subject=subject,
+                params={
+                    "group": view.group,
+                    "topic": topic,
+                    "queues": queue_names(queues),
+                    "clients": named({client for queue in queues for client in owners[queue]}),
+                },
+                evidence={"double_count": len(queues)},
+                confidence=Confidence.MEDIUM,
+            )
+
+
+@rule("MQ301", Severity.WARNING, source="P3", needs=(Part.QUEUES,), playbook="hot-key")
+def hot_queue(case: Case) -> Iterator[Verdict]:
+    """One queue of a topic holds far more than its share."""
+    topics: dict[str, list[QueueState]] = {}
+    for queue in case.broker.queues:
+        if not is_system_topic(queue.topic) and group_of(queue.topic) is None:
+            topics.setdefault(queue.topic, []).append(queue)
+    for topic, queues in sorted(topics.items()):
+        total = sum(queue.message_count for queue in queues)
+        mean = total / len(queues)
+        hottest = max(queues, key=lambda queue: queue.message_count)
+        enough = hottest.message_count >= case.settings.hot_queue_min_count
+        if len(queues) < 2 or not enough or hottest.message_count <= case.settings.hot_queue_factor * mean:
+            continue
+        key = hottest.hot_key
+        share = key.key_count / key.sampled_count if key else None
+        explained = share is not None and share >= case.settings.hot_key_share
+        yield Verdict(
+            subject=Subject(kind=SubjectKind.QUEUE, broker=case.broker.name, topic=topic, queue_id=hottest.queue_id),
+            params={"topic": topic, "queue_id": hottest.queue_id, "key": key.key if key else None},
+            evidence={
+                "message_count": hottest.message_count,
+                "mean_count": round(mean),
+                "queue_share": hottest.message_count / total,
+                "key_share": share,
+            },
+            variant="key" if explained else "queue",
+            confidence=Confidence.HIGH if explained else Confidence.MEDIUM,
+        )

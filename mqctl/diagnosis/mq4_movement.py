@@ -1,0 +1,174 @@
+"""MQ4 as far as it takes two looks: offsets that stand still or go back, failures and dead letters that grow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from mqctl.diagnosis.backlog_advice import BacklogAdvice, Effect, backlog_advice
+from mqctl.diagnosis.backlog_rates import Outlook
+from mqctl.diagnosis.rule import ClusterCase, Verdict, cluster_rule
+from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
+from mqctl.model.gap import Part
+from mqctl.model.names import DLQ_PREFIX, group_of, is_system_group
+from mqctl.model.snapshot import ClusterSnapshot
+
+_OFFSETS = (Part.CONSUMER_OFFSETS, Part.QUEUES, Part.MEMBERS)
+_RATES = (*_OFFSETS, Part.RUNNING_INFO)
+_Key: TypeAlias = tuple[str, str, str, int]
+
+
+def _committed(snapshot: ClusterSnapshot) -> dict[_Key, int]:
+    """Returns committed offsets by (group, topic, broker name, queue id)."""
+    return {
+        (item.group, item.topic, broker.name or "", item.queue_id): item.offset
+        for broker in snapshot.brokers
+        for item in broker.consumer_offsets
+        if not is_system_group(item.group)
+    }
+
+
+def _ends(snapshot: ClusterSnapshot) -> dict[tuple[str, str, int], int]:
+    """Returns the end of each queue by (topic, broker name, queue id)."""
+    return {
+        (queue.topic, broker.name or "", queue.queue_id): queue.max_offset
+        for broker in snapshot.brokers
+        for queue in broker.queues
+    }
+
+
+def _queue(key: _Key) -> Subject:
+    group, topic, broker, queue_id = key
+    return Subject(kind=SubjectKind.QUEUE, broker=broker, group=group, topic=topic, queue_id=queue_id)
+
+
+@cluster_rule("MQ410", Severity.ERROR, source="B1", needs=_OFFSETS, playbook="stuck-consumer")
+def stuck_offset(case: ClusterCase) -> Iterator[Verdict]:
+    """An offset that stands still while its queue grows and the group has members."""
+    before = case.snapshot.earlier
+    if before is None or case.window_ms < case.settings.scaled(case.settings.blocked_ms):
+        return
+    online = {view.group for view in case.views if not case.settling(view)}
+    then, ends_then, ends = _committed(before), _ends(before), _ends(case.snapshot)
+    for key, offset in sorted(_committed(case.snapshot).items()):
+        group, topic, broker, queue_id = key
+        end, end_then = ends.get((topic, broker, queue_id)), ends_then.get((topic, broker, queue_id))
+        if group not in online or group_of(topic) is not None or end is None or end_then is None:
+            continue
+        if then.get(key) == offset and end > end_then and end > offset:
+            yield Verdict(
+                subject=_queue(key),
+                params={"group": group, "topic": topic, "broker": broker, "queue_id": queue_id},
+                evidence={
+                    "consumer_offset": offset,
+                    "lag_count": end - offset,
+                    "arrived_count": end - end_then,
+                    "window_ms": case.window_ms,
+                },
+            )
+
+
+@cluster_rule("MQ411", Severity.WARNING, source="B10", needs=(Part.CONSUMER_OFFSETS,), playbook="skip-and-replay")
+def offsets_going_back(case: ClusterCase) -> Iterator[Verdict]:
+    """An offset that is lower than a moment ago: a reset, or two owners that overwrite each other."""
+    if case.snapshot.earlier is None:
+        return
+    then = _committed(case.snapshot.earlier)
+    for key, offset in sorted(_committed(case.snapshot).items()):
+        earlier = then.get(key)
+        if earlier is not None and offset < earlier:
+            group, topic, broker, queue_id = key
+            yield Verdict(
+                subject=_queue(key),
+                params={"group": group, "topic": topic, "broker": broker, "queue_id": queue_id},
+                evidence={
+                    "consumer_offset": offset,
+                    "earlier_offset": earlier,
+                    "repeated_count": earlier - offset,
+                    "window_ms": case.window_ms,
+                },
+            )
+
+
+@cluster_rule("MQ412", Severity.WARNING, source="B6", needs=(Part.MEMBERS, Part.RUNNING_INFO), playbook="dead-letters")
+def failing_consumption(case: ClusterCase) -> Iterator[Verdict]:
+    """More than one message in a hundred fails."""
+    for view in case.views:
+        totals: dict[str, tuple[float, float]] = {}
+        for info in view.running.values():
+            for rates in info.rates:
+                good, bad = totals.get(rates.topic, (0.0, 0.0))
+                totals[rates.topic] = (good + rates.consume_ok_tps, bad + rates.consume_failed_tps)
+        for topic, (good, bad) in sorted(totals.items()):
+            share = bad / (good + bad) if bad else 0.0
+            if share > case.settings.failed_share:
+                yield Verdict(
+                    subject=Subject(kind=SubjectKind.GROUP, group=view.group, topic=topic),
+                    params={"group": view.group, "topic": topic},
+                    evidence={"failed_share": share, "failed_tps": bad},
+                )
+
+
+@cluster_rule("MQ413", Severity.ERROR, source="B7", needs=(Part.QUEUES,), playbook="dead-letters")
+def growing_dead_letters(case: ClusterCase) -> Iterator[Verdict]:
+    """A dead-letter topic that grew since the earlier look."""
+    if case.snapshot.earlier is None:
+        return
+    then = _ends(case.snapshot.earlier)
+    grown: dict[str, int] = {}
+    for key, end in _ends(case.snapshot).items():
+        topic = key[0]
+        if topic.startswith(DLQ_PREFIX) and end > then.get(key, 0):
+            grown[topic] = grown.get(topic, 0) + end - then.get(key, 0)
+    for topic, count in sorted(grown.items()):
+        group = group_of(topic) or ""
+        yield Verdict(
+            subject=Subject(kind=SubjectKind.GROUP, group=group, topic=topic),
+            params={"group": group, "topic": topic},
+            evidence={"new_count": count, "window_ms": case.window_ms},
+        )
+
+
+@cluster_rule("MQ414", Severity.FATAL, source="4.3", needs=_RATES, playbook="backlog")
+def endless_backlog(case: ClusterCase) -> Iterator[Verdict]:
+    """A group that consumes more slowly than messages arrive, or too slowly for the retention of what waits.
+
+    One that does not move at all is the matter of MQ309 and MQ410.
+    """
+    earlier = case.snapshot.earlier
+    window_ms = case.now_ms - earlier.origin.observed_at_ms if earlier else 0
+    if window_ms < case.settings.scaled(case.settings.drain_window_ms):
+        return
+    settling = {view.group for view in case.views if case.settling(view)}
+    for advice in backlog_advice(case.snapshot, case.settings):
+        moving = any(flow.behind and flow.out_tps for flow in advice.queues)
+        if not moving or advice.group in settling:
+            continue
+        if advice.drain.outlook is Outlook.NEVER:
+            yield _verdict(advice, window_ms, "never", Severity.ERROR)
+        elif advice.loses and advice.drain.outlook is Outlook.DRAINS:
+            yield _verdict(advice, window_ms, "late", Severity.FATAL)
+
+
+def _verdict(advice: BacklogAdvice, window_ms: int, variant: str, severity: Severity) -> Verdict:
+    helping = [item.what for item in advice.remedies if item.effect is Effect.YES]
+    return Verdict(
+        subject=Subject(kind=SubjectKind.GROUP, group=advice.group, topic=advice.topic),
+        params={
+            "group": advice.group,
+            "topic": advice.topic,
+            "bound_word": advice.bound.value,
+            "remedy_words": ",".join(helping) or "nothing",
+        },
+        evidence={
+            "lag_count": advice.lag_count,
+            "in_tps": round(advice.in_tps or 0.0, 1),
+            "out_tps": round(advice.out_tps or 0.0, 1),
+            "drain_ms": advice.drain.after_ms,
+            "expires_in_ms": advice.expires_in_ms,
+            "window_ms": window_ms,
+        },
+        variant=variant,
+        severity=severity,
+        confidence=Confidence.MEDIUM if advice.confidence is Confidence.HIGH else Confidence.LOW,
+    )

@@ -1,0 +1,236 @@
+"""MQ4: consumer offsets against queue bounds, backlog, retries and dead letters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mqctl.diagnosis.group_view import queue_names
+from mqctl.diagnosis.rule import Case, ClusterCase, Unknown, Verdict, cluster_rule, rule
+from mqctl.model.config import PERM_READ
+from mqctl.model.finding import Severity, Subject, SubjectKind
+from mqctl.model.gap import Part
+from mqctl.model.lag import GroupLag, LagState, QueueLag, group_lags, queue_lags
+from mqctl.model.names import DLQ_PREFIX, RETRY_PREFIX, group_of, is_system_group
+
+_LAST_OFFSET = "CONSUME_FROM_LAST_OFFSET"
+_BEGINNINGS = (Part.MEMBERS, Part.CONSUMER_OFFSETS, Part.QUEUES, Part.ROUTES)
+
+_OFFSETS = (Part.QUEUES, Part.CONSUMER_OFFSETS)
+
+
+def _group(case: Case, group: str, topic: str) -> Subject:
+    return Subject(kind=SubjectKind.GROUP, broker=case.broker.name, group=group, topic=topic)
+
+
+def _names(row: QueueLag | GroupLag) -> dict[str, str]:
+    return {"group": row.group, "topic": row.topic}
+
+
+def _totals(case: Case) -> list[GroupLag]:
+    return group_lags(queue_lags(case.broker, case.now_ms))
+
+
+def _by_group(case: Case, state: LagState) -> Iterator[list[QueueLag]]:
+    """Yields the queues in `state`, those of one group and topic together."""
+    found: dict[tuple[str, str], list[QueueLag]] = {}
+    for row in queue_lags(case.broker, case.now_ms):
+        if row.state is state:
+            found.setdefault((row.group, row.topic), []).append(row)
+    yield from found.values()
+
+
+def _queue_list(rows: list[QueueLag]) -> str:
+    return ", ".join(str(row.queue_id) for row in sorted(rows, key=lambda row: row.queue_id))
+
+
+@rule("MQ401", Severity.ERROR, source="B2", needs=_OFFSETS, playbook="backlog")
+def backlog(case: Case) -> Iterator[Verdict | Unknown]:
+    """A group whose next message to consume is old."""
+    for total in _totals(case):
+        if total.topic.startswith(RETRY_PREFIX) or (total.lag_count or 0) < case.settings.lag_min_count:
+            continue
+        subject = _group(case, total.group, total.topic)
+        if total.lag_ms is None:
+            yield Unknown(subject=subject, reason="the store time of the next message to consume cannot be read")
+        elif total.lag_ms >= case.settings.scaled(case.settings.lag_warning_ms):
+            severe = total.lag_ms >= case.settings.scaled(case.settings.lag_error_ms)
+            yield Verdict(
+                subject=subject,
+                params=_names(total),
+                evidence={"lag_count": total.lag_count, "lag_ms": total.lag_ms, "queue_count": total.queue_count},
+                severity=Severity.ERROR if severe else Severity.WARNING,
+                confidence=case.age_confidence,
+            )
+
+
+@rule("MQ402", Severity.FATAL, source="B3", needs=_OFFSETS, playbook="expired-before-consumption")
+def expired(case: Case) -> Iterator[Verdict]:
+    """Offsets below the queue's minimum: the messages between are gone unconsumed."""
+    for rows in _by_group(case, LagState.BELOW_MIN):
+        first = rows[0]
+        yield Verdict(
+            subject=_group(case, first.group, first.topic),
+            params={**_names(first), "queues": _queue_list(rows)},
+            evidence={
+                "lost_count": sum(row.lost_count for row in rows),
+                "consumer_offset": first.consumer_offset,
+                "min_offset": first.min_offset,
+            },
+        )
+
+
+@rule("MQ403", Severity.ERROR, source="B3", needs=_OFFSETS, playbook="expired-before-consumption")
+def about_to_expire(case: Case) -> Iterator[Verdict]:
+    """The next message to consume is so old that retention may delete it first."""
+    reserved_ms = case.broker.file_reserved_ms or case.settings.file_reserved_ms
+    for total in _totals(case):
+        if (
+            total.lag_ms is not None
+            and total.lag_count
+            and total.lag_ms >= reserved_ms - case.settings.expiry_margin_ms
+        ):
+            yield Verdict(
+                subject=_group(case, total.group, total.topic),
+                params=_names(total),
+                evidence={"lag_count": total.lag_count, "lag_ms": total.lag_ms, "retention_ms": reserved_ms},
+                confidence=case.age_confidence,
+            )
+
+
+@rule("MQ404", Severity.ERROR, source="B4", needs=_OFFSETS, playbook="damaged-store")
+def beyond_max(case: Case) -> Iterator[Verdict]:
+    """Offsets beyond the queue's end: the queue lost its tail, was emptied or created anew.
+
+    A queue of a known topic without a directory is an empty one: that is what the broker makes of it.
+    """
+    known = {config.name for config in case.broker.topics}
+    found: dict[tuple[str, str], list[QueueLag]] = {}
+    for row in queue_lags(case.broker, case.now_ms):
+        gone = row.state is LagState.NO_QUEUE and row.topic in known
+        if gone or row.state is LagState.BEYOND_MAX:
+            found.setdefault((row.group, row.topic), []).append(row)
+    for rows in found.values():
+        first = rows[0]
+        yield Verdict(
+            subject=_group(case, first.group, first.topic),
+            params={**_names(first), "queues": _queue_list(rows)},
+            evidence={
+                "beyond_count": sum((row.consumer_offset or 0) - (row.broker_offset or 0) for row in rows),
+                "consumer_offset": first.consumer_offset,
+                "max_offset": first.broker_offset or 0,
+            },
+        )
+
+
+@rule("MQ405", Severity.WARNING, source="B6", needs=_OFFSETS, playbook="dead-letters")
+def retries_waiting(case: Case) -> Iterator[Verdict]:
+    """Retries that a group has not consumed: it fails faster than it retries, or it is gone."""
+    for total in _totals(case):
+        if total.topic.startswith(RETRY_PREFIX) and (total.lag_count or 0) > 0:
+            yield Verdict(
+                subject=_group(case, total.group, total.topic),
+                params=_names(total),
+                evidence={"lag_count": total.lag_count, "lag_ms": total.lag_ms},
+            )
+
+
+@rule("MQ406", Severity.ERROR, source="B7", needs=(Part.QUEUES,), playbook="dead-letters")
+def dead_letters(case: Case) -> Iterator[Verdict]:
+    """Messages in a dead-letter topic: delivered as often as allowed and given up on."""
+    for queue in case.broker.queues:
+        if queue.topic.startswith(DLQ_PREFIX) and queue.message_count:
+            group = group_of(queue.topic) or ""
+            yield Verdict(
+                subject=_group(case, group, queue.topic),
+                params={"group": group, "topic": queue.topic},
+                evidence={
+                    "dead_letter_count": queue.message_count,
+                    "oldest_time_ms": queue.first_store_time_ms,
+                    "newest_time_ms": queue.last_store_time_ms,
+                },
+            )
+
+
+@rule("MQ407", Severity.WARNING, source="B7", needs=(Part.TOPICS, Part.QUEUES), playbook="dead-letters")
+def unreadable_dead_letters(case: Case) -> Iterator[Verdict]:
+    """A dead-letter topic with messages and without read permission, as brokers up to 4.9.1 create it."""
+    held = {queue.topic: queue.message_count for queue in case.broker.queues}
+    for config in case.broker.topics:
+        if config.name.startswith(DLQ_PREFIX) and not config.perm & PERM_READ and held.get(config.name):
+            group = group_of(config.name) or ""
+            yield Verdict(
+                subject=_group(case, group, config.name),
+                params={"group": group, "topic": config.name},
+                evidence={"dead_letter_count": held[config.name], "perm": config.perm},
+            )
+
+
+@rule("MQ408", Severity.ERROR, source="B8", needs=(Part.GROUPS,), playbook="stuck-consumer")
+def consume_disabled(case: Case) -> Iterator[Verdict]:
+    """A group that the broker lets consume nothing."""
+    disabled = [config.name for config in case.broker.groups if not config.consume_enable]
+    if not disabled:
+        return
+    lags: dict[str, list[int]] = {}
+    for total in _totals(case):
+        lags.setdefault(total.group, []).extend([] if total.lag_count is None else [total.lag_count])
+    for group in disabled:
+        yield Verdict(
+            subject=Subject(kind=SubjectKind.GROUP, broker=case.broker.name, group=group),
+            params={"group": group},
+            evidence={"lag_count": sum(lags[group]) if lags.get(group) else None},
+        )
+
+
+@rule("MQ409", Severity.WARNING, source="recovery 7", needs=(Part.OFFSET_JUMPS,), playbook="expired-before-consumption")
+def forced_jumps(case: Case) -> Iterator[Verdict]:
+    """Offsets that the broker moved because they lay outside their queue, from OFFSET_MOVED_EVENT."""
+    found: dict[tuple[str, str], list[tuple[int, int, int]]] = {}
+    for jump in case.broker.offset_jumps:
+        if is_system_group(jump.group):
+            continue
+        moves = found.setdefault((jump.group, jump.topic), [])
+        moves.append((jump.store_time_ms, jump.requested_offset, jump.corrected_offset))
+    for (group, topic), moves in sorted(found.items()):
+        forward = [new - old for _, old, new in moves if new > old]
+        yield Verdict(
+            subject=_group(case, group, topic),
+            params={"group": group, "topic": topic},
+            evidence={
+                "jump_count": len(moves),
+                "skipped_count": sum(forward),
+                "last_time_ms": max(time for time, _, _ in moves),
+            },
+            severity=Severity.ERROR if forward else None,
+        )
+
+
+@cluster_rule(
+    "MQ415",
+    Severity.INFO,
+    source="B5",
+    needs=(Part.MEMBERS, Part.CONSUMER_OFFSETS, Part.QUEUES, Part.ROUTES),
+    playbook="skip-and-replay",
+)
+def skipping_history(case: ClusterCase) -> Iterator[Verdict]:
+    """A group without an offset in queues that have lost their first messages: its consumers begin at the end."""
+    told = {broker.name for broker in case.snapshot.brokers if broker.lacks(Part.CONSUMER_OFFSETS) is None}
+    for view in case.views:
+        if not any(held.consume_from_where == _LAST_OFFSET for held in view.memberships.values()):
+            continue
+        for topic, queues in case.shared_topics(view):
+            begins = {
+                queue: state.message_count
+                for queue in queues
+                if (state := case.queue_states.get(queue)) is not None
+                and queue.broker_name in told
+                and state.min_offset > 0
+                and state.message_count
+                and (view.group, queue) not in case.committed
+            }
+            if begins:
+                yield Verdict(
+                    subject=Subject(kind=SubjectKind.GROUP, group=view.group, topic=topic),
+                    params={"group": view.group, "topic": topic, "queues": queue_names(list(begins))},
+                    evidence={"skipped_count": sum(begins.values()), "queue_count": len(begins)},
+                )

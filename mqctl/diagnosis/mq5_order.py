@@ -1,0 +1,167 @@
+"""MQ5: ordered consumption that stands still, or an order that no longer holds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from mqctl.diagnosis.group_view import GroupView, queue_names
+from mqctl.diagnosis.rule import ClusterCase, Verdict, cluster_rule
+from mqctl.model.finding import Severity, Subject, SubjectKind
+from mqctl.model.gap import Part
+from mqctl.model.member import HeldQueue, RunningInfo
+from mqctl.model.queue import MessageQueue
+from mqctl.model.route import TopicRoute
+from mqctl.model.snapshot import ClusterSnapshot
+
+_RUNNING = (Part.MEMBERS, Part.RUNNING_INFO)
+
+
+def _orderly(case: ClusterCase) -> Iterator[tuple[GroupView, RunningInfo]]:
+    for view in case.views:
+        for _, info in sorted(view.running.items()):
+            if info.orderly and not view.broadcasting:
+                yield view, info
+
+
+def _verdict(view: GroupView, info: RunningInfo, queues: list[HeldQueue], **evidence: int) -> Verdict:
+    return Verdict(
+        subject=Subject(kind=SubjectKind.CLIENT, group=view.group, client=info.client_id),
+        params={
+            "group": view.group,
+            "client": info.client_id,
+            "queues": queue_names([held.queue for held in queues]),
+        },
+        evidence={"queue_count": len(queues), **evidence},
+    )
+
+
+@cluster_rule("MQ501", Severity.WARNING, source="O1", needs=_RUNNING, playbook="stuck-consumer")
+def unlocked_queues(case: ClusterCase) -> Iterator[Verdict]:
+    """Queues of an orderly consumer that the broker has not locked for it: another one's lock has not run out."""
+    for view, info in _orderly(case):
+        waiting = [held for held in info.queues if not held.dropped and not held.locked]
+        if waiting and not case.settling(view):
+            yield _verdict(view, info, waiting)
+
+
+@cluster_rule("MQ502", Severity.ERROR, source="O2", needs=_RUNNING, playbook="stuck-consumer")
+def hung_owner(case: ClusterCase) -> Iterator[Verdict]:
+    """An orderly consumer that gave a queue up and cannot let go of it: its listener has not come back."""
+    limit_ms = case.settings.scaled(case.settings.blocked_ms)
+    for view, info in _orderly(case):
+        hung = [
+            held
+            for held in info.queues
+            if (held.dropped and held.try_unlock_count)
+            or (held.transaction_count and case.now_ms - held.last_consume_time_ms > limit_ms)
+        ]
+        if hung:
+            newest_ms = max(held.last_consume_time_ms for held in hung)
+            yield _verdict(view, info, hung, idle_ms=case.now_ms - newest_ms)
+
+
+@cluster_rule("MQ503", Severity.ERROR, source="O3", needs=_RUNNING, playbook="stuck-consumer")
+def poison_message(case: ClusterCase) -> Iterator[Verdict]:
+    """An orderly queue that stands at one message while consumption fails: it is retried for ever."""
+    earlier = _held_before(case.snapshot.earlier)
+    for view, info in _orderly(case):
+        failing = {rates.topic for rates in info.rates if rates.consume_failed_tps > 0}
+        for held in info.queues:
+            before = earlier.get((view.group, info.client_id, held.queue))
+            stands = before is not None and before.commit_offset == held.commit_offset
+            if stands and held.queue.topic in failing and held.cached_count:
+                yield Verdict(
+                    subject=Subject(
+                        kind=SubjectKind.CLIENT,
+                        group=view.group,
+                        client=info.client_id,
+                        topic=held.queue.topic,
+                        queue_id=held.queue.queue_id,
+                    ),
+                    params={"group": view.group, "client": info.client_id, "queues": queue_names([held.queue])},
+                    evidence={"queue_offset": held.commit_offset, "cached_count": held.cached_count},
+                )
+
+
+def _held_before(earlier: ClusterSnapshot | None) -> dict[tuple[str, str, MessageQueue], HeldQueue]:
+    """Returns what instances held at the earlier look, by (group, client id, queue)."""
+    running = earlier.running if earlier else ()
+    return {(info.group, info.client_id, held.queue): held for info in running for held in info.queues}
+
+
+@cluster_rule("MQ504", Severity.ERROR, source="O4", needs=_RUNNING, playbook="broker-down")
+def expired_locks(case: ClusterCase) -> Iterator[Verdict]:
+    """Queue locks that an orderly consumer has not renewed: it consumes nothing until it can."""
+    limit_ms = case.settings.scaled(case.settings.lock_expired_ms)
+    for view, info in _orderly(case):
+        expired = [
+            held
+            for held in info.queues
+            if held.locked and not held.dropped and case.now_ms - held.last_lock_time_ms > limit_ms
+        ]
+        if expired:
+            oldest_ms = min(held.last_lock_time_ms for held in expired)
+            yield _verdict(view, info, expired, idle_ms=case.now_ms - oldest_ms)
+
+
+@cluster_rule("MQ505", Severity.WARNING, source="O7", needs=(*_RUNNING, Part.ROUTES), playbook="hot-key")
+def concurrent_on_ordered_topic(case: ClusterCase) -> Iterator[Verdict]:
+    """A topic declared as ordered that a group consumes concurrently."""
+    ordered = {topic for topic, route in case.routes.items() if route.order_conf}
+    ordered |= {config.name for broker in case.snapshot.brokers for config in broker.topics if config.order}
+    for view in case.views:
+        for topic in view.topics():
+            loose = [client for client, info in view.running.items() if info.orderly is False]
+            wanting = [client for client in loose if view.subscription(client, topic) is not None]
+            if topic in ordered and wanting:
+                yield Verdict(
+                    subject=Subject(kind=SubjectKind.GROUP, group=view.group, topic=topic),
+                    params={"group": view.group, "topic": topic},
+                    evidence={"member_count": len(view.client_ids), "concurrent_count": len(wanting)},
+                )
+
+
+@cluster_rule("MQ507", Severity.ERROR, source="O5", needs=(Part.ROUTES, Part.TOPICS), playbook="hot-key")
+def ordered_topic_resized(case: ClusterCase) -> Iterator[Verdict]:
+    """An ordered topic whose number of queues changed: keys have gone to other queues than their last messages."""
+    if case.snapshot.earlier is None:
+        return
+    before = case.snapshot.earlier.routes()
+    ordered = {config.name for broker in case.snapshot.brokers for config in broker.topics if config.order}
+    ordered |= {topic for topic, route in case.routes.items() if route.order_conf}
+    for topic in sorted(ordered & before.keys() & case.routes.keys()):
+        old, new = _write_queues(before[topic]), _write_queues(case.routes[topic])
+        brokers = [{queues.broker_name for queues in route.queues} for route in (before[topic], case.routes[topic])]
+        if old and new and old != new and brokers[0] <= brokers[1]:
+            yield Verdict(
+                subject=Subject(kind=SubjectKind.TOPIC, topic=topic),
+                params={"topic": topic},
+                evidence={
+                    "earlier_queue_count": old,
+                    "queue_count": new,
+                    "moved_share": 1 - min(old, new) / math.lcm(old, new),
+                },
+            )
+
+
+def _write_queues(route: TopicRoute) -> int:
+    return sum(queues.write_queue_count for queues in route.queues)
+
+
+@cluster_rule("MQ506", Severity.ERROR, source="O6", needs=(Part.ROUTES, Part.TOPICS), playbook="hot-key")
+def ordered_topic_shrunk(case: ClusterCase) -> Iterator[Verdict]:
+    """An ordered topic whose route lacks a broker that its settings know: keys are spread over fewer queues now."""
+    ordered: dict[str, set[str]] = {}
+    if case.snapshot.earlier is not None:
+        for topic, route in case.snapshot.earlier.routes().items():
+            ordered[topic] = {queues.broker_name for queues in route.queues}
+    declared = {config.name for broker in case.snapshot.brokers for config in broker.topics if config.order}
+    for route in case.user_routes:
+        gone = sorted(ordered.get(route.topic, set()) - {queues.broker_name for queues in route.queues})
+        if route.topic in declared and route.order_conf is None and gone:
+            yield Verdict(
+                subject=Subject(kind=SubjectKind.TOPIC, topic=route.topic),
+                params={"topic": route.topic, "brokers": ", ".join(gone)},
+                evidence={"missing_count": len(gone)},
+            )

@@ -1,0 +1,184 @@
+"""MQ6 as far as name servers show it: routes that differ, brokers without a master, topics on some brokers only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mqctl.diagnosis.rule import ClusterCase, Verdict, cluster_rule
+from mqctl.model.config import PERM_WRITE, perm_text
+from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
+from mqctl.model.gap import Part
+from mqctl.model.route import NameServerView, RouteQueues, TopicRoute
+from mqctl.model.snapshot import BrokerSnapshot
+
+_ROUTES = (Part.ROUTES,)
+# DefaultMQProducer.defaultTopicQueueNums: a producer asks for so many when a topic is created by its first message.
+_PRODUCER_QUEUES = 4
+
+
+def _masters(case: ClusterCase) -> dict[str, set[str]]:
+    """Returns the names of brokers with a master, by cluster."""
+    masters: dict[str, set[str]] = {}
+    for view in case.snapshot.name_servers:
+        for endpoint in view.endpoints:
+            if endpoint.master is not None:
+                masters.setdefault(endpoint.cluster, set()).add(endpoint.name)
+    return masters
+
+
+@cluster_rule("MQ605", Severity.WARNING, source="R3", needs=(Part.ROUTES, Part.TOPICS), playbook="broker-down")
+def wiped_write_permission(case: ClusterCase) -> Iterator[Verdict]:
+    """A broker whose topics name servers show as closed for writing although its own settings say otherwise."""
+    own = {(broker.name, config.name): config.perm for broker in case.snapshot.brokers for config in broker.topics}
+    for view in case.snapshot.name_servers:
+        wiped: dict[str, list[str]] = {}
+        for route in view.routes:
+            for queues in route.queues:
+                perm = own.get((queues.broker_name, route.topic), 0)
+                if perm & PERM_WRITE and not queues.perm & PERM_WRITE:
+                    wiped.setdefault(queues.broker_name, []).append(route.topic)
+        for broker, topics in sorted(wiped.items()):
+            yield Verdict(
+                subject=Subject(kind=SubjectKind.BROKER, broker=broker),
+                params={"broker": broker, "name_server": view.address, "topic": min(topics)},
+                evidence={"topic_count": len(topics)},
+            )
+
+
+@cluster_rule("MQ606", Severity.WARNING, source="R4", needs=_ROUTES, playbook="scale-out")
+def topic_on_some_brokers(case: ClusterCase) -> Iterator[Verdict]:
+    """A topic that only some of a cluster's masters serve: the others carry nothing of it."""
+    masters = _masters(case)
+    clusters = {name: cluster for cluster, names in masters.items() for name in names}
+    by_sends = _by_sends(case)
+    for route in case.user_routes:
+        if route.topic in by_sends:
+            continue
+        serving = {queues.broker_name for queues in route.queues}
+        for cluster in sorted({clusters[name] for name in serving if name in clusters}):
+            missing = sorted(masters[cluster] - serving)
+            if missing:
+                yield Verdict(
+                    subject=Subject(kind=SubjectKind.TOPIC, topic=route.topic),
+                    params={"topic": route.topic, "cluster": cluster, "brokers": ", ".join(missing)},
+                    evidence={"broker_count": len(masters[cluster]), "missing_count": len(missing)},
+                )
+
+
+@cluster_rule("MQ607", Severity.INFO, source="R5", needs=_ROUTES, playbook="scale-out")
+def uneven_queue_counts(case: ClusterCase) -> Iterator[Verdict]:
+    """A topic with different numbers of queues on its brokers: load follows the numbers."""
+    for route in case.user_routes:
+        counts = {queues.broker_name: queues.write_queue_count for queues in route.queues}
+        if len(set(counts.values())) > 1:
+            listed = ", ".join(f"{name}: {count}" for name, count in sorted(counts.items()))
+            yield Verdict(
+                subject=Subject(kind=SubjectKind.TOPIC, topic=route.topic),
+                params={"topic": route.topic, "counts": listed},
+                evidence={"most_queue_count": max(counts.values()), "least_queue_count": min(counts.values())},
+            )
+
+
+@cluster_rule("MQ608", Severity.ERROR, source="R8", needs=_ROUTES, playbook="broker-down")
+def name_servers_differ(case: ClusterCase) -> Iterator[Verdict]:
+    """Name servers that give different routes for a topic; a second look tells a fault from a registration."""
+    now, before = _differing(case.snapshot.name_servers), None
+    if case.snapshot.earlier is not None:
+        before = _differing(case.snapshot.earlier.name_servers)
+        now = {topic: servers for topic, servers in now.items() if topic in before}
+    for topic, servers in sorted(now.items()):
+        yield Verdict(
+            subject=Subject(kind=SubjectKind.TOPIC, topic=topic),
+            params={"topic": topic, "name_servers": ", ".join(servers)},
+            evidence={"name_server_count": len(case.snapshot.name_servers)},
+            severity=Severity.WARNING if before is None else None,
+            confidence=Confidence.LOW if before is None else Confidence.HIGH,
+        )
+
+
+def _differing(views: tuple[NameServerView, ...]) -> dict[str, list[str]]:
+    """Returns the name servers that differ from the first, by topic."""
+    if len(views) < 2:
+        return {}
+    tables = [{route.topic: _shape(route) for route in view.routes} for view in views]
+    found: dict[str, list[str]] = {}
+    for topic in sorted({topic for table in tables for topic in table}):
+        first = tables[0].get(topic)
+        others = [view.address for view, table in zip(views, tables, strict=True) if table.get(topic) != first]
+        if others:
+            found[topic] = others
+    return found
+
+
+def _shape(route: TopicRoute) -> tuple[object, ...]:
+    queues = sorted(
+        (item.broker_name, item.read_queue_count, item.write_queue_count, item.perm) for item in route.queues
+    )
+    brokers = sorted((item.name, tuple(sorted(item.addresses.items()))) for item in route.endpoints)
+    return tuple(queues), tuple(brokers), route.order_conf
+
+
+@cluster_rule("MQ609", Severity.ERROR, source="R9", needs=_ROUTES, playbook="broker-down")
+def master_gone(case: ClusterCase) -> Iterator[Verdict]:
+    """A broker name with slaves only: no sends, no queue locks, and offsets that the next master overwrites."""
+    known: dict[str, set[int]] = {}
+    for view in case.snapshot.name_servers:
+        for endpoint in view.endpoints:
+            known.setdefault(endpoint.name, set()).update(endpoint.addresses)
+    for name, ids in sorted(known.items()):
+        if ids and 0 not in ids:
+            yield Verdict(
+                subject=Subject(kind=SubjectKind.BROKER, broker=name),
+                params={"broker": name},
+                evidence={"slave_count": len(ids)},
+            )
+
+
+@cluster_rule("MQ610", Severity.ERROR, source="R6", needs=(Part.CONFIG,), playbook="broker-down")
+def closed_broker(case: ClusterCase) -> Iterator[Verdict]:
+    """A broker whose own permission closes it for reading or writing."""
+    for broker in case.snapshot.brokers:
+        text = broker.config.get("brokerPermission", "")
+        if text.isdecimal() and int(text) & 6 != 6:
+            yield Verdict(
+                subject=Subject(kind=SubjectKind.BROKER, broker=broker.name),
+                params={"broker": broker.name, "perm": perm_text(int(text))},
+            )
+
+
+@cluster_rule("MQ614", Severity.WARNING, source="R7", needs=(Part.ROUTES, Part.CONFIG), playbook="scale-out")
+def created_by_a_send(case: ClusterCase) -> Iterator[Verdict]:
+    """A topic on one of several masters, as a producer asks for it, where brokers create topics by themselves."""
+    count = max((len(names) for names in _masters(case).values()), default=0)
+    for topic, only in sorted(_by_sends(case).items()):
+        yield Verdict(
+            subject=Subject(kind=SubjectKind.TOPIC, topic=topic),
+            params={"topic": topic, "broker": only.broker_name},
+            evidence={"broker_count": count, "queue_count": only.write_queue_count},
+            confidence=Confidence.MEDIUM,
+        )
+
+
+def _by_sends(case: ClusterCase) -> dict[str, RouteQueues]:
+    """Returns the topics that look created by their first message, with the broker that has them."""
+    creating = {broker.name: broker for broker in case.snapshot.brokers if _creates(broker)}
+    if all(len(names) < 2 for names in _masters(case).values()):
+        return {}
+    found = {}
+    for route in case.user_routes:
+        only = route.queues[0] if len(route.queues) == 1 else None
+        broker = creating.get(only.broker_name) if only is not None else None
+        if only is None or broker is None or only.read_queue_count != only.write_queue_count:
+            continue
+        if only.write_queue_count in _usual(broker):
+            found[route.topic] = only
+    return found
+
+
+def _creates(broker: BrokerSnapshot) -> bool:
+    return broker.config.get("autoCreateTopicEnable", "").lower() == "true"
+
+
+def _usual(broker: BrokerSnapshot) -> set[int]:
+    own = broker.config.get("defaultTopicQueueNums", "")
+    return {_PRODUCER_QUEUES, int(own)} if own.isdecimal() else {_PRODUCER_QUEUES}

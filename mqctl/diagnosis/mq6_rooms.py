@@ -1,0 +1,163 @@
+"""MQ6: names that tell no room, rooms without consumers or with too much, fixed lists of queues that are stale."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import chain
+
+from mqctl.diagnosis.group_view import named, queue_names
+from mqctl.diagnosis.rule import ClusterCase, Unknown, Verdict, cluster_rule, restarting
+from mqctl.model.finding import Severity, Subject, SubjectKind
+from mqctl.model.gap import Part
+from mqctl.model.queue import MessageQueue
+
+_RUNNING = (Part.MEMBERS, Part.RUNNING_INFO)
+_CONFIG = "CONFIG"
+
+_MEMBERS = (Part.MEMBERS, Part.ROUTES)
+_UNEVEN = 2.0
+
+
+class _Shared:
+    """One topic that a group shares out, with its queues and members by room; an empty room is one that is not told."""
+
+    def __init__(
+        self, subject: Subject, members: dict[str, list[MessageQueue]], clients: Counter[str], untold: list[str]
+    ) -> None:
+        self.subject = subject
+        self.members = members
+        self.queues = Counter({room: len(queues) for room, queues in members.items()})
+        self.clients = clients
+        self.untold = untold
+
+    @property
+    def names(self) -> dict[str, str | None]:
+        return {"group": self.subject.group, "topic": self.subject.topic}
+
+
+def _shared(case: ClusterCase) -> Iterator[_Shared]:
+    """Yields nothing unless a rule says how names tell their room."""
+    rule = case.settings.room_rule
+    if rule is None:
+        return
+    for view in case.views:
+        if case.settling(view):
+            continue
+        clients = Counter(rule.client_room(client) or "" for client in view.client_ids)
+        silent = [client for client in view.client_ids if not rule.client_room(client)]
+        for topic, queues in case.shared_topics(view):
+            brokers = sorted({queue.broker_name for queue in queues})
+            members: dict[str, list[MessageQueue]] = {}
+            for queue in queues:
+                members.setdefault(rule.broker_room(queue.broker_name) or "", []).append(queue)
+            yield _Shared(
+                Subject(kind=SubjectKind.GROUP, group=view.group, topic=topic),
+                members,
+                clients,
+                [*silent, *(name for name in brokers if not rule.broker_room(name))],
+            )
+
+
+def _waiting(case: ClusterCase, shared: _Shared, queues: list[MessageQueue]) -> int | None:
+    return case.waiting_in(shared.subject.group or "", queues)
+
+
+def _holders(case: ClusterCase, shared: _Shared, room: str) -> str | None:
+    """Names the members that say they hold queues of a room; None when nobody does."""
+    queues = set(shared.members[room])
+    found = {
+        info.client_id
+        for info in case.snapshot.running
+        if info.group == shared.subject.group and any(held.queue in queues and not held.dropped for held in info.queues)
+    }
+    return named(found) if found else None
+
+
+@cluster_rule("MQ611", Severity.FATAL, source="R11", needs=_MEMBERS, playbook="room-lost")
+def rooms_untold(case: ClusterCase) -> Iterator[Verdict]:
+    """Names that tell no machine room: the nearby strategy throws for the whole topic, and the assignment freezes."""
+    for shared in _shared(case):
+        if shared.untold:
+            yield Verdict(
+                subject=shared.subject,
+                params={**shared.names, "names": named(shared.untold)},
+                evidence={
+                    "name_count": len(shared.untold),
+                    "queue_count": shared.queues.total(),
+                    "waiting_count": _waiting(case, shared, list(chain.from_iterable(shared.members.values()))),
+                },
+            )
+
+
+@cluster_rule("MQ612", Severity.WARNING, source="R12", needs=_MEMBERS, playbook="room-lost")
+def dead_room(case: ClusterCase) -> Iterator[Verdict]:
+    """A machine room with queues and without consumers: another room consumes for it, or nobody does."""
+    for shared in _shared(case):
+        for room, count in sorted(shared.queues.items()):
+            if room and room not in shared.clients:
+                yield Verdict(
+                    subject=shared.subject,
+                    params={
+                        **shared.names,
+                        "room": room,
+                        "queues": queue_names(shared.members[room]),
+                        "holders": _holders(case, shared, room),
+                    },
+                    evidence={
+                        "queue_count": count,
+                        "member_count": shared.clients.total(),
+                        "waiting_count": _waiting(case, shared, shared.members[room]),
+                    },
+                )
+
+
+@cluster_rule("MQ613", Severity.WARNING, source="R13", needs=_MEMBERS, playbook="room-lost")
+def uneven_rooms(case: ClusterCase) -> Iterator[Verdict]:
+    """Rooms of which one has more than twice the queues for each consumer of another."""
+    for shared in _shared(case):
+        loads = {
+            room: shared.queues[room] / shared.clients[room]
+            for room in shared.queues
+            if room and room in shared.clients
+        }
+        if len(loads) > 1 and max(loads.values()) > _UNEVEN * min(loads.values()):
+            heavy, light = max(loads, key=loads.__getitem__), min(loads, key=loads.__getitem__)
+            yield Verdict(
+                subject=shared.subject,
+                params={**shared.names, "room": heavy, "other": light},
+                evidence={
+                    "queues_per_client": round(loads[heavy], 1),
+                    "other_queues_per_client": round(loads[light], 1),
+                },
+            )
+
+
+@cluster_rule("MQ616", Severity.FATAL, source="R14", needs=(*_RUNNING, Part.ROUTES), playbook="unconsumed-queue")
+def stale_lists(case: ClusterCase) -> Iterator[Verdict | Unknown]:
+    """Members with fixed lists of queues (CONFIG) that are not the topic's queues any more."""
+    for view in case.views:
+        fixed = [client for client, info in view.running.items() if info.strategy == _CONFIG]
+        if not fixed or len(fixed) < len(view.client_ids):
+            continue
+        held = {item.queue for info in view.running.values() for item in info.queues if not item.dropped}
+        for topic, queues in case.shared_topics(view):
+            missing = [queue for queue in queues if queue not in held]
+            gone = [queue for queue in held if queue.topic == topic and queue not in set(queues)]
+            if not missing and not gone:
+                continue
+            subject = Subject(kind=SubjectKind.GROUP, group=view.group, topic=topic)
+            if case.settling(view):
+                yield restarting(subject, f"{len(missing)} queues are in no list that is in use")
+                continue
+            yield Verdict(
+                subject=subject,
+                params={
+                    "group": view.group,
+                    "topic": topic,
+                    "missing": queue_names(missing) if missing else None,
+                    "gone": queue_names(gone) if gone else None,
+                },
+                evidence={"missing_count": len(missing), "gone_count": len(gone), "queue_count": len(queues)},
+                variant="missing" if missing else "gone",
+            )

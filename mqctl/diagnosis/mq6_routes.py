@@ -1,0 +1,91 @@
+"""MQ6 as far as files show it: queues and topics that cannot be reached, written or read, topics nobody defines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mqctl.diagnosis.rule import Case, Verdict, rule
+from mqctl.model.finding import Severity, Subject, SubjectKind
+from mqctl.model.gap import Part
+from mqctl.model.names import group_of, is_system_group, is_system_topic
+
+
+def _topic(case: Case, topic: str) -> Subject:
+    return Subject(kind=SubjectKind.TOPIC, broker=case.broker.name, topic=topic)
+
+
+@rule("MQ601", Severity.FATAL, source="R1", needs=(Part.TOPICS, Part.QUEUES), playbook="unconsumed-queue")
+def unreachable_queues(case: Case) -> Iterator[Verdict]:
+    """Messages in queues that the topic's read queue count leaves out: no consumer can pull them."""
+    queues = case.queues_by_topic()
+    for config in case.broker.topics:
+        beyond = [
+            queue
+            for queue in queues.get(config.name, ())
+            if queue.queue_id >= config.read_queue_count and queue.message_count
+        ]
+        if beyond and not is_system_topic(config.name):
+            yield Verdict(
+                subject=_topic(case, config.name),
+                params={"topic": config.name, "queues": ", ".join(str(queue.queue_id) for queue in beyond)},
+                evidence={
+                    "message_count": sum(queue.message_count for queue in beyond),
+                    "read_queue_count": config.read_queue_count,
+                    "write_queue_count": config.write_queue_count,
+                },
+            )
+
+
+@rule("MQ602", Severity.INFO, source="R2", needs=(Part.TOPICS,), playbook="scale-out")
+def idle_queues(case: Case) -> Iterator[Verdict]:
+    """Fewer write queues than read queues: the difference gets no messages. Normal while a topic shrinks."""
+    for config in case.broker.topics:
+        if config.write_queue_count < config.read_queue_count and not is_system_topic(config.name):
+            evidence = {
+                "read_queue_count": config.read_queue_count,
+                "write_queue_count": config.write_queue_count,
+            }
+            yield Verdict(subject=_topic(case, config.name), params={"topic": config.name}, evidence=evidence)
+
+
+@rule("MQ603", Severity.ERROR, source="R6", needs=(Part.TOPICS,), playbook="broker-down")
+def closed_topic(case: Case) -> Iterator[Verdict]:
+    """A topic that cannot be read or written."""
+    queues = case.queues_by_topic()
+    for config in case.broker.topics:
+        if config.readable and config.writable:
+            continue
+        owner = group_of(config.name)
+        if is_system_topic(config.name) or (owner is not None and config.name.startswith("%DLQ%")):
+            continue
+        held = sum(queue.message_count for queue in queues.get(config.name, ()))
+        variant = "both" if not config.readable and not config.writable else "write" if config.readable else "read"
+        yield Verdict(
+            subject=_topic(case, config.name),
+            params={"topic": config.name},
+            evidence={"perm": config.perm, "message_count": held},
+            variant=variant,
+            severity=Severity.WARNING if variant == "write" else None,
+        )
+
+
+@rule(
+    "MQ604", Severity.WARNING, source="S8", needs=(Part.TOPICS, Part.CONSUMER_OFFSETS), playbook="subscription-change"
+)
+def unknown_topic(case: Case) -> Iterator[Verdict]:
+    """Offsets on a topic that has no settings: deleted, or its settings were lost."""
+    known = {config.name for config in case.broker.topics}
+    groups: dict[str, set[str]] = {}
+    for offset in case.broker.consumer_offsets:
+        mine = is_system_topic(offset.topic) or is_system_group(offset.group) or group_of(offset.topic) is not None
+        if offset.topic not in known and not mine:
+            groups.setdefault(offset.topic, set()).add(offset.group)
+    held = case.queues_by_topic()
+    for topic, names in sorted(groups.items()):
+        count = sum(queue.message_count for queue in held.get(topic, ()))
+        yield Verdict(
+            subject=_topic(case, topic),
+            params={"topic": topic, "groups": ", ".join(sorted(names))},
+            evidence={"group_count": len(names), "message_count": count},
+            severity=None if count else Severity.INFO,
+        )

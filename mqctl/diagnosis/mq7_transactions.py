@@ -1,0 +1,133 @@
+"""MQ72x: half messages that wait, and transactions that ended oddly."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from mqctl.diagnosis.rule import Case, Verdict, rule
+from mqctl.model.finding import Severity, Subject, SubjectKind
+from mqctl.model.gap import Part
+from mqctl.model.transaction_state import CommittedTransaction, PendingTransaction
+
+_NEEDS = (Part.TRANSACTIONS,)
+_HISTORY = (Part.TRANSACTIONS, Part.VERIFICATION)
+_UNKNOWN = "?"
+# A transaction is first checked 6 s after its half message was stored, at the next round of 60 s.
+_GRACE_MS = 66_000
+
+
+def _producer(case: Case, group: str) -> Subject:
+    return Subject(kind=SubjectKind.PRODUCER_GROUP, broker=case.broker.name, group=group)
+
+
+def _pending_by_group(case: Case) -> Iterator[tuple[str, list[PendingTransaction]]]:
+    groups: dict[str, list[PendingTransaction]] = {}
+    for pending in case.broker.transactions.pending if case.broker.transactions else ():
+        groups.setdefault(pending.producer_group or _UNKNOWN, []).append(pending)
+    yield from sorted(groups.items())
+
+
+def _topics(members: list[PendingTransaction]) -> str:
+    return ", ".join(sorted({member.topic or _UNKNOWN for member in members}))
+
+
+@rule("MQ720", Severity.WARNING, source="T3", needs=_NEEDS, playbook="transaction-pending")
+def pending_transactions(case: Case) -> Iterator[Verdict]:
+    """Half messages that nobody committed or rolled back; consumers do not see them."""
+    for group, members in _pending_by_group(case):
+        oldest = min(member.born_time_ms for member in members)
+        yield Verdict(
+            subject=_producer(case, group),
+            params={"group": group, "topics": _topics(members)},
+            evidence={
+                "pending_count": len(members),
+                "oldest_ms": case.now_ms - oldest,
+                "most_checks_count": max(member.check_count for member in members),
+            },
+            severity=Severity.INFO if case.now_ms - oldest < case.settings.scaled(_GRACE_MS) else None,
+        )
+
+
+@rule("MQ721", Severity.ERROR, source="transactions 7", needs=_NEEDS, playbook="transaction-pending")
+def many_checks(case: Case) -> Iterator[Verdict]:
+    """Transactions checked so often that they will soon be discarded."""
+    for group, members in _pending_by_group(case):
+        many = [member for member in members if member.check_count >= case.settings.many_checks]
+        if many:
+            yield Verdict(
+                subject=_producer(case, group),
+                params={"group": group, "topics": _topics(many)},
+                evidence={
+                    "pending_count": len(many),
+                    "most_checks_count": max(member.check_count for member in many),
+                },
+            )
+
+
+@rule("MQ725", Severity.ERROR, source="transactions 7", needs=_NEEDS, playbook="transaction-pending")
+def nobody_to_ask(case: Case) -> Iterator[Verdict]:
+    """Pending transactions of a producer group that has nobody online: the broker's checks reach no one."""
+    online = case.broker.transactions.online if case.broker.transactions else None
+    if online is None:
+        return
+    for group, members in _pending_by_group(case):
+        if online.get(group) == 0:
+            yield Verdict(
+                subject=_producer(case, group),
+                params={"group": group, "topics": _topics(members)},
+                evidence={
+                    "pending_count": len(members),
+                    "most_checks_count": max(member.check_count for member in members),
+                },
+            )
+
+
+@rule("MQ722", Severity.ERROR, source="T4", needs=_NEEDS, playbook="transaction-pending")
+def discarded_transactions(case: Case) -> Iterator[Verdict]:
+    """Transactions that the broker gave up on: nobody said whether they were to be committed."""
+    transactions = case.broker.transactions
+    counts = Counter((item.producer_group or _UNKNOWN) for item in (transactions.discarded if transactions else ()))
+    for group, count in sorted(counts.items()):
+        own = (
+            [item for item in transactions.discarded if (item.producer_group or _UNKNOWN) == group]
+            if transactions
+            else []
+        )
+        yield Verdict(
+            subject=_producer(case, group),
+            params={"group": group, "topics": ", ".join(sorted({item.topic or _UNKNOWN for item in own}))},
+            evidence={"discarded_count": count, "last_time_ms": max(item.discarded_time_ms for item in own)},
+        )
+
+
+def _by_group(items: tuple[CommittedTransaction, ...]) -> Iterator[tuple[str, list[CommittedTransaction]]]:
+    groups: dict[str, list[CommittedTransaction]] = {}
+    for item in items:
+        groups.setdefault(item.producer_group or _UNKNOWN, []).append(item)
+    yield from sorted(groups.items())
+
+
+@rule("MQ723", Severity.WARNING, source="transactions 6", needs=_HISTORY, playbook="transaction-pending")
+def lost_ops(case: Case) -> Iterator[Verdict]:
+    """Committed transactions without an op message: they will be checked again and may be committed twice."""
+    for group, members in _by_group(case.broker.transactions.lost_ops if case.broker.transactions else ()):
+        yield Verdict(
+            subject=_producer(case, group),
+            params={"group": group},
+            evidence={"transaction_count": len(members), "first_half_offset": members[0].half_offset},
+        )
+
+
+@rule("MQ724", Severity.ERROR, source="transactions 6", needs=_HISTORY, playbook="transaction-pending")
+def double_commits(case: Case) -> Iterator[Verdict]:
+    """Transactions committed more than once: consumers got the message as often."""
+    for group, members in _by_group(case.broker.transactions.double_commits if case.broker.transactions else ()):
+        yield Verdict(
+            subject=_producer(case, group),
+            params={"group": group, "key": members[0].unique_key},
+            evidence={
+                "transaction_count": len(members),
+                "extra_count": sum(member.commit_count - 1 for member in members),
+            },
+        )

@@ -1,0 +1,251 @@
+"""The registry of rules, and the judging of a snapshot by all of them.
+
+A rule is a pure function of one broker's snapshot, or of the whole cluster's where brokers must be compared. It yields
+verdicts; code, severity and playbook come from its registration. Missing evidence makes a rule `not judged`, never
+silent; a rule about what the source can never show (the threads of consumers in a store directory) is not asked at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeAlias
+
+from mqctl.diagnosis.group_view import GroupView, group_views
+from mqctl.diagnosis.playbooks import PLAYBOOKS
+from mqctl.diagnosis.settings import Settings
+from mqctl.model.finding import Confidence, Severity, Subject, Value
+from mqctl.model.gap import Part
+from mqctl.model.names import group_of, is_system_topic
+from mqctl.model.origin import OriginKind
+from mqctl.model.queue import MessageQueue
+from mqctl.model.queue_state import QueueState
+from mqctl.model.route import TopicRoute
+from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What a rule looks at: one broker at one moment.
+
+    Attributes:
+        now_ms: the moment all ages refer to.
+        age_confidence: how far ages can be trusted. A plain copy gives configuration files the time of copying, and
+            that may pass for the broker's last instant.
+    """
+
+    broker: BrokerSnapshot
+    now_ms: int
+    settings: Settings
+    age_confidence: Confidence = Confidence.HIGH
+
+    def queues_by_topic(self) -> dict[str, list[QueueState]]:
+        queues: dict[str, list[QueueState]] = {}
+        for queue in self.broker.queues:
+            queues.setdefault(queue.topic, []).append(queue)
+        return queues
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What a rule found: a finding without what the registration already tells. `severity` overrides the rule's own."""
+
+    subject: Subject
+    params: Mapping[str, Value] = field(default_factory=dict)
+    evidence: Mapping[str, Value] = field(default_factory=dict)
+    severity: Severity | None = None
+    confidence: Confidence = Confidence.HIGH
+    variant: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unknown:
+    """What a rule yields when it cannot decide about a subject."""
+
+    subject: Subject
+    reason: str
+
+
+def restarting(subject: Subject, seen: str) -> Unknown:
+    """Leaves open what may be over in a moment."""
+    return Unknown(subject=subject, reason=f"{seen}, but members came or went a moment ago: look again in two minutes")
+
+
+@dataclass(frozen=True)
+class ClusterCase:
+    """What a rule about the whole cluster looks at; what several rules need is put together once.
+
+    Attributes:
+        now_ms: the moment all ages refer to.
+    """
+
+    snapshot: ClusterSnapshot
+    now_ms: int
+    settings: Settings
+
+    @cached_property
+    def window_ms(self) -> int:
+        """Milliseconds between the earlier look and this one; 0 where there is only one."""
+        earlier = self.snapshot.earlier
+        return self.now_ms - earlier.origin.observed_at_ms if earlier is not None else 0
+
+    @cached_property
+    def views(self) -> list[GroupView]:
+        """Every group with members."""
+        return group_views(self.snapshot)
+
+    @cached_property
+    def routes(self) -> dict[str, TopicRoute]:
+        """Routes by topic."""
+        return self.snapshot.routes()
+
+    @cached_property
+    def user_routes(self) -> list[TopicRoute]:
+        """Routes of application topics, by name. Retry and dead-letter topics live where they are needed."""
+        names = sorted(topic for topic in self.routes if not is_system_topic(topic) and group_of(topic) is None)
+        return [self.routes[topic] for topic in names]
+
+    def shared_topics(self, view: GroupView) -> Iterator[tuple[str, list[MessageQueue]]]:
+        """Yields the topics that the members share out, with their readable queues.
+
+        Broadcasting and POP share nothing out, and who pulls may assign queues by hand.
+        """
+        if not view.shares:
+            return
+        for topic in view.topics():
+            if topic in self.readable_queues:
+                yield topic, self.readable_queues[topic]
+
+    @cached_property
+    def readable_queues(self) -> dict[str, list[MessageQueue]]:
+        """Readable queues by topic, sorted as consumers sort them."""
+        return {topic: list(route.readable_queues()) for topic, route in self.routes.items()}
+
+    @cached_property
+    def queue_states(self) -> dict[MessageQueue, QueueState]:
+        """Bounds by queue, of all brokers."""
+        return {
+            MessageQueue(queue.topic, broker.name or "", queue.queue_id): queue
+            for broker in self.snapshot.brokers
+            for queue in broker.queues
+        }
+
+    @cached_property
+    def committed(self) -> dict[tuple[str, MessageQueue], int]:
+        """Committed offsets by group and queue, of all brokers."""
+        return {
+            (item.group, MessageQueue(item.topic, broker.name or "", item.queue_id)): item.offset
+            for broker in self.snapshot.brokers
+            for item in broker.consumer_offsets
+        }
+
+    def waiting_in(self, group: str, queues: list[MessageQueue]) -> int | None:
+        """Counts the messages that wait in `queues`; None when no broker tells its queues."""
+        known = {queue: self.queue_states[queue] for queue in queues if queue in self.queue_states}
+        if not known:
+            return None
+        return sum(
+            max(0, state.max_offset - self.committed.get((group, queue), state.min_offset))
+            for queue, state in known.items()
+        )
+
+    @cached_property
+    def _members_before(self) -> dict[str, tuple[str, ...]]:
+        earlier = self.snapshot.earlier
+        return {view.group: view.client_ids for view in group_views(earlier)} if earlier else {}
+
+    def settling(self, view: GroupView) -> bool:
+        """Tells whether queues may be on their way: a member has just started, or came or went between two looks."""
+        before = self._members_before.get(view.group, view.client_ids)
+        return before != view.client_ids or view.settling(self.now_ms, self.settings)
+
+    @cached_property
+    def stack_verdicts(self) -> list[tuple[str, Verdict]]:
+        """What the stacks of all instances mean, each with its rule's code; empty where none were taken."""
+        if not any(info.stacks for info in self.snapshot.running):
+            return []
+        from mqctl.diagnosis.thread_judging import judged  # a snapshot without stacks does not pay for their readers
+
+        return judged(self)
+
+
+Judge: TypeAlias = Callable[[Case], Iterable[Verdict | Unknown]]
+ClusterJudge: TypeAlias = Callable[[ClusterCase], Iterable[Verdict | Unknown]]
+
+_FILES_ONLY = frozenset({Part.STORAGE, Part.VERIFICATION, Part.CLOCKS, Part.OFFSET_JUMPS})
+_LIVE_ONLY = frozenset({Part.ROUTES, Part.MEMBERS, Part.RUNNING_INFO, Part.RUNTIME, Part.CONFIG})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One registered rule.
+
+    Attributes:
+        code: stable; the first digit names the family.
+        severity: the worst it says.
+        source: where the reference catalogue describes it, such as `B3` or `D7`.
+        needs: parts of the snapshot without which it is not judged.
+        judge: for a rule that looks at one broker at a time.
+        cluster_judge: for a rule that looks at the cluster; one of the two is set.
+    """
+
+    code: str
+    severity: Severity
+    source: str
+    needs: tuple[Part, ...]
+    playbook: str
+    judge: Judge | None = None
+    cluster_judge: ClusterJudge | None = None
+
+    def applies_to(self, kind: OriginKind) -> bool:
+        """Tells whether a source of this kind can show what the rule looks at."""
+        return _FILES_ONLY.isdisjoint(self.needs) if kind is OriginKind.LIVE else _LIVE_ONLY.isdisjoint(self.needs)
+
+
+RULES: dict[str, Rule] = {}
+
+
+def rule(
+    code: str, severity: Severity, *, source: str, needs: tuple[Part, ...] = (), playbook: str
+) -> Callable[[Judge], Judge]:
+    """Registers a rule that looks at one broker at a time.
+
+    Raises:
+        ValueError: the code is taken or the playbook is none of ours.
+    """
+
+    _check(code, playbook)
+
+    def register(judge: Judge) -> Judge:
+        RULES[code] = Rule(code=code, severity=severity, source=source, needs=needs, playbook=playbook, judge=judge)
+        return judge
+
+    return register
+
+
+def cluster_rule(
+    code: str, severity: Severity, *, source: str, needs: tuple[Part, ...] = (), playbook: str
+) -> Callable[[ClusterJudge], ClusterJudge]:
+    """Registers a rule that looks at the whole cluster.
+
+    Raises:
+        ValueError: the code is taken or the playbook is none of ours.
+    """
+
+    _check(code, playbook)
+
+    def register(judge: ClusterJudge) -> ClusterJudge:
+        RULES[code] = Rule(
+            code=code, severity=severity, source=source, needs=needs, playbook=playbook, cluster_judge=judge
+        )
+        return judge
+
+    return register
+
+
+def _check(code: str, playbook: str) -> None:
+    if code in RULES:
+        raise ValueError(f"rule {code} is registered twice")
+    if playbook not in PLAYBOOKS:
+        raise ValueError(f"rule {code} names an unknown playbook {playbook}")

@@ -1,0 +1,41 @@
+"""The catalogue in English: the words of each rule stand in the file that is named as the rule's."""
+
+from __future__ import annotations
+
+from mqctl.render.messages import Text
+from mqctl.render.messages.en import (
+    mq1_brokers,
+    mq1_store,
+    mq2_subscriptions,
+    mq3_parallelism,
+    mq3_threads,
+    mq4_movement,
+    mq4_offsets,
+    mq5_order,
+    mq6_brokers,
+    mq6_cluster,
+    mq6_rooms,
+    mq6_routes,
+    mq7_delay,
+    mq7_transactions,
+)
+from mqctl.render.messages.en.phrases import PHRASES
+
+RULES: dict[str, Text] = {
+    **mq1_brokers.RULES,
+    **mq1_store.RULES,
+    **mq2_subscriptions.RULES,
+    **mq3_parallelism.RULES,
+    **mq3_threads.RULES,
+    **mq4_movement.RULES,
+    **mq4_offsets.RULES,
+    **mq5_order.RULES,
+    **mq6_brokers.RULES,
+    **mq6_cluster.RULES,
+    **mq6_rooms.RULES,
+    **mq6_routes.RULES,
+    **mq7_delay.RULES,
+    **mq7_transactions.RULES,
+}
+
+__all__ = ["PHRASES", "RULES"]

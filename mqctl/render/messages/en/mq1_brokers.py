@@ -1,0 +1,77 @@
+"""MQ1, brokers: the words of `mqctl.diagnosis.mq1_brokers` in English."""
+
+from __future__ import annotations
+
+from mqctl.render.messages import Text
+
+_BROKER = "mqctl broker stats {source} {broker}"
+
+RULES: dict[str, Text] = {
+    "MQ110": Text(
+        title="A broker's disk is nearly full",
+        what={
+            "early": "The disk of {broker} is {disk_used_share} full: files are deleted before their time.",
+            "forced": "The disk of {broker} is {disk_used_share} full: files are deleted whatever their age.",
+            "refused": "The disk of {broker} is {disk_used_share} full: sends are refused.",
+        },
+        effect="Messages that nobody has consumed yet are deleted, and beyond 90 % nothing can be sent.",
+        advice="Add disk or lower fileReservedTime; look for groups whose backlog is about to expire.",
+        explain="A broker deletes at its usual hour, from 75 % on at any hour, from 85 % on regardless of age, and answers sends "
+        "with 14 from 90 % on.",
+        next_command=_BROKER,
+    ),
+    "MQ111": Text(
+        title="A broker's page cache is busy",
+        what={"": "An append on {broker} has held the page cache lock for {lock_ms}."},
+        effect="From one second on the broker rejects sends with code 2.",
+        advice="Look at disk I/O, swapping and memory pressure of that machine.",
+        explain="pageCacheLockTimeMills is the age of the append that is under way; a healthy one takes less than a "
+        "millisecond.",
+        next_command=_BROKER,
+    ),
+    "MQ112": Text(
+        title="Requests wait in a broker",
+        what={
+            "send": "Sends wait {wait_ms} on {broker}, {waiting_count} of them.",
+            "pull": "Pulls wait {wait_ms} on {broker}, {waiting_count} of them.",
+            "query": "Queries wait {wait_ms} on {broker}, {waiting_count} of them.",
+        },
+        effect="Requests that wait too long are answered with code 2, busy; producers do not retry those.",
+        advice="Find out what holds the broker up: disk, flush mode, garbage collection; else spread the load.",
+        explain="Looks at the wait of the oldest request in the queues for sends (limit 200 ms), pulls (5 s) and queries.",
+        next_command=_BROKER,
+    ),
+    "MQ113": Text(
+        title="Consume queues lag behind the commit log",
+        what={"": "{broker} has {behind_bytes} in its commit log that consume queues do not know."},
+        effect="Those messages are stored, and no consumer can see them yet.",
+        advice="Look at the disk that holds the consume queues; after a start, wait for dispatching to catch up.",
+        explain="dispatchBehindBytes is the distance between the end of the commit log and what was dispatched.",
+        next_command=_BROKER,
+    ),
+    "MQ114": Text(
+        title="Appends are slow",
+        what={"": "One append in a hundred on {broker} takes {append_ms} or more."},
+        effect="Producers wait that long, and time out at three seconds.",
+        advice="Look at disk latency and at the flush mode.",
+        explain="putLatency99 as 5.x tells it; 50 ms is the limit.",
+        next_command=_BROKER,
+    ),
+    "MQ115": Text(
+        title="Off-heap buffers are used up",
+        what={"": "The transient store pool of {broker} has {buffer_count:buffer} left."},
+        effect="Sends are rejected until buffers are written back.",
+        advice="Raise transientStorePoolSize, or find out why committing is slow.",
+        explain="With transientStorePoolEnable messages go to a pool of buffers first; an empty pool makes the broker answer "
+        "code 2.",
+        next_command=_BROKER,
+    ),
+    "MQ116": Text(
+        title="A slave is far behind its master",
+        what={"": "Slave {broker_id} of {broker} is {behind_bytes} behind its master."},
+        effect="A synchronous master answers sends with 11; what the slave lacks is lost if the master dies.",
+        advice="Check the network between the two and the slave's disk.",
+        explain="Compares the ends of both commit logs; 256 MiB is where a synchronous master gives its slave up.",
+        next_command=_BROKER,
+    ),
+}

@@ -1,0 +1,86 @@
+"""MQ1, store: the words of `mqctl.diagnosis.mq1_store` in English."""
+
+from __future__ import annotations
+
+from mqctl.render.messages import Text
+
+RULES: dict[str, Text] = {
+    "MQ101": Text(
+        title="The broker runs, or did not stop cleanly",
+        what={"": "The file `abort` is there: the broker is running, or it ended without a clean shutdown."},
+        effect="The next start is an abnormal recovery: records are checked again and indexed anew; {not_dispatched_bytes} "
+        "of the commit log are not in any consume queue yet.",
+        advice="If the broker is down, let it recover by itself and watch its store log; do not delete `abort`.",
+        explain="A broker creates the empty file `abort` when it starts and deletes it at a clean stop. 5.x leaves `abort.bak` "
+        "after a clean stop, which means nothing.",
+        next_command="mqctl store verify {source}",
+    ),
+    "MQ102": Text(
+        title="The checkpoint is of no use",
+        what={
+            "zero": "The checkpoint is all zero: nothing was ever flushed on record.",
+            "missing": "There is no checkpoint file.",
+            "unreadable": "The checkpoint file is too short to hold its times.",
+        },
+        effect="An abnormal recovery finds no point to start from and reads the commit log from its first file "
+        "({commit_log_bytes}).",
+        advice="Expect a longer start. If the checkpoint was there before, check how the copy was made.",
+        explain="The checkpoint holds the store times up to which commit log, consume queues and index were flushed. Recovery "
+        "after a crash begins at the newest file older than these times.",
+    ),
+    "MQ103": Text(
+        title="A consume queue lacks messages of the commit log",
+        what={
+            "": "Queue {queue_id} of {topic} ends at offset {queue_max_offset}; the commit log holds its messages up to "
+            "{log_max_offset}."
+        },
+        effect="{missing_count:stored message} invisible to consumers until the broker dispatches them again.",
+        advice="Start the broker: recovery writes the missing entries. If it already ran, its dispatch is stuck.",
+        explain="The broker writes the commit log first and the consume queues a moment later. After a kill the last entries "
+        "are missing; a clean stop leaves none behind.",
+        next_command="mqctl store verify {source}",
+    ),
+    "MQ104": Text(
+        title="The store is damaged",
+        what={"": "Damage ({kind}) in {deviation_count:place} of {file}, the first at byte {byte_offset}."},
+        effect="The broker would cut its commit log at a damaged record, refuse to start on a wrong file size, or serve wrong "
+        "data from a damaged queue.",
+        advice="Work on a copy. Rebuild consume queues and index by removing them; replay what a damaged commit log loses from "
+        "another replica.",
+        explain="Every record is checked by magic, length, physical offset and CRC32, every queue entry and index entry "
+        "against the record it points to. What a running, killed or cleaning broker leaves behind is not called damage.",
+        next_command="mqctl store verify {source}",
+    ),
+    "MQ105": Text(
+        title="The last record is not vouched for",
+        what={"": "The last record, at physical offset {physical_offset}, is whole but nothing else confirms it."},
+        effect="It may be complete, or a copy may have caught it half way ({record_bytes}).",
+        advice="Copy the last commit log file again and compare, if this message matters.",
+        explain="A record at the end of the log is accepted when something valid follows it, a consume queue points to it, or "
+        "the checkpoint is younger than it.",
+    ),
+    "MQ106": Text(
+        title="A configuration file is on its backup, or lost",
+        what={
+            "backup": "{file} is of no use ({problem}); the broker would load {file}.bak of {used_file_time_ms}.",
+            "none": "{file} is of no use ({problem}) and there is no usable backup: the broker would start without it.",
+        },
+        effect="Offsets, topics or groups go back to the backup's state, or start from nothing; the broker says nothing of it.",
+        advice="Restore the file from the newest copy, a slave or a snapshot before the broker starts.",
+        explain="The broker writes NAME.tmp, copies the old file to NAME.bak and renames. When NAME is missing, empty or "
+        "unparsable it takes the backup; with neither it starts empty without an error.",
+        next_command="mqctl store describe {source}",
+    ),
+    "MQ107": Text(
+        title="Clocks disagree",
+        what={
+            "producer": "{born_ahead_count} of {message_count:message} were born up to {max_born_ahead_ms} after they were "
+            "stored.",
+            "broker": "The broker's clock went back {step_back_count:time}, by up to {max_step_back_ms}.",
+        },
+        effect="Delays, transaction checks, retention and resets by time go wrong by that much.",
+        advice="Run NTP on producers and brokers, and let it slew rather than step.",
+        explain="The store time is the broker's clock, written under the append lock, so it must not fall along the log; the "
+        "born time is the producer's clock and must not lie after it by more than 10 s.",
+    ),
+}

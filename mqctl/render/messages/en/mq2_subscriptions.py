@@ -1,0 +1,126 @@
+"""MQ2, subscriptions: the words of `mqctl.diagnosis.mq2_subscriptions` in English."""
+
+from __future__ import annotations
+
+from mqctl.render.messages import Text
+
+_SHOW = "mqctl subscription show {source} -g {group}"
+
+RULES: dict[str, Text] = {
+    "MQ201": Text(
+        title="Offsets of a group that has no settings",
+        what={"": "Group {group} has offsets on {topic_count:topic} ({topics}) but no settings."},
+        effect="The group was deleted with its offsets kept, was cloned, or its settings were lost; it gets defaults when it "
+        "comes back, if the broker creates groups by itself.",
+        advice="Delete the offsets if the group is gone; create its settings if it is not.",
+        explain="Offsets live in consumerOffset.json, settings in subscriptionGroup.json; deleting a group keeps the offsets "
+        "unless asked otherwise.",
+        next_command="mqctl group lag {source} -g {group}",
+    ),
+    "MQ202": Text(
+        title="Members of one group subscribe different topics",
+        what={"": "{differing_count:member} of {member_count} in group {group} differ in their topics. {sides}."},
+        effect="Queues are shared out among all members of the group; those that fall to a member without the topic are "
+        "consumed by nobody, and each heartbeat makes the broker forget the other members' topics.",
+        advice="Give all members the same subscription, or put them into groups of their own.",
+        explain="RocketMQ allocates by group, not by topic: every member takes a slot for every topic that any member "
+        "computes. A member that does not subscribe a topic leaves its share of the queues without a consumer.",
+        next_command=_SHOW,
+    ),
+    "MQ203": Text(
+        title="Members of one group want different tags",
+        what={
+            "": "Members of group {group} want different tags of {topic}. {sides}. The broker filters by {effective} now.",
+            "counted": "Members of group {group} want different tags of {topic}. {sides}. The broker filters by {effective} "
+            "now; of the newest {sampled_count:message}, {lost_count} are skipped although some member wants them, in {queues}.",
+        },
+        effect="A message whose tag the owner of its queue does not want is skipped without an error, and the offset moves "
+        "on: it is lost to the whole group.",
+        advice="Bring all members to one subscription; for a grey release, start a new group with the new tags instead. "
+        "Replay the time from {newest_subscription_time_ms} on.",
+        explain="Each queue has one owner, and the owner's tags decide. The broker keeps only the newest subscription of the "
+        "group and filters by it for all members; what passes is filtered again by the owner.",
+        next_command=_SHOW,
+    ),
+    "MQ204": Text(
+        title="Tag and SQL92 subscriptions mixed in one group",
+        what={"": "Members of group {group} subscribe {topic} by different kinds of expression. {sides}."},
+        effect="The broker filters everybody by the newest one; the others' pulls fail or bring the wrong messages.",
+        advice="Use one expression for the whole group.",
+        explain="The broker keeps one subscription a group and topic. A member that asks by tag while the broker holds an SQL92 "
+        "filter, or the reverse, is answered with codes 27 and 28 or gets what the other one wants.",
+        next_command=_SHOW,
+    ),
+    "MQ205": Text(
+        title="Two connections share one client id",
+        what={"": "{connection_count:connection} of group {group} call themselves {client}, from {addresses}."},
+        effect="Both compute the same slice of the queues and consume it twice; the slices after it belong to nobody.",
+        advice="Give every process an instance name of its own, or use clients from 4.9.0 on; in containers set the client IP.",
+        explain="A client id is the address and the instance name, which used to be the process id: containers with one bridge "
+        "address and pid 1 collide. The list of ids keeps both, but each finds itself at the first place.",
+        next_command="mqctl group members {source} -g {group}",
+    ),
+    "MQ206": Text(
+        title="Brokers disagree about the members of a group",
+        what={"": "Not every broker knows all {member_count} members of group {group}. Missing at {missing}."},
+        effect="Members compute their queues from the list of whichever broker they ask: some queues get two owners, some none.",
+        advice="Check the network between those members and those brokers, and their heartbeats.",
+        explain="Every client sends heartbeats to every broker. One that cannot reach a broker is missing from its list; a "
+        "second look a minute later tells a lasting fault from a restart.",
+        next_command="mqctl group members {source} -g {group}",
+    ),
+    "MQ207": Text(
+        title="Broadcasting members change their name at every start",
+        what={"": "{changing_count:member} of the broadcasting group {group} have a name that changes: {clients}."},
+        effect="Offsets of broadcasting consumers lie in a local file named after the client id; with a new name they start "
+        "anew and skip or repeat messages.",
+        advice="Set a fixed instance name, and keep the home directory over restarts.",
+        explain="Looks for process ids and pod suffixes in the ids of members of broadcasting groups.",
+        next_command="mqctl group members {source} -g {group}",
+    ),
+    "MQ208": Text(
+        title="Broadcasting and clustering mixed in one group",
+        what={"": "Group {group} is not of one message model. {sides}."},
+        effect="Some members get every message and some a share; the broker shows whichever sent the last heartbeat.",
+        advice="Use one group for broadcasting and another for clustering.",
+        explain="Compares the message model that brokers hold with the one each member reports.",
+        next_command="mqctl group members {source} -g {group}",
+    ),
+    "MQ209": Text(
+        title="Clients of several languages in one group",
+        what={"": "Group {group} has clients in {language_count} languages. {sides}."},
+        effect="Their allocation, retry and offset rules may differ, and not all of them tell what they do.",
+        advice="Compare their settings, the allocation strategy above all.",
+        explain="Information only: what a mixed group does depends on how alike its clients are.",
+        next_command="mqctl group members {source} -g {group}",
+    ),
+    "MQ210": Text(
+        title="Members of one group use different name servers",
+        what={"": "Members of group {group} have no name server in common. {sides}."},
+        effect="They may look at different clusters: each side sees other queues and other members.",
+        advice="Compare the name server settings; in one process, clients of two clusters need instance or unit names of "
+        "their own.",
+        explain="Two clients of one process with equal ids share one connection set, and the first one's name servers win.",
+        next_command="mqctl group members {source} -g {group}",
+    ),
+    "MQ211": Text(
+        title="A group has a backlog on a topic that none of its members wants",
+        what={
+            "": "Group {group} has {lag_count:message} waiting on {topic}, and none of its {member_count} members subscribes it."
+        },
+        effect="The backlog grows until it expires; monitors that look at the group alone do not see it.",
+        advice="Subscribe the topic again, or delete the group's offsets on it.",
+        explain="Stored offsets outlive a subscription. Consume statistics of a group with members leave such topics out, so "
+        "this compares the broker's offset table.",
+        next_command="mqctl group lag {source} -g {group}",
+    ),
+    "MQ212": Text(
+        title="Members of one group allocate by different strategies",
+        what={"": "Members of group {group} allocate queues by {strategy_count} strategies. {sides}."},
+        effect="Each is right by its own rule, so that some queues have two owners, consumed twice, and some have none.",
+        advice="Set the same strategy everywhere and restart all members.",
+        explain="Nothing of a strategy is sent to brokers; members that run on Java or on mqctl print theirs in their settings. "
+        "Where members do not tell, mqctl allocation show infers it from what they hold.",
+        next_command="mqctl allocation show {source} -g {group}",
+    ),
+}

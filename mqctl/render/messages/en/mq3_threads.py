@@ -1,0 +1,150 @@
+"""MQ3, threads: the words of `mqctl.diagnosis.mq3_threads` in English."""
+
+from __future__ import annotations
+
+from mqctl.render.messages import Text
+
+_LAG = "mqctl group lag {source} -g {group}"
+_SHARE = "{thread_count} of {pool_count:consume thread} of {group} in {client}"
+_REST = "The others: {rest}."
+_QUEUES = "mqctl group lag {source} -g {group} --by queue"
+
+RULES: dict[str, Text] = {
+    "MQ320": Text(
+        title="Threads of a consumer wait for each other",
+        what={
+            "proven": "A deadlock in {client}, found by its JVM: {threads} wait for each other, at {line}.",
+            "suspected": "{client} is probably in a deadlock: {threads} wait for locks and do not move, at {line}.",
+        },
+        effect="These threads never come back: their messages stay unfinished, the offsets of their queues stand still.",
+        advice="Restart the instance to get it going. Then take the locks in the same order everywhere, or with a timeout. Only "
+        "jstack -l proves a deadlock; py-spy and stacks through the broker do not tell who holds a lock.",
+        explain="A circle of threads of which each waits for a lock that the next one holds. The JVM finds it by itself. Where "
+        "the owners are not told, one is suspected when several threads wait for locks, never move, and no other thread stands "
+        "in the code that takes them.",
+        next_command=_LAG,
+    ),
+    "MQ321": Text(
+        title="Consume threads wait for a lock",
+        what={
+            "owner": f"{_SHARE} wait for one lock, at {{line}}. {{owner}} has it and is at {{owner_line}}. {_REST}",
+            "": f"{_SHARE} wait for a lock, at {{line}}; who has it, the dump does not tell. {_REST}",
+        },
+        effect="One thread at a time gets on, however many there are: neither threads nor queues add anything.",
+        advice="Look at what the owner does: a slow call inside the lock is what all the others wait for. Move the call out of the "
+        "lock, or use a lock for each key instead of one for all.",
+        explain="Most threads of the pool wait for a monitor or a lock, and the consumer is behind. A Java dump tells who has a "
+        "monitor, with -l also who has a lock; the last in the chain of owners holds everybody up.",
+        next_command=_LAG,
+    ),
+    "MQ322": Text(
+        title="Consume threads wait for something outside the process",
+        what={
+            "http": f"{_SHARE} wait for an HTTP answer, called from {{line}}. {_REST}",
+            "database": f"{_SHARE} wait for a database, called from {{line}}. {_REST}",
+            "redis": f"{_SHARE} wait for Redis, called from {{line}}. {_REST}",
+            "rpc": f"{_SHARE} wait for the answer of a remote call, made from {{line}}. {_REST}",
+            "send": f"{_SHARE} send messages and wait for the broker, called from {{line}}. {_REST}",
+            "socket": f"{_SHARE} wait on a socket, called from {{line}}. {_REST}",
+            "dns": f"{_SHARE} look up a host name, called from {{line}}. {_REST}",
+            "connection-pool": f"{_SHARE} wait for a free connection of a pool, called from {{line}}. {_REST}",
+        },
+        effect="The consumer is as fast as what it waits for. More instances put more load on the same place, which does not keep "
+        "up already.",
+        advice="Measure what is called; give the call a timeout far below consumeTimeout (15 min). More threads or batches help only "
+        "if the other side bears it. A connection pool needs a connection for each consume thread.",
+        explain="Most threads of the pool are inside a client library or a driver, and the consumer is behind. The table of "
+        "classes is in docs/stack-classes.md; a thread at the same place in all dumps is stuck, one that moves is slow.",
+        next_command=_LAG,
+    ),
+    "MQ323": Text(
+        title="Consume threads sleep, or wait for other threads",
+        what={
+            "sleep": f"{_SHARE} sleep, at {{line}}. {_REST}",
+            "retry": f"{_SHARE} sleep between attempts of their own, at {{line}}. {_REST}",
+            "wait": f"{_SHARE} wait for another thread, or for what the dump does not show, at {{line}}. {_REST}",
+        },
+        effect="A thread that sleeps consumes nothing: the messages behind it wait as well, and their offset with them.",
+        advice="Give a message back instead of waiting for a better moment: RECONSUME_LATER brings it again, later and later, and "
+        "leaves the thread free. Where it is not clear what they wait for, dump a Python process with --native.",
+        explain="Most threads of the pool sleep, wait for a future, a latch or a queue, or stand in a C function that the tool does "
+        "not show, and the consumer is behind.",
+        next_command=_LAG,
+    ),
+    "MQ324": Text(
+        title="Consume threads are all at work inside the process",
+        what={
+            "cpu": f"{_SHARE} compute, at {{line}}. {_REST}",
+            "gc": f"{_SHARE} run while the garbage collector takes a good part of the processor, at {{line}}. {_REST}",
+            "serialisation": f"{_SHARE} turn objects into text or bytes or back, called from {{line}}. {_REST}",
+            "logging": f"{_SHARE} write log lines or wait to write them, called from {{line}}. {_REST}",
+            "file": f"{_SHARE} read or write files, called from {{line}}. {_REST}",
+            "class-loading": f"{_SHARE} load classes or import modules, called from {{line}}. {_REST}",
+        },
+        effect="The pool has no thread to spare; more threads on the same machine take turns on the same processors and disks.",
+        advice="Use about as many threads as processors and more instances on other machines for work that computes; log "
+        "asynchronously; give the heap room; load what is needed before the consumer starts.",
+        explain="Most threads of the pool run, or use the process's own means (files, log, classes, memory), and the consumer is "
+        "behind. The processor time of each thread between dumps is in the evidence where the system tells it.",
+        next_command=_LAG,
+    ),
+    "MQ325": Text(
+        title="Orderly consume threads wait for their queue",
+        what={
+            "owner": f"{_SHARE} wait for an orderly queue. {{owner}} has it and is at {{owner_line}}. {_REST}",
+            "": f"{_SHARE} wait for an orderly queue that another thread has. {_REST}",
+        },
+        effect="A queue of an orderly consumer is one thread's at a time: threads beyond the queues wait, and a slow message holds "
+        "up its whole queue.",
+        advice="Look at the thread that has the queue. More threads do nothing; more queues do, for new keys. Consuming by key "
+        "keeps the order of a key and uses all the threads.",
+        explain="ConsumeMessageOrderlyService takes a lock for each queue before it calls the listener. Threads that wait there "
+        "are not a fault by themselves; they show that one queue has work for many.",
+        next_command=_QUEUES,
+    ),
+    "MQ326": Text(
+        title="Consume threads stand in something that no rule knows",
+        what={"": f"{_SHARE} stand at {{line}} ({{cls}}). {_REST}"},
+        effect="The pool has no thread to spare, for a reason that has no name yet.",
+        advice="Look at the calls, which are shown. If the library is one of yours, name it in a file for --rules-file; see "
+        "docs/stack-classes.md.",
+        explain="Most threads of the pool are of the class unknown, or of one that a user's rules name, and the consumer is behind.",
+        next_command=_LAG,
+    ),
+    "MQ327": Text(
+        title="Consume threads are idle although the consumer is behind",
+        what={
+            "held": "{idle_count} of {pool_count:consume thread} of {group} in {client} are idle, but the offset of {queue} is held "
+            "at {queue_offset} by one message: its thread is at {line}, and the queue has finished nothing for {idle_ms}.",
+            "lost": "All {pool_count:consume thread} of {group} in {client} are idle, but the offset of {queue} stands at "
+            "{queue_offset}: the message is cached, nobody works on it, and the queue has finished nothing for {idle_ms}.",
+            "commit": "{client} has consumed {queue} up to {queue_offset}, {idle_ms} ago, but the broker still has "
+            "{consumer_offset} for {group}: its commits do not arrive. {idle_count} of {pool_count:consume thread} are idle.",
+            "unlocked": "{idle_count} of {pool_count:consume thread} of {group} in {client} are idle: {queue_count:queue} not locked "
+            "on the broker ({queue}).",
+            "stopped": "{idle_count} of {pool_count:consume thread} of {group} in {client} are idle: {queue_count:queue} no longer "
+            "pulled ({queue}).",
+            "starved": "All {pool_count:consume thread} of {group} in {client} are idle, although "
+            "{lag_count:message} wait in their queues: nothing reaches them.",
+        },
+        effect="The backlog grows with threads to spare: more threads or instances change nothing.",
+        advice="Where one message holds the offset, find out what it waits for; after consumeTimeout (15 min) it is sent back, a "
+        "restart repeats everything above the offset. Where commits do not arrive, or nothing is pulled or locked, look at the "
+        "connection to that broker's master. Where nothing comes, look at the filter and at what the broker reads from disk.",
+        explain="A concurrent consumer commits the smallest unfinished offset, so that one hanging message freezes its queue while "
+        "all other threads are free; at a span of 2,000 pulling stops as well.",
+        next_command=_QUEUES,
+    ),
+    "MQ328": Text(
+        title="Fewer consume threads than configured",
+        what={
+            "": "{client} has {pool_count:consume thread} of {group}, {configured_count} are configured, and {cached_count:message} "
+            "wait in its cache.",
+        },
+        effect="Messages wait for threads that are not there.",
+        advice="Look into the consumer's log for errors that ended threads, and restart it. A thread pool of Java starts its threads "
+        "one by one as work comes, so that right after the start fewer are no fault.",
+        explain="The threads named ConsumeMessageThread_ are counted and compared with the core size that the instance reports.",
+        next_command="mqctl group members {source} -g {group}",
+    ),
+}

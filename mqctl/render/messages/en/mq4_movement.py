@@ -1,0 +1,63 @@
+"""MQ4, movement: the words of `mqctl.diagnosis.mq4_movement` in English."""
+
+from __future__ import annotations
+
+from mqctl.render.messages import Text
+
+_LAG = "mqctl group lag {source} -g {group}"
+_SHOW = "mqctl allocation show {source} -g {group}"
+
+RULES: dict[str, Text] = {
+    "MQ410": Text(
+        title="An offset stands still",
+        what={
+            "": "Group {group} stands at {consumer_offset} in queue {queue_id} of {topic} on {broker} while "
+            "{arrived_count:message} came in within {window_ms}."
+        },
+        effect="{lag_count:message} wait there. If one message holds the offset, a restart repeats all after it.",
+        advice="Find the owner of the queue and take its stacks.",
+        explain="Two looks at least a minute apart: the queue grew, the offset did not, and the group has members.",
+        next_command=_LAG,
+    ),
+    "MQ411": Text(
+        title="An offset went back",
+        what={
+            "": "Group {group} went from {earlier_offset} back to {consumer_offset} in queue {queue_id} of {topic} on "
+            "{broker} within {window_ms}."
+        },
+        effect="{repeated_count:message} are consumed again.",
+        advice="If nobody reset it, look for two instances that hold the same queue.",
+        explain="Clients only raise offsets; they go back by a reset, a replay or a second owner.",
+        next_command=_SHOW,
+    ),
+    "MQ412": Text(
+        title="Consumption fails",
+        what={"": "{failed_share} of what group {group} consumes of {topic} fails."},
+        effect="Each failure comes back as a retry and adds to the load; after the last one it is a dead letter.",
+        advice="Read the listener's errors and the reasons in its retries.",
+        explain="Adds the rates that instances report; from 1 % on consumption counts as failing.",
+        next_command=_LAG,
+    ),
+    "MQ413": Text(
+        title="Dead letters are growing",
+        what={"": "{new_count:message} went to {topic} within {window_ms}."},
+        effect="They have failed as often as allowed, and nobody consumes them any more.",
+        advice="Stop the cause first, then send them again.",
+        explain="Compares the ends of dead-letter queues between two looks.",
+        next_command="mqctl dlq show {source} -g {group}",
+    ),
+    "MQ414": Text(
+        title="A backlog never ends, or ends too late",
+        what={
+            "never": "Group {group} passes {out_tps} messages a second of {topic} while {in_tps} arrive: its {lag_count:message} "
+            "never get less. What bounds it: {bound_word}.",
+            "late": "At {out_tps} messages a second against {in_tps} arriving, the {lag_count:message} of group {group} on {topic} "
+            "take {drain_ms}, and retention reaches them in {expires_in_ms}. What bounds it: {bound_word}.",
+        },
+        effect="Consumers fall ever further behind, until files are deleted before they are read.",
+        advice="What would help against what waits: {remedy_words}. New queues take new messages only.",
+        explain="Two looks give the rates at which queues fill and empty; --window sets how far apart. The queues of a concurrent "
+        "instance share its threads, a queue consumed in order has one. A window shorter than consumers commit (5 s) gives no rate.",
+        next_command="mqctl group lag {source} -g {group} --advise",
+    ),
+}

@@ -1,0 +1,109 @@
+"""MQ4, offsets: the words of `mqctl.diagnosis.mq4_offsets` in English."""
+
+from __future__ import annotations
+
+from mqctl.render.messages import Text
+
+RULES: dict[str, Text] = {
+    "MQ401": Text(
+        title="A consumer group is behind",
+        what={"": "Group {group} is {lag_ms} behind on {topic}: {lag_count:message} waiting."},
+        effect="Messages are processed that late; the backlog grows until consumption outruns production.",
+        advice="Find out whether consumers are down, slow or stuck before adding instances.",
+        explain="The time lag is the age of the next message to consume, which is what users feel; counts alone mislead. From "
+        "5 min on it is a warning, from 1 h an error.",
+        next_command="mqctl group lag {source} -g {group}",
+    ),
+    "MQ402": Text(
+        title="Messages expired before they were consumed",
+        what={
+            "": "Group {group} stands below the minimum of {topic} in queues {queues}: {lost_count:message} are gone "
+            "unconsumed."
+        },
+        effect="The messages are lost to this group; its next pull jumps to the minimum.",
+        advice="Restore them from the source or a backup; extend retention and raise consumption.",
+        explain="Retention deletes commit log files whatever consumers have read. An offset below the queue's minimum counts "
+        "what was deleted unread.",
+        next_command="mqctl group lag {source} -g {group} -o wide",
+    ),
+    "MQ403": Text(
+        title="Messages are about to expire unconsumed",
+        what={"": "The next message of {group} on {topic} is {lag_ms} old; files are kept for {retention_ms}."},
+        effect="Retention deletes up to {lag_count:message} before the group reaches them.",
+        advice="Extend fileReservedTime now, then work off the backlog.",
+        explain="Compares the age of the next message to consume with the retention (72 h unless the broker's configuration "
+        "says otherwise) less a margin of 2 h.",
+        next_command="mqctl group lag {source} -g {group}",
+    ),
+    "MQ404": Text(
+        title="A consumer offset lies beyond the queue",
+        what={
+            "": "Group {group} stands {beyond_count:message} beyond the end of {topic} in queues {queues} "
+            "({consumer_offset} of {max_offset})."
+        },
+        effect="The queue lost its tail, was emptied or created anew. At the next pull the offset goes back to the end; what "
+        "was written below the old offset meanwhile may be skipped.",
+        advice="Find out what was lost, then reset the group by time.",
+        explain="Offsets are not cut when recovery cuts a queue. A pull beyond the end is answered with the end as the new "
+        "offset.",
+        next_command="mqctl group lag {source} -g {group} -o wide",
+    ),
+    "MQ405": Text(
+        title="Retries wait",
+        what={"": "{lag_count:retry} of group {group} waiting, the oldest for {lag_ms}."},
+        effect="The group fails on messages faster than it retries them, or it is gone.",
+        advice="Look at what the listener fails on.",
+        explain="Failed messages come back through %RETRY%GROUP after a growing delay; waiting ones count like any lag.",
+        next_command="mqctl store cat {source} -t {topic} -q 0",
+        live_command="mqctl retry list {source} -g {group}",
+    ),
+    "MQ406": Text(
+        title="Dead letters",
+        what={"": "Group {group} has given up on {dead_letter_count:message}, the last at {newest_time_ms}."},
+        effect="These messages are not processed any more; they expire with the store.",
+        advice="Read them, mend the cause, and send them again before retention takes them.",
+        explain="A message that failed retryMaxTimes times goes to %DLQ%GROUP and stays there.",
+        next_command="mqctl store cat {source} -t {topic} -q 0",
+        live_command="mqctl dlq show {source} -g {group}",
+    ),
+    "MQ407": Text(
+        title="Dead letters that cannot be read",
+        what={"": "{topic} holds {dead_letter_count:dead letter} but has no read permission (perm {perm})."},
+        effect="Consoles and consumers cannot fetch the dead letters.",
+        advice="Set perm 6 on the topic.",
+        explain="Brokers up to 4.9.1 create dead-letter topics write-only.",
+        next_command="mqctl store cat {source} -t {topic} -q 0",
+        live_command="mqctl topic update {source} -t {topic} --perm RW",
+    ),
+    "MQ408": Text(
+        title="Consumption is disabled",
+        what={"": "Group {group} has consumeEnable=false: the broker refuses its pulls."},
+        effect="The group consumes nothing; {lag_count:message} waiting.",
+        advice="Enable it unless somebody disabled it on purpose; the broker does it itself to groups that read too slowly "
+        "when disableConsumeIfConsumerReadSlowly is on.",
+        explain="consumeEnable is a setting of the group on each broker.",
+        next_command="mqctl group lag {source} -g {group}",
+        live_command="mqctl group update {source} -g {group} --consume",
+    ),
+    "MQ409": Text(
+        title="The broker moved offsets by force",
+        what={"": "The broker corrected offsets of {group} on {topic} {jump_count:time}, the last at {last_time_ms}."},
+        effect="{skipped_count:message} were jumped over; where the offset went back, messages came again.",
+        advice="Look for expired messages, an emptied queue or a wrong reset at these times.",
+        explain="A pull outside the queue is answered with a corrected offset, and a 4.9 broker writes an event to "
+        "OFFSET_MOVED_EVENT; 5.3 writes none. The events of test tools are left out.",
+        next_command="mqctl store cat {source} -t OFFSET_MOVED_EVENT -q 0",
+    ),
+    "MQ415": Text(
+        title="A group without an offset begins at the end",
+        what={
+            "": "Group {group} has no offset in {queue_count:queue} of {topic} ({queues}) and begins at the end: {skipped_count} "
+            "stored messages are not for it."
+        },
+        effect="What was stored before its first consumer is never delivered to it.",
+        advice="If it should have them, reset it by time now.",
+        explain="CONSUME_FROM_LAST_OFFSET begins at the end of a queue whose first messages are gone. While a queue still has its "
+        "first message, brokers answer 0 to those without an offset, and everything is delivered.",
+        next_command="mqctl offset reset {source} -g {group} -t {topic} --to-earliest",
+    ),
+}

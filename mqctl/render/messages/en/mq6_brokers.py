@@ -1,0 +1,33 @@
+"""MQ6, brokers: the words of `mqctl.diagnosis.mq6_brokers` in English."""
+
+from __future__ import annotations
+
+from mqctl.render.messages import Text
+
+RULES: dict[str, Text] = {
+    "MQ615": Text(
+        title="Producers that were connected are gone",
+        what={"": "Producer group {group} had {earlier_count:client} {window_ms} ago, and has none now."},
+        effect="Nothing is sent by it; transactions that it left open cannot be checked.",
+        advice="Find out whether it was stopped on purpose.",
+        explain="Compares the producers of all brokers at two looks, two minutes apart or more: brokers forget a silent client "
+        "after that time.",
+        next_command="mqctl producer list {source}",
+    ),
+    "MQ617": Text(
+        title="A broker that was there is gone",
+        what={
+            "held": "No name server knows {broker} any more; members still hold {held_count:queue} of it.",
+            "ordered": "No name server knows {broker}, which the order configuration of {topic} names.",
+            "seen": "No name server knows {broker} any more; it was registered at {last_seen_time_ms}, as {last_address}.",
+        },
+        effect="What it stores is out of reach until it is back: it is late, not lost. Sends and consumers go on with the brokers "
+        "that are left.",
+        advice="Look whether its process and its machine are alive. If it was taken out of service on purpose, accept this in a file "
+        "for --known; seven days after it was last seen it is forgotten.",
+        explain="Name servers drop a broker whose connection breaks, or that is silent for 120 s; nothing of it stays with them. "
+        "Looks for brokers that members hold queues of, that order configurations name, that were there in an earlier look of "
+        "this run, or when doctor looked from here within seven days.",
+        next_command="mqctl broker list {source}",
+    ),
+}

@@ -1,0 +1,69 @@
+"""MQ6, cluster: the words of `mqctl.diagnosis.mq6_cluster` in English."""
+
+from __future__ import annotations
+
+from mqctl.render.messages import Text
+
+RULES: dict[str, Text] = {
+    "MQ605": Text(
+        title="Write permission was wiped",
+        what={"": "{name_server} shows {topic_count:topic} of {broker} as closed for writing, {topic} among them."},
+        effect="Producers that ask this name server send nothing to that broker.",
+        advice="If maintenance is over, give it back (mqadmin addWritePerm).",
+        explain="The mark lives in the memory of one name server only and goes with its restart or the next change of topics.",
+        next_command="mqctl topic route {source} -t {topic}",
+    ),
+    "MQ606": Text(
+        title="A topic on some brokers only",
+        what={"": "{topic} is missing on {missing_count} of {broker_count:broker} of {cluster}: {brokers}."},
+        effect="Those brokers carry none of its load; automatic creation leaves topics like this.",
+        advice="Create it on all brokers of the cluster.",
+        explain="Compares the route with the masters of the cluster.",
+        next_command="mqctl topic route {source} -t {topic}",
+    ),
+    "MQ607": Text(
+        title="Brokers have different numbers of queues",
+        what={"": "{topic} has between {least_queue_count} and {most_queue_count:queue} on its brokers ({counts})."},
+        effect="Load follows the number of queues.",
+        advice="Give all brokers the same number unless it is meant so.",
+        explain="Senders take queues in turn, so a broker with twice the queues gets twice the messages.",
+        next_command="mqctl topic route {source} -t {topic}",
+    ),
+    "MQ608": Text(
+        title="Name servers disagree",
+        what={"": "{name_servers} of {name_server_count:name server} show another route of {topic}."},
+        effect="Clients see different queues, depending on which one they ask.",
+        advice="Check that every broker reaches every name server.",
+        explain="Name servers do not talk to each other; every broker registers with each. A second look tells a fault from a "
+        "registration under way.",
+        next_command="mqctl topic route {source} -t {topic}",
+    ),
+    "MQ609": Text(
+        title="A master is gone",
+        what={"": "{broker} has {slave_count:slave} and no master."},
+        effect="Its messages can be read; nothing can be sent or locked, and committed offsets may be overwritten.",
+        advice="Bring the master back.",
+        explain="Looks for broker names that have addresses but none with id 0.",
+        next_command="mqctl broker list {source}",
+    ),
+    "MQ610": Text(
+        title="A broker is closed",
+        what={"": "The permission of {broker} is {perm}."},
+        effect="What it lacks is refused with code 16, whatever the topics allow.",
+        advice="Set brokerPermission to 6 when the maintenance is over.",
+        explain="brokerPermission overrides every topic: 4 reads, 2 writes, 6 both.",
+        next_command="mqctl broker config {source} {broker}",
+    ),
+    "MQ614": Text(
+        title="A topic that its first message created, on one broker only",
+        what={
+            "": "Topic {topic} lives on {broker} only, one of {broker_count} masters, with {queue_count:queue}: a first send created "
+            "it there."
+        },
+        effect="One broker carries all of it, and its loss is the topic's.",
+        advice="Create the topic on all brokers, and set autoCreateTopicEnable=false.",
+        explain="With autoCreateTopicEnable a broker creates what is sent to it, with the number of queues that the producer asks "
+        "for; the others hear nothing of it while producers keep to the route they have.",
+        next_command="mqctl topic describe {source} -t {topic}",
+    ),
+}

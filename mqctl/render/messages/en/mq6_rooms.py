@@ -1,0 +1,58 @@
+"""MQ6, rooms: the words of `mqctl.diagnosis.mq6_rooms` in English."""
+
+from __future__ import annotations
+
+from mqctl.render.messages import Text
+
+_SHOW = "mqctl allocation show {source} -g {group}"
+
+RULES: dict[str, Text] = {
+    "MQ611": Text(
+        title="Names that tell no machine room",
+        what={
+            "": "Group {group} shares {topic} out by rooms, and no room can be told of {names}: its {queue_count:queue} stay "
+            "with whoever has them, {waiting_count:message} waiting."
+        },
+        effect="The nearby strategy throws for the whole topic on every instance: owners stay as they are, whoever comes or "
+        "goes.",
+        advice="Name brokers and clients by the rule, or mend the rule.",
+        explain="The strategy needs the room of every broker and of every client; one name without is enough. Judged only when "
+        "the rule is given (--room-rule, or the profile's).",
+        next_command=_SHOW,
+    ),
+    "MQ612": Text(
+        title="A machine room without consumers",
+        what={
+            "": "Nobody of group {group} is in room {room}, which has {queue_count:queue} of {topic} ({queues}) with "
+            "{waiting_count:message} waiting; held by: {holders}."
+        },
+        effect="With the nearby strategy the other rooms consume them across rooms; with the room strategy nobody does.",
+        advice="Bring the room's consumers back, or see whether the others can carry it.",
+        explain="Compares the rooms of the topic's brokers with those of the group's members.",
+        next_command=_SHOW,
+    ),
+    "MQ613": Text(
+        title="Machine rooms carry unequal loads",
+        what={
+            "": "Each consumer of {group} in room {room} has {queues_per_client} queues of {topic}, in room {other} "
+            "{other_queues_per_client}."
+        },
+        effect="The room with more queues for each consumer falls behind first.",
+        advice="Spread consumers by the queues of their rooms.",
+        explain="Said when a room has more than twice the queues for each consumer of another.",
+        next_command=_SHOW,
+    ),
+    "MQ616": Text(
+        title="Fixed lists of queues that are not the topic's any more",
+        what={
+            "missing": "Members of group {group} take queues of {topic} by fixed lists, and {missing_count} of {queue_count} are in "
+            "none that is in use: {missing}.",
+            "gone": "Members of group {group} hold {gone_count:queue} of {topic} by fixed lists that the topic does not have: {gone}.",
+        },
+        effect="The strategy CONFIG looks at neither queues nor members: new queues wait for ever, and pulls of old ones fail.",
+        advice="Bring the lists up to date, or let members use AVG.",
+        explain="Compares what members with the strategy CONFIG hold with the queues of the topic's route. A member that is "
+        "offline takes its list with it.",
+        next_command=_SHOW,
+    ),
+}

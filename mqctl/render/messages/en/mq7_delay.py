@@ -1,0 +1,174 @@
+"""MQ7, delay: the words of `mqctl.diagnosis.mq7_delay` in English."""
+
+from __future__ import annotations
+
+from mqctl.render.messages import Text
+
+_CHECK = "mqctl delay check {source}"
+
+RULES: dict[str, Text] = {
+    "MQ701": Text(
+        title="Delay offset beyond its queue (D1)",
+        what={
+            "": "Level {level} has recorded offset {recorded_offset}, {beyond_count} beyond the end of its queue ({max_offset})."
+        },
+        effect="Brokers up to 4.9.1 never deliver the next {beyond_count:message} of the level; 4.9.2 and later correct it at "
+        "start. Either way a tail of the store was lost.",
+        advice="Find out what was lost (a cut commit log, a promoted slave) before repairing the file.",
+        explain="delayOffset.json holds the next offset to deliver for each level; it cannot lie beyond the schedule queue "
+        "unless the queue was cut.",
+        next_command=_CHECK,
+    ),
+    "MQ702": Text(
+        title="Delay offset below its queue (D2)",
+        what={"": "Level {level} has recorded offset {recorded_offset}, below the minimum {min_offset} of its queue."},
+        effect="{lost_count:delayed message} expired without being delivered.",
+        advice="Send them again from their source; keep delays well below the retention.",
+        explain="Entries below the minimum lie in commit log files that retention deleted.",
+        next_command=_CHECK,
+    ),
+    "MQ703": Text(
+        title="Delay level without a recorded offset (D3)",
+        what={"": "Level {level} has no recorded offset although {delivered_count} of its messages were delivered."},
+        effect="The next start delivers all {again_count:message} of the level again.",
+        advice="Add the level with offset {max_offset} (or the first message not yet delivered) to delayOffset.json and its "
+        ".bak while the broker is stopped.",
+        explain="A missing level starts at 0. A level that has not delivered anything yet has no entry by rights, so the "
+        "rule asks for delivered copies.",
+        next_command=_CHECK,
+    ),
+    "MQ704": Text(
+        title="delayOffset.json is lost (D4)",
+        what={"": "delayOffset.json is of no use ({problem}) and neither is its backup."},
+        effect="The next start delivers all {again_count:delayed message} that are still stored again; {due_count} of them "
+        "were due before.",
+        advice="Restore the file from a slave or a copy while the broker is stopped, or rebuild it from the queues.",
+        explain="With neither file the broker starts every level at 0 and says nothing.",
+        next_command=_CHECK,
+    ),
+    "MQ705": Text(
+        title="Delay level that the table does not have (D5)",
+        what={
+            "waiting": "{waiting_count:message} wait on level {level}; the table ends at level {max_level}.",
+            "empty": "delayOffset.json knows level {level}; the table ends at level {max_level}.",
+            "key": "delayOffset.json has the key {key}, which is no delay level.",
+        },
+        effect="Nothing delivers the messages of a level beyond the table.",
+        advice="Put the level back into messageDelayLevel, or send its messages again. Say --levels when the broker's table is "
+        "not the default one.",
+        explain="Levels are positions in messageDelayLevel; shortening the list strands what waits on the removed ones.",
+        next_command=_CHECK,
+    ),
+    "MQ706": Text(
+        title="delayOffset.json is older than the last deliveries (D6)",
+        what={
+            "": "{again_count:message} of level {level} behind the recorded offset {recorded_offset} were delivered already."
+        },
+        effect="The next start delivers them again.",
+        advice="Set the level to {first_undelivered_offset} in delayOffset.json and its .bak while the broker is stopped, or "
+        "rely on idempotent consumers.",
+        explain="The file is written every 10 s; a kill loses what was delivered since. Delivered copies are found by unique "
+        "key in the target topic.",
+        next_command=_CHECK,
+    ),
+    "MQ707": Text(
+        title="Delayed messages are overdue (D7)",
+        what={"": "{overdue_count:message} of level {level} are overdue, the oldest by {late_ms}."},
+        effect="Delayed messages and retries of this level come that late, or not at all.",
+        advice="See whether the broker was down at the time, cannot write, or is blocked by its first message.",
+        explain="Due times stand in the schedule queue; overdue is what was due more than 2 s before the moment of "
+        "observation and has no delivered copy.",
+        next_command=_CHECK,
+    ),
+    "MQ708": Text(
+        title="A delay level is blocked by its first message (D8)",
+        what={
+            "no-real-topic": "The next message of level {level} does not say for which topic it is.",
+            "no-real-queue-id": "The next message of level {level} does not say for which queue it is.",
+            "bad-real-queue-id": "The next message of level {level} names a queue that is no number.",
+            "bad-topic-length": "The next message of level {level} names a topic longer than allowed.",
+        },
+        effect="From 4.9.3 on the broker tries it every 100 ms for ever; {blocked_count:message} of the level wait behind it.",
+        advice="Move the level's offset past it while the broker is stopped, and send that message by hand.",
+        explain="Each level is strictly first in, first out; older brokers drop such a message.",
+        next_command="mqctl store cat {source} --physical-offset {head_physical_offset}",
+    ),
+    "MQ709": Text(
+        title="Delayed messages without a record (D9)",
+        what={
+            "": "{lost_count:waiting entry} of level {level} point to no record, the first at offset {first_offset}."
+        },
+        effect="The broker passes over them in silence: these messages are lost.",
+        advice="Send them again from their source; find out what cut the commit log.",
+        explain="Every entry of a schedule queue must point to a record in the commit log.",
+        next_command="mqctl store verify {source}",
+    ),
+    "MQ710": Text(
+        title="The delay level table was changed (D10)",
+        what={
+            "early": "{message_count:waiting message} of level {level} were given {indexed_delay_ms}; the table says "
+            "{configured_delay_ms}.",
+            "late": "{message_count:waiting message} of level {level} were given {indexed_delay_ms}; the table says "
+            "{configured_delay_ms}.",
+        },
+        effect="With a shorter delay configured, waiting messages come out at once; with a longer one they keep the old delay.",
+        advice="If the broker's table is not the default one, say so with --levels; else find who changed messageDelayLevel.",
+        explain="The due time is fixed when an entry is written: store time plus the delay of that day's table.",
+        next_command=_CHECK,
+    ),
+    "MQ711": Text(
+        title="A schedule queue was rebuilt after a table change (D11)",
+        what={
+            "": "Older entries of level {level} bear the configured delay {configured_delay_ms} and newer ones another."
+        },
+        effect="Messages of before the change come at other times than promised.",
+        advice="Compare messageDelayLevel with the producers' expectations; a rebuild recomputes due times.",
+        explain="Deleting consume queues makes recovery write them anew, with the table of that moment.",
+        next_command=_CHECK,
+    ),
+    "MQ712": Text(
+        title="A delay reaches the retention (D12)",
+        what={"": "Level {level} waits {configured_delay_ms}; files are kept for {retention_ms}."},
+        effect="Messages of this level are deleted before they are due.",
+        advice="Raise fileReservedTime well above the longest delay, or shorten the level.",
+        explain="The record lies in the commit log while it waits, and retention does not ask whether it was delivered.",
+        next_command=_CHECK,
+    ),
+    "MQ713": Text(
+        title="Due times jump (D13)",
+        what={
+            "": "{descending_count:entry} of level {level} are due before their predecessor, {beyond_horizon_count} further "
+            "ahead than the delay allows."
+        },
+        effect="The broker's clock was set back: messages come early or in bursts.",
+        advice="Run NTP with slewing on the broker.",
+        explain="Within one level all delays are equal and store times rise, so due times must rise too.",
+        next_command=_CHECK,
+    ),
+    "MQ714": Text(
+        title="Overdue while the disk is full (D14)",
+        what={"": "{overdue_count:delayed message} are overdue and the disk is {disk_used_share} full."},
+        effect="A broker above 90 % refuses writes, deliveries among them: every level stands still.",
+        advice="Free disk space; deliveries go on by themselves. On a copied store this is the copy's disk, not the broker's.",
+        explain="A delivery is a write to the target topic.",
+        next_command="mqctl store describe {source}",
+    ),
+    "MQ715": Text(
+        title="Delays shorter than asked for (D15), which files cannot show",
+        what={"": "Level {level} was clamped."},
+        effect="Messages sent with a level above the highest are delivered at the highest.",
+        advice="Compare the level producers set with the length of messageDelayLevel; the store keeps the clamped level only.",
+        explain="A send with a level above the table is clamped and the property rewritten before the message is stored, so "
+        "neither files nor a live broker tell what was asked for. This rule therefore never reports; it is listed to say so.",
+    ),
+    "MQ716": Text(
+        title="Timer messages are read late",
+        what={
+            "": "The timer of {broker} is {behind_ms} behind its clock; {waiting_count:message} wait to enter its wheel."
+        },
+        effect="Timer messages are delivered late by as much.",
+        advice="Look at the broker's disk and at how many messages are due in the same second.",
+        explain="timerReadBehind of 5.x: the second that the timer reads from its wheel, against the clock. More than ten is late.",
+        next_command="mqctl broker stats {source} {broker}",
+    ),
+}

@@ -1,0 +1,32 @@
+"""Fixed phrases in English."""
+
+from __future__ import annotations
+
+from mqctl.render.messages.en.backlog import PHRASES as BACKLOG_PHRASES
+from mqctl.render.messages.en.playbooks import PHRASES as PLAYBOOK_PHRASES
+
+PHRASES = {
+    **BACKLOG_PHRASES,
+    **PLAYBOOK_PHRASES,
+    "source": "{source}, judged as of {time}",
+    "broker": "{count} broker: {names}",
+    "brokers": "{count} brokers: {names}",
+    "summary_of_one": "{verdict}: 1 finding from {rules} rules, {gaps} not judged",
+    "summary": "{verdict}: {findings} findings from {rules} rules, {gaps} not judged",
+    "verdict_ok": "OK",
+    "verdict_warning": "WARNING",
+    "verdict_critical": "CRITICAL",
+    "verdict_unknown": "UNKNOWN",
+    "effect": "effect",
+    "advice": "advice",
+    "next": "next",
+    "confidence": "confidence",
+    "playbook": "playbook",
+    "movements": "Groups that are behind, between the two looks",
+    "no_groups": "No consumer group has members online: rules about members had nothing to judge.",
+    "time_scale": "Time scale {scale}: a minute of clients, brokers and rules is {minute} here.",
+    "silenced": "Known and set aside",
+    "not_judged": "Not judged for want of evidence",
+    "comma": ", ",
+    "unknown": "unknown",
+}

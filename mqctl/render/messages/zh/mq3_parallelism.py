@@ -1,0 +1,90 @@
+"""MQ3, parallelism: the words of `mqctl.diagnosis.mq3_parallelism` in Chinese."""
+
+from __future__ import annotations
+
+from mqctl.render.messages import Text
+
+RULES: dict[str, Text] = {
+    "MQ301": Text(
+        title="热点队列：某个队列的消息远多于其他队列",
+        what={
+            "key": "{topic} 的队列 {queue_id} 占全部消息的 {queue_share}，其中 {key_share} 的 key 是 {key}。",
+            "queue": "{topic} 的队列 {queue_id} 占全部消息的 {queue_share}（{message_count} 条，平均每个队列 {mean_count} 条）。",
+        },
+        effect="该队列只能由一个消费者实例承担，增加实例没有用。",
+        advice="把热点 key 打散（顺序允许时加盐），或检查队列选择器的哈希算法。",
+        explain="消息数超过该 topic 队列平均值两倍的队列视为热点。key 在整个队列上均匀抽样。",
+    ),
+    "MQ302": Text(
+        title="实例多于队列",
+        what={"": "消费组 {group} 有 {member_count} 个实例，而 {topic} 只有 {queue_count} 个队列。"},
+        effect="有 {idle_count} 个实例在该 topic 上无事可做；再加实例没有用处。",
+        advice="增加队列（只对新消息有效），或者增加线程而不是实例。",
+        explain="一个队列只有一个归属。无论哪种策略，超出可读队列数的实例都会空闲。",
+    ),
+    "MQ303": Text(
+        title="队列数与实例数不成倍数",
+        what={"": "消费组 {group} 的 {member_count} 个实例分配 {topic} 的 {queue_count} 个队列。"},
+        effect="有 {doubled_count} 个实例负责两个队列，其余只负责一个：整个组的速度取决于最慢的实例。",
+        advice="让队列数成为实例数的倍数，至少两倍。",
+        explain="当队列多于实例但不足两倍时给出。",
+    ),
+    "MQ304": Text(
+        title="线程上限不起作用",
+        what={
+            "": "{group} 的 {client} 以 {thread_min_count} 个线程缓存了 {cached_count} 条消息；上限 {thread_max_count} 永远达不到。"
+        },
+        effect="消费者比配置看上去要慢。",
+        advice="把 consumeThreadMin 设为想要的线程数。",
+        explain="线程池前面的队列是无界的，因此线程数不会超过最小值。",
+    ),
+    "MQ305": Text(
+        title="顺序消费者的线程多于队列",
+        what={"": "{group} 的 {client} 有 {thread_count} 个线程，却只有 {queue_count} 个队列。"},
+        effect="多余的线程不会工作：顺序队列同一时刻只由一个线程消费。",
+        advice="增加队列或改为按 key 保序可以分散负载；增加线程不行。",
+        explain="只对缓存已满的消费者给出。",
+    ),
+    "MQ306": Text(
+        title="缓存已满，消费者停止拉取",
+        what={
+            "count": "{group} 的 {client} 在一个队列上缓存了 {cached_count} 条消息，不再拉取 {queues}。",
+            "size": "{group} 的 {client} 在一个队列上缓存了 {cached_bytes}，不再拉取 {queues}。",
+            "span": "{group} 的 {client} 缓存的消息首尾相差 {span_count} 个位点，不再拉取 {queues}。",
+        },
+        effect="消费速度取决于监听器而不是网络；若因跨度受限，则取决于最慢的那条消息。",
+        advice="查看消费线程在做什么。",
+        explain="客户端在一个队列达到 1,000 条、100 MiB，或首尾未完成位点相差 2,000 时停止拉取。",
+    ),
+    "MQ307": Text(
+        title="消费被阻塞",
+        what={"": "{group} 的 {client} 缓存了 {cached_count} 条消息，已有 {idle_ms} 没有完成任何一条，涉及 {queues}。"},
+        effect="位点停在 {first_offset}；重启会把其后的消息全部重新投递。",
+        advice="抓取消费线程的堆栈：它们在等待某个东西。",
+        explain="缓存中有消息而一分钟内没有消费。并发消费提交最小的未完成位点，因此一条卡住的消息就足够了。",
+    ),
+    "MQ308": Text(
+        title="消费者停止拉取",
+        what={"": "{group} 的 {client} 已有 {idle_ms} 没有拉取 {queues}。"},
+        effect="这些队列无人消费，其他实例也不能接管。",
+        advice="检查消费者是否被挂起；否则重启该实例。",
+        explain="没有任何阈值限制，却两分钟没有拉取。",
+    ),
+    "MQ309": Text(
+        title="队列无人消费",
+        what={
+            "": "消费组 {group} 的 {topic} 共 {queue_count} 个队列，有 {orphan_count} 个无人消费：{queues}。",
+            "topic": "消费组 {group} 的 {topic} 共 {queue_count} 个队列，有 {orphan_count} 个无人消费：{queues}。它们分给了没有订阅的 {clients}。",
+        },
+        effect="其中积压 {waiting_count} 条消息，新消息也会一直留在那里。",
+        advice="让所有成员的订阅一致并使用同一种策略；查找其他成员看不到的成员。",
+        explain="比较路由中的可读队列与每个实例报告的持有队列。仅当全部实例都已应答且两分钟内没有启动过时给出。",
+    ),
+    "MQ310": Text(
+        title="队列被两个实例同时消费",
+        what={"": "消费组 {group} 中 {topic} 的 {double_count} 个队列被重复持有：{queues}，持有者 {clients}。"},
+        effect="这些队列的消息会消费两次，双方还会互相覆盖位点。",
+        advice="检查同一组内是否有两种策略，或者 broker 看到的成员不一致。",
+        explain="实例之间没有协商：各自按所见计算。列表或策略不同就会重叠。",
+    ),
+}

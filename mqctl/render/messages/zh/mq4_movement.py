@@ -1,0 +1,52 @@
+"""MQ4, movement: the words of `mqctl.diagnosis.mq4_movement` in Chinese."""
+
+from __future__ import annotations
+
+from mqctl.render.messages import Text
+
+RULES: dict[str, Text] = {
+    "MQ410": Text(
+        title="位点停滞",
+        what={
+            "": "消费组 {group} 在 {broker} 上 {topic} 的队列 {queue_id} 停在 {consumer_offset}，而 {window_ms} 内新到 {arrived_count} 条消息。"
+        },
+        effect="积压 {lag_count} 条消息。如果是某条消息卡住了位点，重启会重复其后的全部消息。",
+        advice="找到该队列的归属实例并抓取堆栈。",
+        explain="两次观察相隔至少一分钟：队列在增长，位点没有前进，而消费组有在线成员。",
+    ),
+    "MQ411": Text(
+        title="位点回退",
+        what={
+            "": "消费组 {group} 在 {broker} 上 {topic} 的队列 {queue_id} 于 {window_ms} 内从 {earlier_offset} 退回到 {consumer_offset}。"
+        },
+        effect="{repeated_count} 条消息会再次消费。",
+        advice="如果没有人重置，请查找持有同一队列的两个实例。",
+        explain="客户端只会增大位点；回退来自重置、重放或第二个归属者。",
+    ),
+    "MQ412": Text(
+        title="消费失败",
+        what={"": "消费组 {group} 在 {topic} 上有 {failed_share} 的消费失败。"},
+        effect="每次失败都会以重试的形式回来并增加负载；最后一次失败后成为死信。",
+        advice="查看监听器的错误以及重试消息中的原因。",
+        explain="汇总各实例报告的速率；失败占 1% 以上即视为消费失败。",
+    ),
+    "MQ413": Text(
+        title="死信在增长",
+        what={"": "{window_ms} 内有 {new_count} 条消息进入 {topic}。"},
+        effect="它们已失败到允许的次数，不会再被消费。",
+        advice="先排除原因，再重新投递。",
+        explain="比较两次观察之间死信队列的末尾。",
+    ),
+    "MQ414": Text(
+        title="积压永远消化不完，或消化得太晚",
+        what={
+            "never": "消费组 {group} 每秒处理 {topic} 的 {out_tps} 条消息，而每秒到达 {in_tps} 条：积压的 {lag_count} 条不会减少。瓶颈：{bound_word}。",
+            "late": "每秒处理 {out_tps} 条、到达 {in_tps} 条，消费组 {group} 在 {topic} 上的 {lag_count} 条积压需要 {drain_ms}，"
+            "而保留期在 {expires_in_ms} 后就会轮到它们。瓶颈：{bound_word}。",
+        },
+        effect="消费者越落越远，直到文件在被读取之前就被删除。",
+        advice="对已积压的消息有帮助的：{remedy_words}。新增队列只接收新消息。",
+        explain="两次观察得出队列进出的速率，间隔由 --window 决定。并发消费的实例的各队列共用线程，顺序消费的队列只有一个线程。"
+        "窗口短于消费者提交间隔（5 秒）时没有速率。",
+    ),
+}

@@ -1,0 +1,59 @@
+"""MQ6, cluster: the words of `mqctl.diagnosis.mq6_cluster` in Chinese."""
+
+from __future__ import annotations
+
+from mqctl.render.messages import Text
+
+RULES: dict[str, Text] = {
+    "MQ605": Text(
+        title="写权限被擦除",
+        what={"": "{name_server} 显示 {broker} 的 {topic_count} 个 topic 不可写，例如 {topic}。"},
+        effect="询问该名称服务器的生产者不会向这个 broker 发送。",
+        advice="维护结束后请恢复（mqadmin addWritePerm）。",
+        explain="该标记只存在于一个名称服务器的内存中，重启或 topic 变更后消失。",
+    ),
+    "MQ606": Text(
+        title="topic 只在部分 broker 上",
+        what={"": "{topic} 在 {cluster} 的 {broker_count} 个 broker 中缺少 {missing_count} 个：{brokers}。"},
+        effect="这些 broker 不承担它的负载；自动创建会留下这样的 topic。",
+        advice="在集群的所有 broker 上创建它。",
+        explain="比较路由与集群的主节点。",
+    ),
+    "MQ607": Text(
+        title="各 broker 的队列数不同",
+        what={"": "{topic} 在各 broker 上有 {least_queue_count} 到 {most_queue_count} 个队列（{counts}）。"},
+        effect="负载随队列数分布。",
+        advice="除非有意为之，请让所有 broker 的队列数相同。",
+        explain="发送方轮流使用队列，队列多一倍的 broker 收到的消息也多一倍。",
+    ),
+    "MQ608": Text(
+        title="名称服务器不一致",
+        what={"": "{name_server_count} 个名称服务器中，{name_servers} 给出的 {topic} 路由不同。"},
+        effect="客户端看到的队列取决于它询问的是哪一个。",
+        advice="检查每个 broker 能否连到每个名称服务器。",
+        explain="名称服务器之间互不通信，每个 broker 分别注册。再看一次可以区分故障与正在进行的注册。",
+    ),
+    "MQ609": Text(
+        title="主节点缺失",
+        what={"": "{broker} 有 {slave_count} 个从节点而没有主节点。"},
+        effect="消息可以读取；无法发送和加锁，提交的位点可能被覆盖。",
+        advice="恢复主节点。",
+        explain="查找有地址但没有 id 0 的 broker 名。",
+    ),
+    "MQ610": Text(
+        title="broker 被关闭",
+        what={"": "{broker} 的权限是 {perm}。"},
+        effect="缺少的权限以返回码 16 拒绝，无论 topic 如何设置。",
+        advice="维护结束后把 brokerPermission 设为 6。",
+        explain="brokerPermission 优先于所有 topic：4 可读，2 可写，6 可读写。",
+    ),
+    "MQ614": Text(
+        title="由第一条消息创建、只在一个 broker 上的主题",
+        what={
+            "": "主题 {topic} 只在 {broker} 上（共 {broker_count} 个主节点），有 {queue_count} 个队列：是第一次发送时在那里创建的。"
+        },
+        effect="全部流量压在一个 broker 上，它一失效主题就失效。",
+        advice="在所有 broker 上创建该主题，并设置 autoCreateTopicEnable=false。",
+        explain="开启 autoCreateTopicEnable 时，broker 会创建发给它的主题，队列数由生产者要求。生产者沿用已有路由时，其他 broker 对此一无所知。",
+    ),
+}

@@ -1,0 +1,32 @@
+"""Fixed phrases in Chinese."""
+
+from __future__ import annotations
+
+from mqctl.render.messages.zh.backlog import PHRASES as BACKLOG_PHRASES
+from mqctl.render.messages.zh.playbooks import PHRASES as PLAYBOOK_PHRASES
+
+PHRASES = {
+    **BACKLOG_PHRASES,
+    **PLAYBOOK_PHRASES,
+    "source": "{source}，判断时刻 {time}",
+    "broker": "{count} 个 Broker：{names}",
+    "brokers": "{count} 个 Broker：{names}",
+    "summary_of_one": "{verdict}：{rules} 条规则，发现 1 个问题，{gaps} 项无法判断",
+    "summary": "{verdict}：{rules} 条规则，发现 {findings} 个问题，{gaps} 项无法判断",
+    "verdict_ok": "正常",
+    "verdict_warning": "警告",
+    "verdict_critical": "严重",
+    "verdict_unknown": "未知",
+    "effect": "影响",
+    "advice": "建议",
+    "next": "下一步",
+    "confidence": "置信度",
+    "playbook": "处理手册",
+    "movements": "两次观察之间落后的消费组",
+    "no_groups": "没有任何消费组有成员在线：关于成员的规则无可判断。",
+    "time_scale": "时间倍率 {scale}：客户端、broker 与规则的一分钟在此为 {minute}。",
+    "silenced": "已知并搁置",
+    "not_judged": "因缺少证据而无法判断",
+    "comma": "、",
+    "unknown": "未知",
+}
