@@ -60,7 +60,7 @@ def _message(broker: Broker, properties: str) -> Incoming:
 
 def _waiting(count: int, version: str) -> float:
     def fill(broker: Broker) -> None:
-        wish = f"TIMER_DELIVER_MS\x01{broker.clock.now_ms() + 5_000}" if broker.release.five else "DELAY\x012"
+        wish = f"TIMER_DELIVER_MS\x01{broker.clock.now_ms() + 5_000}" if broker.release.is_v5 else "DELAY\x012"
         for _ in range(count):
             put(broker, _message(broker, wish))
 
@@ -101,8 +101,8 @@ def _halves(count: int, *, ended: bool) -> float:
 
 def _filtered(count: int) -> tuple[float, float]:
     def fill(broker: Broker) -> None:
-        broker.topics.create_with(TOPIC, 1)
-        broker.groups.find(GROUP)
+        broker.topics.find_or_create(TOPIC, 1)
+        broker.groups.find_or_create(GROUP)
         for number in range(count):
             kind = number % 10
             put(broker, _message(broker, f"a\x01{kind}\x02TAGS\x01T{kind}\x02UNIQ_KEY\x01K{number}"))

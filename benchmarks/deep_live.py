@@ -83,14 +83,14 @@ def _beside_sends(count: int) -> tuple[float, int, float, float]:
 
 def _with_bit_maps(count: int) -> tuple[float, float]:
     def fill(broker: Broker) -> None:
-        broker.groups.find(GROUP)
+        broker.groups.find_or_create(GROUP)
         for number in range(count):
             kind = number % 10
             put(broker, _message(broker, f"a\x01{kind}\x02TAGS\x01T{kind}\x02UNIQ_KEY\x01K{number}"))
 
     def drained(settings: dict[str, str], kind: str) -> float:
         with EmbeddedCluster(settings=settings) as cluster:
-            cluster.broker().on_loop(lambda broker: broker.topics.create_with(TOPIC, 1))
+            cluster.broker().on_loop(lambda broker: broker.topics.find_or_create(TOPIC, 1))
             with Peer(cluster.broker().address) as peer:
                 text = SQL if kind == "SQL92" else "T1||T2||T3||T4||T5"
                 wanted = SubscriptionData(topic=TOPIC, sub_string=text, expression_type=kind, sub_version=1)
@@ -129,7 +129,7 @@ def _drain(peer: Peer, count: int, kind: str, text: str) -> None:
 
 def _busy() -> float:
     def fill(broker: Broker) -> None:
-        broker.topics.create_with("Ordered", THREADS)
+        broker.topics.find_or_create("Ordered", THREADS)
         for number in range(THREADS * EACH):
             message = _message(broker, "")
             message.topic, message.queue_id = "Ordered", number % THREADS

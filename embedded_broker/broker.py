@@ -98,7 +98,7 @@ class Broker:
         self.max_delay_level = levels.max_level
         self.storage = Storage(
             directory,
-            settings.store_settings(five=release.five),
+            settings.store_settings(is_v5=release.is_v5),
             clock,
             levels=levels,
             defer=asyncio.get_running_loop().call_soon,
@@ -109,7 +109,7 @@ class Broker:
         for file in (*self._files(), self.schedule.file):
             file.durable = settings.flush_disk_type == SYNC_FLUSH
         self.transactions = Transactions(self)
-        self.timers = Timers(self) if release.five and settings.timer_wheel_enable else None
+        self.timers = Timers(self) if release.is_v5 and settings.timer_wheel_enable else None
         self.pull_holds = PullHolds(clock, self.storage.max_offset, (limits or Limits()).held_pulls)
         self.storage.on_dispatch(self.pull_holds.arrived)
         self.send_ext: Mapping[str, str] = {}
@@ -145,7 +145,7 @@ class Broker:
         """Returns the access list where the settings want one. Raises ConfigurationError, StorageError."""
         if not self.settings.acl_enable:
             return None
-        if self.release.five:
+        if self.release.is_v5:
             raise ConfigurationError(
                 f"broker {self.name} cannot control access",
                 reason=f"{self.release.name} has no plain ACL, and its users and ACLs are not supported",
@@ -168,7 +168,7 @@ class Broker:
     @property
     def further_reading(self) -> str:
         """What remarks of this release end with."""
-        return FURTHER_READING[self.release.five]
+        return FURTHER_READING[self.release.is_v5]
 
     def offset_id(self, physical_offset: int) -> str:
         """Returns the id of a stored message: store host and physical offset in hexadecimal."""
@@ -342,7 +342,7 @@ class Broker:
 
     def notify_members(self, group: ConsumerGroup) -> None:
         """Has the members of a consumer group rebalance (code 40)."""
-        config = self.groups.get(group.name)
+        config = self.groups.find(group.name)
         wanted = config is None or config.notify_consumer_ids_changed_enable
         if not wanted or not self.settings.notify_consumer_ids_changed_enable:
             return

@@ -21,7 +21,7 @@ from embedded_broker.settings import BrokerSettings
 from mqctl.errors import NotFoundError, RefusedError, StorageError, UsageError
 
 _STEP_MS = 5_000
-_FIVE_CHECK_INTERVAL_MS = 30_000
+_V5_CHECK_INTERVAL_MS = 30_000
 _SETTLE_ROUNDS = 6
 _ROOM_SEPARATORS = ("-", "@")
 
@@ -260,10 +260,10 @@ class Cluster:
             broker_ip1=self.spec.host,
             broker_ip2=self.spec.host,
             namesrv_addr=namesrv,
-            use_server_side_reset_offset=self.release.five,
+            use_server_side_reset_offset=self.release.is_v5,
         )
-        if self.release.five:
-            settings.transaction_check_interval = _FIVE_CHECK_INTERVAL_MS
+        if self.release.is_v5:
+            settings.transaction_check_interval = _V5_CHECK_INTERVAL_MS
         settings.acl_enable = self.spec.acl_file is not None
         settings.update({**self.spec.settings, **changes})
         return settings

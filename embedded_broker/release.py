@@ -13,15 +13,17 @@ class Release:
 
     Attributes:
         ordinal: version number in frames.
-        five: whether it is of the 5.x line.
+        is_v5: whether it is of the 5.x line.
     """
 
     name: str
     ordinal: int
-    five: bool
+    is_v5: bool
 
 
-RELEASES = {release.name: release for release in (Release("4.9.8", 409, five=False), Release("5.3.3", 479, five=True))}
+RELEASES = {
+    release.name: release for release in (Release("4.9.8", 409, is_v5=False), Release("5.3.3", 479, is_v5=True))
+}
 
 
 def as_version(name: str) -> Release:

@@ -110,11 +110,11 @@ class BrokerSettings:
     disk_space_clean_forcibly_ratio: int = _STORE.disk_space_clean_forcibly_ratio
     disk_space_warning_level_ratio: int = _STORE.disk_space_warning_level_ratio
 
-    def store_settings(self, *, five: bool) -> StoreSettings:
+    def store_settings(self, *, is_v5: bool) -> StoreSettings:
         """Returns the part that the store needs."""
         own = {item.name for item in fields(self)}
         shared = {item.name: getattr(self, item.name) for item in fields(StoreSettings) if item.name in own}
-        return StoreSettings(**shared, five=five)
+        return StoreSettings(**shared, is_v5=is_v5)
 
     def properties(self) -> dict[str, str]:
         """Returns all settings as text by wire name."""

@@ -33,9 +33,9 @@ WantsRecord = Callable[[memoryview], bool]
 
 
 @lru_cache(maxsize=100)
-def compiled(expression: str, *, five: bool) -> SqlFilter:
+def compiled(expression: str, *, is_v5: bool) -> SqlFilter:
     """Compiles an expression, or remembers that it did. Raises SqlSyntaxError."""
-    return compile_sql(expression, five=five)
+    return compile_sql(expression, is_v5=is_v5)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -151,7 +151,7 @@ class SqlFilters:
 
     def _built(self, group: str, subscription: SubscriptionData) -> FilterData | None:
         try:
-            sql = compiled(subscription.sub_string, five=self._release.five)
+            sql = compiled(subscription.sub_string, is_v5=self._release.is_v5)
         except SqlSyntaxError as error:
             log.error("group %s, topic %s: %s", group, subscription.topic, error)
             return None
@@ -186,7 +186,7 @@ class SqlFilters:
 
     def compile(self, expression: str) -> SqlFilter:
         """Compiles the expression that a pull brings along. Raises SqlSyntaxError."""
-        return compiled(expression, five=self._release.five)
+        return compiled(expression, is_v5=self._release.is_v5)
 
     def wants_retry(self, group: str) -> WantsRecord | None:
         """Returns the test of retried messages, each by the filter of the topic it came from; None to pass them all.
@@ -262,7 +262,7 @@ class SqlFilters:
         if not (isinstance(born, int) and isinstance(dead, int) and isinstance(version, int)):
             return None
         try:
-            sql = compiled(expression, five=self._release.five)
+            sql = compiled(expression, is_v5=self._release.is_v5)
         except SqlSyntaxError:
             return None
         return FilterData(

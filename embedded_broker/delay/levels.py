@@ -153,7 +153,7 @@ class DelaySchedule:
 
     def _document(self) -> object:
         table = {"offsetTable": dict(sorted(self.offsets.items()))}
-        if not self._release.five:
+        if not self._release.is_v5:
             return table
         counter = self._delivered // _STEPS_PER_VERSION
         return {"dataVersion": {"counter": counter, "stateVersion": 0, "timestamp": self._clock.now_ms()}, **table}

@@ -43,7 +43,7 @@ def get_consumer_connections(broker: Broker, request: GetConsumerConnectionList,
         message_model=group.message_model,
         subscription_table=group.subscriptions,
     )
-    return call.answer(body=body.to_bytes(five=broker.release.five))
+    return call.answer(body=body.to_bytes(is_v5=broker.release.is_v5))
 
 
 @handles(GetProducerConnectionList)

@@ -23,12 +23,12 @@ from mqctl.protocol.requests_admin import GetConsumeStats, GetConsumeStatsInBrok
 
 @handles(GetConsumeStats)
 def get_consume_stats(broker: Broker, request: GetConsumeStats, call: Call) -> RemotingCommand:
-    group, five = request.consumer_group, broker.release.five
-    listed = [item for item in (request.topic_list or "").split(";") if item.strip()] if five else []
+    group, is_v5 = request.consumer_group, broker.release.is_v5
+    listed = [item for item in (request.topic_list or "").split(";") if item.strip()] if is_v5 else []
     topic_name = request.topic or ""
     topics = [topic_name] if topic_name.strip() else broker.offsets.topics_of(group)
     if listed:  # whatever the group subscribed to
-        consumed = [config for topic in listed if (config := broker.topics.get(topic)) is not None]
+        consumed = [config for topic in listed if (config := broker.topics.find(topic)) is not None]
     else:
         consumed = _consumed(broker, group, topics)
     table: dict[MessageQueue, OffsetWrapper] = {}
@@ -39,14 +39,14 @@ def get_consume_stats(broker: Broker, request: GetConsumeStats, call: Call) -> R
             table[queue] = _progress(broker, group, queue, broker.offsets.pulled(group, topic.name, number))
         rate += _rate(broker, group, topic.name)
     stats = ConsumeStats(offset_table=table, consume_tps=rate)
-    return call.answer(body=stats.to_bytes(five=five))
+    return call.answer(body=stats.to_bytes(is_v5=is_v5))
 
 
 def _consumed(broker: Broker, group: str, topics: list[str]) -> list[TopicConfig]:
     """Leaves out topics without settings, and those that a group with members has not subscribed."""
     online = broker.clients.consumers.get(group)
     subscribed = online.subscriptions if online is not None else {}
-    known = [config for topic in topics if (config := broker.topics.get(topic)) is not None]
+    known = [config for topic in topics if (config := broker.topics.find(topic)) is not None]
     return [config for config in known if not subscribed or config.name in subscribed]
 
 
@@ -58,7 +58,7 @@ def _progress(broker: Broker, group: str, queue: MessageQueue, pulled: int | Non
         broker_offset=broker.storage.max_offset(queue.topic, queue.queue_id),
         consumer_offset=offset,
         last_timestamp=last_ms or 0,
-        pull_offset=(0 if pulled is None else max(offset, pulled)) if broker.release.five else None,
+        pull_offset=(0 if pulled is None else max(offset, pulled)) if broker.release.is_v5 else None,
     )
 
 
@@ -83,19 +83,19 @@ def get_all_consume_stats(broker: Broker, request: GetConsumeStatsInBroker, call
             in_flight += sum((item.pull_offset or 0) - item.consumer_offset for item in table.values())
             stats.append(ConsumeStats(offset_table=table, consume_tps=_rate(broker, group, topic.name)))
         listed.append({group: tuple(stats)})
-    five = broker.release.five
+    is_v5 = broker.release.is_v5
     answer = BrokerConsumeStats(
         broker_addr=broker.address,
         consume_stats_list=tuple(listed),
         total_diff=total,
-        total_inflight_diff=in_flight if five else None,
+        total_inflight_diff=in_flight if is_v5 else None,
     )
-    return call.answer(body=answer.to_bytes(five=five))
+    return call.answer(body=answer.to_bytes(is_v5=is_v5))
 
 
 @handles(QueryConsumeTimeSpan)
 def query_time_span(broker: Broker, request: QueryConsumeTimeSpan, call: Call) -> RemotingCommand:
-    topic = broker.topics.get(request.topic)
+    topic = broker.topics.find(request.topic)
     if topic is None:
         return call.answer(ResponseCode.TOPIC_NOT_EXIST, remark=f"topic[{request.topic}] not exist")
     spans = tuple(_span(broker, request.group, topic.name, number) for number in range(topic.write_queue_count))

@@ -22,7 +22,7 @@ def query_consumer_offset(broker: Broker, request: QueryConsumerOffset, call: Ca
         offset = 0
     if offset < 0:
         remark = "Not found, V3_0_6_SNAPSHOT maybe this group consumer boot first"
-        if broker.release.five and request.set_zero_if_not_found is False:
+        if broker.release.is_v5 and request.set_zero_if_not_found is False:
             remark = "Not found, do not set to zero, maybe this group boot first"
         return call.answer(ResponseCode.QUERY_NOT_FOUND, remark=remark)
     return call.answer(reply=OffsetReply(offset=offset))
@@ -34,7 +34,7 @@ def _starts_at_zero(broker: Broker, request: QueryConsumerOffset) -> bool:
     if storage.min_offset(request.topic, request.queue_id) > 0:
         return False
     empty = storage.max_offset(request.topic, request.queue_id) == 0
-    if broker.release.five and (request.set_zero_if_not_found is False or empty):
+    if broker.release.is_v5 and (request.set_zero_if_not_found is False or empty):
         return False
     if empty:
         return True
@@ -44,7 +44,7 @@ def _starts_at_zero(broker: Broker, request: QueryConsumerOffset) -> bool:
 
 @handles(UpdateConsumerOffset, fast=True)
 def update_consumer_offset(broker: Broker, ext: Mapping[str, str], call: Call) -> RemotingCommand:
-    if broker.release.five:
+    if broker.release.is_v5:
         refusal = _refusal(broker, ext)
         if refusal is not None:
             return call.answer(refusal.code, remark=refusal.remark)
@@ -59,9 +59,9 @@ def update_consumer_offset(broker: Broker, ext: Mapping[str, str], call: Call) -
 def _refusal(broker: Broker, ext: Mapping[str, str]) -> Refusal | None:
     """5.x looks whether group and topic exist, but not whether the queue does; 4.9 stores whatever comes."""
     group, topic = ext.get("consumerGroup", "null"), ext.get("topic", "null")
-    if broker.groups.get(group) is None:  # a commit creates no group, unlike a pull
+    if broker.groups.find(group) is None:  # a commit creates no group, unlike a pull
         return Refusal(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"Group {group} not exist!")
-    if broker.topics.get(topic) is None:
+    if broker.topics.find(topic) is None:
         return Refusal(ResponseCode.TOPIC_NOT_EXIST, f"Topic {topic} not exist!")
     for name, title in (("queueId", "QueueId"), ("commitOffset", "Offset")):
         if not _NUMBER.match(ext.get(name, "")):

@@ -25,9 +25,9 @@ def put_group(broker: Broker, request: UpdateAndCreateSubscriptionGroup, call: C
     try:
         node = loads(call.command.body)
         config = read_group_config(node)
-        given = node.get("attributes") if isinstance(node, dict) and broker.release.five else None
+        given = node.get("attributes") if isinstance(node, dict) and broker.release.is_v5 else None
         changes = {str(name): str(value) for name, value in given.items()} if isinstance(given, dict) else {}
-        known = broker.groups.get(config.name)
+        known = broker.groups.find(config.name)
         attributes = altered(known.attributes if known is not None else None, changes, {})
     except AttributeRefused as error:
         return call.answer(ResponseCode.SYSTEM_ERROR, remark=f"java.lang.RuntimeException: {error.message}")
@@ -40,7 +40,7 @@ def put_group(broker: Broker, request: UpdateAndCreateSubscriptionGroup, call: C
 @handles(DeleteSubscriptionGroup)
 def delete_group(broker: Broker, request: DeleteSubscriptionGroup, call: Call) -> RemotingCommand:
     broker.groups.delete(request.group_name)
-    if request.clean_offset if broker.release.five else request.remove_offset:
+    if request.clean_offset if broker.release.is_v5 else request.remove_offset:
         broker.offsets.forget_group(request.group_name)
     if broker.settings.auto_delete_unused_stats:
         broker.stats.forget_group(request.group_name)
@@ -49,13 +49,13 @@ def delete_group(broker: Broker, request: DeleteSubscriptionGroup, call: Call) -
 
 @handles(GetAllSubscriptionGroupConfig)
 def get_all_groups(broker: Broker, request: GetAllSubscriptionGroupConfig, call: Call) -> RemotingCommand:
-    return call.answer(body=broker.groups.table().to_bytes(five=broker.release.five))
+    return call.answer(body=broker.groups.table().to_bytes(is_v5=broker.release.is_v5))
 
 
 @handles(GetSubscriptionGroupConfig)
 def get_group(broker: Broker, request: GetSubscriptionGroupConfig, call: Call) -> RemotingCommand:
     """A broker that creates groups by itself creates the one that is asked for."""
-    config = broker.groups.find(request.group)
+    config = broker.groups.find_or_create(request.group)
     if config is None:
         return call.answer(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark="No group in this broker")
-    return call.answer(body=dump_bytes(write_group_config(config, broker.release.five)))
+    return call.answer(body=dump_bytes(write_group_config(config, broker.release.is_v5)))

@@ -21,5 +21,5 @@ def query_subscription(broker: Broker, request: QuerySubscriptionByConsumer, cal
     subscription = broker.clients.subscription(request.group, request.topic)
     body: dict[str, object] = {"group": request.group}
     if subscription is not None:
-        body["subscriptionData"] = subscription.to_json(five=True)
+        body["subscriptionData"] = subscription.to_json(is_v5=True)
     return call.answer(body=dump_bytes({**body, "topic": request.topic}))

@@ -22,20 +22,20 @@ def heartbeat(broker: Broker, _request: Heartbeat, call: Call) -> RemotingComman
         changed |= _consumer(broker, consumer, client)
     for producer in data.producer_data_set:
         broker.clients.register_producer(producer.group_name, client)
-    if broker.release.five:
+    if broker.release.is_v5:
         return call.answer(reply=HeartbeatReply(supports_v2=False, subscription_changed=changed))
     return call.answer()
 
 
 def _consumer(broker: Broker, data: ConsumerData, client: Client) -> bool:
-    group = broker.groups.find(data.group_name)
-    if group is None and broker.release.five:
+    group = broker.groups.find_or_create(data.group_name)
+    if group is None and broker.release.is_v5:
         return False
     notify = True
     if group is not None:
         notify = group.notify_consumer_ids_changed_enable
         flags = unit_flags(unit=data.unit_mode, retry=True)
-        broker.topics.create_with(retry_topic(data.group_name), group.retry_queue_count, sys_flag=flags)
+        broker.topics.find_or_create(retry_topic(data.group_name), group.retry_queue_count, sys_flag=flags)
     changed = broker.clients.register_consumer(data, client, notify=notify)
     broker.filters.register(data.group_name, data.subscription_data_set)
     return changed

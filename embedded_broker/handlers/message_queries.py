@@ -20,7 +20,7 @@ _MOST_MESSAGES, _UNIQUE_MESSAGES = 64, 32
 def view_message(broker: Broker, request: ViewMessage, call: Call) -> RemotingCommand:
     record = broker.storage.message_at(request.offset)
     if record is None:
-        if broker.release.five:
+        if broker.release.is_v5:
             return call.answer()
         remark = f"can not find message by the offset, {request.offset}"
         return call.answer(ResponseCode.SYSTEM_ERROR, remark=remark)
@@ -76,7 +76,7 @@ def query_consume_queue(broker: Broker, request: QueryConsumeQueue, call: Call) 
 
 def _is_there(broker: Broker, topic: str, queue_id: int) -> bool:
     """Tells whether a queue is there, or could be: a broker makes it when somebody asks for its ends."""
-    config = broker.topics.get(topic)
+    config = broker.topics.find(topic)
     known = max(config.read_queue_count, config.write_queue_count) if config is not None else 0
     return 0 <= queue_id < known or (topic, queue_id) in broker.storage.queues.table
 

@@ -51,11 +51,11 @@ sends(ResetOffset, GetConsumerStatus)
 
 @handles(InvokeBrokerToResetOffset)
 def reset_offset(broker: Broker, request: InvokeBrokerToResetOffset, call: Call) -> RemotingCommand:
-    if broker.release.five and broker.settings.use_server_side_reset_offset:
+    if broker.release.is_v5 and broker.settings.use_server_side_reset_offset:
         return _reset_here(broker, request, call)
-    topic = broker.topics.get(request.topic)
+    topic = broker.topics.find(request.topic)
     if topic is None:
-        code = ResponseCode.TOPIC_NOT_EXIST if broker.release.five else ResponseCode.SYSTEM_ERROR
+        code = ResponseCode.TOPIC_NOT_EXIST if broker.release.is_v5 else ResponseCode.SYSTEM_ERROR
         remark = f"[reset-offset] reset offset failed, no topic in this broker. topic={request.topic}"
         return call.answer(code, remark=remark)
     table: dict[MessageQueue, int] = {}
@@ -74,7 +74,7 @@ def reset_offset(broker: Broker, request: InvokeBrokerToResetOffset, call: Call)
 
 
 def _by_time(broker: Broker, topic: str, number: int, time_ms: int) -> int:
-    boundary = Boundary.LOWER if broker.release.five else Boundary.NEAREST
+    boundary = Boundary.LOWER if broker.release.is_v5 else Boundary.NEAREST
     return max(0, broker.storage.offset_by_time(topic, number, time_ms, boundary))
 
 
@@ -93,7 +93,7 @@ def _tell_members(
         topic=request.topic,
         group=request.group,
         timestamp=request.timestamp,
-        queue_id=_ALL_QUEUES if broker.release.five else None,
+        queue_id=_ALL_QUEUES if broker.release.is_v5 else None,
     )
     plain = body = QueueOffsets(offset_table=table).to_bytes()
     if call.command.language is Language.CPP:
@@ -117,10 +117,10 @@ def _reset_here(broker: Broker, request: InvokeBrokerToResetOffset, call: Call) 
     Source: `AdminBrokerProcessor.resetOffsetInner` of 5.3.3. A given offset may be one beyond the end; what an instant
     stands for is not checked, and any instant before 1970 stands for the end.
     """
-    topic = broker.topics.get(request.topic)
+    topic = broker.topics.find(request.topic)
     if topic is None:
         return call.answer(ResponseCode.TOPIC_NOT_EXIST, remark=f"Topic {request.topic} does not exist")
-    if broker.groups.get(request.group) is None:
+    if broker.groups.find(request.group) is None:
         remark = f"Group {request.group} does not exist"
         return call.answer(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark=remark)
     queue_id = _ALL_QUEUES if request.queue_id is None else request.queue_id
@@ -142,14 +142,14 @@ def _reset_here(broker: Broker, request: InvokeBrokerToResetOffset, call: Call) 
     for number, offset in wanted.items():
         broker.offsets.reset(request.group, topic.name, number, offset)
     table = {MessageQueue(topic.name, broker.name, number): offset for number, offset in wanted.items()}
-    return call.answer(body=QueueOffsets(offset_table=table).to_bytes(five=True))
+    return call.answer(body=QueueOffsets(offset_table=table).to_bytes(is_v5=True))
 
 
 @handles(InvokeBrokerToGetConsumerStatus)
 def get_consumer_status(broker: Broker, request: InvokeBrokerToGetConsumerStatus, call: Call) -> RemotingCommand | None:
     group = broker.clients.consumers.get(request.group)
     if group is None:
-        return call.answer(ResponseCode.SYSTEM_ERROR, remark=_NULL_GROUP % (246 if broker.release.five else 243))
+        return call.answer(ResponseCode.SYSTEM_ERROR, remark=_NULL_GROUP % (246 if broker.release.is_v5 else 243))
     chosen = [
         (client.client_id, connection)
         for connection, client in group.members.items()
@@ -187,7 +187,7 @@ def get_consumer_status(broker: Broker, request: InvokeBrokerToGetConsumerStatus
 def clone_offsets(broker: Broker, request: CloneGroupOffset, call: Call) -> RemotingCommand:
     """A blank topic copies nothing, as in 4.9.8."""
     topic = request.topic or ""
-    if broker.topics.get(topic) is not None and not _not_wanted(
+    if broker.topics.find(topic) is not None and not _not_wanted(
         broker.clients.consumers.get(request.src_group), topic, offline=request.offline
     ):
         broker.offsets.clone(request.src_group, topic, request.dest_group)
@@ -213,7 +213,7 @@ def query_correction(broker: Broker, request: QueryCorrectionOffset, call: Call)
             if offset >= broker.storage.min_offset(request.topic, number):
                 smallest[number] = min(offset, smallest.get(number, offset))
     # 4.9.8 swaps group and topic in this question, and finds nothing to compare with.
-    compares = broker.release.five and request.compare_group not in left_out
+    compares = broker.release.is_v5 and request.compare_group not in left_out
     compared = broker.offsets.queues(request.compare_group, request.topic) if compares else {}
     for number, offset in compared.items():
         if number not in smallest:
@@ -226,10 +226,10 @@ def query_correction(broker: Broker, request: QueryCorrectionOffset, call: Call)
 @handles(GetAllConsumerOffset)
 def get_all_offsets(broker: Broker, request: GetAllConsumerOffset, call: Call) -> RemotingCommand:
     table = ConsumerOffsetTable(offset_table=broker.offsets.by_topic_at_group())
-    return call.answer(body=table.to_bytes(five=broker.release.five))
+    return call.answer(body=table.to_bytes(is_v5=broker.release.is_v5))
 
 
 @handles(GetAllDelayOffset)
 def get_delay_offsets(broker: Broker, request: GetAllDelayOffset, call: Call) -> RemotingCommand:
     table = DelayOffsetTable(offset_table=dict(sorted(broker.schedule.offsets.items())))
-    return call.answer(body=table.to_bytes(five=broker.release.five))
+    return call.answer(body=table.to_bytes(is_v5=broker.release.is_v5))

@@ -78,7 +78,7 @@ def pull_message(broker: Broker, request: PullMessage, call: Call) -> RemotingCo
 
 def _refused(broker: Broker, call: Call, refusal: Refusal) -> RemotingCommand:
     """5.x says what is closed in a field too."""
-    if broker.release.five and isinstance(refusal, _Forbidden):
+    if broker.release.is_v5 and isinstance(refusal, _Forbidden):
         return call.answer(refusal.code, remark=refusal.remark, reply={"forbiddenType": str(refusal.kind)})
     return call.answer(refusal.code, remark=refusal.remark)
 
@@ -95,19 +95,19 @@ def _checked(broker: Broker, request: PullMessage, call: Call) -> _Pull:
     if not broker.readable:
         ip = broker.settings.broker_ip1
         raise _Forbidden(_BROKER, f"the broker[{ip}] pulling message is forbidden")
-    group = broker.groups.find(request.consumer_group)
+    group = broker.groups.find_or_create(request.consumer_group)
     if group is None:
         remark = missing_group_remark(broker, request.consumer_group)
         raise Refusal(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark)
     if not group.consume_enable:
         raise _Forbidden(_GROUP, f"subscription group no permission, {group.name}")
-    topic = broker.topics.get(request.topic)
+    topic = broker.topics.find(request.topic)
     if topic is None:
         raise Refusal(ResponseCode.TOPIC_NOT_EXIST, missing_topic_remark(broker, request.topic))
     if not topic.readable:
         raise _Forbidden(_TOPIC, f"the topic[{topic.name}] pulling message is forbidden")
     if not 0 <= request.queue_id < topic.read_queue_count:
-        code = ResponseCode.INVALID_PARAMETER if broker.release.five else ResponseCode.SYSTEM_ERROR
+        code = ResponseCode.INVALID_PARAMETER if broker.release.is_v5 else ResponseCode.SYSTEM_ERROR
         raise Refusal(
             code,
             f"queueId[{request.queue_id}] is illegal, topic:[{topic.name}] "
@@ -185,7 +185,7 @@ def _read_or_reset(broker: Broker, pull: _Pull) -> Read:
         read = Read(ReadStatus.OFFSET_RESET, reset, low, high)
     else:
         read = _read(broker, pull)
-    if broker.release.five:
+    if broker.release.is_v5:
         broker.offsets.note_pull(*where, read.next_offset)
     return read
 
@@ -249,7 +249,7 @@ def _entry_test(broker: Broker, wants_record: WantsRecord | None) -> Callable[[D
 
 def _answer(broker: Broker, pull: _Pull, read: Read, code: ResponseCode) -> RemotingCommand:
     request = pull.request
-    five = broker.release.five
+    is_v5 = broker.release.is_v5
     suggested = 0
     if broker.settings.slave_read_enable:
         suggested = pull.group.which_broker_when_consume_slowly if read.on_disk else pull.group.broker_id
@@ -258,13 +258,13 @@ def _answer(broker: Broker, pull: _Pull, read: Read, code: ResponseCode) -> Remo
         next_begin_offset=read.next_offset,
         min_offset=read.min_offset,
         max_offset=read.max_offset,
-        topic_sys_flag=pull.topic.sys_flag if five else None,
-        group_sys_flag=pull.group.group_sys_flag if five else None,
+        topic_sys_flag=pull.topic.sys_flag if is_v5 else None,
+        group_sys_flag=pull.group.group_sys_flag if is_v5 else None,
     )
     if code == ResponseCode.SUCCESS:
         body = b"".join(read.data)
         broker.stats.count_get(request.topic, request.consumer_group, read.count, len(body))
         return pull.call.answer(code, remark=read.status.value, reply=reply, body=body)
-    if code == ResponseCode.PULL_OFFSET_MOVED and not five:
+    if code == ResponseCode.PULL_OFFSET_MOVED and not is_v5:
         note_offset_moved(broker, request, read.next_offset)
     return pull.call.answer(code, remark=read.status.value, reply=reply)

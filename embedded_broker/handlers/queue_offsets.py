@@ -19,7 +19,7 @@ from mqctl.protocol.requests_client import (
 @handles(SearchOffset)
 def search_offset(broker: Broker, request: SearchOffset, call: Call) -> RemotingCommand:
     boundary = Boundary.NEAREST
-    if broker.release.five:
+    if broker.release.is_v5:
         boundary = Boundary.UPPER if (request.boundary_type or "").lower() == "upper" else Boundary.LOWER
     offset = broker.storage.offset_by_time(request.topic, request.queue_id, request.timestamp, boundary)
     return call.answer(reply=OffsetReply(offset=offset))
@@ -32,7 +32,7 @@ def get_max_offset(broker: Broker, request: GetMaxOffset, call: Call) -> Remotin
 
 @handles(GetMinOffset)
 def get_min_offset(broker: Broker, request: GetMinOffset, call: Call) -> RemotingCommand:
-    remark = "" if broker.release.five else None  # 5.3.3 answers as from broker to broker
+    remark = "" if broker.release.is_v5 else None  # 5.3.3 answers as from broker to broker
     reply = OffsetReply(offset=broker.storage.min_offset(request.topic, request.queue_id))
     return call.answer(remark=remark, reply=reply)
 

@@ -54,7 +54,7 @@ def _checked(broker: Broker, request: RecallMessage) -> RecallHandle:
     closed = not broker.writable and not settings.allow_recall_when_broker_not_writeable
     if closed or broker.clock.now_ms() < settings.start_accept_send_request_time_stamp:
         raise Refusal(ResponseCode.SERVICE_NOT_AVAILABLE, _NO_SERVICE)
-    if broker.topics.get(request.topic) is None:
+    if broker.topics.find(request.topic) is None:
         raise Refusal(ResponseCode.TOPIC_NOT_EXIST, f"recall failed, the topic[{request.topic}] not exist")
     try:
         handle = RecallHandle.parse(request.recall_handle)

@@ -37,7 +37,7 @@ def consume_directly(broker: Broker, request: ConsumeMessageDirectly, call: Call
         remark = f"no message at physical offset {offset} of this broker"
         return call.answer(ResponseCode.SYSTEM_ERROR, remark=remark)
     fields = {**(call.command.ext_fields or {}), "brokerName": broker.name}
-    if broker.release.five:
+    if broker.release.is_v5:
         fields |= _flags(broker, fields.get("topic"), request.consumer_group)
     command = replace(request.command(opaque=0, body=record, version=broker.release.ordinal), ext_fields=fields)
     return _relay(broker, request.consumer_group, request.client_id or "", command, call)
@@ -45,8 +45,8 @@ def consume_directly(broker: Broker, request: ConsumeMessageDirectly, call: Call
 
 def _flags(broker: Broker, topic: str | None, group: str) -> dict[str, str]:
     """Returns what 5.x adds for clients that unwrap namespaces: the system flags of topic and group."""
-    config = broker.topics.get(topic) if topic else None
-    known = broker.groups.find(group) if group else None
+    config = broker.topics.find(topic) if topic else None
+    known = broker.groups.find_or_create(group) if group else None
     flags = {"topicSysFlag": str(config.sys_flag)} if config is not None else {}
     return flags | ({"groupSysFlag": str(known.group_sys_flag)} if known is not None else {})
 

@@ -11,12 +11,12 @@ from embedded_broker.log.intake import (
     TRANSACTION_BITS,
     Incoming,
     Refusal,
-    five_properties,
     joined_properties,
     property_of,
     put,
     put_batch,
     stored_properties,
+    v5_properties,
     with_properties,
     without_property,
 )
@@ -91,9 +91,9 @@ def _single(broker: Broker, request: SendMessage, call: Call) -> SendMessageRepl
     queue_id = chosen_queue(request.queue_id, topic)
     properties = request.properties or ""
     check_message(broker, call.command.body, properties)
-    five = broker.release.five
-    if five:
-        properties = five_properties(properties, broker.stored_own, broker.unique_ids.next)
+    is_v5 = broker.release.is_v5
+    if is_v5:
+        properties = v5_properties(properties, broker.stored_own, broker.unique_ids.next)
     else:
         properties = stored_properties(properties, broker.cluster)
     name = request.topic
@@ -101,9 +101,9 @@ def _single(broker: Broker, request: SendMessage, call: Call) -> SendMessageRepl
         group = name[len(RETRY_PREFIX) :]
         if is_exhausted(broker, request, group, call.command.version):
             name = dlq_topic(group)
-            topic = broker.topics.create_with(name, 1)
+            topic = broker.topics.find_or_create(name, 1)
             queue_id = 0
-            if five:  # 4.9.8 means to drop the delay and forgets: the dead letter waits in the schedule topic first
+            if is_v5:  # 4.9.8 means to drop the delay and forgets: the dead letter waits in the schedule topic first
                 properties = with_properties(properties, {"DELAY": "-1"})
     message = Incoming(
         topic=name,
@@ -125,7 +125,7 @@ def _single(broker: Broker, request: SendMessage, call: Call) -> SendMessageRepl
         broker.offset_id(appended.physical_offset),
         queue_id,
         appended.queue_offset,
-        transaction_id=property_of(properties, "UNIQ_KEY") if five else None,
+        transaction_id=property_of(properties, "UNIQ_KEY") if is_v5 else None,
         recall_handle=_recall_handle(broker, message) if message.timer_out_ms is not None else None,
     )
 
@@ -144,7 +144,7 @@ def _batch(broker: Broker, request: SendMessage, call: Call) -> SendMessageReply
     queue_id = chosen_queue(request.queue_id, topic)
     properties = request.properties or ""
     check_message(broker, call.command.body, properties)
-    if broker.release.five and request.topic.startswith(RETRY_PREFIX):
+    if broker.release.is_v5 and request.topic.startswith(RETRY_PREFIX):
         raise Refusal(ResponseCode.MESSAGE_ILLEGAL, f"batch request does not support retry group {request.topic}")
     delay = property_of(properties, "DELAY") or "0"
     if request.sys_flag & TRANSACTION_BITS or (delay.isdigit() and int(delay)):
@@ -156,7 +156,7 @@ def _batch(broker: Broker, request: SendMessage, call: Call) -> SendMessageReply
     if not elements:
         raise Refusal(ResponseCode.MESSAGE_ILLEGAL, "the batch has no message")
     # A 5.x client gives the batch a key of its own; those of its messages must survive.
-    added = broker.stored_own if broker.release.five else {"CLUSTER": broker.cluster}
+    added = broker.stored_own if broker.release.is_v5 else {"CLUSTER": broker.cluster}
     common = with_properties(without_property(properties, "UNIQ_KEY"), added)
     appended = put_batch(
         broker,
@@ -176,7 +176,7 @@ def _batch(broker: Broker, request: SendMessage, call: Call) -> SendMessageReply
         ],
     )
     ids = ",".join([broker.offset_id(one.physical_offset) for one in appended])
-    key = property_of(properties, "UNIQ_KEY") if broker.release.five else None
+    key = property_of(properties, "UNIQ_KEY") if broker.release.is_v5 else None
     return _reply(broker, ids, queue_id, appended[0].queue_offset, transaction_id=key)
 
 

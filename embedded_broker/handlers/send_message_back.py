@@ -57,7 +57,7 @@ def _acknowledge(call: Call, failure: StorageError | None) -> None:
 
 
 def _checked_group(broker: Broker, request: ConsumerSendMsgBack) -> SubscriptionGroupConfig:
-    group = broker.groups.find(request.group)
+    group = broker.groups.find_or_create(request.group)
     if group is None:
         raise Refusal(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, missing_group_of_send(broker, request.group))
     if not broker.writable:
@@ -68,7 +68,7 @@ def _checked_group(broker: Broker, request: ConsumerSendMsgBack) -> Subscription
 
 def _checked_message(broker: Broker, request: ConsumerSendMsgBack, group: SubscriptionGroupConfig) -> Message:
     flags = unit_flags(unit=bool(request.unit_mode), retry=True)
-    topic = broker.topics.create_with(retry_topic(request.group), group.retry_queue_count, sys_flag=flags)
+    topic = broker.topics.find_or_create(retry_topic(request.group), group.retry_queue_count, sys_flag=flags)
     if not topic.writable:
         raise Refusal(ResponseCode.NO_PERMISSION, f"the topic[{topic.name}] sending message is forbidden")
     message = _message_at(broker, request.offset)
@@ -101,7 +101,7 @@ def _retry(
     }
     if message.reconsume_times >= most or level < 0:
         topic, queue_id, level = dlq_topic(request.group), 0, 0
-        broker.topics.create_with(topic, 1)
+        broker.topics.find_or_create(topic, 1)
     elif level == 0:
         level = _FIRST_RETRY_LEVEL + message.reconsume_times
     changes["DELAY"] = str(level)

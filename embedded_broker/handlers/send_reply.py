@@ -30,7 +30,7 @@ sends(ReplyMessage)
 @handles(SendReplyMessage, SendReplyMessageV2)
 def send_reply(broker: Broker, request: SendMessage, call: Call) -> RemotingCommand | None:
     properties = (request.properties or "").rstrip(PROPERTY_SEPARATOR)
-    if broker.release.five:
+    if broker.release.is_v5:
         properties = with_properties(properties, broker.send_ext)
     try:
         topic = checked_topic(broker, request, call.connection.peer)

@@ -30,13 +30,13 @@ _NO_TIMERS = (
 
 @handles(CreateTopic)
 def create_topic(broker: Broker, request: CreateTopic, call: Call) -> RemotingCommand:
-    five = broker.release.five
+    is_v5 = broker.release.is_v5
     problem = _unusable(broker, request.topic)
     if problem is not None:
-        return call.answer(ResponseCode.INVALID_PARAMETER if five else ResponseCode.SYSTEM_ERROR, remark=problem)
-    known = broker.topics.get(request.topic)
+        return call.answer(ResponseCode.INVALID_PARAMETER if is_v5 else ResponseCode.SYSTEM_ERROR, remark=problem)
+    known = broker.topics.find(request.topic)
     try:
-        changes = changes_of(request.attributes) if five else {}
+        changes = changes_of(request.attributes) if is_v5 else {}
         if changes.get(f"+{MESSAGE_TYPE}") == "MIXED":  # enableMixedMessageType is off by default
             return call.answer(ResponseCode.INVALID_PARAMETER, remark="MIXED message type is not supported.")
         attributes = altered(known.attributes if known is not None else None, changes, TOPIC_ATTRIBUTES)
@@ -49,10 +49,10 @@ def create_topic(broker: Broker, request: CreateTopic, call: Call) -> RemotingCo
         perm=request.perm,
         filter_type=request.topic_filter_type,
         sys_flag=request.topic_sys_flag or 0,
-        order=(five and request.order) or request.topic in broker.topics.ordered,
+        order=(is_v5 and request.order) or request.topic in broker.topics.ordered,
         attributes=attributes,
     )
-    if not (five and not changes and config == known):
+    if not (is_v5 and not changes and config == known):
         broker.topics.put(config)
     else:
         broker.topics.file.write()  # if an earlier try failed
@@ -60,7 +60,7 @@ def create_topic(broker: Broker, request: CreateTopic, call: Call) -> RemotingCo
 
 
 def _unusable(broker: Broker, topic: str) -> str | None:
-    return topic_problem(topic, five=broker.release.five) or _of_the_system(broker, topic)
+    return topic_problem(topic, is_v5=broker.release.is_v5) or _of_the_system(broker, topic)
 
 
 def _of_the_system(broker: Broker, topic: str) -> str | None:
@@ -72,35 +72,35 @@ def _of_the_system(broker: Broker, topic: str) -> str | None:
 @handles(DeleteTopic)
 def delete_topic(broker: Broker, request: DeleteTopic, call: Call) -> RemotingCommand:
     """4.9.8 keeps the consumer offsets of the topic; 5.3.3 drops them, and does not look at the name's characters."""
-    five, topic = broker.release.five, request.topic
-    if five:
+    is_v5, topic = broker.release.is_v5, request.topic
+    if is_v5:
         problem = _of_the_system(broker, topic) if topic.strip() else "The specified topic is blank."
     else:
         problem = _unusable(broker, topic)
     if problem is not None:
-        return call.answer(ResponseCode.INVALID_PARAMETER if five else ResponseCode.SYSTEM_ERROR, remark=problem)
+        return call.answer(ResponseCode.INVALID_PARAMETER if is_v5 else ResponseCode.SYSTEM_ERROR, remark=problem)
     broker.topics.delete(topic)
-    if five:
+    if is_v5:
         broker.offsets.forget_topic(topic)
     broker.storage.delete_topic(topic)
     if broker.settings.auto_delete_unused_stats:
         broker.stats.forget_topic(topic)
-    if five and not broker.settings.timer_wheel_enable:
+    if is_v5 and not broker.settings.timer_wheel_enable:
         return call.answer(ResponseCode.SYSTEM_ERROR, remark=_NO_TIMERS)
     return call.answer()
 
 
 @handles(GetAllTopicConfig, support="partial: the table comes whole, 5.3 paging is ignored")
 def get_all_topic_config(broker: Broker, request: GetAllTopicConfig, call: Call) -> RemotingCommand:
-    return call.answer(body=broker.topics.table().to_bytes(five=broker.release.five))
+    return call.answer(body=broker.topics.table().to_bytes(is_v5=broker.release.is_v5))
 
 
 @handles(GetTopicConfig)
 def get_topic_config(broker: Broker, request: GetTopicConfig, call: Call) -> RemotingCommand:
-    config = broker.topics.get(request.topic)
+    config = broker.topics.find(request.topic)
     if config is None:
         return call.answer(ResponseCode.TOPIC_NOT_EXIST, remark=f"No topic in this broker. topic: {request.topic}")
-    return call.answer(body=dump_bytes(write_topic_config(config, broker.release.five)))
+    return call.answer(body=dump_bytes(write_topic_config(config, broker.release.is_v5)))
 
 
 @handles(GetSystemTopicListFromBroker)

@@ -15,21 +15,21 @@ from mqctl.protocol.requests_admin import GetTopicStatsInfo, QueryTopicConsumeBy
 
 @handles(GetTopicStatsInfo)
 def get_topic_stats(broker: Broker, request: GetTopicStatsInfo, call: Call) -> RemotingCommand:
-    topic = broker.topics.get(request.topic)
+    topic = broker.topics.find(request.topic)
     if topic is None:
         return call.answer(ResponseCode.TOPIC_NOT_EXIST, remark=f"topic[{request.topic}] not exist")
     storage = broker.storage
     table = {}
-    read = topic.read_queue_count if broker.release.five else 0
+    read = topic.read_queue_count if broker.release.is_v5 else 0
     for number in range(max(topic.write_queue_count, read)):
         end = storage.max_offset(topic.name, number)
         last_ms = storage.store_time(topic.name, number, end - 1) if end else None
         table[MessageQueue(topic.name, broker.name, number)] = TopicOffset(
             min_offset=storage.min_offset(topic.name, number), max_offset=end, last_update_timestamp=last_ms or 0
         )
-    rate = _per_second(broker.stats.item(TOPIC_PUT_NUMS, topic.name)) if broker.release.five else None
+    rate = _per_second(broker.stats.item(TOPIC_PUT_NUMS, topic.name)) if broker.release.is_v5 else None
     stats = TopicStatsTable(offset_table=table, topic_put_tps=rate)
-    return call.answer(body=stats.to_bytes(five=broker.release.five))
+    return call.answer(body=stats.to_bytes(is_v5=broker.release.is_v5))
 
 
 def _per_second(counter: Counter | None) -> float:
@@ -40,7 +40,7 @@ def _per_second(counter: Counter | None) -> float:
 def query_topic_groups(broker: Broker, request: QueryTopicConsumeByWho, call: Call) -> RemotingCommand:
     """5.3.3 notes of members the topic where it should note the group, and never forgets it (`topicGroupTable`)."""
     topic = request.topic
-    if broker.release.five:
+    if broker.release.is_v5:
         online = [topic] if topic in broker.clients.ever_subscribed else []
     else:
         online = broker.clients.groups_subscribed_to(topic)

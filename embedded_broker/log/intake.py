@@ -97,13 +97,13 @@ def put(broker: Broker, message: Incoming) -> Appended:
         level = _level(properties)
         if level > 0:
             level = min(level, broker.max_delay_level)
-            if _TIMER in properties and broker.release.five:
+            if _TIMER in properties and broker.release.is_v5:
                 properties = _without_timers(properties)
             properties = with_properties(
                 properties, {"DELAY": str(level), "REAL_TOPIC": topic, "REAL_QID": str(queue_id)}
             )
             topic, queue_id = SCHEDULE_TOPIC, level - 1
-    if _TIMER in properties and broker.release.five and topic not in (SCHEDULE_TOPIC, HALF_TOPIC, TIMER_TOPIC):
+    if _TIMER in properties and broker.release.is_v5 and topic not in (SCHEDULE_TOPIC, HALF_TOPIC, TIMER_TOPIC):
         out_ms = _timer_ms(broker, properties)
         if out_ms is not None:
             properties = with_properties(
@@ -196,7 +196,7 @@ def put_batch(broker: Broker, messages: Sequence[Incoming]) -> list[Appended]:
 
 
 def _as_stored(broker: Broker, properties: str) -> str:
-    return properties + SEP if broker.release.five and properties else properties  # 5.x ends the text, 4.9 does not
+    return properties + SEP if broker.release.is_v5 and properties else properties  # 5.x ends the text, 4.9 does not
 
 
 def _tags_code(properties: str) -> int:
@@ -227,7 +227,7 @@ def without_property(properties: str, name: str) -> str:
     return SEP.join([item for item in properties.split(SEP) if item and not item.startswith(start)])
 
 
-def five_properties(properties: str, own: Mapping[str, str], unique_id: Callable[[], str]) -> str:
+def v5_properties(properties: str, own: Mapping[str, str], unique_id: Callable[[], str]) -> str:
     """Returns the properties of a send as 5.x stores them: WAIT stays, region, tracing and cluster are added.
 
     A message without unique id gets one. Source: `AbstractSendMessageProcessor.buildMsgContext` of 5.3.3.

@@ -34,14 +34,14 @@ MAX_RECONSUME_SINCE = 121
 """Version ordinal (3.4.9) from which a request's own limit of deliveries counts."""
 
 
-def topic_problem(topic: str, *, five: bool) -> str | None:
+def topic_problem(topic: str, *, is_v5: bool) -> str | None:
     """Returns why `topic` is no name for a topic (`TopicValidator`), or None."""
     if not topic.strip():
         return "The specified topic is blank."
     if not _NAME.match(topic):
         return "The specified topic contains illegal characters, allowing only ^[%|a-zA-Z0-9_-]+$"
     if len(topic) > LONGEST_TOPIC:
-        return f"The specified topic is longer than topic max length{'' if five else f' {LONGEST_TOPIC}'}."
+        return f"The specified topic is longer than topic max length{'' if is_v5 else f' {LONGEST_TOPIC}'}."
     return None
 
 
@@ -60,7 +60,7 @@ def checked_topic(broker: Broker, request: SendMessage, peer: str) -> TopicConfi
     start_ms = broker.settings.start_accept_send_request_time_stamp
     if broker.clock.now_ms() < start_ms:
         raise Refusal(ResponseCode.SYSTEM_ERROR, f"broker unable to service, until {_written(start_ms)}")
-    known = broker.topics.get(topic)
+    known = broker.topics.find(topic)
     if not broker.writable and known is not None and known.order:
         raise Refusal(
             ResponseCode.NO_PERMISSION, f"the broker[{broker.settings.broker_ip1}] sending message is forbidden"
@@ -71,10 +71,10 @@ def checked_topic(broker: Broker, request: SendMessage, peer: str) -> TopicConfi
     elif topic in _FORBIDDEN:
         raise Refusal(ResponseCode.NO_PERMISSION, f"Sending message to topic[{topic}] is forbidden.")
     if request.queue_id >= max(known.read_queue_count, known.write_queue_count):
-        code = ResponseCode.INVALID_PARAMETER if broker.release.five else ResponseCode.SYSTEM_ERROR
+        code = ResponseCode.INVALID_PARAMETER if broker.release.is_v5 else ResponseCode.SYSTEM_ERROR
         raise Refusal(
             code,
-            f"request queueId[{request.queue_id}] is illegal, {_shown(known, five=broker.release.five)} "
+            f"request queueId[{request.queue_id}] is illegal, {_shown(known, is_v5=broker.release.is_v5)} "
             f"Producer: {peer}",
         )
     return known
@@ -86,7 +86,7 @@ def _written(time_ms: int) -> str:
     return f"{when:%Y-%m-%d %H:%M:%S},{time_ms % 1000:03d}"
 
 
-def _shown(topic: TopicConfig, *, five: bool) -> str:
+def _shown(topic: TopicConfig, *, is_v5: bool) -> str:
     """Returns a topic's settings as `TopicConfig.toString` writes them."""
     perm = "".join(letter if topic.perm & bit else "-" for letter, bit in (("R", 4), ("W", 2), ("X", 1)))
     attributes = ", ".join(f"{name}={value}" for name, value in topic.attributes.items())
@@ -94,14 +94,14 @@ def _shown(topic: TopicConfig, *, five: bool) -> str:
         f"TopicConfig [topicName={topic.name}, readQueueNums={topic.read_queue_count}, "
         f"writeQueueNums={topic.write_queue_count}, perm={perm}, topicFilterType={topic.filter_type}, "
         f"topicSysFlag={topic.sys_flag}, order={'true' if topic.order else 'false'}"
-        f"{f', attributes={{{attributes}}}' if five else ''}]"
+        f"{f', attributes={{{attributes}}}' if is_v5 else ''}]"
     )
 
 
 def _check_name(broker: Broker, topic: str) -> None:
-    problem = topic_problem(topic, five=broker.release.five)
+    problem = topic_problem(topic, is_v5=broker.release.is_v5)
     if problem is not None:
-        code = ResponseCode.INVALID_PARAMETER if broker.release.five else ResponseCode.SYSTEM_ERROR
+        code = ResponseCode.INVALID_PARAMETER if broker.release.is_v5 else ResponseCode.SYSTEM_ERROR
         raise Refusal(code, problem)
     if topic in _FORBIDDEN:
         raise Refusal(ResponseCode.NO_PERMISSION, f"Sending message to topic[{topic}] is forbidden.")
@@ -113,7 +113,7 @@ def _created(broker: Broker, request: SendMessage, peer: str) -> TopicConfig:
     flags = unit_flags(unit=bool(request.unit_mode), retry=retry)
     created = broker.topics.create_from_template(topic, request.default_topic, request.default_topic_queue_nums, flags)
     if created is None and retry:
-        created = broker.topics.create_with(topic, 1, sys_flag=flags)
+        created = broker.topics.find_or_create(topic, 1, sys_flag=flags)
     if created is None:
         remark = f"topic[{topic}] not exist, apply first please!{broker.further_reading}"
         raise Refusal(ResponseCode.TOPIC_NOT_EXIST, remark)
@@ -169,13 +169,13 @@ def is_exhausted(broker: Broker, request: SendMessage, group: str, version: int)
     Raises:
         Refusal: the group is unknown.
     """
-    config = broker.groups.find(group)
+    config = broker.groups.find_or_create(group)
     if config is None:
         raise Refusal(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, missing_group_of_send(broker, group))
     most = config.retry_max_times
     if version >= MAX_RECONSUME_SINCE and request.max_reconsume_times is not None:
         most = request.max_reconsume_times
-    if broker.release.five:
+    if broker.release.is_v5:
         return (request.reconsume_times or 0) > most or bool(broker.locks.held(group))
     return (request.reconsume_times or 0) >= most
 

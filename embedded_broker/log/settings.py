@@ -39,7 +39,7 @@ class StoreSettings:
             that is really full is refused by the write itself.
         in_memory_bytes: how far behind the log's end a pull may read before it counts as reading from disk
             (`accessMessageInMemoryMaxRatio`, 40 percent of the machine's memory).
-        five: lay out as 5.x does: topics above 127 bytes in the second layout, the process id in `abort`.
+        is_v5: lay out as 5.x does: topics above 127 bytes in the second layout, the process id in `abort`.
     """
 
     mapped_file_size_commit_log: int = COMMIT_LOG_FILE_BYTES
@@ -60,4 +60,4 @@ class StoreSettings:
     disk_space_clean_forcibly_ratio: int = 0
     disk_space_warning_level_ratio: int = 0
     in_memory_bytes: int = _in_memory_bytes()
-    five: bool = False
+    is_v5: bool = False

@@ -107,7 +107,7 @@ class Storage:
         self.settings = settings
         self.clock = clock
         self.disk = disk or Disk()
-        self.records = RecordWriter(long_topics=settings.five)
+        self.records = RecordWriter(long_topics=settings.is_v5)
         self.log = CommitLogWriter(f"{directory}/commitlog", self.disk, file_bytes=settings.mapped_file_size_commit_log)
         self.queues = ConsumeQueues(
             f"{directory}/consumequeue", self.disk, file_bytes=settings.mapped_file_size_consume_queue
@@ -184,7 +184,7 @@ class Storage:
     def _mark_running(self) -> None:
         """Leaves `abort` behind. Were it lost with the power, the next start would take this for a clean stop's end."""
         abort = self.directory / "abort"
-        abort.write_bytes(str(os.getpid()).encode() if self.settings.five else b"")
+        abort.write_bytes(str(os.getpid()).encode() if self.settings.is_v5 else b"")
         sync_path(str(abort))
         sync_path(str(self.directory))
 

@@ -63,7 +63,7 @@ class NameServer:
             clock=clock,
             release=release,
             control=control,
-            silent_on_unknown=not release.five,
+            silent_on_unknown=not release.is_v5,
         )
         self._listener = Listener(service, clock, limits or Limits(), make)
 
@@ -73,7 +73,7 @@ class NameServer:
         self.address = f"{host}:{self._listener.port}"
         self.settings["listenPort"] = str(self._listener.port)
         self._scan = Periodic(
-            self.clock, _SCAN_MS[self.release.five], self._drop_silent_brokers, first_ms=_FIRST_SCAN_MS
+            self.clock, _SCAN_MS[self.release.is_v5], self._drop_silent_brokers, first_ms=_FIRST_SCAN_MS
         )
 
     async def stop(self, *, abort: bool = False) -> None:

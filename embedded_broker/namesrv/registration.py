@@ -133,11 +133,11 @@ class Registration:
         table = TopicConfigTable(
             data_version=self._topics.version, topic_config_table={config.name: config for config in configs}
         )
-        return RegisterBrokerBody(topic_config_serialize_wrapper=table).to_bytes(five=self._release.five)
+        return RegisterBrokerBody(topic_config_serialize_wrapper=table).to_bytes(is_v5=self._release.is_v5)
 
     def _command(self, body: bytes) -> RemotingCommand:
         settings = self._settings
-        five = self._release.five
+        is_v5 = self._release.is_v5
         request = RegisterBroker(
             broker_name=settings.broker_name,
             broker_addr=f"{settings.broker_ip1}:{settings.listen_port}",
@@ -146,7 +146,7 @@ class Registration:
             broker_id=settings.broker_id,
             compressed=False,
             body_crc32=zlib.crc32(body) & 0x7FFFFFFF,
-            enable_acting_master=False if five else None,
+            enable_acting_master=False if is_v5 else None,
         )
         return self._frame(request, body)
 

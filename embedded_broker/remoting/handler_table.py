@@ -87,7 +87,7 @@ class Handler:
     fast: bool
 
 
-_GONE_IN_FIVE = frozenset({50, 51, 52, 53, 54})
+_GONE_IN_V5 = frozenset({50, 51, 52, 53, 54})
 _HANDLERS: dict[str, dict[int, Handler]] = {BROKER: {}, NAMESRV: {}}
 
 
@@ -134,7 +134,7 @@ def handlers_of(role: str, release: Release | None = None) -> Mapping[int, Handl
 
 
 def _is_in(release: Release, code: int, since: str) -> bool:
-    return code not in _GONE_IN_FIVE if release.five else not since.startswith("5.")
+    return code not in _GONE_IN_V5 if release.is_v5 else not since.startswith("5.")
 
 
 _CALLBACKS: set[int] = set()

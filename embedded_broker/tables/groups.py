@@ -42,7 +42,7 @@ class GroupTable:
         self._settings = settings
         self._release = release
         self._clock = clock
-        built_in = (*_BUILT_IN, TRANSACTION_GROUP) if release.five else _BUILT_IN
+        built_in = (*_BUILT_IN, TRANSACTION_GROUP) if release.is_v5 else _BUILT_IN
         self.configs = {name: SubscriptionGroupConfig(name=name) for name in built_in}
         self.version = DataVersion(0, clock.now_ms())
         file = read_config(directory, GROUPS)
@@ -54,20 +54,21 @@ class GroupTable:
         self.file = ConfigFile(directory, GROUPS, clock, self._document, lambda: len(self.configs))
 
     def _document(self) -> object:
-        return self.table().to_json(five=self._release.five)
+        return self.table().to_json(is_v5=self._release.is_v5)
 
     def table(self) -> SubscriptionGroupTable:
         """Returns the whole table, as code 201 answers it."""
         return SubscriptionGroupTable(data_version=self.version, subscription_group_table=self.configs)
 
-    def get(self, name: str) -> SubscriptionGroupConfig | None:
+    def find(self, name: str) -> SubscriptionGroupConfig | None:
+        """Returns the group, or None."""
         return self.configs.get(name)
 
-    def find(self, name: str) -> SubscriptionGroupConfig | None:
+    def find_or_create(self, name: str) -> SubscriptionGroupConfig | None:
         """Returns the group, created with default settings where the broker does that; None where it does not."""
         config = self.configs.get(name)
         may_create = self._settings.auto_create_subscription_group or name.startswith(SYSTEM_GROUP_PREFIX)
-        if self._release.five and (len(name) > _LONGEST or not _NAME.match(name)):
+        if self._release.is_v5 and (len(name) > _LONGEST or not _NAME.match(name)):
             may_create = False
         if config is None and may_create:
             log.info("consumer group %s created", name)

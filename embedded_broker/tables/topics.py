@@ -75,7 +75,7 @@ class TopicTable:
         ]
         if settings.trace_topic_enable:
             built_in.append((settings.msg_trace_topic_name, 1, 6))
-        if self._release.five:
+        if self._release.is_v5:
             built_in += [(name, 1, 6) for name in (names.HALF_TOPIC, names.OP_TOPIC, names.DISCARD_TOPIC)]
             built_in += [
                 (names.TIMER_TOPIC, 1, 6),
@@ -83,7 +83,7 @@ class TopicTable:
                 (f"rmq_sys_REVIVE_LOG_{settings.broker_cluster_name}", 8, 6),
                 (f"rmq_sys_SYNC_BROKER_MEMBER_{settings.broker_name}", 1, 1),
             ]
-        self.system = {*_SYSTEM, *(("CHECKPOINT_TOPIC",) if self._release.five else ())}
+        self.system = {*_SYSTEM, *(("CHECKPOINT_TOPIC",) if self._release.is_v5 else ())}
         for name, queues, perm in built_in:
             if name != _HEARTBEATS:
                 self.system.add(name)
@@ -101,7 +101,7 @@ class TopicTable:
             self.version = DataVersion(int(version.get("counter") or 0), int(version.get("timestamp") or 0))
 
     def _document(self) -> object:
-        return self.table().to_json(five=self._release.five)
+        return self.table().to_json(is_v5=self._release.is_v5)
 
     def table(self) -> TopicConfigTable:
         """Returns the whole table, as code 21 answers it."""
@@ -111,7 +111,8 @@ class TopicTable:
         """Has `listener` called with the topics that were created or changed."""
         self._listeners.append(listener)
 
-    def get(self, name: str) -> TopicConfig | None:
+    def find(self, name: str) -> TopicConfig | None:
+        """Returns the topic, or None."""
         return self.configs.get(name)
 
     def put(self, config: TopicConfig) -> TopicConfig:
@@ -155,7 +156,7 @@ class TopicTable:
         changed = False
         self.ordered = frozenset(orders)
         for name, config in self.configs.items():
-            if (name in orders) != config.order and not (self._release.five and config.order):
+            if (name in orders) != config.order and not (self._release.is_v5 and config.order):
                 self.configs[name] = replace(config, order=name in orders)
                 changed = True
         if changed:
@@ -191,7 +192,7 @@ class TopicTable:
             )
         )
 
-    def create_with(self, name: str, queues: int, *, perm: int = _READ_WRITE, sys_flag: int = 0) -> TopicConfig:
+    def find_or_create(self, name: str, queues: int, *, perm: int = _READ_WRITE, sys_flag: int = 0) -> TopicConfig:
         """Returns the topic, created with these settings if it is missing (retry and dead-letter topics)."""
         config = self.configs.get(name)
         if config is not None:

@@ -139,7 +139,7 @@ class TransactionCheck:
             msg_id=half.unique_key,
             transaction_id=half.unique_key,
             offset_msg_id=broker.offset_id(copy.physical_offset),
-            topic=topic if broker.release.five else None,
+            topic=topic if broker.release.is_v5 else None,
         )
         connection.tell(request.command(opaque=0, body=body, oneway=True, version=broker.release.ordinal))
 
@@ -251,7 +251,7 @@ class _Round:
 
     def _discard(self, half: Message) -> None:
         """Moves a half message out of the way; that it could not be stored there is only logged, as in the original."""
-        self._broker.topics.create_with(DISCARD_TOPIC, 1)
+        self._broker.topics.find_or_create(DISCARD_TOPIC, 1)
         message = copy_of(half, format_properties(half.properties))
         message.topic, message.queue_id = DISCARD_TOPIC, 0
         self._given_up += 1

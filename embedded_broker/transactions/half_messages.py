@@ -75,9 +75,9 @@ class Transactions:
         """
         broker = self._broker
         changes = {REAL_TOPIC: message.topic, REAL_QID: str(message.queue_id)}
-        if broker.release.five and unique_key is not None:
+        if broker.release.is_v5 and unique_key is not None:
             changes = {_TRANSACTION_ID: unique_key, **changes}
-        broker.topics.create_with(HALF_TOPIC, 1)
+        broker.topics.find_or_create(HALF_TOPIC, 1)
         message.topic, message.queue_id = HALF_TOPIC, 0
         message.properties = with_properties(message.properties, changes)
         message.sys_flag &= ~SYSFLAG_TRANSACTION_MASK
@@ -117,7 +117,7 @@ class Transactions:
     def _check_age(self, half: Message, request: EndTransaction) -> None:
         """5.x: once a message's own immunity has passed, only the answer to a check ends it."""
         broker = self._broker
-        if not broker.release.five or request.from_transaction_check:
+        if not broker.release.is_v5 or request.from_transaction_check:
             return
         own_ms = immunity_ms(half, broker.settings.transaction_time_out)
         if own_ms is None:
@@ -158,7 +158,7 @@ class Transactions:
         if record is None or found is None:
             return False
         message = copy_of(found, with_properties(text_of_properties(record), {TRANSACTION_CHECK_TIMES: "0"}))
-        self._broker.topics.create_with(HALF_TOPIC, 1)
+        self._broker.topics.find_or_create(HALF_TOPIC, 1)
         message.topic, message.queue_id = HALF_TOPIC, 0
         put(self._broker, message)
         return True

@@ -37,7 +37,7 @@ class OpWriter:
 
     def note(self, half_offset: int) -> None:
         """Notes that the half message at a queue offset was ended."""
-        if not self._broker.release.five:
+        if not self._broker.release.is_v5:
             self._put(str(half_offset))
             return
         self._gathered += f"{half_offset},"
@@ -61,8 +61,8 @@ class OpWriter:
 
     def _put(self, text: str) -> bool:
         broker = self._broker
-        if broker.release.five:
-            broker.topics.create_with(OP_TOPIC, 1)
+        if broker.release.is_v5:
+            broker.topics.find_or_create(OP_TOPIC, 1)
         message = Incoming(
             topic=OP_TOPIC,
             queue_id=0,

@@ -83,7 +83,7 @@ def write_setting(cluster: Cluster, place: Place, change: tuple[Fields | None, F
         case SettingKind.GROUP:
             config = _group(subject, old, new or {})
             version = cluster.ask(address, ask.runtime_info(), limit).table.get("brokerVersionDesc", "")
-            cluster.ask(address, put.put_group(config, five=version.startswith("V5")), limit)
+            cluster.ask(address, put.put_group(config, is_v5=version.startswith("V5")), limit)
         case SettingKind.BROKER:
             cluster.ask(address, put.put_broker_settings(dict(new or {})), limit)
         case SettingKind.KV:

@@ -71,16 +71,16 @@ class SqlFilter:
             return False
 
 
-def compile_sql(expression: str, *, five: bool = True) -> SqlFilter:
+def compile_sql(expression: str, *, is_v5: bool = True) -> SqlFilter:
     """Compiles an expression.
 
     Args:
-        five: know CONTAINS, STARTSWITH and ENDSWITH, as brokers from 5.1.3 on do.
+        is_v5: know CONTAINS, STARTSWITH and ENDSWITH, as brokers from 5.1.3 on do.
 
     Raises:
         SqlSyntaxError: a broker would refuse it.
     """
-    parser = _Parser(Tokens(expression, FIVE_KEYWORDS if five else KEYWORDS))
+    parser = _Parser(Tokens(expression, FIVE_KEYWORDS if is_v5 else KEYWORDS))
     root = parser.whole()
     return SqlFilter(expression, root, expression[parser.tokens.ahead.start :].strip())
 

@@ -135,7 +135,7 @@ def wanted(chosen: ReplayFilter) -> Callable[[Message], bool]:
         MqctlError: the tags or the condition cannot be read.
     """
     tags = parse_tags(chosen.tags) if chosen.tags is not None else None
-    condition = compile_sql(chosen.sql, five=True) if chosen.sql is not None else None
+    condition = compile_sql(chosen.sql, is_v5=True) if chosen.sql is not None else None
 
     def test(message: Message) -> bool:
         if tags is not None and tags.wants(message.tags) is not True:

@@ -68,14 +68,14 @@ class Body(Declared):
             raise BodyError(f"{cls.__name__} cannot be read", reason=f"{', '.join(missing)} missing")
         return cls(**values)
 
-    def to_json(self, *, five: bool = False) -> dict[str, object]:
-        """Returns the value that `fastjson.dumps` writes; `five` adds what a 5.x sender adds to configurations."""
+    def to_json(self, *, is_v5: bool = False) -> dict[str, object]:
+        """Returns the value that `fastjson.dumps` writes; `is_v5` adds what a 5.x sender adds to configurations."""
         own = self.__dict__
-        return {wire: write(own[name], five) for name, wire, _, write in self._codec() if own[name] is not None}
+        return {wire: write(own[name], is_v5) for name, wire, _, write in self._codec() if own[name] is not None}
 
-    def to_bytes(self, *, five: bool = False, browser_compatible: bool = False) -> bytes:
+    def to_bytes(self, *, is_v5: bool = False, browser_compatible: bool = False) -> bytes:
         """Writes the body; `browser_compatible` is the standard JSON of route answers."""
-        return dump_bytes(self.to_json(five=five), browser_compatible=browser_compatible)
+        return dump_bytes(self.to_json(is_v5=is_v5), browser_compatible=browser_compatible)
 
 
 def _codec_of(kind: Any) -> tuple[Reader, Writer]:
@@ -91,7 +91,7 @@ def _codec_of(kind: Any) -> tuple[Reader, Writer]:
     if origin is not None and issubclass(origin, Mapping):
         return _map_codec(*parts)
     if isinstance(kind, type) and issubclass(kind, Body):
-        return kind.from_json, lambda value, five: value.to_json(five=five)
+        return kind.from_json, lambda value, is_v5: value.to_json(is_v5=is_v5)
     raise TypeError(f"no body codec for {kind}")
 
 
@@ -103,7 +103,7 @@ def _list_codec(part: Any) -> tuple[Reader, Writer]:
             raise _wrong("a list", value)
         return tuple([read_item(item) for item in value if item is not None])
 
-    return read, lambda value, five: [write_item(item, five) for item in value]
+    return read, lambda value, is_v5: [write_item(item, is_v5) for item in value]
 
 
 def _map_codec(key_kind: Any, part: Any) -> tuple[Reader, Writer]:
@@ -117,7 +117,7 @@ def _map_codec(key_kind: Any, part: Any) -> tuple[Reader, Writer]:
             raise _wrong("a map", value)
         return {read_key(key): read_item(item) for key, item in value.items() if item is not None}
 
-    return read, lambda value, five: {write_key(key, five): write_item(item, five) for key, item in value.items()}
+    return read, lambda value, is_v5: {write_key(key, is_v5): write_item(item, is_v5) for key, item in value.items()}
 
 
 def _read_int(value: object) -> int:
@@ -197,9 +197,9 @@ def read_data_version(value: object) -> DataVersion:
     )
 
 
-def write_data_version(value: DataVersion, five: bool, /) -> object:  # noqa: FBT001
+def write_data_version(value: DataVersion, is_v5: bool, /) -> object:  # noqa: FBT001
     """Returns the JSON of a data version."""
-    state = {"stateVersion": value.state_version} if five else {}
+    state = {"stateVersion": value.state_version} if is_v5 else {}
     return {"counter": value.counter, **state, "timestamp": value.timestamp_ms}
 
 
@@ -243,9 +243,9 @@ def read_topic_config(value: object) -> TopicConfig:
     return TopicConfig(**known, attributes=_texts(item.get("attributes")))
 
 
-def write_topic_config(value: TopicConfig, five: bool, /) -> dict[str, object]:  # noqa: FBT001
+def write_topic_config(value: TopicConfig, is_v5: bool, /) -> dict[str, object]:  # noqa: FBT001
     """Returns the JSON of a topic's settings."""
-    start: dict[str, object] = {"attributes": dict(value.attributes)} if five else {}
+    start: dict[str, object] = {"attributes": dict(value.attributes)} if is_v5 else {}
     return start | {wire: getattr(value, name) for name, wire, _ in _TOPIC_FIELDS}
 
 
@@ -270,10 +270,10 @@ def read_group_config(value: object) -> SubscriptionGroupConfig:
     )
 
 
-def write_group_config(value: SubscriptionGroupConfig, five: bool, /) -> dict[str, object]:  # noqa: FBT001
+def write_group_config(value: SubscriptionGroupConfig, is_v5: bool, /) -> dict[str, object]:  # noqa: FBT001
     """Returns the JSON of a group's settings."""
-    known: dict[str, object] = {wire: getattr(value, name) for name, wire, _, new in _GROUP_FIELDS if five or not new}
-    if five:
+    known: dict[str, object] = {wire: getattr(value, name) for name, wire, _, new in _GROUP_FIELDS if is_v5 or not new}
+    if is_v5:
         policy: dict[str, object] = {"type": value.retry_policy_type}
         if value.retry_intervals_ms:
             policy = {"customizedRetryPolicy": {"next": list(value.retry_intervals_ms)}, **policy}

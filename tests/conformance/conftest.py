@@ -35,11 +35,11 @@ class Site:
     cluster: str
     broker_name: str
     broker: str
-    five: bool
+    is_v5: bool
 
     @property
     def version(self) -> int:
-        return 479 if self.five else 409
+        return 479 if self.is_v5 else 409
 
 
 def look_around(namesrv: str) -> Site:

@@ -55,7 +55,7 @@ def test_a_message_without_a_queue_gets_one(broker: Peer, topic: str) -> None:
 
 
 def test_a_heartbeat_makes_the_group_and_its_retry_topic(broker: Peer, site: Site, topic: str, group: str) -> None:
-    if site.five:
+    if site.is_v5:
         # A 5.x broker makes a group at the first pull, and passes over a heartbeat of one that it does not know.
         assert broker.call(pull(topic, 0, group=group)).code == ResponseCode.PULL_NOT_FOUND
     assert heartbeat(broker, "one", group=group, subscriptions={topic: "*"}).code == 0
@@ -69,14 +69,14 @@ def test_a_heartbeat_makes_the_group_and_its_retry_topic(broker: Peer, site: Sit
 def test_retries_beyond_the_limit_are_dead_letters(broker: Peer, site: Site, topic: str, group: str) -> None:
     """5.x lets one more pass than 4.9, whose limit is the first that is too many."""
     broker.call(pull(topic, 0, group=group))
-    times = 17 if site.five else 16
+    times = 17 if site.is_v5 else 16
     retry = send(f"%RETRY%{group}", reconsume_times=times, properties={"RETRY_TOPIC": topic})
     assert broker.call(retry, b"given up").code == 0
     (dead,) = decode_messages(broker.call(pull(f"%DLQ%{group}", 0, group=group)).body)
     assert (dead.body, dead.queue_id, dead.properties["RETRY_TOPIC"]) == (b"given up", 0, topic)
     config = topics(broker)[f"%DLQ%{group}"]
     assert (config.write_queue_count, config.perm) == (1, 6)
-    most = 2 if site.five else 3
+    most = 2 if site.is_v5 else 3
     early = send(f"%RETRY%{group}", reconsume_times=2, max_reconsume_times=most, properties={"RETRY_TOPIC": topic})
     assert broker.call(early, b"not yet").code == 0
     (waiting,) = decode_messages(broker.call(pull(f"%RETRY%{group}", 0, group=group)).body)

@@ -47,7 +47,7 @@ def test_a_route_in_the_json_that_the_client_can_read(
 def test_no_route(site: Site, namesrv: Peer, group: str) -> None:
     answer = namesrv.call(GetRouteInfo(topic=group))
     assert (answer.code, answer.body) == (ResponseCode.TOPIC_NOT_EXIST, b"")
-    assert answer.remark == f"No topic route info in name server for the topic: {group}\n{_FAQ[site.five]}"
+    assert answer.remark == f"No topic route info in name server for the topic: {group}\n{_FAQ[site.is_v5]}"
 
 
 def test_keys_and_values_of_a_namespace(namesrv: Peer, group: str) -> None:
@@ -80,5 +80,5 @@ def test_an_unknown_code_is_answered_by_5_and_passed_over_by_4(site: Site, names
     assert answer.code == 0
     unknown = [command for command in namesrv.unasked if command.opaque == 77]
     assert [(command.code, command.remark) for command in unknown] == (
-        [(3, " request type 99999 not supported")] if site.five else []
+        [(3, " request type 99999 not supported")] if site.is_v5 else []
     )

@@ -35,10 +35,10 @@ def test_a_group_without_offset_starts_at_a_young_queues_beginning(
     broker: Peer, site: Site, topic: str, group: str
 ) -> None:
     broker.call(pull(topic, 0, group=group))
-    assert committed(broker, group, topic) == (None if site.five else "0"), "an empty queue"
+    assert committed(broker, group, topic) == (None if site.is_v5 else "0"), "an empty queue"
     broker.call(send(topic), b"x")
     assert committed(broker, group, topic) == "0"
-    if site.five:
+    if site.is_v5:
         strict = QueryConsumerOffset(consumer_group=group, topic=topic, queue_id=0, set_zero_if_not_found=False)
         assert broker.call(strict).code == ResponseCode.QUERY_NOT_FOUND
 
@@ -59,10 +59,10 @@ def test_an_offset_of_what_is_not_there(broker: Peer, site: Site, topic: str, gr
     unknown_group = UpdateConsumerOffset(consumer_group=f"{group}_none", topic=topic, queue_id=0, commit_offset=1)
     answer = broker.call(unknown_group)
     assert (answer.code, answer.remark) == (
-        (ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"Group {group}_none not exist!") if site.five else (0, None)
+        (ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"Group {group}_none not exist!") if site.is_v5 else (0, None)
     )
     broker.call(pull(topic, 0, group=group))
-    assert commit(broker, group, f"{topic}_none", 1) == (ResponseCode.TOPIC_NOT_EXIST if site.five else 0)
+    assert commit(broker, group, f"{topic}_none", 1) == (ResponseCode.TOPIC_NOT_EXIST if site.is_v5 else 0)
 
 
 def test_offsets_are_copied_to_another_group(broker: Peer, topic: str, group: str) -> None:
@@ -86,7 +86,7 @@ def test_a_reset_of_an_offline_group_is_refused_by_4_and_done_by_5(
     reset = InvokeBrokerToResetOffset(topic=topic, group=group, timestamp=-1, is_force=True)
     code = broker.call(reset).code
     moved = committed(broker, group, topic)
-    assert (code, moved) == ((0, "1") if site.five else (ResponseCode.CONSUMER_NOT_ONLINE, "0"))
+    assert (code, moved) == ((0, "1") if site.is_v5 else (ResponseCode.CONSUMER_NOT_ONLINE, "0"))
 
 
 def test_lag_is_shown_queue_by_queue(broker: Peer, site: Site, topic: str, group: str) -> None:
@@ -115,8 +115,8 @@ def test_a_time_is_found_between_messages(broker: Peer, site: Site, topic: str) 
 
     assert at(times[0] - 1) == 0
     assert times[at(times[1])] == times[1]
-    assert at(times[2] + 1) == (3 if site.five else 2)
-    if site.five:
+    assert at(times[2] + 1) == (3 if site.is_v5 else 2)
+    if site.is_v5:
         assert at(times[0], "lower") == 0
         assert at(times[2] + 1, "upper") == 2
 

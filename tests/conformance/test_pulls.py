@@ -19,7 +19,7 @@ from tests.embedded_broker.wire import Peer
 
 def test_what_a_pull_is_refused_for(broker: Peer, site: Site, topic: str, group: str) -> None:
     assert broker.call(pull(f"{topic}_none", 0, group=group)).code == ResponseCode.TOPIC_NOT_EXIST
-    wrong_queue = ResponseCode.INVALID_PARAMETER if site.five else ResponseCode.SYSTEM_ERROR
+    wrong_queue = ResponseCode.INVALID_PARAMETER if site.is_v5 else ResponseCode.SYSTEM_ERROR
     assert broker.call(pull(topic, 0, group=group, queue_id=4)).code == wrong_queue
     assert broker.call(pull(topic, 0, group=group, queue_id=-1)).code == wrong_queue
     write_only = CreateTopic(

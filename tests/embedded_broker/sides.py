@@ -16,7 +16,7 @@ class Side:
 
     cluster: EmbeddedCluster
     peer: Peer
-    five: bool
+    is_v5: bool
 
     def set(self, **properties: str) -> None:
         body = "".join(f"{name}={value}\n" for name, value in properties.items()).encode()

@@ -65,8 +65,8 @@ def topic(name: str, **changes: object) -> CreateTopic:
 
 
 def test_topics_that_may_not_be_made(side: Side) -> None:
-    code = ResponseCode.INVALID_PARAMETER if side.five else ResponseCode.SYSTEM_ERROR
-    length = "" if side.five else " 127"
+    code = ResponseCode.INVALID_PARAMETER if side.is_v5 else ResponseCode.SYSTEM_ERROR
+    length = "" if side.is_v5 else " 127"
     for name, remark in (
         (" ", "The specified topic is blank."),
         ("a!", "The specified topic contains illegal characters, allowing only ^[%|a-zA-Z0-9_-]+$"),
@@ -88,9 +88,9 @@ def test_a_topic_put_as_it_is_changes_no_version_in_5(side: Side) -> None:
     assert (made.code, made.remark) == (0, UNSET)
     before = version()
     assert side.peer.call(topic("Made", order=True)).code == 0
-    assert version() - before == (0 if side.five else 1)
+    assert version() - before == (0 if side.is_v5 else 1)
     table = TopicConfigTable.from_bytes(side.peer.call(GetAllTopicConfig()).body).topic_config_table
-    assert table["Made"].order is side.five, "4.9.8 takes the order of topics from name servers only"
+    assert table["Made"].order is side.is_v5, "4.9.8 takes the order of topics from name servers only"
 
 
 @pytest.mark.parametrize(
@@ -113,11 +113,11 @@ def test_a_topic_put_as_it_is_changes_no_version_in_5(side: Side) -> None:
 )
 def test_attributes_of_a_new_topic(side: Side, attributes: str, code: int, remark: str) -> None:
     answer = side.peer.call(topic("Attributed", attributes=attributes))
-    assert (answer.code, answer.remark) == ((code, remark) if side.five else (0, UNSET))
+    assert (answer.code, answer.remark) == ((code, remark) if side.is_v5 else (0, UNSET))
 
 
 def test_attributes_of_a_known_topic(side: Side) -> None:
-    if not side.five:
+    if not side.is_v5:
         pytest.skip("4.9 has no attributes")
     assert side.peer.call(topic("Known", attributes="+queue.type=SimpleCQ,+message.type=FIFO")).code == 0
     for attributes, remark in (
@@ -133,35 +133,35 @@ def test_attributes_of_a_known_topic(side: Side) -> None:
 def test_groups_have_no_attributes_and_5_has_one_more_group(side: Side) -> None:
     body = {"groupName": "GA", "attributes": {"+colour": "red"}}
     answer = side.peer.call(UpdateAndCreateSubscriptionGroup(), dump_bytes(body))
-    if side.five:
+    if side.is_v5:
         assert (answer.code, answer.remark) == (1, "java.lang.RuntimeException: unsupported key: colour")
     else:
         assert answer.code == 0
     table = SubscriptionGroupTable.from_bytes(side.peer.call(GetAllSubscriptionGroupConfig()).body)
     groups = table.subscription_group_table
-    assert ("GA" in groups, "CID_RMQ_SYS_TRANS" in groups) == (not side.five, side.five)
+    assert ("GA" in groups, "CID_RMQ_SYS_TRANS" in groups) == (not side.is_v5, side.is_v5)
 
 
 def test_a_group_with_an_impossible_name_is_not_made_in_5(side: Side) -> None:
     answer = side.peer.call(pull("T", 0, group="a group"))
-    assert answer.code == (ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST if side.five else 0)
+    assert answer.code == (ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST if side.is_v5 else 0)
 
 
 def test_a_deleted_topic_keeps_its_offsets_in_4_and_loses_them_in_5(side: Side) -> None:
     assert side.commit(3) == 0
     assert side.peer.call(DeleteTopic(topic="T")).code == 0
-    assert side.stored() == (None if side.five else 3)
+    assert side.stored() == (None if side.is_v5 else 3)
 
 
 def test_topics_that_may_not_be_deleted(side: Side) -> None:
-    code = ResponseCode.INVALID_PARAMETER if side.five else ResponseCode.SYSTEM_ERROR
+    code = ResponseCode.INVALID_PARAMETER if side.is_v5 else ResponseCode.SYSTEM_ERROR
     for name, remark in (
         (" ", "The specified topic is blank."),
         ("TBW102", "The topic[TBW102] is conflict with system topic."),
     ):
         answer = side.peer.call(DeleteTopic(topic=name))
         assert (answer.code, answer.remark) == (code, remark)
-    assert side.peer.call(DeleteTopic(topic="a!")).code == (0 if side.five else 1), "5 does not look at the characters"
+    assert side.peer.call(DeleteTopic(topic="a!")).code == (0 if side.is_v5 else 1), "5 does not look at the characters"
 
 
 def test_5_without_timers_deletes_a_topic_and_says_that_it_failed() -> None:
@@ -179,9 +179,9 @@ def test_a_deleted_group_loses_its_offsets_only_when_asked(side: Side) -> None:
     assert side.commit(3) == 0
     assert side.peer.call(DeleteSubscriptionGroup(group_name="G")).code == 0
     assert side.stored() == 3
-    request = DeleteSubscriptionGroup(group_name="G", clean_offset=side.five, remove_offset=not side.five)
+    request = DeleteSubscriptionGroup(group_name="G", clean_offset=side.is_v5, remove_offset=not side.is_v5)
     assert side.peer.call(request).code == 0
-    assert side.stored() == (None if side.five else 0), "the beginning of a young queue"
+    assert side.stored() == (None if side.is_v5 else 0), "the beginning of a young queue"
 
 
 def test_what_belongs_to_the_system(side: Side) -> None:
@@ -192,11 +192,11 @@ def test_what_belongs_to_the_system(side: Side) -> None:
     both |= {"TBW102", "broker-a", "SELF_TEST_TOPIC", "DefaultCluster"}
     five = {"rmq_sys_REVIVE_LOG_DefaultCluster", "rmq_sys_wheel_timer", "CHECKPOINT_TOPIC"}
     five |= {"rmq_sys_SYNC_BROKER_MEMBER_broker-a"}
-    assert listed == (both | five if side.five else both)
+    assert listed == (both | five if side.is_v5 else both)
 
 
 def test_5_makes_a_group_that_somebody_asks_for(side: Side) -> None:
-    if not side.five:
+    if not side.is_v5:
         pytest.skip("4.9 cannot be asked for one group")
     assert side.peer.call(GetSubscriptionGroupConfig(group="Asked")).code == 0
     table = SubscriptionGroupTable.from_bytes(side.peer.call(GetAllSubscriptionGroupConfig()).body)
@@ -226,7 +226,7 @@ def test_a_topic_deleted_at_the_name_server_only_comes_back_in_5(side: Side) -> 
             namesrv.call(GetRouteInfo(topic="TBW102"))
             return namesrv.call(GetRouteInfo(topic="T")).code
 
-        if side.five:
+        if side.is_v5:
             eventually(lambda: settled() == 0)
         else:
             assert [settled() for _ in range(3)] == [ResponseCode.TOPIC_NOT_EXIST] * 3
@@ -239,12 +239,12 @@ def test_a_commit_is_checked_by_5_but_not_its_queue(side: Side) -> None:
     assert side.commit(1, queue_id=77) == 0
     request = UpdateConsumerOffset(consumer_group="G", topic="nope", queue_id=0, commit_offset=1)
     answer = side.peer.call(request)
-    known = (ResponseCode.TOPIC_NOT_EXIST, "Topic nope not exist!") if side.five else (0, None)
+    known = (ResponseCode.TOPIC_NOT_EXIST, "Topic nope not exist!") if side.is_v5 else (0, None)
     assert (answer.code, answer.remark) == known
     fields = {"consumerGroup": "G", "topic": "T", "queueId": "0"}
     side.peer.socket.sendall(encode(RemotingCommand(code=15, opaque=700, ext_fields=fields)))
     without = side.peer.answer_to(700)
-    if side.five:
+    if side.is_v5:
         assert (without.code, without.remark) == (ResponseCode.INVALID_PARAMETER, "Offset is null, topic is T")
     else:
         assert (without.code, "NullPointerException" in (without.remark or "")) == (1, True)
@@ -253,7 +253,7 @@ def test_a_commit_is_checked_by_5_but_not_its_queue(side: Side) -> None:
 def test_a_missing_offset_in_the_words_of_the_release(side: Side) -> None:
     request = QueryConsumerOffset(consumer_group="H", topic="T", queue_id=0, set_zero_if_not_found=False)
     answer = side.peer.call(request)
-    if side.five:
+    if side.is_v5:
         remark = "Not found, do not set to zero, maybe this group boot first"
         assert (answer.code, answer.remark) == (ResponseCode.QUERY_NOT_FOUND, remark)
     else:
@@ -274,7 +274,7 @@ def test_a_correction_compares_with_a_group_in_5(side: Side) -> None:
     assert found == {0: 3}
     assert side.commit(-1) == 0
     answer = side.peer.call(query)
-    if side.five:
+    if side.is_v5:
         assert (answer.code, "AdminBrokerProcessor.java:2329" in (answer.remark or "")) == (1, True)
     else:
         assert answer.code == 0
@@ -289,7 +289,7 @@ def reset(time_ms: int = 0, **fields: object) -> InvokeBrokerToResetOffset:
 def test_a_reset_through_members_in_the_words_of_the_source(side: Side) -> None:
     side.set(useServerSideResetOffset="false")
     missing = side.peer.call(reset(topic="nope"))
-    assert missing.code == (ResponseCode.TOPIC_NOT_EXIST if side.five else ResponseCode.SYSTEM_ERROR)
+    assert missing.code == (ResponseCode.TOPIC_NOT_EXIST if side.is_v5 else ResponseCode.SYSTEM_ERROR)
     assert missing.remark == "[reset-offset] reset offset failed, no topic in this broker. topic=nope"
     for number in range(4):
         assert side.commit(2, queue_id=number) == 0
@@ -301,7 +301,7 @@ def test_a_reset_through_members_in_the_words_of_the_source(side: Side) -> None:
     assert (done.code, done.remark) == (0, UNSET)
     told = side.peer.asked(RequestCode.RESET_CONSUMER_CLIENT_OFFSET)
     assert told.ext("isForce") == "false"
-    assert told.ext("queueId") == ("-1" if side.five else None)
+    assert told.ext("queueId") == ("-1" if side.is_v5 else None)
 
 
 def test_a_tool_in_cpp_has_members_told_in_the_form_of_cpp(side: Side) -> None:
@@ -317,13 +317,13 @@ def test_a_tool_in_cpp_has_members_told_in_the_form_of_cpp(side: Side) -> None:
 
 def test_members_of_a_group_that_is_not_there_are_asked_with_a_null_pointer(side: Side) -> None:
     answer = side.peer.call(InvokeBrokerToGetConsumerStatus(topic="T", group="nobody"))
-    line = 246 if side.five else 243
+    line = 246 if side.is_v5 else 243
     assert (answer.code, (answer.remark or "").endswith(f"(Broker2Client.java:{line})")) == (1, True)
     assert (answer.remark or "").startswith("java.lang.NullPointerException: Cannot invoke")
 
 
 def test_a_server_side_reset_by_time_queue_and_offset(side: Side) -> None:
-    if not side.five:
+    if not side.is_v5:
         pytest.skip("4.9 resets through members only")
     side.set(useServerSideResetOffset="true")
     assert side.peer.call(topic("T", read_queue_nums=6, write_queue_nums=4)).code == 0
@@ -356,7 +356,7 @@ def test_5_names_a_topic_as_its_own_group_and_no_member_without_offset(side: Sid
     assert heartbeat(side.peer, "one", group="Online", subscriptions={"T": "*"}).code == 0
     assert side.commit(1) == 0
     groups = GroupList.from_bytes(side.peer.call(QueryTopicConsumeByWho(topic="T")).body).group_list
-    assert set(groups) == ({"T", "G"} if side.five else {"Online", "G"})
+    assert set(groups) == ({"T", "G"} if side.is_v5 else {"Online", "G"})
 
 
 def test_ends_of_the_queues_of_a_topic(side: Side) -> None:
@@ -366,7 +366,7 @@ def test_ends_of_the_queues_of_a_topic(side: Side) -> None:
     assert (span.code, span.remark) == (ResponseCode.TOPIC_NOT_EXIST, "topic[nope] not exist")
     assert side.peer.call(topic("Wide", read_queue_nums=3, write_queue_nums=1)).code == 0
     table = TopicStatsTable.from_bytes(side.peer.call(GetTopicStatsInfo(topic="Wide")).body).offset_table
-    assert len(table) == (3 if side.five else 1)
+    assert len(table) == (3 if side.is_v5 else 1)
 
 
 def test_what_is_in_flight_is_told_by_the_end_of_the_last_pull(side: Side) -> None:
@@ -374,9 +374,9 @@ def test_what_is_in_flight_is_told_by_the_end_of_the_last_pull(side: Side) -> No
     assert side.peer.call(pull("T", 1, group="G", count=2)).code == 0
     stats = ConsumeStats.from_bytes(side.peer.call(GetConsumeStats(consumer_group="G", topic="T")).body)
     first = next(entry for queue, entry in stats.offset_table.items() if queue.queue_id == 0)
-    assert (first.consumer_offset, first.pull_offset) == (1, 3 if side.five else None)
+    assert (first.consumer_offset, first.pull_offset) == (1, 3 if side.is_v5 else None)
     whole = BrokerConsumeStats.from_bytes(side.peer.call(GetConsumeStatsInBroker(is_order=False)).body)
-    assert whole.total_inflight_diff == (-1 if side.five else None), "5.3.3 fills in no pull offsets there"
+    assert whole.total_inflight_diff == (-1 if side.is_v5 else None), "5.3.3 fills in no pull offsets there"
 
 
 def test_a_list_of_topics_passes_by_what_a_group_subscribed_to(side: Side) -> None:
@@ -388,7 +388,7 @@ def test_a_list_of_topics_passes_by_what_a_group_subscribed_to(side: Side) -> No
 
     assert topics(GetConsumeStats(consumer_group="G", topic="T")) == set()
     listed = GetConsumeStats(consumer_group="G", topic="", topic_list="T;nope;")
-    assert topics(listed) == ({"T"} if side.five else set())
+    assert topics(listed) == ({"T"} if side.is_v5 else set())
 
 
 def test_entries_of_a_queue_say_whose_filter_they_were_seen_with(side: Side) -> None:
@@ -411,7 +411,7 @@ def test_a_closed_pull_says_in_5_who_closed_it(side: Side) -> None:
         return answer.code, answer.ext("forbiddenType")
 
     def kind(number: int) -> tuple[int, str | None]:
-        return ResponseCode.NO_PERMISSION, str(number) if side.five else None
+        return ResponseCode.NO_PERMISSION, str(number) if side.is_v5 else None
 
     assert side.peer.call(topic("T", perm=2)).code == 0
     assert forbidden() == kind(3)
@@ -439,7 +439,7 @@ def test_pulls_whose_subscription_cannot_be_told(side: Side) -> None:
 def test_only_4_stores_an_event_about_a_moved_offset(side: Side) -> None:
     assert side.peer.call(pull("T", 99, group="G")).code == ResponseCode.PULL_OFFSET_MOVED
     events = side.peer.call(pull("OFFSET_MOVED_EVENT", 0, group="G"))
-    assert events.code == (ResponseCode.PULL_NOT_FOUND if side.five else 0)
+    assert events.code == (ResponseCode.PULL_NOT_FOUND if side.is_v5 else 0)
 
 
 def test_a_held_pull_is_judged_anew_when_it_wakes(side: Side) -> None:

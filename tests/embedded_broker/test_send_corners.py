@@ -30,7 +30,7 @@ def test_5_stores_region_tracing_and_a_unique_id_with_each_message(side: Side) -
     found = first(side, "Plain")
     assert found is not None
     names = {"TAGS", "CLUSTER"}
-    if side.five:
+    if side.is_v5:
         names |= {"WAIT", "MSG_REGION", "TRACE_ON", "UNIQ_KEY"}
         key = found.properties["UNIQ_KEY"]
         assert (len(key), key.upper(), sent.ext("transactionId")) == (32, key, key)
@@ -39,11 +39,11 @@ def test_5_stores_region_tracing_and_a_unique_id_with_each_message(side: Side) -
         assert sent.ext("transactionId") is None
     assert set(found.properties) == names
     keyed = side.peer.call(send("Plain", properties={"UNIQ_KEY": "7F000001"}), b"x")
-    assert keyed.ext("transactionId") == ("7F000001" if side.five else None)
+    assert keyed.ext("transactionId") == ("7F000001" if side.is_v5 else None)
 
 
 def test_two_messages_without_id_get_different_ones(side: Side) -> None:
-    if not side.five:
+    if not side.is_v5:
         pytest.skip("4.9 gives no ids")
     keys = {side.peer.call(send("Plain"), b"x").ext("transactionId") for _ in range(3)}
     assert len(keys) == 3
@@ -63,8 +63,8 @@ def test_messages_that_are_too_long(side: Side, where: str) -> None:
 
 def test_a_queue_that_is_not_there_and_a_topic_that_may_not_be_made(side: Side) -> None:
     answer = side.peer.call(send("T", queue_id=9), b"x")
-    attributes = ", attributes={}" if side.five else ""
-    assert answer.code == (ResponseCode.INVALID_PARAMETER if side.five else ResponseCode.SYSTEM_ERROR)
+    attributes = ", attributes={}" if side.is_v5 else ""
+    assert answer.code == (ResponseCode.INVALID_PARAMETER if side.is_v5 else ResponseCode.SYSTEM_ERROR)
     assert answer.remark == (
         "request queueId[9] is illegal, TopicConfig [topicName=T, readQueueNums=4, writeQueueNums=4, perm=RW-, "
         f"topicFilterType=SINGLE_TAG, topicSysFlag=0, order=false{attributes}] Producer: {side.peer.local}"
@@ -76,7 +76,7 @@ def test_a_queue_that_is_not_there_and_a_topic_that_may_not_be_made(side: Side) 
 def test_a_batch_for_a_retry_topic_is_refused_by_5_and_stored_by_4(side: Side) -> None:
     body = encode_batch([BatchElement(b"one", format_properties({"KEYS": "k"}))])
     answer = side.peer.call(send("%RETRY%G", batch=True), body)
-    if side.five:
+    if side.is_v5:
         remark = "batch request does not support retry group %RETRY%G"
         assert (answer.code, answer.remark) == (ResponseCode.MESSAGE_ILLEGAL, remark)
     else:
@@ -98,11 +98,11 @@ def test_the_last_delivery_of_a_retried_send(side: Side) -> None:
     last = send("%RETRY%G", reconsume_times=3, max_reconsume_times=3, properties=given)
     assert side.peer.call(last, b"last").code == 0
     side.cluster.advance(2_000)
-    assert (first(side, "%DLQ%G") is None) is side.five
+    assert (first(side, "%DLQ%G") is None) is side.is_v5
     beyond = send("%RETRY%G", reconsume_times=4, max_reconsume_times=3, properties=given)
     waiting = first(side, "%DLQ%G")
     assert side.peer.call(beyond, b"beyond").code == 0
-    if side.five:
+    if side.is_v5:
         dead = first(side, "%DLQ%G")
         assert dead is not None
         assert (dead.body, dead.properties["DELAY"]) == (b"beyond", "-1")
@@ -116,7 +116,7 @@ def test_what_an_orderly_group_gives_up_is_a_dead_letter_at_once_in_5(side: Side
     assert side.peer.call(LockBatchMq(), locked.to_bytes()).code == 0
     retried = send("%RETRY%G", reconsume_times=1, properties={"RETRY_TOPIC": "T"})
     assert side.peer.call(retried, b"x").code == 0
-    assert (first(side, "%DLQ%G") is not None) is side.five
+    assert (first(side, "%DLQ%G") is not None) is side.is_v5
 
 
 def test_groups_that_are_not_there_in_the_words_of_sends(side: Side) -> None:
@@ -175,11 +175,11 @@ def test_ends_of_transactions_in_the_words_of_the_source(side: Side) -> None:
 def test_an_old_half_message_can_only_be_checked_in_5_whoever_asks(side: Side) -> None:
     end = changed(half(side, CHECK_IMMUNITY_TIME_IN_SECONDS="1"), producer_group="another")
     answer = side.peer.call(end)
-    if side.five:  # born long ago: the age counts before the group
+    if side.is_v5:  # born long ago: the age counts before the group
         assert (answer.code, answer.remark) == (ResponseCode.ILLEGAL_OPERATION, UNSET)
     else:
         assert (answer.code, answer.remark) == (1, "The producer group wrong")
 
 
 def test_5_answers_the_beginning_of_a_queue_with_an_empty_remark(side: Side) -> None:
-    assert side.peer.call(GetMinOffset(topic="T", queue_id=0)).remark == ("" if side.five else None)
+    assert side.peer.call(GetMinOffset(topic="T", queue_id=0)).remark == ("" if side.is_v5 else None)

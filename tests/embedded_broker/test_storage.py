@@ -236,10 +236,10 @@ def test_connections_may_take_the_descriptors(tmp_path: Path) -> None:
     storage.close()
 
 
-@pytest.mark.parametrize("five", [False, True])
-def test_the_abort_file_is_the_release_s(tmp_path: Path, *, five: bool) -> None:
-    storage = opened(tmp_path, settings=replace(SMALL, five=five))
-    assert (tmp_path / "abort").read_text() == (str(os.getpid()) if five else "")
+@pytest.mark.parametrize("is_v5", [False, True])
+def test_the_abort_file_is_the_release_s(tmp_path: Path, *, is_v5: bool) -> None:
+    storage = opened(tmp_path, settings=replace(SMALL, is_v5=is_v5))
+    assert (tmp_path / "abort").read_text() == (str(os.getpid()) if is_v5 else "")
     storage.close()
     assert not (tmp_path / "abort").exists()
 
@@ -248,10 +248,10 @@ def test_a_topic_longer_than_127_bytes_needs_release_five(tmp_path: Path) -> Non
     topic = "%RETRY%" + "g" * 200
     with pytest.raises(MessageRefused):
         put(opened(tmp_path / "four"), topic=topic)
-    storage = opened(tmp_path / "five", settings=replace(SMALL, five=True))
+    storage = opened(tmp_path / "five", settings=replace(SMALL, is_v5=True))
     put(storage, topic=topic)
     storage.abandon()
-    again = opened(tmp_path / "five", settings=replace(SMALL, five=True))
+    again = opened(tmp_path / "five", settings=replace(SMALL, is_v5=True))
     (message,) = decode_messages(b"".join(again.read(topic, 0, 0, max_count=1).data))
     assert message.topic == topic
     again.close()

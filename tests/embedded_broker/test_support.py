@@ -25,18 +25,18 @@ def told() -> dict[int, tuple[str, str]]:
     return {int(cell[0]): (cell[3], cell[4]) for cell in cells if cell[0].isdigit()}
 
 
-def is_served(support: str, code: int, *, five: bool) -> bool:
+def is_served(support: str, code: int, *, is_v5: bool) -> bool:
     request = REQUESTS.get(code)
     if support == "absent" or request is None:
         return False
-    return code not in range(50, 55) if five else not request.since.startswith("5.")
+    return code not in range(50, 55) if is_v5 else not request.since.startswith("5.")
 
 
 @pytest.mark.parametrize("version", ["4.9.8", "5.3.3"])
 def test_every_code_is_answered_as_the_list_says(version: str, tmp_path: Path) -> None:
-    five = version == "5.3.3"
+    is_v5 = version == "5.3.3"
     # Without an access list 4.9 says nothing to whoever asks for its version.
-    everybody = None if five else write_list(tmp_path, "globalWhiteRemoteAddresses: ['*']")
+    everybody = None if is_v5 else write_list(tmp_path, "globalWhiteRemoteAddresses: ['*']")
     table = told()
     assert set(table) == set(RequestCode)
     with EmbeddedCluster(version=version, acl_file=everybody) as cluster:
@@ -44,7 +44,7 @@ def test_every_code_is_answered_as_the_list_says(version: str, tmp_path: Path) -
             for code, (support, _) in table.items():
                 broker.socket.sendall(encode(RemotingCommand(code=code, opaque=code)))
                 unknown = broker.answer_to(code).code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
-                assert unknown != is_served(support, code, five=five), f"broker, {code}: {support}"
+                assert unknown != is_served(support, code, is_v5=is_v5), f"broker, {code}: {support}"
         with Peer(cluster.namesrv) as namesrv:
             for code, (_, support) in table.items():
                 namesrv.socket.sendall(encode(RemotingCommand(code=code, opaque=code)))
@@ -53,8 +53,8 @@ def test_every_code_is_answered_as_the_list_says(version: str, tmp_path: Path) -
                 if first.opaque == code:
                     namesrv.answer_to(1_000_000)
                 served = first.opaque == code and first.code != ResponseCode.REQUEST_CODE_NOT_SUPPORTED
-                assert served == is_served(support, code, five=five), f"name server, {code}: {support}"
-                assert five or served or first.opaque == 1_000_000, "a 4.x name server says nothing"
+                assert served == is_served(support, code, is_v5=is_v5), f"name server, {code}: {support}"
+                assert is_v5 or served or first.opaque == 1_000_000, "a 4.x name server says nothing"
 
 
 def test_a_handler_says_how_well_it_serves() -> None:

@@ -159,7 +159,7 @@ def test_long_chains_of_conditions_are_fine() -> None:
 
 
 def test_before_5_1_3_the_new_words_are_names() -> None:
-    assert compile_sql("contains = 5", five=False).matches({"contains": "5"})
+    assert compile_sql("contains = 5", is_v5=False).matches({"contains": "5"})
     with pytest.raises(SqlSyntaxError):
         compile_sql("contains = 5")
 

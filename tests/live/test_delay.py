@@ -168,7 +168,7 @@ def test_an_offset_below_its_queue_means_lost_messages(standing: Standing) -> No
     standing.inside(lambda broker: broker.schedule.offsets.update({18: 1}))
     bounds = TopicOffset(min_offset=4, max_offset=5, last_update_timestamp=1)
     stats = TopicStatsTable(offset_table={MessageQueue(SCHEDULE_TOPIC, "broker-a", 17): bounds})
-    body = stats.to_bytes(five=standing.cluster.spec.version.startswith("5"))
+    body = stats.to_bytes(is_v5=standing.cluster.spec.version.startswith("5"))
     standing.cluster.fault(_STATS, Answer(0, body=body), where={"topic": SCHEDULE_TOPIC})
     outcome = standing.check()
     assert (outcome.exit_code, codes(outcome)) == (2, ["MQ702"])

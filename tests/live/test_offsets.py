@@ -181,7 +181,7 @@ def test_with_members_5x_brokers_move_offsets_and_4_9_brokers_refuse(live: Run, 
         cluster.fault(_RESET, Answer(code=0, body=b'{"offsetTable":{}}'))
         ignored = live(*RESET, "--to-offset", "1", "--clamp", "--settle", "2s", *DO)
         cluster.clear_faults()
-    if cluster.on_loop(lambda running: running.broker("broker-a").release.five):
+    if cluster.on_loop(lambda running: running.broker("broker-a").release.is_v5):
         assert (outcome.exit_code, outcome.json["method"]) == (0, "server"), outcome.stderr
         assert set(changes) == {_RESET}
         assert ignored.exit_code == 3, ignored.stdout

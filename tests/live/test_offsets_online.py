@@ -35,7 +35,7 @@ START = {**ENDS, ("broker-a", 0): 0, ("broker-b", 0): 0}
 @pytest.fixture(params=["told", "server"])
 def way(request: pytest.FixtureRequest, cluster: EmbeddedCluster) -> str:
     """Brokers that tell members, of each release, and brokers that change offsets themselves (5.x only)."""
-    if cluster.on_loop(lambda running: running.broker("broker-a").release.five):
+    if cluster.on_loop(lambda running: running.broker("broker-a").release.is_v5):
         for name in ("broker-a", "broker-b"):
             cluster.broker(name).stop()
             cluster.broker(name).start(settings={"useServerSideResetOffset": str(request.param == "server").lower()})
@@ -48,7 +48,7 @@ def way(request: pytest.FixtureRequest, cluster: EmbeddedCluster) -> str:
 @pytest.fixture
 def told(cluster: EmbeddedCluster) -> None:
     """Brokers that tell members."""
-    if cluster.on_loop(lambda running: running.broker("broker-a").release.five):
+    if cluster.on_loop(lambda running: running.broker("broker-a").release.is_v5):
         for name in ("broker-a", "broker-b"):
             cluster.broker(name).stop()
             cluster.broker(name).start(settings={"useServerSideResetOffset": "false"})

@@ -119,7 +119,7 @@ def test_the_topics_of_a_group_go_with_it_once_they_are_read(live: Run, cluster:
 
 def test_what_only_5x_knows(live: Run, cluster: EmbeddedCluster) -> None:
     outcome = live("group", "update", "-g", "G", "--consume-timeout", "30", *sure("G"))
-    if cluster.on_loop(lambda running: running.broker("broker-a").release.five):
+    if cluster.on_loop(lambda running: running.broker("broker-a").release.is_v5):
         assert (outcome.exit_code, outcome.json["state"]) == (0, "confirmed"), outcome.stderr
     else:
         assert (outcome.exit_code, "does not know the setting consume_timeout_minute" in outcome.stderr) == (76, True)
@@ -127,10 +127,10 @@ def test_what_only_5x_knows(live: Run, cluster: EmbeddedCluster) -> None:
 
 def test_what_a_change_does_not_name_stays(live: Run, cluster: EmbeddedCluster) -> None:
     """Brokers replace the whole group; attributes, of which groups of 5.3.3 have none, would be taken as changes."""
-    if not cluster.on_loop(lambda running: running.broker("broker-a").release.five):
+    if not cluster.on_loop(lambda running: running.broker("broker-a").release.is_v5):
         pytest.skip("only 5.x groups have retry policies")
     before = SubscriptionGroupConfig(name="G", retry_intervals_ms=(1_000, 5_000))
-    change(cluster, "broker-a", put_group(before, five=True))
+    change(cluster, "broker-a", put_group(before, is_v5=True))
     done = live("group", "update", "-g", "G", "--retry-max", "3", *sure("G"))
     assert done.exit_code == 0, done.stderr
     kept = {step["place"]: step["found"] for step in done.json["steps"]}["broker-a"]
@@ -139,7 +139,7 @@ def test_what_a_change_does_not_name_stays(live: Run, cluster: EmbeddedCluster) 
     undone = live("undo", deleted.json["id"], *sure("G"))
     assert (undone.exit_code, undone.json["state"]) == (0, "confirmed"), undone.stdout
     change(
-        cluster, "broker-a", put_group(SubscriptionGroupConfig(name="G", retry_policy_type="EXPONENTIAL"), five=True)
+        cluster, "broker-a", put_group(SubscriptionGroupConfig(name="G", retry_policy_type="EXPONENTIAL"), is_v5=True)
     )
     refused = live("group", "update", "-g", "G", "--retry-max", "4", *sure("G"))
     assert (refused.exit_code, "its retry policy is EXPONENTIAL" in refused.stderr) == (76, True)

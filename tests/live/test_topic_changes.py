@@ -281,7 +281,7 @@ def test_a_second_cluster_behind_the_same_name_servers_is_left_alone(live: Run, 
         gone = live("topic", "delete", "-t", "Pay", *here, *sure())
         assert (gone.exit_code, {step["kind"] for step in gone.json["steps"]}) == (0, {"topic"}), gone.stderr
         assert "other brokers have it too" in gone.stderr
-        assert other.on_loop(lambda running: running.broker("other-a").topics.get("Pay")) is not None
+        assert other.on_loop(lambda running: running.broker("other-a").topics.find("Pay")) is not None
         undone = live("undo", gone.json["id"], *sure())
         assert (undone.exit_code, undone.json["state"]) == (0, "confirmed"), undone.stderr
 
@@ -307,7 +307,7 @@ def body_of(config: TopicConfig) -> bytes:
 def test_attributes_belong_to_5x(live: Run, cluster: EmbeddedCluster) -> None:
     words = ("topic", "create", "-t", "Fifo", "--attribute", "message.type=FIFO")
     done = live(*words, *DO)
-    if cluster.on_loop(lambda running: running.broker("broker-a").release.five):
+    if cluster.on_loop(lambda running: running.broker("broker-a").release.is_v5):
         assert (done.exit_code, done.json["state"]) == (0, "confirmed"), done.stderr
         assert '"message.type": "FIFO"' in done.json["steps"][0]["found"]["attributes"]
     else:

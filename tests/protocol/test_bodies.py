@@ -38,17 +38,17 @@ CONFIG_CODECS: dict[str, tuple[Any, Any]] = {
 }
 
 
-def _rewritten(name: str, body: bytes, five: bool) -> bytes | None:
+def _rewritten(name: str, body: bytes, is_v5: bool) -> bytes | None:
     """Reads a body as what its declaration says and writes it again; None for raw ones."""
     kind = body_type(name)
     if kind is not None:
         browser_compatible = name == "TopicRoute" and b'{"0":' in body
-        return kind.from_bytes(body).to_bytes(five=five, browser_compatible=browser_compatible)
+        return kind.from_bytes(body).to_bytes(is_v5=is_v5, browser_compatible=browser_compatible)
     if name in CONFIG_CODECS:
         read, write = CONFIG_CODECS[name]
-        return dump_bytes(write(read(loads(body)), five))
+        return dump_bytes(write(read(loads(body)), is_v5))
     if name in {"message", "messages"}:
-        return b"".join(encode_message(message, trailing_separator=five) for message in decode_messages(body))
+        return b"".join(encode_message(message, trailing_separator=is_v5) for message in decode_messages(body))
     if name == "batch":
         return encode_batch(decode_batch(body))
     assert name in RAW

@@ -77,8 +77,8 @@ class Figures:
 class Traffic:
     """Five connections, six to a broker as 5.x, each with its own kind of request, on one store through many kills."""
 
-    def __init__(self, *, five: bool) -> None:
-        self.five = five
+    def __init__(self, *, is_v5: bool) -> None:
+        self.is_v5 = is_v5
         self.recalled: set[str] = set()
         self.timers = 0
         self.acknowledged: dict[str, set[str]] = {topic: set() for topic in _TOPICS}
@@ -95,7 +95,7 @@ class Traffic:
         self._left = wanted
         self._enough.clear()
         kinds = [self._plain, self._later, self._paid, self._consume, self._admin]
-        if self.five:
+        if self.is_v5:
             kinds.append(self._timed)
         workers = [threading.Thread(target=self._work, args=(kind, address)) for kind in kinds]
         for worker in workers:
@@ -263,7 +263,7 @@ def run(rounds: int, seed: int) -> Figures:
             settings = (*_SETTINGS, f"flushDiskType={flush}", *(_SETTINGS_OF_FIVE if version == "5.3.3" else ()))
             words = ["--data-dir", str(root), "--as-version", version]
             words += [word for item in settings for word in ("--set", item)]
-            traffic = Traffic(five=version == "5.3.3")
+            traffic = Traffic(is_v5=version == "5.3.3")
             _one_store(words, root / "broker-a", traffic, min(_ROUNDS_PER_STORE, rounds - first), random, figures)
             shutil.rmtree(root, ignore_errors=True)
     return figures

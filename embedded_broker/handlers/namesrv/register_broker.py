@@ -52,7 +52,7 @@ def register_broker(server: NameServer, request: RegisterBroker, call: Call) -> 
     if version is None:
         version, topics = _topics(request, command)
         known = server.routes.knows(broker, version)
-        if known and not server.release.five:  # 5.x puts back a topic that was deleted here only
+        if known and not server.release.is_v5:  # 5.x puts back a topic that was deleted here only
             topics = None
     master = server.routes.register(broker, call.connection, version, topics, only_missing=known)
     server.watch(call.connection)
@@ -126,7 +126,7 @@ def query_data_version(server: NameServer, request: QueryDataVersion, call: Call
         return call.answer(reply=QueryDataVersionReply(changed=True))
     if not changed:
         live.seen_ms = server.clock.now_ms()
-    body = dump_bytes(write_data_version(live.data_version, server.release.five))
+    body = dump_bytes(write_data_version(live.data_version, server.release.is_v5))
     return call.answer(reply=QueryDataVersionReply(changed=changed), body=body)
 
 

@@ -22,24 +22,24 @@ _STANDARD_JSON_SINCE = 401
 
 @handles(GetRouteInfo, role=NAMESRV, fast=True)
 def get_route_info(server: NameServer, ext: dict[str, str], call: Call) -> RemotingCommand:
-    five = server.release.five
+    is_v5 = server.release.is_v5
     topic = ext.get("topic", "null")  # a request without topic is answered like one for the topic `null`
-    route = server.routes.route(topic, acting_master=False if five else None)
+    route = server.routes.route(topic, acting_master=False if is_v5 else None)
     if route is None:
-        remark = f"No topic route info in name server for the topic: {topic}{FURTHER_READING[five]}"
+        remark = f"No topic route info in name server for the topic: {topic}{FURTHER_READING[is_v5]}"
         return call.answer(ResponseCode.TOPIC_NOT_EXIST, remark=remark)
     if server.settings["orderMessageEnable"] == "true":
         order = server.kv_config.get(ORDER_TOPICS, topic)
         if order is not None:
             route = replaced(route, order_topic_conf=order)
     standard = call.command.version >= _STANDARD_JSON_SINCE or ext.get("acceptStandardJsonOnly", "").lower() == "true"
-    return call.answer(body=route.to_bytes(five=five, browser_compatible=standard))
+    return call.answer(body=route.to_bytes(is_v5=is_v5, browser_compatible=standard))
 
 
 @handles(GetBrokerClusterInfo, role=NAMESRV)
 def get_broker_cluster_info(server: NameServer, _request: GetBrokerClusterInfo, call: Call) -> RemotingCommand:
-    five = server.release.five
-    return call.answer(body=server.routes.cluster_info(acting_master=False if five else None).to_bytes(five=five))
+    is_v5 = server.release.is_v5
+    return call.answer(body=server.routes.cluster_info(acting_master=False if is_v5 else None).to_bytes(is_v5=is_v5))
 
 
 @handles(DeleteTopicFromNamesrv, role=NAMESRV)

@@ -38,9 +38,9 @@ def delete_topic(topic: str) -> Question[None]:
     return Question(admin.DeleteTopic(topic=topic), nothing)
 
 
-def put_group(config: SubscriptionGroupConfig, *, five: bool = False) -> Question[None]:
-    """Replace the settings of a consumer group on one broker; `five` writes what only 5.x knows."""
-    body = dump_bytes(write_group_config(config, five))
+def put_group(config: SubscriptionGroupConfig, *, is_v5: bool = False) -> Question[None]:
+    """Replace the settings of a consumer group on one broker; `is_v5` writes what only 5.x knows."""
+    body = dump_bytes(write_group_config(config, is_v5))
     return Question(admin.UpdateAndCreateSubscriptionGroup(), nothing, body=body)
 
 

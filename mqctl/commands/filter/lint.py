@@ -23,7 +23,7 @@ def command(
     no_color: NoColorOption = False,
 ) -> int:
     """Tell what is odd about an expression that brokers accept. Ends with 1 when it does not do what it looks like."""
-    remarks = lint(compile_sql(expression, five=not release.startswith("4")))
+    remarks = lint(compile_sql(expression, is_v5=not release.startswith("4")))
     rows = [Remark(severity="warning" if remark.grave else "info", what=remark.text) for remark in remarks]
     emit(lint_document(LintReport(expression=expression, remarks=rows)), output)
     return ExitCode.WARNING if any(remark.grave for remark in remarks) else ExitCode.OK

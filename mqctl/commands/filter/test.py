@@ -43,7 +43,7 @@ def command(
     if tags is not None:
         verdict = _VERDICTS[parse_tags(tags).wants(properties.get("TAGS"))]
     else:
-        compiled = compile_sql(expression or "", five=not release.startswith("4"))
+        compiled = compile_sql(expression or "", is_v5=not release.startswith("4"))
         try:
             verdict = _VERDICTS[compiled.evaluate(properties)]
         except EvaluationError as error:

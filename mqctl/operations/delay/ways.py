@@ -57,8 +57,8 @@ def delay_ways(asking: Asking, brokers: tuple[str, ...] = ()) -> DelayWays:
 
 
 def _timer_reach_ms(master: LiveBroker) -> int | None:
-    five = master.runtime.get("brokerVersionDesc", "").startswith("V5")
-    if not five or master.config.get("timerWheelEnable") != "true":
+    is_v5 = master.runtime.get("brokerVersionDesc", "").startswith("V5")
+    if not is_v5 or master.config.get("timerWheelEnable") != "true":
         return None
     text = master.config.get("timerMaxDelaySec", "")
     return int(text) * 1_000 if text.isascii() and text.isdigit() else 3 * _DAY_MS

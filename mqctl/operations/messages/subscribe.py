@@ -41,4 +41,4 @@ def _check(sql: str) -> None:
     try:
         compile_sql(sql)
     except SqlSyntaxError:
-        compile_sql(sql, five=False)
+        compile_sql(sql, is_v5=False)

@@ -52,8 +52,8 @@ _PROPERTIES: tuple[dict[str, str], ...] = (
 def read_sql(data: bytes) -> None:
     """Compiled as both releases do, looked through, and evaluated."""
     text = data.decode("utf-8", "replace")
-    for five in (True, False):
-        compiled = compile_sql(text, five=five)
+    for is_v5 in (True, False):
+        compiled = compile_sql(text, is_v5=is_v5)
         lint(compiled)
         for properties in _PROPERTIES:
             compiled.matches(properties)

@@ -35,9 +35,9 @@ def create_topics(cluster: Cluster, address: str) -> None:
 class Administration:
     """Requests of administrators, one round after the other; each round's topic and group are new and go again."""
 
-    def __init__(self, cluster: Cluster, namesrv: str, address: str, consumers: Consumers, *, five: bool) -> None:
+    def __init__(self, cluster: Cluster, namesrv: str, address: str, consumers: Consumers, *, is_v5: bool) -> None:
         self._cluster = cluster
-        self._five = five
+        self._is_v5 = is_v5
         self._namesrv = namesrv
         self._address = address
         self._consumers = consumers
@@ -88,7 +88,7 @@ class Administration:
         stored = [asked(self._address, ask.consumer_offset(mix.RESET, topic, queue)) for queue in range(mix.QUEUES)]
         if None in stored:
             return  # the group has not committed every queue yet, and is refused
-        if not self._five:
+        if not self._is_v5:
             time_ms = round(time() * 1_000) - _BACK_MS
             asked(self._address, change.reset_offsets(topic, mix.RESET, time_ms, force=False))
             return

@@ -89,11 +89,11 @@ class Scene:
             name_servers=self._namesrv, client_ip="127.0.0.1", persist_period_ms=1_000, route_period_ms=5_000,
             heartbeat_period_ms=3_000,
         )  # fmt: skip
-        five = release.startswith("5")
-        self.senders = Senders(client, self._address, self.ledger, five=five)
+        is_v5 = release.startswith("5")
+        self.senders = Senders(client, self._address, self.ledger, is_v5=is_v5)
         self.consumers = Consumers(client, self._address, self.ledger)
         self.rudeness = Rudeness(self._address)
-        self.administration = Administration(self._cluster, self._namesrv, self._address, self.consumers, five=five)
+        self.administration = Administration(self._cluster, self._namesrv, self._address, self.consumers, is_v5=is_v5)
         self._sending, self._others = Pacer(self.ledger), Pacer(self.ledger)
         self._seen = (monotonic(), 0)
         self._slow_ms = 0

@@ -31,13 +31,13 @@ class Senders:
 
     Args:
         address: of the broker, for messages that no client of ours sends.
-        five: the broker takes messages with a time of their own; otherwise these have a delay level.
+        is_v5: the broker takes messages with a time of their own; otherwise these have a delay level.
     """
 
-    def __init__(self, client: ClientSettings, address: str, ledger: Ledger, *, five: bool) -> None:
+    def __init__(self, client: ClientSettings, address: str, ledger: Ledger, *, is_v5: bool) -> None:
         self._client = client
         self._ledger = ledger
-        self._five = five
+        self._is_v5 = is_v5
         self._numbers, self._turns, self._visits = count(), count(), count()
         self._producer = Producer("PSoak", client, _SETTINGS)
         self._paying = TransactionProducer("PSoakPay", client, self._asked, _SETTINGS)
@@ -86,8 +86,8 @@ class Senders:
 
     def _message(self, kind: str, number: int) -> OutgoingMessage:
         properties = mix.properties_of(number)
-        level = 1 if kind == mix.LATER or (kind == mix.TIMED and not self._five) else 0
-        if kind == mix.TIMED and self._five:
+        level = 1 if kind == mix.LATER or (kind == mix.TIMED and not self._is_v5) else 0
+        if kind == mix.TIMED and self._is_v5:
             properties["TIMER_DELIVER_MS"] = str(round(time() * 1_000) + 1_500)
         return OutgoingMessage(
             topic=mix.TOPICS[kind],
