@@ -13,6 +13,8 @@ TRANSACTION_GROUP = "CID_RMQ_SYS_TRANS"
 OFFSET_MOVED_TOPIC = "OFFSET_MOVED_EVENT"
 AUTO_CREATE_TOPIC = "TBW102"
 TIMER_TOPIC = "rmq_sys_wheel_timer"
+REVIVE_TOPIC_PREFIX = "rmq_sys_REVIVE_LOG_"
+REVIVE_GROUP = "CID_RMQ_SYS_REVIVE_GROUP"
 
 RETRY_PREFIX = "%RETRY%"
 DLQ_PREFIX = "%DLQ%"
@@ -63,6 +65,28 @@ def retry_topic(group: str) -> str:
 def dlq_topic(group: str) -> str:
     """Returns the topic that holds the dead letters of consumer group `group`."""
     return DLQ_PREFIX + group
+
+
+def revive_topic(cluster: str) -> str:
+    """Returns the topic in which the brokers of `cluster` note what was popped and acknowledged."""
+    return REVIVE_TOPIC_PREFIX + cluster
+
+
+def pop_retry_topic(group: str, topic: str, *, v2: bool = False) -> str:
+    """Returns the topic from which `group` pops what it did not acknowledge of `topic` in time.
+
+    The first form is ambiguous: group `A_B` with topic `C` and group `A` with topic `B_C` share it.
+    """
+    return f"{RETRY_PREFIX}{group}{'+' if v2 else '_'}{topic}"
+
+
+def popped_topic(topic: str, group: str) -> str:
+    """Returns the topic that `group` popped from: the original one of a pop retry topic, else `topic` itself."""
+    for v2 in (True, False):
+        prefix = pop_retry_topic(group, "", v2=v2)
+        if topic.startswith(prefix):
+            return topic[len(prefix) :]
+    return topic
 
 
 def group_of(topic: str) -> str | None:

@@ -1,8 +1,8 @@
 """All declared requests: `REQUESTS` by code, reading by code, and the generated list.
 
-The declarations themselves are in `requests_client`, `requests_namesrv`, `requests_admin` and `requests_five`; this
-module is for those who need them all (a server, the tests, the documentation). A client that sends two kinds imports
-just their module.
+The declarations themselves are in `requests_client`, `requests_namesrv`, `requests_admin`, `requests_five` and
+`requests_pop`; this module is for those who need them all (a server, the tests, the documentation). A client that sends
+two kinds imports just their module.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from mqctl.errors import RefusedError
-from mqctl.protocol import requests_admin, requests_client, requests_five, requests_namesrv
+from mqctl.protocol import requests_admin, requests_client, requests_five, requests_namesrv, requests_pop
 from mqctl.protocol.codes import request_name
 from mqctl.protocol.frame import RemotingCommand
 from mqctl.protocol.header import _REQUESTS, ExtHeader, HeaderFieldError, NoFields, Request
@@ -31,6 +31,7 @@ __all__ = [
     "requests_client",
     "requests_five",
     "requests_namesrv",
+    "requests_pop",
 ]
 
 R = TypeVar("R", bound=ExtHeader)

@@ -1,92 +1,9 @@
-"""Requests that only 5.x knows (recorded from 5.3.3)."""
+"""Requests that only 5.x knows (recorded from 5.3.3), without those of POP consumption: `requests_pop`."""
 
 from __future__ import annotations
 
 from mqctl.protocol.codes import RequestCode as Code
 from mqctl.protocol.header import ExtHeader, Int32, Int64, Request
-
-# Pop consumption
-
-
-class PopMessageReply(ExtHeader):
-    """What was popped, and until when it stays invisible."""
-
-    pop_time: Int64
-    invisible_time: Int64
-    revive_qid: Int32
-    rest_num: Int64
-    start_offset_info: str | None = None
-    msg_offset_info: str | None = None
-    order_count_info: str | None = None
-
-
-class PopMessage(Request, code=Code.POP_MESSAGE, reply=PopMessageReply, reply_body="messages", since="5.0.0"):
-    """Take messages and make them invisible for a while (`invisible_time`, `poll_time` in milliseconds)."""
-
-    consumer_group: str
-    topic: str
-    queue_id: Int32
-    max_msg_nums: Int32
-    invisible_time: Int64
-    poll_time: Int64
-    born_time: Int64
-    init_mode: Int32
-    exp_type: str | None = None
-    exp: str | None = None
-    order: bool | None = False
-    attempt_id: str | None = None
-
-
-class AckMessage(Request, code=Code.ACK_MESSAGE, since="5.0.0"):
-    """Acknowledge one popped message."""
-
-    consumer_group: str
-    topic: str
-    queue_id: Int32
-    extra_info: str
-    offset: Int64
-
-
-class BatchAckMessage(Request, code=Code.BATCH_ACK_MESSAGE, body="json", since="5.1.3"):
-    """Acknowledge many popped messages."""
-
-
-class ChangeInvisibleTimeReply(ExtHeader):
-    """The new receipt."""
-
-    pop_time: Int64
-    invisible_time: Int64
-    revive_qid: Int32
-
-
-class ChangeInvisibleTime(
-    Request, code=Code.CHANGE_MESSAGE_INVISIBLETIME, reply=ChangeInvisibleTimeReply, since="5.0.0"
-):
-    """Make a popped message visible at another time."""
-
-    consumer_group: str
-    topic: str
-    queue_id: Int32
-    extra_info: str
-    offset: Int64
-    invisible_time: Int64
-
-
-class PopRollback(Request, code=Code.POP_ROLLBACK, since="5.3.2"):
-    """Give back what the pop buffers hold."""
-
-
-class QueryAssignment(Request, code=Code.QUERY_ASSIGNMENT, body="json", reply_body="json", since="5.0.0"):
-    """Ask the broker which queues a client has."""
-
-
-class SetMessageRequestMode(Request, code=Code.SET_MESSAGE_REQUEST_MODE, body="json", since="5.0.0"):
-    """Choose pull or pop for a group on a topic."""
-
-
-class GetAllMessageRequestMode(Request, code=Code.GET_ALL_MESSAGE_REQUEST_MODE, reply_body="json", since="5.0.0"):
-    """Dump the choices of pull or pop."""
-
 
 # Topics and groups
 
