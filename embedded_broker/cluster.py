@@ -157,6 +157,11 @@ class Cluster:
         """Returns the address of a room's name server."""
         return f"{self.spec.host}:{self._ports[f'namesrv-{room}']}"
 
+    def is_room_healthy(self, room: str) -> bool:
+        """Tells whether the room's name server runs, and a broker of the room."""
+        running = f"namesrv-{room}" in self.name_servers
+        return running and any(self.spec.room_of(name) == room for name in self.brokers)
+
     # Life
 
     async def start(self) -> None:
@@ -172,7 +177,9 @@ class Cluster:
         for number, name in enumerate(self.name_server_names()):
             await self.start_name_server(name, self.spec.namesrv_port and self.spec.namesrv_port + number)
         for room in self.spec.rooms:
-            service = AddressService(self, room)
+            service = AddressService(
+                room, self.spec.rooms, namesrv_of=self.namesrv_of_room, is_healthy=self.is_room_healthy
+            )
             await service.start(self.spec.host)
             self.address_services[room] = service
         for number, name in enumerate(self.spec.broker_names()):

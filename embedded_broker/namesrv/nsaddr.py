@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 from mqctl.errors import UsageError
-
-if TYPE_CHECKING:
-    from embedded_broker.cluster import Cluster
 
 log = logging.getLogger("embedded_broker")
 
@@ -25,16 +22,31 @@ _HEAD_SECONDS = 10
 class AddressService:
     """The address service of one room.
 
+    Args:
+        room: the room whose name server it answers.
+        rooms: all rooms of the cluster.
+        namesrv_of: returns the address of a room's name server.
+        is_healthy: tells whether a room has its name server and a broker.
+
     Attributes:
         address: `host:port` it listens on.
         by_health: whether it answers with another room's name server while the own room has no broker.
     """
 
-    def __init__(self, cluster: Cluster, room: str) -> None:
+    def __init__(
+        self,
+        room: str,
+        rooms: Sequence[str],
+        *,
+        namesrv_of: Callable[[str], str],
+        is_healthy: Callable[[str], bool],
+    ) -> None:
         self.room = room
         self.address = ""
         self.by_health = False
-        self._cluster = cluster
+        self._rooms = rooms
+        self._namesrv_of = namesrv_of
+        self._is_healthy = is_healthy
         self._switched_to: str | None = None
         self._server: asyncio.Server | None = None
 
@@ -55,8 +67,8 @@ class AddressService:
 
     def switch_to(self, room: str) -> None:
         """Sends clients to another room from now on. Raises UsageError for an unknown room."""
-        if room not in self._cluster.spec.rooms:
-            raise UsageError(f"no room {room}", reason=f"there are {', '.join(self._cluster.spec.rooms)}")
+        if room not in self._rooms:
+            raise UsageError(f"no room {room}", reason=f"there are {', '.join(self._rooms)}")
         self._switched_to = room
 
     def switch_back(self) -> None:
@@ -67,14 +79,9 @@ class AddressService:
         """Returns the room whose name server is answered now."""
         if self._switched_to is not None:
             return self._switched_to
-        if self.by_health and not self._healthy(self.room):
-            return next((room for room in self._cluster.spec.rooms if self._healthy(room)), self.room)
+        if self.by_health and not self._is_healthy(self.room):
+            return next((room for room in self._rooms if self._is_healthy(room)), self.room)
         return self.room
-
-    def _healthy(self, room: str) -> bool:
-        cluster = self._cluster
-        running = f"namesrv-{room}" in cluster.name_servers
-        return running and any(cluster.spec.room_of(name) == room for name in cluster.brokers)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -91,7 +98,7 @@ class AddressService:
         path = parts[1].split(b"?", 1)[0].decode("latin-1") if len(parts) == 3 else ""
         if parts[0] != b"GET" or not (path == PATH or path.startswith(PATH + "-")):
             return b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-        body = f"{self._cluster.namesrv_of_room(self.target())}\n".encode()
+        body = f"{self._namesrv_of(self.target())}\n".encode()
         head = (
             f"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
         )

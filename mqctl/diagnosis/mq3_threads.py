@@ -1,21 +1,37 @@
 """MQ32x: what the threads of a consumer do, where a snapshot has its stacks.
 
-The judging is in `mqctl.diagnosis.thread_judging`, which is imported when there are stacks to judge.
+The judging is in `mqctl.diagnosis.stack_verdicts`, which is imported when there are stacks to judge.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from mqctl.diagnosis.rule import ClusterCase, Verdict, cluster_rule
-from mqctl.model.finding import Severity
+from mqctl.model.finding import Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
+
+if TYPE_CHECKING:
+    from mqctl.stacks.verdict import StackVerdict
 
 _STACKS = (Part.MEMBERS, Part.RUNNING_INFO, Part.STACKS)
 
 
 def _of(case: ClusterCase, code: str) -> Iterator[Verdict]:
-    return (found for found_code, found in case.stack_verdicts if found_code == code)
+    return (verdict_about(client, found) for client, found in case.stack_verdicts if found.code == code)
+
+
+def verdict_about(client: str, found: StackVerdict) -> Verdict:
+    """Returns what the stacks of the instance `client` mean, as a rule says it."""
+    return Verdict(
+        subject=Subject(kind=SubjectKind.CLIENT, group=found.group, client=client),
+        params={"group": found.group, "client": client, **found.params},
+        evidence=found.evidence,
+        severity=found.severity,
+        confidence=found.confidence,
+        variant=found.variant,
+    )
 
 
 @cluster_rule("MQ320", Severity.FATAL, source="P7", needs=_STACKS, playbook="stuck-consumer")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from mqctl.diagnosis.group_view import GroupView, group_views
 from mqctl.diagnosis.playbooks import PLAYBOOKS
@@ -23,6 +23,9 @@ from mqctl.model.queue import MessageQueue
 from mqctl.model.queue_state import QueueState
 from mqctl.model.route import TopicRoute
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
+
+if TYPE_CHECKING:
+    from mqctl.stacks.verdict import StackVerdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,13 +164,13 @@ class ClusterCase:
         return before != view.client_ids or view.settling(self.now_ms, self.settings)
 
     @cached_property
-    def stack_verdicts(self) -> list[tuple[str, Verdict]]:
-        """What the stacks of all instances mean, each with its rule's code; empty where none were taken."""
+    def stack_verdicts(self) -> list[tuple[str, StackVerdict]]:
+        """What the stacks of all instances mean, each after its client id; empty where none were taken."""
         if not any(info.stacks for info in self.snapshot.running):
             return []
-        from mqctl.diagnosis.thread_judging import judged  # a snapshot without stacks does not pay for their readers
+        from mqctl.diagnosis.stack_verdicts import stack_verdicts  # no stacks, no import of what reads them
 
-        return judged(self)
+        return stack_verdicts(self.snapshot, self.now_ms, self.settings)
 
 
 Judge: TypeAlias = Callable[[Case], Iterable[Verdict | Unknown]]

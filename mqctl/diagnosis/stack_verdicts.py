@@ -1,0 +1,49 @@
+"""What the stacks in a snapshot mean: the verdicts behind the rules MQ32x."""
+
+from __future__ import annotations
+
+from mqctl.diagnosis.settings import Settings
+from mqctl.model.dump import StackDump
+from mqctl.model.lag import queue_lags
+from mqctl.model.member import RunningInfo
+from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.stacks.classify import Classifier
+from mqctl.stacks.group import group
+from mqctl.stacks.parse import read_dumps
+from mqctl.stacks.verdict import Held, StackLimits, StackVerdict, verdict
+
+
+def stack_verdicts(snapshot: ClusterSnapshot, now_ms: int, settings: Settings) -> list[tuple[str, StackVerdict]]:
+    """Returns the verdicts about each instance whose stacks the snapshot has, each after its client id."""
+    limits, classifier = _limits(settings), Classifier()
+    lags = [row for broker in snapshot.brokers for row in queue_lags(broker, now_ms)]
+    before = snapshot.earlier.running if snapshot.earlier else ()
+    earlier = {(info.group, info.client_id): info for info in before}
+    verdicts: list[tuple[str, StackVerdict]] = []
+    for info in snapshot.running:
+        dumps = _dumps(info, now_ms) if info.stacks else []
+        if dumps:
+            held = Held(
+                now_ms=now_ms,
+                info=info,
+                earlier=earlier.get((info.group, info.client_id)),
+                lags=[row for row in lags if row.group == info.group],
+            )
+            verdicts += [(info.client_id, item) for item in verdict(group(dumps, classifier), held, limits)]
+    return verdicts
+
+
+def _limits(settings: Settings) -> StackLimits:
+    blocked_ms = settings.scaled(settings.blocked_ms)
+    return StackLimits(
+        blocked_ms=blocked_ms,
+        pull_stopped_ms=settings.scaled(settings.pull_stopped_ms),
+        lock_expired_ms=settings.scaled(settings.lock_expired_ms),
+        behind_ms=blocked_ms,
+        commit_ms=settings.scaled(StackLimits().commit_ms),
+    )
+
+
+def _dumps(info: RunningInfo, taken_at_ms: int) -> list[StackDump]:
+    texts = [(info.stacks or "", taken_at_ms), *((later.text, later.taken_at_ms) for later in info.later_stacks)]
+    return [dump for text, at_ms in texts for dump in read_dumps(text, source=info.client_id, taken_at_ms=at_ms)[:1]]
