@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tarfile
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.forked_commands import FILES, LIVE, ForkedCommands, possible
+from tests.forked_commands import ForkedCommands, possible
 
 # A build in the background has Ctrl-C ignored, and the processes that tests start would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and threading.current_thread() is threading.main_thread():
@@ -114,30 +114,21 @@ def whole_processes(home: Path) -> Callable[..., Outcome]:
 
 
 @pytest.fixture(scope="session")
-def mqctl(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Outcome]:
+def whole_mqctl(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Outcome]:
     """Runs `python -m mqctl` as a user would, in an empty home and away from the checkout."""
     return whole_processes(tmp_path_factory.mktemp("home"))
 
 
 @pytest.fixture(scope="session")
-def live_mqctl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Outcome]]:
-    """Runs mqctl as `mqctl` does, each run forked from a process that has imported what live commands stand on."""
-    yield from forked(tmp_path_factory.mktemp("home"), LIVE)
-
-
-@pytest.fixture(scope="session")
-def file_mqctl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Outcome]]:
-    """Runs mqctl as `mqctl` does, each run forked from a process that has imported what reads stores."""
-    yield from forked(tmp_path_factory.mktemp("home"), FILES)
-
-
-def forked(home: Path, modules: Sequence[str]) -> Iterator[Callable[..., Outcome]]:
-    """Yields what runs mqctl by a server of forks, or where that cannot be, in whole processes."""
+def mqctl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Outcome]]:
+    """Runs mqctl as `whole_mqctl` does, each run forked from a process that has imported what commands stand on; where
+    that cannot be, in whole processes."""
+    home = tmp_path_factory.mktemp("home")
     whole = whole_processes(home)
     if not possible():
         yield whole
         return
-    commands = ForkedCommands(home, environment_of(home), modules)
+    commands = ForkedCommands(home, environment_of(home))
 
     def run(*words: object, env: Mapping[str, str] | None = None) -> Outcome:
         if any(name.startswith(("PYTHON", "LC_", "LANG")) for name in env or ()):  # read when an interpreter starts

@@ -1,14 +1,15 @@
-"""Runs of mqctl that begin with the lower rooms imported: a server that forks a process for each command line.
+"""Runs of mqctl that begin with its rooms imported: a server that forks a process for each command line.
 
-Most of what such tests cost was Python starting and importing the same modules anew. The server imports what every
-command of a kind stands on (the wire, the model, the rules; files and numpy) and nothing of `commands`, `cli`, `render`
-or `snapshot`: whether a command imports what it needs is found out by each run all the same, and what start-up costs is
-measured elsewhere, on whole processes. A run has a process, arguments, an environment, output and an end of its own.
-MQCTL_TEST_FRESH=1 runs each in a fresh interpreter.
+Most of what such tests cost was Python starting, importing the same modules anew and taking itself apart at the end.
+The server imports all that commands stand on, and nothing of `commands` or `spark`; as no modules import each other in
+a circle, it makes no difference who imports them first. What start-up imports and costs is held elsewhere, on whole
+processes. A run has a process, arguments, an environment, output and an end of its own. MQCTL_TEST_FRESH=1 runs each in
+a fresh interpreter.
 """
 
 from __future__ import annotations
 
+import atexit
 import gc
 import importlib
 import json
@@ -22,15 +23,15 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests import network_notes
 
-LIVE = ("typer", "mqctl.model", "mqctl.protocol", "mqctl.client", "mqctl.diagnosis")
-FILES = (*LIVE, "numpy", "mqctl.store")
+_ROOMS = ("model", "protocol", "store", "client", "diagnosis", "plan", "allocation", "filter", "stacks")
+_UPPER_ROOMS = ("snapshot", "execute", "capture", "render", "playbook", "local", "cli", "operations")
 _LIMIT_S = 600.0
 
 
@@ -40,14 +41,13 @@ class ForkedCommands:
     Args:
         home: the working directory of every run.
         environment: what the server is started with; a run's agrees in what an interpreter reads at its start.
-        modules: imported by the server, those of mqctl with all that is in them.
     """
 
-    def __init__(self, home: Path, environment: Mapping[str, str], modules: Sequence[str]) -> None:
+    def __init__(self, home: Path, environment: Mapping[str, str]) -> None:
         self._server, theirs = socket.socketpair()
         self._turn = threading.Lock()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.forked_commands", str(theirs.fileno()), *modules],
+            [sys.executable, "-m", "tests.forked_commands", str(theirs.fileno())],
             cwd=home,
             env=dict(environment),
             stdin=subprocess.DEVNULL,
@@ -194,17 +194,32 @@ def _become(asked: Asked) -> None:
 
 def main() -> None:
     """Serves; and in each forked process, runs mqctl."""
-    for name in sys.argv[2:]:
-        found = importlib.import_module(name)
-        if name.startswith("mqctl."):
-            for module in pkgutil.walk_packages(found.__path__, f"{name}."):
-                importlib.import_module(module.name)
+    importlib.import_module("typer")
+    for room in (*_ROOMS, *_UPPER_ROOMS):
+        package = importlib.import_module(f"mqctl.{room}")
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            importlib.import_module(module.name)
     gc.collect()
     gc.freeze()
     words = serve(socket.socket(fileno=int(sys.argv[1])))
     if words is not None:
         sys.argv = ["mqctl", *words]
-        runpy.run_module("mqctl", run_name="__main__", alter_sys=True)
+        try:
+            runpy.run_module("mqctl", run_name="__main__", alter_sys=True)
+        except SystemExit as end:
+            _leave(end.code)
+
+
+def _leave(code: object) -> None:
+    """Ends the process as an interpreter does, short of taking every module apart: that would copy all the server's
+    memory first."""
+    if not isinstance(code, int):
+        return  # the interpreter knows what to say
+    threading._shutdown()  # type: ignore[attr-defined]  # waits for threads, and ends pools
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code & 0xFF)
 
 
 if __name__ == "__main__":

@@ -26,17 +26,13 @@ Run = Callable[..., Outcome]
     ],
     ids=" ".join,
 )
-def test_it_says_and_ends_as_a_whole_process(
-    mqctl: Run, live_mqctl: Run, file_mqctl: Run, words: tuple[str, ...]
-) -> None:
-    whole = mqctl(*words)
-    assert live_mqctl(*words) == whole
-    assert file_mqctl(*words) == whole
+def test_it_says_and_ends_as_a_whole_process(whole_mqctl: Run, mqctl: Run, words: tuple[str, ...]) -> None:
+    assert mqctl(*words) == whole_mqctl(*words)
 
 
-def test_each_has_an_environment_of_its_own_and_many_run_at_once(live_mqctl: Run, tmp_path: Path) -> None:
+def test_each_has_an_environment_of_its_own_and_many_run_at_once(mqctl: Run, tmp_path: Path) -> None:
     def added(number: int) -> Outcome:
-        return live_mqctl("profile", "add", "p", "-n", f"127.0.0.1:{number}", env={"MQCTL_CONFIG_DIR": places[number]})
+        return mqctl("profile", "add", "p", "-n", f"127.0.0.1:{number}", env={"MQCTL_CONFIG_DIR": places[number]})
 
     places = {number: str(tmp_path / str(number)) for number in range(1, 9)}
     with ThreadPoolExecutor(8) as pool:

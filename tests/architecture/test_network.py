@@ -147,7 +147,7 @@ def test_every_command_is_watched() -> None:
 
 
 def test_commands_without_a_cluster_touch_no_network(
-    file_mqctl: Run, golden_store: Callable[[str], Path], tmp_path: Path
+    mqctl: Run, golden_store: Callable[[str], Path], tmp_path: Path
 ) -> None:
     page = tmp_path / "page.html"
     names = {STORE: str(golden_store("store-clean")), "PAGE": str(page), "SNAPSHOT": str(tmp_path / "look.snap")}
@@ -155,7 +155,7 @@ def test_commands_without_a_cluster_touch_no_network(
     env = {**_places(tmp_path), network_notes.VARIABLE: str(log)}
     wrong = {}
     for words in OFFLINE:
-        outcome = file_mqctl(*[names.get(word, word) for word in words], env=env)
+        outcome = mqctl(*[names.get(word, word) for word in words], env=env)
         if outcome.exit_code in (64, 70):
             wrong[words] = outcome.stderr
     assert not wrong
@@ -190,7 +190,7 @@ def _fetched(html: str) -> list[str]:
     return page.fetched + re.findall(r"@import|url\((?!['\"]?(?:#|data:))[^)]*\)", html)
 
 
-def test_commands_speak_to_the_cluster_only(live_mqctl: Run, tmp_path: Path) -> None:
+def test_commands_speak_to_the_cluster_only(mqctl: Run, tmp_path: Path) -> None:
     log = tmp_path / "network.log"
     with EmbeddedCluster(brokers=2, name_servers=2) as cluster:
         ours = network_notes.ports(cluster.namesrv, *[broker.address for broker in cluster.brokers.values()])
@@ -204,7 +204,7 @@ def test_commands_speak_to_the_cluster_only(live_mqctl: Run, tmp_path: Path) -> 
             ("snapshot", "save", str(tmp_path / "look.snap")),
             *LIVE,
         ):
-            outcome = live_mqctl(*words, env=env)
+            outcome = mqctl(*words, env=env)
             if outcome.exit_code in (64, 70):
                 wrong[words] = outcome.stderr
     assert not wrong

@@ -27,12 +27,6 @@ Run = Callable[..., Outcome]
 Consume = Callable[..., "subprocess.Popen[str]"]
 
 
-@pytest.fixture(scope="session")
-def mqctl(live_mqctl: Run) -> Run:
-    """Live commands are many and small: they share the imports of their lower rooms."""
-    return live_mqctl
-
-
 @pytest.fixture(scope="module", params=["4.9.8", "5.3.3"])
 def shared_cluster(request: pytest.FixtureRequest) -> Iterator[EmbeddedCluster]:
     with EmbeddedCluster(brokers=2, name_servers=2, version=request.param) as cluster:

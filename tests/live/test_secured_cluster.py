@@ -20,7 +20,7 @@ from tests.live.test_nouns import ASKED
 _LOCAL = ("stacks.find/1", "stacks.watch/1")
 
 
-def test_every_command_signs_and_secures_what_it_asks(live_mqctl: Run, tmp_path: Path) -> None:
+def test_every_command_signs_and_secures_what_it_asks(mqctl: Run, tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     places = {name: str(tmp_path / name.lower()) for name in ("MQCTL_CONFIG_DIR", "MQCTL_STATE_DIR", "MQCTL_CACHE_DIR")}
     tls = authority.server(TlsMode.ENFORCING)
@@ -35,7 +35,7 @@ def test_every_command_signs_and_secures_what_it_asks(live_mqctl: Run, tmp_path:
         }
 
         def asked(words: tuple[str, ...]) -> Outcome:
-            return live_mqctl(*words, env=env)
+            return mqctl(*words, env=env)
 
         for words in (
             ("topic", "create", "-t", "Pay", "--queues", "2", "--execute"),

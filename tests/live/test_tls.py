@@ -44,11 +44,11 @@ def start(authority: Authority) -> Iterator[Started]:
 
 
 @pytest.fixture
-def asked(live_mqctl: Asked, tmp_path: Path) -> Asked:
+def asked(mqctl: Asked, tmp_path: Path) -> Asked:
     places = {name: str(tmp_path / name.lower()) for name in ("MQCTL_CONFIG_DIR", "MQCTL_STATE_DIR", "MQCTL_CACHE_DIR")}
 
     def run(cluster: EmbeddedCluster, *words: object, env: Mapping[str, str] | None = None) -> Outcome:
-        return live_mqctl(*words, env={**places, "MQCTL_NAMESRV": cluster.namesrv, **(env or {})})
+        return mqctl(*words, env={**places, "MQCTL_NAMESRV": cluster.namesrv, **(env or {})})
 
     return run
 

@@ -115,12 +115,12 @@ def demanding(authority: Authority) -> Iterator[EmbeddedCluster]:
 
 
 @pytest.fixture
-def asked(live_mqctl: Run, demanding: EmbeddedCluster, authority: Authority, tmp_path: Path) -> Callable[..., Outcome]:
+def asked(mqctl: Run, demanding: EmbeddedCluster, authority: Authority, tmp_path: Path) -> Callable[..., Outcome]:
     places = {name: str(tmp_path / name.lower()) for name in ("MQCTL_CONFIG_DIR", "MQCTL_STATE_DIR", "MQCTL_CACHE_DIR")}
 
     def run(pair: Pair, env: Mapping[str, str] | None = None) -> Outcome:
         words = ("--tls-ca", authority.file, "--tls-cert", pair.cert, "--tls-key", pair.key)
-        return live_mqctl(*LIST, *words, env={**places, "MQCTL_NAMESRV": demanding.namesrv, **(env or {})})
+        return mqctl(*LIST, *words, env={**places, "MQCTL_NAMESRV": demanding.namesrv, **(env or {})})
 
     return run
 
@@ -176,10 +176,10 @@ def test_versions_before_1_2_are_refused(demanding: EmbeddedCluster, version: in
         assert (kind, level, description) == (21, 2, ssl.AlertDescription.ALERT_DESCRIPTION_PROTOCOL_VERSION)
 
 
-def test_a_url_with_a_password_is_not_taken(live_mqctl: Run) -> None:
+def test_a_url_with_a_password_is_not_taken(mqctl: Run) -> None:
     """What is in a URL would be shown in errors and kept in profiles."""
     for url in (f"http://ops:{PASSWORD}@127.0.0.1:1/rocketmq/nsaddr", f"http://ops:{PASSWORD}@127.0.0.1:9876"):
         for words in (("topic", "list", "-n", url), ("profile", "add", "p", "-n", url)):
-            outcome = live_mqctl(*words)
+            outcome = mqctl(*words)
             assert (outcome.exit_code, PASSWORD in outcome.stdout + outcome.stderr) == (64, False), outcome
             assert "leave out what stands before the @" in outcome.stderr

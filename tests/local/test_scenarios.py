@@ -35,7 +35,7 @@ def expected(finding: Any, look: Look) -> bool:
 
 
 @pytest.mark.parametrize("name", scenario_names())
-def test_doctor_shows_what_is_declared(name: str, live_mqctl: Callable[..., Outcome], tmp_path: Path) -> None:
+def test_doctor_shows_what_is_declared(name: str, mqctl: Callable[..., Outcome], tmp_path: Path) -> None:
     stage = Stage(load_scenario(name), tmp_path / "stage")
     with stage:
         stage.settle(_SECONDS)
@@ -44,7 +44,7 @@ def test_doctor_shows_what_is_declared(name: str, live_mqctl: Callable[..., Outc
             words = stage.doctor_words(look)
             end = monotonic() + _SECONDS
             while True:
-                outcome = live_mqctl(*words, "-o", "json")
+                outcome = mqctl(*words, "-o", "json")
                 report = outcome.json
                 wanted = {item.code for item in look.finds}
                 if wanted <= codes(report) <= wanted | set(look.also):

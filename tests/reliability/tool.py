@@ -32,7 +32,7 @@ import psutil
 
 from embedded_broker import EmbeddedCluster
 from tests.conftest import REPOSITORY, Outcome, environment_of
-from tests.forked_commands import LIVE, ForkedCommands
+from tests.forked_commands import ForkedCommands
 from tests.live.changing import CHANGING
 from tests.reliability.faulty_home import ERROR, KILL, POWER, RENAME, Fault
 from tests.reliability.results import run_rounds
@@ -95,7 +95,7 @@ class Home:
         self._known: set[str] = set()
         places = {f"MQCTL_{name.upper()}_DIR": str(root / name) for name in ("config", "state", "cache")}
         self._env = {**environment_of(root), **places, "MQCTL_NAMESRV": cluster.namesrv}
-        self._commands = ForkedCommands(root, environment_of(root), LIVE)
+        self._commands = ForkedCommands(root, environment_of(root))
 
     def close(self) -> None:
         self._commands.close()
