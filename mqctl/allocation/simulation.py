@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mqctl.allocation.rooms import RoomRule, selectable_queues
@@ -257,71 +257,6 @@ def _room_layout(layout: Layout, rule: RoomRule | None, room: NewRoom) -> Layout
             remedy="name them yourself, with --add-broker NAME=QUEUES and --add-client ID",
         )
     return made
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoomLoad:
-    """What one room (or everybody, without a rule) has to carry, and can.
-
-    Attributes:
-        required_tps: what arrives in the queues that its clients own; None when not known.
-        capacity_tps: what its clients can pass; None when that of one is not known.
-    """
-
-    room: str
-    client_count: int
-    queue_count: int
-    required_tps: float | None
-    capacity_tps: float | None
-
-    @property
-    def enough(self) -> bool | None:
-        if self.required_tps is None or self.capacity_tps is None:
-            return None
-        return self.capacity_tps >= self.required_tps
-
-
-def room_loads(
-    result: Result,
-    rule: RoomRule | None,
-    arriving: Mapping[MessageQueue, float],
-    capacity: Mapping[str, float],
-    usual_tps: float | None,
-) -> list[RoomLoad]:
-    """Sums up rates by the room of the consumers.
-
-    Args:
-        arriving: messages a second, by queue; a queue that is not there makes its owner's load unknown.
-        capacity: messages a second that a client can pass.
-        usual_tps: the capacity of a client that is not in it, such as one that is added; None when not known.
-    """
-    members: dict[str, list[str]] = {}
-    for client in result.loads:
-        members.setdefault(((rule.client_room(client) or "?") if rule else "all"), []).append(client)
-    owned: dict[str, list[MessageQueue]] = {}
-    for queue, owners in result.owners.owners.items():
-        for client in owners:
-            owned.setdefault(client, []).append(queue)
-    found = []
-    for room, clients in sorted(members.items()):
-        queues = [queue for client in clients for queue in owned.get(client, ())]
-        rates = [arriving.get(queue) for queue in queues]
-        powers = [capacity.get(client, usual_tps) for client in clients]
-        found.append(
-            RoomLoad(
-                room=room,
-                client_count=len(clients),
-                queue_count=len(queues),
-                required_tps=_total(rates),
-                capacity_tps=_total(powers),
-            )
-        )
-    return found
-
-
-def _total(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if len(known) == len(values) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from mqctl.diagnosis.backlog_advice import BacklogAdvice, Effect, backlog_advice
+from mqctl.diagnosis.backlog_advice import BacklogAdvice, backlog_advice
 from mqctl.diagnosis.backlog_rates import Outlook
+from mqctl.diagnosis.backlog_remedies import Effect
 from mqctl.diagnosis.rule import ClusterCase, Verdict, cluster_rule
 from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
 from mqctl.model.gap import Part

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mqctl.diagnosis.backlog_advice import BacklogAdvice, Remedy
+from mqctl.diagnosis.backlog_advice import BacklogAdvice
 from mqctl.diagnosis.backlog_rates import Drain, Outlook, QueueFlow
+from mqctl.diagnosis.backlog_remedies import Remedy
 from mqctl.model.finding import Confidence
 from mqctl.model.lang import Lang
 from mqctl.render import units
@@ -23,6 +24,7 @@ _ADVICE_COLUMNS = (
     Column("drain", "drains in"),
     Column("expires_in_ms", "retention in", Kind.DURATION_MS),
     Column("loses", "retention first", Kind.FLAG, none="?"),
+    Column("parallelism", "parallelism", Kind.COUNT, none="?"),
     Column("bound", "bounded by"),
 )
 _REMEDY_COLUMNS = (
@@ -120,6 +122,7 @@ class AdviceRow:
         drain: `keeps-up`, `drains`, `never` or `unknown`; `drain_ms` says when it drains.
         expires_in_ms: time until retention may delete the first message that waits; `loses` whether that comes first.
         bound: what keeps the group from being faster.
+        parallelism: batches that its instances can work on at once: of an orderly one no more than it has queues.
         target_ms: time that `needed_count` of the remedies is computed for.
     """
 
@@ -138,6 +141,7 @@ class AdviceRow:
     bound: str
     orderly: bool | None
     thread_count: int | None
+    parallelism: int | None
     consume_ms: float | None
     target_ms: int
     confidence: str
@@ -167,6 +171,7 @@ class _Shown:
     drain: str
     expires_in_ms: int | None
     loses: bool | None
+    parallelism: int | None
     bound: str
 
 
@@ -243,6 +248,7 @@ def _row(advice: BacklogAdvice) -> AdviceRow:
         bound=advice.bound.value,
         orderly=advice.orderly,
         thread_count=advice.thread_count,
+        parallelism=advice.parallelism,
         consume_ms=_rounded(advice.consume_ms),
         target_ms=advice.target_ms,
         confidence=advice.confidence.value,
@@ -296,6 +302,7 @@ def _shown(advice: BacklogAdvice, lang: Lang | None) -> _Shown:
         drain=_drain(advice.drain, lang),
         expires_in_ms=advice.expires_in_ms,
         loses=advice.loses,
+        parallelism=advice.parallelism,
         bound=phrase(f"bound_{advice.bound.value}", lang),
     )
 

@@ -1,4 +1,4 @@
-"""Who consumes which queue, as tables; and simulations of it."""
+"""Who consumes which queue, as tables."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mqctl.allocation.observed import TopicAllocation
-from mqctl.allocation.simulation import Result
 from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
 
 QUEUE_COLUMNS = (
@@ -39,20 +38,6 @@ INSTANCE_COLUMNS = (
     Column("subscribes", "subscribes", Kind.FLAG, none="?"),
     Column("expected_count", "expected", Kind.COUNT),
     Column("held_count", "holds", Kind.COUNT, none="?"),
-)
-RESULT_COLUMNS = (
-    Column("layout", "layout"),
-    Column("strategy", "strategy"),
-    Column("client_count", "clients", Kind.COUNT),
-    Column("queue_count", "queues", Kind.COUNT),
-    Column("least", "least", Kind.COUNT),
-    Column("most", "most", Kind.COUNT),
-    Column("imbalance", "busiest / mean"),
-    Column("idle_count", "idle", Kind.COUNT),
-    Column("orphan_count", "orphans", Kind.COUNT),
-    Column("crossing_count", "cross-room", Kind.COUNT),
-    Column("moved_count", "moved", Kind.COUNT),
-    Column("failure", "fails"),
 )
 
 
@@ -117,30 +102,6 @@ class AllocationReport:
     instances: list[InstanceRow]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResultRow:
-    """What one strategy makes of one layout.
-
-    Attributes:
-        layout: `before` or `after`.
-        imbalance: load of the busiest client over the mean.
-        moved_count: queues with another owner than before.
-    """
-
-    layout: str
-    strategy: str
-    client_count: int
-    queue_count: int
-    least: int
-    most: int
-    imbalance: float
-    idle_count: int
-    orphan_count: int
-    crossing_count: int | None
-    moved_count: int | None
-    failure: str | None
-
-
 def allocation_document(group: str, topics: Sequence[TopicAllocation]) -> Document:
     """Builds the document of `allocation show`."""
     queues = [
@@ -198,22 +159,4 @@ def allocation_document(group: str, topics: Sequence[TopicAllocation]) -> Docume
         records=queues,
         csv_columns=QUEUE_COLUMNS,
         blocks=[*blocks, *([Paragraphs(failures)] if failures else [])],
-    )
-
-
-def result_row(layout: str, result: Result, moved_count: int | None) -> ResultRow:
-    """Builds the row of one result."""
-    return ResultRow(
-        layout=layout,
-        strategy=result.strategy,
-        client_count=len(result.loads),
-        queue_count=len(result.owners.owners),
-        least=result.least,
-        most=result.most,
-        imbalance=round(result.imbalance, 2),
-        idle_count=len(result.idle),
-        orphan_count=len(result.owners.orphans),
-        crossing_count=result.crossing_count,
-        moved_count=moved_count,
-        failure=result.failure,
     )

@@ -2,19 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from mqctl.allocation.simulation import Move, Result, RoomLoad, Sending
-from mqctl.render.allocation import RESULT_COLUMNS, ResultRow
+from mqctl.allocation.carrying import ALL, Load, RoomLoad, parallelism
+from mqctl.allocation.simulation import Move, Result, Sending
+from mqctl.model.queue import MessageQueue
 from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
 
+RESULT_COLUMNS = (
+    Column("layout", "layout"),
+    Column("strategy", "strategy"),
+    Column("client_count", "clients", Kind.COUNT),
+    Column("queue_count", "queues", Kind.COUNT),
+    Column("least", "least", Kind.COUNT),
+    Column("most", "most", Kind.COUNT),
+    Column("imbalance", "busiest / mean"),
+    Column("idle_count", "idle", Kind.COUNT),
+    Column("orphan_count", "orphans", Kind.COUNT),
+    Column("parallelism", "parallelism", Kind.COUNT, none="?"),
+    Column("crossing_count", "cross-room", Kind.COUNT),
+    Column("moved_count", "moved", Kind.COUNT),
+    Column("failure", "fails"),
+)
+_NUMBERS = (
+    Column("required_tps", "required/s", none="?"),
+    Column("capacity_tps", "capacity/s", none="?"),
+    Column("carried_tps", "carries/s", none="?"),
+    Column("enough", "enough", Kind.FLAG, none="?"),
+)
+_OWNS = Column("owns", "owns", none="nothing")
 LOAD_COLUMNS = (
     Column("client_id", "client"),
     Column("before", "before", Kind.COUNT),
     Column("after", "after", Kind.COUNT),
+    Column("parallelism", "parallelism", Kind.COUNT, none="?"),
+    *_NUMBERS,
+    _OWNS,
 )
-MOVE_COLUMNS = (
+OWNER_COLUMNS = (
     Column("broker", "broker"),
     Column("queue_id", "queue", Kind.COUNT),
     Column("before", "from", none="nobody"),
@@ -25,9 +51,8 @@ ROOM_COLUMNS = (
     Column("room", "room"),
     Column("client_count", "clients", Kind.COUNT),
     Column("queue_count", "queues", Kind.COUNT),
-    Column("required_tps", "required/s", none="?"),
-    Column("capacity_tps", "capacity/s", none="?"),
-    Column("enough", "enough", Kind.FLAG, none="?"),
+    Column("parallelism", "parallelism", Kind.COUNT, none="?"),
+    *_NUMBERS,
 )
 SENDING_COLUMNS = (
     Column("layout", "layout"),
@@ -39,17 +64,56 @@ SENDING_COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ResultRow:
+    """What one strategy makes of one layout.
+
+    Attributes:
+        layout: `before`, `after`, or `compare` for another strategy.
+        imbalance: load of the busiest client over the mean.
+        parallelism: threads of all clients that can work at once.
+        moved_count: queues with another owner than before.
+    """
+
+    layout: str
+    strategy: str
+    client_count: int
+    queue_count: int
+    least: int
+    most: int
+    imbalance: float
+    idle_count: int
+    orphan_count: int
+    parallelism: int | None
+    crossing_count: int | None
+    moved_count: int | None
+    failure: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LoadRow:
-    """Queues of one client before and after."""
+    """One client: its queues before and after, and what it carries of what arrives there, afterwards.
+
+    Attributes:
+        parallelism: threads that can work at once; of an orderly client no more than it has queues.
+        required_tps: messages a second that arrive in its queues.
+        capacity_tps: what it can pass with its queues; 0 without one.
+        owns: its queues, those of a broker in one.
+    """
 
     client_id: str
     before: int | None
     after: int | None
+    parallelism: int | None
+    required_tps: float | None
+    capacity_tps: float | None
+    carried_tps: float | None
+    enough: bool | None
+    owns: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MoveRow:
-    """A queue that changes its owner."""
+class OwnerRow:
+    """One queue with its owner before and after; None where nobody owns it, or it is not there."""
 
     broker: str
     queue_id: int
@@ -65,8 +129,10 @@ class RoomRow:
     room: str
     client_count: int
     queue_count: int
+    parallelism: int | None
     required_tps: float | None
     capacity_tps: float | None
+    carried_tps: float | None
     enough: bool | None
 
 
@@ -83,13 +149,33 @@ class SendingRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simulation:
-    """Machine form of `allocation simulate`."""
+    """Machine form of `allocation simulate`; `owners` are all queues, `moves` those that change their owner."""
 
     results: list[ResultRow]
     loads: list[LoadRow]
-    moves: list[MoveRow]
+    owners: list[OwnerRow]
+    moves: list[OwnerRow]
     rooms: list[RoomRow]
     sending: list[SendingRow]
+
+
+def result_row(layout: str, result: Result, loads: Sequence[Load], moved_count: int | None) -> ResultRow:
+    """Builds the row of one result."""
+    return ResultRow(
+        layout=layout,
+        strategy=result.strategy,
+        client_count=len(result.loads),
+        queue_count=len(result.owners.owners),
+        least=result.least,
+        most=result.most,
+        imbalance=round(result.imbalance, 2),
+        idle_count=len(result.idle),
+        orphan_count=len(result.owners.orphans),
+        parallelism=parallelism(loads),
+        crossing_count=result.crossing_count,
+        moved_count=moved_count,
+        failure=result.failure,
+    )
 
 
 def room_rows(layout: str, loads: Sequence[RoomLoad]) -> list[RoomRow]:
@@ -100,8 +186,10 @@ def room_rows(layout: str, loads: Sequence[RoomLoad]) -> list[RoomRow]:
             room=load.room,
             client_count=load.client_count,
             queue_count=load.queue_count,
+            parallelism=load.lanes,
             required_tps=_rounded(load.required_tps),
             capacity_tps=_rounded(load.capacity_tps),
+            carried_tps=_rounded(load.carried_tps),
             enough=load.enough,
         )
         for load in loads
@@ -126,39 +214,116 @@ def sending_rows(layout: str, sides: Sequence[Sending]) -> list[SendingRow]:
     ]
 
 
+def load_rows(before: Result, after: Result | None, loads: Sequence[Load]) -> list[LoadRow]:
+    """Builds one row for each client that is there before or after; `loads` are those of the later layout."""
+    result = after or before
+    owned: dict[str, list[MessageQueue]] = {}
+    for queue, clients in sorted(result.owners.owners.items()):
+        for client in clients:
+            owned.setdefault(client, []).append(queue)
+    by_client = {load.client_id: load for load in loads}
+    rows = []
+    for client in sorted({*before.loads, *result.loads}):
+        load = by_client.get(client)
+        rows.append(
+            LoadRow(
+                client_id=client,
+                before=before.loads.get(client),
+                after=result.loads.get(client),
+                parallelism=load.lanes if load else None,
+                required_tps=_rounded(load.required_tps) if load else None,
+                capacity_tps=_rounded(load.capacity_tps) if load else None,
+                carried_tps=_rounded(load.carried_tps) if load else None,
+                enough=load.enough if load else None,
+                owns=spans(owned.get(client, ())) or None,
+            )
+        )
+    return rows
+
+
+def spans(queues: Iterable[MessageQueue]) -> str:
+    """Writes queues by broker, neighbours as a span: `broker-a/0-3, broker-b/0, broker-b/2`."""
+    found: list[list[MessageQueue]] = []
+    for queue in sorted(queues):
+        last = found[-1][-1] if found else None
+        if last and (last.broker_name, last.queue_id + 1) == (queue.broker_name, queue.queue_id):
+            found[-1].append(queue)
+        else:
+            found.append([queue])
+    return ", ".join(
+        f"{run[0].broker_name}/{run[0].queue_id}{f'-{run[-1].queue_id}' if len(run) > 1 else ''}" for run in found
+    )
+
+
+def owner_rows(before: Result, after: Result | None) -> list[OwnerRow]:
+    """Builds one row for each queue that is there before or after."""
+    old, new = before.owners.owners, (after or before).owners.owners
+    return [
+        OwnerRow(
+            broker=queue.broker_name,
+            queue_id=queue.queue_id,
+            before=", ".join(old.get(queue, ())) or None,
+            after=", ".join(new.get(queue, ())) or None,
+        )
+        for queue in sorted({*old, *new})
+    ]
+
+
 def simulation_document(
     rows: Sequence[ResultRow],
-    before: Result,
-    after: Result | None,
+    loads: Sequence[LoadRow],
+    owners: Sequence[OwnerRow],
     moved: Sequence[Move],
     *,
     rooms: Sequence[RoomRow],
     sending: Sequence[SendingRow],
 ) -> Document:
-    """Builds the document of `allocation simulate`; `after` is None when nothing changes."""
-    later = after.loads if after else before.loads
-    clients = sorted({*before.loads, *later})
-    loads = [LoadRow(client_id=name, before=before.loads.get(name), after=later.get(name)) for name in clients]
+    """Builds the document of `allocation simulate`; what nothing is known of gets no column."""
+    changes = any(row.layout == "after" for row in rows)
     moves = [
-        MoveRow(broker=item.queue.broker_name, queue_id=item.queue.queue_id, before=item.before, after=item.after)
+        OwnerRow(broker=item.queue.broker_name, queue_id=item.queue.queue_id, before=item.before, after=item.after)
         for item in moved
     ]
+    columns = LOAD_COLUMNS if changes else tuple(_renamed(column) for column in LOAD_COLUMNS if column.key != "before")
     blocks: list[Table | Paragraphs] = [
-        Table(RESULT_COLUMNS, rows),
-        Table(LOAD_COLUMNS, loads, title="Queues by client"),
+        Table(_told(RESULT_COLUMNS, rows), rows),
+        Table(_told(columns, loads), loads, title="Queues by client"),
     ]
     if moves:
         title = "Queues that move (what is in flight may be consumed twice, or out of order)"
-        blocks.append(Table(MOVE_COLUMNS, moves, title=title))
-    if any(row.required_tps is not None or row.capacity_tps is not None for row in rooms) or len(rooms) > 2:
-        title = "What the clients of each room carry, against what they can pass (messages a second)"
-        blocks.append(Table(ROOM_COLUMNS, rooms, title=title))
+        blocks.append(Table(OWNER_COLUMNS, moves, title=title))
+    if any(row.required_tps is not None or row.capacity_tps for row in rooms) or len({row.room for row in rooms}) > 1:
+        each = "the clients" if {row.room for row in rooms} == {ALL} else "the clients of each room"
+        title = f"What arrives for {each}, and what they can pass (messages a second)"
+        blocks.append(Table(_told(ROOM_COLUMNS, rooms), rooms, title=title))
     if sending:
         blocks.append(Table(SENDING_COLUMNS, sending, title="Queues that producers use which stay in their room"))
     return Document(
         schema="allocation.simulate/1",
-        value=Simulation(results=list(rows), loads=loads, moves=moves, rooms=list(rooms), sending=list(sending)),
+        value=Simulation(
+            results=list(rows),
+            loads=list(loads),
+            owners=list(owners),
+            moves=moves,
+            rooms=list(rooms),
+            sending=list(sending),
+        ),
         records=rows,
         csv_columns=RESULT_COLUMNS,
         blocks=blocks,
+    )
+
+
+def _renamed(column: Column) -> Column:
+    """Returns the column as it is called where nothing changes."""
+    return Column(column.key, "queues", column.kind) if column.key == "after" else column
+
+
+def _told(columns: Sequence[Column], rows: Sequence[object]) -> tuple[Column, ...]:
+    """Leaves out what could be measured and was not."""
+    measured = {"parallelism", *(column.key for column in _NUMBERS)}
+    return tuple(
+        column
+        for column in columns
+        if column.key not in measured or any(getattr(row, column.key) is not None for row in rows)
     )

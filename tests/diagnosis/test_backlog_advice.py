@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqctl.diagnosis.backlog_advice import BacklogAdvice, Bound, Effect, backlog_advice
+from mqctl.diagnosis.backlog_advice import BacklogAdvice, backlog_advice
+from mqctl.diagnosis.backlog_bound import Bound
 from mqctl.diagnosis.backlog_rates import Drain, Movement, Outlook, QueueFlow, drain_of
+from mqctl.diagnosis.backlog_remedies import Effect
 from mqctl.diagnosis.settings import Settings
 from mqctl.model.finding import Confidence
 from mqctl.model.lang import Lang
@@ -114,12 +116,11 @@ def test_never_is_an_answer() -> None:
     assert advice.drain == Drain(Outlook.NEVER, None)
     assert {flow.movement for flow in advice.queues} == {Movement.FALLING_BEHIND}
     assert (advice.bound, advice.thread_count) == (Bound.THREADS, 4)
-    # 9,600 within an hour and 133.3 a second that arrive, 100 ms each: 14 threads, 7 in each instance.
-    assert [(item.what, item.needed_count) for item in advice.remedies if item.needed_count] == [
-        ("instances", 7),
-        ("threads", 7),
-    ]
-    assert effects(advice)["instances"] == (Effect.PARTLY, "slots")
+    # 9,600 within an hour and 133.3 a second that arrive, 100 ms each: 14 threads, 7 in each instance. Four queues can
+    # have four instances of two threads.
+    assert [(item.what, item.needed_count) for item in advice.remedies if item.needed_count] == [("threads", 7)]
+    assert effects(advice)["instances"] == (Effect.PARTLY, "slots_short")
+    assert advice.parallelism == 4
     assert effects(advice)["threads"] == (Effect.YES, "more")
     assert effects(advice)["queues"] == (Effect.PARTLY, "new_only")
 

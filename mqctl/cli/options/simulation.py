@@ -20,6 +20,10 @@ Rate = Annotated[float | None, typer.Option("--rate", min=0, help="Messages a se
 Capacity = Annotated[
     float | None, typer.Option("--capacity", min=0, help="Messages a second that a client can pass, with --queues.")
 ]
+Threads = Annotated[int | None, typer.Option("--threads", min=1, help="Consume threads of a client, with --queues.")]
+Orderly = Annotated[
+    bool, typer.Option("--orderly", help="Each queue is one thread's at a time, with --queues and --threads.")
+]
 Window = Annotated[
     str | None, typer.Option("--window", metavar="SPAN", help="Look twice, so far apart, to measure what arrives.")
 ]

@@ -4,17 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mqctl.allocation.rooms import RoomRule
-from mqctl.allocation.simulation import (
-    Change,
-    Layout,
-    Result,
-    changed_layout,
-    moves,
-    room_loads,
-    sending_sides,
-    simulate,
-)
+from mqctl.allocation.carrying import Capacity, Load, client_loads, room_loads
+from mqctl.allocation.simulation import Change, Result, changed_layout, moves, sending_sides, simulate
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options import simulation as options
@@ -32,8 +23,15 @@ from mqctl.operations.allocation.what_if import (
     numbers_of,
     observed,
 )
-from mqctl.render.allocation import ResultRow, result_row
-from mqctl.render.simulation import RoomRow, SendingRow, room_rows, sending_rows, simulation_document
+from mqctl.render.simulation import (
+    ResultRow,
+    load_rows,
+    owner_rows,
+    result_row,
+    room_rows,
+    sending_rows,
+    simulation_document,
+)
 
 EXAMPLES = (
     "mqctl allocation simulate --queues 8 --clients 3 --compare",
@@ -55,6 +53,8 @@ def command(
     rooms: options.Rooms = None,
     rate: options.Rate = None,
     capacity: options.Capacity = None,
+    threads: options.Threads = None,
+    orderly: options.Orderly = False,
     window: options.Window = None,
     strategy: options.StrategyName = "avg",
     to_strategy: options.ToStrategy = None,
@@ -81,10 +81,11 @@ def command(
 ) -> None:
     """Simulate who would own which queue: another strategy, other clients, queues or brokers, a room lost or added.
 
-    Begins with a live group, a snapshot, or numbers alone; all clients are taken to see the same. With rooms, shows
-    what each has to carry against what its clients can pass, and which queues producers of each room use.
+    Begins with a live group, a snapshot, or numbers alone; all clients are taken to see the same. Shows what each
+    client carries of what arrives in its queues, and with rooms which queues producers of each room use.
     """
-    numbers = numbers_of(queues, client or clients, brokers=brokers, rooms=rooms, rate=rate, capacity=capacity)
+    power = Capacity(tps=capacity, thread_count=threads, orderly=orderly)
+    numbers = numbers_of(queues, client or clients, brokers=brokers, rooms=rooms, rate=rate, capacity=power)
     rule = rule_of(room_rule, profile) or (rule_of("prefix:-") if numbers and numbers.rooms else None)
     start = _begin(numbers, group, topic, (namesrv, profile, timeout, window), snapshot)
     change = Change(
@@ -132,29 +133,35 @@ def _begin(
 def _show(
     start: Beginning, change: Change, known: Strategies, names: tuple[str, str | None], output: Output, *, compare: bool
 ) -> None:
-    later = changed_layout(start.layout, known.rule, change)
-    before = simulate(start.layout, known.named(names[0]), known.rule)
+    rule = known.rule
+    later = changed_layout(start.layout, rule, change)
+    before = simulate(start.layout, known.named(names[0]), rule)
     changes = later != start.layout or names[1] is not None
-    after = simulate(later, known.named(names[1] or names[0]), known.rule) if changes else None
+    after = simulate(later, known.named(names[1] or names[0]), rule) if changes else None
+    layouts = {"before": (start.layout, before)} | ({"after": (later, after)} if after else {})
     moved = moves(before.owners, after.owners) if after else []
-    rows: list[ResultRow] = [result_row("before", before, None)]
-    rows += [result_row("after", after, len(moved))] if after else []
+    loads = {name: _loads(start, result) for name, (_, result) in layouts.items()}
+    rows: list[ResultRow] = [
+        result_row(name, result, loads[name], len(moved) if name == "after" else None)
+        for name, (_, result) in layouts.items()
+    ]
     for other in known.comparable(later) if compare else ():
-        result = simulate(later, other, known.rule)
-        rows.append(result_row("compare", result, len(moves(before.owners, result.owners))))
-    rooms = _rooms("before", before, start, known.rule) + (_rooms("after", after, start, known.rule) if after else [])
-    sending = (
-        sending_rows("before", sending_sides(start.open_for_sends(start.layout), known.rule)) if known.rule else []
+        result = simulate(later, other, rule)
+        rows.append(result_row("compare", result, _loads(start, result), len(moves(before.owners, result.owners))))
+    document = simulation_document(
+        rows,
+        load_rows(before, after, loads["after" if after else "before"]),
+        owner_rows(before, after),
+        moved,
+        rooms=[row for name in layouts for row in room_rows(name, room_loads(loads[name], rule))],
+        sending=[
+            row
+            for name, (layout, _) in layouts.items()
+            for row in (sending_rows(name, sending_sides(start.open_for_sends(layout), rule)) if rule else ())
+        ],
     )
-    sending += (
-        sending_rows("after", sending_sides(start.open_for_sends(later), known.rule)) if known.rule and after else []
-    )
-    emit(simulation_document(rows, before, after, moved, rooms=rooms, sending=sending), output)
+    emit(document, output)
 
 
-def _rooms(layout: str, result: Result, start: Beginning, rule: RoomRule | None) -> list[RoomRow]:
-    return room_rows(layout, room_loads(result, rule, start.arriving, start.capacity, start.usual_tps))
-
-
-def _sending(name: str, layout: Layout, start: Beginning, rule: RoomRule | None) -> list[SendingRow]:
-    return sending_rows(name, sending_sides(start.open_for_sends(layout), rule)) if rule is not None else []
+def _loads(start: Beginning, result: Result) -> list[Load]:
+    return client_loads(result, start.arriving, start.capacities, start.usual)

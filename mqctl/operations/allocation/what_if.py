@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mqctl.allocation.carrying import UNKNOWN, Capacity
 from mqctl.allocation.choice import strategy_of
 from mqctl.allocation.rooms import RoomRule, writable_queues
 from mqctl.allocation.simulation import Layout, NewRoom, numbered_layout
@@ -33,15 +34,15 @@ class Beginning:
 
     Attributes:
         arriving: messages a second by queue, as far as they are known.
-        capacity: messages a second that each client can pass, as far as known.
-        usual_tps: what a client without a measured capacity can pass; None when not known.
+        capacities: what each client can pass, as far as known.
+        usual: what a client can pass that is not in it, such as one that is added.
         closed: queues that consumers share out and producers do not send to.
     """
 
     layout: Layout
     arriving: Mapping[MessageQueue, float] = field(default_factory=dict)
-    capacity: Mapping[str, float] = field(default_factory=dict)
-    usual_tps: float | None = None
+    capacities: Mapping[str, Capacity] = field(default_factory=dict)
+    usual: Capacity = UNKNOWN
     closed: frozenset[MessageQueue] = frozenset()
 
     def open_for_sends(self, layout: Layout) -> Layout:
@@ -60,14 +61,14 @@ class Beginning:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Numbers:
-    """A group made of numbers: queues on each broker, clients in all, brokers in each room, messages a second."""
+    """A group made of numbers: queues on each broker, clients in all, brokers in each room, what a client can pass."""
 
     queues: int
     clients: int | Sequence[str]
     brokers: int = 1
     rooms: tuple[str, ...] = ()
     rate_tps: float | None = None
-    capacity_tps: float | None = None
+    capacity: Capacity = UNKNOWN
 
     def begin(self, topic: str) -> Beginning:
         """Makes the layout, with rates spread evenly."""
@@ -79,7 +80,7 @@ class Numbers:
         return Beginning(
             layout=layout,
             arriving=dict.fromkeys(layout.queues, each) if each is not None else {},
-            usual_tps=self.capacity_tps,
+            usual=self.capacity,
         )
 
 
@@ -90,7 +91,7 @@ def numbers_of(
     brokers: int,
     rooms: str | None,
     rate: float | None,
-    capacity: float | None,
+    capacity: Capacity,
 ) -> Numbers | None:
     """Returns the numbers that were given; None when a simulation is to begin with a group.
 
@@ -99,18 +100,18 @@ def numbers_of(
     """
     if queues is not None and clients is not None:
         named = tuple(sorted(names_in(rooms), key=(rooms or "").index))
-        return Numbers(
-            queues=queues, clients=clients, brokers=brokers, rooms=named, rate_tps=rate, capacity_tps=capacity
-        )
+        if capacity.orderly and capacity.thread_count is None:
+            raise UsageError("--orderly needs --threads", reason="each queue is one thread's", remedy="add --threads N")
+        return Numbers(queues=queues, clients=clients, brokers=brokers, rooms=named, rate_tps=rate, capacity=capacity)
     if queues is not None or clients is not None:
         given, missing = ("--queues", "--clients") if clients is None else ("--clients", "--queues")
         raise UsageError(
             f"{given} begins with numbers, and those need {missing}, too",
             remedy="use both; with a live group (-g GROUP -t TOPIC) --add-clients N and --queues-each N change it",
         )
-    if rooms or rate is not None or capacity is not None:
+    if rooms or rate is not None or capacity != UNKNOWN:
         raise UsageError(
-            "--rooms, --rate and --capacity go with --queues and --clients",
+            "--rooms, --rate, --capacity, --threads and --orderly go with --queues and --clients",
             remedy="use --queues N and --clients N (or --client ID), or -g GROUP -t TOPIC",
         )
     return None
@@ -135,29 +136,38 @@ def observed(live: LiveWish, snapshot: Path | None, group: str, topic: str) -> B
     if not ids or route is None or not route.readable_queues():
         raise NotFoundError(f"nobody of {group} is online, or there is no topic {topic}", remedy="mqctl group list")
     layout = Layout(queues=route.readable_queues(), clients=tuple(sorted(ids)))
-    capacity = _capacities(state, group, topic)
-    usual = sum(capacity.values()) / len(capacity) if capacity else None
+    capacities = _capacities(state, group, topic)
     return Beginning(
         layout=layout,
         arriving=_arriving(state, group, topic, layout),
-        capacity=capacity,
-        usual_tps=usual,
+        capacities=capacities,
+        usual=_usual(list(capacities.values())),
         closed=frozenset(layout.queues) - frozenset(writable_queues(route)),
     )
 
 
-def _capacities(state: ClusterSnapshot, group: str, topic: str) -> dict[str, float]:
-    """Computes threads times batch over listener time, by client; those that do not tell one of them are left out."""
+def _capacities(state: ClusterSnapshot, group: str, topic: str) -> dict[str, Capacity]:
+    """Reads what members tell of themselves: threads times batch over the time that their listener takes."""
     found = {}
     for info in state.running:
-        times = [rates.consume_rt_ms for rates in info.rates if rates.topic == topic and rates.consume_rt_ms > 0]
-        if info.group != group or not times or not info.thread_count:
+        if info.group != group:
             continue
+        times = [rates.consume_rt_ms for rates in info.rates if rates.topic == topic and rates.consume_rt_ms > 0]
         batch = info.properties.get("consumeMessageBatchMaxSize", "")
-        held = sum(item.queue.topic == topic for item in info.queues)
-        lanes = min(info.thread_count, held) if info.orderly else info.thread_count
-        found[info.client_id] = lanes * (int(batch) if batch.isdecimal() else 1) * 1000 / times[0]
+        tps = (info.thread_count or 0) * (int(batch) if batch.isdecimal() else 1) * 1000 / times[0] if times else None
+        found[info.client_id] = Capacity(tps=tps or None, thread_count=info.thread_count, orderly=bool(info.orderly))
     return found
+
+
+def _usual(capacities: Sequence[Capacity]) -> Capacity:
+    """Returns what a client more could pass: the mean of those that tell; as many threads as most have."""
+    known = [item.tps for item in capacities if item.tps is not None]
+    threads = Counter(item.thread_count for item in capacities if item.thread_count is not None)
+    return Capacity(
+        tps=sum(known) / len(known) if known else None,
+        thread_count=threads.most_common(1)[0][0] if threads else None,
+        orderly=any(item.orderly for item in capacities),
+    )
 
 
 def _arriving(state: ClusterSnapshot, group: str, topic: str, layout: Layout) -> dict[MessageQueue, float]:

@@ -1,0 +1,177 @@
+"""What clients carry of what arrives in their queues, bounded by their threads and by what their listeners pass.
+
+Source: `ConsumeMessageConcurrentlyService` shares a client's threads among its queues; `ConsumeMessageOrderlyService`
+gives each queue one thread at a time, so that of a client's threads as many work as it has queues.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from mqctl.allocation.rooms import RoomRule
+from mqctl.allocation.simulation import Result
+from mqctl.model.queue import MessageQueue
+
+ALL = "all"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capacity:
+    """What one client could pass with all its threads at work.
+
+    Attributes:
+        tps: messages a second; None when not known.
+        thread_count: its consume threads; None when not known.
+        orderly: whether each queue is consumed by one thread at a time.
+    """
+
+    tps: float | None = None
+    thread_count: int | None = None
+    orderly: bool = False
+
+    def lanes(self, queue_count: int) -> int | None:
+        """Returns how many of its threads can work at once on so many queues; None when not known."""
+        if self.thread_count is None:
+            return None
+        if not queue_count:
+            return 0
+        return min(self.thread_count, queue_count) if self.orderly else self.thread_count
+
+    def reachable_tps(self, queue_count: int) -> float | None:
+        """Returns what it passes with that many queues, if their messages are spread evenly; None when not known."""
+        if not queue_count:
+            return 0.0
+        if not self.orderly or self.tps is None:
+            return self.tps
+        lanes = self.lanes(queue_count)
+        return self.tps * lanes / self.thread_count if lanes and self.thread_count else None
+
+    def carried_tps(self, arriving: Sequence[float]) -> float | None:
+        """Returns how much it passes of what arrives, by queue: of an ordered queue no more than one thread does."""
+        reachable = self.reachable_tps(len(arriving))
+        if reachable is None:
+            return None
+        if self.orderly and self.tps is not None and self.thread_count:
+            lane = self.tps / self.thread_count
+            return min(reachable, sum(min(rate, lane) for rate in arriving))
+        return min(reachable, sum(arriving, 0.0))
+
+
+UNKNOWN = Capacity()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """What one client has to carry, and can.
+
+    Attributes:
+        lanes: threads that can work at once.
+        required_tps: what arrives in its queues; None when not known of one of them.
+        capacity_tps: what it can pass with its queues.
+        carried_tps: what it passes of what arrives.
+    """
+
+    client_id: str
+    queue_count: int
+    lanes: int | None
+    required_tps: float | None
+    capacity_tps: float | None
+    carried_tps: float | None
+
+    @property
+    def enough(self) -> bool | None:
+        """Whether it passes all that arrives; None when not known."""
+        if self.required_tps is None or self.carried_tps is None:
+            return None
+        return self.carried_tps >= self.required_tps * (1 - 1e-9)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoomLoad:
+    """What one room (or everybody, without a rule) has to carry, and can: sums over its clients.
+
+    Attributes:
+        enough: whether each of its clients carries what arrives in its queues; None when not known.
+    """
+
+    room: str
+    client_count: int
+    queue_count: int
+    lanes: int | None
+    required_tps: float | None
+    capacity_tps: float | None
+    carried_tps: float | None
+    enough: bool | None
+
+
+def client_loads(
+    result: Result,
+    arriving: Mapping[MessageQueue, float],
+    capacities: Mapping[str, Capacity],
+    usual: Capacity,
+) -> list[Load]:
+    """Returns the load of every client.
+
+    Args:
+        arriving: messages a second, by queue; a queue that is not there makes its owner's load unknown.
+        usual: the capacity of a client that is not in `capacities`, such as one that is added.
+    """
+    owned: dict[str, list[MessageQueue]] = {client: [] for client in result.loads}
+    for queue, owners in result.owners.owners.items():
+        for client in owners:
+            owned[client].append(queue)
+    found = []
+    for client, queues in owned.items():
+        capacity = capacities.get(client, usual)
+        rates = [arriving[queue] for queue in queues if queue in arriving]
+        known = len(rates) == len(queues)
+        found.append(
+            Load(
+                client_id=client,
+                queue_count=len(queues),
+                lanes=capacity.lanes(len(queues)),
+                required_tps=sum(rates, 0.0) if known else None,
+                capacity_tps=capacity.reachable_tps(len(queues)),
+                carried_tps=capacity.carried_tps(rates) if known else None,
+            )
+        )
+    return found
+
+
+def room_loads(loads: Sequence[Load], rule: RoomRule | None) -> list[RoomLoad]:
+    """Sums up the loads of clients by their room."""
+    rooms: dict[str, list[Load]] = {}
+    for load in loads:
+        rooms.setdefault(((rule.client_room(load.client_id) or "?") if rule else ALL), []).append(load)
+    return [
+        RoomLoad(
+            room=room,
+            client_count=len(members),
+            queue_count=sum(load.queue_count for load in members),
+            lanes=parallelism(members),
+            required_tps=_total(load.required_tps for load in members),
+            capacity_tps=_total(load.capacity_tps for load in members),
+            carried_tps=_total(load.carried_tps for load in members),
+            enough=_all(load.enough for load in members),
+        )
+        for room, members in sorted(rooms.items())
+    ]
+
+
+def parallelism(loads: Iterable[Load]) -> int | None:
+    """Returns how many messages (or batches) clients can work on at once; None when not known of one of them."""
+    lanes = [load.lanes for load in loads]
+    return sum(count or 0 for count in lanes) if None not in lanes else None
+
+
+def _total(values: Iterable[float | None]) -> float | None:
+    found = list(values)
+    return sum(value or 0.0 for value in found) if None not in found else None
+
+
+def _all(answers: Iterable[bool | None]) -> bool | None:
+    found = set(answers)
+    if False in found:
+        return False
+    return None if None in found else True
