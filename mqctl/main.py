@@ -111,4 +111,6 @@ def load(path: catalog.Path) -> TyperCommand:
     for parameter in built.params:  # who opens a file says what forbids it, and with the code of permissions
         if hasattr(parameter.type, "readable"):
             parameter.type.readable = False
+        if hasattr(parameter.type, "case_sensitive"):  # outputs print levels and modes in capitals
+            parameter.type.case_sensitive = False
     return built

@@ -18,6 +18,13 @@ from mqctl.errors import UsageError
 from mqctl.model.queue import MessageQueue
 
 NAMES = ("avg", "circle", "hash", "nearby", "nearby:circle", "nearby:hash", "room", "config")
+# As strategies call themselves, and as outputs print them.
+_PRINTED = {
+    "avg_by_circle": "circle",
+    "consistent_hash": "hash",
+    "machine_room": "room",
+    "machine_room_nearby": "nearby",
+}
 _PLAIN: dict[str, Strategy] = {"avg": Average(), "circle": AverageByCircle(), "hash": ConsistentHash()}
 
 
@@ -30,7 +37,8 @@ def strategy_of(
     """Returns the strategy that a name means.
 
     Args:
-        name: `avg`, `circle`, `hash`, `nearby` (over `avg`) or `nearby:circle`, `nearby:hash`, `room`, `config`.
+        name: `avg`, `circle`, `hash`, `nearby` (over `avg`) or `nearby:circle`, `nearby:hash`, `room`, `config`; or the
+            name that the strategy gives itself, such as `AVG_BY_CIRCLE` or `MACHINE_ROOM_NEARBY-AVG`; in any case.
         rule: how names tell their room, for `nearby`.
         rooms: the rooms that `room` serves.
         fixed: the queues of each client, for `config`.
@@ -38,7 +46,7 @@ def strategy_of(
     Raises:
         UsageError: there is no such strategy, or it lacks its rule or rooms.
     """
-    kind, _, inner = name.partition(":")
+    kind, _, inner = (_PRINTED.get(part, part) for part in name.lower().replace("-", ":", 1).partition(":"))
     if kind in _PLAIN and not inner:
         return _PLAIN[kind]
     if kind == "nearby" and (inner or "avg") in _PLAIN:
@@ -47,11 +55,11 @@ def strategy_of(
                 "the strategy nearby needs to know rooms", remedy="add --room-rule prefix:- or regex:PATTERN"
             )
         return NearbyRoom(_PLAIN[inner or "avg"], rule.broker_room, rule.client_room)
-    if name == "config":
+    if kind == "config" and not inner:
         if fixed is None:
             raise UsageError("the strategy config needs its lists", remedy="add --config FILE, a YAML map of lists")
         return ByConfig(fixed)
-    if name == "room":
+    if kind == "room" and not inner:
         if not rooms:
             raise UsageError("the strategy room needs the rooms it serves", remedy="add --serve-rooms HT,CP")
         return ByMachineRoom(rooms)

@@ -134,6 +134,8 @@ OPTIONS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
         "--rooms": ("Rooms with commas, with --queues.", ()),
         "--rate": ("Messages a second in all, with --queues.", ()),
         "--capacity": ("Messages a second that a client can pass, with --queues.", ()),
+        "--threads": ("Consume threads of a client, with --queues.", ()),
+        "--orderly": ("Each queue is one thread's at a time, with --queues and --threads.", ()),
         "--window": ("Look twice, so far apart, to measure what arrives.", ()),
         "--strategy": ("avg, circle, hash, nearby[:INNER], room, config.", ()),
         "--to-strategy": ("Change to this one.", ()),

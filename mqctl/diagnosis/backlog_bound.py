@@ -134,7 +134,7 @@ class BacklogCase:
     def stuck(self) -> bool:
         """Whether instances hold messages of what waits and finish none.
 
-        An orderly one with fewer threads than queues stays with a queue for up to a minute: others wait, and none hangs.
+        An orderly one with fewer threads than queues stays with a queue for up to a minute while others wait.
         """
         asked = self.flows if self.orderly and self.lanes_short else self.behind
         moving = any(flow.out_tps for flow in asked if flow.owner in self.owners)

@@ -97,11 +97,13 @@ def threads_beyond_queues(case: ClusterCase) -> Iterator[Verdict]:
     for view, info in _instances(case):
         threads = info.thread_count
         busy = any(held.cached_count >= case.settings.cache_limit_count for held in info.queues)
-        if info.orderly and threads is not None and busy and threads > len(info.queues):
+        # Its retry queue is held as well and, consumed in order, never gets a message.
+        queues = [held for held in info.queues if group_of(held.queue.topic) is None and not held.dropped]
+        if info.orderly and threads is not None and busy and threads > len(queues):
             yield Verdict(
                 subject=_client(view, info.client_id),
                 params={"group": view.group, "client": info.client_id},
-                evidence={"thread_count": threads, "queue_count": len(info.queues)},
+                evidence={"thread_count": threads, "queue_count": len(queues)},
             )
 
 

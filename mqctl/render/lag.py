@@ -20,7 +20,7 @@ GROUP_COLUMNS = (
 )
 CONSUMER_COLUMNS = (
     Column("in_flight_count", "in flight", Kind.COUNT, none="?"),
-    Column("consume_tps", "out/s", Kind.RATE, none="?"),
+    Column("consume_tps", "handed out/s", Kind.RATE, none="?"),
 )
 QUEUE_COLUMNS = (
     Column("group", "group"),

@@ -52,7 +52,7 @@ def test_what_is_in_flight_the_rate_and_the_owner_of_each_queue(live: Run, clust
         assert {tuple(row["owners"]) for row in rows.values()} == {("127.0.0.1@one",)}
         assert [rows["broker-a", queue]["in_flight_count"] for queue in (0, 1)] == [2, 0]
         table = live("group", "lag", "--by", "queue").stdout
-        assert ("OWNER" in table, "127.0.0.1@one" in table, "OUT/S" in table) == (True, True, False)
+        assert ("OWNER" in table, "127.0.0.1@one" in table, "HANDED OUT/S" in table) == (True, True, False)
         assert "OWNER" not in live("group", "lag").stdout
 
 
