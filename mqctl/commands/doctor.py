@@ -34,7 +34,7 @@ from mqctl.cli.options.doctor import (
     window_ms,
 )
 from mqctl.cli.options.room import RoomRuleOption, rule_of
-from mqctl.cli.sources.groups import require_group
+from mqctl.cli.sources.named import require_broker, require_group, require_topic
 from mqctl.cli.sources.snapshot_source import LiveWish, next_source, read_snapshot
 from mqctl.diagnosis import Diagnosis, Settings, diagnose
 from mqctl.diagnosis.backlog_advice import backlog_advice
@@ -110,8 +110,7 @@ def command(
         quick=quick,
         live=wish,
     )
-    for name in group or ():
-        require_group(state, name)
+    _require(state, wish)
     scale = time_scale_of(time_scale, namesrv=state.origin.location, store=store)
     settings = Settings(time_scale=scale, room_rule=rule_of(room_rule, profile))
     found = diagnose(state, only=tuple(only or ()), skip=tuple(skip or ()), settings=settings)
@@ -119,6 +118,16 @@ def command(
     emit(_document(state, judged, wish, settings, lang=lang, explain=explain), output)
     _tell_remedies(state, judged.diagnosis)
     return judged.diagnosis.exit_code(fail_on)
+
+
+def _require(state: ClusterSnapshot, wish: LiveWish) -> None:
+    for names, require in (
+        (wish.brokers, require_broker),
+        (wish.topics, require_topic),
+        (wish.groups, require_group),
+    ):
+        for name in names or ():
+            require(state, name)
 
 
 def _judged(diagnosis: Diagnosis, known: Path | None) -> Judged:

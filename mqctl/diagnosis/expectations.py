@@ -23,6 +23,9 @@ from mqctl.model.snapshot import ClusterSnapshot
 def hold(snapshot: ClusterSnapshot, wishes: Expectations) -> tuple[CheckResult, ...]:
     """Returns a result for each expectation, in the order of the file."""
     found: list[CheckResult] = []
+    if snapshot.without_brokers:
+        said = "the name servers answer and list no broker"
+        found.append(CheckResult(check="registered", subject="name servers", state=CheckState.CRITICAL, message=said))
     if wishes.cluster is not None:
         found.append(_cluster(snapshot, wishes.cluster))
     for name in wishes.brokers:
@@ -199,6 +202,8 @@ def _dead_letters(snapshot: ClusterSnapshot, wish: GroupExpectation, subject: st
 
 def _dead_letter_end(snapshot: ClusterSnapshot, group: str, *, held: bool) -> tuple[int, str | None]:
     """Returns how many dead letters are held, or where their queues end; and why that is not known."""
+    if not snapshot.brokers:
+        return 0, "no broker is registered"
     for broker in snapshot.brokers:
         if (gap := broker.lacks(Part.QUEUES)) is not None:
             return 0, gap.reason

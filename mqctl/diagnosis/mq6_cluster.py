@@ -26,6 +26,18 @@ def _masters(case: ClusterCase) -> dict[str, set[str]]:
     return masters
 
 
+@cluster_rule("MQ618", Severity.FATAL, source="R15", needs=_ROUTES, playbook="broker-down")
+def no_broker(case: ClusterCase) -> Iterator[Verdict]:
+    """Name servers that answer and know no broker at all: nothing can be sent, consumed or judged."""
+    if case.snapshot.without_brokers:
+        servers = [view.address for view in case.snapshot.name_servers]
+        yield Verdict(
+            subject=Subject(kind=SubjectKind.CLUSTER),
+            params={"name_servers": ", ".join(servers)},
+            evidence={"name_server_count": len(servers), "seen_count": len(case.snapshot.seen_brokers)},
+        )
+
+
 @cluster_rule("MQ605", Severity.WARNING, source="R3", needs=(Part.ROUTES, Part.TOPICS), playbook="broker-down")
 def wiped_write_permission(case: ClusterCase) -> Iterator[Verdict]:
     """A broker whose topics name servers show as closed for writing although its own settings say otherwise."""

@@ -87,6 +87,11 @@ class ClusterSnapshot:
     earlier: ClusterSnapshot | None = None
     unavailable: tuple[Gap, ...] = ()
 
+    @property
+    def without_brokers(self) -> bool:
+        """Whether name servers answered and none of them knows a broker."""
+        return bool(self.name_servers) and not any(view.endpoints for view in self.name_servers)
+
     def routes(self) -> dict[str, TopicRoute]:
         """Returns the route of each topic; where name servers differ, the first that knows the topic speaks."""
         known: dict[str, TopicRoute] = {}

@@ -71,6 +71,7 @@ _NEXT = {
     "dead_letters": "playbook run dead-letters -p group={name}",
     "dead_letter_growth": "playbook run dead-letters -p group={name}",
     "answers": "playbook run broker-down",
+    "registered": "playbook run broker-down",
     "delay_overdue": "playbook run delay-late",
     "disk": "broker describe {name}",
     "cluster": "cluster list",

@@ -162,6 +162,12 @@ def _masterless() -> ClusterSnapshot:
     return replace(LIVE, name_servers=(replace(view, endpoints=endpoints),))
 
 
+def _deserted() -> ClusterSnapshot:
+    (view,) = LIVE.name_servers
+    nobody = replace(view, endpoints=(), routes=())
+    return replace(LIVE, name_servers=(nobody,), brokers=(), running=(), tag_samples=())
+
+
 def _poison() -> ClusterSnapshot:
     now = orderly(cached_count=5)
     second = replace(now.running[1], rates=(TopicRates(topic="Pay", consume_ok_tps=999.0, consume_failed_tps=1.0),))
@@ -367,6 +373,7 @@ SCENES: list[Scene] = [
         with_second(lambda info: replace(info, queues=(*info.queues, held("broker-z", 0)))),
         {"held_count": 1, "last_seen_time_ms": None},
     ),
+    ("MQ618", None, _deserted(), {"name_server_count": 1, "seen_count": 0}),
     ("MQ617", "seen", replace(LIVE, seen_brokers=(SEEN,)), {"held_count": 0, "last_seen_time_ms": NOW - MINUTE}),
     (
         "MQ610",

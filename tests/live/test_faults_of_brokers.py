@@ -123,6 +123,11 @@ def without_broker_b(stage: Stage) -> None:
     stage.cluster.fault(106, Answer(0, body=told.to_bytes()))
 
 
+def deserted(stage: Stage) -> None:
+    """Name servers know no broker."""
+    stage.cluster.fault(106, Answer(0, body=ClusterInfo().to_bytes()))
+
+
 def wiped(count: int | None) -> Act:
     """Wipes a broker's write permission at so many name servers."""
 
@@ -234,6 +239,10 @@ FAULTS: dict[str, Fault] = {
         inject=without_broker_b,
         beside=frozenset({"MQ606"}),
         says={"held_count": 2, "ordered_count": 0},
+    ),
+    "MQ618": Fault(
+        inject=deserted,
+        says={"name_server_count": 2},
     ),
     "MQ610": Fault(inject=setting(brokerPermission="4"), beside=frozenset({"MQ605"})),
     "MQ614": Fault(inject=sent_into_the_blue, says={"broker_count": 2, "queue_count": 4}),

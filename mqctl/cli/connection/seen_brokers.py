@@ -29,10 +29,10 @@ _KEPT_MS = 7 * 86_400_000
 def with_seen_brokers(snapshot: ClusterSnapshot) -> ClusterSnapshot:
     """Adds the brokers that were seen within seven days to a look at a whole live cluster, and notes those of now.
 
-    A cluster is told by the addresses of its name servers. A look at which not every name server answered, or none
-    knew a broker, notes nothing.
+    A cluster is told by the addresses of its name servers. A look at which no name server knew a broker notes nothing,
+    and needs what was noted before most of all.
     """
-    if not any(view.endpoints for view in snapshot.name_servers):
+    if not snapshot.name_servers:
         return snapshot
     now_ms = snapshot.origin.observed_at_ms
     now = [
@@ -64,6 +64,8 @@ def _noted(location: str, now: Iterable[SeenBroker], now_ms: int) -> tuple[SeenB
         known = {item.name: item for item in msgspec.json.decode(data, type=list[SeenBroker])}
         fresh = {item.name: item for item in known.values() if now_ms - item.last_seen_time_ms < _KEPT_MS}
         fresh |= {item.name: item for item in now}
+        if not fresh:
+            return ()
         write_whole(place, msgspec.json.encode([fresh[name] for name in sorted(fresh)]), sweep="*")
     except (OSError, MqctlError, msgspec.MsgspecError):
         return ()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec
 
 from mqctl.cli.connection.target import Connection, connection
 from mqctl.cli.sources.brokers import asking_of, open_brokers
-from mqctl.client.admin.cluster import BrokerAddress
+from mqctl.client.admin.cluster import BrokerAddress, none_registered
 from mqctl.errors import NotFoundError
 from mqctl.model.gap import Gap, Part
 from mqctl.model.near_names import meant
@@ -60,6 +60,8 @@ class LiveOrSaved:
         """
         if self.saved is None:
             return open_brokers(self._live(), names)
+        if self.saved.without_brokers:
+            raise none_registered(self.saved.origin.location)
         found = [_broker(item, parts) for item in self.saved.brokers]
         wanted = set(names)
         known = {name for item in found for name in (item.name, item.address.address)}
@@ -76,11 +78,20 @@ class LiveOrSaved:
         return [item for item in self.brokers(parts) if item.address in addresses]
 
     def name_servers(self) -> tuple[Servers, tuple[BrokerAddress, ...], list[Gap]]:
-        """Returns the brokers that each name server knows, all of them together, and what could not be asked."""
+        """Returns the brokers that each name server knows, all of them together, and what could not be asked.
+
+        Raises:
+            NotFoundError: no broker is registered with any of them.
+        """
         if self.saved is None:
             from mqctl.snapshot.live.routes import ask_name_servers
 
-            return ask_name_servers(self._live())
+            told = ask_name_servers(self._live())
+            if not told[1]:
+                raise none_registered(";".join(told[0]))
+            return told
+        if self.saved.without_brokers:
+            raise none_registered(self.saved.origin.location)
         servers = {view.address: view.endpoints for view in self.saved.name_servers}
         addresses = {_address(item) for item in self.saved.brokers}
         gaps = [gap for gap in self.saved.unavailable if gap.part is Part.ROUTES and " at " not in (gap.scope or "")]

@@ -52,6 +52,15 @@ def readable_address(data: BrokerData) -> str | None:
     return data.broker_addrs[min(data.broker_addrs)] if data.broker_addrs else None
 
 
+def none_registered(name_servers: str) -> NotFoundError:
+    """Returns the error of a cluster whose name servers answer and list no broker."""
+    return NotFoundError(
+        "no broker is registered",
+        reason=f"{name_servers} answers and lists none",
+        remedy="check that the brokers run and that their namesrvAddr names it; they register every 30 s",
+    )
+
+
 class Cluster:
     """A cluster as its name servers describe it. Use as a context manager, or close.
 
@@ -77,8 +86,15 @@ class Cluster:
         self._timeout_ms = call_timeout_ms
 
     def brokers(self, deadline: Deadline | None = None) -> tuple[BrokerAddress, ...]:
-        """Returns every broker process; those that are gone may still be listed for two minutes."""
-        return broker_addresses(self.name_servers.cluster_info(deadline))
+        """Returns every broker process; those that are gone may still be listed for two minutes.
+
+        Raises:
+            NotFoundError: none is registered.
+        """
+        found = broker_addresses(self.name_servers.cluster_info(deadline))
+        if not found:
+            raise none_registered(";".join(self.name_servers.addresses(deadline)))
+        return found
 
     def masters(self, deadline: Deadline | None = None) -> tuple[BrokerAddress, ...]:
         """Returns the masters."""

@@ -48,8 +48,6 @@ def command(
 def _which(name: str | None, known: list[str]) -> str:
     if name is None and len(known) == 1:
         return known[0]
-    if not known:
-        raise NotFoundError("there is no cluster", reason="no broker has registered with these name servers")
     if name is None:
         raise UsageError(
             "several clusters are there", reason=", ".join(known), remedy=f"mqctl cluster describe {known[0]}"

@@ -20,6 +20,7 @@ from mqctl.cli.options.common import (
 )
 from mqctl.cli.sources.brokers import gaps_of, tell_remedies
 from mqctl.cli.sources.snapshot_source import LiveWish, read_snapshot
+from mqctl.client.admin.cluster import none_registered
 from mqctl.errors import ExitCode
 from mqctl.model.gap import Gap, Part
 from mqctl.render import units
@@ -89,6 +90,9 @@ def command(
         state = redacted(state)
     save(state, file, force=force)
     tell(f"mqctl: wrote {file} ({units.size(file.stat().st_size)})")
+    if state.without_brokers:
+        tell(f"mqctl: {none_registered(state.origin.location)}")
+        return ExitCode.NOT_FOUND
     return ExitCode.OK if store is not None else _tell_lacking(gaps, file)
 
 

@@ -11,7 +11,7 @@ from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOpt
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import NoColorOption, OneGroupOption, OneTopicOption, OutputOption, SnapshotOption
 from mqctl.cli.sources.brokers import gaps_of, tell_gaps
-from mqctl.cli.sources.groups import require_group
+from mqctl.cli.sources.named import require_group
 from mqctl.cli.sources.snapshot_source import LiveWish, read_snapshot
 from mqctl.model.gap import Part
 from mqctl.operations.allocation.release_plan import release_report

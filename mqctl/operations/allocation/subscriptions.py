@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from mqctl.allocation.observed import observed_allocation
-from mqctl.cli.sources.groups import require_group
+from mqctl.cli.sources.named import require_group
 from mqctl.diagnosis.group_view import GroupView, group_views, losses_of, wanted_text
 from mqctl.errors import UsageError
 from mqctl.model.gap import Gap, Part

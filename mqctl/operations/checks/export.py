@@ -68,7 +68,7 @@ class ClusterCollector(Collector):
             self._failed = False
         self._gathered_at = monotonic()
         own = (
-            ("mqctl_up", "1 if a name server answered, 0 if not", float(not self._failed)),
+            ("mqctl_up", "1 if a name server answered and lists a broker, 0 if not", float(not self._failed)),
             ("mqctl_gather_duration_seconds", "how long asking the cluster took", self._gathered_at - began),
             ("mqctl_gather_timestamp_seconds", "when the cluster was asked, epoch seconds", time()),
         )

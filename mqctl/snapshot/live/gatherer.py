@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Set
 from dataclasses import replace
 from typing import TypeVar
 
-from mqctl.client.admin.cluster import BrokerAddress, Cluster
+from mqctl.client.admin.cluster import BrokerAddress, Cluster, none_registered
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.model.gap import Gap, Part
 from mqctl.model.member import GroupMembership, RunningInfo
@@ -99,9 +99,12 @@ def gather_numbers(cluster: Cluster, deadline: Deadline, *, now_ms: int, scope: 
 
     Raises:
         UnreachableError, DeadlineError: no name server answered.
+        NotFoundError: no broker is registered: nothing is counted, and no count is zero.
     """
     wanted, asking = scope or Scope(), Asking(cluster, deadline)
-    _, addresses, gaps = ask_name_servers(asking)
+    servers, addresses, gaps = ask_name_servers(asking)
+    if not addresses:
+        raise none_registered(";".join(servers))
     brokers = gather_brokers(asking, addresses, wanted)
     queues = gather_queues(asking, brokers, wanted)
     offsets = gather_offsets(asking, brokers, queues, now_ms)

@@ -5,6 +5,16 @@ from __future__ import annotations
 from mqctl.render.messages import Text
 
 RULES: dict[str, Text] = {
+    "MQ618": Text(
+        title="No broker is registered",
+        what={"": "The name servers answer ({name_servers}), but no broker is registered with any of them."},
+        effect="Clients find no route: nothing can be sent or consumed. No topic or group could be judged.",
+        advice="Check that the brokers run, and that their namesrvAddr lists these name servers. A name server that has just started "
+        "lists them within 30 s. If this is the wrong cluster, name the right one.",
+        explain="Name servers keep what brokers register in memory, and drop a broker whose connection breaks or that is silent for "
+        "120 s. Brokers register again every 30 s.",
+        next_command="mqctl broker list {source}",
+    ),
     "MQ605": Text(
         title="Write permission was wiped",
         what={"": "{name_server} shows {topic_count:topic} of {broker} as closed for writing, {topic} among them."},

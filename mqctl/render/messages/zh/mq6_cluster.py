@@ -5,6 +5,13 @@ from __future__ import annotations
 from mqctl.render.messages import Text
 
 RULES: dict[str, Text] = {
+    "MQ618": Text(
+        title="没有任何 broker 注册",
+        what={"": "NameServer（{name_servers}）有应答，但没有任何 broker 在其上注册。"},
+        effect="客户端查不到路由，既不能发送也不能消费；所有 Topic 和消费组都无法判断。",
+        advice="检查 broker 进程是否在运行，namesrvAddr 是否指向这些 NameServer。刚启动的 NameServer 会在 30 秒内重新收到注册。如果连错了集群，请改用正确的地址。",
+        explain="NameServer 只在内存中保存 broker 的注册信息，连接断开或 120 秒没有上报即摘除；broker 每 30 秒注册一次。",
+    ),
     "MQ605": Text(
         title="写权限被擦除",
         what={"": "{name_server} 显示 {broker} 的 {topic_count} 个 topic 不可写，例如 {topic}。"},
