@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from embedded_broker import EmbeddedCluster
 from embedded_broker.broker import Broker
-from embedded_broker.log.intake import Incoming, put
+from embedded_broker.log.intake import Incoming
 from mqctl.model.names import HALF_TOPIC
 from mqctl.protocol.message_record import decode_messages
 from mqctl.protocol.requests_client import EndTransaction, PullMessage, PullMessageReply
@@ -62,7 +62,7 @@ def _waiting(count: int, version: str) -> float:
     def fill(broker: Broker) -> None:
         wish = f"TIMER_DELIVER_MS\x01{broker.clock.now_ms() + 5_000}" if broker.release.is_v5 else "DELAY\x012"
         for _ in range(count):
-            put(broker, _message(broker, wish))
+            broker.intake.put(_message(broker, wish))
 
     with EmbeddedCluster(virtual_time=True, version=version) as cluster:
         cluster.broker().on_loop(fill)
@@ -105,7 +105,7 @@ def _filtered(count: int) -> tuple[float, float]:
         broker.groups.find_or_create(GROUP)
         for number in range(count):
             kind = number % 10
-            put(broker, _message(broker, f"a\x01{kind}\x02TAGS\x01T{kind}\x02UNIQ_KEY\x01K{number}"))
+            broker.intake.put(_message(broker, f"a\x01{kind}\x02TAGS\x01T{kind}\x02UNIQ_KEY\x01K{number}"))
 
     with EmbeddedCluster(settings={"enablePropertyFilter": "true"}) as cluster:
         cluster.broker().on_loop(fill)

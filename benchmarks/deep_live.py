@@ -16,7 +16,6 @@ from threading import Event, Lock
 from benchmarks.deep_broker import TOPIC, _cpu_s, _message
 from embedded_broker import EmbeddedCluster
 from embedded_broker.broker import Broker
-from embedded_broker.log.intake import put
 from mqctl.client.consumer.consumer_settings import ConsumeFrom, ConsumeMode, ConsumerSettings
 from mqctl.client.consumer.push_consumer import PushConsumer
 from mqctl.client.instance import ClientSettings
@@ -51,7 +50,7 @@ def main() -> None:
 def _beside_sends(count: int) -> tuple[float, int, float, float]:
     def fill(broker: Broker) -> None:
         for _ in range(2_000):
-            put(broker, _message(broker, "DELAY\x011"))
+            broker.intake.put(_message(broker, "DELAY\x011"))
 
     with EmbeddedCluster(settings={"messageDelayLevel": "25s"}) as cluster, Peer(cluster.broker().address) as peer:
         began = time.monotonic()
@@ -86,7 +85,7 @@ def _with_bit_maps(count: int) -> tuple[float, float]:
         broker.groups.find_or_create(GROUP)
         for number in range(count):
             kind = number % 10
-            put(broker, _message(broker, f"a\x01{kind}\x02TAGS\x01T{kind}\x02UNIQ_KEY\x01K{number}"))
+            broker.intake.put(_message(broker, f"a\x01{kind}\x02TAGS\x01T{kind}\x02UNIQ_KEY\x01K{number}"))
 
     def drained(settings: dict[str, str], kind: str) -> float:
         with EmbeddedCluster(settings=settings) as cluster:
@@ -133,7 +132,7 @@ def _busy() -> float:
         for number in range(THREADS * EACH):
             message = _message(broker, "")
             message.topic, message.queue_id = "Ordered", number % THREADS
-            put(broker, message)
+            broker.intake.put(message)
 
     lock, done = Lock(), Event()
     spans: list[tuple[float, float]] = []

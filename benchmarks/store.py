@@ -19,6 +19,7 @@ from embedded_broker.clock import VirtualClock
 from embedded_broker.log.settings import StoreSettings
 from embedded_broker.log.store import Storage
 from mqctl.model.java_hash import java_string_hash
+from mqctl.store.record_writer import Incoming
 
 NOW_MS = 1_795_218_000_000
 QUEUES = 8
@@ -96,16 +97,16 @@ def _append(
 
     def work() -> None:
         for number, text in enumerate(texts):
-            storage.append(
-                "TopicTest",
-                number % QUEUES,
+            message = Incoming(
+                topic="TopicTest",
+                queue_id=number % QUEUES,
                 body=body,
                 properties=text,
                 born_host="192.0.2.2:40001",
                 store_host="127.0.0.1:10911",
                 born_ms=NOW_MS,
-                tags_code=TAGS_CODE,
             )
+            storage.append(message)
         storage.dispatcher.write_out()
 
     cost = _cpu_us(work, len(texts))

@@ -17,6 +17,7 @@ from embedded_broker.consumers.pull_holds import PullHolds
 from embedded_broker.consumers.sql_filters import SqlFilters
 from embedded_broker.delay.levels import DelaySchedule
 from embedded_broker.delay.timers import Timers
+from embedded_broker.log.intake import Intake
 from embedded_broker.log.settings import SYNC_FLUSH
 from embedded_broker.log.store import Storage
 from embedded_broker.log.store_lock import StoreLock
@@ -36,10 +37,9 @@ from embedded_broker.tables.topics import TopicTable
 from embedded_broker.transactions.half_messages import Transactions
 from mqctl.errors import ConfigurationError, StorageError
 from mqctl.model.delay_level import DelayLevelTable
-from mqctl.protocol.codes import RequestCode
-from mqctl.protocol.fastjson import quoted
-from mqctl.protocol.message_record import pack_host
-from mqctl.protocol.requests_client import NotifyConsumerIdsChanged
+from mqctl.protocol.codes import RequestCode, ResponseCode
+from mqctl.protocol.frame import FLAG_RESPONSE, AnswerTemplate, RemotingCommand
+from mqctl.protocol.requests_client import NotifyConsumerIdsChanged, SendMessageReply
 from mqctl.store.config_files import CONSUMER_FILTERS
 
 if TYPE_CHECKING:
@@ -95,7 +95,6 @@ class Broker:
         self.locks = QueueLocks(clock)
         self.stats = Stats(clock, settings.broker_cluster_name)
         levels = DelayLevelTable.parse(settings.message_delay_level)
-        self.max_delay_level = levels.max_level
         self.storage = Storage(
             directory,
             settings.store_settings(is_v5=release.is_v5),
@@ -108,16 +107,15 @@ class Broker:
         self.schedule = DelaySchedule(self.storage, levels, clock, release, config)
         for file in (*self._files(), self.schedule.file):
             file.durable = settings.flush_disk_type == SYNC_FLUSH
-        self.transactions = Transactions(self)
-        self.timers = Timers(self) if release.is_v5 and settings.timer_wheel_enable else None
+        self.intake = Intake(self.storage, clock, settings, release, self.stats)
+        self.transactions = Transactions(self.intake, self.topics, self.offsets, self.clients)
+        self.timers = Timers(self.intake) if release.is_v5 and settings.timer_wheel_enable else None
         self.pull_holds = PullHolds(clock, self.storage.max_offset, (limits or Limits()).held_pulls)
         self.storage.on_dispatch(self.pull_holds.arrived)
         self.send_ext: Mapping[str, str] = {}
         self.stored_own: Mapping[str, str] = {}
+        self.send_answers = self._render_send_answers()
         self.unique_ids = UniqueIds(clock, settings.broker_ip1)
-        self.send_ext_json = ""
-        self._render_send_ext()
-        self._offset_id_host = ""
         self.registration: Registration | None = None
         self.access = self._access_list(acl_file or directory / "conf" / ACL_FILE)
         self._main, self._fast = self._listeners(limits or Limits())
@@ -170,10 +168,6 @@ class Broker:
         """What remarks of this release end with."""
         return FURTHER_READING[self.release.is_v5]
 
-    def offset_id(self, physical_offset: int) -> str:
-        """Returns the id of a stored message: store host and physical offset in hexadecimal."""
-        return f"{self._offset_id_host}{physical_offset:016X}"
-
     @property
     def readable(self) -> bool:
         return bool(self.settings.broker_permission & 4)
@@ -204,7 +198,7 @@ class Broker:
         await self._listen(host, port)
         self.settings.listen_port = self._main.port
         self.address = f"{self.settings.broker_ip1}:{self._main.port}"
-        self._offset_id_host = pack_host(self.address).hex().upper()
+        self.intake.store_as(self.address)
         self._offset_flush = Periodic(
             self.clock,
             self.settings.flush_consumer_offset_interval,
@@ -321,18 +315,24 @@ class Broker:
     def change_settings(self, changes: Mapping[str, str]) -> None:
         """Takes changes of properties by wire name; name servers hear of a permission, changed or not."""
         self.settings.update(changes)
-        self._render_send_ext()
+        self.send_answers = self._render_send_answers()
         self.settings_version += 1
         if "brokerPermission" in changes:
             self.topics.touch()
             self.register_again()
 
-    def _render_send_ext(self) -> None:
-        """Prepares what every answer to a send says about region and tracing."""
+    def _render_send_answers(self) -> AnswerTemplate:
+        """Prepares what every answer to a send says about region and tracing, and the answer that most of them get."""
         settings = self.settings
         self.send_ext = {"MSG_REGION": settings.region_id, "TRACE_ON": "true" if settings.trace_on else "false"}
         self.stored_own = {**self.send_ext, "CLUSTER": self.cluster}
-        self.send_ext_json = ",".join(f"{quoted(name)}:{quoted(value)}" for name, value in self.send_ext.items())
+        reply = SendMessageReply(
+            msg_id="", queue_id=0, queue_offset=0, region=settings.region_id, trace_on=settings.trace_on
+        )
+        answer = RemotingCommand(
+            code=ResponseCode.SUCCESS, flag=FLAG_RESPONSE, version=self.release.ordinal, ext_fields=reply.to_ext()
+        )
+        return AnswerTemplate(answer, ("msgId", "queueId", "queueOffset"))
 
     def limit_disk(self, free_bytes: int | None) -> None:
         """Has writes fail as on a full disk once `free_bytes` more are written; None, or a restart, ends that."""

@@ -10,6 +10,7 @@ import logging
 from pathlib import Path
 
 from embedded_broker.clock import Clock, Handle, Periodic
+from embedded_broker.log.copies import copy_of
 from embedded_broker.log.reput import Dispatched
 from embedded_broker.log.store import MessageRefused, Storage
 from embedded_broker.release import Release
@@ -17,7 +18,6 @@ from embedded_broker.tables.persistence import ConfigFile
 from mqctl.errors import ConfigurationError, MqctlError, StorageError
 from mqctl.model.config_file import ConfigFileState
 from mqctl.model.delay_level import DelayLevelTable
-from mqctl.model.java_hash import java_string_hash
 from mqctl.model.message import REAL_QID, REAL_TOPIC, Message
 from mqctl.model.names import HALF_TOPIC, SCHEDULE_TOPIC
 from mqctl.protocol.message_record import RecordError, decode_message
@@ -233,20 +233,9 @@ class DelaySchedule:
         if topic == HALF_TOPIC:
             log.error("a half message waited for delivery; it is dropped")
             return False
-        tags = message.tags
-        self._storage.append(
-            topic,
-            queue_id,
-            body=message.body,
-            properties=text_of_properties(record),
-            born_host=message.born_host,
-            store_host=message.store_host,
-            born_ms=message.born_time_ms,
-            tags_code=java_string_hash(tags) if tags else 0,
-            flag=message.flag,
-            sys_flag=message.sys_flag,
-            reconsume_times=message.reconsume_times,
-        )
+        copy = copy_of(message, text_of_properties(record))
+        copy.topic, copy.queue_id = topic, queue_id
+        self._storage.append(copy)
         return True
 
 

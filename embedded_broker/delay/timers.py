@@ -11,26 +11,21 @@ import logging
 from collections.abc import Callable, Generator
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING
 
-from embedded_broker.clock import Periodic
+from embedded_broker.clock import Handle, Periodic
 from embedded_broker.delay.timer_files import SLOTS, TimerFiles
 from embedded_broker.delay.timer_records import DEFAULT, DELETE, NO_POSITION, ROLL, TimerCheckpoint, TimerRecord
 from embedded_broker.log.copies import copy_of
-from embedded_broker.log.intake import put, with_properties
+from embedded_broker.log.intake import Intake
 from embedded_broker.log.settings import SYNC_FLUSH
 from mqctl.errors import MqctlError, StorageError
 from mqctl.model.java_hash import java_string_hash
 from mqctl.model.message import REAL_QID, REAL_TOPIC, Message
 from mqctl.model.names import TIMER_TOPIC
 from mqctl.protocol.message_record import RecordError, decode_message
-from mqctl.protocol.properties import parse_properties
+from mqctl.protocol.properties import parse_properties, with_properties
 from mqctl.store.layouts import TIMER_LOG_RECORD_BYTES
 from mqctl.store.record_writer import MessageRefused, text_of_properties
-
-if TYPE_CHECKING:
-    from embedded_broker.broker import Broker
-    from embedded_broker.clock import Handle
 
 log = logging.getLogger("embedded_broker")
 
@@ -52,13 +47,16 @@ class Timers:
         queue_offset: the next message of the timer topic to be hung into the wheel.
     """
 
-    def __init__(self, broker: Broker) -> None:
-        settings = broker.settings
-        self._broker = broker
+    def __init__(self, intake: Intake) -> None:
+        settings, storage = intake.settings, intake.storage
+        self._intake = intake
+        self._storage = storage
+        self._clock = intake.clock
+        self._settings = settings
         self._precision_ms = settings.timer_precision_ms
         self._files = TimerFiles(
-            broker.directory,
-            broker.storage.disk,
+            storage.directory,
+            storage.disk,
             precision_ms=self._precision_ms,
             log_file_bytes=settings.mapped_file_size_timer_log,
         )
@@ -89,12 +87,12 @@ class Timers:
             self.read_units = oldest
         self.queue_offset = self._recovered_offset(check)
         self._saves = check.counter
-        self._cleaning = Periodic(self._broker.clock, _CLEAN_MS, self._clean, first_ms=_CLEAN_MS)
+        self._cleaning = Periodic(self._clock, _CLEAN_MS, self._clean, first_ms=_CLEAN_MS)
         self._turn()
 
     def _recovered_offset(self, check: TimerCheckpoint) -> int:
         """Returns the first message of the timer topic that no record of the log stands for."""
-        storage = self._broker.storage
+        storage = self._storage
         low, high = storage.min_offset(TIMER_TOPIC, 0), storage.max_offset(TIMER_TOPIC, 0)
         offset = low if self._files.is_shorter else min(max(check.queue_offset, low), high)
         last = self._files.last_record()
@@ -107,7 +105,7 @@ class Timers:
 
     def _is_sound(self, record: TimerRecord) -> bool:
         """Tells whether a record of the log was written whole, and its message is still where it says or expired."""
-        storage = self._broker.storage
+        storage = self._storage
         if record.physical_offset < storage.log.min_offset:
             return record.record_bytes > 0
         data = storage.message_at(record.physical_offset)
@@ -136,7 +134,7 @@ class Timers:
         if out_ms is None or hangs_ms < check.read_ms or (DELETE_KEY in properties) != bool(record.magic & DELETE):
             return False
         if record.magic & ROLL:
-            window_ms = self._broker.settings.timer_roll_window_slot * self._precision_ms
+            window_ms = self._settings.timer_roll_window_slot * self._precision_ms
             distances = (abs(record.delayed_ms - window_ms), abs(record.delayed_ms - window_ms // 2))
             return hangs_ms <= out_ms and min(distances) <= self._precision_ms
         units = hangs_ms // self._precision_ms
@@ -169,12 +167,12 @@ class Timers:
 
     def _clean(self) -> None:
         try:
-            self._files.drop_before(self._broker.storage.log.min_offset)
+            self._files.drop_before(self._storage.log.min_offset)
         except StorageError as error:
             log.error("%s", error)
 
     def _now_units(self) -> int:
-        return self._broker.clock.now_ms() // self._precision_ms
+        return self._clock.now_ms() // self._precision_ms
 
     # Turning
 
@@ -197,15 +195,15 @@ class Timers:
         except StorageError as error:  # what waits cannot be read
             log.error("the timer wheel stands still: %s", error)
             self._work = None
-            self._timer = self._broker.clock.call_later(_RETRY_MS, self._turn)
+            self._timer = self._clock.call_later(_RETRY_MS, self._turn)
             return
         if taken == _SLICE or pause_ms:
-            self._timer = self._broker.clock.call_later(pause_ms, self._go_on)
+            self._timer = self._clock.call_later(pause_ms, self._go_on)
             return
         self._work = None
         self._save()
-        now_ms = self._broker.clock.now_ms()
-        self._timer = self._broker.clock.call_later(self._precision_ms - now_ms % self._precision_ms, self._turn)
+        now_ms = self._clock.now_ms()
+        self._timer = self._clock.call_later(self._precision_ms - now_ms % self._precision_ms, self._turn)
 
     def checkpoint(self) -> TimerCheckpoint:
         """Returns how far the wheel has come."""
@@ -214,15 +212,15 @@ class Timers:
             self._files.log_pos,
             self.queue_offset,
             self.queue_offset,
-            timestamp_ms=self._broker.clock.now_ms(),
+            timestamp_ms=self._clock.now_ms(),
             counter=self._saves,
         )
 
     def _save(self) -> None:
         self._saves += 1
         try:
-            if self._broker.settings.flush_disk_type == SYNC_FLUSH:
-                self._broker.storage.sync_log()  # what fell due, before it is noted that it did
+            if self._settings.flush_disk_type == SYNC_FLUSH:
+                self._storage.sync_log()  # what fell due, before it is noted that it did
             self._files.save(self.checkpoint(), durable=self._has_moved)
             self._has_moved = False
         except MqctlError as error:
@@ -249,7 +247,7 @@ class Timers:
     # In
 
     def _enqueue_all(self) -> Generator[float]:
-        storage = self._broker.storage
+        storage = self._storage
         while entries := storage.entries(TIMER_TOPIC, 0, self.queue_offset, _SLICE):
             for physical_offset, size, _code in entries:
                 yield from _insistently(partial(self._enqueue, physical_offset, size))
@@ -258,15 +256,15 @@ class Timers:
 
     def _enqueue(self, physical_offset: int, size: int) -> None:
         self._has_moved = True
-        properties = parse_properties(text_of_properties(self._broker.storage.message_at(physical_offset) or b""))
+        properties = parse_properties(text_of_properties(self._storage.message_at(physical_offset) or b""))
         out_ms = _number(properties.get(OUT_MS))
         if out_ms is None:
             log.error("timer message at physical offset %d names no time", physical_offset)
             return
-        now_ms = self._broker.clock.now_ms()
+        now_ms = self._clock.now_ms()
         write_ms = now_ms // self._precision_ms * self._precision_ms
         magic = DEFAULT
-        window_ms = self._broker.settings.timer_roll_window_slot * self._precision_ms
+        window_ms = self._settings.timer_roll_window_slot * self._precision_ms
         if out_ms - now_ms >= window_ms:
             magic |= ROLL
             out_ms = now_ms + (window_ms // 2 if out_ms - now_ms - window_ms < window_ms // 3 else window_ms)
@@ -323,11 +321,11 @@ class Timers:
             log.warning("timer message at physical offset %d is lost", record.physical_offset)
             return
         message, properties = found
-        changes = {ENQUEUE_MS: str(record.write_ms), DEQUEUE_MS: str(self._broker.clock.now_ms())}
+        changes = {ENQUEUE_MS: str(record.write_ms), DEQUEUE_MS: str(self._clock.now_ms())}
         if record.magic & ROLL:
             rolls = _number(message.properties.get(ROLL_TIMES)) or 0
-            put(self._broker, copy_of(message, with_properties(properties, {**changes, ROLL_TIMES: str(rolls + 1)})))
-            self._has_late |= (_number(message.properties.get(OUT_MS)) or 0) < self._broker.clock.now_ms()
+            self._intake.put(copy_of(message, with_properties(properties, {**changes, ROLL_TIMES: str(rolls + 1)})))
+            self._has_late |= (_number(message.properties.get(OUT_MS)) or 0) < self._clock.now_ms()
             return
         topic, queue_id = message.properties.get(REAL_TOPIC, ""), _number(message.properties.get(REAL_QID))
         if (f"{topic}+{message.unique_key}", message.properties.get(OUT_MS, "")) in self._recalled:
@@ -337,10 +335,10 @@ class Timers:
             return
         copy = copy_of(message, with_properties(properties, changes))
         copy.topic, copy.queue_id = topic, queue_id
-        put(self._broker, copy)
+        self._intake.put(copy)
 
     def _message(self, physical_offset: int) -> tuple[Message, str] | None:
-        record = self._broker.storage.message_at(physical_offset)
+        record = self._storage.message_at(physical_offset)
         if record is None:
             return None
         try:

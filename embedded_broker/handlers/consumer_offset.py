@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 
 from embedded_broker.broker import Broker
-from embedded_broker.log.intake import Refusal
 from embedded_broker.remoting.handler_table import Call, handles
+from embedded_broker.remoting.refusals import Refusal
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.frame import RemotingCommand
 from mqctl.protocol.requests_client import OffsetReply, QueryConsumerOffset, UpdateConsumerOffset

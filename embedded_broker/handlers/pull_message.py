@@ -11,11 +11,11 @@ from embedded_broker.broker import Broker
 from embedded_broker.consumers.pull_holds import Held
 from embedded_broker.consumers.sql_filters import TAG, WantsRecord, is_retry, matches
 from embedded_broker.consumers.subscriptions import subscription_of, wanted_codes
-from embedded_broker.log.intake import Refusal
+from embedded_broker.handlers.send_checks import missing_group_remark, missing_topic_remark
 from embedded_broker.log.offset_moved import note_offset_moved
-from embedded_broker.log.sends import missing_group_remark, missing_topic_remark
 from embedded_broker.log.store import Dispatched, Read, ReadStatus
 from embedded_broker.remoting.handler_table import Call, handles
+from embedded_broker.remoting.refusals import Refusal
 from mqctl.errors import MqctlError
 from mqctl.filter.sql_tokens import SqlSyntaxError
 from mqctl.filter.tags import TagExpressionError
@@ -56,16 +56,29 @@ class _Pull:
     wants_unit: Callable[[ExtUnit], bool] | None = None
 
 
+class _Forbidden(Refusal):
+    """Pulls are closed; `kind` says by whom (`ForbiddenType` of 5.x)."""
+
+    def __init__(self, kind: int, remark: str) -> None:
+        super().__init__(ResponseCode.NO_PERMISSION, remark)
+        self.kind = kind
+
+
+def _words(broker: Broker, error: Refusal | MqctlError) -> Refusal | None:
+    """5.x says what is closed in a field too."""
+    if broker.release.is_v5 and isinstance(error, _Forbidden):
+        return Refusal(error.code, error.remark, {"forbiddenType": str(error.kind)})
+    return None
+
+
 @handles(
     PullMessage,
     LitePullMessage,
     support="partial: class filters are refused; what 5.x proxies say of themselves is ignored",
+    words=_words,
 )
 def pull_message(broker: Broker, request: PullMessage, call: Call) -> RemotingCommand | None:
-    try:
-        pull = _checked(broker, request, call)
-    except Refusal as refusal:
-        return _refused(broker, call, refusal)
+    pull = _checked(broker, request, call)
     read = _read_or_reset(broker, pull)
     code = _code(read, request)
     if request.sys_flag & _COMMIT:
@@ -74,21 +87,6 @@ def pull_message(broker: Broker, request: PullMessage, call: Call) -> RemotingCo
         _hold(broker, pull)
         return None
     return _answer(broker, pull, read, code)
-
-
-def _refused(broker: Broker, call: Call, refusal: Refusal) -> RemotingCommand:
-    """5.x says what is closed in a field too."""
-    if broker.release.is_v5 and isinstance(refusal, _Forbidden):
-        return call.answer(refusal.code, remark=refusal.remark, reply={"forbiddenType": str(refusal.kind)})
-    return call.answer(refusal.code, remark=refusal.remark)
-
-
-class _Forbidden(Refusal):
-    """Pulls are closed; `kind` says by whom (`ForbiddenType` of 5.x)."""
-
-    def __init__(self, kind: int, remark: str) -> None:
-        super().__init__(ResponseCode.NO_PERMISSION, remark)
-        self.kind = kind
 
 
 def _checked(broker: Broker, request: PullMessage, call: Call) -> _Pull:
@@ -213,23 +211,17 @@ def _code(read: Read, request: PullMessage) -> ResponseCode:
 def _hold(broker: Broker, pull: _Pull) -> None:
     request, settings = pull.request, broker.settings
 
-    def again() -> None:
-        try:
-            now = _checked(broker, request, pull.call)
-            read = _read_or_reset(broker, now)
-            answer = _answer(broker, now, read, _code(read, request))
-        except Refusal as refusal:  # the group, the topic or its subscription changed meanwhile
-            answer = _refused(broker, pull.call, refusal)
-        except MqctlError as error:  # a store that refuses; others who were woken want their answers all the same
-            answer = pull.call.answer(ResponseCode.SYSTEM_ERROR, remark=str(error))
-        pull.call.respond(answer)
+    def again() -> RemotingCommand:  # the group, the topic or its subscription may have changed meanwhile
+        now = _checked(broker, request, pull.call)
+        read = _read_or_reset(broker, now)
+        return _answer(broker, now, read, _code(read, request))
 
     held = Held(
         (request.topic, request.queue_id),
         request.queue_offset,
         pull.wants,
         pull.call.connection,
-        again,
+        partial(pull.call.resume, again),
         wants_entry=_entry_test(broker, pull.wants_record),
     )
     timeout_ms = request.suspend_timeout_millis if settings.long_polling_enable else settings.short_polling_time_mills
@@ -266,5 +258,5 @@ def _answer(broker: Broker, pull: _Pull, read: Read, code: ResponseCode) -> Remo
         broker.stats.count_get(request.topic, request.consumer_group, read.count, len(body))
         return pull.call.answer(code, remark=read.status.value, reply=reply, body=body)
     if code == ResponseCode.PULL_OFFSET_MOVED and not is_v5:
-        note_offset_moved(broker, request, read.next_offset)
+        note_offset_moved(broker.intake, request, read.next_offset)
     return pull.call.answer(code, remark=read.status.value, reply=reply)

@@ -2,47 +2,37 @@
 
 from __future__ import annotations
 
-import logging
-from functools import partial
-
 from embedded_broker.broker import Broker
 from embedded_broker.delay.recall import RecallHandle, RecallHandleError
-from embedded_broker.log.intake import Incoming, Refusal, put, with_properties
+from embedded_broker.handlers.durable import answer_when_durable
+from embedded_broker.log.intake import Incoming
 from embedded_broker.remoting.handler_table import NO_REMARK_SET, Call, handles
-from mqctl.errors import StorageError
+from embedded_broker.remoting.refusals import Refusal
+from mqctl.errors import MqctlError, StorageError
 from mqctl.protocol.codes import ResponseCode
-from mqctl.protocol.frame import RemotingCommand
+from mqctl.protocol.properties import with_properties
 from mqctl.protocol.requests_client import RecallMessage, RecallMessageReply
-
-log = logging.getLogger("embedded_broker")
 
 _NO_SERVICE = "recall failed, broker service not available"
 _MARKER_TAG = "_RECALL_TAG_"
 
 
-@handles(RecallMessage)
-def recall_message(broker: Broker, request: RecallMessage, call: Call) -> RemotingCommand | None:
+def _words(broker: Broker, error: Refusal | MqctlError) -> Refusal | None:
     region = {"MSG_REGION": broker.settings.region_id}
-    try:
-        handle = _checked(broker, request)
-        put(broker, _marker(broker, request, handle, call.connection.peer))
-    except Refusal as refusal:
-        return call.answer(refusal.code, remark=refusal.remark, reply=region)
-    except StorageError as error:
-        broker.stats.put_failed += 1
-        log.warning("%s: marker of a recall not stored: %s", broker.name, error)
-        return call.answer(ResponseCode.SYSTEM_ERROR, remark="recall failed, execute error", reply=region)
-    reply = RecallMessageReply(msg_id=handle.unique_key, region=broker.settings.region_id)
-    broker.storage.when_durable(partial(_acknowledge, call, reply))
+    if isinstance(error, Refusal):
+        return Refusal(error.code, error.remark, region)
+    if isinstance(error, StorageError):
+        return Refusal(ResponseCode.SYSTEM_ERROR, "recall failed, execute error", region)
     return None
 
 
-def _acknowledge(call: Call, reply: RecallMessageReply, failure: StorageError | None) -> None:
-    """Answers once the marker is on disk: who recalled a message counts on it."""
-    if failure is None:
-        call.respond(call.answer(remark=NO_REMARK_SET, reply=reply))
-    else:
-        call.respond(call.answer(ResponseCode.FLUSH_DISK_TIMEOUT, remark=str(failure)))
+@handles(RecallMessage, words=_words)
+def recall_message(broker: Broker, request: RecallMessage, call: Call) -> None:
+    handle = _checked(broker, request)
+    broker.intake.put(_marker(broker, request, handle, call.connection.peer))
+    reply = RecallMessageReply(msg_id=handle.unique_key, region=broker.settings.region_id)
+    answer = call.answer(remark=NO_REMARK_SET, reply=reply)
+    answer_when_durable(broker, call, answer, ResponseCode.FLUSH_DISK_TIMEOUT)  # who recalled a message counts on it
 
 
 def _checked(broker: Broker, request: RecallMessage) -> RecallHandle:

@@ -6,21 +6,7 @@ import logging
 
 from embedded_broker.broker import Broker
 from embedded_broker.delay.recall import RecallHandle
-from embedded_broker.log.intake import (
-    MULTI_TAGS,
-    TRANSACTION_BITS,
-    Incoming,
-    Refusal,
-    joined_properties,
-    property_of,
-    put,
-    put_batch,
-    stored_properties,
-    v5_properties,
-    with_properties,
-    without_property,
-)
-from embedded_broker.log.sends import (
+from embedded_broker.handlers.send_checks import (
     check_message,
     checked_topic,
     chosen_queue,
@@ -29,14 +15,17 @@ from embedded_broker.log.sends import (
     is_exhausted,
     is_half,
 )
+from embedded_broker.log.intake import MULTI_TAGS, TRANSACTION_BITS, Incoming, stored_properties, v5_properties
 from embedded_broker.log.settings import SYNC_FLUSH
 from embedded_broker.remoting.handler_table import Call, handles
-from mqctl.errors import StorageError
-from mqctl.model.names import RETRY_PREFIX, dlq_topic
+from embedded_broker.remoting.refusals import Refusal
+from mqctl.errors import MqctlError, StorageError
+from mqctl.model.names import RETRY_PREFIX, TIMER_TOPIC, dlq_topic
 from mqctl.protocol.codes import ResponseCode
-from mqctl.protocol.frame import RemotingCommand, SerializeType
+from mqctl.protocol.frame import SerializeType
 from mqctl.protocol.message_batch import decode_batch
 from mqctl.protocol.message_record import RecordError
+from mqctl.protocol.properties import joined_properties, property_of, with_properties, without_property
 from mqctl.protocol.requests_client import SendBatchMessage, SendMessage, SendMessageReply, SendMessageV2
 from mqctl.store.disk import DiskFullError
 from mqctl.store.record_writer import MessageRefused
@@ -44,45 +33,36 @@ from mqctl.store.record_writer import MessageRefused
 log = logging.getLogger("embedded_broker")
 
 
-@handles(SendMessage, SendMessageV2, SendBatchMessage)
-def send_message(broker: Broker, request: SendMessage, call: Call) -> RemotingCommand | None:
-    try:
-        reply = _batch(broker, request, call) if request.batch else _single(broker, request, call)
-    except Refusal as refusal:
-        return _refused(broker, call, refusal.code, refusal.remark)
-    except MessageRefused as error:
-        log.warning("%s: message for %s of %s refused: %s", broker.name, request.topic, call.connection.peer, error)
-        return _refused(broker, call, ResponseCode.MESSAGE_ILLEGAL, illegal_remark(broker))
-    except DiskFullError as error:
-        broker.stats.put_failed += 1
-        log.warning("%s: message for %s not stored: %s", broker.name, request.topic, error)
-        return _refused(broker, call, ResponseCode.SERVICE_NOT_AVAILABLE, disk_full_remark())
-    except StorageError as error:
-        broker.stats.put_failed += 1
-        return _refused(broker, call, ResponseCode.SYSTEM_ERROR, str(error))
+def _words(broker: Broker, error: Refusal | MqctlError) -> Refusal | None:
+    """Every answer to a send bears region and tracing; what the store refuses has a code of its own."""
+    if isinstance(error, Refusal):
+        return Refusal(error.code, error.remark, broker.send_ext)
+    if isinstance(error, MessageRefused):
+        return Refusal(ResponseCode.MESSAGE_ILLEGAL, illegal_remark(broker), broker.send_ext)
+    if isinstance(error, DiskFullError):
+        return Refusal(ResponseCode.SERVICE_NOT_AVAILABLE, disk_full_remark(), broker.send_ext)
+    if isinstance(error, StorageError):
+        return Refusal(ResponseCode.SYSTEM_ERROR, str(error), broker.send_ext)
+    return None
+
+
+@handles(SendMessage, SendMessageV2, SendBatchMessage, words=_words)
+def send_message(broker: Broker, request: SendMessage, call: Call) -> None:
+    reply = _batch(broker, request, call) if request.batch else _single(broker, request, call)
     if broker.settings.flush_disk_type == SYNC_FLUSH and property_of(request.properties or "", "WAIT") != "false":
         broker.storage.when_durable(lambda failure: _acknowledge(broker, call, reply, failure))
     else:
         _acknowledge(broker, call, reply, None)
-    return None
 
 
 def _acknowledge(broker: Broker, call: Call, reply: SendMessageReply, failure: StorageError | None) -> None:
     if failure is not None:
         call.respond(call.answer(ResponseCode.FLUSH_DISK_TIMEOUT, reply=reply))
     elif call.command.serialize_type is SerializeType.JSON and reply.transaction_id is None:
-        # The answer a busy broker sends most; rendering it piece by piece costs a tenth of a send.
-        call.respond_json(
-            f'{{"code":0,"extFields":{{"msgId":"{reply.msg_id}","queueId":"{reply.queue_id}",'
-            f'"queueOffset":"{reply.queue_offset}",{broker.send_ext_json}}},"flag":1,"language":"PYTHON",'
-            f'"opaque":{call.command.opaque},"serializeTypeCurrentRPC":"JSON","version":{call.version}}}'
-        )
+        fill = broker.send_answers.fill
+        call.respond_frame(fill(call.command.opaque, reply.msg_id, reply.queue_id, reply.queue_offset))
     else:
         call.respond(call.answer(reply=reply))
-
-
-def _refused(broker: Broker, call: Call, code: ResponseCode, remark: str) -> RemotingCommand:
-    return call.answer(code, remark=remark, reply=broker.send_ext)
 
 
 def _single(broker: Broker, request: SendMessage, call: Call) -> SendMessageReply:
@@ -119,23 +99,24 @@ def _single(broker: Broker, request: SendMessage, call: Call) -> SendMessageRepl
     if is_half(properties):
         appended = broker.transactions.prepare(message, property_of(properties, "UNIQ_KEY"))
     else:
-        appended = put(broker, message)
+        appended = broker.intake.put(message)
     return _reply(
         broker,
-        broker.offset_id(appended.physical_offset),
+        broker.intake.offset_id(appended.physical_offset),
         queue_id,
         appended.queue_offset,
         transaction_id=property_of(properties, "UNIQ_KEY") if is_v5 else None,
-        recall_handle=_recall_handle(broker, message) if message.timer_out_ms is not None else None,
+        recall_handle=_recall_handle(broker, name, message) if message.topic == TIMER_TOPIC else None,
     )
 
 
-def _recall_handle(broker: Broker, message: Incoming) -> str | None:
-    """Returns what recalls a message that waits in the timer wheel; retried ones cannot be recalled."""
-    if message.topic.startswith(RETRY_PREFIX) or message.timer_out_ms is None:
+def _recall_handle(broker: Broker, topic: str, waiting: Incoming) -> str | None:
+    """Returns what recalls a message for `topic` that waits in the timer wheel; retried ones cannot be recalled."""
+    out_ms = property_of(waiting.properties, "TIMER_OUT_MS")
+    if topic.startswith(RETRY_PREFIX) or topic == TIMER_TOPIC or out_ms is None:
         return None
-    key = property_of(message.properties, "UNIQ_KEY") or ""
-    return str(RecallHandle(message.topic, broker.name, message.timer_out_ms + 1, key))
+    key = property_of(waiting.properties, "UNIQ_KEY") or ""
+    return str(RecallHandle(topic, broker.name, int(out_ms) + 1, key))
 
 
 def _batch(broker: Broker, request: SendMessage, call: Call) -> SendMessageReply:
@@ -158,8 +139,7 @@ def _batch(broker: Broker, request: SendMessage, call: Call) -> SendMessageReply
     # A 5.x client gives the batch a key of its own; those of its messages must survive.
     added = broker.stored_own if broker.release.is_v5 else {"CLUSTER": broker.cluster}
     common = with_properties(without_property(properties, "UNIQ_KEY"), added)
-    appended = put_batch(
-        broker,
+    appended = broker.intake.put_batch(
         [
             Incoming(
                 topic=request.topic,
@@ -175,7 +155,8 @@ def _batch(broker: Broker, request: SendMessage, call: Call) -> SendMessageReply
             for element in elements
         ],
     )
-    ids = ",".join([broker.offset_id(one.physical_offset) for one in appended])
+    offset_id = broker.intake.offset_id
+    ids = ",".join([offset_id(one.physical_offset) for one in appended])
     key = property_of(properties, "UNIQ_KEY") if broker.release.is_v5 else None
     return _reply(broker, ids, queue_id, appended[0].queue_offset, transaction_id=key)
 

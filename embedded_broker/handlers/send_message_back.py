@@ -2,58 +2,45 @@
 
 from __future__ import annotations
 
-import logging
 import random
-from functools import partial
 
 from embedded_broker.broker import Broker
-from embedded_broker.log.intake import Incoming, Refusal, put, with_properties
-from embedded_broker.log.sends import MAX_RECONSUME_SINCE, missing_group_of_send
+from embedded_broker.handlers.durable import answer_when_durable
+from embedded_broker.handlers.send_checks import MAX_RECONSUME_SINCE, missing_group_of_send
+from embedded_broker.log.intake import Incoming
 from embedded_broker.remoting.handler_table import Call, handles
+from embedded_broker.remoting.refusals import Refusal
 from embedded_broker.stats import SNDBCK_PUT_NUMS
 from embedded_broker.tables.topics import unit_flags
-from mqctl.errors import StorageError
+from mqctl.errors import MqctlError
 from mqctl.model.config import SubscriptionGroupConfig
 from mqctl.model.message import Message
 from mqctl.model.names import dlq_topic, retry_topic
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.frame import RemotingCommand
 from mqctl.protocol.message_record import RecordError, decode_message
-from mqctl.protocol.properties import format_properties
+from mqctl.protocol.properties import format_properties, with_properties
 from mqctl.protocol.requests_client import ConsumerSendMsgBack
 from mqctl.store.disk import DiskFullError
-
-log = logging.getLogger("embedded_broker")
 
 _FIRST_RETRY_LEVEL = 3
 
 
-@handles(ConsumerSendMsgBack)
+def _words(_broker: Broker, error: Refusal | MqctlError) -> Refusal | None:
+    return Refusal(ResponseCode.SYSTEM_ERROR, "SERVICE_NOT_AVAILABLE") if isinstance(error, DiskFullError) else None
+
+
+@handles(ConsumerSendMsgBack, words=_words)
 def send_message_back(broker: Broker, request: ConsumerSendMsgBack, call: Call) -> RemotingCommand | None:
-    try:
-        group = _checked_group(broker, request)
-        if group.retry_queue_count <= 0:
-            return call.answer()  # a group without retry queues gets nothing back, and no error
-        message = _checked_message(broker, request, group)
-        put(broker, _retry(broker, request, call, group, message))
-    except Refusal as refusal:
-        return call.answer(refusal.code, remark=refusal.remark)
-    except DiskFullError as error:
-        broker.stats.put_failed += 1
-        log.warning("%s: message of %s not sent back: %s", broker.name, request.group, error)
-        return call.answer(ResponseCode.SYSTEM_ERROR, remark="SERVICE_NOT_AVAILABLE")
+    group = _checked_group(broker, request)
+    if group.retry_queue_count <= 0:
+        return call.answer()  # a group without retry queues gets nothing back, and no error
+    message = _checked_message(broker, request, group)
+    broker.intake.put(_retry(broker, request, call, group, message))
     back = message.properties.get("RETRY_TOPIC") or message.topic
     broker.stats.add(SNDBCK_PUT_NUMS, f"{back}@{request.group}", 1)
-    broker.storage.when_durable(partial(_acknowledge, call))
+    answer_when_durable(broker, call, call.answer())  # the consumer goes past the message then
     return None
-
-
-def _acknowledge(call: Call, failure: StorageError | None) -> None:
-    """Answers once the copy is on disk: the consumer goes past the message then. A real broker does not wait."""
-    if failure is None:
-        call.respond(call.answer())
-    else:
-        call.respond(call.answer(ResponseCode.SYSTEM_ERROR, remark=str(failure)))
 
 
 def _checked_group(broker: Broker, request: ConsumerSendMsgBack) -> SubscriptionGroupConfig:
@@ -94,9 +81,10 @@ def _retry(
     if call.command.version >= MAX_RECONSUME_SINCE and request.max_reconsume_times is not None:
         most = request.max_reconsume_times
     topic, queue_id, level = retry_topic(request.group), random.randrange(group.retry_queue_count), request.delay_level
+    known = message.properties
     changes = {
-        "RETRY_TOPIC": message.properties.get("RETRY_TOPIC") or message.topic,
-        "ORIGIN_MESSAGE_ID": message.properties.get("ORIGIN_MESSAGE_ID") or broker.offset_id(message.physical_offset),
+        "RETRY_TOPIC": known.get("RETRY_TOPIC") or message.topic,
+        "ORIGIN_MESSAGE_ID": known.get("ORIGIN_MESSAGE_ID") or broker.intake.offset_id(message.physical_offset),
         "WAIT": "false",
     }
     if message.reconsume_times >= most or level < 0:

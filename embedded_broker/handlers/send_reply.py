@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 
 from embedded_broker.broker import Broker
-from embedded_broker.log.intake import Incoming, Refusal, property_of, put, with_properties
-from embedded_broker.log.sends import checked_topic, chosen_queue
+from embedded_broker.handlers.send_checks import checked_topic, chosen_queue
+from embedded_broker.log.intake import Incoming
 from embedded_broker.remoting.handler_table import Call, handles, sends
+from embedded_broker.remoting.refusals import Refusal
 from mqctl.errors import MqctlError
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.frame import RemotingCommand
-from mqctl.protocol.properties import PROPERTY_SEPARATOR
+from mqctl.protocol.properties import PROPERTY_SEPARATOR, property_of, with_properties
 from mqctl.protocol.requests_client import (
     ReplyMessage,
     SendMessage,
@@ -27,16 +28,17 @@ _PUSH_TIMEOUT_MS = 10_000
 sends(ReplyMessage)
 
 
-@handles(SendReplyMessage, SendReplyMessageV2)
+def _words(broker: Broker, error: Refusal | MqctlError) -> Refusal | None:
+    return Refusal(error.code, error.remark, broker.send_ext) if isinstance(error, Refusal) else None
+
+
+@handles(SendReplyMessage, SendReplyMessageV2, words=_words)
 def send_reply(broker: Broker, request: SendMessage, call: Call) -> RemotingCommand | None:
     properties = (request.properties or "").rstrip(PROPERTY_SEPARATOR)
     if broker.release.is_v5:
         properties = with_properties(properties, broker.send_ext)
-    try:
-        topic = checked_topic(broker, request, call.connection.peer)
-        queue_id = chosen_queue(request.queue_id, topic)
-    except Refusal as refusal:
-        return call.answer(refusal.code, remark=refusal.remark, reply=broker.send_ext)
+    topic = checked_topic(broker, request, call.connection.peer)
+    queue_id = chosen_queue(request.queue_id, topic)
     message = Incoming(
         topic=request.topic,
         queue_id=queue_id,
@@ -93,12 +95,12 @@ def _finish(broker: Broker, call: Call, message: Incoming, failure: str | None) 
     stored = False
     if broker.settings.store_reply_message_enable:
         try:
-            appended = put(broker, message)
+            appended = broker.intake.put(message)
         except (MqctlError, Refusal) as error:
             log.warning("%s: reply message of %s not stored: %s", broker.name, message.born_host, error)
         else:
             stored = True
-            msg_id, queue_offset = broker.offset_id(appended.physical_offset), appended.queue_offset
+            msg_id, queue_offset = broker.intake.offset_id(appended.physical_offset), appended.queue_offset
     if failure is not None and not stored:
         return call.answer(code, remark=failure, reply=broker.send_ext)
     where = SendMessageReply(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from embedded_broker.broker import Broker
-from embedded_broker.log.sends import topic_problem
+from embedded_broker.handlers.send_checks import topic_problem
 from embedded_broker.remoting.handler_table import NO_REMARK_SET, Call, handles
 from embedded_broker.tables.attributes import MESSAGE_TYPE, TOPIC_ATTRIBUTES, AttributeRefused, altered, changes_of
 from mqctl.model import names

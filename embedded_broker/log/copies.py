@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from embedded_broker.log.intake import Incoming
 from mqctl.model.message import Message
-from mqctl.protocol.properties import PROPERTY_SEPARATOR
+from mqctl.store.record_writer import Incoming
 
 
 def copy_of(message: Message, properties: str) -> Incoming:
@@ -13,10 +12,11 @@ def copy_of(message: Message, properties: str) -> Incoming:
         topic=message.topic,
         queue_id=message.queue_id,
         body=message.body,
-        properties=properties.rstrip(PROPERTY_SEPARATOR),
+        properties=properties,
         sys_flag=message.sys_flag,
         flag=message.flag,
         born_ms=message.born_time_ms,
         born_host=message.born_host,
+        store_host=message.store_host,
         reconsume_times=message.reconsume_times,
     )

@@ -1,29 +1,32 @@
-"""Messages on their way into the store: the one path that every stored message takes.
+"""Messages on their way into the store: the one path that every new message takes.
 
 What the broker changes on the way (`SendMessageProcessor`, `CommitLog.asyncPutMessage` of 4.9.8): the cluster's name is
-added to the properties, WAIT is dropped (5.x keeps it), a delay level sends the message through the schedule topic.
+added to the properties, WAIT is dropped (5.x keeps it), a delay level sends the message through the schedule topic, a
+time of its own through the timer topic (`HookUtils` of 5.3.3).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING
 
-from mqctl.model.java_hash import java_string_hash
+from embedded_broker.clock import Clock
+from embedded_broker.log.store import Appended, Storage
+from embedded_broker.release import Release
+from embedded_broker.remoting.refusals import Refusal
+from embedded_broker.settings import BrokerSettings
+from embedded_broker.stats import Stats
+from mqctl.errors import StorageError
 from mqctl.model.names import HALF_TOPIC, SCHEDULE_TOPIC, TIMER_TOPIC
 from mqctl.protocol.codes import ResponseCode
+from mqctl.protocol.message_record import pack_host
 from mqctl.protocol.properties import NAME_VALUE_SEPARATOR as NV
 from mqctl.protocol.properties import PROPERTY_SEPARATOR as SEP
+from mqctl.protocol.properties import property_of, with_properties, without_property
+from mqctl.store.record_writer import Incoming
 
-if TYPE_CHECKING:
-    from embedded_broker.broker import Broker
-    from embedded_broker.log.store import Appended
+__all__ = ["Incoming", "Intake", "stored_properties", "v5_properties"]
 
-WAIT = "WAIT"
-_TAGS, _WAIT, _CLUSTER, _DELAY = f"TAGS{NV}", f"{WAIT}{NV}", f"CLUSTER{NV}", f"DELAY{NV}"
-_POP_CK = f"POP_CK{NV}"
+_WAIT, _CLUSTER, _DELAY, _POP_CK = f"WAIT{NV}", f"CLUSTER{NV}", f"DELAY{NV}", f"POP_CK{NV}"
 _TIMER = "TIMER_DEL"  # begins TIMER_DELAY_SEC, TIMER_DELAY_MS, TIMER_DELIVER_MS
 _TIMER_PROPERTIES = ("TIMER_DELAY_SEC", "TIMER_DELAY_MS", "TIMER_DELIVER_MS")
 _TIMER_UNITS_MS = {"TIMER_DELAY_SEC": 1_000, "TIMER_DELAY_MS": 1}
@@ -34,173 +37,140 @@ MULTI_TAGS = 0x2
 """System flag of messages of a topic whose filter type is MULTI_TAG."""
 
 
-@dataclass(slots=True, kw_only=True)
-class Incoming:
-    """A message as its sender gave it; `properties` is text without separator at the end.
+class Intake:
+    """Takes messages into the store of one broker; timers, transactions and handlers store through it.
 
     Attributes:
-        prepared_offset: physical offset of the half message that this one commits.
-        timer_out_ms: set by `put` when the message waits in the timer wheel: the start of the unit before its moment.
+        storage, clock, settings, release, stats: what it was made of, for those who store through it.
+        store_host: `ip:port` that records name as the broker's.
     """
 
-    topic: str
-    queue_id: int
-    body: bytes
-    properties: str
-    sys_flag: int = 0
-    flag: int = 0
-    born_ms: int
-    born_host: str
-    reconsume_times: int = 0
-    prepared_offset: int = 0
-    timer_out_ms: int | None = None
+    def __init__(
+        self, storage: Storage, clock: Clock, settings: BrokerSettings, release: Release, stats: Stats
+    ) -> None:
+        self.storage = storage
+        self.clock = clock
+        self.settings = settings
+        self.release = release
+        self.stats = stats
+        self.store_host = ""
+        self._offset_id_host = ""
+        self._levels = storage.dispatcher.levels
+        self._has_wheel = release.is_v5 and settings.timer_wheel_enable
 
+    def store_as(self, address: str) -> None:
+        """Has records name `address`, `ip:port`, as their broker from now on."""
+        self.store_host = address
+        self._offset_id_host = pack_host(address).hex().upper()
 
-class Refusal(Exception):
-    """A message that the broker does not take.
+    def offset_id(self, physical_offset: int) -> str:
+        """Returns the id of a stored message: store host and physical offset in hexadecimal."""
+        return f"{self._offset_id_host}{physical_offset:016X}"
 
-    Attributes:
-        code: response code.
-        remark: response text.
-    """
+    def put(self, message: Incoming) -> Appended:
+        """Stores a message; one with a delay level or a time of its own through the topic where it waits.
 
-    def __init__(self, code: ResponseCode, remark: str) -> None:
-        super().__init__(remark)
-        self.code = code
-        self.remark = remark
+        The message becomes what is stored: topic, queue and properties say where it waits.
 
+        Raises:
+            Refusal: a time that is none, too far away, or without a timer wheel (5.x).
+            DiskFullError, MessageRefused, StorageError: nothing was stored.
+        """
+        if _DELAY in message.properties and message.sys_flag & TRANSACTION_BITS in (0, _COMMITTED):
+            self._delay(message)
+        if self.release.is_v5:
+            if _TIMER in message.properties and message.topic not in (SCHEDULE_TOPIC, HALF_TOPIC, TIMER_TOPIC):
+                self._hang(message)
+            self._end(message)
+        message.store_host = self.store_host
+        try:
+            appended = self.storage.append(message)
+        except StorageError:
+            self.stats.put_failed += 1
+            raise
+        self.stats.count_put(message.topic, 1, appended.size_bytes)
+        return appended
 
-@lru_cache(maxsize=4096)
-def tags_code(tags: str) -> int:
-    """Returns the code under which a message's tags stand in the consume queue."""
-    return java_string_hash(tags)
+    def put_batch(self, messages: Sequence[Incoming]) -> list[Appended]:
+        """Stores messages of one topic and queue, all or none.
 
+        Raises:
+            DiskFullError, MessageRefused, StorageError: nothing was stored.
+        """
+        for message in messages:
+            message.store_host = self.store_host
+            if self.release.is_v5:
+                self._end(message)
+        try:
+            appended = self.storage.append_batch(messages)
+        except StorageError:
+            self.stats.put_failed += 1
+            raise
+        self.stats.count_put(messages[0].topic, len(appended), sum([one.size_bytes for one in appended]))
+        return appended
 
-def property_of(properties: str, name: str) -> str | None:
-    """Returns one property of property text, without parsing the rest."""
-    wanted = name + NV
-    for item in properties.split(SEP):
-        if item.startswith(wanted):
-            return item[len(wanted) :]
-    return None
+    @staticmethod
+    def _end(message: Incoming) -> None:
+        """5.x ends the property text with a separator, 4.9 does not."""
+        if message.properties and message.properties[-1] != SEP:
+            message.properties += SEP
 
-
-def put(broker: Broker, message: Incoming) -> Appended:
-    """Stores a message, through the schedule topic if it has a delay level, through the timer topic if it has a time.
-
-    Raises:
-        Refusal: a time that is none, too far away, or without a timer wheel (5.x).
-        DiskFullError, MessageRefused, StorageError: nothing was stored.
-    """
-    topic, queue_id, properties = message.topic, message.queue_id, message.properties
-    if _DELAY in properties and message.sys_flag & TRANSACTION_BITS in (0, _COMMITTED):
+    def _delay(self, message: Incoming) -> None:
+        """Sends a message with a delay level through the schedule topic; a level wins over a time."""
+        properties = message.properties
         level = _level(properties)
-        if level > 0:
-            level = min(level, broker.max_delay_level)
-            if _TIMER in properties and broker.release.is_v5:
-                properties = _without_timers(properties)
-            properties = with_properties(
-                properties, {"DELAY": str(level), "REAL_TOPIC": topic, "REAL_QID": str(queue_id)}
-            )
-            topic, queue_id = SCHEDULE_TOPIC, level - 1
-    if _TIMER in properties and broker.release.is_v5 and topic not in (SCHEDULE_TOPIC, HALF_TOPIC, TIMER_TOPIC):
-        out_ms = _timer_ms(broker, properties)
+        if level <= 0:
+            return
+        level = min(level, self._levels.max_level)
+        if _TIMER in properties and self.release.is_v5:
+            for name in _TIMER_PROPERTIES:
+                properties = without_property(properties, name)
+        message.properties = with_properties(properties, {"DELAY": str(level), **_real(message)})
+        message.topic, message.queue_id = SCHEDULE_TOPIC, level - 1
+
+    def _hang(self, message: Incoming) -> None:
+        """Sends a message with a time that is still to come through the timer topic."""
+        out_ms = self._timer_ms(message.properties)
         if out_ms is not None:
-            properties = with_properties(
-                properties, {_TIMER_OUT_MS: str(out_ms), "REAL_TOPIC": topic, "REAL_QID": str(queue_id)}
-            )
-            topic, queue_id, message.timer_out_ms = TIMER_TOPIC, 0, out_ms
-    appended = broker.storage.append(
-        topic,
-        queue_id,
-        body=message.body,
-        properties=_as_stored(broker, properties),
-        tags_code=_tags_code(properties),
-        sys_flag=message.sys_flag,
-        flag=message.flag,
-        born_ms=message.born_ms,
-        born_host=message.born_host,
-        store_host=broker.address,
-        reconsume_times=message.reconsume_times,
-        prepared_offset=message.prepared_offset,
-    )
-    broker.stats.count_put(topic, 1, appended.size_bytes)
-    return appended
+            changes = {_TIMER_OUT_MS: str(out_ms), **_real(message)}
+            message.properties = with_properties(message.properties, changes)
+            message.topic, message.queue_id = TIMER_TOPIC, 0
 
+    def _timer_ms(self, properties: str) -> int | None:
+        """Returns the TIMER_OUT_MS of a message that is to wait (`HookUtils.transformTimerMessage`), else None.
 
-def _without_timers(properties: str) -> str:
-    """A delay level wins over a time; what asked for the time is taken away."""
-    for name in _TIMER_PROPERTIES:
-        properties = without_property(properties, name)
-    return properties
-
-
-def _timer_ms(broker: Broker, properties: str) -> int | None:
-    """Returns the TIMER_OUT_MS of a message that is to wait (`HookUtils.transformTimerMessage` of 5.3.3), else None.
-
-    It is a unit of the wheel before the moment asked for, at most: a slot is emptied when its time has passed.
-    """
-    named = ((name, property_of(properties, name)) for name in _TIMER_PROPERTIES)
-    asked = next(((name, text) for name, text in named if text is not None), None)
-    if asked is None or property_of(properties, _TIMER_OUT_MS) is not None:
-        return None
-    if broker.timers is None:
-        raise Refusal(ResponseCode.SYSTEM_ERROR, "accurate timer message is not enabled, timerWheelEnable is false")
-    name, text = asked
-    now_ms, settings = broker.clock.now_ms(), broker.settings
-    illegal = Refusal(
-        ResponseCode.MESSAGE_ILLEGAL,
-        "timer message illegal, the delay time should not be bigger than the max delay "
-        f"{settings.timer_max_delay_sec * 1000}ms; or if set del msg, the delay time should be bigger than the "
-        "current time",
-    )
-    if not text.isascii() or not text.lstrip("-").isdigit():
-        raise illegal
-    deliver_ms = int(text) if name == "TIMER_DELIVER_MS" else now_ms + int(text) * _TIMER_UNITS_MS[name]
-    if deliver_ms <= now_ms:
-        if property_of(properties, "TIMER_DEL_UNIQKEY") is not None:
-            raise illegal
-        return None
-    if deliver_ms - now_ms > settings.timer_max_delay_sec * 1000:
-        raise illegal
-    return (deliver_ms - 1) // settings.timer_precision_ms * settings.timer_precision_ms
-
-
-def put_batch(broker: Broker, messages: Sequence[Incoming]) -> list[Appended]:
-    """Stores messages of one topic and queue, all or none.
-
-    Raises:
-        DiskFullError, MessageRefused, StorageError: nothing was stored.
-    """
-    first = messages[0]
-    storage = broker.storage
-    drafts = [
-        storage.draft(
-            message.topic,
-            message.queue_id,
-            body=message.body,
-            properties=_as_stored(broker, message.properties),
-            sys_flag=message.sys_flag,
-            flag=message.flag,
-            born_ms=message.born_ms,
-            born_host=message.born_host,
-            store_host=broker.address,
-            reconsume_times=message.reconsume_times,
+        It is a unit of the wheel before the moment asked for, at most: a slot is emptied when its time has passed.
+        """
+        named = ((name, property_of(properties, name)) for name in _TIMER_PROPERTIES)
+        asked = next(((name, text) for name, text in named if text is not None), None)
+        if asked is None or property_of(properties, _TIMER_OUT_MS) is not None:
+            return None
+        if not self._has_wheel:
+            remark = "accurate timer message is not enabled, timerWheelEnable is false"
+            raise Refusal(ResponseCode.SYSTEM_ERROR, remark)
+        name, text = asked
+        now_ms, settings = self.clock.now_ms(), self.settings
+        illegal = Refusal(
+            ResponseCode.MESSAGE_ILLEGAL,
+            "timer message illegal, the delay time should not be bigger than the max delay "
+            f"{settings.timer_max_delay_sec * 1000}ms; or if set del msg, the delay time should be bigger than the "
+            "current time",
         )
-        for message in messages
-    ]
-    codes = [_tags_code(message.properties) for message in messages]
-    appended = storage.append_drafts(first.topic, first.queue_id, drafts, codes)
-    broker.stats.count_put(first.topic, len(appended), sum([one.size_bytes for one in appended]))
-    return appended
+        if not text.isascii() or not text.lstrip("-").isdigit():
+            raise illegal
+        deliver_ms = int(text) if name == "TIMER_DELIVER_MS" else now_ms + int(text) * _TIMER_UNITS_MS[name]
+        if deliver_ms <= now_ms:
+            if property_of(properties, "TIMER_DEL_UNIQKEY") is not None:
+                raise illegal
+            return None
+        if deliver_ms - now_ms > settings.timer_max_delay_sec * 1000:
+            raise illegal
+        return (deliver_ms - 1) // settings.timer_precision_ms * settings.timer_precision_ms
 
 
-def _as_stored(broker: Broker, properties: str) -> str:
-    return properties + SEP if broker.release.is_v5 and properties else properties  # 5.x ends the text, 4.9 does not
-
-
-def _tags_code(properties: str) -> int:
-    return tags_code(property_of(properties, "TAGS") or "") if _TAGS in properties else 0
+def _real(message: Incoming) -> dict[str, str]:
+    """Returns the properties that say where a message belongs which waits elsewhere."""
+    return {"REAL_TOPIC": message.topic, "REAL_QID": str(message.queue_id)}
 
 
 def _level(properties: str) -> int:
@@ -208,23 +178,6 @@ def _level(properties: str) -> int:
         return int(property_of(properties, "DELAY") or "0")
     except ValueError:
         return 0
-
-
-def with_properties(properties: str, changes: Mapping[str, str]) -> str:
-    """Returns property text with some properties set."""
-    kept = [item for item in properties.split(SEP) if item and item.partition(NV)[0] not in changes]
-    return SEP.join([*kept, *[f"{name}{NV}{value}" for name, value in changes.items()]])
-
-
-def joined_properties(first: str, second: str) -> str:
-    """Returns two property texts as one; where both have a name, readers take the second's value."""
-    return SEP.join([text for text in (first.rstrip(SEP), second) if text])
-
-
-def without_property(properties: str, name: str) -> str:
-    """Returns property text without one property."""
-    start = name + NV
-    return SEP.join([item for item in properties.split(SEP) if item and not item.startswith(start)])
 
 
 def v5_properties(properties: str, own: Mapping[str, str], unique_id: Callable[[], str]) -> str:

@@ -22,7 +22,6 @@ from embedded_broker.log.retention import Retention
 from embedded_broker.log.settings import StoreSettings
 from mqctl.errors import MqctlError, StorageError
 from mqctl.model.delay_level import DEFAULT_TABLE, DelayLevelTable
-from mqctl.model.names import SCHEDULE_TOPIC
 from mqctl.store.checkpoint import Checkpoint, parse_checkpoint
 from mqctl.store.disk import Disk, DiskFullError, sync_path
 from mqctl.store.dispatch_rules import is_consumable, tags_code
@@ -34,6 +33,7 @@ from mqctl.store.plain_files import read_file
 from mqctl.store.queue_writer import ConsumeQueues, QueueWriter
 from mqctl.store.record_writer import (
     Draft,
+    Incoming,
     MessageRefused,
     RecordWriter,
     finish,
@@ -47,7 +47,7 @@ __all__ = [
     "Boundary",
     "DiskFullError",
     "Dispatched",
-    "Draft",
+    "Incoming",
     "KeyMatches",
     "MessageRefused",
     "Read",
@@ -212,100 +212,36 @@ class Storage:
 
     # Appending
 
-    def draft(
-        self,
-        topic: str,
-        queue_id: int,
-        *,
-        body: bytes,
-        properties: str,
-        born_host: str,
-        store_host: str,
-        born_ms: int,
-        flag: int = 0,
-        sys_flag: int = 0,
-        reconsume_times: int = 0,
-        prepared_offset: int = 0,
-    ) -> Draft:
-        """Prepares a message for `append_drafts`.
-
-        Args:
-            born_host, store_host: `ip:port`.
-
-        Raises:
-            MessageRefused: topic, properties or body are too long.
-            RecordError: a host is no address.
-        """
-        if len(body) > self.settings.max_message_size:
-            raise MessageRefused(
-                f"could not store a message of topic {topic}",
-                reason=f"its body has {len(body)} bytes, at most {self.settings.max_message_size} are taken",
-            )
-        return self.records.draft(
-            topic,
-            queue_id,
-            body=body,
-            properties=properties,
-            flag=flag,
-            sys_flag=sys_flag,
-            born_ms=born_ms,
-            born_host=born_host,
-            store_host=store_host,
-            reconsume_times=reconsume_times,
-            prepared_offset=prepared_offset,
-        )
-
-    def append(
-        self,
-        topic: str,
-        queue_id: int,
-        *,
-        body: bytes,
-        properties: str,
-        born_host: str,
-        store_host: str,
-        born_ms: int,
-        tags_code: int = 0,
-        flag: int = 0,
-        sys_flag: int = 0,
-        reconsume_times: int = 0,
-        prepared_offset: int = 0,
-    ) -> Appended:
-        """Appends one message.
-
-        Args:
-            properties: property text as it is to be stored.
-            tags_code: Java's hash of the tag, 0 without one; for delayed messages the due time is computed here.
-            sys_flag: the bits for IPv6 hosts follow from the hosts.
+    def append(self, message: Incoming) -> Appended:
+        """Appends one message (`CommitLog.asyncPutMessage`).
 
         Raises:
             DiskFullError: nothing was stored; the broker answers 14.
             MessageRefused: the message fits no record; the broker answers 13.
             StorageError: the operating system refused.
+            RecordError: a host is no address.
         """
-        draft = self.draft(
-            topic,
-            queue_id,
-            body=body,
-            properties=properties,
-            born_host=born_host,
-            store_host=store_host,
-            born_ms=born_ms,
-            flag=flag,
-            sys_flag=sys_flag,
-            reconsume_times=reconsume_times,
-            prepared_offset=prepared_offset,
-        )
-        if topic == SCHEDULE_TOPIC or not is_consumable(sys_flag):
-            return self.append_drafts(topic, queue_id, (draft,), (tags_code,))[0]
-        queue = self._ready(topic, queue_id)
+        topic, sys_flag = message.topic, message.sys_flag
+        if not is_consumable(sys_flag):
+            return self.append_batch((message,))[0]
+        draft = self._draft(message)
+        queue = self._ready(topic, message.queue_id)
         store_ms = self.clock.now_ms()
         size = draft.size_bytes
         physical, offset = self.log.place(size), queue.max_offset
         self.log.write(finish(draft, offset, physical, store_ms), physical)
-        entry = Dispatched(topic, queue_id, offset, tags_code, store_ms, physical, size)
-        self.dispatcher.new(queue, entry, properties, sys_flag)
+        code = tags_code(topic, message.properties, store_ms, self.dispatcher.levels)
+        entry = Dispatched(topic, message.queue_id, offset, code, store_ms, physical, size)
+        self.dispatcher.new(queue, entry, message.properties, sys_flag)
         return Appended(physical, offset, size, store_ms)
+
+    def _draft(self, message: Incoming) -> Draft:
+        if len(message.body) > self.settings.max_message_size:
+            raise MessageRefused(
+                f"could not store a message of topic {message.topic}",
+                reason=f"its body has {len(message.body)} bytes, at most {self.settings.max_message_size} are taken",
+            )
+        return self.records.draft(message)
 
     def _ready(self, topic: str, queue_id: int) -> QueueWriter:
         """Returns the queue of a message that may be appended now. Raises DiskFullError, StorageError."""
@@ -314,34 +250,32 @@ class Storage:
         self.dispatcher.make_room()
         return self.queues.queue(topic, queue_id)
 
-    def append_drafts(
-        self, topic: str, queue_id: int, drafts: Sequence[Draft], tags_codes: Sequence[int]
-    ) -> list[Appended]:
-        """Appends a batch for one queue: all in one file, all with one store time, all or none.
+    def append_batch(self, messages: Sequence[Incoming]) -> list[Appended]:
+        """Appends messages of one queue: all in one file, all with one store time, all or none.
 
         Raises:
-            DiskFullError, MessageRefused, StorageError: as `append`; nothing was stored.
+            DiskFullError, MessageRefused, StorageError, RecordError: as `append`; nothing was stored.
         """
+        topic, queue_id = messages[0].topic, messages[0].queue_id
+        drafts = [self._draft(message) for message in messages]
         queue = self._ready(topic, queue_id)
-        store_ms = self.clock.now_ms()
-        if topic == SCHEDULE_TOPIC:
-            levels = self.dispatcher.levels
-            tags_codes = [tags_code(topic, draft.properties, store_ms, levels) for draft in drafts]
+        store_ms, levels = self.clock.now_ms(), self.dispatcher.levels
         begin = physical = self.log.place(sum([draft.size_bytes for draft in drafts]))
         offset = queue.max_offset
         parts: list[bytes] = []
         done: list[Dispatched] = []
-        for draft, code in zip(drafts, tags_codes, strict=True):
+        for draft in drafts:
             size = draft.size_bytes
             in_queue = is_consumable(draft.sys_flag)
             own_offset = offset if in_queue else 0
             parts.append(finish(draft, own_offset, physical, store_ms))
+            code = tags_code(topic, draft.message.properties, store_ms, levels)
             done.append(Dispatched(topic, queue_id, own_offset, code, store_ms, physical, size))
             physical += size
             offset += in_queue
         self.log.write(parts[0] if len(parts) == 1 else b"".join(parts), begin)
-        for draft, entry in zip(drafts, done, strict=True):
-            self.dispatcher.new(queue, entry, draft.properties, draft.sys_flag)
+        for message, entry in zip(messages, done, strict=True):
+            self.dispatcher.new(queue, entry, message.properties, message.sys_flag)
         return [Appended(entry.physical_offset, entry.queue_offset, entry.size_bytes, store_ms) for entry in done]
 
     # Topics

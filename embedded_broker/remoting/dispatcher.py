@@ -12,7 +12,8 @@ from embedded_broker.acl.rules import AccessDenied
 from embedded_broker.clock import Clock
 from embedded_broker.release import Release
 from embedded_broker.remoting.faults import Control
-from embedded_broker.remoting.handler_table import Call, Handler
+from embedded_broker.remoting.handler_table import Call, GoOn, Handler
+from embedded_broker.remoting.refusals import Refusal
 from embedded_broker.remoting.server import Connection
 from mqctl.errors import MqctlError
 from mqctl.protocol.body import BodyError
@@ -57,7 +58,7 @@ class Dispatcher:
 
     def dispatch(self, connection: Connection, command: RemotingCommand) -> None:
         """Answers one request."""
-        call = Call(command, connection, connection.active_ms, self._release.ordinal)
+        call = Call(command, connection, connection.active_ms, self._release.ordinal, self.resume)
         if self._control.active and self._control.intercept(self._name, call, self.handle):
             return
         self.handle(call)
@@ -80,25 +81,36 @@ class Dispatcher:
             return replace(answer, serialize_type=SerializeType.JSON)
         return None
 
-    def _answer(self, call: Call) -> RemotingCommand | None:
+    def resume(self, call: Call, go_on: GoOn) -> None:
+        """Answers a request that waited: with what `go_on` returns, or with what its errors become."""
+        answer = self._answer(call, go_on)
+        if answer is not None:
+            call.respond(answer)
+
+    def _answer(self, call: Call, go_on: GoOn | None = None) -> RemotingCommand | None:
+        """Asks the handler, or goes on where it stopped; the one place where errors become answers."""
         command = call.command
         handler = self._handlers.get(command.code)
         if handler is None:
             return self._unknown(call)
         try:
+            if go_on is not None:
+                return go_on()
             header = command.ext_fields or {} if handler.fast else handler.request.from_ext(command.ext_fields)
             return handler.function(self._owner, header, call)
-        except MqctlError as error:
-            remark = str(error)
-            if isinstance(error, HeaderFieldError):
-                remark = error.remark
-            elif isinstance(error, BodyError):
-                remark = f"com.alibaba.fastjson.JSONException: {error}"
-            log.warning("%s: request %d of %s refused: %s", self._name, command.code, call.connection.peer, error)
+        except (Refusal, MqctlError) as error:
+            refusal = self._refusal(call, handler, error)
         except Exception as error:  # the last line of defence: the peer gets code 1, the server goes on
             log.exception("%s: request %d of %s failed", self._name, command.code, call.connection.peer)
-            remark = f"{type(error).__name__}: {error}"
-        return call.answer(ResponseCode.SYSTEM_ERROR, remark=remark)
+            refusal = Refusal(ResponseCode.SYSTEM_ERROR, f"{type(error).__name__}: {error}")
+        return call.answer(refusal.code, remark=refusal.remark, reply=refusal.fields)
+
+    def _refusal(self, call: Call, handler: Handler, error: Refusal | MqctlError) -> Refusal:
+        """Returns what is answered to an error: the handler's own words, or those of all."""
+        if isinstance(error, MqctlError):
+            log.warning("%s: request %d of %s refused: %s", self._name, call.command.code, call.connection.peer, error)
+        own = handler.words(self._owner, error) if handler.words is not None else None
+        return own or (error if isinstance(error, Refusal) else _plainly(error))
 
     def _unknown(self, call: Call) -> RemotingCommand | None:
         code = call.command.code
@@ -106,3 +118,12 @@ class Dispatcher:
         if self._silent_on_unknown:
             return None
         return call.answer(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark=f" request type {code} not supported")
+
+
+def _plainly(error: MqctlError) -> Refusal:
+    """Returns what all requests are answered for an error of ours."""
+    if isinstance(error, HeaderFieldError):
+        return Refusal(ResponseCode.SYSTEM_ERROR, error.remark)
+    if isinstance(error, BodyError):
+        return Refusal(ResponseCode.SYSTEM_ERROR, f"com.alibaba.fastjson.JSONException: {error}")
+    return Refusal(ResponseCode.SYSTEM_ERROR, str(error))

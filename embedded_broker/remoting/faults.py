@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from struct import pack
 
 from embedded_broker.clock import Clock
 from embedded_broker.remoting.handler_table import Call
@@ -109,13 +108,10 @@ class _CutCall(Call):
     __slots__ = ()
 
     def respond(self, command: RemotingCommand) -> None:
-        frame = encode(command)
-        self.connection.write(frame[: len(frame) // 2])
-        self.connection.close()
+        self.respond_frame(encode(command))
 
-    def respond_json(self, header: str) -> None:
-        data = header.encode()
-        self.connection.write(pack(">iI", 4 + len(data), len(data)) + data[: len(data) // 2])
+    def respond_frame(self, frame: bytes) -> None:
+        self.connection.write(frame[: len(frame) // 2])
         self.connection.close()
 
 
@@ -196,4 +192,4 @@ class Control:
         elif isinstance(action, CloseConnection):
             call.connection.close()
         elif isinstance(action, CutFrame):
-            proceed(_CutCall(call.command, call.connection, call.arrived_ms, call.version))
+            proceed(_CutCall(call.command, call.connection, call.arrived_ms, call.version, call.on_resume))

@@ -14,9 +14,11 @@ from pkgutil import walk_packages
 from typing import Any, TypeVar
 
 from embedded_broker.release import Release
+from embedded_broker.remoting.refusals import Refusal
 from embedded_broker.remoting.server import Connection
+from mqctl.errors import MqctlError
 from mqctl.protocol.codes import ResponseCode
-from mqctl.protocol.frame import RemotingCommand
+from mqctl.protocol.frame import FLAG_ONEWAY, RemotingCommand
 from mqctl.protocol.header import ExtHeader, Request
 
 NO_REMARK_SET = "not set any response code"
@@ -25,6 +27,9 @@ NO_REMARK_SET = "not set any response code"
 BROKER = "broker"
 NAMESRV = "namesrv"
 Function = Callable[[Any, Any, "Call"], RemotingCommand | None]
+Words = Callable[[Any, Refusal | MqctlError], Refusal | None]
+"""From owner and error to what the answer says; None where it says what all say."""
+GoOn = Callable[[], RemotingCommand | None]
 F = TypeVar("F", bound=Callable[..., RemotingCommand | None])
 
 
@@ -34,15 +39,28 @@ class Call:
     Attributes:
         arrived_ms: when it was read, epoch milliseconds.
         version: version ordinal that the answer carries.
+        on_resume: the dispatcher, for `resume`.
     """
 
-    __slots__ = ("arrived_ms", "command", "connection", "version")
+    __slots__ = ("arrived_ms", "command", "connection", "on_resume", "version")
 
-    def __init__(self, command: RemotingCommand, connection: Connection, arrived_ms: int, version: int) -> None:
+    def __init__(
+        self,
+        command: RemotingCommand,
+        connection: Connection,
+        arrived_ms: int,
+        version: int,
+        on_resume: Callable[[Call, GoOn], None],
+    ) -> None:
         self.command = command
         self.connection = connection
         self.arrived_ms = arrived_ms
         self.version = version
+        self.on_resume = on_resume
+
+    def resume(self, go_on: GoOn) -> None:
+        """Answers a request that waited: with what `go_on` returns, or with what its errors become."""
+        self.on_resume(self, go_on)
 
     def answer(
         self,
@@ -62,13 +80,13 @@ class Call:
 
     def respond(self, command: RemotingCommand) -> None:
         """Sends a response that the handler did not return, because it came later."""
-        if not self.command.flag & 2:
+        if not self.command.flag & FLAG_ONEWAY:
             self.connection.send(command)
 
-    def respond_json(self, header: str) -> None:
-        """Sends a response without body whose JSON header is rendered already; for the hot paths."""
-        if not self.command.flag & 2:
-            self.connection.send_json(header)
+    def respond_frame(self, frame: bytes) -> None:
+        """Sends a response that is encoded already; for the hot paths."""
+        if not self.command.flag & FLAG_ONEWAY:
+            self.connection.write(frame)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +97,14 @@ class Handler:
         request: the declaration that reads the header.
         support: `full`, or `partial: ` and what is missing.
         fast: the function takes the ext fields as they are instead of a request.
+        words: what the answer to an error says where it differs from what all say.
     """
 
     function: Function
     request: type[Request]
     support: str
     fast: bool
+    words: Words | None
 
 
 _GONE_IN_V5 = frozenset({50, 51, 52, 53, 54})
@@ -92,7 +112,11 @@ _HANDLERS: dict[str, dict[int, Handler]] = {BROKER: {}, NAMESRV: {}}
 
 
 def handles(
-    *requests: type[Request], support: str = "full", role: str = BROKER, fast: bool = False
+    *requests: type[Request],
+    support: str = "full",
+    role: str = BROKER,
+    fast: bool = False,
+    words: Words | None = None,
 ) -> Callable[[F], F]:
     """Registers a function as the handler of `requests`.
 
@@ -103,6 +127,8 @@ def handles(
         support: `full`, or `partial: ` and what is missing; ends up in SUPPORT.md.
         fast: the header is not read into a request, the function gets `call.command.ext_fields` and reads what it
             needs itself (for the hot paths).
+        words: what the answer to a Refusal or MqctlError of the function says, where that is not what all say: a
+            Refusal of its own, or None.
     """
     if support != "full" and not support.startswith("partial: "):
         raise ValueError(f"support is 'full' or 'partial: what is missing', not {support!r}")
@@ -112,7 +138,7 @@ def handles(
         for request in requests:
             if request.code in table:
                 raise TypeError(f"two handlers for request code {request.code} of the {role}")
-            table[request.code] = Handler(function, request, support, fast)
+            table[request.code] = Handler(function, request, support, fast, words)
         return function
 
     return register

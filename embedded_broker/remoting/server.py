@@ -12,14 +12,21 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from errno import EADDRINUSE
 from itertools import count
-from struct import Struct
 from time import monotonic
 from typing import Protocol, cast
 
 from embedded_broker.clock import Clock, Handle, Periodic
 from mqctl.errors import ExitCode, MqctlError
 from mqctl.protocol.codes import ResponseCode
-from mqctl.protocol.frame import FLAG_ONEWAY, MAX_FRAME_BYTES, FrameError, RemotingCommand, decode, encode
+from mqctl.protocol.frame import (
+    FLAG_ONEWAY,
+    FLAG_RESPONSE,
+    MAX_FRAME_BYTES,
+    FrameDecoder,
+    FrameError,
+    RemotingCommand,
+    encode,
+)
 
 log = logging.getLogger("embedded_broker")
 
@@ -28,7 +35,6 @@ _PORT_ATTEMPTS, _PORT_WAIT_S = 6, 0.1
 _LISTEN_BACKLOG = 1024
 _WRITE_BUFFER_BYTES = 4 * 1024 * 1024
 _SWEEP_MS = 1_000
-_PREFIX = Struct(">iI")
 _LAST_WORDS_SECONDS = 1.0
 
 
@@ -81,9 +87,8 @@ class Connection(asyncio.Protocol):
         self._service = service
         self._limits = limits
         self._transport: asyncio.Transport | None = None
-        self._pending = bytearray()
+        self._frames = FrameDecoder(max_frame_bytes=limits.frame_bytes)
         self._paused = False
-        self._wanted = 4
         self._frame_began_ms = 0
         self._calls: dict[int, tuple[OnAnswer, Handle]] = {}
         self._opaques = count(1)
@@ -102,12 +107,6 @@ class Connection(asyncio.Protocol):
             if command.is_response:
                 remark = f"the answer is too large: {error.reason}"
                 self.write(encode(command.answer(ResponseCode.SYSTEM_ERROR, remark=remark)))
-
-    def send_json(self, header: str) -> None:
-        """Writes a frame without body whose JSON header is rendered already; for the hot paths."""
-        data = header.encode()
-        size = len(data)
-        self.write(_PREFIX.pack(4 + size, size) + data)
 
     def write(self, data: bytes) -> None:
         """Writes bytes that are whole frames."""
@@ -166,8 +165,9 @@ class Connection(asyncio.Protocol):
 
     def overdue(self, now_ms: int) -> str | None:
         """Returns why the connection has to be closed for its silence, or None."""
-        if self._pending and not self._paused and now_ms - self._frame_began_ms > self._limits.half_frame_ms:
-            return f"a frame of {self._wanted} bytes has not ended after {self._limits.half_frame_ms} ms"
+        pending = self._frames.pending_bytes
+        if pending and not self._paused and now_ms - self._frame_began_ms > self._limits.half_frame_ms:
+            return f"a frame of which {pending} bytes came has not ended after {self._limits.half_frame_ms} ms"
         if now_ms - self.active_ms > self._limits.idle_ms:
             return f"nothing was said for {self._limits.idle_ms} ms"
         return None
@@ -182,7 +182,7 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.closed = True
-        self._pending.clear()
+        self._frames.clear()
         for opaque in list(self._calls):
             self._answered(opaque, None)
         listeners, self._close_listeners = self._close_listeners, []
@@ -198,54 +198,30 @@ class Connection(asyncio.Protocol):
     def resume_writing(self) -> None:
         self._paused = False
         self.active_ms = self._clock.now_ms()
-        if self._pending:
-            self._take_pending()
+        self._take()
         if not self._paused and self._transport is not None and not self._transport.is_closing():
             self._transport.resume_reading()
 
     def data_received(self, data: bytes) -> None:
         self.active_ms = self._clock.now_ms()
-        if self._pending:
-            self._pending += data
-            if len(self._pending) >= self._wanted and not self._paused:
-                self._take_pending()
-            return
-        self._take_or_refuse(data)
+        if not self._frames.pending_bytes:
+            self._frame_began_ms = self.active_ms
+        self._frames.receive(data)
+        self._take()
 
-    def _take_pending(self) -> None:
-        data = bytes(self._pending)
-        self._pending.clear()
-        self._take_or_refuse(data)
-
-    def _take_or_refuse(self, data: bytes) -> None:
+    def _take(self) -> None:
+        """Deals with the frames that are complete, until the peer has to read answers first."""
         try:
-            self._take(data)
+            while not self._paused and (command := self._frames.next_command()) is not None:
+                self._frame_began_ms = self.active_ms
+                if command.flag & FLAG_RESPONSE:
+                    self._answered(command.opaque, command)
+                else:
+                    self._service.dispatch(self, command)
+                if self._transport is None or self._transport.is_closing():
+                    return
         except FrameError as error:
             self.refuse(str(error))
-
-    def _take(self, data: bytes) -> None:
-        start, size = 0, len(data)
-        while size - start >= 4 and not self._paused:
-            total = int.from_bytes(data[start : start + 4], "big", signed=True)
-            if total < 4 or total + 4 > self._limits.frame_bytes:
-                raise FrameError("A frame cannot be read", reason=f"its length field says {total}")
-            end = start + 4 + total
-            if end > size:
-                self._wanted = 4 + total
-                break
-            command = decode(data if end - start == size else data[start:end])
-            start = end
-            if command.flag & 1:
-                self._answered(command.opaque, command)
-            else:
-                self._service.dispatch(self, command)
-            if self._transport is None or self._transport.is_closing():
-                return
-        else:
-            self._wanted = 4
-        if start < size:
-            self._pending += data[start:]
-            self._frame_began_ms = self.active_ms
 
 
 def _address(name: object) -> str:

@@ -12,11 +12,16 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING
 
+from embedded_broker.clock import Handle
+from embedded_broker.consumers.clients import Clients
+from embedded_broker.consumers.offsets import ConsumerOffsets
 from embedded_broker.log.copies import copy_of
-from embedded_broker.log.intake import put
+from embedded_broker.log.intake import Intake
+from embedded_broker.log.store import Appended
 from embedded_broker.remoting.handler_table import sends
+from embedded_broker.remoting.server import Connection
+from embedded_broker.tables.topics import TopicTable
 from embedded_broker.transactions.op_messages import OpReader
 from mqctl.errors import MqctlError
 from mqctl.model.message import (
@@ -31,12 +36,6 @@ from mqctl.model.names import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, TRANSACTION_G
 from mqctl.protocol.message_record import RecordError, decode_message, encode_message
 from mqctl.protocol.properties import format_properties
 from mqctl.protocol.requests_client import CheckTransactionState
-
-if TYPE_CHECKING:
-    from embedded_broker.broker import Broker
-    from embedded_broker.clock import Handle
-    from embedded_broker.log.store import Appended
-    from embedded_broker.remoting.server import Connection
 
 log = logging.getLogger("embedded_broker")
 
@@ -55,9 +54,12 @@ class TransactionCheck:
         rounds: how many rounds have ended.
     """
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, intake: Intake, topics: TopicTable, offsets: ConsumerOffsets, clients: Clients) -> None:
         self.rounds = 0
-        self._broker = broker
+        self._intake = intake
+        self._topics = topics
+        self._offsets = offsets
+        self._clients = clients
         self._timer: Handle | None = None
         self._turn = 0
         self._unasked: Counter[str] = Counter()
@@ -70,7 +72,7 @@ class TransactionCheck:
         stored until the first round would be taken for dealt with, and so it would if the next power failure gave back
         the file with that progress. The original notices no sooner than in that round.
         """
-        offsets, storage = self._broker.offsets, self._broker.storage
+        offsets, storage = self._offsets, self._intake.storage
         for topic in (HALF_TOPIC, OP_TOPIC):
             end = storage.max_offset(topic, 0)
             if offsets.query(TRANSACTION_GROUP, topic, 0) > end:
@@ -89,11 +91,11 @@ class TransactionCheck:
             self._steps = None
 
     def _wait(self) -> None:
-        interval_ms = self._broker.settings.transaction_check_interval
-        self._timer = self._broker.clock.call_later(interval_ms, self._begin)
+        interval_ms = self._intake.settings.transaction_check_interval
+        self._timer = self._intake.clock.call_later(interval_ms, self._begin)
 
     def _begin(self) -> None:
-        self._steps = _Round(self._broker, self._ask).walk()
+        self._steps = _Round(self._intake, self._topics, self._offsets, self._ask).walk()
         self._go_on(self._steps)
 
     def _go_on(self, steps: Iterator[None]) -> None:
@@ -104,7 +106,7 @@ class TransactionCheck:
             log.error("check of transactions: %s", error)
             taken = 0
         if taken == _SLICE:
-            self._timer = self._broker.clock.call_later(0, lambda: self._go_on(steps))
+            self._timer = self._intake.clock.call_later(0, lambda: self._go_on(steps))
             return
         self._steps = None
         self.rounds += 1
@@ -115,7 +117,7 @@ class TransactionCheck:
 
     def _ask(self, half: Message, checks: int, copy: Appended) -> None:
         """Asks one producer of the group about the copy of a half message (code 39)."""
-        broker = self._broker
+        intake = self._intake
         group = half.properties.get(PRODUCER_GROUP, "")
         connection = self._producer(group)
         if connection is None:
@@ -138,14 +140,14 @@ class TransactionCheck:
             commit_log_offset=copy.physical_offset,
             msg_id=half.unique_key,
             transaction_id=half.unique_key,
-            offset_msg_id=broker.offset_id(copy.physical_offset),
-            topic=topic if broker.release.is_v5 else None,
+            offset_msg_id=intake.offset_id(copy.physical_offset),
+            topic=topic if intake.release.is_v5 else None,
         )
-        connection.tell(request.command(opaque=0, body=body, oneway=True, version=broker.release.ordinal))
+        connection.tell(request.command(opaque=0, body=body, oneway=True, version=intake.release.ordinal))
 
     def _producer(self, group: str) -> Connection | None:
         """Returns a channel of a producer group, another one each time."""
-        live = [one for one in self._broker.clients.producers.get(group, ()) if not one.closed]
+        live = [one for one in self._clients.producers.get(group, ()) if not one.closed]
         if not live:
             return None
         self._turn += 1
@@ -155,21 +157,28 @@ class TransactionCheck:
 class _Round:
     """One walk from the recorded offset to the first half message that is too young."""
 
-    def __init__(self, broker: Broker, ask: Callable[[Message, int, Appended], None]) -> None:
-        self._broker = broker
+    def __init__(
+        self,
+        intake: Intake,
+        topics: TopicTable,
+        offsets: ConsumerOffsets,
+        ask: Callable[[Message, int, Appended], None],
+    ) -> None:
+        self._intake = intake
+        self._topics = topics
+        self._offsets = offsets
         self._ask = ask
-        self._began_ms = broker.clock.now_ms()
+        self._began_ms = intake.clock.now_ms()
         self._given_up = 0
         self._first = 0
         self._records: Sequence[bytes | memoryview | None] = ()
 
     def walk(self) -> Generator[None]:
         """Walks step by step. Raises MqctlError when the store refuses; what was done is recorded all the same."""
-        broker = self._broker
-        storage = broker.storage
+        storage, offsets = self._intake.storage, self._offsets
         low, high = storage.min_offset(HALF_TOPIC, 0), storage.max_offset(HALF_TOPIC, 0)
-        recorded = broker.offsets.query(TRANSACTION_GROUP, HALF_TOPIC, 0)
-        recorded_op = broker.offsets.query(TRANSACTION_GROUP, OP_TOPIC, 0)
+        recorded = offsets.query(TRANSACTION_GROUP, HALF_TOPIC, 0)
+        recorded_op = offsets.query(TRANSACTION_GROUP, OP_TOPIC, 0)
         if high == 0:
             return
         position = min(max(recorded, low), high)
@@ -191,15 +200,15 @@ class _Round:
             if self._given_up:
                 log.warning("%d transactions are given up, they are in %s", self._given_up, DISCARD_TOPIC)
             if position != recorded:
-                broker.offsets.commit(TRANSACTION_GROUP, HALF_TOPIC, 0, position)
+                offsets.commit(TRANSACTION_GROUP, HALF_TOPIC, 0, position)
             if ops.done_until != recorded_op:
-                broker.offsets.commit(TRANSACTION_GROUP, OP_TOPIC, 0, ops.done_until)
+                offsets.commit(TRANSACTION_GROUP, OP_TOPIC, 0, ops.done_until)
 
     def _is_over(self) -> bool:
-        return self._broker.clock.now_ms() - self._began_ms > _ROUND_LIMIT_MS
+        return self._intake.clock.now_ms() - self._began_ms > _ROUND_LIMIT_MS
 
     def _read(self, position: int) -> Message | None:
-        storage = self._broker.storage
+        storage = self._intake.storage
         if not self._first <= position < self._first + len(self._records):
             self._first = position
             self._records = storage.reader.neighbours(storage.entries(HALF_TOPIC, 0, position, _SLICE))
@@ -221,8 +230,8 @@ class _Round:
 
     def _deal_with(self, position: int, half: Message, ops: OpReader) -> bool:
         """Discards, spares or checks one half message; False when it and those behind it are too young."""
-        broker, settings = self._broker, self._broker.settings
-        now_ms = broker.clock.now_ms()
+        intake, settings = self._intake, self._intake.settings
+        now_ms = intake.clock.now_ms()
         age_ms = now_ms - half.born_time_ms
         checks = _number(half.properties.get(TRANSACTION_CHECK_TIMES)) or 0
         if checks >= settings.transaction_check_max or age_ms > settings.file_reserved_time * _HOUR_MS:
@@ -247,16 +256,16 @@ class _Round:
         return True
 
     def _put_back(self, half: Message, properties: Mapping[str, str]) -> Appended:
-        return put(self._broker, copy_of(half, format_properties(properties)))
+        return self._intake.put(copy_of(half, format_properties(properties)))
 
     def _discard(self, half: Message) -> None:
         """Moves a half message out of the way; that it could not be stored there is only logged, as in the original."""
-        self._broker.topics.find_or_create(DISCARD_TOPIC, 1)
+        self._topics.find_or_create(DISCARD_TOPIC, 1)
         message = copy_of(half, format_properties(half.properties))
         message.topic, message.queue_id = DISCARD_TOPIC, 0
         self._given_up += 1
         try:
-            put(self._broker, message)
+            self._intake.put(message)
         except MqctlError as error:
             log.error("discarded transaction %s not stored: %s", half.unique_key, error)
 

@@ -8,11 +8,15 @@ message for consumers (commit) and an op message that names its half (commit and
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
 
+from embedded_broker.consumers.clients import Clients
+from embedded_broker.consumers.offsets import ConsumerOffsets
 from embedded_broker.log.copies import copy_of
-from embedded_broker.log.intake import Incoming, Refusal, put, with_properties
+from embedded_broker.log.intake import Incoming, Intake
+from embedded_broker.log.store import Appended
 from embedded_broker.remoting.handler_table import NO_REMARK_SET
+from embedded_broker.remoting.refusals import Refusal
+from embedded_broker.tables.topics import TopicTable
 from embedded_broker.transactions.check import TransactionCheck, immunity_ms
 from embedded_broker.transactions.op_messages import OpWriter
 from mqctl.model.message import (
@@ -27,12 +31,9 @@ from mqctl.model.message import (
 from mqctl.model.names import HALF_TOPIC
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.message_record import RecordError, decode_message
+from mqctl.protocol.properties import with_properties
+from mqctl.protocol.requests_client import EndTransaction
 from mqctl.store.record_writer import text_of_properties
-
-if TYPE_CHECKING:
-    from embedded_broker.broker import Broker
-    from embedded_broker.log.store import Appended
-    from mqctl.protocol.requests_client import EndTransaction
 
 log = logging.getLogger("embedded_broker")
 
@@ -47,10 +48,11 @@ class Transactions:
         check: the loop that asks producers about what they left open.
     """
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
-        self._ops = OpWriter(broker)
-        self.check = TransactionCheck(broker)
+    def __init__(self, intake: Intake, topics: TopicTable, offsets: ConsumerOffsets, clients: Clients) -> None:
+        self._intake = intake
+        self._topics = topics
+        self._ops = OpWriter(intake, topics)
+        self.check = TransactionCheck(intake, topics, offsets, clients)
 
     def start(self) -> None:
         """Begins to check."""
@@ -73,15 +75,14 @@ class Transactions:
         Raises:
             DiskFullError, MessageRefused, StorageError: nothing was stored.
         """
-        broker = self._broker
         changes = {REAL_TOPIC: message.topic, REAL_QID: str(message.queue_id)}
-        if broker.release.is_v5 and unique_key is not None:
+        if self._intake.release.is_v5 and unique_key is not None:
             changes = {_TRANSACTION_ID: unique_key, **changes}
-        broker.topics.find_or_create(HALF_TOPIC, 1)
+        self._topics.find_or_create(HALF_TOPIC, 1)
         message.topic, message.queue_id = HALF_TOPIC, 0
         message.properties = with_properties(message.properties, changes)
         message.sys_flag &= ~SYSFLAG_TRANSACTION_MASK
-        return put(broker, message)
+        return self._intake.put(message)
 
     def end(self, request: EndTransaction) -> None:
         """Commits or rolls back. A second commit of the same half message stores it a second time, as in the original.
@@ -90,7 +91,7 @@ class Transactions:
             Refusal: there is no such half message of this group, it may no longer be ended, or this is a slave.
             DiskFullError, MessageRefused, StorageError: the committed message was not stored.
         """
-        if self._broker.broker_id != 0:
+        if self._intake.settings.broker_id != 0:
             raise Refusal(ResponseCode.SLAVE_NOT_AVAILABLE, NO_REMARK_SET)
         half, record = self._half(request)
         if request.commit_or_rollback == COMMIT:
@@ -98,7 +99,7 @@ class Transactions:
         self._ops.note(half.queue_offset)
 
     def _half(self, request: EndTransaction) -> tuple[Message, bytes]:
-        record = self._broker.storage.message_at(request.commit_log_offset)
+        record = self._intake.storage.message_at(request.commit_log_offset)
         try:
             half = decode_message(record) if record is not None else None
         except RecordError:  # the offset points into the middle of a record
@@ -116,14 +117,14 @@ class Transactions:
 
     def _check_age(self, half: Message, request: EndTransaction) -> None:
         """5.x: once a message's own immunity has passed, only the answer to a check ends it."""
-        broker = self._broker
-        if not broker.release.is_v5 or request.from_transaction_check:
+        intake = self._intake
+        if not intake.release.is_v5 or request.from_transaction_check:
             return
-        own_ms = immunity_ms(half, broker.settings.transaction_time_out)
+        own_ms = immunity_ms(half, intake.settings.transaction_time_out)
         if own_ms is None:
             return
-        age_ms = broker.clock.now_ms() - half.born_time_ms
-        if age_ms > max(own_ms, broker.settings.transaction_time_out):
+        age_ms = intake.clock.now_ms() - half.born_time_ms
+        if age_ms > max(own_ms, intake.settings.transaction_time_out):
             log.warning("half message at %d is %d ms old and can only be checked now", half.physical_offset, age_ms)
             raise Refusal(ResponseCode.ILLEGAL_OPERATION, NO_REMARK_SET)
 
@@ -139,7 +140,7 @@ class Transactions:
         message.topic, message.queue_id = topic, int(queue_id)
         message.sys_flag = half.sys_flag & ~SYSFLAG_TRANSACTION_MASK | SYSFLAG_COMMIT
         message.prepared_offset = half.physical_offset
-        put(self._broker, message)
+        self._intake.put(message)
 
     def resume(self, physical_offset: int) -> bool:
         """Stores a discarded or half message as a half message once more, with its checks counted from nothing.
@@ -150,7 +151,7 @@ class Transactions:
         Raises:
             DiskFullError, MessageRefused, StorageError: nothing was stored.
         """
-        record = self._broker.storage.message_at(physical_offset)
+        record = self._intake.storage.message_at(physical_offset)
         try:
             found = decode_message(record) if record is not None else None
         except RecordError:
@@ -158,7 +159,7 @@ class Transactions:
         if record is None or found is None:
             return False
         message = copy_of(found, with_properties(text_of_properties(record), {TRANSACTION_CHECK_TIMES: "0"}))
-        self._broker.topics.find_or_create(HALF_TOPIC, 1)
+        self._topics.find_or_create(HALF_TOPIC, 1)
         message.topic, message.queue_id = HALF_TOPIC, 0
-        put(self._broker, message)
+        self._intake.put(message)
         return True

@@ -9,17 +9,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from embedded_broker.log.intake import Incoming, put, with_properties
+from embedded_broker.clock import Handle
+from embedded_broker.log.intake import Incoming, Intake
+from embedded_broker.log.store import Storage
+from embedded_broker.tables.topics import TopicTable
 from mqctl.errors import MqctlError
 from mqctl.model.names import OP_TOPIC
 from mqctl.protocol.message_record import RecordError, decode_message
-
-if TYPE_CHECKING:
-    from embedded_broker.broker import Broker
-    from embedded_broker.clock import Handle
-    from embedded_broker.log.store import Storage
+from mqctl.protocol.properties import with_properties
 
 log = logging.getLogger("embedded_broker")
 
@@ -30,22 +28,23 @@ _READ = 32
 class OpWriter:
     """Writes op messages as the release does."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(self, intake: Intake, topics: TopicTable) -> None:
+        self._intake = intake
+        self._topics = topics
         self._gathered = ""
         self._timer: Handle | None = None
 
     def note(self, half_offset: int) -> None:
         """Notes that the half message at a queue offset was ended."""
-        if not self._broker.release.is_v5:
+        if not self._intake.release.is_v5:
             self._put(str(half_offset))
             return
         self._gathered += f"{half_offset},"
-        settings = self._broker.settings
+        settings = self._intake.settings
         if len(self._gathered) > settings.transaction_op_msg_max_size:
             self.write()
         elif self._timer is None:
-            self._timer = self._broker.clock.call_later(settings.transaction_op_batch_interval, self.write)
+            self._timer = self._intake.clock.call_later(settings.transaction_op_batch_interval, self.write)
 
     def write(self) -> None:
         """Writes what was gathered; what the store refuses stays gathered for the next time."""
@@ -60,19 +59,19 @@ class OpWriter:
             self._timer = None
 
     def _put(self, text: str) -> bool:
-        broker = self._broker
-        if broker.release.is_v5:
-            broker.topics.find_or_create(OP_TOPIC, 1)
+        intake = self._intake
+        if intake.release.is_v5:
+            self._topics.find_or_create(OP_TOPIC, 1)
         message = Incoming(
             topic=OP_TOPIC,
             queue_id=0,
             body=text.encode(),
             properties=with_properties("", {"WAIT": "true", "TAGS": OP_TAG}),
-            born_ms=broker.clock.now_ms(),
-            born_host=broker.address,
+            born_ms=intake.clock.now_ms(),
+            born_host=intake.store_host,
         )
         try:
-            put(broker, message)
+            intake.put(message)
         except MqctlError as error:  # the end of the transaction stands; a check will ask again
             log.error("op message for half offset %s not stored: %s", text, error)
             return False

@@ -34,6 +34,41 @@ def format_properties(properties: Mapping[str, str], *, trailing_separator: bool
     return text + PROPERTY_SEPARATOR if trailing_separator and text else text
 
 
+def property_of(text: str, name: str) -> str | None:
+    """Returns one property of property text without parsing the rest; the last one with a value counts."""
+    start = name + NAME_VALUE_SEPARATOR
+    at = text.rfind(start)
+    while at >= 0:
+        if at == 0 or text[at - 1] == PROPERTY_SEPARATOR:
+            end = text.find(PROPERTY_SEPARATOR, at)
+            value = text[at + len(start) : end] if end >= 0 else text[at + len(start) :]
+            if value:
+                return value
+        at = text.rfind(start, 0, at)
+    return None
+
+
+def with_properties(text: str, changes: Mapping[str, str]) -> str:
+    """Returns property text with some properties set."""
+    items = text.split(PROPERTY_SEPARATOR)
+    kept = [item for item in items if item and item.partition(NAME_VALUE_SEPARATOR)[0] not in changes]
+    return PROPERTY_SEPARATOR.join(
+        [*kept, *[f"{name}{NAME_VALUE_SEPARATOR}{value}" for name, value in changes.items()]]
+    )
+
+
+def without_property(text: str, name: str) -> str:
+    """Returns property text without one property."""
+    start = name + NAME_VALUE_SEPARATOR
+    kept = [item for item in text.split(PROPERTY_SEPARATOR) if item and not item.startswith(start)]
+    return PROPERTY_SEPARATOR.join(kept)
+
+
+def joined_properties(first: str, second: str) -> str:
+    """Returns two property texts as one; where both have a name, readers take the second's value."""
+    return PROPERTY_SEPARATOR.join([text for text in (first.rstrip(PROPERTY_SEPARATOR), second) if text])
+
+
 def unwritable(text: str) -> str:
     """Returns what no name and no value of a property may hold, escaped and parted by blanks; empty when all is well.
 

@@ -5,6 +5,8 @@ Source: `CommitLog.checkMessageAndReturnSize`, `DefaultMessageStore.doDispatch`,
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from mqctl.model.delay_level import DelayLevelTable
 from mqctl.model.java_hash import java_string_hash
 from mqctl.model.message import (
@@ -17,9 +19,10 @@ from mqctl.model.message import (
     UNIQ_KEY,
 )
 from mqctl.model.names import SCHEDULE_TOPIC
-from mqctl.protocol.properties import NAME_VALUE_SEPARATOR, PROPERTY_SEPARATOR, parse_properties
+from mqctl.protocol.properties import NAME_VALUE_SEPARATOR, PROPERTY_SEPARATOR, property_of
 
 _UNKNOWN_LEVEL_MS = 1_000
+_TAGS = TAGS + NAME_VALUE_SEPARATOR
 _KEYS = KEYS + NAME_VALUE_SEPARATOR
 _UNIQ_KEY = UNIQ_KEY + NAME_VALUE_SEPARATOR
 
@@ -31,13 +34,16 @@ def is_consumable(sys_flag: int) -> bool:
 
 def tags_code(topic: str, properties: str, store_ms: int, levels: DelayLevelTable) -> int:
     """Returns the tags code of a record: the hash of its tag, or the due time of a message that waits for delivery."""
-    parsed = parse_properties(properties)
     if topic == SCHEDULE_TOPIC:
-        level = _number(parsed.get(DELAY))
+        level = _number(property_of(properties, DELAY))
         if level > 0:
             delay_ms = levels.delay_ms(min(level, levels.max_level))
             return store_ms + (_UNKNOWN_LEVEL_MS if delay_ms is None else delay_ms)
-    tags = parsed.get(TAGS)
+    return _hash_of(property_of(properties, TAGS)) if _TAGS in properties else 0
+
+
+@lru_cache(maxsize=4_096)
+def _hash_of(tags: str | None) -> int:
     return java_string_hash(tags) if tags else 0
 
 

@@ -6,6 +6,7 @@ Source: `MessageExtEncoder` and `CommitLog.checkMessageAndReturnSize` of 4.9.8; 
 from __future__ import annotations
 
 import zlib
+from dataclasses import dataclass
 from struct import Struct
 from typing import NamedTuple
 
@@ -31,23 +32,40 @@ class MessageRefused(RefusedError):
     """A message that fits no record: its topic, properties or body are too long."""
 
 
-class Draft(NamedTuple):
-    """A message on its way into the log: everything but its offsets and its store time, already in bytes."""
+@dataclass(slots=True, kw_only=True)
+class Incoming:
+    """A message on its way into the log (`MessageExtBrokerInner`): one value from the request to its record.
 
+    Attributes:
+        properties: property text as it is to be stored.
+        born_host, store_host: `ip:port`.
+        sys_flag: the bits for IPv6 hosts follow from the hosts.
+        prepared_offset: physical offset of the half message that this one commits.
+    """
+
+    topic: str
+    queue_id: int
+    body: bytes
+    properties: str
+    sys_flag: int = 0
+    flag: int = 0
+    born_ms: int
+    born_host: str
+    store_host: str = ""
+    reconsume_times: int = 0
+    prepared_offset: int = 0
+
+
+class Draft(NamedTuple):
+    """A message with all of its record that does not depend on its place and its store time."""
+
+    message: Incoming
     size_bytes: int
     magic: int
-    crc: int
-    queue_id: int
-    flag: int
     sys_flag: int
-    born_ms: int
     born_host: bytes
     store_host: bytes
-    reconsume_times: int
-    prepared_offset: int
-    body: bytes
     tail: bytes
-    properties: str
 
 
 class RecordWriter:
@@ -94,60 +112,47 @@ class RecordWriter:
             self._topics[name] = found
         return found
 
-    def draft(
-        self,
-        topic: str,
-        queue_id: int,
-        *,
-        body: bytes,
-        properties: str,
-        flag: int,
-        sys_flag: int,
-        born_ms: int,
-        born_host: str,
-        store_host: str,
-        reconsume_times: int,
-        prepared_offset: int,
-    ) -> Draft:
+    def draft(self, message: Incoming) -> Draft:
         """Prepares a record.
 
         Raises:
             MessageRefused: topic or properties are too long.
             RecordError: a host is no address.
         """
-        magic, topic_bytes = self.topic(topic)
-        text = properties.encode()
+        magic, topic_bytes = self.topic(message.topic)
+        text = message.properties.encode()
         if len(text) > MAX_PROPERTIES_LENGTH:
             raise MessageRefused(
-                f"could not store a message of topic {topic}",
+                f"could not store a message of topic {message.topic}",
                 reason=f"its properties take {len(text)} bytes, at most {MAX_PROPERTIES_LENGTH} fit",
             )
-        born = self.host(born_host)
-        store = self.host(store_host)
-        sys_flag &= ~(SYSFLAG_BORN_HOST_V6 | SYSFLAG_STORE_HOST_V6)
+        born = self.host(message.born_host)
+        store = self.host(message.store_host)
+        sys_flag = message.sys_flag & ~_WIDE
         if len(born) > 8:
             sys_flag |= SYSFLAG_BORN_HOST_V6
         if len(store) > 8:
             sys_flag |= SYSFLAG_STORE_HOST_V6
         tail = topic_bytes + _SHORT.pack(len(text)) + text
-        size = 72 + len(born) + len(store) + len(body) + len(tail)
-        return Draft(
-            size, magic, zlib.crc32(body) & CRC_MASK, queue_id, flag, sys_flag, born_ms, born, store,
-            reconsume_times, prepared_offset, body, tail, properties,
-        )  # fmt: skip
+        size = 72 + len(born) + len(store) + len(message.body) + len(tail)
+        return Draft(message, size, magic, sys_flag, born, store, tail)
 
 
 def finish(draft: Draft, queue_offset: int, physical_offset: int, store_ms: int) -> bytes:
     """Returns the record of `draft` at its place."""
-    (size, magic, crc, queue_id, flag, sys_flag, born_ms, born, store, reconsume_times, prepared, body, tail, _) = draft
+    message, size, magic, sys_flag, born, store, tail = draft
+    body = message.body
+    crc = zlib.crc32(body) & CRC_MASK
     if len(born) == 8 and len(store) == 8:
         head = V4_HEAD.pack(
-            size, magic, crc, queue_id, flag, queue_offset, physical_offset, sys_flag, born_ms, born, store_ms, store,
-            reconsume_times, prepared, len(body),
+            size, magic, crc, message.queue_id, message.flag, queue_offset, physical_offset, sys_flag, message.born_ms,
+            born, store_ms, store, message.reconsume_times, message.prepared_offset, len(body),
         )  # fmt: skip
         return b"".join((head, body, tail))
-    head = _HEAD.pack(size, magic, crc, queue_id, flag, queue_offset, physical_offset, sys_flag, born_ms)
-    middle = _TAIL.pack(reconsume_times, prepared, len(body))
+    head = _HEAD.pack(
+        size, magic, crc, message.queue_id, message.flag, queue_offset, physical_offset, sys_flag, message.born_ms
+    )
+    middle = _TAIL.pack(message.reconsume_times, message.prepared_offset, len(body))
     return b"".join((head, born, _TIME.pack(store_ms), store, middle, body, tail))
 
 

@@ -18,6 +18,7 @@ from mqctl.model.message import Message
 from mqctl.model.names import SCHEDULE_TOPIC
 from mqctl.protocol.message_record import decode_message
 from mqctl.protocol.properties import format_properties
+from mqctl.store.record_writer import Incoming
 
 NOW_MS = 1_795_218_000_000
 SMALL = StoreSettings(mapped_file_size_commit_log=1 << 16, mapped_file_size_consume_queue=2_000)
@@ -50,15 +51,16 @@ class Running:
         self.put(SCHEDULE_TOPIC, level - 1, format_properties(properties), body)
 
     def put(self, topic: str, queue_id: int, properties: str, body: bytes = b"later") -> None:
-        self.storage.append(
-            topic,
-            queue_id,
+        message = Incoming(
+            topic=topic,
+            queue_id=queue_id,
             body=body,
             properties=properties,
             born_host="192.0.2.2:40001",
             store_host="127.0.0.1:10911",
             born_ms=self.clock.now_ms() - 3,
         )
+        self.storage.append(message)
 
     def delivered(self, topic: str = "TopicDelay", queue_id: int = 1) -> list[Message]:
         found = []

@@ -17,6 +17,7 @@ from mqctl.model.damage import DamageGrade
 from mqctl.protocol.message_record import decode_message, decode_messages
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.disk import Disk
+from mqctl.store.record_writer import Incoming
 from mqctl.store.verify import verify
 
 NOW_MS = 1_795_218_000_000
@@ -37,16 +38,16 @@ def opened(root: Path, clock: VirtualClock | None = None, settings: StoreSetting
 def put(
     storage: Storage, body: bytes = b"hello", topic: str = "TopicTest", queue_id: int = 0, key: str = "k1"
 ) -> Appended:
-    return storage.append(
-        topic,
-        queue_id,
+    message = Incoming(
+        topic=topic,
+        queue_id=queue_id,
         body=body,
         properties=f"TAGS\x01TagA\x02KEYS\x01{key}",
         born_host="192.0.2.2:40001",
         store_host="127.0.0.1:10911",
         born_ms=NOW_MS - 3,
-        tags_code=2_598_919,
     )
+    return storage.append(message)
 
 
 def put_numbered(storage: Storage, number: int) -> Appended:

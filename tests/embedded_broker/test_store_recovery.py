@@ -27,6 +27,7 @@ from mqctl.model.java_hash import java_string_hash
 from mqctl.protocol.message_record import decode_message
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.disk import Disk
+from mqctl.store.record_writer import Incoming
 from mqctl.store.recovery import RecordScan
 from mqctl.store.verify import verify
 from tests.conftest import REPOSITORY
@@ -166,16 +167,16 @@ def test_the_bytes_are_those_of_the_reference_builder(tmp_path: Path) -> None:
         )
         stored = builder.append(item)
         text = "\x02".join(f"{name}\x01{value}" for name, value in item.properties.items())
-        appended = storage.append(
-            item.topic,
-            item.queue_id,
+        incoming = Incoming(
+            topic=item.topic,
+            queue_id=item.queue_id,
             body=item.body,
             properties=text,
             born_host=item.born_host,
             store_host=item.store_host,
             born_ms=item.born_time_ms,
-            tags_code=2_598_919 if item.properties else 0,
         )
+        appended = storage.append(incoming)
         assert (appended.physical_offset, appended.queue_offset) == (stored.physical_offset, stored.queue_offset)
         clock.advance(10)
     storage.close()

@@ -90,7 +90,6 @@ def test_a_delay_level_wins(five: EmbeddedCluster, peer: Peer) -> None:
     "properties",
     [
         {"TIMER_DELAY_SEC": "soon"},
-        {"TIMER_DELAY_MS": ""},
         {"TIMER_DELAY_SEC": str(3 * 86_400 + 1)},
         {"TIMER_DELIVER_MS": "9" * 30},
         {"TIMER_DELIVER_MS": "1", "TIMER_DEL_UNIQKEY": "T+K"},
@@ -99,6 +98,13 @@ def test_a_delay_level_wins(five: EmbeddedCluster, peer: Peer) -> None:
 def test_times_that_are_none(peer: Peer, properties: dict[str, str]) -> None:
     answer = peer.call(send("T", properties=properties), b"x")
     assert (answer.code, "timer message illegal" in (answer.remark or "")) == (ResponseCode.MESSAGE_ILLEGAL, True)
+
+
+def test_an_empty_time_is_no_property_and_asks_for_nothing(peer: Peer) -> None:
+    """Text of properties is read without pairs that lack a value (`MessageDecoder.string2messageProperties`)."""
+    answer = peer.call(send("T", properties={"TIMER_DELAY_MS": "", "KEYS": "k"}), b"x")
+    assert (answer.code, answer.ext("recallHandle")) == (0, None)
+    assert peer.call(pull("T", 0)).code == 0
 
 
 def test_without_a_wheel_they_are_refused_and_4_9_knows_none() -> None:

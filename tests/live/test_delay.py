@@ -16,6 +16,7 @@ from mqctl.model.names import SCHEDULE_TOPIC
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.bodies_cluster import KVTable
 from mqctl.protocol.bodies_stats import TopicOffset, TopicStatsTable
+from mqctl.store.record_writer import Incoming
 from tests.conftest import Outcome
 from tests.embedded_broker.messages import send
 from tests.embedded_broker.wire import Peer
@@ -96,13 +97,16 @@ def overdue(where: Standing) -> None:
     where.delayed(2, 3)
 
 
-def poison_head(where: Standing) -> None:
-    where.inside(
-        lambda broker: broker.storage.append(
-            SCHEDULE_TOPIC, 1, body=b"x", properties="DELAY\x012\x02REAL_QID\x010", born_host="127.0.0.1:1",
-            store_host="127.0.0.1:2", born_ms=broker.clock.now_ms(),
-        )
+def wait(broker: Broker, level: int, properties: str) -> None:
+    message = Incoming(
+        topic=SCHEDULE_TOPIC, queue_id=level - 1, body=b"x", properties=properties, born_host="127.0.0.1:1",
+        store_host="127.0.0.1:2", born_ms=broker.clock.now_ms(),
     )  # fmt: skip
+    broker.storage.append(message)
+
+
+def poison_head(where: Standing) -> None:
+    where.inside(lambda broker: wait(broker, 2, "DELAY\x012\x02REAL_QID\x010"))
     where.delayed(2, 2)
 
 
@@ -222,10 +226,7 @@ def test_a_long_backlog_is_counted_by_bisection(standing: Standing) -> None:
 def fill(broker: Broker, count: int) -> None:
     for number in range(count):
         properties = f"DELAY\x0118\x02REAL_TOPIC\x01Pay\x02REAL_QID\x010\x02UNIQ_KEY\x01U{number}"
-        broker.storage.append(
-            SCHEDULE_TOPIC, 17, body=b"x", properties=properties, born_host="127.0.0.1:1", store_host="127.0.0.1:2",
-            born_ms=broker.clock.now_ms(),
-        )  # fmt: skip
+        wait(broker, 18, properties)
 
 
 def test_a_broker_that_does_not_tell_is_unknown(standing: Standing) -> None:

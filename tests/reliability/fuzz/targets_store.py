@@ -20,6 +20,7 @@ from mqctl.snapshot.store.lag import gather_lag
 from mqctl.store.checkpoint import parse_checkpoint
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.index_file import IndexFile
+from mqctl.store.record_writer import Incoming
 from mqctl.store.timer import chain, read_timer_check, timer_log, used_slots
 from mqctl.store.verify import verify
 from tests.reliability.fuzz import corpus
@@ -149,10 +150,11 @@ def recovery_queue(data: bytes) -> None:
 
 
 def _append(storage: Storage) -> None:
-    done = storage.append(
-        "Pay", 0, body=b"new", properties="TAGS\x01a\x02KEYS\x01new", born_host="127.0.0.1:1",
+    message = Incoming(
+        topic="Pay", queue_id=0, body=b"new", properties="TAGS\x01a\x02KEYS\x01new", born_host="127.0.0.1:1",
         store_host="127.0.0.1:2", born_ms=START,
     )  # fmt: skip
+    done = storage.append(message)
     record = storage.message_at(done.physical_offset)
     assert record is not None
     assert record.count(b"new") == 2

@@ -5,18 +5,15 @@ from __future__ import annotations
 import random
 import re
 from datetime import datetime
-from typing import TYPE_CHECKING
 
-from embedded_broker.log.intake import Refusal, property_of
+from embedded_broker.broker import Broker
+from embedded_broker.remoting.refusals import Refusal
 from embedded_broker.tables.topics import unit_flags
 from mqctl.model import names
 from mqctl.model.config import TopicConfig
 from mqctl.protocol.codes import ResponseCode
-from mqctl.protocol.properties import MAX_PROPERTIES_LENGTH
-
-if TYPE_CHECKING:
-    from embedded_broker.broker import Broker
-    from mqctl.protocol.requests_client import SendMessage
+from mqctl.protocol.properties import MAX_PROPERTIES_LENGTH, property_of
+from mqctl.protocol.requests_client import SendMessage
 
 _NAME = re.compile(r"[%|a-zA-Z0-9_-]+\Z")
 LONGEST_TOPIC = 127

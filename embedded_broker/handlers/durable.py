@@ -1,0 +1,24 @@
+"""Answers that say of something stored that it is on disk."""
+
+from __future__ import annotations
+
+from embedded_broker.broker import Broker
+from embedded_broker.remoting.handler_table import Call
+from mqctl.errors import StorageError
+from mqctl.protocol.codes import ResponseCode
+from mqctl.protocol.frame import RemotingCommand
+
+
+def answer_when_durable(
+    broker: Broker, call: Call, answer: RemotingCommand, failing: ResponseCode = ResponseCode.SYSTEM_ERROR
+) -> None:
+    """Sends an answer once all messages that were stored so far are on disk; real brokers wait for sends only.
+
+    Args:
+        failing: code of the answer when they do not get there.
+    """
+
+    def flushed(failure: StorageError | None) -> None:
+        call.respond(answer if failure is None else call.answer(failing, remark=str(failure)))
+
+    broker.storage.when_durable(flushed)
