@@ -9,7 +9,7 @@ import re
 import shlex
 
 from mqctl.model.lang import Lang
-from mqctl.model.playbook import Parameter, Playbook, Step
+from mqctl.model.playbook import Parameter, Playbook, PlaybookStep
 from mqctl.playbook import conditions, template
 from mqctl.playbook.places import load, slugs
 
@@ -64,7 +64,7 @@ def _default(item: Parameter) -> str:
     return "" if item.default is None else str(item.default)
 
 
-def _step(step: Step, parameters: set[str]) -> list[str]:
+def _step(step: PlaybookStep, parameters: set[str]) -> list[str]:
     if step.command is None:
         return [_told(f"decide: {name}: {words[Lang.EN]}") for name, words in step.options.items()]
     known = template.places(step.command) <= parameters

@@ -16,16 +16,16 @@ from mqctl.render.clusters import ClusterList, NameServerSettingList
 from mqctl.render.commands import CommandList, MqadminList
 from mqctl.render.consumed import ConsumeReport
 from mqctl.render.dead_letters import DeadLetterGroups, DeadLetters, RetryList
-from mqctl.render.delay import DelayLevels, DelayReport
+from mqctl.render.delay import DelayCheckReport, DelayLevels
 from mqctl.render.delay_plans import ChainReport, RelayReport
 from mqctl.render.filters import BloomReport, CollisionReport, FilterVerdict, LintReport
 from mqctl.render.findings import DiagnosisReport
-from mqctl.render.groups import GroupList, GroupMembers, GroupSettings, ProducerList
+from mqctl.render.groups import GroupListReport, GroupMembers, GroupSettings, ProducerList
 from mqctl.render.instance import InstanceReport
 from mqctl.render.lag import LagReport
 from mqctl.render.lag_watch import LagRound
 from mqctl.render.local_clusters import LocalStatus
-from mqctl.render.locks import LockReport, OrderReport
+from mqctl.render.locks import LockReport, OrderCheckReport
 from mqctl.render.message_trace import TraceReport
 from mqctl.render.messages_view import MessageList
 from mqctl.render.offsets import OffsetChangeReport, OffsetHistory, OffsetPlanReport
@@ -56,7 +56,7 @@ from mqctl.render.stacks import StackDumpReport
 from mqctl.render.step_plans import StepReport
 from mqctl.render.subscriptions import ReleaseReport, SubscriptionCheckAll, SubscriptionReport
 from mqctl.render.top import TopFrame
-from mqctl.render.topics import GroupsOfTopic, Route, TopicDescription, TopicList, TopicStats
+from mqctl.render.topics import GroupsOfTopic, Route, TopicDescription, TopicListReport, TopicStats
 from mqctl.render.traffic import Traffic
 from mqctl.render.transactions import TransactionCheckReport, TransactionDetail, TransactionList
 from mqctl.render.verification import Verification
@@ -81,7 +81,7 @@ LIVE: dict[str, type] = {
     "group.config/1": GroupSettings,
     "group.describe/1": GroupMembers,
     "group.lag.watch/1": LagRound,
-    "group.list/1": GroupList,
+    "group.list/1": GroupListReport,
     "group.member/1": InstanceReport,
     "group.members/1": GroupMembers,
     "message.consume/1": ConsumeReport,
@@ -107,12 +107,12 @@ LIVE: dict[str, type] = {
     "topic.describe/1": TopicDescription,
     "topic.entries/1": EntryList,
     "topic.groups/1": GroupsOfTopic,
-    "topic.list/1": TopicList,
+    "topic.list/1": TopicListReport,
     "topic.route/1": Route,
     "topic.stats/1": TopicStats,
     "topic.traffic/1": Traffic,
     "lock.show/1": LockReport,
-    "order.check/1": OrderReport,
+    "order.check/1": OrderCheckReport,
     "transaction.check/1": TransactionCheckReport,
     "transaction.list/1": TransactionList,
 }
@@ -127,7 +127,7 @@ SCHEMAS: dict[str, type] = {
     "allocation.simulate/1": Simulation,
     "commands/1": CommandList,
     "commands.mqadmin/1": MqadminList,
-    "delay.check/1": DelayReport,
+    "delay.check/1": DelayCheckReport,
     "delay.plan/1": ChainReport,
     "delay.relay/1": RelayReport,
     "delay.repair/1": StepReport,

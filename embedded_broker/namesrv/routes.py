@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from embedded_broker.clock import Clock
 from embedded_broker.remoting.server import Connection
 from mqctl.model.config import PERM_WRITE, DataVersion, TopicConfig
-from mqctl.protocol.bodies_cluster import BrokerData, ClusterInfo, QueueData, TopicRoute
+from mqctl.protocol.bodies_cluster import BrokerData, ClusterInfo, QueueData, TopicRouteData
 
 _READ_WRITE = 6
 _UNIT, _UNIT_SUB = 1, 2
@@ -170,7 +170,7 @@ class RouteTable:
 
     # Questions
 
-    def route(self, topic: str, *, acting_master: bool | None = None) -> TopicRoute | None:
+    def route(self, topic: str, *, acting_master: bool | None = None) -> TopicRouteData | None:
         """Returns where a topic lives, or None when no broker of it has an address."""
         queues = self.topics.get(topic)
         if not queues:
@@ -182,7 +182,7 @@ class RouteTable:
         )
         if not datas:
             return None
-        return TopicRoute(broker_datas=datas, queue_datas=tuple(queues.values()))
+        return TopicRouteData(broker_datas=datas, queue_datas=tuple(queues.values()))
 
     def _broker_data(self, name: str, *, acting_master: bool | None) -> BrokerData:
         known = self.brokers[name]

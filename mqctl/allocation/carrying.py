@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mqctl.allocation.rooms import RoomRule
-from mqctl.allocation.simulation import Result
+from mqctl.allocation.simulation import StrategyResult
 from mqctl.model.queue import MessageQueue
 
 ALL = "all"
@@ -106,7 +106,7 @@ class RoomLoad:
 
 
 def client_loads(
-    result: Result,
+    result: StrategyResult,
     arriving: Mapping[MessageQueue, float],
     capacities: Mapping[str, Capacity],
     usual: Capacity,

@@ -85,7 +85,7 @@ def union(old: Tags, new: Tags) -> Tags:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class ReleaseStep:
     """One deployment of a safe way: every member goes from one set of tags to another.
 
     Attributes:
@@ -97,7 +97,7 @@ class Step:
     lost_count: int
 
 
-def safe_steps(counts: Counts, owners: Owners, clients: Sequence[str], tags: tuple[Tags, Tags]) -> list[Step]:
+def safe_steps(counts: Counts, owners: Owners, clients: Sequence[str], tags: tuple[Tags, Tags]) -> list[ReleaseStep]:
     """Returns deployments that lose nothing which both their ends want, whichever members have it: by way of both.
 
     The loss of each is computed over every number of members that may already have it, not believed.
@@ -111,5 +111,5 @@ def safe_steps(counts: Counts, owners: Owners, clients: Sequence[str], tags: tup
         for count in range(1, len(clients)):
             rows = forecast(counts, owners, clients, frozenset(clients[:count]), (before, after))
             worst = max(worst, sum(row.worst for row in rows if row.kept))
-        steps.append(Step(before=before, after=after, lost_count=worst))
+        steps.append(ReleaseStep(before=before, after=after, lost_count=worst))
     return steps

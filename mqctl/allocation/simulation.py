@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mqctl.allocation.rooms import RoomRule, selectable_queues
 from mqctl.allocation.strategies import Strategy
-from mqctl.allocation.views import Ownership, View, ownership, sorted_clients, sorted_queues
+from mqctl.allocation.views import QueueOwnership, View, ownership, sorted_clients, sorted_queues
 from mqctl.errors import UsageError
 from mqctl.model.queue import MessageQueue
 
@@ -21,7 +21,7 @@ class Layout:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class StrategyResult:
     """What one strategy makes of a layout.
 
     Attributes:
@@ -31,7 +31,7 @@ class Result:
     """
 
     strategy: str
-    owners: Ownership
+    owners: QueueOwnership
     loads: dict[str, int]
     crossing_count: int | None
     failure: str | None
@@ -100,12 +100,12 @@ class Change:
     add_rooms: tuple[NewRoom, ...] = ()
 
 
-def simulate(layout: Layout, strategy: Strategy, rule: RoomRule | None = None) -> Result:
+def simulate(layout: Layout, strategy: Strategy, rule: RoomRule | None = None) -> StrategyResult:
     """Computes who owns what when all members see the same."""
     clients, queues = sorted_clients(layout.clients), sorted_queues(layout.queues)
     views = [View(client_id=client, strategy=strategy, clients=clients, queues=queues) for client in clients]
-    owners = ownership(views) if queues else Ownership(owners={}, intended={})
-    return Result(
+    owners = ownership(views) if queues else QueueOwnership(owners={}, intended={})
+    return StrategyResult(
         strategy=strategy.name,
         owners=owners,
         loads=owners.loads(clients),
@@ -114,7 +114,7 @@ def simulate(layout: Layout, strategy: Strategy, rule: RoomRule | None = None) -
     )
 
 
-def _crossing(owners: Ownership, rule: RoomRule | None) -> int | None:
+def _crossing(owners: QueueOwnership, rule: RoomRule | None) -> int | None:
     if rule is None:
         return None
     return sum(
@@ -124,7 +124,7 @@ def _crossing(owners: Ownership, rule: RoomRule | None) -> int | None:
     )
 
 
-def moves(before: Ownership, after: Ownership) -> list[Move]:
+def moves(before: QueueOwnership, after: QueueOwnership) -> list[Move]:
     """Returns the queues of both layouts that change their owner, and those that lose or find one."""
     found = []
     for queue in sorted({*before.owners, *after.owners}):
@@ -134,7 +134,7 @@ def moves(before: Ownership, after: Ownership) -> list[Move]:
     return found
 
 
-def _owner(owners: Ownership, queue: MessageQueue) -> str | None:
+def _owner(owners: QueueOwnership, queue: MessageQueue) -> str | None:
     return next(iter(owners.owners.get(queue, ())), None)
 
 

@@ -52,7 +52,7 @@ class View:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ownership:
+class QueueOwnership:
     """What all views together come to.
 
     Attributes:
@@ -82,7 +82,7 @@ class Ownership:
         return counts
 
 
-def ownership(views: Sequence[View]) -> Ownership:
+def ownership(views: Sequence[View]) -> QueueOwnership:
     """Computes what every instance takes, and joins it by queue. Queues are those that any view sees, sorted.
 
     Instances with equal views are computed together, so that ten thousand queues and a thousand clients take a moment.
@@ -100,7 +100,7 @@ def ownership(views: Sequence[View]) -> Ownership:
             intended.setdefault(queue, []).append(view.client_id)
             if view.subscribes:
                 owners.setdefault(queue, []).append(view.client_id)
-    return Ownership(
+    return QueueOwnership(
         owners={queue: tuple(sorted(clients)) for queue, clients in owners.items()},
         intended={queue: tuple(sorted(clients)) for queue, clients in intended.items()},
         failures=failures,

@@ -12,7 +12,7 @@ from enum import StrEnum
 from mqctl.errors import NotFoundError
 
 
-class Coverage(StrEnum):
+class CommandCoverage(StrEnum):
     """How much of a sub-command mqctl answers or does."""
 
     WHOLE = "whole"
@@ -34,7 +34,7 @@ class SubCommand:
     """
 
     name: str
-    coverage: Coverage
+    coverage: CommandCoverage
     ours: tuple[str, ...] = ()
     note: str = ""
     in_4_9: bool = True
@@ -47,23 +47,23 @@ class SubCommand:
 
 
 def _whole(name: str, *ours: str, note: str = "") -> SubCommand:
-    return SubCommand(name, Coverage.WHOLE, ours, note)
+    return SubCommand(name, CommandCoverage.WHOLE, ours, note)
 
 
 def _part(name: str, *ours: str, note: str) -> SubCommand:
-    return SubCommand(name, Coverage.PART, ours, note)
+    return SubCommand(name, CommandCoverage.PART, ours, note)
 
 
 def _none(name: str, note: str) -> SubCommand:
-    return SubCommand(name, Coverage.NONE, (), note)
+    return SubCommand(name, CommandCoverage.NONE, (), note)
 
 
-def _only_5(name: str, coverage: Coverage, note: str, *ours: str) -> SubCommand:
+def _only_5(name: str, coverage: CommandCoverage, note: str, *ours: str) -> SubCommand:
     return SubCommand(name, coverage, ours, note, in_4_9=False)
 
 
 def _only_4(name: str, note: str) -> SubCommand:
-    return SubCommand(name, Coverage.NONE, (), note, in_5_3=False)
+    return SubCommand(name, CommandCoverage.NONE, (), note, in_5_3=False)
 
 
 _ACCESS = "users and access lists belong to whoever runs the broker's configuration; mqctl signs, it grants nothing"
@@ -81,7 +81,7 @@ TABLE: tuple[SubCommand, ...] = (
         "topic update -t TOPIC",
         note="a plan; fewer queues only when they are read",
     ),
-    _only_5("updateTopicList", Coverage.PART, "one topic a call, each with its plan", "topic create -t TOPIC"),
+    _only_5("updateTopicList", CommandCoverage.PART, "one topic a call, each with its plan", "topic create -t TOPIC"),
     _whole("deleteTopic", "topic delete -t TOPIC", note="refused while a group subscribes to it or has not read it"),
     _whole("updateTopicPerm", "topic update -t TOPIC --perm RW"),
     _whole("topicRoute", "topic route -t TOPIC", note="asks every name server and shows where they disagree"),
@@ -95,12 +95,16 @@ TABLE: tuple[SubCommand, ...] = (
         note="counts and names of a live group instead of a list of addresses; every strategy, not AVG alone",
     ),
     _whole("updateOrderConf", "topic order -t TOPIC --set CONFIG", note="written to every name server, and read back"),
-    _only_5("updateStaticTopic", Coverage.NONE, _STATIC),
-    _only_5("remappingStaticTopic", Coverage.NONE, _STATIC),
+    _only_5("updateStaticTopic", CommandCoverage.NONE, _STATIC),
+    _only_5("remappingStaticTopic", CommandCoverage.NONE, _STATIC),
     # consumer groups and offsets
     _whole("updateSubGroup", "group create -g GROUP", "group update -g GROUP", note="what is not given stays"),
-    _only_5("updateSubGroupList", Coverage.PART, "one group a call, each with its plan", "group create -g GROUP"),
-    _only_5("setConsumeMode", Coverage.NONE, "switching a group between pull and pop is the application's decision"),
+    _only_5(
+        "updateSubGroupList", CommandCoverage.PART, "one group a call, each with its plan", "group create -g GROUP"
+    ),
+    _only_5(
+        "setConsumeMode", CommandCoverage.NONE, "switching a group between pull and pop is the application's decision"
+    ),
     _whole("deleteSubGroup", "group delete -g GROUP --with-topics", note="refused while somebody consumes for it"),
     _whole("getConsumerConfig", "group config -g GROUP"),
     _whole("consumerProgress", "group lag -g GROUP", "group lag"),
@@ -129,7 +133,7 @@ TABLE: tuple[SubCommand, ...] = (
     _whole("sendMessage", "message send -t TOPIC --body TEXT"),
     _whole("consumeMessage", "message consume -t TOPIC", "message tail -t TOPIC"),
     _whole("checkMsgSendRT", "message probe -t TOPIC"),
-    _only_5("dumpCompactionLog", Coverage.NONE, "compaction logs are not read yet"),
+    _only_5("dumpCompactionLog", CommandCoverage.NONE, "compaction logs are not read yet"),
     # brokers, clusters, counters
     _whole("brokerStatus", "broker describe BROKER", "broker stats BROKER"),
     _whole("updateBrokerConfig", "broker set NAME=VALUE", note="refuses properties that a broker would forget"),
@@ -151,41 +155,41 @@ TABLE: tuple[SubCommand, ...] = (
     _whole("addWritePerm", "broker add-write-perm BROKER"),
     _whole("getNamesrvConfig", "cluster config"),
     _none("updateNamesrvConfig", _SERVER),
-    _only_5("addBroker", Coverage.NONE, "adds a broker to a container process; " + _SERVER),
-    _only_5("removeBroker", Coverage.NONE, "removes a broker from a container process; " + _SERVER),
-    _only_5("resetMasterFlushOffset", Coverage.NONE, _REPLICAS),
+    _only_5("addBroker", CommandCoverage.NONE, "adds a broker to a container process; " + _SERVER),
+    _only_5("removeBroker", CommandCoverage.NONE, "removes a broker from a container process; " + _SERVER),
+    _only_5("resetMasterFlushOffset", CommandCoverage.NONE, _REPLICAS),
     _only_5(
         "haStatus",
-        Coverage.NONE,
+        CommandCoverage.NONE,
         "not asked yet; `broker list` shows each replica's commit log",
     ),
-    _only_5("getSyncStateSet", Coverage.NONE, "replica sets of a controller are not read yet"),
-    _only_5("getBrokerEpoch", Coverage.NONE, "replica sets of a controller are not read yet"),
-    _only_5("getColdDataFlowCtrInfo", Coverage.NONE, "cold-data flow control is not read yet"),
-    _only_5("updateColdDataFlowCtrGroupConfig", Coverage.NONE, _SERVER),
-    _only_5("removeColdDataFlowCtrGroupConfig", Coverage.NONE, _SERVER),
-    _only_5("setCommitLogReadAheadMode", Coverage.NONE, _SERVER),
-    _only_5("checkRocksdbCqWriteProgress", Coverage.NONE, "RocksDB consume queues are named, not read"),
-    _only_5("rocksDBConfigToJson", Coverage.NONE, "RocksDB configuration is named, not read"),
+    _only_5("getSyncStateSet", CommandCoverage.NONE, "replica sets of a controller are not read yet"),
+    _only_5("getBrokerEpoch", CommandCoverage.NONE, "replica sets of a controller are not read yet"),
+    _only_5("getColdDataFlowCtrInfo", CommandCoverage.NONE, "cold-data flow control is not read yet"),
+    _only_5("updateColdDataFlowCtrGroupConfig", CommandCoverage.NONE, _SERVER),
+    _only_5("removeColdDataFlowCtrGroupConfig", CommandCoverage.NONE, _SERVER),
+    _only_5("setCommitLogReadAheadMode", CommandCoverage.NONE, _SERVER),
+    _only_5("checkRocksdbCqWriteProgress", CommandCoverage.NONE, "RocksDB consume queues are named, not read"),
+    _only_5("rocksDBConfigToJson", CommandCoverage.NONE, "RocksDB configuration is named, not read"),
     # controllers
-    _only_5("getControllerMetaData", Coverage.NONE, _REPLICAS),
-    _only_5("getControllerConfig", Coverage.NONE, _REPLICAS),
-    _only_5("updateControllerConfig", Coverage.NONE, _REPLICAS),
-    _only_5("electMaster", Coverage.NONE, _REPLICAS),
-    _only_5("cleanBrokerMetadata", Coverage.NONE, _REPLICAS),
+    _only_5("getControllerMetaData", CommandCoverage.NONE, _REPLICAS),
+    _only_5("getControllerConfig", CommandCoverage.NONE, _REPLICAS),
+    _only_5("updateControllerConfig", CommandCoverage.NONE, _REPLICAS),
+    _only_5("electMaster", CommandCoverage.NONE, _REPLICAS),
+    _only_5("cleanBrokerMetadata", CommandCoverage.NONE, _REPLICAS),
     # exports
     _part("exportMetadata", "snapshot save FILE", note="one file with settings of topics and groups and much more"),
     _part("exportConfigs", "broker config -o json", note="every key instead of a chosen few"),
     _part("exportMetrics", "broker stats -o json", note="raw counters; rates come from `doctor --window`"),
-    _only_5("exportMetadataInRocksDB", Coverage.NONE, "RocksDB configuration is named, not read"),
-    _only_5("exportPopRecord", Coverage.NONE, "pop checkpoints are not read yet"),
+    _only_5("exportMetadataInRocksDB", CommandCoverage.NONE, "RocksDB configuration is named, not read"),
+    _only_5("exportPopRecord", CommandCoverage.NONE, "pop checkpoints are not read yet"),
     # access control
     _only_4("updateAclConfig", _ACCESS),
     _only_4("deleteAclConfig", _ACCESS),
     _only_4("clusterAclConfigVersion", _ACCESS),
     _only_4("updateGlobalWhiteAddr", _ACCESS),
     *(
-        _only_5(f"{verb}{what}", Coverage.NONE, _ACCESS)
+        _only_5(f"{verb}{what}", CommandCoverage.NONE, _ACCESS)
         for what in ("User", "Acl")
         for verb in ("create", "update", "delete", "get", "list", "copy")
     ),

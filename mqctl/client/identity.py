@@ -54,7 +54,7 @@ def client_id(
     return f"{prefix}{ip or local_ip()}@{name}{suffix}"
 
 
-class UniqueIds:
+class MessageClientIds:
     """Makes the unique ids of one process' messages, as Java's do: address, process, loader, time in month, counter.
 
     Args:

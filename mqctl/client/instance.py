@@ -15,15 +15,15 @@ from typing import Protocol
 
 from mqctl.client.admin.nameserver import NameServers
 from mqctl.client.clock import ClientClock
-from mqctl.client.identity import DEFAULT_INSTANCE, UniqueIds, client_id
-from mqctl.client.remoting.addresses import AddressService, name_server_source
+from mqctl.client.identity import DEFAULT_INSTANCE, MessageClientIds, client_id
+from mqctl.client.remoting.addresses import TopAddressing, name_server_source
 from mqctl.client.remoting.answers import AnswerError
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.client.remoting.link import Link, LinkSettings
 from mqctl.client.remoting.links import Links
 from mqctl.client.remoting.question import Question, nothing
 from mqctl.client.routes import RouteTable
-from mqctl.client.timers import Timers, Trouble, Troubles, listener_error
+from mqctl.client.timers import TimerThread, Trouble, Troubles, listener_error
 from mqctl.errors import DeadlineError, MqctlError, UnreachableError
 from mqctl.protocol.bodies_client import ConsumerData, HeartbeatData, ProducerData
 from mqctl.protocol.codes import RequestCode, ResponseCode
@@ -49,7 +49,7 @@ class ClientSettings:
         on_trouble: told what failed in the background (a heartbeat, a pull, a commit) and will be tried again.
     """
 
-    name_servers: str | tuple[str, ...] | AddressService
+    name_servers: str | tuple[str, ...] | TopAddressing
     room: str | None = None
     instance_name: str = DEFAULT_INSTANCE
     unit_name: str | None = None
@@ -67,7 +67,7 @@ class ClientSettings:
     on_trouble: Callable[[Trouble], None] | None = None
 
 
-class Member(Protocol):
+class ConsumerInner(Protocol):
     """What an instance needs of the consumer that stands on it."""
 
     @property
@@ -112,7 +112,7 @@ class ClientInstance:
             room=settings.room,
             stable=stable_id,
         )
-        self.unique_ids = UniqueIds(self.clock, ip=settings.client_ip)
+        self.unique_ids = MessageClientIds(self.clock, ip=settings.client_ip)
         self.troubles = Troubles(self.clock, settings.on_trouble)
         self.links = Links(settings.links, on_request=self._on_request)
         source = settings.name_servers
@@ -125,10 +125,10 @@ class ClientInstance:
         self.routes = RouteTable(self.name_servers)
         self.producer_groups = (*producer_groups, INNER_PRODUCER_GROUP)
         self.publish_topics: set[str] = set()
-        self.member: Member | None = None
+        self.member: ConsumerInner | None = None
         self.broker_versions: dict[str, int] = {}
-        self.timers: Timers
-        self.delays: Timers
+        self.timers: TimerThread
+        self.delays: TimerThread
         self._callbacks: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._worker = Thread(target=self._work, name="NettyClientPublicExecutor_1", daemon=True)
         self._greeted: set[str] = set()
@@ -142,15 +142,15 @@ class ClientInstance:
     def start(self) -> None:
         """Starts the threads and timers."""
         settings = self.settings
-        self.timers = Timers(self.clock, self.troubles, thread_name="MQClientFactoryScheduledThread")
+        self.timers = TimerThread(self.clock, self.troubles, thread_name="MQClientFactoryScheduledThread")
         name = "ClientHouseKeepingService" if self.member is None else "PullMessageServiceScheduledThread"
-        self.delays = Timers(self.clock, self.troubles, thread_name=name)
+        self.delays = TimerThread(self.clock, self.troubles, thread_name=name)
         self._worker.start()
         every = self.timers.every
         every(10, settings.route_period_ms, "refresh routes", self.refresh_routes)
         every(1_000, settings.heartbeat_period_ms, "send heartbeats", self.heartbeat)
         self.delays.every(settings.sweep_period_ms, settings.sweep_period_ms, "sweep calls", self.links.sweep)
-        if isinstance(self.name_servers.source, AddressService):
+        if isinstance(self.name_servers.source, TopAddressing):
             period_ms = settings.address_service_period_ms
             every(10_000, period_ms, "ask the address service", self._refresh_addresses)
         if self.member is not None:
@@ -272,7 +272,7 @@ class ClientInstance:
         elif member is not None:
             self._callbacks.put(lambda: self._answer(member, link, request))
 
-    def _answer(self, member: Member, link: Link, request: RemotingCommand) -> None:
+    def _answer(self, member: ConsumerInner, link: Link, request: RemotingCommand) -> None:
         try:
             answer = member.answer(link, request)
         except MqctlError as error:

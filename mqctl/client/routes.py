@@ -16,14 +16,14 @@ from mqctl.client.remoting.deadline import Deadline
 from mqctl.model.config import PERM_READ, PERM_WRITE
 from mqctl.model.names import AUTO_CREATE_TOPIC
 from mqctl.model.queue import MessageQueue
-from mqctl.protocol.bodies_cluster import TopicRoute
+from mqctl.protocol.bodies_cluster import TopicRouteData
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.declared import replaced
 
 DEFAULT_TOPIC_QUEUES = 4
 
 
-def publish_queues(topic: str, route: TopicRoute) -> tuple[MessageQueue, ...]:
+def publish_queues(topic: str, route: TopicRouteData) -> tuple[MessageQueue, ...]:
     """Returns the queues that a producer uses: those of the order configuration, or of every writable master."""
     if route.order_topic_conf:
         ordered: list[MessageQueue] = []
@@ -41,7 +41,7 @@ def publish_queues(topic: str, route: TopicRoute) -> tuple[MessageQueue, ...]:
     )
 
 
-def subscribe_queues(topic: str, route: TopicRoute) -> tuple[MessageQueue, ...]:
+def subscribe_queues(topic: str, route: TopicRouteData) -> tuple[MessageQueue, ...]:
     """Returns the queues that consumers share: every readable one."""
     return tuple(
         MessageQueue(topic, data.broker_name, queue_id)
@@ -51,7 +51,7 @@ def subscribe_queues(topic: str, route: TopicRoute) -> tuple[MessageQueue, ...]:
     )
 
 
-def _comparable(route: TopicRoute) -> tuple[object, ...]:
+def _comparable(route: TopicRouteData) -> tuple[object, ...]:
     queues = sorted(repr(data) for data in route.queue_datas)
     brokers = sorted(
         (data.broker_name, data.cluster, tuple(sorted(data.broker_addrs.items()))) for data in route.broker_datas
@@ -69,7 +69,7 @@ class RouteTable:
     def __init__(self, name_servers: NameServers) -> None:
         self._name_servers = name_servers
         self._lock = Lock()
-        self._routes: dict[str, TopicRoute] = {}
+        self._routes: dict[str, TopicRouteData] = {}
         self._templates: set[str] = set()
         self._publish: dict[str, tuple[MessageQueue, ...]] = {}
         self._addresses: dict[str, dict[int, str]] = {}
@@ -109,7 +109,7 @@ class RouteTable:
             datas.append(replaced(data, read_queue_nums=number, write_queue_nums=number))
         return self._store(topic, replaced(route, queue_datas=tuple(datas)), look, template=True)
 
-    def _store(self, topic: str, route: TopicRoute, look: int, *, template: bool) -> bool:
+    def _store(self, topic: str, route: TopicRouteData, look: int, *, template: bool) -> bool:
         with self._lock:
             if look < self._newest_look.get(topic, look):
                 return False
@@ -131,7 +131,7 @@ class RouteTable:
             self._addresses = addresses
         return True
 
-    def route(self, topic: str) -> TopicRoute | None:
+    def route(self, topic: str) -> TopicRouteData | None:
         """Returns the known route."""
         return self._routes.get(topic)
 

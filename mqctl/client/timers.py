@@ -71,7 +71,7 @@ class Timer:
         self.cancelled = True
 
 
-class Timers:
+class TimerThread:
     """A thread with a list of what to do when. Durations are milliseconds of the client's clock."""
 
     def __init__(self, clock: ClientClock, troubles: Troubles, *, thread_name: str) -> None:

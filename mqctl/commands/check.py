@@ -14,7 +14,7 @@ from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOpt
 from mqctl.cli.emit import Output, emit, tell
 from mqctl.cli.options.common import NoColorOption, OutputOption, SnapshotOption
 from mqctl.cli.sources.brokers import tell_remedies
-from mqctl.cli.sources.snapshot_source import LiveWish, read_snapshot
+from mqctl.cli.sources.snapshot_source import LiveOptions, read_snapshot
 from mqctl.cli.times import parse_span_ms
 from mqctl.diagnosis.expectations import hold
 from mqctl.model.expectation import CheckState, exit_code, worst
@@ -71,7 +71,9 @@ def command(
     """
     wishes = load_expectations(file)
     ends = monotonic() + (parse_span_ms(wait) / 1000 if wait else 0)
-    live = LiveWish(namesrv=namesrv, profile=profile, timeout=timeout, window_ms=parse_span_ms(window) if window else 0)
+    live = LiveOptions(
+        namesrv=namesrv, profile=profile, timeout=timeout, window_ms=parse_span_ms(window) if window else 0
+    )
     while True:
         state = read_snapshot(store=None, snapshot=snapshot, now=datetime.now().astimezone(), live=live)
         results = with_next(hold(state, wishes), state)

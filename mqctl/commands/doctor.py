@@ -35,7 +35,7 @@ from mqctl.cli.options.doctor import (
 )
 from mqctl.cli.options.room import RoomRuleOption, rule_of
 from mqctl.cli.sources.named import require_broker, require_group, require_topic
-from mqctl.cli.sources.snapshot_source import LiveWish, next_source, read_snapshot
+from mqctl.cli.sources.snapshot_source import LiveOptions, next_source, read_snapshot
 from mqctl.diagnosis import Diagnosis, Settings, diagnose
 from mqctl.diagnosis.backlog_advice import backlog_advice
 from mqctl.diagnosis.known import Judged, set_aside
@@ -90,7 +90,7 @@ def command(
     Ends with 0 when nothing is wrong, 1 for warnings, 2 for errors and worse, 3 when evidence is missing and nothing
     worse was found. Nothing is changed. Rules about movement (stuck offsets, offsets that go back) need --window.
     """
-    wish = LiveWish(
+    wish = LiveOptions(
         namesrv=namesrv,
         profile=profile,
         timeout=timeout,
@@ -120,7 +120,7 @@ def command(
     return judged.diagnosis.exit_code(fail_on)
 
 
-def _require(state: ClusterSnapshot, wish: LiveWish) -> None:
+def _require(state: ClusterSnapshot, wish: LiveOptions) -> None:
     for names, require in (
         (wish.brokers, require_broker),
         (wish.topics, require_topic),
@@ -139,7 +139,7 @@ def _judged(diagnosis: Diagnosis, known: Path | None) -> Judged:
 
 
 def _document(
-    state: ClusterSnapshot, judged: Judged, wish: LiveWish, settings: Settings, *, lang: Lang | None, explain: bool
+    state: ClusterSnapshot, judged: Judged, wish: LiveOptions, settings: Settings, *, lang: Lang | None, explain: bool
 ) -> Document:
     """Joins what was judged with how the backlogs moved that were asked for; they move between two looks only."""
     moved = backlog_advice(state, settings) if state.earlier is not None else []

@@ -52,16 +52,18 @@ def command(
         raise UsageError(f"--every must be at least {_LEAST_EVERY_MS} ms", remedy="use for instance --every 2s")
     if output in (Output.YAML, Output.CSV):
         raise UsageError(f"top has no {output} form", remedy="use -o ndjson: one frame a line")
-    from mqctl.operations.top.frames import Frames
-    from mqctl.operations.top.screen import Pace, print_frames, show_frames
+    from mqctl.operations.top.frames import TopFrames
+    from mqctl.operations.top.screen import FramePace, print_frames, show_frames
     from mqctl.snapshot.live.asking import Scope
     from mqctl.snapshot.live.top import TopGatherer
 
     chosen = connection(namesrv, profile, timeout)
-    pace = Pace(every_ms=every_ms, round_ms=min(chosen.timeout_ms, DEFAULT_TIMEOUT_MS), count=count)
+    pace = FramePace(every_ms=every_ms, round_ms=min(chosen.timeout_ms, DEFAULT_TIMEOUT_MS), count=count)
     with chosen.open() as cluster:
         scope = Scope(groups=frozenset(group or ()), topics=frozenset(topic or ()))
-        frames = Frames(TopGatherer(cluster, scope), shown=_ASKED_GROUPS, owners_every_ms=parse_span_ms(owners_every))
+        frames = TopFrames(
+            TopGatherer(cluster, scope), shown=_ASKED_GROUPS, owners_every_ms=parse_span_ms(owners_every)
+        )
         if not once and output is Output.TABLE and is_terminal() and sys.stdin.isatty():
             return show_frames(frames, pace, sort)
         return print_frames(frames, pace, sort, output, once=once)

@@ -10,7 +10,7 @@ from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.stacks.classify import Classifier
 from mqctl.stacks.group import group
 from mqctl.stacks.parse import read_dumps
-from mqctl.stacks.verdict import Held, StackLimits, StackVerdict, verdict
+from mqctl.stacks.verdict import ConsumerFacts, StackLimits, StackVerdict, verdict
 
 
 def stack_verdicts(snapshot: ClusterSnapshot, now_ms: int, settings: Settings) -> list[tuple[str, StackVerdict]]:
@@ -23,7 +23,7 @@ def stack_verdicts(snapshot: ClusterSnapshot, now_ms: int, settings: Settings) -
     for info in snapshot.running:
         dumps = _dumps(info, now_ms) if info.stacks else []
         if dumps:
-            held = Held(
+            held = ConsumerFacts(
                 now_ms=now_ms,
                 info=info,
                 earlier=earlier.get((info.group, info.client_id)),

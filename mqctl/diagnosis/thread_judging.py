@@ -10,7 +10,7 @@ from mqctl.model.finding import Evidence, Finding
 from mqctl.model.stack_look import StackEvidence, StackInstance
 from mqctl.stacks.classify import Classifier
 from mqctl.stacks.group import StackReport, group
-from mqctl.stacks.verdict import Held, StackVerdict, verdict
+from mqctl.stacks.verdict import ConsumerFacts, StackVerdict, verdict
 
 
 def finding(found: StackVerdict, client: str) -> Finding:
@@ -46,7 +46,7 @@ def judge_evidence(evidence: StackEvidence, classifier: Classifier | None = None
         if not instance.dumps:
             continue
         report = group(instance.dumps, judge)
-        held = Held(
+        held = ConsumerFacts(
             now_ms=evidence.now_ms,
             info=instance.info,
             earlier=instance.earlier,

@@ -18,8 +18,8 @@ from mqctl.filter.sql_nodes import (
     Not,
     Or,
     Order,
-    Part,
     Property,
+    TextMatch,
 )
 
 
@@ -47,7 +47,7 @@ def _walk(node: Node) -> list[Node]:
     match node:
         case And(terms) | Or(terms):
             children = list(terms)
-        case Not(of) | Cast(of) | IsNull(of) | Negative(of) | In(of, _) | Part(of, _, _, _):
+        case Not(of) | Cast(of) | IsNull(of) | Negative(of) | In(of, _) | TextMatch(of, _, _, _):
             children = [of]
         case Equal(left, right) | Order(left, _, right):
             children = [left, right]

@@ -21,13 +21,13 @@ from mqctl.filter.sql_nodes import (
     Not,
     Or,
     Order,
-    Part,
     Properties,
     Property,
+    TextMatch,
     Value,
     Whole,
 )
-from mqctl.filter.sql_tokens import FIVE_KEYWORDS, KEYWORDS, Kind, SqlSyntaxError, Tokens
+from mqctl.filter.sql_tokens import FIVE_KEYWORDS, KEYWORDS, SqlSyntaxError, TokenKind, Tokens
 
 __all__ = ["EvaluationError", "SqlFilter", "SqlSyntaxError", "compile_sql"]
 
@@ -168,7 +168,7 @@ class _Parser:
         if operator == "IN":
             found = In(self._property(left), self._texts())
             return Not(found) if negated else found
-        return Part(left, operator, self._text(), negated=negated)
+        return TextMatch(left, operator, self._text(), negated=negated)
 
     def _order(self, left: Node, operator: str, right: Node) -> BooleanNode:
         for side in (left, right):
@@ -202,7 +202,7 @@ class _Parser:
         return tuple(texts)
 
     def _text(self) -> str:
-        if self.tokens.ahead.kind is not Kind.STRING:
+        if self.tokens.ahead.kind is not TokenKind.STRING:
             raise self.tokens.error("expected a text in single quotes")
         return self.tokens.take().text
 
@@ -227,7 +227,7 @@ class _Parser:
             inner = self._or()
             self.tokens.expect(")")
             return inner
-        if token.kind is Kind.WORD:
+        if token.kind is TokenKind.WORD:
             return Property(self.tokens.take().text)
         return Constant(self._literal())
 
@@ -236,11 +236,11 @@ class _Parser:
         if self.tokens.take_if("TRUE", "FALSE", "NULL"):
             return {"TRUE": True, "FALSE": False}.get(token.text)
         match token.kind:
-            case Kind.INTEGER:
+            case TokenKind.INTEGER:
                 return self._whole(token.text, token.start)
-            case Kind.FLOAT:
+            case TokenKind.FLOAT:
                 return self._float(token.text, token.start)
-            case Kind.STRING:
+            case TokenKind.STRING:
                 return self.tokens.take().text
         raise self.tokens.error("expected a name or a value")
 

@@ -205,7 +205,7 @@ class In(BooleanNode):
 
 
 @dataclass(frozen=True, slots=True)
-class Part(BooleanNode):
+class TextMatch(BooleanNode):
     """CONTAINS, STARTSWITH, ENDSWITH, or their contrary: never unknown, and false for an absent property either way."""
 
     of: Node

@@ -28,7 +28,7 @@ class SqlSyntaxError(UsageError):
         self.position = position
 
 
-class Kind(Enum):
+class TokenKind(Enum):
     """What a token is. Keywords and operators carry their own text."""
 
     WORD = "name"
@@ -44,7 +44,7 @@ class Kind(Enum):
 class Token:
     """One token; `text` is upper case for keywords, unquoted for texts."""
 
-    kind: Kind
+    kind: TokenKind
     text: str
     start: int
     end: int
@@ -61,11 +61,11 @@ _TOKEN = re.compile(
 )
 
 _KINDS = {
-    "float": Kind.FLOAT,
-    "integer": Kind.INTEGER,
-    "string": Kind.STRING,
-    "operator": Kind.OPERATOR,
-    "word": Kind.WORD,
+    "float": TokenKind.FLOAT,
+    "integer": TokenKind.INTEGER,
+    "string": TokenKind.STRING,
+    "operator": TokenKind.OPERATOR,
+    "word": TokenKind.WORD,
 }
 
 
@@ -84,13 +84,13 @@ class Tokens:
     def take(self) -> Token:
         """Returns the token ahead and reads the next one."""
         taken = self.ahead
-        if taken.kind is not Kind.END:
+        if taken.kind is not TokenKind.END:
             self.ahead = self._read(taken.end)
         return taken
 
     def take_if(self, *texts: str) -> Token | None:
         """Returns the token ahead if it is one of these keywords or operators, and reads the next one."""
-        if self.ahead.kind in (Kind.KEYWORD, Kind.OPERATOR) and self.ahead.text in texts:
+        if self.ahead.kind in (TokenKind.KEYWORD, TokenKind.OPERATOR) and self.ahead.text in texts:
             return self.take()
         return None
 
@@ -116,14 +116,14 @@ class Tokens:
         skipped = _SKIPPED.match(self.text, position)
         start = skipped.end() if skipped else position
         if start >= len(self.text):
-            return Token(Kind.END, "", start, start)
+            return Token(TokenKind.END, "", start, start)
         match = _TOKEN.match(self.text, start)
         if match is None:
-            self.ahead = Token(Kind.END, "", start, start)
+            self.ahead = Token(TokenKind.END, "", start, start)
             raise self.error("there is no such sign", start)
         text, kind = match[0], _KINDS[match.lastgroup or ""]
-        if kind is Kind.STRING:
+        if kind is TokenKind.STRING:
             text = text[1:-1].replace("''", "'")
-        elif kind is Kind.WORD and text.upper() in self._keywords:
-            kind, text = Kind.KEYWORD, text.upper()
+        elif kind is TokenKind.WORD and text.upper() in self._keywords:
+            kind, text = TokenKind.KEYWORD, text.upper()
         return Token(kind, text, start, match.end())

@@ -18,7 +18,7 @@ import msgspec
 
 from mqctl.allocation.choice import strategy_of
 from mqctl.allocation.rooms import room_rule
-from mqctl.client.consumer.consumer_settings import ConsumeFrom, ConsumeMode, ConsumerSettings, MessageModel
+from mqctl.client.consumer.consumer_settings import ConsumeFrom, ConsumeMode, ConsumerSettings
 from mqctl.client.consumer.push_consumer import PushConsumer
 from mqctl.client.instance import ClientSettings
 from mqctl.client.message.outgoing import OutgoingMessage
@@ -28,12 +28,13 @@ from mqctl.client.producer.selectors import by_key
 from mqctl.errors import MqctlError
 from mqctl.local.scenario import ConsumerDeclared, StreamDeclared
 from mqctl.local.sharding import keys_in_turn, with_key
+from mqctl.model.member import MessageModel
 
 JOINED = "joined"
 ROOM_RULE = "prefix:-"
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True):
+class ActorTask(msgspec.Struct, frozen=True, kw_only=True):
     """What a process is told.
 
     Attributes:
@@ -96,7 +97,7 @@ def consumer_settings(declared: ConsumerDeclared, time_scale: float) -> Consumer
     )
 
 
-def consumer(part: Part, declared: ConsumerDeclared) -> PushConsumer:
+def consumer(part: ActorTask, declared: ConsumerDeclared) -> PushConsumer:
     """Makes the consumer that is declared."""
     application = _application(part.listeners)
     handle: Callable[[ReceivedMessage], Consumed] = application.handler(
@@ -133,7 +134,7 @@ def _application(file: str) -> ModuleType:
     return module
 
 
-def _stream(part: Part, declared: StreamDeclared, ended: Event) -> None:
+def _stream(part: ActorTask, declared: StreamDeclared, ended: Event) -> None:
     """Sends until told otherwise; a send that fails is one of the things that a fault does."""
     keys = keys_in_turn(declared.sharding_keys)
     with Producer(
@@ -162,7 +163,7 @@ def _joined() -> None:
 
 def main(text: str) -> None:
     """Plays the part until the input ends; threads that are stuck by design are left behind."""
-    part = msgspec.json.decode(text, type=Part)
+    part = msgspec.json.decode(text, type=ActorTask)
     if part.consumer is not None:
         member = consumer(part, part.consumer)
         member.start()

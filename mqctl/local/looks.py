@@ -13,7 +13,7 @@ from mqctl.client.clock import ClientClock
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.diagnosis import Settings, diagnose
 from mqctl.diagnosis.scope import within
-from mqctl.local.scenario import Expected, Look
+from mqctl.local.scenario import DoctorRun, Expected
 from mqctl.model.finding import Finding
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.snapshot.live.asking import Scope
@@ -35,7 +35,7 @@ class Seen:
         surplus: codes that were there and are not declared, with their subjects.
     """
 
-    look: Look
+    look: DoctorRun
     missing: tuple[Expected, ...] = ()
     surplus: tuple[str, ...] = ()
 
@@ -50,25 +50,25 @@ class Seen:
         return ", ".join(parts) or "as declared"
 
 
-def doctor_words(look: Look, time_scale: float, namesrv: str, stores: Mapping[str, Path]) -> list[str]:
+def doctor_words(look: DoctorRun, time_scale: float, namesrv: str, stores: Mapping[str, Path]) -> list[str]:
     """Returns the command line of a look, without `mqctl`."""
     where = ["--namesrv", namesrv] if look.store is None else ["--store", str(stores[look.store])]
     return ["doctor", *where, "--time-scale", f"{time_scale:g}", *_options(look)]
 
 
-def typed_words(look: Look, stores: Mapping[str, str]) -> list[str]:
+def typed_words(look: DoctorRun, stores: Mapping[str, str]) -> list[str]:
     """Returns what to type for a look while the scenario is the only local cluster: the rest is found by itself."""
     return ["doctor", *(["--store", stores[look.store]] if look.store else []), *_options(look)]
 
 
-def _options(look: Look) -> list[str]:
+def _options(look: DoctorRun) -> list[str]:
     words = [word for group in look.groups for word in ("-g", group)]
     words += ["--room-rule", look.room_rule] if look.room_rule else []
     words += ["--window", f"{look.window_ms}ms"] if look.window_ms else []
     return [*words, "--stacks"] if look.stacks else words
 
 
-def see(look: Look, time_scale: float, namesrv: str, stores: Mapping[str, Path]) -> Seen:
+def see(look: DoctorRun, time_scale: float, namesrv: str, stores: Mapping[str, Path]) -> Seen:
     """Looks as `doctor` does. Raises what gathering raises."""
     settings = Settings(time_scale=time_scale, room_rule=room_rule(look.room_rule) if look.room_rule else None)
     state = gather_store(stores[look.store]) if look.store else _gather(look, namesrv)
@@ -76,7 +76,7 @@ def see(look: Look, time_scale: float, namesrv: str, stores: Mapping[str, Path])
     return compared(look, found.findings)
 
 
-def compared(look: Look, findings: tuple[Finding, ...]) -> Seen:
+def compared(look: DoctorRun, findings: tuple[Finding, ...]) -> Seen:
     """Holds findings against what a look declares."""
     wanted = {item.code for item in look.finds} | set(look.also)
     return Seen(
@@ -93,7 +93,7 @@ def _is(finding: Finding, expected: Expected) -> bool:
     return {expected.group, expected.topic} - {None} <= named
 
 
-def _gather(look: Look, namesrv: str) -> ClusterSnapshot:
+def _gather(look: DoctorRun, namesrv: str) -> ClusterSnapshot:
     clock = ClientClock()
     scope = Scope(groups=frozenset(look.groups))
     with Cluster(namesrv) as cluster:
@@ -113,7 +113,7 @@ def _gather(look: Look, namesrv: str) -> ClusterSnapshot:
 
 
 def unmet(
-    looks: tuple[Look, ...], time_scale: float, namesrv: tuple[str, ...], stores: Mapping[str, Path]
+    looks: tuple[DoctorRun, ...], time_scale: float, namesrv: tuple[str, ...], stores: Mapping[str, Path]
 ) -> Iterator[Seen]:
     """Looks once by every look and yields those that are not yet as declared."""
     for look in looks:

@@ -10,7 +10,7 @@ from mqctl.client.admin.cluster import Cluster
 from mqctl.client.message.outgoing import OutgoingMessage
 from mqctl.client.producer.producer import Producer
 from mqctl.client.producer.selectors import by_key
-from mqctl.client.producer.transactions import TransactionProducer, TransactionState
+from mqctl.client.producer.transactions import LocalTransactionState, TransactionProducer
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.client.remoting.question import Question
 from mqctl.local.actor import client_settings
@@ -21,9 +21,9 @@ from mqctl.model.queue import MessageQueue
 
 _TIMEOUT_MS = 15_000
 _STATES = {
-    "commit": TransactionState.COMMIT,
-    "rollback": TransactionState.ROLLBACK,
-    "pending": TransactionState.UNKNOWN,
+    "commit": LocalTransactionState.COMMIT,
+    "rollback": LocalTransactionState.ROLLBACK,
+    "pending": LocalTransactionState.UNKNOWN,
 }
 
 
@@ -94,7 +94,9 @@ class Planting:
         client = client_settings(self._namesrv, self._scenario.time_scale, name=f"{messages.producer}-planting")
         if messages.transaction is not None:
             state = _STATES[messages.transaction]
-            with TransactionProducer(messages.producer, client, lambda _: TransactionState.UNKNOWN) as transactions:
+            with TransactionProducer(
+                messages.producer, client, lambda _: LocalTransactionState.UNKNOWN
+            ) as transactions:
                 for message in _messages(messages):
                     transactions.send(message, lambda _, __: state)
             return

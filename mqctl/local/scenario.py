@@ -259,7 +259,7 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     topic: str | None = None
 
 
-class Look(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class DoctorRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One run of `doctor` and all that it finds.
 
     Attributes:
@@ -309,5 +309,5 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     offsets: tuple[OffsetDeclared, ...] = ()
     faults: tuple[Fault, ...] = ()
     settle_s: float = 60.0
-    looks: tuple[Look, ...] = ()
+    looks: tuple[DoctorRun, ...] = ()
     next_commands: tuple[str, ...] = ()

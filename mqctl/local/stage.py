@@ -16,13 +16,13 @@ from mqctl.client.admin.broker_queries import consumer_ids
 from mqctl.client.admin.cluster import Cluster
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import DeadlineError, StorageError
-from mqctl.local.actor import Part, shrunk
+from mqctl.local.actor import ActorTask, shrunk
 from mqctl.local.breaking import Breaking
 from mqctl.local.downstream import Downstream
 from mqctl.local.looks import Seen, doctor_words, unmet
 from mqctl.local.planting import Planting
 from mqctl.local.processes import Child
-from mqctl.local.scenario import ClusterDeclared, ConsumerDeclared, Look, Scenario, When
+from mqctl.local.scenario import ClusterDeclared, ConsumerDeclared, DoctorRun, Scenario, When
 from mqctl.local.state import Ready
 
 _JOIN_SECONDS = 60
@@ -81,7 +81,7 @@ class Stage:
         """The processes that run for it."""
         return tuple(child.pid for child in self._children if child.alive)
 
-    def doctor_words(self, look: Look) -> list[str]:
+    def doctor_words(self, look: DoctorRun) -> list[str]:
         """Returns the command line of a look, without `mqctl`."""
         return doctor_words(look, self.scenario.time_scale, self.namesrv_of(look.cluster), self.stores)
 
@@ -167,7 +167,7 @@ class Stage:
         self.stores |= {broker.name: Path(broker.store) for broker in self.clusters[-1].brokers}
 
     def _start_consumer(self, declared: ConsumerDeclared) -> None:
-        part = Part(
+        part = ActorTask(
             namesrv=self.namesrv_of(declared.cluster),
             time_scale=self.scenario.time_scale,
             consumer=declared,
@@ -179,10 +179,12 @@ class Stage:
 
     def _start_streams(self) -> None:
         for number, declared in enumerate(self.scenario.streams):
-            part = Part(namesrv=self.namesrv_of(declared.cluster), time_scale=self.scenario.time_scale, stream=declared)
+            part = ActorTask(
+                namesrv=self.namesrv_of(declared.cluster), time_scale=self.scenario.time_scale, stream=declared
+            )
             self._actor(f"stream-{number}", part).first_line()
 
-    def _actor(self, name: str, part: Part) -> Child:
+    def _actor(self, name: str, part: ActorTask) -> Child:
         return self._child(name, "mqctl.local.actor", [msgspec.json.encode(part).decode()])
 
     def _child(self, name: str, module: str, words: list[str]) -> Child:

@@ -27,7 +27,7 @@ _USAGE_CODES = frozenset({2, int(ExitCode.USAGE)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TlsWish:
+class TlsOptions:
     """How name servers and brokers are to secure connections.
 
     Attributes:
@@ -50,7 +50,7 @@ class TlsWish:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class LocalClusterOptions:
     """What a local cluster is to be.
 
     Attributes:
@@ -74,7 +74,7 @@ class Wish:
     settings: Sequence[str] = ()
     control: bool = False
     acl_file: Path | None = None
-    tls: TlsWish | None = None
+    tls: TlsOptions | None = None
 
     def words(self) -> list[str]:
         """Returns the command line of the process."""
@@ -108,7 +108,7 @@ class Supervisor:
         self._told = told
         self._directory = directory
 
-    def up(self, name: str, wish: Wish) -> LocalCluster:
+    def up(self, name: str, wish: LocalClusterOptions) -> LocalCluster:
         """Starts a cluster and waits until it is ready.
 
         Raises:
@@ -134,7 +134,7 @@ class Supervisor:
                 raise
             return state
 
-    def _start(self, name: str, wish: Wish, log: Path) -> subprocess.Popen[bytes]:
+    def _start(self, name: str, wish: LocalClusterOptions, log: Path) -> subprocess.Popen[bytes]:
         # Until it is written down where `local down` finds it, it ends with this process, however that ends.
         command = [sys.executable, "-m", "embedded_broker", "--until-released", *wish.words()]
         try:

@@ -27,7 +27,7 @@ class Consumption:
     tps: Mapping[tuple[str, str], float] = field(default_factory=dict)
 
 
-class Holders:
+class QueueHolders:
     """Who holds which queue, from what the instances say of themselves.
 
     Args:

@@ -26,7 +26,7 @@ class Trend(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class LagLook:
     """The state of all groups at one moment; queues by their group and topic."""
 
     moment_ms: int
@@ -34,12 +34,12 @@ class Look:
     queues: Mapping[tuple[str, str], Mapping[_Queue, QueueLag]]
 
 
-def look(moment_ms: int, groups: Sequence[GroupLag], rows: Sequence[QueueLag]) -> Look:
+def look(moment_ms: int, groups: Sequence[GroupLag], rows: Sequence[QueueLag]) -> LagLook:
     """Arranges the rows of one moment for comparison."""
     parts: dict[tuple[str, str], dict[_Queue, QueueLag]] = {}
     for row in rows:
         parts.setdefault((row.group, row.topic), {})[row.broker_name, row.queue_id] = row
-    return Look(moment_ms=moment_ms, groups=groups, queues=parts)
+    return LagLook(moment_ms=moment_ms, groups=groups, queues=parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,14 +69,14 @@ class GroupTrend:
     caught_up_in_ms: int | None
 
 
-def kept(looks: Sequence[Look]) -> list[Look]:
+def kept(looks: Sequence[LagLook]) -> list[LagLook]:
     """Returns the looks that reach back over the window, and not much farther."""
     first_ms = looks[-1].moment_ms - WINDOW_MS
     old = [number for number, item in enumerate(looks) if item.moment_ms <= first_ms]
     return list(looks[old[-1] if old else 0 :])
 
 
-def trends(looks: Sequence[Look], round_number: int) -> list[GroupTrend]:
+def trends(looks: Sequence[LagLook], round_number: int) -> list[GroupTrend]:
     """Returns a row for each group and topic of the last look, in its order.
 
     Args:
@@ -86,7 +86,7 @@ def trends(looks: Sequence[Look], round_number: int) -> list[GroupTrend]:
     return [_trend(group, looks, round_number, now) for group in now.groups]
 
 
-def _trend(group: GroupLag, looks: Sequence[Look], round_number: int, now: Look) -> GroupTrend:
+def _trend(group: GroupLag, looks: Sequence[LagLook], round_number: int, now: LagLook) -> GroupTrend:
     key = (group.group, group.topic)
     step = _movement(looks[-2], now, key) if len(looks) > 1 else None
     span = _movement(next((item for item in looks if key in item.queues), now), now, key)
@@ -122,7 +122,7 @@ class _Movement:
         return round(count * 1000 / self.elapsed_ms, 2)
 
 
-def _movement(before: Look, after: Look, key: tuple[str, str]) -> _Movement | None:
+def _movement(before: LagLook, after: LagLook, key: tuple[str, str]) -> _Movement | None:
     """Returns None where the two looks share no queue with known offsets."""
     elapsed_ms = after.moment_ms - before.moment_ms
     old = before.queues.get(key, {})

@@ -27,7 +27,7 @@ class ParameterType(StrEnum):
     INTEGER = "integer"
 
 
-class Stop(StrEnum):
+class PlaybookEnd(StrEnum):
     """How a playbook ends before its last step."""
 
     DONE = "done"
@@ -51,7 +51,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class StepResult:
     """What a step may show, and what that means.
 
     Attributes:
@@ -62,11 +62,11 @@ class Result:
     id: str
     when: str
     means: Words
-    stop: Stop | None = None
+    stop: PlaybookEnd | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class PlaybookStep:
     """One step: a command of mqctl, or (with `options`) a decision that a person takes.
 
     Attributes:
@@ -86,7 +86,7 @@ class Step:
     exits: Mapping[int, Words] = field(default_factory=dict)
     when: str | None = None
     capture: Mapping[str, str] = field(default_factory=dict)
-    results: tuple[Result, ...] = ()
+    results: tuple[StepResult, ...] = ()
     changes: bool = False
     confirm: str | None = None
     options: Mapping[str, Words] = field(default_factory=dict)
@@ -106,7 +106,7 @@ class Playbook:
     symptom: Words
     answers: tuple[str, ...]
     parameters: tuple[Parameter, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[PlaybookStep, ...]
     rollback: Mapping[Lang, tuple[str, ...]]
 
     @property

@@ -37,7 +37,7 @@ class Sight:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class StackLook:
     """Several instances at one moment.
 
     Attributes:
@@ -89,7 +89,7 @@ class StackEvidence:
     notes: tuple[str, ...] = ()
 
 
-def put_together(looks: Sequence[Look]) -> StackEvidence:
+def put_together(looks: Sequence[StackLook]) -> StackEvidence:
     """Joins looks, oldest first, by instance. What could not be seen is said once, as last said.
 
     Raises:

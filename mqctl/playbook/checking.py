@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from mqctl.errors import BadInputError
 from mqctl.model.lang import Lang
-from mqctl.model.playbook import ParameterType, Playbook, Step, Words
+from mqctl.model.playbook import ParameterType, Playbook, PlaybookStep, Words
 from mqctl.playbook import conditions, template
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -49,7 +49,7 @@ def check(playbook: Playbook) -> None:
     _rollback(playbook)
 
 
-def _step(path: str, step: Step, known: set[str]) -> None:
+def _step(path: str, step: PlaybookStep, known: set[str]) -> None:
     if (step.command is None) == (not step.options):
         raise Misplaced(path, "a step has either run or decide")
     for where, texts in _all_texts(path, step):
@@ -73,7 +73,7 @@ def _step(path: str, step: Step, known: set[str]) -> None:
         _condition(f"{path}.results[{number}].when", result.when, known)
 
 
-def _all_texts(path: str, step: Step) -> Iterator[tuple[str, Words]]:
+def _all_texts(path: str, step: PlaybookStep) -> Iterator[tuple[str, Words]]:
     yield f"{path}.about", step.about
     for code, texts in step.exits.items():
         yield f"{path}.exits.{code}", texts

@@ -10,7 +10,7 @@ import msgspec
 
 from mqctl.errors import ConfigurationError
 from mqctl.model.lang import Lang
-from mqctl.model.playbook import Parameter, ParameterType, Playbook, Result, Step, Stop
+from mqctl.model.playbook import Parameter, ParameterType, Playbook, PlaybookEnd, PlaybookStep, StepResult
 from mqctl.playbook.checking import Misplaced, check
 from mqctl.playbook.yaml_places import YamlProblem, line_of, read_yaml
 from mqctl.store.plain_files import read_named, refused
@@ -34,7 +34,7 @@ class _Result(msgspec.Struct, forbid_unknown_fields=True):
     id: str
     when: str
     means: _Texts
-    stop: Stop | None = None
+    stop: PlaybookEnd | None = None
 
 
 class _Step(msgspec.Struct, forbid_unknown_fields=True):
@@ -120,7 +120,7 @@ def _located(message: str) -> tuple[str, str]:
     if path.endswith(".type"):
         reason += f"; there are {', '.join(ParameterType)}"
     if path.endswith(".stop"):
-        reason += f"; there are {', '.join(Stop)}"
+        reason += f"; there are {', '.join(PlaybookEnd)}"
     return path, reason
 
 
@@ -139,11 +139,11 @@ def _playbook(slug: str, told: _File) -> Playbook:
     )
 
 
-def _step(number: int, told: _Step) -> Step:
+def _step(number: int, told: _Step) -> PlaybookStep:
     span = _SPAN.fullmatch(told.timeout)
     if span is None:
         raise Misplaced(f"$.steps[{number}].timeout", f"{told.timeout!r} is no span such as 90s or 5m")
-    return Step(
+    return PlaybookStep(
         id=told.id,
         about=told.about,
         command=told.run,
@@ -152,7 +152,9 @@ def _step(number: int, told: _Step) -> Step:
         exits=told.exits,
         when=told.when,
         capture=told.capture,
-        results=tuple(Result(id=item.id, when=item.when, means=item.means, stop=item.stop) for item in told.results),
+        results=tuple(
+            StepResult(id=item.id, when=item.when, means=item.means, stop=item.stop) for item in told.results
+        ),
         changes=told.changes,
         confirm=told.confirm,
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from mqctl.errors import BadInputError
 from mqctl.model.lang import Lang
-from mqctl.model.playbook import Argument, Playbook, Step, Stop, Words
+from mqctl.model.playbook import Argument, Playbook, PlaybookEnd, PlaybookStep, Words
 from mqctl.model.playbook_run import Ending, Identity, PlaybookRun, Scalar, StepRun, StepState
 from mqctl.playbook import conditions, identity, template
 from mqctl.playbook.child import Spoken
@@ -24,7 +24,7 @@ _STOPPING = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class RunOptions:
     """How a playbook is to be run.
 
     Attributes:
@@ -62,7 +62,7 @@ class _Shown:
 @dataclass
 class _Run:
     playbook: Playbook
-    wish: Wish
+    wish: RunOptions
     world: World
     captured: dict[str, Scalar] = field(default_factory=dict)
     exits: dict[str, int] = field(default_factory=dict)
@@ -70,7 +70,7 @@ class _Run:
     done: dict[str, bool] = field(default_factory=dict)
     steps: list[StepRun] = field(default_factory=list)
     first: Identity | None = None
-    running: tuple[Step, str | None] | None = None
+    running: tuple[PlaybookStep, str | None] | None = None
 
     def walk(self) -> None:
         for number, step in enumerate(self.playbook.steps, start=1):
@@ -94,7 +94,7 @@ class _Run:
         """Returns words with what is known in their places."""
         return template.fill(words[self.wish.lang], self._facts(), unknown=True)
 
-    def _outcome(self, step: Step, state: StepState, *means: str) -> StepRun:
+    def _outcome(self, step: PlaybookStep, state: StepState, *means: str) -> StepRun:
         return StepRun(id=step.id, state=state, about=self._text(step.about), means=list(means))
 
     def _ended(self, outcome: StepRun) -> None:
@@ -102,7 +102,7 @@ class _Run:
         self.steps.append(outcome)
         self.world.ended(outcome)
 
-    def _decide(self, number: int, step: Step) -> StepRun:
+    def _decide(self, number: int, step: PlaybookStep) -> StepRun:
         self.world.begins(number, step, None)
         chosen = self.world.choose(step)
         if chosen is None:
@@ -110,7 +110,7 @@ class _Run:
         self.choices[step.id] = chosen
         return replace(self._outcome(step, StepState.DECIDED, self._text(step.options[chosen])), choice=chosen)
 
-    def _command(self, number: int, step: Step) -> StepRun:
+    def _command(self, number: int, step: PlaybookStep) -> StepRun:
         assert step.command is not None
         try:
             words = template.filled(step.command, self._facts())
@@ -131,7 +131,7 @@ class _Run:
         shown = _Shown(words=connected or words, asks=connected is not None, outcome=outcome, plan=spoken.plan)
         return self._change(step, shown)
 
-    def _change(self, step: Step, shown: _Shown) -> StepRun:
+    def _change(self, step: PlaybookStep, shown: _Shown) -> StepRun:
         """Carries out what was just shown, on the same cluster, once the name is confirmed."""
         planned = shown.outcome
         name = template.fill(step.confirm or "", self._facts())
@@ -150,10 +150,10 @@ class _Run:
         self.done[step.id] = outcome.state is StepState.CHANGED
         return replace(outcome, change=change, took_ms=planned.took_ms + outcome.took_ms)
 
-    def _speak(self, step: Step, words: Sequence[str], plan: bytes | None = None) -> Spoken:
+    def _speak(self, step: PlaybookStep, words: Sequence[str], plan: bytes | None = None) -> Spoken:
         return self.world.speak(words, self.wish.timeout_ms or step.timeout_ms, self.world.heard, plan)
 
-    def _judged(self, step: Step, line: str, spoken: Spoken, good: StepState) -> StepRun:
+    def _judged(self, step: PlaybookStep, line: str, spoken: Spoken, good: StepState) -> StepRun:
         run = replace(
             self._outcome(step, good),
             command=line,
@@ -180,10 +180,10 @@ class _Run:
         means = [self._text(text) for text in [*words, *(result.means for result in held)]]
         return replace(run, means=means, captured=captured, result=held[0].id if held else None)
 
-    def _stop_at(self, step: Step, outcome: StepRun) -> None:
+    def _stop_at(self, step: PlaybookStep, outcome: StepRun) -> None:
         for result in step.results:
             if result.stop is not None and self._holds(result.when):
-                ending = Ending.DONE if result.stop is Stop.DONE else Ending.ATTENTION
+                ending = Ending.DONE if result.stop is PlaybookEnd.DONE else Ending.ATTENTION
                 raise _End(ending, self._text(result.means))
 
     def _look_at_cluster(self) -> None:
@@ -200,7 +200,7 @@ class _Run:
             raise _End(Ending.OTHER_CLUSTER, wrong)
 
 
-def run(playbook: Playbook, wish: Wish, world: World) -> PlaybookRun:
+def run(playbook: Playbook, wish: RunOptions, world: World) -> PlaybookRun:
     """Runs a playbook and returns what became of it; it ends by itself at an interruption as well.
 
     Raises:

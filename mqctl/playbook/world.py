@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from mqctl.model.playbook import Step
+from mqctl.model.playbook import PlaybookStep
 from mqctl.model.playbook_run import StepRun
 from mqctl.playbook.child import Spoken
 
@@ -24,13 +24,13 @@ class World(Protocol):
     ) -> Spoken:
         """Runs a command; with a plan that one showed before, that is what it carries out."""
 
-    def choose(self, step: Step) -> str | None:
+    def choose(self, step: PlaybookStep) -> str | None:
         """Returns what was chosen, beforehand or now; None when nobody can be asked, or nothing was chosen."""
 
     def confirm(self, name: str) -> bool:
         """Tells whether a change of `name` is confirmed."""
 
-    def begins(self, number: int, step: Step, command: str | None) -> None:
+    def begins(self, number: int, step: PlaybookStep, command: str | None) -> None:
         """Is told that a step begins."""
 
     def heard(self, line: str) -> None:

@@ -30,7 +30,7 @@ class BrokerData(Body):
     zone_name: str | None = field(default=None, since="5.0.0")
 
 
-class TopicRoute(Body):
+class TopicRouteData(Body):
     """Where a topic lives."""
 
     broker_datas: tuple[BrokerData, ...] = ()

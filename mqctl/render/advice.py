@@ -11,35 +11,35 @@ from mqctl.diagnosis.backlog_remedies import Remedy
 from mqctl.model.finding import Confidence
 from mqctl.model.lang import Lang
 from mqctl.render import units
-from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.messages import phrase
 
 _ADVICE_COLUMNS = (
     Column("group", "group"),
     Column("topic", "topic"),
-    Column("lag_count", "lag", Kind.COUNT, none="never committed"),
-    Column("lag_ms", "time lag", Kind.DURATION_MS),
+    Column("lag_count", "lag", CellKind.COUNT, none="never committed"),
+    Column("lag_ms", "time lag", CellKind.DURATION_MS),
     Column("in_tps", "in/s", none="?"),
     Column("out_tps", "out/s", none="?"),
     Column("drain", "drains in"),
-    Column("expires_in_ms", "retention in", Kind.DURATION_MS),
-    Column("loses", "retention first", Kind.FLAG, none="?"),
-    Column("parallelism", "parallelism", Kind.COUNT, none="?"),
+    Column("expires_in_ms", "retention in", CellKind.DURATION_MS),
+    Column("loses", "retention first", CellKind.FLAG, none="?"),
+    Column("parallelism", "parallelism", CellKind.COUNT, none="?"),
     Column("bound", "bounded by"),
 )
 _REMEDY_COLUMNS = (
     Column("what", "adding"),
     Column("effect", "effect"),
-    Column("needed_count", "in all", Kind.COUNT),
+    Column("needed_count", "in all", CellKind.COUNT),
     Column("reason", "because"),
 )
 _QUEUE_COLUMNS = (
     Column("group", "group"),
     Column("topic", "topic"),
     Column("broker", "broker"),
-    Column("queue_id", "queue", Kind.COUNT),
+    Column("queue_id", "queue", CellKind.COUNT),
     Column("owner", "held by", none="nobody"),
-    Column("lag_count", "lag", Kind.COUNT, none="never committed"),
+    Column("lag_count", "lag", CellKind.COUNT, none="never committed"),
     Column("in_tps", "in/s", none="?"),
     Column("out_tps", "out/s", none="?"),
     Column("movement", "movement"),
@@ -55,12 +55,12 @@ LINE_COLUMNS = (
     Column("group", "group"),
     Column("topic", "topic"),
     Column("movement", "movement"),
-    Column("lag_count", "lag", Kind.COUNT, none="never committed"),
+    Column("lag_count", "lag", CellKind.COUNT, none="never committed"),
     Column("in_tps", "in/s", none="?"),
     Column("out_tps", "out/s", none="?"),
     Column("drain", "drain"),
-    Column("drain_ms", "drains in", Kind.DURATION_MS),
-    Column("loses", "retention first", Kind.FLAG, none="?"),
+    Column("drain_ms", "drains in", CellKind.DURATION_MS),
+    Column("loses", "retention first", CellKind.FLAG, none="?"),
     Column("bound", "bounded by"),
 )
 

@@ -6,27 +6,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mqctl.allocation.observed import TopicAllocation
-from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 
 QUEUE_COLUMNS = (
     Column("topic", "topic"),
     Column("broker", "broker"),
-    Column("queue_id", "queue", Kind.COUNT),
+    Column("queue_id", "queue", CellKind.COUNT),
     Column("holders", "held by", none="nobody"),
     Column("expected", "by their views", none="nobody"),
     Column("room", "room"),
-    Column("lag_count", "lag", Kind.COUNT, none="?"),
+    Column("lag_count", "lag", CellKind.COUNT, none="?"),
     Column("marks", "marks"),
 )
 TOPIC_COLUMNS = (
     Column("topic", "topic"),
-    Column("queue_count", "queues", Kind.COUNT),
-    Column("instance_count", "instances", Kind.COUNT),
-    Column("even", "multiple", Kind.FLAG),
+    Column("queue_count", "queues", CellKind.COUNT),
+    Column("instance_count", "instances", CellKind.COUNT),
+    Column("even", "multiple", CellKind.FLAG),
     Column("imbalance", "busiest / mean", none="?"),
-    Column("orphan_count", "orphans", Kind.COUNT),
-    Column("double_count", "doubles", Kind.COUNT),
-    Column("crossing_count", "cross-room", Kind.COUNT),
+    Column("orphan_count", "orphans", CellKind.COUNT),
+    Column("double_count", "doubles", CellKind.COUNT),
+    Column("crossing_count", "cross-room", CellKind.COUNT),
     Column("idle", "idle", none="nobody"),
     Column("strategies", "strategies"),
 )
@@ -35,9 +35,9 @@ INSTANCE_COLUMNS = (
     Column("client_id", "client id"),
     Column("room", "room"),
     Column("strategy", "strategy"),
-    Column("subscribes", "subscribes", Kind.FLAG, none="?"),
-    Column("expected_count", "expected", Kind.COUNT),
-    Column("held_count", "holds", Kind.COUNT, none="?"),
+    Column("subscribes", "subscribes", CellKind.FLAG, none="?"),
+    Column("expected_count", "expected", CellKind.COUNT),
+    Column("held_count", "holds", CellKind.COUNT, none="?"),
 )
 
 
@@ -70,7 +70,7 @@ class InstanceRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TopicRow:
+class TopicAllocationRow:
     """One topic in one line.
 
     Attributes:
@@ -97,7 +97,7 @@ class AllocationReport:
     """Machine form of `allocation show`."""
 
     group: str
-    topics: list[TopicRow]
+    topics: list[TopicAllocationRow]
     queues: list[QueueOwnerRow]
     instances: list[InstanceRow]
 
@@ -133,7 +133,7 @@ def allocation_document(group: str, topics: Sequence[TopicAllocation]) -> Docume
         for item in topic.instances
     ]
     lines = [
-        TopicRow(
+        TopicAllocationRow(
             topic=topic.topic,
             queue_count=len(topic.queues),
             instance_count=len(topic.instances),

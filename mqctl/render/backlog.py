@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mqctl.model.backlog import BacklogBy, BacklogRow
 from mqctl.model.report_rows import Unread
-from mqctl.render.document import Column, Document, Kind, Table
+from mqctl.render.document import CellKind, Column, Document, Table
 
 _WHERE = {
     BacklogBy.GROUP: (Column("group", "group"),),
@@ -16,33 +16,33 @@ _WHERE = {
         Column("group", "group"),
         Column("topic", "topic"),
         Column("broker", "broker", none="?"),
-        Column("queue_id", "queue", Kind.COUNT),
+        Column("queue_id", "queue", CellKind.COUNT),
         Column("store", "store", wide=True),
     ),
     BacklogBy.TAG: (Column("group", "group"), Column("topic", "topic"), Column("tag", "tag")),
     BacklogBy.TIME: (
         Column("group", "group"),
         Column("topic", "topic"),
-        Column("time_ms", "arrived from", Kind.TIME_MS),
+        Column("time_ms", "arrived from", CellKind.TIME_MS),
     ),
 }
 _SUMS = (
-    Column("messages", "messages", Kind.COUNT),
-    Column("bytes", "bytes", Kind.BYTES),
-    Column("oldest_ms", "oldest stored", Kind.TIME_MS),
-    Column("newest_ms", "newest stored", Kind.TIME_MS),
+    Column("messages", "messages", CellKind.COUNT),
+    Column("bytes", "bytes", CellKind.BYTES),
+    Column("oldest_ms", "oldest stored", CellKind.TIME_MS),
+    Column("newest_ms", "newest stored", CellKind.TIME_MS),
 )
 _FORECAST = (
-    Column("drain_ms", "drained in", Kind.DURATION_MS),
-    Column("expires_ms", "oldest expires", Kind.TIME_MS),
+    Column("drain_ms", "drained in", CellKind.DURATION_MS),
+    Column("expires_ms", "oldest expires", CellKind.TIME_MS),
 )
 _STATES = (
-    Column("lost_count", "lost", Kind.COUNT),
-    Column("dangling_count", "lead nowhere", Kind.COUNT),
-    Column("never_committed_count", "never committed", Kind.COUNT),
-    Column("lag_count", "lag", Kind.COUNT, wide=True, none="never committed"),
-    Column("beyond_max_count", "beyond max", Kind.COUNT, wide=True),
-    Column("no_queue_count", "no queue", Kind.COUNT, wide=True),
+    Column("lost_count", "lost", CellKind.COUNT),
+    Column("dangling_count", "lead nowhere", CellKind.COUNT),
+    Column("never_committed_count", "never committed", CellKind.COUNT),
+    Column("lag_count", "lag", CellKind.COUNT, wide=True, none="never committed"),
+    Column("beyond_max_count", "beyond max", CellKind.COUNT, wide=True),
+    Column("no_queue_count", "no queue", CellKind.COUNT, wide=True),
 )
 
 

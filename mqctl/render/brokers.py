@@ -6,23 +6,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from mqctl.model.runtime import BrokerRuntime, read_runtime
-from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.snapshot.live.brokers import LiveBroker
 
 COLUMNS = (
     Column("cluster", "cluster", wide=True),
     Column("name", "broker"),
-    Column("broker_id", "id", Kind.COUNT),
+    Column("broker_id", "id", CellKind.COUNT),
     Column("address", "address"),
     Column("version", "version", none="?"),
-    Column("put_tps", "in/s", Kind.RATE, none="?"),
-    Column("get_tps", "out/s", Kind.RATE, none="?"),
-    Column("put_today_count", "in today", Kind.COUNT, wide=True, none="?"),
-    Column("get_today_count", "out today", Kind.COUNT, wide=True, none="?"),
-    Column("disk_used_share", "disk", Kind.SHARE, none="?"),
-    Column("commit_log_bytes", "commit log", Kind.BYTES, wide=True, none="?"),
-    Column("oldest_message_time_ms", "oldest message", Kind.TIME_MS, wide=True),
-    Column("boot_time_ms", "up since", Kind.TIME_MS, wide=True),
+    Column("put_tps", "in/s", CellKind.RATE, none="?"),
+    Column("get_tps", "out/s", CellKind.RATE, none="?"),
+    Column("put_today_count", "in today", CellKind.COUNT, wide=True, none="?"),
+    Column("get_today_count", "out today", CellKind.COUNT, wide=True, none="?"),
+    Column("disk_used_share", "disk", CellKind.SHARE, none="?"),
+    Column("commit_log_bytes", "commit log", CellKind.BYTES, wide=True, none="?"),
+    Column("oldest_message_time_ms", "oldest message", CellKind.TIME_MS, wide=True),
+    Column("boot_time_ms", "up since", CellKind.TIME_MS, wide=True),
     Column("problem", "problem"),
 )
 

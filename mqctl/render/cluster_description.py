@@ -10,13 +10,13 @@ from mqctl.model.names import group_of, is_system_group, is_system_topic
 from mqctl.model.route import BrokerEndpoint
 from mqctl.render.brokers import COLUMNS, BrokerRow, broker_row, shown_columns
 from mqctl.render.clusters import ClusterRow, cluster_row
-from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.units import count, counted
 from mqctl.snapshot.live.brokers import LiveBroker
 
 _SERVER_COLUMNS = (
     Column("address", "name server"),
-    Column("broker_count", "broker processes", Kind.COUNT, none="?"),
+    Column("broker_count", "broker processes", CellKind.COUNT, none="?"),
     Column("difference", "other than the rest"),
     Column("problem", "problem"),
 )

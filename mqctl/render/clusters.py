@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mqctl.render.brokers import BrokerRow
-from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 
 COLUMNS = (
     Column("cluster", "cluster"),
     Column("broker_names", "brokers"),
-    Column("process_count", "processes", Kind.COUNT),
-    Column("put_tps", "in/s", Kind.RATE, none="?"),
-    Column("get_tps", "out/s", Kind.RATE, none="?"),
+    Column("process_count", "processes", CellKind.COUNT),
+    Column("put_tps", "in/s", CellKind.RATE, none="?"),
+    Column("get_tps", "out/s", CellKind.RATE, none="?"),
     Column("versions", "versions"),
 )
 

@@ -9,24 +9,24 @@ from mqctl.model.body_form import BodyForm
 from mqctl.model.config import perm_text
 from mqctl.model.dead_letter import DeadLetter, DeadLetterTopic, GivenUp, Retry, origin_message_id, origin_topic
 from mqctl.model.names import dlq_topic
-from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.messages_view import ShownMessage, shown
 
 GROUP_COLUMNS = (
     Column("group", "consumer group"),
     Column("broker_name", "broker"),
-    Column("letter_count", "dead letters", Kind.COUNT),
-    Column("oldest_age_ms", "oldest", Kind.DURATION_MS),
-    Column("newest_age_ms", "newest", Kind.DURATION_MS),
+    Column("letter_count", "dead letters", CellKind.COUNT),
+    Column("oldest_age_ms", "oldest", CellKind.DURATION_MS),
+    Column("newest_age_ms", "newest", CellKind.DURATION_MS),
     Column("perm", "perm"),
-    Column("oldest_store_time_ms", "oldest stored", Kind.TIME_MS, wide=True),
-    Column("newest_store_time_ms", "newest stored", Kind.TIME_MS, wide=True),
+    Column("oldest_store_time_ms", "oldest stored", CellKind.TIME_MS, wide=True),
+    Column("newest_store_time_ms", "newest stored", CellKind.TIME_MS, wide=True),
 )
 LETTER_COLUMNS = (
     Column("broker_name", "broker"),
-    Column("queue_offset", "offset", Kind.COUNT),
-    Column("age_ms", "age", Kind.DURATION_MS),
-    Column("failed_count", "failed", Kind.COUNT),
+    Column("queue_offset", "offset", CellKind.COUNT),
+    Column("age_ms", "age", CellKind.DURATION_MS),
+    Column("failed_count", "failed", CellKind.COUNT),
     Column("given_up", "given up"),
     Column("origin_topic", "origin topic", none="?"),
     Column("tags", "tags"),
@@ -34,22 +34,22 @@ LETTER_COLUMNS = (
     Column("unique_key", "message id"),
     Column("message_id", "dead letter id", wide=True),
     Column("origin_message_id", "origin id", wide=True),
-    Column("store_time_ms", "given up at", Kind.TIME_MS, wide=True),
-    Column("born_time_ms", "born", Kind.TIME_MS, wide=True),
+    Column("store_time_ms", "given up at", CellKind.TIME_MS, wide=True),
+    Column("born_time_ms", "born", CellKind.TIME_MS, wide=True),
 )
 RETRY_COLUMNS = (
     Column("group", "consumer group"),
     Column("broker_name", "broker"),
     Column("state", "state"),
-    Column("failed_count", "failed", Kind.COUNT),
-    Column("due_in_ms", "due in", Kind.DURATION_MS, none="now"),
-    Column("age_ms", "age", Kind.DURATION_MS),
+    Column("failed_count", "failed", CellKind.COUNT),
+    Column("due_in_ms", "due in", CellKind.DURATION_MS, none="now"),
+    Column("age_ms", "age", CellKind.DURATION_MS),
     Column("origin_topic", "origin topic", none="?"),
     Column("tags", "tags"),
     Column("keys", "keys"),
     Column("unique_key", "message id"),
     Column("origin_message_id", "origin id", wide=True),
-    Column("due_ms", "due", Kind.TIME_MS, wide=True),
+    Column("due_ms", "due", CellKind.TIME_MS, wide=True),
 )
 _WHY = {
     GivenUp.EXHAUSTED: "the group's retries are used up",

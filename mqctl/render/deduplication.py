@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mqctl.render.document import Column, Kind, Paragraphs, Table
+from mqctl.render.document import CellKind, Column, Paragraphs, Table
 from mqctl.render.units import counted, duration, share
 
-COLUMNS = (Column("key", "key"), Column("repetition_count", "repetitions", Kind.COUNT))
+COLUMNS = (Column("key", "key"), Column("repetition_count", "repetitions", CellKind.COUNT))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,20 +8,20 @@ from mqctl.diagnosis import Diagnosis
 from mqctl.model.delay_state import DelayLevelState
 from mqctl.model.lang import Lang
 from mqctl.model.snapshot import ClusterSnapshot
-from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.findings import DiagnosisReport, diagnosis_document
 
 _BROKER = Column("broker_name", "broker")
 COLUMNS = (
-    Column("level", "level", Kind.COUNT),
-    Column("delay_ms", "delay", Kind.DURATION_MS, none="none"),
-    Column("recorded_offset", "recorded", Kind.COUNT, none="none"),
-    Column("min_offset", "min", Kind.COUNT, none="?"),
-    Column("max_offset", "max", Kind.COUNT, none="?"),
-    Column("waiting_count", "waiting", Kind.COUNT, none="?"),
-    Column("overdue_count", "overdue", Kind.COUNT, none="?"),
-    Column("late_ms", "late by", Kind.DURATION_MS),
-    Column("head_due_time_ms", "next due", Kind.TIME_MS),
+    Column("level", "level", CellKind.COUNT),
+    Column("delay_ms", "delay", CellKind.DURATION_MS, none="none"),
+    Column("recorded_offset", "recorded", CellKind.COUNT, none="none"),
+    Column("min_offset", "min", CellKind.COUNT, none="?"),
+    Column("max_offset", "max", CellKind.COUNT, none="?"),
+    Column("waiting_count", "waiting", CellKind.COUNT, none="?"),
+    Column("overdue_count", "overdue", CellKind.COUNT, none="?"),
+    Column("late_ms", "late by", CellKind.DURATION_MS),
+    Column("head_due_time_ms", "next due", CellKind.TIME_MS),
 )
 
 
@@ -60,7 +60,7 @@ class DelayLevels:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DelayReport:
+class DelayCheckReport:
     """Machine form of `delay check`."""
 
     table_source: str | None
@@ -82,7 +82,7 @@ def delay_document(
     return replace(
         findings,
         schema="delay.check/1",
-        value=DelayReport(table_source=source, levels=rows, diagnosis=report),
+        value=DelayCheckReport(table_source=source, levels=rows, diagnosis=report),
         records=rows,
         csv_columns=COLUMNS,
         blocks=[findings.blocks[0], table, *findings.blocks[1:]],

@@ -7,16 +7,16 @@ from itertools import islice
 
 from mqctl.model.delay_level import DelayLevelTable
 from mqctl.plan.delay_chain import DelayChain
-from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.units import counted, duration, instant
 
 MOST_HOPS = 1_000
 COLUMNS = (
-    Column("number", "hop", Kind.COUNT),
-    Column("level", "level", Kind.COUNT),
-    Column("delay_ms", "delay", Kind.DURATION_MS),
-    Column("sent_time_ms", "sent", Kind.TIME_MS),
-    Column("due_time_ms", "comes", Kind.TIME_MS),
+    Column("number", "hop", CellKind.COUNT),
+    Column("level", "level", CellKind.COUNT),
+    Column("delay_ms", "delay", CellKind.DURATION_MS),
+    Column("sent_time_ms", "sent", CellKind.TIME_MS),
+    Column("due_time_ms", "comes", CellKind.TIME_MS),
 )
 
 
@@ -111,8 +111,8 @@ class RelayReport:
 def relay_document(report: RelayReport) -> Document:
     """Builds the document of `delay relay`."""
     columns = (
-        Column("relayed_count", "sent on", Kind.COUNT),
-        Column("delivered_count", "delivered", Kind.COUNT),
-        Column("failed_count", "failed", Kind.COUNT),
+        Column("relayed_count", "sent on", CellKind.COUNT),
+        Column("delivered_count", "delivered", CellKind.COUNT),
+        Column("failed_count", "failed", CellKind.COUNT),
     )
     return Document(schema="delay.relay/1", value=report, records=[report], blocks=[Table(columns, [report])])

@@ -12,24 +12,24 @@ from mqctl.model.names import group_of, is_system_topic
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.storage_state import StorageState
 from mqctl.render import units
-from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 
 _USED = {FileSource.BACKUP: "; its backup is used", FileSource.NONE: "; the broker would start without it"}
 TOPIC_COLUMNS = (
     Column("topic", "topic"),
     Column("kind", "kind"),
     Column("perm", "perm"),
-    Column("read_queue_count", "read queues", Kind.COUNT, none="?"),
-    Column("write_queue_count", "write queues", Kind.COUNT, none="?"),
-    Column("message_count", "messages", Kind.COUNT),
-    Column("first_store_time_ms", "oldest", Kind.TIME_MS),
-    Column("last_store_time_ms", "newest", Kind.TIME_MS),
+    Column("read_queue_count", "read queues", CellKind.COUNT, none="?"),
+    Column("write_queue_count", "write queues", CellKind.COUNT, none="?"),
+    Column("message_count", "messages", CellKind.COUNT),
+    Column("first_store_time_ms", "oldest", CellKind.TIME_MS),
+    Column("last_store_time_ms", "newest", CellKind.TIME_MS),
 )
 GAP_COLUMNS = (Column("part", "part"), Column("scope", "where"), Column("reason", "reason"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TopicRow:
+class StoreTopicRow:
     """One topic: its settings and what its queues hold. Settings are None when topics.json does not know it."""
 
     broker_name: str | None
@@ -43,7 +43,7 @@ class TopicRow:
     last_store_time_ms: int | None
 
 
-def topic_rows(broker: BrokerSnapshot) -> list[TopicRow]:
+def topic_rows(broker: BrokerSnapshot) -> list[StoreTopicRow]:
     """Returns a row for every topic with settings or messages, by name."""
     configs = {config.name: config for config in broker.topics}
     rows = []
@@ -54,7 +54,7 @@ def topic_rows(broker: BrokerSnapshot) -> list[TopicRow]:
         first = [queue.first_store_time_ms for queue in queues if queue.first_store_time_ms is not None]
         last = [queue.last_store_time_ms for queue in queues if queue.last_store_time_ms is not None]
         rows.append(
-            TopicRow(
+            StoreTopicRow(
                 broker_name=broker.name,
                 topic=topic,
                 kind=_kind(topic, reserved),
@@ -87,7 +87,7 @@ def description_document(snapshot: ClusterSnapshot, *, schema: str) -> Document:
     return Document(schema=schema, value=snapshot, records=rows, csv_columns=TOPIC_COLUMNS, blocks=blocks)
 
 
-def _columns(rows: list[TopicRow]) -> list[Column]:
+def _columns(rows: list[StoreTopicRow]) -> list[Column]:
     """Leaves out the oldest store time where nobody told it: live brokers do not say it by topic."""
     told = any(row.first_store_time_ms is not None for row in rows)
     return [column for column in TOPIC_COLUMNS if told or column.key != "first_store_time_ms"]

@@ -9,7 +9,7 @@ from enum import StrEnum
 from mqctl.model.gap import Gap
 
 
-class Kind(StrEnum):
+class CellKind(StrEnum):
     """How a cell is written for people; machines always get the raw value."""
 
     TEXT = "text"
@@ -39,7 +39,7 @@ class Column:
 
     key: str
     title: str
-    kind: Kind = Kind.TEXT
+    kind: CellKind = CellKind.TEXT
     wide: bool = False
     none: str = "-"
 

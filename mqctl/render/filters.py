@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 
-REMARK_COLUMNS = (Column("severity", "severity", Kind.SEVERITY), Column("what", "what"))
-COLLISION_COLUMNS = (Column("code", "hash", Kind.COUNT), Column("tags", "tags with this hash"))
+REMARK_COLUMNS = (Column("severity", "severity", CellKind.SEVERITY), Column("what", "what"))
+COLLISION_COLUMNS = (Column("code", "hash", CellKind.COUNT), Column("tags", "tags with this hash"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

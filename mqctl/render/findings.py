@@ -18,11 +18,11 @@ from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render import units
 from mqctl.render.advice import LINE_COLUMNS, BacklogLine, backlog_line
-from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.messages import evidence_text, phrase, sentences
 
 FINDING_COLUMNS = (
-    Column("severity", "severity", Kind.SEVERITY),
+    Column("severity", "severity", CellKind.SEVERITY),
     Column("code", "code"),
     Column("subject", "subject"),
     Column("what", "what is wrong"),

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from mqctl.model.config import SubscriptionGroupConfig
 from mqctl.model.member import GroupMembership, Member, ProducerMembership, RunningInfo, Subscription
 from mqctl.protocol.codes import version_text
-from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 
 LIST_COLUMNS = (
     Column("group", "consumer group"),
-    Column("member_count", "members", Kind.COUNT),
+    Column("member_count", "members", CellKind.COUNT),
     Column("message_model", "model"),
     Column("consume_type", "type"),
     Column("topics", "subscribes"),
@@ -20,14 +20,14 @@ LIST_COLUMNS = (
 )
 CONFIG_COLUMNS = (
     Column("broker", "broker"),
-    Column("consume_enable", "consumes", Kind.FLAG),
-    Column("consume_broadcast_enable", "broadcast", Kind.FLAG),
-    Column("retry_max_times", "retries", Kind.COUNT),
-    Column("retry_queue_count", "retry queues", Kind.COUNT),
-    Column("broker_id", "reads from id", Kind.COUNT),
-    Column("which_broker_when_consume_slowly", "when slow", Kind.COUNT),
-    Column("consume_from_min_enable", "from min", Kind.FLAG, wide=True),
-    Column("notify_consumer_ids_changed_enable", "notified of changes", Kind.FLAG, wide=True),
+    Column("consume_enable", "consumes", CellKind.FLAG),
+    Column("consume_broadcast_enable", "broadcast", CellKind.FLAG),
+    Column("retry_max_times", "retries", CellKind.COUNT),
+    Column("retry_queue_count", "retry queues", CellKind.COUNT),
+    Column("broker_id", "reads from id", CellKind.COUNT),
+    Column("which_broker_when_consume_slowly", "when slow", CellKind.COUNT),
+    Column("consume_from_min_enable", "from min", CellKind.FLAG, wide=True),
+    Column("notify_consumer_ids_changed_enable", "notified of changes", CellKind.FLAG, wide=True),
 )
 MEMBER_COLUMNS = (
     Column("client_id", "client id"),
@@ -35,17 +35,17 @@ MEMBER_COLUMNS = (
     Column("language", "language"),
     Column("version", "version"),
     Column("brokers", "known to"),
-    Column("queue_count", "queues", Kind.COUNT, none="?"),
-    Column("cached_count", "cached", Kind.COUNT, none="?"),
+    Column("queue_count", "queues", CellKind.COUNT, none="?"),
+    Column("cached_count", "cached", CellKind.COUNT, none="?"),
     Column("subscriptions", "subscribes", none="?"),
-    Column("start_time_ms", "started", Kind.TIME_MS, wide=True),
+    Column("start_time_ms", "started", CellKind.TIME_MS, wide=True),
 )
 SUBSCRIPTION_COLUMNS = (
     Column("broker", "broker"),
     Column("topic", "topic"),
     Column("expression_type", "type"),
     Column("expression", "expression"),
-    Column("version_time_ms", "since", Kind.TIME_MS),
+    Column("version_time_ms", "since", CellKind.TIME_MS),
 )
 PRODUCER_COLUMNS = (
     Column("group", "producer group"),
@@ -54,7 +54,7 @@ PRODUCER_COLUMNS = (
     Column("language", "language"),
     Column("version", "version"),
     Column("brokers", "connected to"),
-    Column("last_heartbeat_ms", "last heartbeat", Kind.TIME_MS, wide=True),
+    Column("last_heartbeat_ms", "last heartbeat", CellKind.TIME_MS, wide=True),
 )
 
 
@@ -71,7 +71,7 @@ class GroupRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupList:
+class GroupListReport:
     """Machine form of `group list`."""
 
     groups: list[GroupRow]
@@ -186,7 +186,7 @@ def group_row(group: str, brokers: Iterable[str], memberships: Sequence[GroupMem
 
 def list_document(rows: Sequence[GroupRow]) -> Document:
     """Builds the document of `group list`."""
-    value = GroupList(groups=list(rows))
+    value = GroupListReport(groups=list(rows))
     return Document(schema="group.list/1", value=value, records=rows, blocks=[Table(LIST_COLUMNS, rows)])
 
 

@@ -6,23 +6,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mqctl.model.member import HeldQueue, RunningInfo, Subscription, TopicRates
-from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 
 _QUEUE_COLUMNS = (
     Column("topic", "topic"),
     Column("broker", "broker"),
-    Column("queue_id", "queue", Kind.COUNT),
-    Column("commit_offset", "consumer offset", Kind.COUNT),
-    Column("cached_count", "cached", Kind.COUNT),
-    Column("cached_mib", "MiB", Kind.COUNT),
-    Column("locked", "locked", Kind.FLAG),
-    Column("dropped", "dropped", Kind.FLAG),
-    Column("last_pull_time_ms", "last pull", Kind.TIME_MS),
-    Column("last_consume_time_ms", "last consumed", Kind.TIME_MS),
-    Column("cached_min_offset", "cached from", Kind.COUNT, wide=True),
-    Column("cached_max_offset", "cached to", Kind.COUNT, wide=True),
-    Column("transaction_count", "in hand", Kind.COUNT, wide=True),
-    Column("last_lock_time_ms", "last lock", Kind.TIME_MS, wide=True),
+    Column("queue_id", "queue", CellKind.COUNT),
+    Column("commit_offset", "consumer offset", CellKind.COUNT),
+    Column("cached_count", "cached", CellKind.COUNT),
+    Column("cached_mib", "MiB", CellKind.COUNT),
+    Column("locked", "locked", CellKind.FLAG),
+    Column("dropped", "dropped", CellKind.FLAG),
+    Column("last_pull_time_ms", "last pull", CellKind.TIME_MS),
+    Column("last_consume_time_ms", "last consumed", CellKind.TIME_MS),
+    Column("cached_min_offset", "cached from", CellKind.COUNT, wide=True),
+    Column("cached_max_offset", "cached to", CellKind.COUNT, wide=True),
+    Column("transaction_count", "in hand", CellKind.COUNT, wide=True),
+    Column("last_lock_time_ms", "last lock", CellKind.TIME_MS, wide=True),
 )
 _RATE_COLUMNS = (
     Column("topic", "topic"),
@@ -31,13 +31,13 @@ _RATE_COLUMNS = (
     Column("consume_rt_ms", "consume ms"),
     Column("consume_ok_tps", "consumed/s"),
     Column("consume_failed_tps", "failed/s"),
-    Column("consume_failed_count", "failed in the last hour", Kind.COUNT),
+    Column("consume_failed_count", "failed in the last hour", CellKind.COUNT),
 )
 _SUBSCRIPTION_COLUMNS = (
     Column("topic", "topic"),
     Column("expression_type", "type"),
     Column("expression", "expression"),
-    Column("version_ms", "since", Kind.TIME_MS),
+    Column("version_ms", "since", CellKind.TIME_MS),
 )
 _PROPERTY_COLUMNS = (Column("key", "property"), Column("value", "value"))
 

@@ -7,37 +7,37 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from mqctl.model.lag import GroupLag, QueueLag
-from mqctl.render.document import Column, Document, Kind, Table
+from mqctl.render.document import CellKind, Column, Document, Table
 
 GROUP_COLUMNS = (
     Column("group", "group"),
     Column("topic", "topic"),
-    Column("queue_count", "queues", Kind.COUNT),
-    Column("lag_count", "lag", Kind.COUNT, none="never committed"),
-    Column("lag_ms", "time lag", Kind.DURATION_MS, none="?"),
-    Column("lost_count", "lost", Kind.COUNT),
-    Column("never_committed_count", "never committed", Kind.COUNT, wide=True),
+    Column("queue_count", "queues", CellKind.COUNT),
+    Column("lag_count", "lag", CellKind.COUNT, none="never committed"),
+    Column("lag_ms", "time lag", CellKind.DURATION_MS, none="?"),
+    Column("lost_count", "lost", CellKind.COUNT),
+    Column("never_committed_count", "never committed", CellKind.COUNT, wide=True),
 )
 CONSUMER_COLUMNS = (
-    Column("in_flight_count", "in flight", Kind.COUNT, none="?"),
-    Column("consume_tps", "handed out/s", Kind.RATE, none="?"),
+    Column("in_flight_count", "in flight", CellKind.COUNT, none="?"),
+    Column("consume_tps", "handed out/s", CellKind.RATE, none="?"),
 )
 QUEUE_COLUMNS = (
     Column("group", "group"),
     Column("topic", "topic"),
     Column("broker_name", "broker"),
-    Column("queue_id", "queue", Kind.COUNT),
-    Column("min_offset", "min offset", Kind.COUNT, wide=True),
-    Column("broker_offset", "broker offset", Kind.COUNT, wide=True),
-    Column("consumer_offset", "consumer offset", Kind.COUNT, none="none"),
-    Column("lag_count", "lag", Kind.COUNT, none="?"),
-    Column("lag_ms", "time lag", Kind.DURATION_MS, none="?"),
-    Column("lost_count", "lost", Kind.COUNT),
-    Column("next_store_time_ms", "next message stored", Kind.TIME_MS, wide=True),
+    Column("queue_id", "queue", CellKind.COUNT),
+    Column("min_offset", "min offset", CellKind.COUNT, wide=True),
+    Column("broker_offset", "broker offset", CellKind.COUNT, wide=True),
+    Column("consumer_offset", "consumer offset", CellKind.COUNT, none="none"),
+    Column("lag_count", "lag", CellKind.COUNT, none="?"),
+    Column("lag_ms", "time lag", CellKind.DURATION_MS, none="?"),
+    Column("lost_count", "lost", CellKind.COUNT),
+    Column("next_store_time_ms", "next message stored", CellKind.TIME_MS, wide=True),
     Column("state", "state"),
 )
 OWNER_COLUMNS = (
-    Column("in_flight_count", "in flight", Kind.COUNT, none="?"),
+    Column("in_flight_count", "in flight", CellKind.COUNT, none="?"),
     Column("owner_text", "owner", none="?"),
 )
 

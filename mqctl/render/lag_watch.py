@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mqctl.model.lag_trend import GroupTrend
-from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.units import instant
 
 COLUMNS = (
     Column("group", "group"),
     Column("topic", "topic"),
-    Column("lag_count", "lag", Kind.COUNT, none="?"),
-    Column("lag_change_count", "change", Kind.CHANGE, none="?"),
-    Column("lag_ms", "time lag", Kind.DURATION_MS, none="?"),
-    Column("produce_tps", "in/s", Kind.RATE, none="?"),
-    Column("consume_tps", "out/s", Kind.RATE, none="?"),
+    Column("lag_count", "lag", CellKind.COUNT, none="?"),
+    Column("lag_change_count", "change", CellKind.CHANGE, none="?"),
+    Column("lag_ms", "time lag", CellKind.DURATION_MS, none="?"),
+    Column("produce_tps", "in/s", CellKind.RATE, none="?"),
+    Column("consume_tps", "out/s", CellKind.RATE, none="?"),
     Column("trend", "trend"),
-    Column("caught_up_in_ms", "gone in", Kind.DURATION_MS),
-    Column("lost_count", "lost", Kind.COUNT, wide=True),
+    Column("caught_up_in_ms", "gone in", CellKind.DURATION_MS),
+    Column("lost_count", "lost", CellKind.COUNT, wide=True),
 )
 
 

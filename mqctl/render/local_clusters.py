@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mqctl.render.document import Column, Document, Kind, Table
+from mqctl.render.document import CellKind, Column, Document, Table
 
 COLUMNS = (
     Column("name", "cluster"),
@@ -14,8 +14,8 @@ COLUMNS = (
     Column("broker_names", "brokers"),
     Column("version", "as version"),
     Column("pid", "pid"),
-    Column("uptime_ms", "up for", Kind.DURATION_MS),
-    Column("memory_bytes", "memory", Kind.BYTES),
+    Column("uptime_ms", "up for", CellKind.DURATION_MS),
+    Column("memory_bytes", "memory", CellKind.BYTES),
     Column("data_dir", "stores", none="thrown away", wide=True),
     Column("log", "log", wide=True),
 )

@@ -7,32 +7,32 @@ from dataclasses import dataclass
 
 from mqctl.allocation.key_order import KeySpread, ReRouting
 from mqctl.allocation.locks import LockState, QueueLock
-from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.units import counted, share
 
 LOCK_COLUMNS = (
     Column("topic", "topic"),
     Column("broker_name", "broker"),
-    Column("queue_id", "queue", Kind.COUNT),
+    Column("queue_id", "queue", CellKind.COUNT),
     Column("state", "lock"),
     Column("holders", "holder", none="nobody"),
     Column("waiting", "waiting", none=""),
-    Column("last_lock_time_ms", "renewed", Kind.TIME_MS),
-    Column("idle_ms", "listener silent", Kind.DURATION_MS),
-    Column("free_time_ms", "free at the latest", Kind.TIME_MS, none="?"),
+    Column("last_lock_time_ms", "renewed", CellKind.TIME_MS),
+    Column("idle_ms", "listener silent", CellKind.DURATION_MS),
+    Column("free_time_ms", "free at the latest", CellKind.TIME_MS, none="?"),
     Column("note", "note", none=""),
 )
 SPREAD_COLUMNS = (
     Column("key", "key"),
     Column("queues", "queues"),
-    Column("move_count", "moves", Kind.COUNT),
-    Column("last_move_time_ms", "last move", Kind.TIME_MS),
+    Column("move_count", "moves", CellKind.COUNT),
+    Column("last_move_time_ms", "last move", CellKind.TIME_MS),
 )
 RE_ROUTING_COLUMNS = (
-    Column("queue_count", "queues", Kind.COUNT),
-    Column("moved_key_count", "keys re-routed", Kind.COUNT),
-    Column("moved_key_share", "of keys", Kind.SHARE),
-    Column("moved_message_count", "messages", Kind.COUNT),
+    Column("queue_count", "queues", CellKind.COUNT),
+    Column("moved_key_count", "keys re-routed", CellKind.COUNT),
+    Column("moved_key_share", "of keys", CellKind.SHARE),
+    Column("moved_message_count", "messages", CellKind.COUNT),
 )
 _CALM = (LockState.HELD, LockState.NOBODY)
 
@@ -116,7 +116,7 @@ class ReRoutingRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OrderReport:
+class OrderCheckReport:
     """Machine form of `order check`.
 
     Attributes:
@@ -139,10 +139,10 @@ class OrderReport:
 
 def order_report(
     topic: str, key: str, spread: KeySpread, routings: Sequence[ReRouting], *, queue_count: int, shown: int
-) -> OrderReport:
+) -> OrderCheckReport:
     """Builds the machine form of `order check`."""
     keyed = spread.message_count - spread.keyless_count
-    return OrderReport(
+    return OrderCheckReport(
         topic=topic,
         key=key,
         queue_count=queue_count,
@@ -173,7 +173,7 @@ def order_report(
     )
 
 
-def order_document(report: OrderReport) -> Document:
+def order_document(report: OrderCheckReport) -> Document:
     """Builds the document of `order check`."""
     keyless = counted(report.keyless_count, "message")
     by_hash = "" if report.by_hash_share is None else f"; {share(report.by_hash_share)} lie where the hash puts them"

@@ -6,32 +6,32 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mqctl.model.message_track import ConsumeTrace, SendTrace, Track
-from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.messages_view import ShownMessage, message_blocks
 
 _SEND_COLUMNS = (
     Column("kind", "sent"),
     Column("group", "producer group"),
     Column("client_host", "client"),
-    Column("time_ms", "began", Kind.TIME_MS, none="?"),
-    Column("cost_ms", "took", Kind.DURATION_MS, none="?"),
+    Column("time_ms", "began", CellKind.TIME_MS, none="?"),
+    Column("cost_ms", "took", CellKind.DURATION_MS, none="?"),
     Column("message_type", "type"),
     Column("state", "state"),
-    Column("succeeded", "succeeded", Kind.FLAG, none="?"),
+    Column("succeeded", "succeeded", CellKind.FLAG, none="?"),
 )
 _CONSUME_COLUMNS = (
     Column("group", "consumer group", none="?"),
     Column("client_host", "client"),
-    Column("began_ms", "began", Kind.TIME_MS, none="?"),
-    Column("cost_ms", "took", Kind.DURATION_MS, none="?"),
-    Column("retries", "retries", Kind.COUNT, none="?"),
+    Column("began_ms", "began", CellKind.TIME_MS, none="?"),
+    Column("cost_ms", "took", CellKind.DURATION_MS, none="?"),
+    Column("retries", "retries", CellKind.COUNT, none="?"),
     Column("outcome", "outcome", none="not ended"),
 )
 _TRACK_COLUMNS = (
     Column("group", "consumer group"),
     Column("state", "state"),
-    Column("online", "online", Kind.FLAG, none="?"),
-    Column("consumer_offset", "consumer offset", Kind.COUNT, none="none"),
+    Column("online", "online", CellKind.FLAG, none="?"),
+    Column("consumer_offset", "consumer offset", CellKind.COUNT, none="none"),
     Column("track_type", "mqadmin says", wide=True),
 )
 

@@ -11,19 +11,19 @@ from typing import Any
 from mqctl.model.body_form import BodyForm
 from mqctl.model.stored_message import StoredMessage
 from mqctl.render import units
-from mqctl.render.document import Column, Document, Kind, Paragraphs
+from mqctl.render.document import CellKind, Column, Document, Paragraphs
 from mqctl.render.text import printable
 
 COLUMNS = (
     Column("topic", "topic"),
-    Column("queue_id", "queue", Kind.COUNT),
-    Column("queue_offset", "offset", Kind.COUNT),
-    Column("physical_offset", "physical offset", Kind.COUNT),
-    Column("store_time_ms", "stored", Kind.TIME_MS),
+    Column("queue_id", "queue", CellKind.COUNT),
+    Column("queue_offset", "offset", CellKind.COUNT),
+    Column("physical_offset", "physical offset", CellKind.COUNT),
+    Column("store_time_ms", "stored", CellKind.TIME_MS),
     Column("tags", "tags"),
     Column("keys", "keys"),
     Column("message_id", "id"),
-    Column("body_bytes", "body bytes", Kind.COUNT),
+    Column("body_bytes", "body bytes", CellKind.COUNT),
     Column("body", "body"),
     Column("body_encoding", "body encoding"),
 )

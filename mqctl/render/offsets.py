@@ -6,41 +6,41 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from mqctl.model.plan import Method, OffsetPlan
-from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.units import counted
 
 PLAN_COLUMNS = (
     Column("topic", "topic"),
     Column("broker_name", "broker"),
-    Column("queue_id", "queue", Kind.COUNT),
-    Column("old", "offset", Kind.COUNT, none="none"),
-    Column("new", "new offset", Kind.COUNT),
-    Column("delta", "delta", Kind.COUNT),
-    Column("replayed_count", "replayed", Kind.COUNT),
-    Column("skipped_count", "skipped", Kind.COUNT),
-    Column("new_store_time_ms", "stored at", Kind.TIME_MS, none="end"),
-    Column("min_offset", "min", Kind.COUNT, wide=True),
-    Column("max_offset", "max", Kind.COUNT, wide=True),
+    Column("queue_id", "queue", CellKind.COUNT),
+    Column("old", "offset", CellKind.COUNT, none="none"),
+    Column("new", "new offset", CellKind.COUNT),
+    Column("delta", "delta", CellKind.COUNT),
+    Column("replayed_count", "replayed", CellKind.COUNT),
+    Column("skipped_count", "skipped", CellKind.COUNT),
+    Column("new_store_time_ms", "stored at", CellKind.TIME_MS, none="end"),
+    Column("min_offset", "min", CellKind.COUNT, wide=True),
+    Column("max_offset", "max", CellKind.COUNT, wide=True),
     Column("note", "note", none=""),
 )
 CSV_COLUMNS = (*PLAN_COLUMNS, Column("broker_address", "address"))
 OUTCOME_COLUMNS = (
     Column("topic", "topic"),
     Column("broker_name", "broker"),
-    Column("queue_id", "queue", Kind.COUNT),
-    Column("old", "old offset", Kind.COUNT, none="none"),
-    Column("new", "new offset", Kind.COUNT),
-    Column("found", "read back", Kind.COUNT, none="?"),
+    Column("queue_id", "queue", CellKind.COUNT),
+    Column("old", "old offset", CellKind.COUNT, none="none"),
+    Column("new", "new offset", CellKind.COUNT),
+    Column("found", "read back", CellKind.COUNT, none="?"),
     Column("state", "state"),
     Column("reason", "why", none=""),
 )
 HISTORY_COLUMNS = (
     Column("id", "id"),
-    Column("made_at_ms", "when", Kind.TIME_MS),
+    Column("made_at_ms", "when", CellKind.TIME_MS),
     Column("kind", "change"),
     Column("group", "consumer group"),
     Column("target", "target"),
-    Column("queue_count", "queues", Kind.COUNT),
+    Column("queue_count", "queues", CellKind.COUNT),
     Column("state", "state"),
     Column("who", "who", wide=True),
     Column("cluster", "cluster", wide=True),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mqctl.model.lang import Lang
 from mqctl.model.playbook_run import Ending, PlaybookRun, StepRun, StepState
 from mqctl.render import units
-from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.messages import phrase
 from mqctl.render.text import printable
 
@@ -13,7 +13,7 @@ _COLUMNS = (
     Column("id", "step"),
     Column("state", "state"),
     Column("exit_code", "exit"),
-    Column("took_ms", "took", Kind.DURATION_MS),
+    Column("took_ms", "took", CellKind.DURATION_MS),
     Column("meaning", "what it means"),
 )
 

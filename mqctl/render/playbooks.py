@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mqctl.model.lang import Lang
-from mqctl.model.playbook import Parameter, Playbook, Step
+from mqctl.model.playbook import Parameter, Playbook, PlaybookStep
 from mqctl.render import units
 from mqctl.render.document import Column, Document, Paragraphs, Table
 from mqctl.render.messages import phrase
@@ -75,7 +75,7 @@ class MeaningRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepRow:
+class PlaybookStepRow:
     """A step."""
 
     id: str
@@ -97,7 +97,7 @@ class PlaybookShown:
     impact: str
     answers: list[str]
     parameters: list[ParameterRow]
-    steps: list[StepRow]
+    steps: list[PlaybookStepRow]
     rollback: list[str]
 
 
@@ -174,7 +174,7 @@ def _impact(playbook: Playbook) -> str:
     return "changes" if playbook.changes else "reads"
 
 
-def _kind(step: Step) -> str:
+def _kind(step: PlaybookStep) -> str:
     if step.options:
         return "decision"
     return "changes" if step.changes else "reads"
@@ -199,7 +199,7 @@ def _usage(row: ParameterRow, lang: Lang) -> str:
     return f"{row.name}=..." if row.default is None else f"{row.name}={row.default}"
 
 
-def _step_row(step: Step, lang: Lang) -> StepRow:
+def _step_row(step: PlaybookStep, lang: Lang) -> PlaybookStepRow:
     meanings = [
         MeaningRow(id=str(code), kind="exit", when=None, means=words[lang], stop=None)
         for code, words in step.exits.items()
@@ -218,7 +218,7 @@ def _step_row(step: Step, lang: Lang) -> StepRow:
         MeaningRow(id=name, kind="choice", when=None, means=words[lang], stop=None)
         for name, words in step.options.items()
     ]
-    return StepRow(
+    return PlaybookStepRow(
         id=step.id,
         kind=_kind(step),
         about=step.about[lang],
@@ -229,7 +229,7 @@ def _step_row(step: Step, lang: Lang) -> StepRow:
     )
 
 
-def _step_lines(number: int, row: StepRow, lang: Lang) -> list[str]:
+def _step_lines(number: int, row: PlaybookStepRow, lang: Lang) -> list[str]:
     lines = [f"{number}. {row.id} ({phrase(f'playbook_{row.kind}', lang)}): {row.about}"]
     if row.command:
         lines.append(f"   $ {row.command}   ({phrase('playbook_limit', lang)} {units.duration(row.timeout_ms)})")

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 
 _COLUMNS = (
     Column("broker_name", "broker"),
     Column("topic", "topic"),
-    Column("queue_id", "queue", Kind.COUNT),
-    Column("sent_count", "sent", Kind.COUNT),
-    Column("failed_count", "failed", Kind.COUNT),
+    Column("queue_id", "queue", CellKind.COUNT),
+    Column("sent_count", "sent", CellKind.COUNT),
+    Column("failed_count", "failed", CellKind.COUNT),
     Column("first_ms", "first ms", none="?"),
     Column("median_ms", "median ms", none="?"),
     Column("max_ms", "max ms", none="?"),

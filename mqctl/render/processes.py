@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mqctl.render.document import Column, Document, Kind, Table
+from mqctl.render.document import CellKind, Column, Document, Table
 
 PROCESS_COLUMNS = (
     Column("pid", "pid"),
     Column("runtime", "runs"),
     Column("group", "group", none="?"),
     Column("client_id", "client id", none="?"),
-    Column("thread_count", "threads", Kind.COUNT, none="?"),
-    Column("consume_thread_count", "consuming", Kind.COUNT, none="?"),
-    Column("cpu_share", "cpu", Kind.SHARE, none="?"),
-    Column("rss_bytes", "memory", Kind.BYTES, none="?"),
+    Column("thread_count", "threads", CellKind.COUNT, none="?"),
+    Column("consume_thread_count", "consuming", CellKind.COUNT, none="?"),
+    Column("cpu_share", "cpu", CellKind.SHARE, none="?"),
+    Column("rss_bytes", "memory", CellKind.BYTES, none="?"),
     Column("user", "user", none="?"),
     Column("obstacle", "in the way of a dump"),
     Column("known_by", "known by", wide=True),
-    Column("started_time_ms", "started", Kind.TIME_MS, wide=True),
+    Column("started_time_ms", "started", CellKind.TIME_MS, wide=True),
     Column("connected_to", "connected to", wide=True),
     Column("command", "command", wide=True),
 )

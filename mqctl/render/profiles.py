@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mqctl.render.document import Column, Document, Kind, Table
+from mqctl.render.document import CellKind, Column, Document, Table
 
 COLUMNS = (
     Column("name", "profile"),
-    Column("current", "current", Kind.FLAG),
+    Column("current", "current", CellKind.FLAG),
     Column("namesrv", "name servers"),
     Column("cluster", "cluster"),
-    Column("timeout_ms", "timeout", Kind.DURATION_MS, none="15 s"),
+    Column("timeout_ms", "timeout", CellKind.DURATION_MS, none="15 s"),
     Column("keys", "keys", none="none"),
     Column("tls", "TLS by", none="plain"),
     Column("room_rule", "rooms by", wide=True),

@@ -9,17 +9,17 @@ from dataclasses import dataclass
 import msgspec
 
 from mqctl.protocol.bodies_stats import ConsumeQueueData, ConsumeQueueEntry
-from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 
 _COLUMNS = (
     Column("broker", "broker"),
-    Column("queue_offset", "queue offset", Kind.COUNT),
-    Column("physical_offset", "physical offset", Kind.COUNT),
-    Column("size_bytes", "size", Kind.BYTES),
+    Column("queue_offset", "queue offset", CellKind.COUNT),
+    Column("physical_offset", "physical offset", CellKind.COUNT),
+    Column("size_bytes", "size", CellKind.BYTES),
     Column("tags_code", "tags code"),
-    Column("store_time_ms", "stored", Kind.TIME_MS),
+    Column("store_time_ms", "stored", CellKind.TIME_MS),
 )
-_VERDICT = (Column("passes", "passes", Kind.FLAG, none="?"), Column("bit_map", "bit map", wide=True))
+_VERDICT = (Column("passes", "passes", CellKind.FLAG, none="?"), Column("bit_map", "bit map", wide=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

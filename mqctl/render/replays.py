@@ -5,39 +5,39 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 
 PLAN_COLUMNS = (
     Column("topic", "topic"),
     Column("broker_name", "broker"),
-    Column("queue_id", "queue", Kind.COUNT),
-    Column("begin", "from offset", Kind.COUNT),
-    Column("end", "to offset", Kind.COUNT),
-    Column("message_count", "messages", Kind.COUNT),
-    Column("gone_count", "deleted", Kind.COUNT),
+    Column("queue_id", "queue", CellKind.COUNT),
+    Column("begin", "from offset", CellKind.COUNT),
+    Column("end", "to offset", CellKind.COUNT),
+    Column("message_count", "messages", CellKind.COUNT),
+    Column("gone_count", "deleted", CellKind.COUNT),
 )
 CSV_COLUMNS = (*PLAN_COLUMNS, Column("broker_address", "address"))
 PROGRESS_COLUMNS = (
     Column("topic", "topic"),
     Column("broker_name", "broker"),
-    Column("queue_id", "queue", Kind.COUNT),
-    Column("begin", "from offset", Kind.COUNT),
-    Column("end", "to offset", Kind.COUNT),
-    Column("reached", "reached", Kind.COUNT, none="none"),
-    Column("left_count", "left", Kind.COUNT, none="?"),
-    Column("published_count", "published", Kind.COUNT),
-    Column("filtered_count", "filtered out", Kind.COUNT),
-    Column("gone_count", "deleted", Kind.COUNT, wide=True),
+    Column("queue_id", "queue", CellKind.COUNT),
+    Column("begin", "from offset", CellKind.COUNT),
+    Column("end", "to offset", CellKind.COUNT),
+    Column("reached", "reached", CellKind.COUNT, none="none"),
+    Column("left_count", "left", CellKind.COUNT, none="?"),
+    Column("published_count", "published", CellKind.COUNT),
+    Column("filtered_count", "filtered out", CellKind.COUNT),
+    Column("gone_count", "deleted", CellKind.COUNT, wide=True),
 )
 LIST_COLUMNS = (
     Column("id", "id"),
-    Column("made_at_ms", "when", Kind.TIME_MS),
+    Column("made_at_ms", "when", CellKind.TIME_MS),
     Column("kind", "replay"),
     Column("source", "of"),
     Column("goal", "to"),
     Column("state", "state"),
-    Column("published_count", "published", Kind.COUNT),
-    Column("in_doubt_count", "in doubt", Kind.COUNT),
+    Column("published_count", "published", CellKind.COUNT),
+    Column("in_doubt_count", "in doubt", CellKind.COUNT),
     Column("who", "who", wide=True),
 )
 

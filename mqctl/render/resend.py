@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from mqctl.execute.resend_journal import ResendRecord
 from mqctl.model.names import retry_topic
 from mqctl.model.resend import Fate, ResendPlan
-from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.units import duration
 
 PLAN_COLUMNS = (
     Column("broker_name", "broker"),
-    Column("queue_offset", "offset", Kind.COUNT),
-    Column("age_ms", "age", Kind.DURATION_MS),
-    Column("failed_count", "failed", Kind.COUNT),
+    Column("queue_offset", "offset", CellKind.COUNT),
+    Column("age_ms", "age", CellKind.DURATION_MS),
+    Column("failed_count", "failed", CellKind.COUNT),
     Column("keys", "keys"),
     Column("unique_key", "message id"),
     Column("topic", "to topic", none="?"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mqctl.model.lang import Lang
 from mqctl.model.report_rows_store import ReportChange, RunFinding
-from mqctl.render.document import Column, Document, Kind, Table
+from mqctl.render.document import CellKind, Column, Document, Table
 from mqctl.render.messages import sayer
 from mqctl.render.reports.words import findings
 
@@ -65,9 +65,9 @@ def diff_document(before: str, after: str, changes: Sequence[ReportChange]) -> D
         Column("section", "section"),
         Column("subject", "of"),
         Column("figure", "figure"),
-        Column("before", "before", Kind.RATIO),
-        Column("after", "after", Kind.RATIO),
-        Column("change", "change", Kind.RATIO),
+        Column("before", "before", CellKind.RATIO),
+        Column("after", "after", CellKind.RATIO),
+        Column("change", "change", CellKind.RATIO),
     )
     return Document(
         schema="report.diff/1",

@@ -7,15 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mqctl.render import units
-from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 
 LIST_COLUMNS = (
     Column("name", "scenario"),
     Column("title", "what is wrong"),
     Column("findings", "doctor finds"),
     Column("playbook", "playbook", wide=True),
-    Column("time_scale", "time scale", Kind.COUNT, wide=True),
-    Column("consumer_count", "consumers", Kind.COUNT, wide=True),
+    Column("time_scale", "time scale", CellKind.COUNT, wide=True),
+    Column("consumer_count", "consumers", CellKind.COUNT, wide=True),
 )
 
 

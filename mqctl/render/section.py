@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mqctl.render.document import Column, Kind
+from mqctl.render.document import CellKind, Column
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +23,8 @@ UNREAD = Section(
         Column("store", "store"),
         Column("broker", "broker", none="?"),
         Column("part", "part"),
-        Column("bytes", "bytes", Kind.BYTES),
-        Column("messages", "messages in its log", Kind.COUNT),
+        Column("bytes", "bytes", CellKind.BYTES),
+        Column("messages", "messages in its log", CellKind.COUNT),
         Column("reason", "why"),
     ),
 )
@@ -34,9 +34,9 @@ READ = Section(
     (
         Column("store", "store"),
         Column("broker", "broker", none="?"),
-        Column("messages", "messages", Kind.COUNT),
-        Column("bytes", "bytes", Kind.BYTES),
-        Column("skipped_bytes", "passed over", Kind.BYTES),
+        Column("messages", "messages", CellKind.COUNT),
+        Column("bytes", "bytes", CellKind.BYTES),
+        Column("skipped_bytes", "passed over", CellKind.BYTES),
         Column("damaged_at", "damaged at", wide=True),
     ),
 )

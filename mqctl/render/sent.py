@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mqctl.render.document import Column, Document, Kind, Table
+from mqctl.render.document import CellKind, Column, Document, Table
 
 COLUMNS = (
     Column("status", "status"),
     Column("message_id", "unique id"),
     Column("offset_message_id", "offset id"),
     Column("broker_name", "broker"),
-    Column("queue_id", "queue", Kind.COUNT),
-    Column("queue_offset", "offset", Kind.COUNT),
+    Column("queue_id", "queue", CellKind.COUNT),
+    Column("queue_offset", "offset", CellKind.COUNT),
     Column("way", "delivered by", none="at once"),
 )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mqctl.execute.setting_journal import SettingRecord
 from mqctl.model.setting_plan import Fields, SettingPlan, shown_value
 from mqctl.model.topic_use import KeyMoves
-from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 
 PLAN_COLUMNS = (
     Column("place", "place"),
@@ -18,7 +18,7 @@ PLAN_COLUMNS = (
     Column("becomes", "becomes", none="none"),
     Column("note", "note", none=""),
     Column("address", "address", wide=True),
-    Column("stage", "stage", Kind.COUNT, wide=True),
+    Column("stage", "stage", CellKind.COUNT, wide=True),
 )
 OUTCOME_COLUMNS = (
     Column("place", "place"),
@@ -31,10 +31,10 @@ OUTCOME_COLUMNS = (
 )
 HISTORY_COLUMNS = (
     Column("id", "id"),
-    Column("made_at_ms", "when", Kind.TIME_MS),
+    Column("made_at_ms", "when", CellKind.TIME_MS),
     Column("kind", "change"),
     Column("subject", "of"),
-    Column("part_count", "parts", Kind.COUNT),
+    Column("part_count", "parts", CellKind.COUNT),
     Column("state", "state"),
     Column("back", "the way back", none="none"),
     Column("who", "who", wide=True),

@@ -6,59 +6,59 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from mqctl.allocation.carrying import ALL, Load, RoomLoad, parallelism
-from mqctl.allocation.simulation import Move, Result, Sending
+from mqctl.allocation.simulation import Move, Sending, StrategyResult
 from mqctl.model.queue import MessageQueue
-from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 
 RESULT_COLUMNS = (
     Column("layout", "layout"),
     Column("strategy", "strategy"),
-    Column("client_count", "clients", Kind.COUNT),
-    Column("queue_count", "queues", Kind.COUNT),
-    Column("least", "least", Kind.COUNT),
-    Column("most", "most", Kind.COUNT),
+    Column("client_count", "clients", CellKind.COUNT),
+    Column("queue_count", "queues", CellKind.COUNT),
+    Column("least", "least", CellKind.COUNT),
+    Column("most", "most", CellKind.COUNT),
     Column("imbalance", "busiest / mean"),
-    Column("idle_count", "idle", Kind.COUNT),
-    Column("orphan_count", "orphans", Kind.COUNT),
-    Column("parallelism", "parallelism", Kind.COUNT, none="?"),
-    Column("crossing_count", "cross-room", Kind.COUNT),
-    Column("moved_count", "moved", Kind.COUNT),
+    Column("idle_count", "idle", CellKind.COUNT),
+    Column("orphan_count", "orphans", CellKind.COUNT),
+    Column("parallelism", "parallelism", CellKind.COUNT, none="?"),
+    Column("crossing_count", "cross-room", CellKind.COUNT),
+    Column("moved_count", "moved", CellKind.COUNT),
     Column("failure", "fails"),
 )
 _NUMBERS = (
     Column("required_tps", "required/s", none="?"),
     Column("capacity_tps", "capacity/s", none="?"),
     Column("carried_tps", "carries/s", none="?"),
-    Column("enough", "enough", Kind.FLAG, none="?"),
+    Column("enough", "enough", CellKind.FLAG, none="?"),
 )
 _OWNS = Column("owns", "owns", none="nothing")
 LOAD_COLUMNS = (
     Column("client_id", "client"),
-    Column("before", "before", Kind.COUNT),
-    Column("after", "after", Kind.COUNT),
-    Column("parallelism", "parallelism", Kind.COUNT, none="?"),
+    Column("before", "before", CellKind.COUNT),
+    Column("after", "after", CellKind.COUNT),
+    Column("parallelism", "parallelism", CellKind.COUNT, none="?"),
     *_NUMBERS,
     _OWNS,
 )
 OWNER_COLUMNS = (
     Column("broker", "broker"),
-    Column("queue_id", "queue", Kind.COUNT),
+    Column("queue_id", "queue", CellKind.COUNT),
     Column("before", "from", none="nobody"),
     Column("after", "to", none="nobody"),
 )
 ROOM_COLUMNS = (
     Column("layout", "layout"),
     Column("room", "room"),
-    Column("client_count", "clients", Kind.COUNT),
-    Column("queue_count", "queues", Kind.COUNT),
-    Column("parallelism", "parallelism", Kind.COUNT, none="?"),
+    Column("client_count", "clients", CellKind.COUNT),
+    Column("queue_count", "queues", CellKind.COUNT),
+    Column("parallelism", "parallelism", CellKind.COUNT, none="?"),
     *_NUMBERS,
 )
 SENDING_COLUMNS = (
     Column("layout", "layout"),
     Column("room", "producers in"),
-    Column("own", "stay in their room", Kind.FLAG),
-    Column("queue_count", "queues", Kind.COUNT),
+    Column("own", "stay in their room", CellKind.FLAG),
+    Column("queue_count", "queues", CellKind.COUNT),
     Column("brokers", "brokers"),
 )
 
@@ -159,7 +159,7 @@ class Simulation:
     sending: list[SendingRow]
 
 
-def result_row(layout: str, result: Result, loads: Sequence[Load], moved_count: int | None) -> ResultRow:
+def result_row(layout: str, result: StrategyResult, loads: Sequence[Load], moved_count: int | None) -> ResultRow:
     """Builds the row of one result."""
     return ResultRow(
         layout=layout,
@@ -214,7 +214,7 @@ def sending_rows(layout: str, sides: Sequence[Sending]) -> list[SendingRow]:
     ]
 
 
-def load_rows(before: Result, after: Result | None, loads: Sequence[Load]) -> list[LoadRow]:
+def load_rows(before: StrategyResult, after: StrategyResult | None, loads: Sequence[Load]) -> list[LoadRow]:
     """Builds one row for each client that is there before or after; `loads` are those of the later layout."""
     result = after or before
     owned: dict[str, list[MessageQueue]] = {}
@@ -255,7 +255,7 @@ def spans(queues: Iterable[MessageQueue]) -> str:
     )
 
 
-def owner_rows(before: Result, after: Result | None) -> list[OwnerRow]:
+def owner_rows(before: StrategyResult, after: StrategyResult | None) -> list[OwnerRow]:
     """Builds one row for each queue that is there before or after."""
     old, new = before.owners.owners, (after or before).owners.owners
     return [

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.units import instant
 
 COLUMNS = (
     Column("source", "instance"),
     Column("group", "group", none="?", wide=True),
-    Column("thread_count", "threads", Kind.COUNT),
+    Column("thread_count", "threads", CellKind.COUNT),
     Column("cls", "do"),
     Column("motion", "moves"),
-    Column("cpu_share", "cpu", Kind.SHARE, none="?"),
-    Column("same_ms", "same for", Kind.DURATION_MS),
+    Column("cpu_share", "cpu", CellKind.SHARE, none="?"),
+    Column("same_ms", "same for", CellKind.DURATION_MS),
     Column("line", "at", none="-"),
 )
 

@@ -9,7 +9,7 @@ from mqctl.diagnosis.thread_judging import JudgedInstance
 from mqctl.model.finding import Finding
 from mqctl.model.gap import Gap
 from mqctl.model.lang import Lang
-from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.findings import FindingRow, finding_block, finding_row
 from mqctl.render.stack_rows import StackGroupRow, StackInstanceRow, instance_row
 from mqctl.render.text import printable
@@ -23,13 +23,13 @@ _SHOWN_SOURCES = 3
 _SHOWN_ROWS = 12
 _SHOWN_POOLS = 4
 COLUMNS = (
-    Column("thread_count", "threads", Kind.COUNT),
+    Column("thread_count", "threads", CellKind.COUNT),
     Column("does", "do"),
     Column("motion", "moves", none="?"),
     Column("short_line", "at", none="-"),
-    Column("cpu_share", "cpu", Kind.SHARE, wide=True, none="?"),
+    Column("cpu_share", "cpu", CellKind.SHARE, wide=True, none="?"),
     Column("group", "group", wide=True, none="?"),
-    Column("instance_count", "instances", Kind.COUNT, wide=True),
+    Column("instance_count", "instances", CellKind.COUNT, wide=True),
     Column("rule", "by rule", wide=True),
     Column("line", "line", wide=True, none="-"),
     Column("owner", "lock held by", wide=True),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 
 WANT_COLUMNS = (
     Column("topic", "topic"),
@@ -13,22 +13,22 @@ WANT_COLUMNS = (
     Column("expression_type", "type", none="?"),
     Column("wanted", "wants", none="nothing"),
     Column("queues", "holds queues", none="?"),
-    Column("version_time_ms", "since", Kind.TIME_MS),
-    Column("differs", "differs", Kind.FLAG),
+    Column("version_time_ms", "since", CellKind.TIME_MS),
+    Column("differs", "differs", CellKind.FLAG),
 )
 BROKER_COLUMNS = (
     Column("broker", "broker"),
     Column("topic", "topic"),
     Column("wanted", "filters by"),
-    Column("version_time_ms", "since", Kind.TIME_MS),
+    Column("version_time_ms", "since", CellKind.TIME_MS),
 )
 LOSS_COLUMNS = (
     Column("topic", "topic"),
     Column("tag", "tag"),
-    Column("sampled_count", "sampled", Kind.COUNT),
-    Column("lost_count", "skipped", Kind.COUNT),
-    Column("lost_share", "share", Kind.SHARE),
-    Column("margin_share", "+/-", Kind.SHARE),
+    Column("sampled_count", "sampled", CellKind.COUNT),
+    Column("lost_count", "skipped", CellKind.COUNT),
+    Column("lost_share", "share", CellKind.SHARE),
+    Column("margin_share", "+/-", CellKind.SHARE),
     Column("queues", "where (queue: owner)"),
 )
 
@@ -81,9 +81,9 @@ class LossRow:
 ORPHAN_COLUMNS = (
     Column("topic", "topic"),
     Column("broker", "broker"),
-    Column("queue_id", "queue", Kind.COUNT),
+    Column("queue_id", "queue", CellKind.COUNT),
     Column("slot", "falls to", none="nobody"),
-    Column("waiting_count", "waiting", Kind.COUNT, none="?"),
+    Column("waiting_count", "waiting", CellKind.COUNT, none="?"),
 )
 
 
@@ -139,11 +139,11 @@ def subscription_document(schema: str, report: SubscriptionReport) -> Document:
 GROUP_COLUMNS = (
     Column("group", "group"),
     Column("verdict", "verdict"),
-    Column("member_count", "members", Kind.COUNT),
-    Column("silent_count", "silent", Kind.COUNT),
+    Column("member_count", "members", CellKind.COUNT),
+    Column("silent_count", "silent", CellKind.COUNT),
     Column("topics", "differ in"),
-    Column("lost_count", "skipped", Kind.COUNT),
-    Column("sampled_count", "of sampled", Kind.COUNT),
+    Column("lost_count", "skipped", CellKind.COUNT),
+    Column("sampled_count", "of sampled", CellKind.COUNT),
 )
 
 
@@ -191,16 +191,16 @@ def check_all_document(rows: Sequence[GroupCheckRow], reports: Sequence[Subscrip
 FORECAST_COLUMNS = (
     Column("tag", "tag"),
     Column("wanted_by", "wanted by"),
-    Column("sampled_count", "messages", Kind.COUNT),
-    Column("lost_if_old_share", "skipped while brokers filter by the old tags", Kind.SHARE),
-    Column("lost_if_new_share", "by the new", Kind.SHARE),
-    Column("margin_share", "+/-", Kind.SHARE),
+    Column("sampled_count", "messages", CellKind.COUNT),
+    Column("lost_if_old_share", "skipped while brokers filter by the old tags", CellKind.SHARE),
+    Column("lost_if_new_share", "by the new", CellKind.SHARE),
+    Column("margin_share", "+/-", CellKind.SHARE),
     Column("queues", "where (queue: owner)", wide=True),
 )
 STEP_COLUMNS = (
     Column("before", "all members from"),
     Column("after", "to"),
-    Column("lost_count", "skipped on the way", Kind.COUNT, none="?"),
+    Column("lost_count", "skipped on the way", CellKind.COUNT, none="?"),
 )
 
 
@@ -227,7 +227,7 @@ class ForecastRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepRow:
+class ReleaseStepRow:
     """One deployment of the safe way; `lost_count` of messages that both its ends want, None without a sample."""
 
     before: str
@@ -254,7 +254,7 @@ class ReleaseReport:
     owners_from: str
     sampled_count: int
     losses: list[ForecastRow]
-    safe_way: list[StepRow]
+    safe_way: list[ReleaseStepRow]
 
 
 def release_document(report: ReleaseReport) -> Document:

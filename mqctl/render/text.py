@@ -7,26 +7,36 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mqctl.render import units
-from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.layout import Grid, Segment, paragraph, table_lines, width, wrapped
 
 if TYPE_CHECKING:
     from typing import TextIO
 
-_WRITERS: dict[Kind, Callable[..., str]] = {
-    Kind.COUNT: units.count,
-    Kind.BYTES: units.size,
-    Kind.DURATION_MS: units.duration,
-    Kind.TIME_MS: units.instant,
-    Kind.SHARE: units.share,
-    Kind.RATE: units.rate,
-    Kind.CHANGE: units.change,
-    Kind.RATIO: units.ratio,
-    Kind.FLAG: lambda value: "yes" if value else "no",
+_WRITERS: dict[CellKind, Callable[..., str]] = {
+    CellKind.COUNT: units.count,
+    CellKind.BYTES: units.size,
+    CellKind.DURATION_MS: units.duration,
+    CellKind.TIME_MS: units.instant,
+    CellKind.SHARE: units.share,
+    CellKind.RATE: units.rate,
+    CellKind.CHANGE: units.change,
+    CellKind.RATIO: units.ratio,
+    CellKind.FLAG: lambda value: "yes" if value else "no",
 }
 _GAPS_NAMED = 3
 _UNKNOWN = "unknown: not everything could be asked"
-_RIGHT = frozenset({Kind.COUNT, Kind.BYTES, Kind.DURATION_MS, Kind.SHARE, Kind.RATE, Kind.CHANGE, Kind.RATIO})
+_RIGHT = frozenset(
+    {
+        CellKind.COUNT,
+        CellKind.BYTES,
+        CellKind.DURATION_MS,
+        CellKind.SHARE,
+        CellKind.RATE,
+        CellKind.CHANGE,
+        CellKind.RATIO,
+    }
+)
 _SEVERITY_STYLE = {"fatal": "bold red", "error": "red", "warning": "yellow", "info": "cyan"}
 # ECMA-48, select graphic rendition.
 _STYLE_CODES = {"bold": "1", "dim": "2", "red": "31", "yellow": "33", "cyan": "36"}
@@ -143,6 +153,6 @@ def _with_style(text: str, style: str) -> str:
 
 
 def _style(column: Column, row: object) -> str:
-    if column.kind is not Kind.SEVERITY:
+    if column.kind is not CellKind.SEVERITY:
         return ""
     return _SEVERITY_STYLE.get(str(getattr(row, column.key)), "")

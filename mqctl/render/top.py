@@ -9,35 +9,35 @@ from enum import StrEnum
 from mqctl.model.lag_trend import GroupTrend, Trend
 from mqctl.model.topic_rate import TopicRate
 from mqctl.render.brokers import BrokerRow
-from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.units import count, counted, instant, rate
 
 _BROKER_COLUMNS = (
     Column("name", "broker"),
-    Column("broker_id", "id", Kind.COUNT),
-    Column("put_tps", "in/s", Kind.RATE, none="?"),
-    Column("get_tps", "out/s", Kind.RATE, none="?"),
-    Column("disk_used_share", "disk", Kind.SHARE, none="?"),
-    Column("commit_log_bytes", "commit log", Kind.BYTES, none="?"),
+    Column("broker_id", "id", CellKind.COUNT),
+    Column("put_tps", "in/s", CellKind.RATE, none="?"),
+    Column("get_tps", "out/s", CellKind.RATE, none="?"),
+    Column("disk_used_share", "disk", CellKind.SHARE, none="?"),
+    Column("commit_log_bytes", "commit log", CellKind.BYTES, none="?"),
     Column("problem", "problem"),
 )
 _GROUP_COLUMNS = (
     Column("group", "group"),
     Column("topic", "topic"),
-    Column("lag_count", "lag", Kind.COUNT, none="?"),
-    Column("lag_change_count", "change", Kind.CHANGE, none="?"),
-    Column("lag_ms", "time lag", Kind.DURATION_MS, none="?"),
-    Column("produce_tps", "in/s", Kind.RATE, none="?"),
-    Column("consume_tps", "out/s", Kind.RATE, none="?"),
+    Column("lag_count", "lag", CellKind.COUNT, none="?"),
+    Column("lag_change_count", "change", CellKind.CHANGE, none="?"),
+    Column("lag_ms", "time lag", CellKind.DURATION_MS, none="?"),
+    Column("produce_tps", "in/s", CellKind.RATE, none="?"),
+    Column("consume_tps", "out/s", CellKind.RATE, none="?"),
     Column("trend", "trend"),
-    Column("member_count", "owners", Kind.COUNT, none="?"),
-    Column("owner_change_count", "moved", Kind.COUNT, none="?"),
+    Column("member_count", "owners", CellKind.COUNT, none="?"),
+    Column("owner_change_count", "moved", CellKind.COUNT, none="?"),
 )
 _TOPIC_COLUMNS = (
     Column("topic", "topic"),
-    Column("produce_tps", "in/s", Kind.RATE, none="?"),
-    Column("message_count", "messages", Kind.COUNT),
-    Column("queue_count", "queues", Kind.COUNT),
+    Column("produce_tps", "in/s", CellKind.RATE, none="?"),
+    Column("message_count", "messages", CellKind.COUNT),
+    Column("queue_count", "queues", CellKind.COUNT),
 )
 
 

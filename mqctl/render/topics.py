@@ -9,41 +9,41 @@ from mqctl.model.config import TopicConfig, perm_text
 from mqctl.model.names import DLQ_PREFIX, RETRY_PREFIX, is_system_topic
 from mqctl.model.queue_state import QueueState
 from mqctl.model.route import BrokerEndpoint, NameServerView, TopicRoute
-from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.units import counted
 
 LIST_COLUMNS = (
     Column("topic", "topic"),
     Column("kind", "kind"),
     Column("brokers", "brokers"),
-    Column("read_queue_count", "read queues", Kind.COUNT),
-    Column("write_queue_count", "write queues", Kind.COUNT),
+    Column("read_queue_count", "read queues", CellKind.COUNT),
+    Column("write_queue_count", "write queues", CellKind.COUNT),
     Column("perm", "perm"),
-    Column("order", "ordered", Kind.FLAG, wide=True),
+    Column("order", "ordered", CellKind.FLAG, wide=True),
 )
 CONFIG_COLUMNS = (
     Column("broker", "broker"),
-    Column("read_queue_count", "read queues", Kind.COUNT),
-    Column("write_queue_count", "write queues", Kind.COUNT),
+    Column("read_queue_count", "read queues", CellKind.COUNT),
+    Column("write_queue_count", "write queues", CellKind.COUNT),
     Column("perm", "perm"),
-    Column("order", "ordered", Kind.FLAG),
+    Column("order", "ordered", CellKind.FLAG),
 )
 ROUTE_COLUMNS = (
     Column("broker", "broker"),
     Column("cluster", "cluster"),
-    Column("read_queue_count", "read queues", Kind.COUNT),
-    Column("write_queue_count", "write queues", Kind.COUNT),
+    Column("read_queue_count", "read queues", CellKind.COUNT),
+    Column("write_queue_count", "write queues", CellKind.COUNT),
     Column("perm", "perm"),
     Column("master", "master", none="none"),
     Column("slaves", "slaves"),
 )
 QUEUE_COLUMNS = (
     Column("broker", "broker"),
-    Column("queue_id", "queue", Kind.COUNT),
-    Column("min_offset", "min offset", Kind.COUNT),
-    Column("max_offset", "max offset", Kind.COUNT),
-    Column("message_count", "messages", Kind.COUNT),
-    Column("last_store_time_ms", "last message", Kind.TIME_MS),
+    Column("queue_id", "queue", CellKind.COUNT),
+    Column("min_offset", "min offset", CellKind.COUNT),
+    Column("max_offset", "max offset", CellKind.COUNT),
+    Column("message_count", "messages", CellKind.COUNT),
+    Column("last_store_time_ms", "last message", CellKind.TIME_MS),
 )
 GROUP_COLUMNS = (Column("group", "consumer group"), Column("brokers", "brokers"))
 
@@ -67,7 +67,7 @@ class TopicRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TopicList:
+class TopicListReport:
     """Machine form of `topic list`."""
 
     topics: list[TopicRow]
@@ -186,7 +186,7 @@ def topic_row(topic: str, configs: dict[str, TopicConfig], reserved: Iterable[st
 
 def list_document(rows: Sequence[TopicRow]) -> Document:
     """Builds the document of `topic list`."""
-    value = TopicList(topics=list(rows))
+    value = TopicListReport(topics=list(rows))
     return Document(schema="topic.list/1", value=value, records=rows, blocks=[Table(LIST_COLUMNS, rows)])
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from mqctl.render.document import Column, Document, Kind, Table
+from mqctl.render.document import CellKind, Column, Document, Table
 
 COLUMNS = (
     Column("topic", "topic"),
     Column("in_tps", "in/s", none="?"),
-    Column("in_day_count", "in 24 h", Kind.COUNT, none="?"),
+    Column("in_day_count", "in 24 h", CellKind.COUNT, none="?"),
     Column("group", "group", none="nobody"),
     Column("out_tps", "out/s", none="?"),
-    Column("out_day_count", "out 24 h", Kind.COUNT, none="?"),
+    Column("out_day_count", "out 24 h", CellKind.COUNT, none="?"),
 )
 
 

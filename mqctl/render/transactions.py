@@ -10,7 +10,7 @@ from mqctl.model.lang import Lang
 from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.transaction_state import DiscardedTransaction, PendingTransaction, TransactionState
-from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.findings import DiagnosisReport, diagnosis_document
 from mqctl.render.units import counted
 
@@ -21,30 +21,30 @@ COLUMNS = (
     Column("unique_key", "transaction", none="?"),
     Column("topic", "topic", none="?"),
     Column("producer_group", "producer group", none="?"),
-    Column("age_ms", "age", Kind.DURATION_MS, none="?"),
-    Column("check_count", "checks", Kind.COUNT, none="?"),
-    Column("online_count", "online", Kind.COUNT, none="?"),
-    Column("discarded_time_ms", "given up", Kind.TIME_MS),
-    Column("half_offset", "half offset", Kind.COUNT, wide=True),
+    Column("age_ms", "age", CellKind.DURATION_MS, none="?"),
+    Column("check_count", "checks", CellKind.COUNT, none="?"),
+    Column("online_count", "online", CellKind.COUNT, none="?"),
+    Column("discarded_time_ms", "given up", CellKind.TIME_MS),
+    Column("half_offset", "half offset", CellKind.COUNT, wide=True),
 )
 LOOP_COLUMNS = (
     _BROKER,
-    Column("pending_count", "pending", Kind.COUNT),
-    Column("discarded_count", "given up", Kind.COUNT),
-    Column("half_progress", "half offset", Kind.COUNT, none="none"),
-    Column("half_behind_count", "half behind", Kind.COUNT),
-    Column("op_progress", "op offset", Kind.COUNT, none="none"),
-    Column("op_behind_count", "op behind", Kind.COUNT),
-    Column("lost_op_count", "lost ops", Kind.COUNT, none="?"),
-    Column("double_commit_count", "committed twice", Kind.COUNT, none="?"),
+    Column("pending_count", "pending", CellKind.COUNT),
+    Column("discarded_count", "given up", CellKind.COUNT),
+    Column("half_progress", "half offset", CellKind.COUNT, none="none"),
+    Column("half_behind_count", "half behind", CellKind.COUNT),
+    Column("op_progress", "op offset", CellKind.COUNT, none="none"),
+    Column("op_behind_count", "op behind", CellKind.COUNT),
+    Column("lost_op_count", "lost ops", CellKind.COUNT, none="?"),
+    Column("double_commit_count", "committed twice", CellKind.COUNT, none="?"),
 )
 COPY_COLUMNS = (
     _BROKER,
     Column("kind", "what"),
     Column("topic", "topic"),
-    Column("queue_offset", "offset", Kind.COUNT),
-    Column("store_time_ms", "stored", Kind.TIME_MS),
-    Column("check_count", "checks", Kind.COUNT),
+    Column("queue_offset", "offset", CellKind.COUNT),
+    Column("store_time_ms", "stored", CellKind.TIME_MS),
+    Column("check_count", "checks", CellKind.COUNT),
     Column("message_id", "offset id", wide=True),
 )
 

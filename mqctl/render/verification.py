@@ -9,15 +9,15 @@ from mqctl.errors import ExitCode
 from mqctl.model.damage import Damage, DamageCode, DamageGrade
 from mqctl.model.verification import VerificationSummary
 from mqctl.render import units
-from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 
 COLUMNS = (
     Column("grade", "grade"),
     Column("code", "what"),
     Column("file", "file"),
-    Column("offset", "byte", Kind.COUNT),
-    Column("physical_offset", "physical offset", Kind.COUNT),
-    Column("count", "count", Kind.COUNT),
+    Column("offset", "byte", CellKind.COUNT),
+    Column("physical_offset", "physical offset", CellKind.COUNT),
+    Column("count", "count", CellKind.COUNT),
     Column("details", "details"),
 )
 _UNREAD_COLUMNS = (Column("part", "part"), Column("reason", "reason"))

@@ -14,7 +14,7 @@ from mqctl.protocol.unpacking import Unpacker
 from mqctl.snapshot.half_messages import ended_offsets, half_of
 from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.brokers import LiveBroker
-from mqctl.snapshot.live.records import QueueRange, queue_ranges, read_records
+from mqctl.snapshot.live.records import OffsetRange, queue_ranges, read_records
 
 _FOREVER_MS = 1 << 62
 _OPS_PAGE, _OPS_READ = 256, 20_000
@@ -62,7 +62,7 @@ def _ops(asking: Asking, broker: LiveBroker, since_ms: int) -> list[Message]:
     end = bounds.end
     while end > bounds.first and len(found) < _OPS_READ:
         start = max(bounds.first, end - _OPS_PAGE)
-        page = read_records(asking, broker, QueueRange(OP_TOPIC, start, end))
+        page = read_records(asking, broker, OffsetRange(OP_TOPIC, start, end))
         found += page
         end = start
         if page and page[0].store_time_ms < since_ms:

@@ -10,7 +10,7 @@ from operator import or_
 
 from mqctl.model.dump import StackFrame, StackThread, ThreadState
 from mqctl.stacks.frame_text import dotted
-from mqctl.stacks.libraries import Ownership
+from mqctl.stacks.libraries import CodeOwnership
 from mqctl.stacks.rule_table import CLASS_RULES, DOWNSTREAM, PHASES, RETRY_NAMES
 from mqctl.stacks.rules import ClassRule, Reach, StackClass, UserRules, compiled
 
@@ -57,7 +57,7 @@ class Classifier:
     def __init__(self, user: UserRules | None = None) -> None:
         wanted = user or UserRules()
         self.rules: tuple[ClassRule, ...] = (*wanted.rules, *CLASS_RULES)
-        self.ownership = Ownership(wanted.application, wanted.libraries)
+        self.ownership = CodeOwnership(wanted.application, wanted.libraries)
         self._tests = [_Test(rule, number) for number, rule in enumerate(self.rules)]
         self._masks: dict[str, int] = {}
         self._owned: dict[StackFrame, bool] = {}

@@ -9,7 +9,7 @@ from mqctl.model.dump import Deadlock, DumpTool, StackDump, StackFrame, StackThr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class DumpLimits:
     """How much of a text is kept. Beyond them the result is marked as truncated.
 
     Attributes:
@@ -35,14 +35,14 @@ class OpenDump:
     truncated: bool = False
 
 
-class Frames:
+class FrameTable:
     """Calls by the text they were read from, each kept once.
 
     Args:
         read: text to call; None for a text that is none.
     """
 
-    def __init__(self, read: Callable[[str], StackFrame | None], limits: Limits) -> None:
+    def __init__(self, read: Callable[[str], StackFrame | None], limits: DumpLimits) -> None:
         self._read = read
         self._limit = limits.distinct_frame_count
         self._known: dict[str, StackFrame | None] = {}
@@ -69,7 +69,7 @@ class Collector:
         taken_at_ms: of dumps that do not say it.
     """
 
-    def __init__(self, source: str, taken_at_ms: int | None, limits: Limits) -> None:
+    def __init__(self, source: str, taken_at_ms: int | None, limits: DumpLimits) -> None:
         self.source = source
         self.limits = limits
         self.full = False

@@ -12,7 +12,7 @@ from mqctl.model.queue import MessageQueue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class ConsumerFacts:
     """What is known of the consumer beside its stacks; all of it may be missing.
 
     Attributes:
@@ -45,10 +45,10 @@ class StackLimits:
     saturated_share: float = 0.25
 
 
-class Situation:
+class ConsumerSituation:
     """The numbers of one consumer of one group, put together."""
 
-    def __init__(self, group: str | None, held: Held, limits: StackLimits) -> None:
+    def __init__(self, group: str | None, held: ConsumerFacts, limits: StackLimits) -> None:
         self.held = held
         self.limits = limits
         self.group = group if group is not None else (held.info.group if held.info else None)

@@ -9,7 +9,7 @@ import re
 from datetime import datetime, tzinfo
 
 from mqctl.model.dump import DumpTool, LockUse, StackFrame, StackLock, StackThread, ThreadState
-from mqctl.stacks.collecting import Collector, Frames, OpenDump
+from mqctl.stacks.collecting import Collector, FrameTable, OpenDump
 from mqctl.stacks.frame_text import java_frame
 
 _HEADER = re.compile(
@@ -55,7 +55,7 @@ class JavaReader:
     def __init__(self, collector: Collector, zone: tzinfo) -> None:
         self._collector = collector
         self._zone = zone
-        self._frames = Frames(java_frame, collector.limits)
+        self._frames = FrameTable(java_frame, collector.limits)
         self._most_lines = 2 * collector.limits.thread_frame_count
         self._stacks: dict[tuple[str, ...], tuple[StackFrame, ...]] = {}
         self._header: re.Match[str] | None = None

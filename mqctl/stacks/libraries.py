@@ -58,7 +58,7 @@ _JAVA_FILE = re.compile(r"\.(?:java|kt|scala|groovy|clj)$")
 _PYTHON_ROOTS = ("/site-packages/", "/dist-packages/")
 
 
-class Ownership:
+class CodeOwnership:
     """Tells the application's calls from everybody else's.
 
     Args:

@@ -8,7 +8,7 @@ from datetime import UTC, tzinfo
 from typing import BinaryIO, Protocol
 
 from mqctl.model.dump import StackDump
-from mqctl.stacks.collecting import Collector, Limits
+from mqctl.stacks.collecting import Collector, DumpLimits
 from mqctl.stacks.java_dump import JavaReader
 from mqctl.stacks.python_dump import PySpyJsonReader, PySpyTextReader
 from mqctl.stacks.remote_dump import RemoteReader
@@ -27,7 +27,7 @@ class _Reader(Protocol):
 
 
 def read_dumps(
-    text: str, *, source: str, taken_at_ms: int | None = None, zone: tzinfo = UTC, limits: Limits | None = None
+    text: str, *, source: str, taken_at_ms: int | None = None, zone: tzinfo = UTC, limits: DumpLimits | None = None
 ) -> list[StackDump]:
     """Returns the dumps in `text`, in their order; several may follow each other, of any kinds.
 
@@ -39,7 +39,7 @@ def read_dumps(
         taken_at_ms: when it was taken, for dumps that do not say it themselves.
         zone: of the clock times in Java dumps, which name none.
     """
-    return _read(_pieces(text), Collector(source, taken_at_ms, limits or Limits()), zone)
+    return _read(_pieces(text), Collector(source, taken_at_ms, limits or DumpLimits()), zone)
 
 
 def read_stream(
@@ -48,7 +48,7 @@ def read_stream(
     source: str,
     taken_at_ms: int | None = None,
     zone: tzinfo = UTC,
-    limits: Limits | None = None,
+    limits: DumpLimits | None = None,
 ) -> list[StackDump]:
     """Returns the dumps in a file, as `read_dumps` does, without having the whole file in memory.
 
@@ -57,7 +57,7 @@ def read_stream(
     Raises:
         OSError: the stream cannot be read.
     """
-    return _read(_lines(stream), Collector(source, taken_at_ms, limits or Limits()), zone)
+    return _read(_lines(stream), Collector(source, taken_at_ms, limits or DumpLimits()), zone)
 
 
 def _pieces(text: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ import json
 import re
 
 from mqctl.model.dump import DumpTool, StackFrame, StackThread, ThreadState
-from mqctl.stacks.collecting import Collector, Frames, OpenDump
+from mqctl.stacks.collecting import Collector, FrameTable, OpenDump
 from mqctl.stacks.frame_text import py_spy_frame, python_frame
 
 _PROCESS = re.compile(r"Process (?P<pid>\d{1,9}): ")
@@ -21,7 +21,7 @@ class PySpyTextReader:
 
     def __init__(self, collector: Collector) -> None:
         self._collector = collector
-        self._frames = Frames(python_frame, collector.limits)
+        self._frames = FrameTable(python_frame, collector.limits)
         self._header: re.Match[str] | None = None
         self._lines: list[str] = []
 

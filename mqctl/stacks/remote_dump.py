@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from mqctl.model.dump import DumpTool, StackFrame, StackThread, ThreadState
-from mqctl.stacks.collecting import Collector, Frames
+from mqctl.stacks.collecting import Collector, FrameTable
 from mqctl.stacks.frame_text import java_frame
 
 _HEADER = re.compile(r"(?P<name>.*?)(?P<pad>\s*)TID: (?P<id>\d{1,18}) STATE: (?P<state>.*?)\s*$")
@@ -20,7 +20,7 @@ class RemoteReader:
 
     def __init__(self, collector: Collector) -> None:
         self._collector = collector
-        self._frames = Frames(java_frame, collector.limits)
+        self._frames = FrameTable(java_frame, collector.limits)
         self._most_lines = collector.limits.thread_frame_count
         self._stacks: dict[tuple[str, ...], tuple[StackFrame, ...]] = {}
         self._header: re.Match[str] | None = None

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from mqctl.model.finding import Confidence, Severity, Value
 from mqctl.model.queue import MessageQueue
 from mqctl.stacks.group import Motion, StackGroup, StackReport
-from mqctl.stacks.holding import Held, Situation, StackLimits
+from mqctl.stacks.holding import ConsumerFacts, ConsumerSituation, StackLimits
 from mqctl.stacks.normal import shown_frame
 from mqctl.stacks.rules import StackClass as C
 
-__all__ = ["Held", "StackLimits", "StackVerdict", "verdict"]
+__all__ = ["ConsumerFacts", "StackLimits", "StackVerdict", "verdict"]
 
 DEADLOCK, LOCKED, DOWNSTREAM, SLEEPING, WORKING = "MQ320", "MQ321", "MQ322", "MQ323", "MQ324"
 QUEUE_LOCKED, UNKNOWN, IDLE, FEWER = "MQ325", "MQ326", "MQ327", "MQ328"
@@ -65,7 +65,7 @@ class _Pool:
 
     report: StackReport
     groups: tuple[StackGroup, ...]
-    situation: Situation
+    situation: ConsumerSituation
 
     @property
     def count(self) -> int:
@@ -99,7 +99,7 @@ class _Pool:
         return self.idle_count <= self.situation.limits.saturated_share * self.count
 
 
-def verdict(report: StackReport, held: Held, limits: StackLimits | None = None) -> list[StackVerdict]:
+def verdict(report: StackReport, held: ConsumerFacts, limits: StackLimits | None = None) -> list[StackVerdict]:
     """Returns what is wrong with the consume threads in `report`, worst first; empty when nothing is.
 
     Threads that work are nothing wrong by themselves: unless a deadlock is found, a verdict needs a consumer that is
@@ -111,7 +111,7 @@ def verdict(report: StackReport, held: Held, limits: StackLimits | None = None) 
     for name in pools:
         groups = tuple(item for item in report.consuming() if item.group == name)
         owner = held.info.group if held.info and _is_of(name, held.info.group) else name
-        pool = _Pool(report, groups, Situation(owner, held, windows))
+        pool = _Pool(report, groups, ConsumerSituation(owner, held, windows))
         found += _pool_verdicts(pool)
     return found
 
@@ -120,7 +120,7 @@ def _is_of(name: str | None, group: str) -> bool:
     return name is None or name == group or (len(name) >= 10 and group.startswith(name))
 
 
-def _deadlocks(report: StackReport, held: Held) -> Iterator[StackVerdict]:
+def _deadlocks(report: StackReport, held: ConsumerFacts) -> Iterator[StackVerdict]:
     group_of = {name: item.group for item in report.consuming() for name in item.names}
     for circles, variant in ((report.deadlocks, "proven"), (report.suspected, "suspected")):
         for circle in circles:

@@ -31,7 +31,7 @@ Table = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class ConfigFile:
+class LoadedConfig:
     """One configuration as the broker would load it.
 
     Attributes:
@@ -45,7 +45,7 @@ class ConfigFile:
     problems: tuple[str, ...] = field(default=())
 
 
-def read_config(directory: Path, name: str) -> ConfigFile:
+def read_config(directory: Path, name: str) -> LoadedConfig:
     """Reads the configuration `name` below `directory`, from its backup when the main file is of no use.
 
     Raises:
@@ -57,24 +57,24 @@ def read_config(directory: Path, name: str) -> ConfigFile:
         if value is not None:
             mtime_ms = path.stat().st_mtime_ns // 1_000_000
             state = ConfigFileState(name=name, source=source, main_problem=main_problem, mtime_ms=mtime_ms)
-            return ConfigFile(state, value)
+            return LoadedConfig(state, value)
         main_problem = main_problem or problem
-    return ConfigFile(ConfigFileState(name=name, source=FileSource.NONE, main_problem=main_problem), {})
+    return LoadedConfig(ConfigFileState(name=name, source=FileSource.NONE, main_problem=main_problem), {})
 
 
-def unread_config(name: str, error: MqctlError) -> ConfigFile:
+def unread_config(name: str, error: MqctlError) -> LoadedConfig:
     """Returns what a look at a store has of a configuration that `read_config` could not read: nothing but why."""
     problem = f"could not be read: {error.reason}; {error.remedy}"
-    return ConfigFile(ConfigFileState(name=name, source=FileSource.UNREAD, main_problem=problem), {})
+    return LoadedConfig(ConfigFileState(name=name, source=FileSource.UNREAD, main_problem=problem), {})
 
 
-def read_json_file(path: Path) -> ConfigFile:
+def read_json_file(path: Path) -> LoadedConfig:
     """Reads one file by itself, without a backup; a missing or broken one has source NONE."""
     value, problem = _attempt(path)
     if value is None:
-        return ConfigFile(ConfigFileState(name=path.name, source=FileSource.NONE, main_problem=problem), {})
+        return LoadedConfig(ConfigFileState(name=path.name, source=FileSource.NONE, main_problem=problem), {})
     mtime_ms = path.stat().st_mtime_ns // 1_000_000
-    return ConfigFile(ConfigFileState(name=path.name, source=FileSource.MAIN, mtime_ms=mtime_ms), value)
+    return LoadedConfig(ConfigFileState(name=path.name, source=FileSource.MAIN, mtime_ms=mtime_ms), value)
 
 
 def _attempt(path: Path) -> tuple[Table | None, str]:
@@ -93,7 +93,7 @@ def _attempt(path: Path) -> tuple[Table | None, str]:
     )
 
 
-def topic_configs(file: ConfigFile) -> tuple[TopicConfig, ...]:
+def topic_configs(file: LoadedConfig) -> tuple[TopicConfig, ...]:
     """Returns the topics of `topics.json`, sorted by name."""
     table = _object(file.value.get("topicConfigTable"))
     return tuple(_topic(name, _object(item)) for name, item in sorted(table.items()))
@@ -114,7 +114,7 @@ def _topic(name: str, item: Table) -> TopicConfig:
     )
 
 
-def group_configs(file: ConfigFile) -> tuple[SubscriptionGroupConfig, ...]:
+def group_configs(file: LoadedConfig) -> tuple[SubscriptionGroupConfig, ...]:
     """Returns the consumer groups of `subscriptionGroup.json`, sorted by name."""
     table = _object(file.value.get("subscriptionGroupTable"))
     forbidden = _object(file.value.get("forbiddenTable"))
@@ -162,7 +162,7 @@ class OffsetTable:
     ignored: tuple[str, ...] = ()
 
 
-def consumer_offsets(file: ConfigFile) -> OffsetTable:
+def consumer_offsets(file: LoadedConfig) -> OffsetTable:
     """Returns the offsets of `consumerOffset.json`."""
     offsets: dict[tuple[str, str], dict[int, int]] = {}
     ignored: list[str] = []
@@ -182,7 +182,7 @@ def consumer_offsets(file: ConfigFile) -> OffsetTable:
     return OffsetTable(offsets, tuple(ignored))
 
 
-def lmq_offsets(file: ConfigFile) -> dict[tuple[str, str], int]:
+def lmq_offsets(file: LoadedConfig) -> dict[tuple[str, str], int]:
     """Returns the offsets of light queues from `lmqConsumerOffset.json`: (light topic, group) -> next offset."""
     found = {}
     for key, offset in _object(file.value.get("lmqOffsetTable")).items():
@@ -201,7 +201,7 @@ class DelayOffsets:
     rejected: tuple[str, ...] = ()
 
 
-def delay_offsets(file: ConfigFile) -> DelayOffsets:
+def delay_offsets(file: LoadedConfig) -> DelayOffsets:
     """Returns the offsets of `delayOffset.json`: delay level (from 1) -> next offset of queue `level - 1`."""
     offsets: dict[int, int] = {}
     rejected: list[str] = []

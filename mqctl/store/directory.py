@@ -16,7 +16,7 @@ from mqctl.store.attached import look_at_each
 from mqctl.store.batchqueue import BatchConsumeQueue
 from mqctl.store.checkpoint import Checkpoint, parse_checkpoint
 from mqctl.store.commitlog import CommitLog
-from mqctl.store.config_files import ConfigFile, read_config
+from mqctl.store.config_files import LoadedConfig, read_config
 from mqctl.store.consumequeue import ConsumeQueue
 from mqctl.store.consumequeue_ext import ConsumeQueueExt
 from mqctl.store.index_file import IndexFile
@@ -138,7 +138,7 @@ class StoreDirectory:
         text = read_file(path).strip() if path.exists() else b""
         return int(text) if text.isdigit() else None
 
-    def config(self, name: str) -> ConfigFile:
+    def config(self, name: str) -> LoadedConfig:
         """Reads `config/<name>` as the broker would, backup included; a missing one is a value, too."""
         return read_config(self.path / "config", name)
 

@@ -42,7 +42,7 @@ class _Unknown:
     early: _Group | None = None
 
 
-class Coverage:
+class EntryCoverage:
     """Gathers records without an entry."""
 
     def __init__(self, store: StoreDirectory) -> None:

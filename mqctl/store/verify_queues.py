@@ -21,7 +21,7 @@ from mqctl.store.kernel import Int64s, Mask
 from mqctl.store.layouts import QUEUE_ENTRY_BYTES
 from mqctl.store.log_window import LogTable
 from mqctl.store.mapped_files import MappedFile
-from mqctl.store.verify_coverage import Coverage
+from mqctl.store.verify_coverage import EntryCoverage
 
 
 @dataclass
@@ -70,7 +70,7 @@ class QueueVerifier:
         self._lows: list[int] = []
         self._highs: list[int] = []
         self._reported: dict[tuple[int, int, int], Damage] = {}
-        self._coverage = Coverage(store)
+        self._coverage = EntryCoverage(store)
 
     @property
     def _is_there(self) -> bool:

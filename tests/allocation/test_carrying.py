@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from mqctl.allocation.carrying import Capacity, client_loads
-from mqctl.allocation.simulation import Layout, Result, numbered_layout, simulate
+from mqctl.allocation.simulation import Layout, StrategyResult, numbered_layout, simulate
 from mqctl.allocation.strategies import Average
 from mqctl.diagnosis.backlog_advice import BacklogAdvice, backlog_advice
 from mqctl.diagnosis.backlog_bound import Bound
@@ -26,7 +26,7 @@ SPAN_MS = 30_000
 MORE = (1, 2, 4)
 
 
-def owned(result: Result) -> dict[str, list[MessageQueue]]:
+def owned(result: StrategyResult) -> dict[str, list[MessageQueue]]:
     found: dict[str, list[MessageQueue]] = {client: [] for client in result.loads}
     for queue, clients in result.owners.owners.items():
         for client in clients:

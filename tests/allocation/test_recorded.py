@@ -15,7 +15,7 @@ from mqctl.allocation.views import View, ownership, sorted_clients, sorted_queue
 from mqctl.model.member import RunningInfo
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.bodies_client import ConsumerConnection, ConsumerRunningInfo
-from mqctl.protocol.bodies_cluster import TopicConfigTable, TopicRoute
+from mqctl.protocol.bodies_cluster import TopicConfigTable, TopicRouteData
 from mqctl.protocol.frame import FrameDecoder
 from tests.conftest import GOLDEN
 
@@ -67,7 +67,7 @@ def _queue_counts(release: str) -> dict[str, int]:
             counts |= {topic: config.read_queue_count for topic, config in table.items()}
         elif name.startswith(f"{release}/105_"):
             topic = name.removeprefix(f"{release}/105_").removesuffix(".bin").replace("_RETRY_", "%RETRY%")
-            counts[topic] = sum(data.read_queue_nums for data in TopicRoute.from_bytes(body).queue_datas)
+            counts[topic] = sum(data.read_queue_nums for data in TopicRouteData.from_bytes(body).queue_datas)
     return counts
 
 

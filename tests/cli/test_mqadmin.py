@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mqctl.cli import catalog
-from mqctl.cli.mqadmin import TABLE, Coverage
+from mqctl.cli.mqadmin import TABLE, CommandCoverage
 from mqctl.main import load
 from tests.conftest import Outcome
 
@@ -40,8 +40,8 @@ def test_what_is_named_instead_is_what_the_parser_takes(line: str) -> None:
 
 def test_what_is_not_offered_has_a_reason_and_what_is_has_a_command() -> None:
     for entry in TABLE:
-        assert bool(entry.ours) == (entry.coverage is not Coverage.NONE), entry.name
-        assert entry.note or entry.coverage is Coverage.WHOLE, entry.name
+        assert bool(entry.ours) == (entry.coverage is not CommandCoverage.NONE), entry.name
+        assert entry.note or entry.coverage is CommandCoverage.WHOLE, entry.name
 
 
 def test_a_name_is_found_in_any_case(mqctl: Run) -> None:

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import Self
 
-from mqctl.protocol.bodies_cluster import BrokerData, QueueData, TopicRoute
+from mqctl.protocol.bodies_cluster import BrokerData, QueueData, TopicRouteData
 from mqctl.protocol.codes import RequestCode
 from mqctl.protocol.frame import RemotingCommand
 from tests.client.wire_server import Answer, Peer, WireServer
@@ -36,7 +36,7 @@ class ScriptedCluster:
             peer.send(command.answer(17, remark=f"No topic route info in name server for the topic: {topic}"))
             return
         count = self.topics[topic]
-        route = TopicRoute(
+        route = TopicRouteData(
             broker_datas=tuple(
                 BrokerData(broker_addrs={0: server.address}, broker_name=name, cluster="C")
                 for name, server in self.brokers.items()

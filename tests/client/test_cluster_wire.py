@@ -13,14 +13,14 @@ import pytest
 from mqctl.client.admin.broker_queries import max_offset, runtime_info
 from mqctl.client.admin.cluster import BrokerAddress, Cluster
 from mqctl.client.admin.nameserver import NameServers, route
-from mqctl.client.remoting.addresses import AddressService, name_server_source, parse_addresses
+from mqctl.client.remoting.addresses import TopAddressing, name_server_source, parse_addresses
 from mqctl.client.remoting.answers import NotFoundAnswerError
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.client.remoting.fan_out import Ask, fan_out
 from mqctl.client.remoting.links import Links
 from mqctl.errors import ConfigurationError, DeadlineError, NotFoundError, UnreachableError, UsageError
 from mqctl.model.gap import Part
-from mqctl.protocol.bodies_cluster import BrokerData, ClusterInfo, KVTable, QueueData, TopicRoute
+from mqctl.protocol.bodies_cluster import BrokerData, ClusterInfo, KVTable, QueueData, TopicRouteData
 from mqctl.protocol.frame import RemotingCommand
 from tests.client.wire_server import Peer, WireServer, answering, closed_address, silent
 
@@ -28,7 +28,7 @@ LONG = 20_000
 
 
 def route_of(*broker_names: str, queues: int = 4) -> bytes:
-    return TopicRoute(
+    return TopicRouteData(
         broker_datas=tuple(BrokerData(broker_addrs={0: f"{n}:1"}, broker_name=n, cluster="C") for n in broker_names),
         queue_datas=tuple(
             QueueData(broker_name=n, read_queue_nums=queues, write_queue_nums=queues) for n in broker_names
@@ -117,7 +117,7 @@ def test_an_address_service_is_obeyed_when_it_switches_rooms() -> None:
         answers = [(200, f"{east.address};\n")]
         with address_service(answers) as url:
             source = name_server_source(url)
-            assert isinstance(source, AddressService)
+            assert isinstance(source, TopAddressing)
             servers = NameServers(links, source)
             assert servers.route("T").broker_datas[0].broker_name == "HT-broker"
             assert not servers.refresh()
@@ -135,7 +135,7 @@ def test_an_address_service_is_obeyed_when_it_switches_rooms() -> None:
 
 
 def test_an_address_service_that_is_gone_is_named() -> None:
-    service = AddressService(f"http://{closed_address()}/rocketmq/nsaddr")
+    service = TopAddressing(f"http://{closed_address()}/rocketmq/nsaddr")
     with pytest.raises(UnreachableError, match="/rocketmq/nsaddr did not answer"):
         service.fetch(Deadline(LONG))
 

@@ -11,7 +11,7 @@ from embedded_broker import EmbeddedCluster
 from mqctl.client.admin.broker_messages import pull
 from mqctl.client.admin.cluster import Cluster
 from mqctl.client.clock import ClientClock
-from mqctl.client.consumer.guards import DropReason, Drops, Limits, guarded
+from mqctl.client.consumer.guards import DropReason, Drops, GuardLimits, guarded
 from mqctl.client.consumer.push_consumer import PushConsumer
 from mqctl.client.message.received import ConsumeContext, Consumed, ReceivedMessage
 from mqctl.errors import UsageError
@@ -50,7 +50,7 @@ def received(
 
 def consume(
     messages: Sequence[ReceivedMessage],
-    limits: Limits,
+    limits: GuardLimits,
     result: Consumed | None = Consumed.SUCCESS,
     *,
     ack_index: int | None = None,
@@ -70,21 +70,21 @@ def consume(
 
 def test_old_messages_are_dropped_and_young_ones_heard() -> None:
     messages = [received(0, stored_ms=89_999), received(1, stored_ms=90_000), received(2, stored_ms=10)]
-    said, seen, drops, _ = consume(messages, Limits(max_age_ms=10_000))
+    said, seen, drops, _ = consume(messages, GuardLimits(max_age_ms=10_000))
     assert (said, seen) == (Consumed.SUCCESS, [1])
     assert (drops.count(), drops.count(DropReason.TOO_OLD), drops.count(DropReason.TOO_FAR_BEHIND)) == (2, 2, 0)
     assert drops.by_topic() == {"T": 2}
 
 
 def test_a_retry_is_as_old_as_its_first_delivery() -> None:
-    _, seen, drops, _ = consume([received(0, born_ms=5, retries=1)], Limits(max_age_ms=10_000))
+    _, seen, drops, _ = consume([received(0, born_ms=5, retries=1)], GuardLimits(max_age_ms=10_000))
     assert seen == []
     assert drops.count() == 1
 
 
 def test_messages_far_behind_the_end_are_dropped() -> None:
     messages = [received(offset, end=10) for offset in range(10)]
-    _, seen, drops, _ = consume(messages, Limits(max_behind=3))
+    _, seen, drops, _ = consume(messages, GuardLimits(max_behind=3))
     assert seen == [6, 7, 8, 9]
     (item,) = drops.replay_plan().ranges
     assert (item.begin_offset, item.end_offset, item.count) == (0, 6, 6)
@@ -92,7 +92,7 @@ def test_messages_far_behind_the_end_are_dropped() -> None:
 
 def test_when_the_listener_fails_nothing_has_been_dropped() -> None:
     messages = [received(0, stored_ms=0), received(1)]
-    said, seen, drops, _ = consume(messages, Limits(max_age_ms=1), Consumed.RECONSUME_LATER)
+    said, seen, drops, _ = consume(messages, GuardLimits(max_age_ms=1), Consumed.RECONSUME_LATER)
     assert (said, seen, drops.count()) == (Consumed.RECONSUME_LATER, [1], 0)
 
 
@@ -100,7 +100,7 @@ def test_when_the_listener_fails_nothing_has_been_dropped() -> None:
 def test_the_ack_index_means_what_the_listener_saw(given: int | None, whole: int | None, dropped: int) -> None:
     old = {"stored_ms": 0}
     messages = [received(0, **old), received(1), received(2, **old), received(3), received(4, **old)]
-    _, seen, drops, context = consume(messages, Limits(max_age_ms=1), ack_index=given)
+    _, seen, drops, context = consume(messages, GuardLimits(max_age_ms=1), ack_index=given)
     assert seen == [1, 3]
     assert (context.ack_index, drops.count()) == (whole, dropped)
 
@@ -128,8 +128,8 @@ def test_ranges_of_other_queues_stay_apart() -> None:
     assert merged([other, one], gap=10) == (one, other)
 
 
-@pytest.mark.parametrize("wrong", [Limits(), Limits(max_age_ms=-1), Limits(max_behind=-1)])
-def test_limits_have_to_mean_something(wrong: Limits) -> None:
+@pytest.mark.parametrize("wrong", [GuardLimits(), GuardLimits(max_age_ms=-1), GuardLimits(max_behind=-1)])
+def test_limits_have_to_mean_something(wrong: GuardLimits) -> None:
     with pytest.raises(UsageError):
         guarded(Heard(), wrong, Drops("G", ClientClock()), ClientClock())
 
@@ -143,7 +143,7 @@ def test_a_consumer_catches_up_and_what_it_dropped_can_be_fetched_again(
     drops = Drops("G", clock)
     dropped: list[bytes] = []
     listener = guarded(
-        heard, Limits(max_behind=9), drops, clock, on_drop=lambda message, _: dropped.append(message.body)
+        heard, GuardLimits(max_behind=9), drops, clock, on_drop=lambda message, _: dropped.append(message.body)
     )
     consumer = PushConsumer("G", quick_client(cluster), listener, quick(pull_batch_size=64))
     consumer.subscribe("T")

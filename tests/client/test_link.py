@@ -18,7 +18,7 @@ from mqctl.client.remoting.answers import (
     UnreadableAnswerError,
 )
 from mqctl.client.remoting.deadline import Deadline
-from mqctl.client.remoting.link import Call, Link, LinkSettings, split_address
+from mqctl.client.remoting.link import Link, LinkSettings, PendingRequest, split_address
 from mqctl.client.remoting.links import Links
 from mqctl.errors import DeadlineError, ExitCode, UnreachableError, UsageError
 from mqctl.protocol.acl import Credentials, signature_matches
@@ -140,7 +140,7 @@ def test_a_missing_header_field_is_unreadable() -> None:
 
 
 def test_sweeping_ends_calls_that_nobody_waits_for() -> None:
-    ended: list[Call] = []
+    ended: list[PendingRequest] = []
     with WireServer(silent) as server, Links() as links:
         link = links.get(server.address)
         link.submit(GetMaxOffset(topic="T", queue_id=1), deadline=Deadline(0), on_done=ended.append)

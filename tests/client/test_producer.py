@@ -11,7 +11,7 @@ import pytest
 
 from mqctl.allocation.rooms import room_rule
 from mqctl.client.clock import ClientClock
-from mqctl.client.identity import UniqueIds, client_id
+from mqctl.client.identity import MessageClientIds, client_id
 from mqctl.client.instance import ClientSettings
 from mqctl.client.message.outgoing import OutgoingMessage, SendResult, SendStatus
 from mqctl.client.producer.latency import LatencyFaults, avoided_for_ms
@@ -249,7 +249,7 @@ def test_client_ids_and_unique_ids() -> None:
     assert client_id(ip="10.0.0.1", instance="x") == "10.0.0.1@x"
     assert client_id(ip="10.0.0.1", instance="x", unit="u", room="HT") == "HT-10.0.0.1@x@u"
     assert re.fullmatch(r"10\.0\.0\.1@\d+#\d+", client_id(ip="10.0.0.1"))
-    ids = UniqueIds(ClientClock(), ip="10.1.2.3", loader=7)
+    ids = MessageClientIds(ClientClock(), ip="10.1.2.3", loader=7)
     first, second = UniqueId.parse(ids.next()), UniqueId.parse(ids.next())
     assert (first.address, first.loader, first.counter, second.counter) == ("10.1.2.3", 7, 0, 1)
     assert first.process == second.process != 0

@@ -16,7 +16,7 @@ from mqctl.allocation.strategies import Average, AverageByCircle, ConsistentHash
 from mqctl.client.admin.broker_changes import commit_offset, put_group
 from mqctl.client.admin.broker_queries import consumer_offset
 from mqctl.client.admin.cluster import Cluster
-from mqctl.client.consumer.consumer_settings import ConsumeFrom, MessageModel
+from mqctl.client.consumer.consumer_settings import ConsumeFrom
 from mqctl.client.consumer.process_queue import ProcessQueue
 from mqctl.client.consumer.push_consumer import PushConsumer
 from mqctl.client.instance import ClientSettings
@@ -26,6 +26,7 @@ from mqctl.client.producer.producer import Producer
 from mqctl.client.remoting.answers import AnswerError
 from mqctl.errors import UnreachableError, UsageError
 from mqctl.model.config import SubscriptionGroupConfig
+from mqctl.model.member import MessageModel
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.bodies_client import HeartbeatData
 from mqctl.protocol.bodies_cluster import QueueOffsets

@@ -8,7 +8,7 @@ from threading import Event
 from mqctl.client.admin.nameserver import NameServers
 from mqctl.client.remoting.links import Links
 from mqctl.client.routes import RouteTable
-from mqctl.protocol.bodies_cluster import BrokerData, QueueData, TopicRoute
+from mqctl.protocol.bodies_cluster import BrokerData, QueueData, TopicRouteData
 from mqctl.protocol.frame import RemotingCommand
 from tests.client.consuming import LONG_S
 from tests.client.wire_server import Peer, WireServer
@@ -16,7 +16,7 @@ from tests.client.wire_server import Peer, WireServer
 
 def answer_of(command: RemotingCommand, *brokers: str) -> RemotingCommand:
     """What a name server says that knows these brokers; each has one queue."""
-    route = TopicRoute(
+    route = TopicRouteData(
         broker_datas=tuple(
             BrokerData(broker_addrs={0: f"{name}:10911"}, broker_name=name, cluster="C") for name in brokers
         ),

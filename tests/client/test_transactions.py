@@ -11,7 +11,7 @@ from embedded_broker import Answer, EmbeddedCluster
 from mqctl.client.consumer.push_consumer import PushConsumer
 from mqctl.client.message.outgoing import OutgoingMessage
 from mqctl.client.message.received import ReceivedMessage
-from mqctl.client.producer.transactions import TransactionProducer, TransactionState
+from mqctl.client.producer.transactions import LocalTransactionState, TransactionProducer
 from mqctl.errors import MqctlError
 from mqctl.protocol.frame import decode
 from tests.client.consuming import Heard, create_topic, quick, quick_client, wait_until
@@ -27,7 +27,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[EmbeddedCluster]:
         yield running
 
 
-def never(message: ReceivedMessage) -> TransactionState:
+def never(message: ReceivedMessage) -> LocalTransactionState:
     raise AssertionError(f"nobody should ask about {message}")
 
 
@@ -41,9 +41,9 @@ def test_what_is_committed_arrives_and_what_is_rolled_back_does_not(cluster: Emb
     heard = Heard()
     seen: list[tuple[bytes, str]] = []
 
-    def execute(message: OutgoingMessage, message_id: str) -> TransactionState:
+    def execute(message: OutgoingMessage, message_id: str) -> LocalTransactionState:
         seen.append((message.body, message_id))
-        return TransactionState.COMMIT if message.body.startswith(b"good") else TransactionState.ROLLBACK
+        return LocalTransactionState.COMMIT if message.body.startswith(b"good") else LocalTransactionState.ROLLBACK
 
     with TransactionProducer("TG", quick_client(cluster), never) as producer, consumer(cluster, heard):
         results = [
@@ -60,7 +60,7 @@ def test_what_is_committed_arrives_and_what_is_rolled_back_does_not(cluster: Emb
 def test_an_end_means_what_java_s_means(cluster: EmbeddedCluster, recorded_frames: list[RecordedFrame]) -> None:
     cluster.record_requests()
     with TransactionProducer("TG", quick_client(cluster), never) as producer:
-        result = producer.send(OutgoingMessage(topic="T", body=b"x"), lambda *_: TransactionState.COMMIT)
+        result = producer.send(OutgoingMessage(topic="T", body=b"x"), lambda *_: LocalTransactionState.COMMIT)
         wait_until(lambda: bool(cluster.requests(37)), "ended")
     (end,) = cluster.requests(37)
     assert end.oneway
@@ -87,13 +87,13 @@ def test_a_local_transaction_that_fails_leaves_the_outcome_to_the_check() -> Non
         heard = Heard()
         asked: list[ReceivedMessage] = []
 
-        def check(message: ReceivedMessage) -> TransactionState:
+        def check(message: ReceivedMessage) -> LocalTransactionState:
             asked.append(message)
             if len(asked) == 1:
                 raise ValueError("database away")
-            return TransactionState.COMMIT
+            return LocalTransactionState.COMMIT
 
-        def broken(message: OutgoingMessage, message_id: str) -> TransactionState:
+        def broken(message: OutgoingMessage, message_id: str) -> LocalTransactionState:
             raise ValueError("database away")
 
         client = quick_client(
@@ -101,7 +101,7 @@ def test_a_local_transaction_that_fails_leaves_the_outcome_to_the_check() -> Non
         )
         with TransactionProducer("TG", client, check) as producer, consumer(cluster, heard):
             result = producer.send(OutgoingMessage(topic="T", body=b"x", keys="k"), broken)
-            assert (result.state, str(result.error)) == (TransactionState.UNKNOWN, "database away")
+            assert (result.state, str(result.error)) == (LocalTransactionState.UNKNOWN, "database away")
             (message,) = heard.wait_for(1)
             assert message.message_id == result.sent.message_id
         assert {(one.topic, one.message_id, one.body) for one in asked} == {("T", result.sent.message_id, b"x")}
@@ -112,9 +112,9 @@ def test_a_half_message_that_is_refused_runs_no_transaction(cluster: EmbeddedClu
     cluster.fault(310, Answer(16, "the broker sending transaction message is forbidden"))
     ran = Event()
 
-    def execute(message: OutgoingMessage, message_id: str) -> TransactionState:
+    def execute(message: OutgoingMessage, message_id: str) -> LocalTransactionState:
         ran.set()
-        return TransactionState.COMMIT
+        return LocalTransactionState.COMMIT
 
     with (
         TransactionProducer("TG", quick_client(cluster), never) as producer,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
-from mqctl.protocol.bodies_cluster import SubscriptionGroupTable, TopicConfigTable, TopicRoute
+from mqctl.protocol.bodies_cluster import SubscriptionGroupTable, TopicConfigTable, TopicRouteData
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.message_record import decode_messages
 from mqctl.protocol.requests_admin import (
@@ -42,7 +42,7 @@ def test_the_first_message_makes_its_topic(
         found = namesrv.call(GetRouteInfo(topic=name))
         if found.code != 0:
             return False
-        (queues,) = TopicRoute.from_bytes(found.body).queue_datas
+        (queues,) = TopicRouteData.from_bytes(found.body).queue_datas
         return (queues.broker_name, queues.write_queue_nums, queues.perm) == (site.broker_name, made, 6)
 
     eventually(routed)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.bodies_client import ConsumerConnection, ConsumerIds, LockedQueues, LockRequest
-from mqctl.protocol.bodies_cluster import GroupList, TopicConfigTable, TopicRoute
+from mqctl.protocol.bodies_cluster import GroupList, TopicConfigTable, TopicRouteData
 from mqctl.protocol.bodies_stats import ConsumeStats, TopicStatsTable
 from mqctl.protocol.codes import RequestCode, ResponseCode
 from mqctl.protocol.frame import encode
@@ -103,9 +103,9 @@ def test_offsets_are_kept_and_shown(broker: Peer, site: Site, topic: str, group:
 
 
 def test_a_topic_comes_and_goes(broker: Peer, namesrv: Peer, site: Site, topic: str) -> None:
-    def route() -> TopicRoute | None:
+    def route() -> TopicRouteData | None:
         answer = namesrv.call(GetRouteInfo(topic=topic))
-        return TopicRoute.from_bytes(answer.body) if answer.code == 0 else None
+        return TopicRouteData.from_bytes(answer.body) if answer.code == 0 else None
 
     eventually(lambda: route() is not None)
     found = route()

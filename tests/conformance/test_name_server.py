@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mqctl.protocol.bodies_cluster import KVTable, TopicList, TopicRoute
+from mqctl.protocol.bodies_cluster import KVTable, TopicList, TopicRouteData
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.frame import RemotingCommand, SerializeType, encode
 from mqctl.protocol.requests_namesrv import (
@@ -39,7 +39,7 @@ def test_a_route_in_the_json_that_the_client_can_read(
     assert (answer.code, answer.serialize_type) == (0, serialize_type)
     assert (b'"brokerAddrs":{"0":"' if quoted else b'"brokerAddrs":{0:"') in answer.body
     assert answer.body.startswith(b'{"brokerDatas":[{"brokerAddrs":')
-    route = TopicRoute.from_bytes(answer.body)
+    route = TopicRouteData.from_bytes(answer.body)
     (data,) = [data for data in route.broker_datas if data.broker_name == site.broker_name]
     assert (data.cluster, data.broker_addrs[0]) == (site.cluster, site.broker)
 

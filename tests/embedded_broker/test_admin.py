@@ -15,7 +15,7 @@ from mqctl.client.admin import broker_messages as message
 from mqctl.client.admin import broker_queries as ask
 from mqctl.client.remoting.answers import AnswerError
 from mqctl.client.remoting.deadline import Deadline
-from mqctl.client.remoting.link import Call
+from mqctl.client.remoting.link import PendingRequest
 from mqctl.client.remoting.links import Links
 from mqctl.client.remoting.question import Question
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
@@ -59,7 +59,7 @@ def admin(cluster: EmbeddedCluster, links: Links) -> Admin:
     return Admin(cluster, links)
 
 
-def finished(call: Call) -> RemotingCommand:
+def finished(call: PendingRequest) -> RemotingCommand:
     call.wait()
     return call.result()
 

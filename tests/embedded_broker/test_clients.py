@@ -5,7 +5,7 @@ import pytest
 from embedded_broker import EmbeddedCluster
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.bodies_client import ClientConfigCheck, ConsumerIds, LockedQueues, LockRequest, SubscriptionData
-from mqctl.protocol.bodies_cluster import TopicList, TopicRoute
+from mqctl.protocol.bodies_cluster import TopicList, TopicRouteData
 from mqctl.protocol.bodies_stats import ConsumeStats
 from mqctl.protocol.codes import RequestCode, ResponseCode
 from mqctl.protocol.frame import encode
@@ -53,7 +53,7 @@ def test_members_come_and_go_and_hear_of_each_other(cluster: EmbeddedCluster, br
 
 def test_a_heartbeat_creates_the_retry_topic(broker: Peer, namesrv: Peer) -> None:
     heartbeat(broker, "one", group="GC", subscriptions={"T": "*"})
-    (queues,) = TopicRoute.from_bytes(namesrv.call(GetRouteInfo(topic="%RETRY%GC")).body).queue_datas
+    (queues,) = TopicRouteData.from_bytes(namesrv.call(GetRouteInfo(topic="%RETRY%GC")).body).queue_datas
     assert (queues.read_queue_nums, queues.perm) == (1, 6)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from embedded_broker import Drop, EmbeddedBroker, EmbeddedCluster
 from mqctl.errors import MqctlError, NotFoundError, RefusedError, UsageError
-from mqctl.protocol.bodies_cluster import ClusterInfo, TopicRoute
+from mqctl.protocol.bodies_cluster import ClusterInfo, TopicRouteData
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.requests_namesrv import GetBrokerClusterInfo, GetRouteInfo
 from tests.embedded_broker.messages import pull, send
@@ -62,10 +62,10 @@ def test_one_broker_of_two_fails_and_returns() -> None:
         for name in ("broker-a", "broker-b"):
             with Peer(cluster.broker(name).address) as peer:
                 assert peer.call(send("T"), name.encode()).code == 0
-        route = TopicRoute.from_bytes(namesrv.call(GetRouteInfo(topic="T")).body)
+        route = TopicRouteData.from_bytes(namesrv.call(GetRouteInfo(topic="T")).body)
         assert {data.broker_name for data in route.queue_datas} == {"broker-a", "broker-b"}
         cluster.broker("broker-b").kill()
-        route = TopicRoute.from_bytes(namesrv.call(GetRouteInfo(topic="T")).body)
+        route = TopicRouteData.from_bytes(namesrv.call(GetRouteInfo(topic="T")).body)
         assert [data.broker_name for data in route.queue_datas] == ["broker-a"]
         assert not cluster.broker("broker-b").running
         cluster.broker("broker-b").start()

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from embedded_broker import EmbeddedCluster
-from mqctl.protocol.bodies_cluster import ClusterInfo, KVTable, TopicList, TopicRoute
+from mqctl.protocol.bodies_cluster import ClusterInfo, KVTable, TopicList, TopicRouteData
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.requests_namesrv import (
     AddWritePermOfBroker,
@@ -22,7 +22,7 @@ from tests.embedded_broker.wire import Peer
 
 
 def test_the_broker_has_registered_its_built_in_topics(cluster: EmbeddedCluster, namesrv: Peer) -> None:
-    route = TopicRoute.from_bytes(namesrv.call(GetRouteInfo(topic="TBW102")).body)
+    route = TopicRouteData.from_bytes(namesrv.call(GetRouteInfo(topic="TBW102")).body)
     (queues,) = route.queue_datas
     (data,) = route.broker_datas
     assert (queues.broker_name, queues.read_queue_nums, queues.write_queue_nums, queues.perm) == ("broker-a", 8, 8, 7)
@@ -31,7 +31,7 @@ def test_the_broker_has_registered_its_built_in_topics(cluster: EmbeddedCluster,
 
 
 def test_a_route_answer_has_the_form_the_version_asks_for(namesrv: Peer) -> None:
-    address = TopicRoute.from_bytes(namesrv.call(GetRouteInfo(topic="TBW102")).body).broker_datas[0].broker_addrs[0]
+    address = TopicRouteData.from_bytes(namesrv.call(GetRouteInfo(topic="TBW102")).body).broker_datas[0].broker_addrs[0]
     assert f'"brokerAddrs":{{"0":"{address}"}}'.encode() in namesrv.call(GetRouteInfo(topic="TBW102")).body
     namesrv.version = 393
     assert f'"brokerAddrs":{{0:"{address}"}}'.encode() in namesrv.call(GetRouteInfo(topic="TBW102")).body
@@ -79,10 +79,10 @@ def test_write_permission_is_wiped_and_given_back(namesrv: Peer) -> None:
     count = len(TopicList.from_bytes(namesrv.call(GetAllTopicList()).body).topic_list)
     wiped = namesrv.call(WipeWritePermOfBroker(broker_name="broker-a"))
     assert wiped.ext("wipeTopicCount") == str(count)
-    route = TopicRoute.from_bytes(namesrv.call(GetRouteInfo(topic="TBW102")).body)
+    route = TopicRouteData.from_bytes(namesrv.call(GetRouteInfo(topic="TBW102")).body)
     assert route.queue_datas[0].perm == 5
     assert namesrv.call(AddWritePermOfBroker(broker_name="broker-a")).ext("addTopicCount") == str(count)
-    route = TopicRoute.from_bytes(namesrv.call(GetRouteInfo(topic="TBW102")).body)
+    route = TopicRouteData.from_bytes(namesrv.call(GetRouteInfo(topic="TBW102")).body)
     assert route.queue_datas[0].perm == 6
 
 
@@ -91,7 +91,7 @@ def test_a_stopped_broker_leaves_the_route_and_comes_back(cluster: EmbeddedClust
     cluster.broker().stop()
     assert namesrv.call(GetRouteInfo(topic="TBW102")).code == ResponseCode.TOPIC_NOT_EXIST
     cluster.broker().start()
-    route = TopicRoute.from_bytes(namesrv.call(GetRouteInfo(topic="TBW102")).body)
+    route = TopicRouteData.from_bytes(namesrv.call(GetRouteInfo(topic="TBW102")).body)
     assert route.broker_datas[0].broker_addrs == {0: address}
 
 

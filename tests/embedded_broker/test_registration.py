@@ -16,7 +16,7 @@ from mqctl.protocol.bodies_cluster import (
     RegisterBrokerBody,
     TopicConfigTable,
     TopicList,
-    TopicRoute,
+    TopicRouteData,
 )
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.frame import RemotingCommand
@@ -58,9 +58,9 @@ def body_of(*topics: TopicConfig, version: DataVersion = _VERSION) -> bytes:
     return RegisterBrokerBody(topic_config_serialize_wrapper=table).to_bytes()
 
 
-def route_of(peer: Peer, topic: str) -> TopicRoute | None:
+def route_of(peer: Peer, topic: str) -> TopicRouteData | None:
     answer = peer.call(GetRouteInfo(topic=topic))
-    return TopicRoute.from_bytes(answer.body) if answer.code == 0 else None
+    return TopicRouteData.from_bytes(answer.body) if answer.code == 0 else None
 
 
 def queues_of(peer: Peer, topic: str) -> QueueData:
@@ -198,7 +198,7 @@ def test_five_takes_single_topics() -> None:
     with EmbeddedCluster(version="5.3.3") as cluster, Peer(cluster.namesrv, version=479) as namesrv:
         queues = QueueData(broker_name="broker-a", read_queue_nums=2, write_queue_nums=2)
         stranger = QueueData(broker_name="stranger", read_queue_nums=2, write_queue_nums=2)
-        body = TopicRoute(queue_datas=(queues, stranger)).to_bytes()
+        body = TopicRouteData(queue_datas=(queues, stranger)).to_bytes()
         assert namesrv.call(RegisterTopic(topic="Single"), body).code == 0
         route = route_of(namesrv, "Single")
         assert route is not None

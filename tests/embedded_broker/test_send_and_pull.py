@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from embedded_broker import EmbeddedCluster
-from mqctl.protocol.bodies_cluster import TopicRoute
+from mqctl.protocol.bodies_cluster import TopicRouteData
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.frame import SerializeType
 from mqctl.protocol.message_batch import BatchElement, encode_batch
@@ -57,10 +57,10 @@ def test_both_header_forms_and_the_long_names(cluster: EmbeddedCluster, serializ
 
 def test_a_topic_is_created_from_its_template_and_registered(broker: Peer, namesrv: Peer) -> None:
     assert broker.call(send("Fresh", queues=4), b"x").code == 0
-    (queues,) = TopicRoute.from_bytes(namesrv.call(GetRouteInfo(topic="Fresh")).body).queue_datas
+    (queues,) = TopicRouteData.from_bytes(namesrv.call(GetRouteInfo(topic="Fresh")).body).queue_datas
     assert (queues.read_queue_nums, queues.write_queue_nums, queues.perm) == (4, 4, 6)
     assert broker.call(send("Wide", queues=100), b"x").code == 0
-    (queues,) = TopicRoute.from_bytes(namesrv.call(GetRouteInfo(topic="Wide")).body).queue_datas
+    (queues,) = TopicRouteData.from_bytes(namesrv.call(GetRouteInfo(topic="Wide")).body).queue_datas
     assert queues.read_queue_nums == 8
 
 

@@ -11,7 +11,7 @@ from mqctl.client.message.outgoing import OutgoingMessage
 from mqctl.client.message.received import ReceivedMessage
 from mqctl.client.producer.producer import Producer
 from mqctl.client.producer.selectors import by_key
-from mqctl.client.producer.transactions import TransactionProducer, TransactionState
+from mqctl.client.producer.transactions import LocalTransactionState, TransactionProducer
 from tests.client.consuming import Heard, quick, quick_client
 from tests.interop.conftest import MakeTopic, StartClient
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.xdist_group("interop-cpp")
 OTHERS = [("node", "consumer"), ("cpp", "push")]
 
 
-def never(message: ReceivedMessage) -> TransactionState:
+def never(message: ReceivedMessage) -> LocalTransactionState:
     raise AssertionError(f"nobody should ask about {message}")
 
 
@@ -30,8 +30,8 @@ def test_others_hear_what_we_commit_and_never_what_we_roll_back(
     create_topic("TopicPaid", 1)
     consumer = start_client(kind, role, "GC", "TopicPaid")
 
-    def execute(message: OutgoingMessage, message_id: str) -> TransactionState:
-        return TransactionState.COMMIT if b"good" in message.body else TransactionState.ROLLBACK
+    def execute(message: OutgoingMessage, message_id: str) -> LocalTransactionState:
+        return LocalTransactionState.COMMIT if b"good" in message.body else LocalTransactionState.ROLLBACK
 
     with TransactionProducer("GT", quick_client(cluster), never) as producer:
         for number in range(6):

@@ -9,9 +9,10 @@ from threading import Event
 from time import monotonic
 
 from embedded_broker import EmbeddedCluster
-from mqctl.client.consumer.consumer_settings import ConsumeMode, MessageModel
+from mqctl.client.consumer.consumer_settings import ConsumeMode
 from mqctl.client.consumer.push_consumer import PushConsumer
 from mqctl.client.message.received import Consumed, ReceivedMessage
+from mqctl.model.member import MessageModel
 from mqctl.model.queue import MessageQueue
 from tests.client.consuming import Heard, quick, quick_client, wait_for_topic
 

@@ -22,7 +22,7 @@ from mqctl.protocol.bodies_cluster import (
     ConsumerOffsetTable,
     QueueData,
     TopicConfigTable,
-    TopicRoute,
+    TopicRouteData,
 )
 from mqctl.protocol.bodies_stats import BrokerConsumeStats, ConsumeStats, OffsetWrapper, TopicOffset, TopicStatsTable
 from mqctl.protocol.frame import FLAG_RESPONSE, RemotingCommand
@@ -107,7 +107,7 @@ def _route(replay: Replay, topic: str) -> bytes | None:
                 write_queue_nums=config.write_queue_count,
             )
             broker = BrokerData(broker_addrs={0: replay.master}, broker_name="broker-a", cluster="DefaultCluster")
-            return TopicRoute(broker_datas=(broker,), queue_datas=(queues,)).to_bytes()
+            return TopicRouteData(broker_datas=(broker,), queue_datas=(queues,)).to_bytes()
     return None
 
 
@@ -123,7 +123,7 @@ def _topics(replay: Replay) -> bytes:
     for exchange in replay.recorded("namesrv", _ROUTE, {}):
         if exchange.command.code == 0:
             name = str(exchange.fields["topic"])
-            for queues in TopicRoute.from_bytes(exchange.command.body).queue_datas:
+            for queues in TopicRouteData.from_bytes(exchange.command.body).queue_datas:
                 config = TopicConfig(
                     name=name,
                     perm=queues.perm,

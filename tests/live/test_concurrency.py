@@ -21,7 +21,7 @@ from embedded_broker import Drop, EmbeddedCluster
 from mqctl.errors import RefusedError
 from mqctl.execute.alone import Holder, command_text, forget_dead, held_alone, lock_name
 from mqctl.execute.record_files import who
-from mqctl.local.supervisor import Supervisor, Wish
+from mqctl.local.supervisor import LocalClusterOptions, Supervisor
 from tests.client.consuming import wait_until
 from tests.conftest import REPOSITORY
 from tests.live.changing import reached
@@ -194,7 +194,7 @@ def test_who_waits_for_a_local_cluster_is_told_for_whom_at_once(background: Back
 
 def test_a_local_cluster_is_worked_on_by_one_command_at_a_time(hold: Hold, tmp_path: Path) -> None:
     holder = hold(tmp_path / "default.lock")
-    wish = Wish(memory=True, data_dir=tmp_path / "data")
+    wish = LocalClusterOptions(memory=True, data_dir=tmp_path / "data")
     for work in (
         partial(Supervisor(tmp_path, wait_s=0.1).up, "default", wish),
         partial(Supervisor(tmp_path, wait_s=0.1).down, "default"),

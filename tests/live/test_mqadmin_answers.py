@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mqctl.cli.mqadmin import TABLE, Coverage
+from mqctl.cli.mqadmin import TABLE, CommandCoverage
 from tests.conftest import Outcome
 from tests.live.conftest import Run
 from tests.live.mqadmin_equal import COMPARED, nothing
@@ -64,7 +64,7 @@ def test_every_sub_command_that_was_recorded_has_its_place(name: str) -> None:
         assert not (read and name in CHANGES)
         assert not read or entry.ours, "what is compared is offered"
     else:
-        assert (entry.coverage, bool(entry.note)) == (Coverage.NONE, True), "what is not offered has a reason"
+        assert (entry.coverage, bool(entry.note)) == (CommandCoverage.NONE, True), "what is not offered has a reason"
 
 
 def test_most_of_what_was_recorded_is_compared() -> None:

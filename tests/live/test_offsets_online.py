@@ -13,9 +13,10 @@ import pytest
 
 from embedded_broker import Answer, Drop, EmbeddedCluster
 from mqctl.client.admin.broker_changes import put_group, put_topic
-from mqctl.client.consumer.consumer_settings import ConsumeMode, MessageModel
+from mqctl.client.consumer.consumer_settings import ConsumeMode
 from mqctl.client.consumer.lite_pull import LitePullConsumer
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
+from mqctl.model.member import MessageModel
 from tests.client.consuming import Heard, quick_client
 from tests.conftest import REPOSITORY, Outcome
 from tests.embedded_broker.messages import send

@@ -15,8 +15,8 @@ from embedded_broker import EmbeddedCluster
 from mqctl.client.consumer.push_consumer import PushConsumer
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import NotFoundError, RefusedError, UsageError
-from mqctl.model.stack_look import Look, StackEvidence
-from mqctl.operations.stacks.sources import StackWish, gather_stacks, open_source, take_looks
+from mqctl.model.stack_look import StackEvidence, StackLook
+from mqctl.operations.stacks.sources import StackRequest, gather_stacks, open_source, take_looks
 from mqctl.protocol.codes import RequestCode, ResponseCode
 from mqctl.protocol.frame import encode
 from tests.client.consuming import quick, quick_client
@@ -24,7 +24,7 @@ from tests.embedded_broker.messages import heartbeat
 from tests.embedded_broker.wire import Peer
 from tests.live.conftest import Consume
 
-_TWICE = StackWish(dump_count=2, every_ms=50)
+_TWICE = StackRequest(dump_count=2, every_ms=50)
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def test_all_instances_at_once_and_whoever_cannot_answer_is_named(cluster: Embed
 def test_a_client_without_stacks_and_one_that_refuses(cluster: EmbeddedCluster, members: ExitStack) -> None:
     plain = silent_member(members, cluster, "plain")
     refusing = silent_member(members, cluster, "refusing")
-    with open_source(StackWish(group="G", namesrv=cluster.namesrv)) as (source, look_ms):
+    with open_source(StackRequest(group="G", namesrv=cluster.namesrv)) as (source, look_ms):
 
         def answer(peer: Peer, code: ResponseCode, body: bytes) -> None:
             asked = peer.asked(RequestCode.GET_CONSUMER_RUNNING_INFO)
@@ -96,7 +96,7 @@ def test_a_client_without_stacks_and_one_that_refuses(cluster: EmbeddedCluster, 
         ]
         for thread in answering:
             thread.start()
-        evidence = take_looks(source, look_ms, StackWish(group="G", dump_count=1))
+        evidence = take_looks(source, look_ms, StackRequest(group="G", dump_count=1))
         for thread in answering:
             thread.join()
     unknown = reasons(evidence)
@@ -111,7 +111,7 @@ def test_one_instance_by_name(cluster: EmbeddedCluster, members: ExitStack) -> N
     wish = replace(_TWICE, group="G", client_id="127.0.0.1@two", namesrv=cluster.namesrv)
     assert [item.client_id for item in gather_stacks(wish).instances] == ["127.0.0.1@two"]
     with pytest.raises(NotFoundError, match=re.escape("127.0.0.1@one, 127.0.0.1@two")):
-        gather_stacks(StackWish(group="G", client_id="three", namesrv=cluster.namesrv))
+        gather_stacks(StackRequest(group="G", client_id="three", namesrv=cluster.namesrv))
 
 
 def test_a_process_is_joined_with_what_its_cluster_says(cluster: EmbeddedCluster, consume: Consume) -> None:
@@ -123,7 +123,7 @@ def test_a_process_is_joined_with_what_its_cluster_says(cluster: EmbeddedCluster
     assert sum(held.cached_count for held in instance.info.queues) > 0
     assert len(instance.dumps) == 2
     assert {row.group for row in evidence.lags} == {"G"}
-    other = gather_stacks(StackWish(pid=process.pid, group="H", namesrv=cluster.namesrv, dump_count=1))
+    other = gather_stacks(StackRequest(pid=process.pid, group="H", namesrv=cluster.namesrv, dump_count=1))
     assert other.instances[0].client_id is None
     assert "no broker of --namesrv names a connection" in reasons(other)[f"pid {process.pid}"]
 
@@ -131,7 +131,7 @@ def test_a_process_is_joined_with_what_its_cluster_says(cluster: EmbeddedCluster
 def test_a_process_of_two_groups_is_judged_as_one_of_them(cluster: EmbeddedCluster, consume: Consume) -> None:
     process = consume("sleep", group="G,H", ready=4)
     # On a busy machine a process stands still for longer than is passed over, and that is told.
-    wish = StackWish(pid=process.pid, namesrv=cluster.namesrv, dump_count=1, long_pause_ms=60_000.0)
+    wish = StackRequest(pid=process.pid, namesrv=cluster.namesrv, dump_count=1, long_pause_ms=60_000.0)
     evidence = gather_stacks(wish)
     assert evidence.instances[0].group == "G"
     assert "consumes for G, H: judged as G, -g chooses another" in evidence.notes[0]
@@ -141,7 +141,7 @@ def test_a_process_of_two_groups_is_judged_as_one_of_them(cluster: EmbeddedClust
 
 def test_a_long_pause_offers_the_way_without_one(cluster: EmbeddedCluster, consume: Consume) -> None:
     process = consume("sleep")
-    wish = StackWish(pid=process.pid, namesrv=cluster.namesrv, dump_count=2, every_ms=50, long_pause_ms=0.0)
+    wish = StackRequest(pid=process.pid, namesrv=cluster.namesrv, dump_count=2, every_ms=50, long_pause_ms=0.0)
     (note,) = gather_stacks(wish).notes
     assert "--nonblocking does without" in note
     assert gather_stacks(replace(wish, nonblocking=True)).notes == ()
@@ -149,7 +149,7 @@ def test_a_long_pause_offers_the_way_without_one(cluster: EmbeddedCluster, consu
 
 
 def test_a_process_that_is_no_member_is_judged_by_its_stacks(cluster: EmbeddedCluster) -> None:
-    evidence = gather_stacks(StackWish(pid=os.getpid(), namesrv=cluster.namesrv, dump_count=1))
+    evidence = gather_stacks(StackRequest(pid=os.getpid(), namesrv=cluster.namesrv, dump_count=1))
     assert (len(evidence.instances[0].dumps), evidence.unavailable) == (1, ())
     assert "by its stacks alone" in evidence.notes[0]
 
@@ -160,7 +160,7 @@ def test_a_process_that_dies_between_looks_leaves_what_was_seen(cluster: Embedde
     class Dying:
         """A source whose process dies after the first look."""
 
-        def look(self, deadline: Deadline) -> Look:
+        def look(self, deadline: Deadline) -> StackLook:
             seen = source.look(deadline)
             process.kill()
             process.wait()
@@ -178,16 +178,16 @@ def test_a_process_that_dies_between_looks_leaves_what_was_seen(cluster: Embedde
 
 def test_a_cluster_that_is_gone_does_not_hide_the_stacks(cluster: EmbeddedCluster, consume: Consume) -> None:
     process = consume("sleep")
-    evidence = gather_stacks(StackWish(pid=process.pid, namesrv="127.0.0.1:1", timeout="2s", dump_count=1))
+    evidence = gather_stacks(StackRequest(pid=process.pid, namesrv="127.0.0.1:1", timeout="2s", dump_count=1))
     assert len(evidence.instances[0].dumps) == 1
     assert "127.0.0.1:1" in reasons(evidence)[""]
 
 
 def test_wishes_that_make_no_sense_and_groups_without_members(cluster: EmbeddedCluster) -> None:
-    for wish in (StackWish(), StackWish(pid=1, client_id="x", group="G"), StackWish(client_id="x")):
+    for wish in (StackRequest(), StackRequest(pid=1, client_id="x", group="G"), StackRequest(client_id="x")):
         with pytest.raises(UsageError):
             gather_stacks(wish)
     with pytest.raises(RefusedError, match="none of its instances is online"):
-        gather_stacks(StackWish(group="G", namesrv=cluster.namesrv))
+        gather_stacks(StackRequest(group="G", namesrv=cluster.namesrv))
     with pytest.raises(NotFoundError, match="nope"):
-        gather_stacks(StackWish(group="nope", namesrv=cluster.namesrv))
+        gather_stacks(StackRequest(group="nope", namesrv=cluster.namesrv))

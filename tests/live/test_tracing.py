@@ -11,12 +11,12 @@ import pytest
 from docs.schemas import LIVE
 from embedded_broker import CloseConnection, Drop, EmbeddedCluster
 from mqctl.client.admin.broker_changes import commit_offset, put_group
-from mqctl.client.consumer.consumer_settings import MessageModel
 from mqctl.client.consumer.push_consumer import PushConsumer
 from mqctl.client.message.outgoing import OutgoingMessage, SendResult
 from mqctl.client.producer.producer import Producer
 from mqctl.client.trace import Tracer
 from mqctl.model.config import SubscriptionGroupConfig
+from mqctl.model.member import MessageModel
 from tests.client.consuming import Heard, create_topic, quick, quick_client, send, wait_until
 from tests.conftest import Outcome
 from tests.live.conftest import Run, change

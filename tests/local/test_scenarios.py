@@ -13,7 +13,7 @@ import pytest
 from mqctl.diagnosis.playbooks import PLAYBOOKS
 from mqctl.diagnosis.rule import RULES
 from mqctl.errors import BadInputError, NotFoundError
-from mqctl.local.scenario import Look
+from mqctl.local.scenario import DoctorRun
 from mqctl.local.scenario_files import load_scenario, read_scenario, scenario_names
 from mqctl.local.stage import Stage
 from tests.conftest import Outcome
@@ -25,7 +25,7 @@ def codes(report: Any) -> set[str]:
     return {finding["code"] for finding in report["findings"]}
 
 
-def expected(finding: Any, look: Look) -> bool:
+def expected(finding: Any, look: DoctorRun) -> bool:
     named = {finding["subject"], *map(str, finding["names"].values())}
     return any(
         (finding["code"], finding["playbook"]) == (item.code, item.playbook)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from mqctl.model.lag import LagState, QueueLag, group_lags
-from mqctl.model.lag_trend import WINDOW_MS, GroupTrend, Look, Trend, kept, look, trends
+from mqctl.model.lag_trend import WINDOW_MS, GroupTrend, LagLook, Trend, kept, look, trends
 
 
-def at(moment_ms: int, *queues: tuple[int | None, int | None]) -> Look:
+def at(moment_ms: int, *queues: tuple[int | None, int | None]) -> LagLook:
     """A look at group g on topic T whose queues have these (broker offset, consumer offset)."""
     rows = [
         QueueLag(
@@ -30,7 +30,7 @@ def at(moment_ms: int, *queues: tuple[int | None, int | None]) -> Look:
     return look(moment_ms, group_lags(rows), rows)
 
 
-def last(*looks: Look) -> GroupTrend:
+def last(*looks: LagLook) -> GroupTrend:
     (row,) = trends(looks, len(looks))
     return row
 

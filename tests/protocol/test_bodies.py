@@ -14,7 +14,7 @@ from mqctl.model.queue import MessageQueue
 from mqctl.protocol import bodies
 from mqctl.protocol.bodies import BODIES, CONFIGURATIONS, RAW, BodyError, body_type
 from mqctl.protocol.bodies_client import ConsumerRunningInfo, HeartbeatData, LockRequest
-from mqctl.protocol.bodies_cluster import BrokerData, ClusterInfo, ConsumerOffsetTable, QueueOffsets, TopicRoute
+from mqctl.protocol.bodies_cluster import BrokerData, ClusterInfo, ConsumerOffsetTable, QueueOffsets, TopicRouteData
 from mqctl.protocol.bodies_stats import ConsumeStats, OffsetWrapper
 from mqctl.protocol.body import (
     read_data_version,
@@ -42,7 +42,7 @@ def _rewritten(name: str, body: bytes, is_v5: bool) -> bytes | None:
     """Reads a body as what its declaration says and writes it again; None for raw ones."""
     kind = body_type(name)
     if kind is not None:
-        browser_compatible = name == "TopicRoute" and b'{"0":' in body
+        browser_compatible = name == "TopicRouteData" and b'{"0":' in body
         return kind.from_bytes(body).to_bytes(is_v5=is_v5, browser_compatible=browser_compatible)
     if name in CONFIG_CODECS:
         read, write = CONFIG_CODECS[name]
@@ -124,11 +124,11 @@ def test_queue_keys_are_read_in_every_form(text: str) -> None:
 
 
 def test_integer_keys_are_read_bare_and_quoted_and_written_bare() -> None:
-    route = TopicRoute(broker_datas=(BrokerData(broker_name="b", cluster="c", broker_addrs={0: "1.2.3.4:5"}),))
+    route = TopicRouteData(broker_datas=(BrokerData(broker_name="b", cluster="c", broker_addrs={0: "1.2.3.4:5"}),))
     assert b'"brokerAddrs":{0:"1.2.3.4:5"}' in route.to_bytes()
     assert b'"brokerAddrs":{"0":"1.2.3.4:5"}' in route.to_bytes(browser_compatible=True)
-    assert TopicRoute.from_bytes(route.to_bytes()) == route
-    assert TopicRoute.from_bytes(route.to_bytes(browser_compatible=True)) == route
+    assert TopicRouteData.from_bytes(route.to_bytes()) == route
+    assert TopicRouteData.from_bytes(route.to_bytes(browser_compatible=True)) == route
     assert ConsumerOffsetTable.from_bytes(b'{"offsetTable":{"T@g":{"0":1,1:2}}}').offset_table == {"T@g": {0: 1, 1: 2}}
 
 

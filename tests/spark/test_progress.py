@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from mqctl.cli.terminal.progress import Steps
+from mqctl.cli.terminal.progress import StepProgress
 from mqctl.spark.asking import Ask
 from mqctl.spark.engines import PlainEngine
 from mqctl.spark.wanted import Wanted
@@ -111,7 +111,7 @@ def test_reading_in_this_process_tells_its_shares(store: Path) -> None:
 
 def test_a_step_stands_before_its_parts() -> None:
     told: list[tuple[str, int, int]] = []
-    steps = Steps(lambda *values: told.append(values))
+    steps = StepProgress(lambda *values: told.append(values))
     steps.step("counting messages", 1, 6)
     steps.part(progress_words("counts", 3, 4, 8_000_000), 3, 4)
     assert told == [("2/6 counting messages", 0, 0), ("2/6 counting messages: counts, 6 of 8 MB", 3, 4)]

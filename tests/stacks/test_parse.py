@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mqctl.model.dump import Deadlock, DumpTool, LockUse, StackDump, StackThread, ThreadState
-from mqctl.stacks.collecting import Limits
+from mqctl.stacks.collecting import DumpLimits
 from mqctl.stacks.parse import read_dumps, read_stream
 from tests.stacks.samples import DUMPS, FILES, dumps, text
 
@@ -213,14 +213,14 @@ def test_a_localized_state_is_kept_as_words_and_not_guessed(word: str) -> None:
 
 def test_limits_give_a_part_that_says_so() -> None:
     whole = text("java17-jcmd.txt")
-    (dump,) = read_dumps(whole, source="x", limits=Limits(thread_count=10))
+    (dump,) = read_dumps(whole, source="x", limits=DumpLimits(thread_count=10))
     assert len(dump.threads) == 10
     assert dump.truncated
     assert dump.notes == ("only the first 10 threads were read", "the end of the dump is missing")
-    (dump,) = read_dumps(whole, source="x", limits=Limits(thread_frame_count=3))
+    (dump,) = read_dumps(whole, source="x", limits=DumpLimits(thread_frame_count=3))
     assert max(len(thread.frames) for thread in dump.threads) == 3
     assert dump.truncated
-    (dump,) = read_dumps(whole, source="x", limits=Limits(distinct_frame_count=20))
+    (dump,) = read_dumps(whole, source="x", limits=DumpLimits(distinct_frame_count=20))
     assert dump.truncated
 
 
@@ -261,7 +261,7 @@ def damaged(draw: st.DrawFn) -> bytes:
 @given(damaged())
 @settings(max_examples=150, deadline=None)
 def test_damaged_dumps_never_raise(data: bytes) -> None:
-    from_stream = read_stream(io.BytesIO(data), source="x", limits=Limits(distinct_frame_count=300))
+    from_stream = read_stream(io.BytesIO(data), source="x", limits=DumpLimits(distinct_frame_count=300))
     for dump in from_stream:
         assert dump.threads
     assert all(isinstance(thread.state, ThreadState) for dump in from_stream for thread in dump.threads)

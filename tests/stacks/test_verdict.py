@@ -14,7 +14,7 @@ from mqctl.model.member import HeldQueue, RunningInfo
 from mqctl.model.queue import MessageQueue
 from mqctl.stacks.group import group
 from mqctl.stacks.parse import read_dumps
-from mqctl.stacks.verdict import Held, StackLimits, StackVerdict, verdict
+from mqctl.stacks.verdict import ConsumerFacts, StackLimits, StackVerdict, verdict
 from tests.diagnosis.stack_faults import IDLE_POOL, ONE_AT_WORK, busy, threads
 
 NOW = 1_795_218_000_000
@@ -44,23 +44,23 @@ def info(orderly: bool = False, pool: int = 20, **queue: Any) -> RunningInfo:
     return RunningInfo(group="G", client_id="c", queues=(held,), properties=properties)
 
 
-def judge(text: str, held: Held, count: int = 2, limits: StackLimits | None = None) -> list[StackVerdict]:
+def judge(text: str, held: ConsumerFacts, count: int = 2, limits: StackLimits | None = None) -> list[StackVerdict]:
     return verdict(group(dumps(text, count)), held, limits)
 
 
 @pytest.mark.parametrize(
     ("held", "count", "severity", "confidence"),
     [
-        (Held(now_ms=NOW, info=info(), lags=[lag(100)]), 2, None, Confidence.HIGH),
-        (Held(now_ms=NOW, info=info(), lags=[lag(100)]), 1, None, Confidence.MEDIUM),
-        (Held(now_ms=NOW, lags=[lag(100)]), 2, None, Confidence.HIGH),
-        (Held(now_ms=NOW, info=info(cached_count=40)), 2, None, Confidence.HIGH),
-        (Held(now_ms=NOW), 2, Severity.WARNING, Confidence.MEDIUM),
-        (Held(now_ms=NOW), 1, Severity.WARNING, Confidence.LOW),
+        (ConsumerFacts(now_ms=NOW, info=info(), lags=[lag(100)]), 2, None, Confidence.HIGH),
+        (ConsumerFacts(now_ms=NOW, info=info(), lags=[lag(100)]), 1, None, Confidence.MEDIUM),
+        (ConsumerFacts(now_ms=NOW, lags=[lag(100)]), 2, None, Confidence.HIGH),
+        (ConsumerFacts(now_ms=NOW, info=info(cached_count=40)), 2, None, Confidence.HIGH),
+        (ConsumerFacts(now_ms=NOW), 2, Severity.WARNING, Confidence.MEDIUM),
+        (ConsumerFacts(now_ms=NOW), 1, Severity.WARNING, Confidence.LOW),
     ],
 )
 def test_a_verdict_is_as_sure_as_its_evidence(
-    held: Held, count: int, severity: Severity | None, confidence: Confidence
+    held: ConsumerFacts, count: int, severity: Severity | None, confidence: Confidence
 ) -> None:
     (found,) = judge(HTTP, held, count)
     assert (found.code, found.variant, found.group) == ("MQ322", "http", "G")
@@ -72,24 +72,24 @@ def test_a_verdict_is_as_sure_as_its_evidence(
 @pytest.mark.parametrize(
     "held",
     [
-        Held(now_ms=NOW, info=info(), lags=[lag(0, 0)]),
-        Held(now_ms=NOW, info=info()),
-        Held(now_ms=NOW, info=info(), lags=[lag(100, queue_id=7)]),
+        ConsumerFacts(now_ms=NOW, info=info(), lags=[lag(0, 0)]),
+        ConsumerFacts(now_ms=NOW, info=info()),
+        ConsumerFacts(now_ms=NOW, info=info(), lags=[lag(100, queue_id=7)]),
     ],
 )
-def test_threads_at_work_are_no_fault_of_a_consumer_that_keeps_up(held: Held) -> None:
+def test_threads_at_work_are_no_fault_of_a_consumer_that_keeps_up(held: ConsumerFacts) -> None:
     assert judge(HTTP, held) == []
 
 
 def test_a_young_lag_is_none_for_a_diagnosis_of_the_whole_cluster() -> None:
-    held = Held(now_ms=NOW, info=info(), lags=[lag(100, 5_000)])
+    held = ConsumerFacts(now_ms=NOW, info=info(), lags=[lag(100, 5_000)])
     assert [item.code for item in judge(HTTP, held)] == ["MQ322"]
     assert judge(HTTP, held, limits=StackLimits(behind_ms=60_000)) == []
 
 
 def test_a_cut_dump_makes_less_sure_and_proves_no_missing_threads() -> None:
     (dump,) = read_dumps(threads(2, "RUNNABLE", "shop.A.b(A.java:1)"), source="x")
-    held = Held(now_ms=NOW, info=info(cached_count=500))
+    held = ConsumerFacts(now_ms=NOW, info=info(cached_count=500))
     whole = [item.code for item in verdict(group([dump, dump]), held)]
     (cut,) = verdict(group([replace(dump, truncated=True)] * 2), held)
     assert whole == ["MQ328", "MQ324"]
@@ -98,19 +98,21 @@ def test_a_cut_dump_makes_less_sure_and_proves_no_missing_threads() -> None:
 
 def test_consumers_without_any_thread_are_missing_all_of_them() -> None:
     text = threads(1, "WAITING", IDLE).replace("ConsumeMessageThread_G_1", "main                    ")
-    (found,) = judge(text, Held(now_ms=NOW, info=info(cached_count=10)))
+    (found,) = judge(text, ConsumerFacts(now_ms=NOW, info=info(cached_count=10)))
     assert (found.code, found.evidence["pool_count"], found.evidence["configured_count"]) == ("MQ328", 0, 20)
 
 
 def test_an_orderly_pool_is_busy_when_each_waiting_queue_has_its_thread() -> None:
-    held = Held(now_ms=NOW, info=info(orderly=True, cached_count=5, locked=True, last_lock_time_ms=NOW), lags=[lag(9)])
+    held = ConsumerFacts(
+        now_ms=NOW, info=info(orderly=True, cached_count=5, locked=True, last_lock_time_ms=NOW), lags=[lag(9)]
+    )
     (found,) = judge(ONE_AT_WORK, held)
     assert (found.code, found.variant, found.evidence["idle_count"]) == ("MQ322", "http", 19)
 
 
 def test_one_message_that_holds_the_offset_is_found_by_two_looks() -> None:
     standing = info(cached_count=50, cached_min_offset=100, cached_max_offset=149, last_consume_time_ms=NOW - 9_000)
-    held = Held(now_ms=NOW, info=standing, earlier=standing, lags=[lag(60)])
+    held = ConsumerFacts(now_ms=NOW, info=standing, earlier=standing, lags=[lag(60)])
     (found,) = judge(ONE_AT_WORK, held)
     assert (found.code, found.variant) == ("MQ327", "held")
     assert (found.params["queue"], found.params["line"]) == ("T b/0", "shop.orders.Tools.handle(Tools.java:28)")
@@ -122,7 +124,7 @@ def test_one_message_that_holds_the_offset_is_found_by_two_looks() -> None:
         100,
     )
     moved = replace(standing, queues=(replace(standing.queues[0], commit_offset=99, cached_min_offset=99),))
-    assert judge(ONE_AT_WORK, Held(now_ms=NOW, info=standing, earlier=moved, lags=[lag(60)])) == []
+    assert judge(ONE_AT_WORK, ConsumerFacts(now_ms=NOW, info=standing, earlier=moved, lags=[lag(60)])) == []
 
 
 @pytest.mark.parametrize(
@@ -138,20 +140,22 @@ def test_one_message_that_holds_the_offset_is_found_by_two_looks() -> None:
     ],
 )
 def test_an_idle_pool_with_a_backlog_is_told_apart(queue: dict[str, Any], orderly: bool, variant: str) -> None:
-    (found,) = judge(IDLE_POOL, Held(now_ms=NOW, info=info(orderly, **queue), lags=[lag(60)]))
+    (found,) = judge(IDLE_POOL, ConsumerFacts(now_ms=NOW, info=info(orderly, **queue), lags=[lag(60)]))
     assert (found.code, found.variant) == ("MQ327", variant)
 
 
 def test_an_idle_pool_without_a_backlog_is_healthy() -> None:
-    assert judge(IDLE_POOL, Held(now_ms=NOW, info=info(), lags=[lag(0, 0)])) == []
-    assert judge(IDLE_POOL, Held(now_ms=NOW)) == []
+    assert judge(IDLE_POOL, ConsumerFacts(now_ms=NOW, info=info(), lags=[lag(0, 0)])) == []
+    assert judge(IDLE_POOL, ConsumerFacts(now_ms=NOW)) == []
 
 
 def test_a_deadlock_is_told_whatever_the_lag_and_once() -> None:
     pair = threads(2, "BLOCKED", "shop.orders.Tools.cross(Tools.java:83)")
-    (found,) = judge(pair, Held(now_ms=NOW, info=info(), lags=[lag(0, 0)]))
+    (found,) = judge(pair, ConsumerFacts(now_ms=NOW, info=info(), lags=[lag(0, 0)]))
     assert (found.code, found.variant, found.confidence) == ("MQ320", "suspected", Confidence.LOW)
-    assert [item.code for item in judge(pair, Held(now_ms=NOW, info=info(pool=2), lags=[lag(50)]))] == ["MQ320"]
+    assert [item.code for item in judge(pair, ConsumerFacts(now_ms=NOW, info=info(pool=2), lags=[lag(50)]))] == [
+        "MQ320"
+    ]
 
 
 def test_the_garbage_collector_is_named_where_it_takes_the_processor() -> None:
@@ -164,12 +168,12 @@ def test_the_garbage_collector_is_named_where_it_takes_the_processor() -> None:
 
     report = group([dump(100, 0), dump(900, 1_000)])
     assert report.gc_share == 0.8
-    (found,) = verdict(report, Held(now_ms=NOW, info=info(pool=1), lags=[lag(50)]))
+    (found,) = verdict(report, ConsumerFacts(now_ms=NOW, info=info(pool=1), lags=[lag(50)]))
     assert (found.code, found.variant) == ("MQ324", "gc")
 
 
 def test_groups_of_old_clients_are_known_from_their_running_information() -> None:
     old = HTTP.replace("ConsumeMessageThread_G_", "ConsumeMessageThread_  ")
     named = "\n".join(line.replace("Thread_  ", "Thread_") for line in old.splitlines()) + "\n"
-    (found,) = judge(named, Held(now_ms=NOW, info=info(), lags=[lag(50)]))
+    (found,) = judge(named, ConsumerFacts(now_ms=NOW, info=info(), lags=[lag(50)]))
     assert (found.group, found.evidence["pool_count"]) == ("G", 20)

@@ -6,7 +6,7 @@ from embedded_broker.namesrv.kv_config import ORDER_TOPICS
 from embedded_broker.namesrv.nameserver import NameServer
 from embedded_broker.release import FURTHER_READING
 from embedded_broker.remoting.handler_table import NAMESRV, Call, handles
-from mqctl.protocol.bodies_cluster import TopicRoute
+from mqctl.protocol.bodies_cluster import TopicRouteData
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.declared import replaced
 from mqctl.protocol.frame import RemotingCommand
@@ -50,5 +50,5 @@ def delete_topic(server: NameServer, request: DeleteTopicFromNamesrv, call: Call
 
 @handles(RegisterTopic, role=NAMESRV)
 def register_topic(server: NameServer, request: RegisterTopic, call: Call) -> RemotingCommand:
-    server.routes.put_queues(request.topic, TopicRoute.from_bytes(call.command.body).queue_datas)
+    server.routes.put_queues(request.topic, TopicRouteData.from_bytes(call.command.body).queue_datas)
     return call.answer()

@@ -19,7 +19,7 @@ _STACKS_APART_S = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LiveWish:
+class LiveOptions:
     """Which part of which cluster to look at, and how.
 
     Attributes:
@@ -48,7 +48,7 @@ def read_snapshot(
     levels: str | None = None,
     broker_name: str | None = None,
     quick: bool = False,
-    live: LiveWish | None = None,
+    live: LiveOptions | None = None,
 ) -> ClusterSnapshot:
     """Gathers from `store`, loads `snapshot`, or asks a live cluster.
 
@@ -105,7 +105,7 @@ def _from_store(
         )
 
 
-def _ask(live: LiveWish) -> ClusterSnapshot:
+def _ask(live: LiveOptions) -> ClusterSnapshot:
     from dataclasses import replace
     from time import sleep, time
 

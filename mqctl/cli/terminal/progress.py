@@ -28,7 +28,7 @@ def step_progress() -> Iterator[Report | None]:
         bar.close()
 
 
-class Steps:
+class StepProgress:
     """Progress of work in steps whose parts report by themselves: the bar is the part's, the step stands before it."""
 
     def __init__(self, report: Report) -> None:
@@ -46,10 +46,10 @@ class Steps:
 
 
 @contextmanager
-def reported_steps() -> Iterator[Steps | None]:
+def reported_steps() -> Iterator[StepProgress | None]:
     """Yields what shows steps and their parts; None where nobody watches."""
     with step_progress() as report:
-        yield None if report is None else Steps(report)
+        yield None if report is None else StepProgress(report)
 
 
 class _Bar:

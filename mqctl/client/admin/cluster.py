@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from mqctl.client.admin.nameserver import NameServers
-from mqctl.client.remoting.addresses import AddressService, name_server_source
+from mqctl.client.remoting.addresses import TopAddressing, name_server_source
 from mqctl.client.remoting.answers import not_asked
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.client.remoting.fan_out import CALL_TIMEOUT_MS, IN_FLIGHT, Ask, Outcome, fan_out
@@ -16,7 +16,7 @@ from mqctl.client.remoting.link import LinkSettings
 from mqctl.client.remoting.links import Links
 from mqctl.client.remoting.question import Question
 from mqctl.errors import NotFoundError
-from mqctl.protocol.bodies_cluster import BrokerData, ClusterInfo, TopicRoute
+from mqctl.protocol.bodies_cluster import BrokerData, ClusterInfo, TopicRouteData
 
 T = TypeVar("T")
 MASTER_ID = 0
@@ -73,7 +73,7 @@ class Cluster:
 
     def __init__(
         self,
-        name_servers: str | tuple[str, ...] | AddressService,
+        name_servers: str | tuple[str, ...] | TopAddressing,
         links: LinkSettings | None = None,
         *,
         in_flight: int = IN_FLIGHT,
@@ -100,7 +100,7 @@ class Cluster:
         """Returns the masters."""
         return tuple(broker for broker in self.brokers(deadline) if broker.is_master)
 
-    def route(self, topic: str, deadline: Deadline | None = None) -> TopicRoute:
+    def route(self, topic: str, deadline: Deadline | None = None) -> TopicRouteData:
         """Returns where a topic lives.
 
         Raises:

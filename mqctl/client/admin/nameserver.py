@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from mqctl.client.remoting.addresses import AddressService
+from mqctl.client.remoting.addresses import TopAddressing
 from mqctl.client.remoting.answers import not_asked
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.client.remoting.fan_out import CALL_TIMEOUT_MS, Ask, Outcome, fan_out
@@ -14,7 +14,7 @@ from mqctl.client.remoting.question import Question, body_of, header_of, nothing
 from mqctl.errors import DeadlineError, MqctlError, UnreachableError
 from mqctl.model.secret_names import without_secrets
 from mqctl.protocol import requests_namesrv as ns
-from mqctl.protocol.bodies_cluster import ClusterInfo, KVTable, TopicList, TopicRoute
+from mqctl.protocol.bodies_cluster import ClusterInfo, KVTable, TopicList, TopicRouteData
 from mqctl.protocol.declared import replaced
 from mqctl.protocol.properties import parse_settings
 
@@ -22,9 +22,9 @@ T = TypeVar("T")
 ORDER_NAMESPACE = "ORDER_TOPIC_CONFIG"
 
 
-def route(topic: str) -> Question[TopicRoute]:
+def route(topic: str) -> Question[TopicRouteData]:
     """Where a topic lives."""
-    return Question(ns.GetRouteInfo(topic=topic, accept_standard_json_only=True), body_of(TopicRoute))
+    return Question(ns.GetRouteInfo(topic=topic, accept_standard_json_only=True), body_of(TopicRouteData))
 
 
 def cluster_info() -> Question[ClusterInfo]:
@@ -113,7 +113,7 @@ class Views(Generic[T]):
 
 def _comparable(value: object) -> object:
     """Returns `value` with lists that have no order of their own sorted."""
-    if isinstance(value, TopicRoute):
+    if isinstance(value, TopicRouteData):
         value = replaced(
             value,
             queue_datas=tuple(sorted(value.queue_datas, key=lambda item: item.broker_name)),
@@ -143,7 +143,7 @@ class NameServers:
     def __init__(
         self,
         links: Links,
-        source: tuple[str, ...] | AddressService,
+        source: tuple[str, ...] | TopAddressing,
         *,
         first: int = 0,
         call_timeout_ms: int = CALL_TIMEOUT_MS,
@@ -221,7 +221,7 @@ class NameServers:
         outcomes = {outcome.ask.address: outcome for outcome in fan_out(self.links, asks, limit)}
         return Views(tuple(outcomes[address] for address in addresses))
 
-    def route(self, topic: str, deadline: Deadline | None = None) -> TopicRoute:
+    def route(self, topic: str, deadline: Deadline | None = None) -> TopicRouteData:
         """Returns where a topic lives. Raises NotFoundAnswerError when it lives nowhere."""
         return self.ask(route(topic), deadline)
 

@@ -7,13 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from mqctl.errors import UsageError
-
-
-class MessageModel(StrEnum):
-    """Whether the members of a group share the messages, or each gets all of them."""
-
-    CLUSTERING = "CLUSTERING"
-    BROADCASTING = "BROADCASTING"
+from mqctl.model.member import MessageModel
 
 
 class ConsumeFrom(StrEnum):

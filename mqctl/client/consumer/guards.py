@@ -30,7 +30,7 @@ class DropReason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class GuardLimits:
     """What is still worth consuming.
 
     Attributes:
@@ -115,7 +115,7 @@ class Drops:
 
 def guarded(
     listener: Listener,
-    limits: Limits,
+    limits: GuardLimits,
     drops: Drops,
     clock: ClientClock,
     *,

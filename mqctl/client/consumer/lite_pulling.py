@@ -22,7 +22,7 @@ from mqctl.client.instance import ClientInstance
 from mqctl.client.message.received import ReceivedMessage
 from mqctl.client.remoting.answers import refusal
 from mqctl.client.remoting.deadline import Deadline
-from mqctl.client.remoting.link import Call
+from mqctl.client.remoting.link import PendingRequest
 from mqctl.errors import MqctlError
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.bodies_client import SubscriptionData
@@ -160,7 +160,7 @@ class LitePulling:
             bname=queue.broker_name,
         )
 
-    def _answered(self, request: PullRequest, subscription: SubscriptionData, call: Call) -> None:
+    def _answered(self, request: PullRequest, subscription: SubscriptionData, call: PendingRequest) -> None:
         if self._closed:
             return
         try:

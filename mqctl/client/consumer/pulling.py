@@ -27,7 +27,7 @@ from mqctl.client.instance import ClientInstance
 from mqctl.client.message.received import ReceivedMessage
 from mqctl.client.remoting.answers import AnswerError, refusal
 from mqctl.client.remoting.deadline import Deadline
-from mqctl.client.remoting.link import Call
+from mqctl.client.remoting.link import PendingRequest
 from mqctl.errors import MqctlError
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.bodies_client import SubscriptionData
@@ -231,7 +231,9 @@ class Pulling:
 
     # Answers
 
-    def _answered(self, request: PullRequest, subscription: SubscriptionData, call: Call, began_ms: int) -> None:
+    def _answered(
+        self, request: PullRequest, subscription: SubscriptionData, call: PendingRequest, began_ms: int
+    ) -> None:
         if self._closed:
             return
         try:

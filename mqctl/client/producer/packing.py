@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mqctl.client.clock import ClientClock
-from mqctl.client.identity import UniqueIds
+from mqctl.client.identity import MessageClientIds
 from mqctl.client.message.outgoing import MAX_MESSAGE_BYTES, WAIT, OutgoingMessage, SendResult, SendStatus
 from mqctl.client.remoting.answers import refusal
 from mqctl.client.routes import DEFAULT_TOPIC_QUEUES
@@ -69,7 +69,9 @@ class Packed:
 class Packer:
     """Packs the messages of one producer."""
 
-    def __init__(self, group: str, settings: ProducerSettings, clock: ClientClock, unique_ids: UniqueIds) -> None:
+    def __init__(
+        self, group: str, settings: ProducerSettings, clock: ClientClock, unique_ids: MessageClientIds
+    ) -> None:
         self._group = group
         self._settings = settings
         self._clock = clock

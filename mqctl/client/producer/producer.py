@@ -26,7 +26,7 @@ from mqctl.client.producer.packing import Packed, Packer, ProducerSettings, send
 from mqctl.client.producer.selectors import QueueSelector
 from mqctl.client.remoting.answers import AnswerError
 from mqctl.client.remoting.deadline import Deadline
-from mqctl.client.remoting.link import Call
+from mqctl.client.remoting.link import PendingRequest
 from mqctl.errors import DeadlineError, MqctlError, NotFoundError, UnreachableError
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.codes import ResponseCode
@@ -333,7 +333,7 @@ class _AsyncSend:
             on_done=lambda call: in_background(lambda: self._done(queue, call)),
         )
 
-    def _done(self, queue: MessageQueue, call: Call) -> None:
+    def _done(self, queue: MessageQueue, call: PendingRequest) -> None:
         try:
             retries = self._producer.settings.async_retries
             if call.answer is None and self._attempt <= retries and not self._deadline.expired:

@@ -29,7 +29,7 @@ from mqctl.protocol.message_record import decode_message
 from mqctl.protocol.requests_client import CheckTransactionState, EndTransaction
 
 
-class TransactionState(IntEnum):
+class LocalTransactionState(IntEnum):
     """How a local transaction stands: the transaction bits of the system flag."""
 
     UNKNOWN = 0
@@ -48,13 +48,13 @@ class TransactionResult:
     """
 
     sent: SendResult
-    state: TransactionState
+    state: LocalTransactionState
     error: Exception | None = None
 
 
-Execute = Callable[[OutgoingMessage, str], TransactionState]
+Execute = Callable[[OutgoingMessage, str], LocalTransactionState]
 """Runs the local transaction for a message and its unique id."""
-Check = Callable[[ReceivedMessage], TransactionState]
+Check = Callable[[ReceivedMessage], LocalTransactionState]
 """Says how the local transaction of a half message stands."""
 
 
@@ -106,17 +106,17 @@ class TransactionProducer:
             },
         )
         sent = self.producer.send(half)
-        state, error = TransactionState.ROLLBACK, None
+        state, error = LocalTransactionState.ROLLBACK, None
         if sent.status is SendStatus.SEND_OK:
             try:
                 state = execute(message, sent.message_id)
             except Exception as raised:  # noqa: BLE001 - whatever it raises, the outcome is not known
-                state, error = TransactionState.UNKNOWN, raised
+                state, error = LocalTransactionState.UNKNOWN, raised
         remark = None if error is None else f"executeLocalTransactionBranch exception: {error}"
         self._end(sent, state, remark)
         return TransactionResult(sent, state, error)
 
-    def _end(self, sent: SendResult, state: TransactionState, remark: str | None) -> None:
+    def _end(self, sent: SendResult, state: LocalTransactionState, remark: str | None) -> None:
         instance = self.producer.instance
         address = instance.routes.master(sent.queue.broker_name) or sent.address
         request = EndTransaction(
@@ -144,7 +144,7 @@ class TransactionProducer:
             state = self._check(message)
         except Exception as error:  # noqa: BLE001 - whatever it raises, the outcome is not known
             self.producer.instance.troubles.add(f"check {message.message_id}", listener_error(error))
-            state, remark = TransactionState.UNKNOWN, f"checkLocalTransactionState Exception: {error}"
+            state, remark = LocalTransactionState.UNKNOWN, f"checkLocalTransactionState Exception: {error}"
         link.oneway(
             EndTransaction(
                 producer_group=self.producer.group,

@@ -35,7 +35,7 @@ def parse_addresses(text: str) -> tuple[str, ...]:
     return found
 
 
-class AddressService:
+class TopAddressing:
     """An HTTP service that names the name servers.
 
     Args:
@@ -95,7 +95,7 @@ class AddressService:
         )
 
 
-def name_server_source(text: str) -> tuple[str, ...] | AddressService:
+def name_server_source(text: str) -> tuple[str, ...] | TopAddressing:
     """Reads the setting of name servers: addresses, or the URL of an address service (it has a path).
 
     `http://host:port` without a path is that one name server, as managed instances write it.
@@ -114,7 +114,7 @@ def name_server_source(text: str) -> tuple[str, ...] | AddressService:
             remedy="leave out what stands before the @",
         )
     if "/" in rest.rstrip("/"):
-        return AddressService(text)
+        return TopAddressing(text)
     if scheme not in {"http", "https"}:
         raise UsageError(f"{text!r} names no name server", remedy="write host:port;host:port")
     return parse_addresses(rest.rstrip("/"))

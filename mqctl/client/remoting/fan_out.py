@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 from mqctl.client.remoting.answers import NotAskedError, not_asked, timed_out
 from mqctl.client.remoting.deadline import Deadline
-from mqctl.client.remoting.link import Call
+from mqctl.client.remoting.link import PendingRequest
 from mqctl.client.remoting.links import Links
 from mqctl.client.remoting.question import Question
 from mqctl.errors import DeadlineError, MqctlError, UnreachableError
@@ -63,8 +63,8 @@ class _Flight(Generic[T]):
         self._links = links
         self._deadline = deadline
         self._timeout_ms = call_timeout_ms
-        self.done: SimpleQueue[Call] = SimpleQueue()
-        self.flying: dict[int, tuple[Ask[T], Call]] = {}
+        self.done: SimpleQueue[PendingRequest] = SimpleQueue()
+        self.flying: dict[int, tuple[Ask[T], PendingRequest]] = {}
 
     def send(self, ask: Ask[T]) -> NotAskedError | None:
         """Sends a question, or says why it is too late for it."""
@@ -79,11 +79,11 @@ class _Flight(Generic[T]):
         self.flying[id(call)] = (ask, call)
         return None
 
-    def land(self, call: Call) -> Ask[T] | None:
+    def land(self, call: PendingRequest) -> Ask[T] | None:
         found = self.flying.pop(id(call), None)
         return found[0] if found else None
 
-    def next_done(self) -> list[Call]:
+    def next_done(self) -> list[PendingRequest]:
         """Waits for an answer, or for the first deadline of a call; returns what has ended by then."""
         soonest = min(call.deadline.remaining_s for _, call in self.flying.values())
         try:
@@ -161,7 +161,7 @@ def _send_next(flight: _Flight[T], waiting: deque[Ask[T]]) -> list[Outcome[T]]:
     return ended
 
 
-def _outcome(ask: Ask[T], call: Call) -> Outcome[T]:
+def _outcome(ask: Ask[T], call: PendingRequest) -> Outcome[T]:
     try:
         if call.answer is None:
             raise call.error or timed_out(call.code, ask.address, call.deadline.limit_ms)

@@ -27,7 +27,7 @@ from mqctl.protocol.header import Request
 if TYPE_CHECKING:
     from mqctl.client.remoting.tls import TlsSettings, TlsSocket
 
-OnDone = Callable[["Call"], None]
+OnDone = Callable[["PendingRequest"], None]
 OnRequest = Callable[["Link", RemotingCommand], None]
 _READ_BYTES = 256 * 1024
 _OPAQUE_MASK = 0x7FFFFFFF
@@ -60,7 +60,7 @@ class LinkSettings:
     thread_name: str = "NettyClientWorkerThread_"
 
 
-class Call:
+class PendingRequest:
     """One request in flight. Either `answer` or `error` is set once it is done."""
 
     __slots__ = ("_gate", "address", "answer", "code", "deadline", "error", "on_done", "opaque")
@@ -114,7 +114,7 @@ class Link:
         self._on_request = on_request
         self._on_close = on_close
         self._opaques = count(1)
-        self._calls: dict[int, Call] = {}
+        self._calls: dict[int, PendingRequest] = {}
         self._lock = allocate_lock()
         self._backlog: list[bytes] | None = []
         self._socket: socket.socket | TlsSocket | None = None
@@ -127,13 +127,15 @@ class Link:
 
     # Sending
 
-    def submit(self, request: Request, *, body: bytes = b"", deadline: Deadline, on_done: OnDone | None = None) -> Call:
-        """Sends a request; `on_done` is called in the reader thread, or else `Call.wait` waits.
+    def submit(
+        self, request: Request, *, body: bytes = b"", deadline: Deadline, on_done: OnDone | None = None
+    ) -> PendingRequest:
+        """Sends a request; `on_done` is called in the reader thread, or else `PendingRequest.wait` waits.
 
         A call with `on_done` whose deadline passes is ended by `sweep`.
         """
         opaque = next(self._opaques) & _OPAQUE_MASK
-        call = Call(request.code, opaque, self.address, deadline, on_done)
+        call = PendingRequest(request.code, opaque, self.address, deadline, on_done)
         frame = self._frame(request, opaque, body)
         self._calls[opaque] = call
         self._write(frame)
@@ -161,7 +163,7 @@ class Link:
         """Answers a request of the other side."""
         self._write(encode(answer))
 
-    def cancel(self, call: Call) -> None:
+    def cancel(self, call: PendingRequest) -> None:
         """Forgets a call; its answer will be ignored."""
         self._calls.pop(call.opaque, None)
 

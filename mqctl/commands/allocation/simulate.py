@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mqctl.allocation.carrying import Capacity, Load, client_loads, room_loads
-from mqctl.allocation.simulation import Change, Result, changed_layout, moves, sending_sides, simulate
+from mqctl.allocation.simulation import Change, StrategyResult, changed_layout, moves, sending_sides, simulate
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options import simulation as options
@@ -115,11 +115,11 @@ def _begin(
         return numbers.begin(topic or "topic")
     if group is None or topic is None:
         raise UsageError("a simulation begins somewhere", remedy="use -g GROUP -t TOPIC, or --queues N --clients N")
-    from mqctl.cli.sources.snapshot_source import LiveWish
+    from mqctl.cli.sources.snapshot_source import LiveOptions
     from mqctl.cli.times import parse_span_ms
 
     namesrv, profile, timeout, window = source
-    wish = LiveWish(
+    wish = LiveOptions(
         namesrv=namesrv,
         profile=profile,
         timeout=timeout,
@@ -163,5 +163,5 @@ def _show(
     emit(document, output)
 
 
-def _loads(start: Beginning, result: Result) -> list[Load]:
+def _loads(start: Beginning, result: StrategyResult) -> list[Load]:
     return client_loads(result, start.arriving, start.capacities, start.usual)

@@ -23,7 +23,7 @@ from mqctl.cli.options.common import (
 )
 from mqctl.errors import ExitCode, UsageError
 from mqctl.operations.lag.advice import Advised, AdviseOption, WindowOption, advised
-from mqctl.operations.lag.view import LagWish, lag_view, live_lag, show, snapshot_lag
+from mqctl.operations.lag.view import LagRequest, lag_view, live_lag, show, snapshot_lag
 from mqctl.render.lag import By
 
 EXAMPLES = (
@@ -91,7 +91,7 @@ def command(
         return advised(who, window, output, wanted=advise and store is None)
     rows = by or (By.BOTH if group else By.GROUP)
     closely = store is None and (rows is not By.GROUP or output is Output.WIDE)
-    wish = LagWish(groups=group or (), topics=topic or (), system=system, with_consumers=closely)
+    wish = LagRequest(groups=group or (), topics=topic or (), system=system, with_consumers=closely)
     if store is not None:
         from mqctl.snapshot.store.lag import gather_lag
 

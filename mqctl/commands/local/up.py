@@ -15,12 +15,12 @@ from mqctl.cli.options.common import LocalNameOption, NoColorOption, OutputOptio
 from mqctl.cli.places import state_dir
 from mqctl.errors import MqctlError, UsageError
 from mqctl.local.state import DEFAULT_NAME
-from mqctl.local.supervisor import Supervisor, TlsWish, Wish
+from mqctl.local.supervisor import LocalClusterOptions, Supervisor, TlsOptions
 from mqctl.operations.local.rows import local_row
 from mqctl.render.local_clusters import local_document
 
 
-class TlsMode(StrEnum):
+class LocalTlsMode(StrEnum):
     """The names of a real broker's `tls.server.mode`."""
 
     DISABLED = "disabled"
@@ -28,7 +28,7 @@ class TlsMode(StrEnum):
     ENFORCING = "enforcing"
 
 
-class ClientAuth(StrEnum):
+class LocalClientAuth(StrEnum):
     """The names of a real broker's `tls.server.need.client.auth`."""
 
     NONE = "none"
@@ -85,13 +85,15 @@ _Acl = Annotated[
     ),
 ]
 _TlsMode = Annotated[
-    TlsMode, typer.Option("--tls-mode", help="Which connections to take, where there is a certificate.")
+    LocalTlsMode, typer.Option("--tls-mode", help="Which connections to take, where there is a certificate.")
 ]
 _TlsCert = Annotated[
     Path | None, typer.Option("--tls-cert", metavar="FILE", help="Certificate of name servers and brokers (PEM).")
 ]
 _TlsKey = Annotated[Path | None, typer.Option("--tls-key", metavar="FILE", help="Its key (PEM, unencrypted).")]
-_TlsClientAuth = Annotated[ClientAuth, typer.Option("--tls-client-auth", help="Whether clients show certificates.")]
+_TlsClientAuth = Annotated[
+    LocalClientAuth, typer.Option("--tls-client-auth", help="Whether clients show certificates.")
+]
 _TlsTrust = Annotated[
     Path | None, typer.Option("--tls-trust", metavar="FILE", help="Authority that signs those (PEM).")
 ]
@@ -110,10 +112,10 @@ def command(
     broker_port: _BrokerPort = None,
     settings: _Settings = None,
     acl: _Acl = None,
-    tls_mode: _TlsMode = TlsMode.PERMISSIVE,
+    tls_mode: _TlsMode = LocalTlsMode.PERMISSIVE,
     tls_cert: _TlsCert = None,
     tls_key: _TlsKey = None,
-    tls_client_auth: _TlsClientAuth = ClientAuth.NONE,
+    tls_client_auth: _TlsClientAuth = LocalClientAuth.NONE,
     tls_trust: _TlsTrust = None,
     control: _Control = False,
     output: OutputOption = Output.TABLE,
@@ -126,7 +128,7 @@ def command(
     if memory and data_dir is not None:
         raise UsageError("--memory and --data-dir contradict each other")
     places = state_dir() / "local"
-    wish = Wish(
+    wish = LocalClusterOptions(
         brokers=brokers,
         rooms=rooms,
         memory=memory,
@@ -159,13 +161,13 @@ def _tell_where_commands_go(here: str) -> None:
 
 
 def _tls(
-    mode: TlsMode, cert: Path | None, key: Path | None, client_auth: ClientAuth, trust: Path | None
-) -> TlsWish | None:
+    mode: LocalTlsMode, cert: Path | None, key: Path | None, client_auth: LocalClientAuth, trust: Path | None
+) -> TlsOptions | None:
     if cert is None or key is None:
-        if cert is not None or key is not None or mode is TlsMode.ENFORCING:
+        if cert is not None or key is not None or mode is LocalTlsMode.ENFORCING:
             raise UsageError("TLS needs a certificate and its key", remedy="add --tls-cert FILE --tls-key FILE")
         return None
-    return TlsWish(
+    return TlsOptions(
         mode=mode,
         cert=cert.absolute(),
         key=key.absolute(),

@@ -12,7 +12,7 @@ from mqctl.cli.options.common import NoColorOption, OneGroupOption, OutputOption
 from mqctl.cli.options.room import RoomRuleOption, rule_of
 from mqctl.cli.sources.brokers import gaps_of, tell_gaps
 from mqctl.cli.sources.named import require_group
-from mqctl.cli.sources.snapshot_source import LiveWish, read_snapshot
+from mqctl.cli.sources.snapshot_source import LiveOptions, read_snapshot
 from mqctl.model.gap import Part
 from mqctl.render.locks import lock_document
 
@@ -44,7 +44,7 @@ def command(
         store=None,
         snapshot=snapshot,
         now=datetime.now().astimezone(),
-        live=LiveWish(namesrv=namesrv, profile=profile, timeout=timeout, groups=[group]),
+        live=LiveOptions(namesrv=namesrv, profile=profile, timeout=timeout, groups=[group]),
     )
     require_group(state, group)
     running = [info for info in state.running if info.group == group]

@@ -13,7 +13,7 @@ from mqctl.cli.options.common import BodyOption, NoColorOption, OneTopicOption, 
 from mqctl.cli.times import parse_instant, parse_span_ms
 from mqctl.errors import ExitCode, UsageError
 from mqctl.model.body_form import BodyForm
-from mqctl.model.dedup_wish import IN_MEMORY, DedupWish
+from mqctl.model.dedup_options import IN_MEMORY, DedupOptions
 from mqctl.operations.messages.subscribe import SqlOption, TagsOption, chosen_filter
 
 EXAMPLES = (
@@ -80,9 +80,9 @@ def command(
     since_ms = 0 if from_start else None
     if since is not None:
         since_ms = parse_instant(since, datetime.now().astimezone()).epoch_ms
-    from mqctl.operations.messages.consume import ConsumeWish, consume
+    from mqctl.operations.messages.consume import ConsumeOptions, consume
 
-    wish = ConsumeWish(
+    wish = ConsumeOptions(
         topic=topic,
         expression=expression,
         kind=kind,
@@ -91,7 +91,7 @@ def command(
         wait_ms=parse_span_ms(wait),
         since_ms=since_ms,
         commit=commit,
-        dedup=DedupWish(by=dedup_by, states=dedup_states or IN_MEMORY) if dedup_by is not None else None,
+        dedup=DedupOptions(by=dedup_by, states=dedup_states or IN_MEMORY) if dedup_by is not None else None,
     )
     unconfirmed = consume(connection(namesrv, profile, timeout), wish, body, output)
     return ExitCode.UNKNOWN if unconfirmed else ExitCode.OK

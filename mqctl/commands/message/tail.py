@@ -13,7 +13,7 @@ from mqctl.cli.times import parse_span_ms
 from mqctl.errors import UsageError
 from mqctl.model.body_form import BodyForm
 from mqctl.operations.messages.subscribe import SqlOption, TagsOption, chosen_filter
-from mqctl.snapshot.live.tail import Wanted
+from mqctl.snapshot.live.tail import TailRequest
 
 EXAMPLES = (
     "mqctl message tail -t orders",
@@ -59,5 +59,5 @@ def command(
         body=body,
         output=output,
     )
-    wanted = Wanted(topic=topic, expression=expression, kind=kind)
+    wanted = TailRequest(topic=topic, expression=expression, kind=kind)
     return tail_topic(connection(namesrv, profile, timeout), wanted, following)

@@ -20,7 +20,7 @@ from mqctl.operations.playbooks.world import Terminal, choices
 from mqctl.playbook import template
 from mqctl.playbook.parameters import bound
 from mqctl.playbook.places import load
-from mqctl.playbook.run import Wish, command_line, run
+from mqctl.playbook.run import RunOptions, command_line, run
 from mqctl.render.playbook_runs import run_document
 from mqctl.render.playbooks import dry_document
 
@@ -86,7 +86,7 @@ def command(
     """
     playbook = load(slug)
     words = lang or Lang.EN
-    wish = Wish(
+    wish = RunOptions(
         values=bound(playbook, given or ()),
         execute=execute,
         lang=words,
@@ -121,7 +121,7 @@ def _cluster_options(namesrv: str | None, profile: str | None) -> list[str]:
     return ["--profile", profile] if profile is not None else []
 
 
-def _command_lines(playbook: Playbook, wish: Wish, world: Terminal) -> list[str | None]:
+def _command_lines(playbook: Playbook, wish: RunOptions, world: Terminal) -> list[str | None]:
     lines: list[str | None] = []
     for step in playbook.steps:
         if step.command is None:

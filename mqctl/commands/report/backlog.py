@@ -22,7 +22,7 @@ from mqctl.cli.options.spark import (
 from mqctl.cli.times import parse_span_ms
 from mqctl.errors import NotFoundError, UsageError
 from mqctl.model.backlog import BacklogBy
-from mqctl.operations.reports.run import BucketOption, NoSparkOption, Question, answering, bucket_ms, tell_unread
+from mqctl.operations.reports.run import BucketOption, NoSparkOption, ReportOptions, answering, bucket_ms, tell_unread
 from mqctl.render.backlog import backlog_document
 
 EXAMPLES = (
@@ -73,7 +73,7 @@ def command(
     """
     from mqctl.spark.scan.planning import committed_offsets, open_store
 
-    question = Question(
+    question = ReportOptions(
         stores=store,
         groups=group,
         topics=topic,

@@ -9,8 +9,8 @@ from mqctl.operations.reports.run import (
     BucketOption,
     NoSparkOption,
     ParquetOption,
-    Question,
     ReportGroupOption,
+    ReportOptions,
     bucket_ms,
     report,
 )
@@ -45,7 +45,7 @@ def command(
     from mqctl.spark.reports.capacity import capacity
 
     width = bucket_ms(bucket)
-    question = Question(
+    question = ReportOptions(
         stores=store,
         groups=group,
         topics=topic,

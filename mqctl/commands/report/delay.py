@@ -20,8 +20,8 @@ from mqctl.operations.reports.run import (
     BucketOption,
     NoSparkOption,
     ParquetOption,
-    Question,
     ReportGroupOption,
+    ReportOptions,
     bucket_ms,
     report,
     require_levels,
@@ -60,7 +60,7 @@ def command(
 
     width, moment = bucket_ms(bucket), at_ms(at, datetime.now().astimezone())
     require_levels(levels)
-    question = Question(
+    question = ReportOptions(
         stores=store,
         groups=group,
         topics=topic,

@@ -10,8 +10,8 @@ from mqctl.operations.reports.run import (
     KeyOption,
     NoSparkOption,
     ParquetOption,
-    Question,
     ReportGroupOption,
+    ReportOptions,
     TopOption,
     bucket_ms,
     report,
@@ -49,7 +49,7 @@ def command(
     from mqctl.spark.reports.duplicates import duplicates
 
     width = bucket_ms(bucket)
-    question = Question(
+    question = ReportOptions(
         stores=store,
         groups=group,
         topics=topic,

@@ -13,8 +13,8 @@ from mqctl.operations.reports.run import (
     BucketOption,
     NoSparkOption,
     ParquetOption,
-    Question,
     ReportGroupOption,
+    ReportOptions,
     bucket_ms,
     report,
 )
@@ -53,7 +53,7 @@ def command(
     from mqctl.spark.reports.retries import retries
 
     width = bucket_ms(bucket)
-    question = Question(
+    question = ReportOptions(
         stores=store,
         groups=group,
         topics=topic,

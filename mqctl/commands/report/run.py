@@ -27,8 +27,8 @@ from mqctl.model.report_rows import Unread
 from mqctl.operations.reports.run import (
     KeyOption,
     NoSparkOption,
-    Question,
     ReportGroupOption,
+    ReportOptions,
     TopOption,
     answering,
     bucket_ms,
@@ -98,7 +98,7 @@ def command(
     moment = at_ms(at, datetime.now().astimezone())
     require_levels(levels)
     known = subscribed(snapshot, store, broker_name)
-    question = Question(
+    question = ReportOptions(
         stores=store, groups=group, topics=topic, since=since, until=until, system=system,
         master=master, conf=conf, no_spark=no_spark, broker_names=broker_name, lang=lang,
     )  # fmt: skip
@@ -130,7 +130,7 @@ def _unread(reports: dict[str, object]) -> list[Unread]:
 
 
 def _write(
-    question: Question, stores: Sequence[str], reports: dict[str, object], *, html: Path | None, save: Path | None
+    question: ReportOptions, stores: Sequence[str], reports: dict[str, object], *, html: Path | None, save: Path | None
 ) -> None:
     if html is not None:
         _write_page(html, question, stores, reports)
@@ -140,7 +140,7 @@ def _write(
         save_run(reports, save)
 
 
-def _write_page(file: Path, question: Question, stores: Sequence[str], reports: dict[str, object]) -> None:
+def _write_page(file: Path, question: ReportOptions, stores: Sequence[str], reports: dict[str, object]) -> None:
     from mqctl.render.reports.html import Page, html_page
 
     now_ms = round(datetime.now(UTC).timestamp() * 1000)

@@ -13,8 +13,8 @@ from mqctl.operations.reports.run import (
     KeyOption,
     NoSparkOption,
     ParquetOption,
-    Question,
     ReportGroupOption,
+    ReportOptions,
     TopOption,
     report,
 )
@@ -58,7 +58,7 @@ def command(
     from mqctl.spark.reports.skew import WhatIf, skew
 
     what_if = WhatIf(reshard, selector, key) if reshard is not None else None
-    question = Question(
+    question = ReportOptions(
         stores=store,
         groups=group,
         topics=topic,

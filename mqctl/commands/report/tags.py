@@ -9,7 +9,14 @@ import typer
 from mqctl.cli.emit import Output
 from mqctl.cli.options.common import AllOption, LangOption, NoColorOption, OutputOption, SnapshotOption, TopicOption
 from mqctl.cli.options.spark import LOCAL, ConfOption, MasterOption, SinceOption, StoresOption, UntilOption
-from mqctl.operations.reports.run import NoSparkOption, ParquetOption, Question, ReportGroupOption, report, subscribed
+from mqctl.operations.reports.run import (
+    NoSparkOption,
+    ParquetOption,
+    ReportGroupOption,
+    ReportOptions,
+    report,
+    subscribed,
+)
 
 EXAMPLES = (
     "mqctl report tags --store /backup/store",
@@ -44,7 +51,7 @@ def command(
     from mqctl.spark.reports.tags import tags
 
     known = subscribed(snapshot, store, broker_name)
-    question = Question(
+    question = ReportOptions(
         stores=store,
         groups=group,
         topics=topic,

@@ -5,7 +5,14 @@ from __future__ import annotations
 from mqctl.cli.emit import Output
 from mqctl.cli.options.common import AllOption, LangOption, NoColorOption, OutputOption, TopicOption
 from mqctl.cli.options.spark import LOCAL, ConfOption, MasterOption, SinceOption, StoresOption, UntilOption
-from mqctl.operations.reports.run import NoSparkOption, ParquetOption, Question, ReportGroupOption, TopOption, report
+from mqctl.operations.reports.run import (
+    NoSparkOption,
+    ParquetOption,
+    ReportGroupOption,
+    ReportOptions,
+    TopOption,
+    report,
+)
 
 EXAMPLES = (
     "mqctl report transactions --store /backup/store",
@@ -35,7 +42,7 @@ def command(
     """
     from mqctl.spark.reports.transactions import transactions
 
-    question = Question(
+    question = ReportOptions(
         stores=store,
         groups=group,
         topics=topic,

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import LangOption, NoColorOption, OutputOption
 from mqctl.diagnosis import RULES
-from mqctl.render.document import Column, Document, Kind, Table
+from mqctl.render.document import CellKind, Column, Document, Table
 from mqctl.render.messages import title
 
 EXAMPLES = ("mqctl rules list", "mqctl rules list -o json", "mqctl rules explain MQ701")
 
 COLUMNS = (
     Column("code", "code"),
-    Column("severity", "severity", Kind.SEVERITY),
+    Column("severity", "severity", CellKind.SEVERITY),
     Column("title", "what it finds"),
     Column("playbook", "playbook"),
     Column("source", "reference", wide=True),

@@ -19,7 +19,7 @@ from mqctl.cli.options.common import (
     StacksOption,
 )
 from mqctl.cli.sources.brokers import gaps_of, tell_remedies
-from mqctl.cli.sources.snapshot_source import LiveWish, read_snapshot
+from mqctl.cli.sources.snapshot_source import LiveOptions, read_snapshot
 from mqctl.client.admin.cluster import none_registered
 from mqctl.errors import ExitCode
 from mqctl.model.gap import Gap, Part
@@ -75,7 +75,7 @@ def command(
         levels=levels,
         broker_name=broker_name,
         quick=quick,
-        live=LiveWish(
+        live=LiveOptions(
             namesrv=namesrv,
             profile=profile,
             timeout=timeout,

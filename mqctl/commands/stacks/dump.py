@@ -24,7 +24,7 @@ from mqctl.cli.options.stacks import (
 from mqctl.cli.times import parse_span_ms
 from mqctl.errors import ExitCode, UsageError
 from mqctl.model.stack_look import StackEvidence
-from mqctl.operations.stacks.sources import DEFAULT_DUMPS, StackWish, gather_stacks
+from mqctl.operations.stacks.sources import DEFAULT_DUMPS, StackRequest, gather_stacks
 
 if TYPE_CHECKING:
     from mqctl.render.document import Document
@@ -99,7 +99,7 @@ def command(
 
     if collapsed and output is not Output.TABLE:
         raise UsageError("--collapsed contradicts -o", reason="collapsed stacks have a format of their own")
-    wish = StackWish(
+    wish = StackRequest(
         pid=pid,
         client_id=client,
         group=group,
@@ -136,7 +136,7 @@ def _keep(evidence: StackEvidence, place: Path | None) -> None:
         tell(f"mqctl: saved {saved}")
 
 
-def _source_words(wish: StackWish) -> str:
+def _source_words(wish: StackRequest) -> str:
     """Returns the option that names the source, for commands to type next."""
     if wish.snapshot is not None:
         return f"--snapshot {shlex.quote(str(wish.snapshot))}"

@@ -7,7 +7,7 @@ from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOpt
 from mqctl.cli.emit import Output, emit, tell
 from mqctl.cli.options.common import GroupOption, NoColorOption, OutputOption
 from mqctl.cli.sources.brokers import tell_gaps
-from mqctl.operations.stacks.processes import ClusterWish, process_rows, surroundings
+from mqctl.operations.stacks.processes import ClusterStackRequest, process_rows, surroundings
 from mqctl.render.processes import processes_document
 
 EXAMPLES = (
@@ -30,7 +30,7 @@ def command(
     Groups and client ids come from the cluster, which knows its clients by their connections; without one, only what
     command lines and names of threads tell is shown. The last column says what would hinder `mqctl stacks dump --pid`.
     """
-    around, missing = surroundings(ClusterWish(namesrv=namesrv, profile=profile, timeout=timeout))
+    around, missing = surroundings(ClusterStackRequest(namesrv=namesrv, profile=profile, timeout=timeout))
     rows, hidden = process_rows(around or Surroundings())
     shown = [row for row in rows if not group or row.group in group]
     emit(processes_document(shown), output)

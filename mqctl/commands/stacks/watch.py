@@ -11,7 +11,7 @@ from mqctl.cli.emit import Output
 from mqctl.cli.options.common import NoColorOption, OutputOption
 from mqctl.cli.options.stacks import ClientOption, NativeOption, NonblockingOption, PidOption, StackGroupOption
 from mqctl.cli.times import parse_span_ms
-from mqctl.operations.stacks.sources import StackWish
+from mqctl.operations.stacks.sources import StackRequest
 from mqctl.operations.stacks.watch import WatchPace, watch_stacks
 
 EXAMPLES = (
@@ -41,7 +41,7 @@ def command(
 
     A process that ends while it is watched ends the watching with 66; instances that come and go are followed.
     """
-    wish = StackWish(
+    wish = StackRequest(
         pid=pid,
         client_id=client,
         group=group,

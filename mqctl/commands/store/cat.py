@@ -11,7 +11,7 @@ from mqctl.cli.options.common import NoColorOption, OutputOption, StoreOption
 from mqctl.errors import ExitCode, UsageError
 from mqctl.model.body_form import BodyForm
 from mqctl.render.messages_view import message_document
-from mqctl.snapshot.store.message_finder import Found, MessageFinder
+from mqctl.snapshot.store.message_finder import FoundMessages, MessageFinder
 
 EXAMPLES = (
     "mqctl store cat --store /backup/store -t orders -q 2 --offset 100 --count 10",
@@ -59,7 +59,7 @@ def command(
     if (queue is not None or key is not None) and topic is None:
         raise UsageError("--queue and --key need --topic", remedy="add -t TOPIC")
     if queue is not None and topic is not None:
-        found: Found = finder.by_queue(topic, queue, offset, count)
+        found: FoundMessages = finder.by_queue(topic, queue, offset, count)
     elif physical_offset is not None:
         found = finder.by_physical_offset(physical_offset)
     elif key is not None and topic is not None:

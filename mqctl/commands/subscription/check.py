@@ -8,7 +8,7 @@ from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOpt
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import NoColorOption, OutputOption, SnapshotOption
 from mqctl.cli.sources.brokers import tell_gaps
-from mqctl.cli.sources.snapshot_source import LiveWish, read_snapshot
+from mqctl.cli.sources.snapshot_source import LiveOptions, read_snapshot
 from mqctl.errors import ExitCode
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.operations.allocation.subscriptions import (
@@ -47,7 +47,7 @@ def command(
     Ends with 0 when they do, 2 when they differ, 3 when unknown: some member did not tell, or nobody is online.
     """
     require_one_or_all(group, everything=everything)
-    live = LiveWish(namesrv=namesrv, profile=profile, timeout=timeout, groups=[group] if group else None)
+    live = LiveOptions(namesrv=namesrv, profile=profile, timeout=timeout, groups=[group] if group else None)
     state = read_snapshot(store=None, snapshot=snapshot, now=datetime.now().astimezone(), live=live)
     if group is None:
         return _all(state, output)

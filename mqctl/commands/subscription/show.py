@@ -8,7 +8,7 @@ from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOpt
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import NoColorOption, OutputOption, SnapshotOption
 from mqctl.cli.sources.brokers import tell_gaps
-from mqctl.cli.sources.snapshot_source import LiveWish, read_snapshot
+from mqctl.cli.sources.snapshot_source import LiveOptions, read_snapshot
 from mqctl.operations.allocation.subscriptions import (
     EveryGroupOption,
     MaybeGroupOption,
@@ -41,7 +41,7 @@ def command(
 ) -> int:
     """Show what every member of a group wants, who differs, what brokers filter by, and what is skipped by it."""
     require_one_or_all(group, everything=everything)
-    live = LiveWish(namesrv=namesrv, profile=profile, timeout=timeout, groups=[group] if group else None)
+    live = LiveOptions(namesrv=namesrv, profile=profile, timeout=timeout, groups=[group] if group else None)
     state = read_snapshot(store=None, snapshot=snapshot, now=datetime.now().astimezone(), live=live)
     if group is None:
         rows, reports, missing = every_group(state)

@@ -12,7 +12,7 @@ from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import NoColorOption, OneGroupOption, OneTopicOption, OutputOption, SnapshotOption
 from mqctl.cli.sources.brokers import gaps_of, tell_gaps
 from mqctl.cli.sources.named import require_group
-from mqctl.cli.sources.snapshot_source import LiveWish, read_snapshot
+from mqctl.cli.sources.snapshot_source import LiveOptions, read_snapshot
 from mqctl.model.gap import Part
 from mqctl.operations.allocation.release_plan import release_report
 from mqctl.operations.allocation.subscriptions import TagsFromOption, counted_in
@@ -51,7 +51,7 @@ def command(
     Shows for each tag what would be skipped meanwhile, and a way that loses nothing. Shares come from the newest
     messages of each queue, with their error, or from all entries of a store. Nothing is changed.
     """
-    wish = LiveWish(
+    wish = LiveOptions(
         namesrv=namesrv, profile=profile, timeout=timeout, groups=[group], topics=[topic], sampled=frozenset({topic})
     )
     state = read_snapshot(store=None, snapshot=snapshot, now=datetime.now().astimezone(), live=wish)

@@ -46,10 +46,10 @@ def command(
     Producers of the group are then asked again, up to 15 times: have one online first. Transactions that were committed
     meanwhile, or resumed before, are left out. Nothing takes it back: a producer's answer ends it.
     """
-    from mqctl.operations.transactions.resume import ResumeWish
+    from mqctl.operations.transactions.resume import ResumeRequest
     from mqctl.operations.transactions.resume import resume as bring_back
 
-    wish = ResumeWish(
+    wish = ResumeRequest(
         unique_keys=frozenset(unique_keys or ()),
         groups=frozenset(group or ()),
         topics=frozenset(topic or ()),

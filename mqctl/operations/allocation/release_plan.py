@@ -16,7 +16,7 @@ from mqctl.model.member import Subscription
 from mqctl.model.queue import MessageQueue
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.operations.allocation.subscriptions import margin, view_of
-from mqctl.render.subscriptions import ForecastRow, ReleaseReport, StepRow
+from mqctl.render.subscriptions import ForecastRow, ReleaseReport, ReleaseStepRow
 
 
 def release_report(
@@ -68,7 +68,9 @@ def release_report(
         sampled_count=sum(sample.message_count for sample in samples),
         losses=[_row(row, tags, exact=exact) for row in rows],
         safe_way=[
-            StepRow(before=_text(step.before), after=_text(step.after), lost_count=step.lost_count if counts else None)
+            ReleaseStepRow(
+                before=_text(step.before), after=_text(step.after), lost_count=step.lost_count if counts else None
+            )
             for step in safe_steps(counts, owners, members, tags)
         ],
     )

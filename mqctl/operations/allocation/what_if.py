@@ -21,7 +21,7 @@ from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.store.plain_files import read_named
 
 if TYPE_CHECKING:
-    from mqctl.cli.sources.snapshot_source import LiveWish
+    from mqctl.cli.sources.snapshot_source import LiveOptions
 
 _NEW_ROOM = re.compile(r"(?P<room>[^=]+)=(?P<brokers>\d+)x(?P<queues>\d+)\+(?P<clients>\d+)")
 PLAIN = ("avg", "circle", "hash")
@@ -122,7 +122,7 @@ def names_in(text: str | None) -> frozenset[str]:
     return frozenset(filter(None, (text or "").split(",")))
 
 
-def observed(live: LiveWish, snapshot: Path | None, group: str, topic: str) -> Beginning:
+def observed(live: LiveOptions, snapshot: Path | None, group: str, topic: str) -> Beginning:
     """Begins with a live group or a snapshot, and what its members tell of their speed.
 
     Raises:

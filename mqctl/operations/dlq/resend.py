@@ -28,7 +28,7 @@ from mqctl.model.resend import RESENT_BY, Fate, LetterKey, ResendItem, ResendPla
 from mqctl.operations.dlq.letters import letter_brokers
 from mqctl.operations.plans.shown_plan import overtaken, shown_before
 from mqctl.plan.resend import decide
-from mqctl.protocol.bodies_cluster import TopicRoute
+from mqctl.protocol.bodies_cluster import TopicRouteData
 from mqctl.render.document import Document
 from mqctl.render.resend import plan_document, resend_document
 from mqctl.snapshot.live.asking import Asking
@@ -201,7 +201,7 @@ def _all_told(brokers: list[LiveBroker]) -> None:
 
 
 def _resent_before(
-    asking: Asking, wish: ResendWish, letters: Sequence[DeadLetter], routes: dict[str, TopicRoute]
+    asking: Asking, wish: ResendWish, letters: Sequence[DeadLetter], routes: dict[str, TopicRouteData]
 ) -> dict[tuple[LetterKey, str], str]:
     """Asks the journal, and then the brokers: somebody may have resent letters from another machine."""
     resent = {
@@ -235,7 +235,7 @@ def _in_doubt(group: str, letters: Sequence[DeadLetter]) -> tuple[dict[LetterKey
     return doubtful, tuple(unreadable)
 
 
-def _hearers(asking: Asking, routes: dict[str, TopicRoute], group: str) -> dict[str, tuple[str, ...]]:
+def _hearers(asking: Asking, routes: dict[str, TopicRouteData], group: str) -> dict[str, tuple[str, ...]]:
     answers = asking.put(
         ((topic, address), address, ask.topic_groups(topic))
         for topic, where in routes.items()

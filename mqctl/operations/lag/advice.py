@@ -48,7 +48,7 @@ def advised(who: Advised, window: str | None, output: Output, *, wanted: bool) -
         NotFoundError: a group that was asked for has no offsets anywhere.
     """
     from mqctl.cli.sources.brokers import tell_gaps
-    from mqctl.cli.sources.snapshot_source import LiveWish, read_snapshot
+    from mqctl.cli.sources.snapshot_source import LiveOptions, read_snapshot
     from mqctl.cli.times import parse_span_ms
     from mqctl.diagnosis.backlog_advice import backlog_advice
     from mqctl.diagnosis.settings import Settings
@@ -62,7 +62,7 @@ def advised(who: Advised, window: str | None, output: Output, *, wanted: bool) -
     window_ms = parse_span_ms(window or DEFAULT_WINDOW)
     if window_ms <= 0:
         raise UsageError("--window must be longer than nothing", remedy="use for instance --window 10s")
-    wish = LiveWish(
+    wish = LiveOptions(
         namesrv=who.namesrv,
         profile=who.profile,
         timeout=who.timeout,

@@ -20,7 +20,7 @@ _BESIDE_LAG = frozenset({Part.MEMBERS, Part.RUNNING_INFO, Part.CONSUMPTION})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LagWish:
+class LagRequest:
     """Whose lag, and how much beside it.
 
     Attributes:
@@ -82,7 +82,7 @@ class LagView:
             tell_remedies(gap.reason for gap in self.missing)
 
 
-def lag_view(evidence: Sequence[LagEvidence], wish: LagWish) -> LagView:
+def lag_view(evidence: Sequence[LagEvidence], wish: LagRequest) -> LagView:
     """Computes the view.
 
     Raises:
@@ -116,7 +116,7 @@ def _on(topics: Collection[str]) -> str:
     return f" on {' or '.join(sorted(topics))}" if topics else ""
 
 
-def live_lag(cluster: Cluster, deadline: Deadline, wish: LagWish) -> LagView:
+def live_lag(cluster: Cluster, deadline: Deadline, wish: LagRequest) -> LagView:
     """Asks a cluster.
 
     Raises:
@@ -137,7 +137,7 @@ def live_lag(cluster: Cluster, deadline: Deadline, wish: LagWish) -> LagView:
     return lag_view(evidence, wish)
 
 
-def show(view: LagView, wish: LagWish, rows: By, output: Output) -> None:
+def show(view: LagView, wish: LagRequest, rows: By, output: Output) -> None:
     """Writes the view, and names on stderr what could not be asked."""
     document = lag_document(view.moment_ms, view.groups, view.queues, by=rows, with_consumers=wish.with_consumers)
     emit(document.lacking(view.missing), output)
@@ -146,7 +146,7 @@ def show(view: LagView, wish: LagWish, rows: By, output: Output) -> None:
 
 def snapshot_lag(file: Path) -> list[LagEvidence]:
     """Takes the part of a saved snapshot that lag needs, and who held the queues then."""
-    from mqctl.model.consumption import Consumption, Holders
+    from mqctl.model.consumption import Consumption, QueueHolders
     from mqctl.model.queue import MessageQueue
     from mqctl.snapshot.archive import load
 
@@ -156,7 +156,7 @@ def snapshot_lag(file: Path) -> list[LagEvidence]:
     for broker in snapshot.brokers:
         for membership in broker.memberships:
             clients.setdefault(membership.group, set()).update(membership.client_ids)
-    holders = Holders(clients, snapshot.running)
+    holders = QueueHolders(clients, snapshot.running)
     found = []
     for broker in snapshot.brokers:
         owners = {}

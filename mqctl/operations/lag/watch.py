@@ -14,8 +14,8 @@ from mqctl.cli.times import parse_span_ms
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import DeadlineError, ExitCode, NotFoundError, UnreachableError, UsageError
 from mqctl.model.lag_condition import Condition, Truth, facts_of, parse_condition
-from mqctl.model.lag_trend import Look, kept, look, trends
-from mqctl.operations.lag.view import LagView, LagWish, live_lag, show
+from mqctl.model.lag_trend import LagLook, kept, look, trends
+from mqctl.operations.lag.view import LagRequest, LagView, live_lag, show
 from mqctl.render.lag import By
 from mqctl.render.lag_watch import round_document
 
@@ -26,7 +26,7 @@ Ask = Callable[[int], LagView]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
+class WatchPace:
     """How often, and until when.
 
     Attributes:
@@ -67,7 +67,7 @@ class Again:
     limit: str | None
 
 
-def look_again(chosen: Connection, wish: LagWish, again: Again, rows: By, output: Output) -> int:
+def look_again(chosen: Connection, wish: LagRequest, again: Again, rows: By, output: Output) -> int:
     """Runs `--watch` or `--until`; returns the exit code.
 
     Raises:
@@ -79,7 +79,7 @@ def look_again(chosen: Connection, wish: LagWish, again: Again, rows: By, output
         raise UsageError(f"--watch has no {output} form", remedy="use -o ndjson: one line for each group and round")
     if again.watching and rows is By.QUEUE:
         raise UsageError("--watch shows groups", remedy="leave --by queue out, or ask again and again without --watch")
-    pace = Pace(
+    pace = WatchPace(
         every_ms=parse_span_ms(again.every),
         round_ms=min(chosen.timeout_ms, DEFAULT_TIMEOUT_MS),
         count=again.count,
@@ -102,7 +102,7 @@ def _limit_ms(again: Again, chosen: Connection) -> int | None:
     return UNTIL_LIMIT_MS if again.until is not None else None
 
 
-def rounds(ask: Ask, pace: Pace) -> Iterator[Round]:
+def rounds(ask: Ask, pace: WatchPace) -> Iterator[Round]:
     """Yields rounds at the pace; the first one must succeed, a later one may fail and is tried again.
 
     None begins with less time than the one before it took: cut off by the limit it would know less than is known.
@@ -138,7 +138,7 @@ def rounds(ask: Ask, pace: Pace) -> Iterator[Round]:
 def watch(found: Iterator[Round], output: Output, condition: Condition | None) -> int:
     """Shows every round; ends with them, or when `condition` holds."""
     screen = Screen() if output in (Output.TABLE, Output.WIDE) and is_terminal() else None
-    looks: list[Look] = []
+    looks: list[LagLook] = []
     code, truth = int(ExitCode.OK), None
     last: LagView | None = None
     for item in found:

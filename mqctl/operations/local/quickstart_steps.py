@@ -41,7 +41,7 @@ class Said:
         return lines[0].removeprefix("mqctl: ") if lines else f"it ended with {self.exit_code}"
 
 
-class Steps:
+class TourSteps:
     """Runs commands against one local cluster.
 
     Attributes:

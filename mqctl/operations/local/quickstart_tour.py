@@ -14,7 +14,7 @@ from mqctl.local.keeping import Keeper, detach
 from mqctl.local.scenario import Scenario
 from mqctl.local.state import LocalCluster
 from mqctl.local.supervisor import Supervisor
-from mqctl.operations.local.quickstart_steps import Behind, Said, Steps, needs_no_spark
+from mqctl.operations.local.quickstart_steps import Behind, Said, TourSteps, needs_no_spark
 from mqctl.operations.local.scenario import kept
 from mqctl.render.narration import Narrator
 from mqctl.render.quickstart import HEALTHY, meanings
@@ -65,7 +65,7 @@ class Tour:
         self._page = page
         self._scenario = scenario
         self._cluster = cluster
-        self._steps = Steps(cluster)
+        self._steps = TourSteps(cluster)
 
     def tell(self, started_s: float) -> None:
         """Tells everything. A command that fails is told, and the tour goes on."""

@@ -19,7 +19,7 @@ from mqctl.client.message.received import ReceivedMessage
 from mqctl.errors import MqctlError
 from mqctl.execute.temporary_group import temporary_group
 from mqctl.model.body_form import BodyForm
-from mqctl.model.dedup_wish import DedupWish
+from mqctl.model.dedup_options import DedupOptions
 from mqctl.model.queue import MessageQueue
 from mqctl.operations.topics.groups import group_holders
 from mqctl.protocol.unpacking import Unpacker
@@ -33,7 +33,7 @@ _MOST_AT_ONCE = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConsumeWish:
+class ConsumeOptions:
     """What to consume.
 
     Attributes:
@@ -53,10 +53,10 @@ class ConsumeWish:
     wait_ms: int
     since_ms: int | None
     commit: bool
-    dedup: DedupWish | None = None
+    dedup: DedupOptions | None = None
 
 
-def consume(chosen: Connection, wish: ConsumeWish, form: BodyForm, output: Output) -> list[ConsumedQueue]:
+def consume(chosen: Connection, wish: ConsumeOptions, form: BodyForm, output: Output) -> list[ConsumedQueue]:
     """Joins, takes messages, shows them, commits what was shown when that is wished, and leaves.
 
     What was not seen must come again: everything is written before anything is committed.
@@ -93,7 +93,7 @@ def consume(chosen: Connection, wish: ConsumeWish, form: BodyForm, output: Outpu
 
 
 def _report(
-    consumer: LitePullConsumer, wish: ConsumeWish, found: list[ReceivedMessage], form: BodyForm
+    consumer: LitePullConsumer, wish: ConsumeOptions, found: list[ReceivedMessage], form: BodyForm
 ) -> ConsumeReport:
     ends: dict[MessageQueue, int] = {}
     for message in found:
@@ -112,7 +112,7 @@ def _report(
     )
 
 
-def _measured(wish: DedupWish | None, found: list[ReceivedMessage]) -> Deduplication | None:
+def _measured(wish: DedupOptions | None, found: list[ReceivedMessage]) -> Deduplication | None:
     if wish is None:
         return None
     from mqctl.operations.messages.dedup import measure
@@ -127,7 +127,7 @@ def _starts(asking: Asking, addresses: dict[MessageQueue, str], since_ms: int | 
     return {queue: high if since_ms is None else low for queue, (low, high) in ends.items()}
 
 
-def _consumer(chosen: Connection, wish: ConsumeWish, group: str) -> LitePullConsumer:
+def _consumer(chosen: Connection, wish: ConsumeOptions, group: str) -> LitePullConsumer:
     settings = LitePullSettings(
         auto_commit=False,
         consume_from=ConsumeFrom.LAST_OFFSET,
@@ -140,7 +140,7 @@ def _consumer(chosen: Connection, wish: ConsumeWish, group: str) -> LitePullCons
     return consumer
 
 
-def _collect(consumer: LitePullConsumer, wish: ConsumeWish) -> list[ReceivedMessage]:
+def _collect(consumer: LitePullConsumer, wish: ConsumeOptions) -> list[ReceivedMessage]:
     found: list[ReceivedMessage] = []
     ends_at = monotonic() + wish.wait_ms / 1000
     while len(found) < wish.count and (left_s := ends_at - monotonic()) > 0:

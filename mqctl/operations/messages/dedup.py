@@ -9,13 +9,13 @@ from time import monotonic, time
 from mqctl.client.consumer.dedup import CONSUMED_EXPIRY_MS, SqliteStates, Standing, by_business_key, by_message_id
 from mqctl.client.consumer.dedup_redis import RedisStates
 from mqctl.client.message.received import ReceivedMessage
-from mqctl.model.dedup_wish import DedupWish
+from mqctl.model.dedup_options import DedupOptions
 from mqctl.render.deduplication import Deduplication, RepeatedKey
 
 _SHOWN = 20
 
 
-def measure(wish: DedupWish, messages: Sequence[ReceivedMessage]) -> Deduplication:
+def measure(wish: DedupOptions, messages: Sequence[ReceivedMessage]) -> Deduplication:
     """Enters the messages into the states as the wrapper would, and counts.
 
     Raises:

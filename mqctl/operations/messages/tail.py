@@ -18,7 +18,7 @@ from mqctl.model.queue import MessageQueue
 from mqctl.render.tail import tail_document
 from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.messages import ask_bounds, queue_addresses
-from mqctl.snapshot.live.tail import Tail, TailedMessage, Wanted
+from mqctl.snapshot.live.tail import TailedMessage, TailRequest, TopicTail
 
 _ROUTE_PERIOD_S = 30.0
 _LEAST_EVERY_MS = 50
@@ -43,7 +43,7 @@ class Following:
     output: Output
 
 
-def tail_topic(chosen: Connection, wanted: Wanted, following: Following) -> int:
+def tail_topic(chosen: Connection, wanted: TailRequest, following: Following) -> int:
     """Runs the command; returns its exit code.
 
     Raises:
@@ -55,7 +55,7 @@ def tail_topic(chosen: Connection, wanted: Wanted, following: Following) -> int:
         addresses = queue_addresses(asking, wanted.topic, slaves=True)
         ends, lost = ask_bounds(asking, addresses)
         places = {queue: max(low, high - following.lines) for queue, (low, high) in ends.items()}
-        tail = Tail(cluster, wanted, addresses, places)
+        tail = TopicTail(cluster, wanted, addresses, places)
         newest, errors = _newest(tail, {queue: high for queue, (_, high) in ends.items()}, asking.deadline)
         errors |= lost
         if errors and len(errors) == len(addresses):
@@ -73,7 +73,7 @@ def tail_topic(chosen: Connection, wanted: Wanted, following: Following) -> int:
 
 
 def _newest(
-    tail: Tail, ends: dict[MessageQueue, int], deadline: Deadline
+    tail: TopicTail, ends: dict[MessageQueue, int], deadline: Deadline
 ) -> tuple[list[TailedMessage], dict[MessageQueue, MqctlError]]:
     """Reads up to where the queues ended a moment ago."""
     found: list[TailedMessage] = []
@@ -112,7 +112,7 @@ class _Shown:
         return max(self._following.every_ms, _LEAST_EVERY_MS) / 1000
 
 
-def _follow(cluster: Cluster, tail: Tail, shown: _Shown, silent: set[MessageQueue], limit_ms: int | None) -> int:
+def _follow(cluster: Cluster, tail: TopicTail, shown: _Shown, silent: set[MessageQueue], limit_ms: int | None) -> int:
     ends_at = None if limit_ms is None else monotonic() + limit_ms / 1000
     looked_at = monotonic()
     while ends_at is None or monotonic() < ends_at:

@@ -14,7 +14,7 @@ from mqctl.cli.connection.credentials import with_secrets
 from mqctl.cli.emit import tell
 from mqctl.errors import UsageError
 from mqctl.model.lang import Lang
-from mqctl.model.playbook import Playbook, Step
+from mqctl.model.playbook import Playbook, PlaybookStep
 from mqctl.model.playbook_run import StepRun
 from mqctl.playbook.child import Spoken, run_child
 from mqctl.render import units
@@ -73,7 +73,7 @@ class Terminal:
         environment = {**self.environment, "MQCTL_LANG": self.lang.value}
         return run_child(words, timeout_ms=timeout_ms, environment=environment, heard=heard, plan=plan)
 
-    def choose(self, step: Step) -> str | None:
+    def choose(self, step: PlaybookStep) -> str | None:
         if step.id in self.chosen:
             return self.chosen[step.id]
         for name, words in step.options.items():
@@ -92,7 +92,7 @@ class Terminal:
             return False
         return _ask(phrase("playbook_confirm", self.lang).format(name=name)) == name
 
-    def begins(self, number: int, step: Step, command: str | None) -> None:
+    def begins(self, number: int, step: PlaybookStep, command: str | None) -> None:
         tell(f"[{number}/{self.total}] {step.id}: {step.about[self.lang]}")
         if command is not None:
             tell(f"      $ {printable(command)}")

@@ -15,7 +15,7 @@ from mqctl.cli.terminal.progress import step_progress
 from mqctl.client.admin.broker_queries import all_consumer_offsets
 from mqctl.client.admin.nameserver import route
 from mqctl.client.clock import ClientClock
-from mqctl.client.identity import UniqueIds
+from mqctl.client.identity import MessageClientIds
 from mqctl.client.producer.packing import Packer, ProducerSettings
 from mqctl.client.remoting.answers import not_told
 from mqctl.client.remoting.deadline import Deadline
@@ -202,7 +202,7 @@ def carry_publish_out(asking: Asking, record: ReplayRecord, shown: Document, con
             record=record,
             addresses=record.brokers,
             targets=writable_queues(asking, target),
-            packer=Packer(_PRODUCER, ProducerSettings(), clock, UniqueIds(clock)),
+            packer=Packer(_PRODUCER, ProducerSettings(), clock, MessageClientIds(clock)),
             pace=Pace(record.rate_per_s, monotonic, lambda ms: sleep(ms / 1000)),
             save=book.write,
             report=lambda done, total: report("messages", done, total) if report is not None else None,

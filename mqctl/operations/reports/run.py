@@ -53,7 +53,7 @@ ReportGroupOption = Annotated[
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class ReportOptions:
     """The options that all reports share."""
 
     stores: list[str]
@@ -71,7 +71,7 @@ class Question:
 
 @contextmanager
 def answering(
-    question: Question, *, of_groups: bool = True, progress: Report | None = None
+    question: ReportOptions, *, of_groups: bool = True, progress: Report | None = None
 ) -> Iterator[tuple[Engine, Wanted]]:
     """Yields what computes the report and what it is asked for; a session lives as long as the block.
 
@@ -97,7 +97,7 @@ def answering(
 
 
 @contextmanager
-def _answering(question: Question, progress: Report | None, *, of_groups: bool) -> Iterator[tuple[Engine, Wanted]]:
+def _answering(question: ReportOptions, progress: Report | None, *, of_groups: bool) -> Iterator[tuple[Engine, Wanted]]:
     settings = session_settings(question.master, question.conf)
     paths = store_paths(question.stores, settings)
     from mqctl.spark.brokers import broker_names
@@ -169,7 +169,7 @@ def bucket_ms(text: str) -> int:
 
 
 def report(
-    question: Question,
+    question: ReportOptions,
     make: Callable[[Engine, Wanted], object],
     name: str,
     output: Output,
@@ -264,7 +264,7 @@ def subscribed(snapshot: Path | None, stores: Sequence[str], brokers: Sequence[s
     return Subscribed(known, tuple(names))
 
 
-def scope_words(question: Question) -> str:
+def scope_words(question: ReportOptions) -> str:
     """Tells in words what a question asks about."""
     parts = [
         f"{name} {', '.join(values)}"

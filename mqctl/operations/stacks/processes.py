@@ -24,7 +24,7 @@ _LOOK_S = 0.3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterWish:
+class ClusterStackRequest:
     """Which cluster to ask about its clients; nobody is asked when none is named and none runs here."""
 
     namesrv: str | None = None
@@ -32,7 +32,7 @@ class ClusterWish:
     timeout: str | None = None
 
 
-def surroundings(wish: ClusterWish) -> tuple[Surroundings | None, list[Gap]]:
+def surroundings(wish: ClusterStackRequest) -> tuple[Surroundings | None, list[Gap]]:
     """Asks the cluster for its members and addresses, and says what is missing; None when no cluster is named.
 
     Raises:

@@ -35,7 +35,7 @@ from mqctl.errors import (
 from mqctl.model.dump import DumpTool, StackDump
 from mqctl.model.gap import Gap, Part
 from mqctl.model.lag import QueueLag
-from mqctl.model.stack_look import Look, Sight, StackEvidence, StackInstance, put_together
+from mqctl.model.stack_look import Sight, StackEvidence, StackInstance, StackLook, put_together
 from mqctl.operations.stacks.processes import members_of
 from mqctl.operations.topics.groups import group_holders
 from mqctl.snapshot.live.asking import Asking, Scope
@@ -49,7 +49,7 @@ DEFAULT_EVERY_MS = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StackWish:
+class StackRequest:
     """Whose stacks, taken how.
 
     Attributes:
@@ -91,7 +91,7 @@ class StackWish:
 class StackSource(Protocol):
     """What can be looked at again and again."""
 
-    def look(self, deadline: Deadline) -> Look:
+    def look(self, deadline: Deadline) -> StackLook:
         """Looks once.
 
         Raises:
@@ -110,7 +110,7 @@ def now_ms() -> int:
 
 
 @contextmanager
-def open_source(wish: StackWish) -> Iterator[tuple[StackSource, int]]:
+def open_source(wish: StackRequest) -> Iterator[tuple[StackSource, int]]:
     """Yields the live source that is wished for, and the milliseconds that one look at it may take.
 
     Raises:
@@ -133,14 +133,14 @@ def open_source(wish: StackWish) -> Iterator[tuple[StackSource, int]]:
         yield GroupSource(cluster, chosen.deadline(), wish.group or "", wish.client_id), chosen.timeout_ms
 
 
-def connection_timeout_ms(wish: StackWish) -> int:
+def connection_timeout_ms(wish: StackRequest) -> int:
     """Returns the limit of one look where no cluster is named."""
     from mqctl.cli.times import parse_span_ms
 
     return parse_span_ms(wish.timeout) if wish.timeout else DEFAULT_TIMEOUT_MS
 
 
-def _cluster_if_any(wish: StackWish) -> Connection | None:
+def _cluster_if_any(wish: StackRequest) -> Connection | None:
     try:
         return connection(wish.namesrv, wish.profile, wish.timeout)
     except ConfigurationError:
@@ -186,10 +186,12 @@ class GroupSource:
             client_id=self._client_id,
         )
 
-    def look(self, deadline: Deadline) -> Look:
+    def look(self, deadline: Deadline) -> StackLook:
         """Looks at all of them at once."""
         seen = self._looks.look(deadline, now_ms())
-        return Look(at_ms=seen.at_ms, sights=seen.sights, lags=seen.lags, unavailable=(*self._gaps, *seen.unavailable))
+        return StackLook(
+            at_ms=seen.at_ms, sights=seen.sights, lags=seen.lags, unavailable=(*self._gaps, *seen.unavailable)
+        )
 
 
 @dataclass(kw_only=True)
@@ -207,7 +209,7 @@ class _Joined:
 class _Process:
     """A process of this machine, joined with what its cluster says of it."""
 
-    def __init__(self, pid: int, wish: StackWish) -> None:
+    def __init__(self, pid: int, wish: StackRequest) -> None:
         from mqctl.capture.local import LocalProcessDumps, Manner
         from mqctl.capture.tools import SearchPath
 
@@ -269,7 +271,7 @@ class _Process:
     def refresh(self, deadline: Deadline) -> None:
         """A process stays who it is."""
 
-    def look(self, deadline: Deadline) -> Look:
+    def look(self, deadline: Deadline) -> StackLook:
         """Takes one dump, and asks the cluster what the instance holds and how far its group is behind."""
         shot = self._dumps.take(deadline)
         at_ms = shot.dump.taken_at_ms or now_ms()
@@ -295,7 +297,7 @@ class _Process:
             took_ms=shot.took_ms,
         )
         notes = [*(joined.notes if joined else ()), *self._cost(shot.dump)]
-        return Look(at_ms=at_ms, sights=(sight,), lags=lags, unavailable=tuple(gaps), notes=tuple(notes))
+        return StackLook(at_ms=at_ms, sights=(sight,), lags=lags, unavailable=tuple(gaps), notes=tuple(notes))
 
     def _cost(self, dump: StackDump) -> list[str]:
         """Offers the way without a pause to whom the pause may hurt; said once."""
@@ -307,7 +309,7 @@ class _Process:
         return [f"process {self._pid} stood still for {dump.pause_ms:.0f} ms: --nonblocking does without, less exactly"]
 
 
-def take_looks(source: StackSource, look_ms: int, wish: StackWish, progress: Report | None = None) -> StackEvidence:
+def take_looks(source: StackSource, look_ms: int, wish: StackRequest, progress: Report | None = None) -> StackEvidence:
     """Looks as often as wished, and puts the looks together.
 
     A source that is lost after the first look ends the looking: what was seen stays, and the loss is named.
@@ -315,7 +317,7 @@ def take_looks(source: StackSource, look_ms: int, wish: StackWish, progress: Rep
     Raises:
         MqctlError: the first look showed nothing.
     """
-    looks: list[Look] = []
+    looks: list[StackLook] = []
     started = monotonic()
     for number in range(wish.dump_count):
         if progress is not None:
@@ -329,12 +331,12 @@ def take_looks(source: StackSource, look_ms: int, wish: StackWish, progress: Rep
             if not looks:
                 raise
             gap = Gap(part=Part.STACKS, reason=str(error), scope=f"look {number + 1} of {wish.dump_count}")
-            looks.append(Look(at_ms=now_ms(), unavailable=(gap,)))
+            looks.append(StackLook(at_ms=now_ms(), unavailable=(gap,)))
             break
     return put_together([read_sights(look) for look in looks])
 
 
-def gather_stacks(wish: StackWish) -> StackEvidence:
+def gather_stacks(wish: StackRequest) -> StackEvidence:
     """Gathers from whatever source is wished for.
 
     Raises:

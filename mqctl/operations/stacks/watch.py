@@ -12,8 +12,8 @@ from mqctl.cli.emit import Output, emit, tell
 from mqctl.cli.terminal.screen import Screen, is_terminal, plain_lines
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import DeadlineError, ExitCode, RefusedError, UnreachableError, UsageError
-from mqctl.model.stack_look import Look, StackEvidence, put_together
-from mqctl.operations.stacks.sources import StackSource, StackWish, open_source
+from mqctl.model.stack_look import StackEvidence, StackLook, put_together
+from mqctl.operations.stacks.sources import StackRequest, StackSource, open_source
 from mqctl.render.stack_watch import StackWatchRow, stack_round_document
 from mqctl.snapshot.live.stacks import read_sights
 from mqctl.stacks.group import group
@@ -37,7 +37,7 @@ class WatchPace:
             raise UsageError("--count must be at least 1")
 
 
-def watch_stacks(wish: StackWish, pace: WatchPace, output: Output) -> int:
+def watch_stacks(wish: StackRequest, pace: WatchPace, output: Output) -> int:
     """Shows rounds until they are over or Ctrl-C; returns the exit code.
 
     Raises:
@@ -74,13 +74,13 @@ def watch_stacks(wish: StackWish, pace: WatchPace, output: Output) -> int:
     return code
 
 
-def _rounds(source: StackSource, limit_ms: int, pace: WatchPace, kept: int) -> Iterator[tuple[int, list[Look]]]:
+def _rounds(source: StackSource, limit_ms: int, pace: WatchPace, kept: int) -> Iterator[tuple[int, list[StackLook]]]:
     """Yields the newest looks of each round; a round after the first may fail for want of answers, and is told.
 
     Raises:
         MqctlError: the first round failed, or what is watched has ended.
     """
-    recent: deque[Look] = deque(maxlen=max(2, kept))
+    recent: deque[StackLook] = deque(maxlen=max(2, kept))
     look_ms = min(limit_ms, max(pace.every_ms, _LEAST_LOOK_MS))
     number = 0
     while True:

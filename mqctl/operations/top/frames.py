@@ -8,16 +8,16 @@ from time import time
 from mqctl.cli.connection.seen_brokers import note_brokers
 from mqctl.client.admin.cluster import BrokerAddress
 from mqctl.client.remoting.deadline import Deadline
-from mqctl.model.lag_trend import WINDOW_MS, Look, kept, look, trends
+from mqctl.model.lag_trend import WINDOW_MS, LagLook, kept, look, trends
 from mqctl.model.queue import MessageQueue
 from mqctl.model.topic_rate import Ends, queue_ends, topic_rates
-from mqctl.operations.lag.view import LagWish, lag_view
+from mqctl.operations.lag.view import LagRequest, lag_view
 from mqctl.render.brokers import broker_row
 from mqctl.render.top import Sort, TopFrame, TopGroup, sorted_groups, top_group
 from mqctl.snapshot.live.top import Owners, TopGatherer, TopLook
 
 
-class Frames:
+class TopFrames:
     """Makes frames.
 
     Args:
@@ -31,7 +31,7 @@ class Frames:
         self._shown = shown
         self._number = 0
         self._seen: set[BrokerAddress] = set()
-        self._looks: list[Look] = []
+        self._looks: list[LagLook] = []
         self._ends: list[tuple[int, Ends]] = []
         self._owners: dict[str, dict[MessageQueue, tuple[str, ...]]] = {}
         self._moved: dict[tuple[str, str], int] = {}
@@ -49,7 +49,7 @@ class Frames:
         if (seen := {broker.address for broker in found.brokers}) != self._seen:
             self._seen = seen
             note_brokers(self._gatherer.cluster, seen)
-        view = lag_view(found.evidence, LagWish())
+        view = lag_view(found.evidence, LagRequest())
         self._looks = kept([*self._looks, look(view.moment_ms, view.groups, view.queues)])
         rows = trends(self._looks, self._number)
         first = sorted_groups([self._joined(row.group, row.topic, top_group(row, None, None)) for row in rows], sort)

@@ -13,7 +13,7 @@ from mqctl.cli.sources.brokers import tell_remedies
 from mqctl.cli.terminal.keyboard import Keys, single_keys
 from mqctl.cli.terminal.screen import Screen, fitted_lines, plain_lines, whole_screen
 from mqctl.errors import ExitCode, MqctlError
-from mqctl.operations.top.frames import Frames
+from mqctl.operations.top.frames import TopFrames
 from mqctl.render.top import Sort, TopFrame, frame_document, sorted_groups
 
 _KEYS = {"t": Sort.TIME, "l": Sort.LAG, "i": Sort.IN, "o": Sort.OUT, "m": Sort.MOVED, "n": Sort.NAME}
@@ -22,7 +22,7 @@ _FIXED_LINES = 11
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
+class FramePace:
     """How often, how long one look may take, and how many frames; None for no end."""
 
     every_ms: int
@@ -30,7 +30,7 @@ class Pace:
     count: int | None = None
 
 
-def print_frames(frames: Frames, pace: Pace, sort: Sort, output: Output, *, once: bool) -> int:
+def print_frames(frames: TopFrames, pace: FramePace, sort: Sort, output: Output, *, once: bool) -> int:
     """Writes frames one below the other; with `once` only the second, which knows rates.
 
     Raises:
@@ -61,7 +61,7 @@ def print_frames(frames: Frames, pace: Pace, sort: Sort, output: Output, *, once
 class _Worker:
     """Looks in the background, so that keys are answered at once."""
 
-    def __init__(self, frames: Frames, keys: Keys, round_ms: int) -> None:
+    def __init__(self, frames: TopFrames, keys: Keys, round_ms: int) -> None:
         self._frames = frames
         self._keys = keys
         self._round_ms = round_ms
@@ -84,7 +84,7 @@ class _Worker:
         self._keys.ring()
 
 
-def show_frames(frames: Frames, pace: Pace, sort: Sort) -> int:
+def show_frames(frames: TopFrames, pace: FramePace, sort: Sort) -> int:
     """Draws frames over each other until `q`.
 
     Raises:
@@ -105,7 +105,7 @@ def show_frames(frames: Frames, pace: Pace, sort: Sort) -> int:
 class _Shown:
     """The loop on the terminal."""
 
-    def __init__(self, worker: _Worker, keys: Keys, screen: Screen, pace: Pace, sort: Sort) -> None:
+    def __init__(self, worker: _Worker, keys: Keys, screen: Screen, pace: FramePace, sort: Sort) -> None:
         self._worker = worker
         self._keys = keys
         self._screen = screen

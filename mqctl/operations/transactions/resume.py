@@ -29,7 +29,7 @@ SCHEMA = "transaction.resume/1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ResumeWish:
+class ResumeRequest:
     """Which discarded transactions; empty means any.
 
     Attributes:
@@ -59,7 +59,7 @@ class _Resume:
     step: Step
 
 
-def resume(wish: ResumeWish, chosen: Connection) -> tuple[Document, int]:
+def resume(wish: ResumeRequest, chosen: Connection) -> tuple[Document, int]:
     """Plans, and resumes when asked to.
 
     Raises:

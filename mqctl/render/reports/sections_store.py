@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mqctl.render.document import Column, Kind
+from mqctl.render.document import CellKind, Column
 from mqctl.render.section import READ, UNREAD, Section
 
 _TOPIC = Column("topic", "topic")
@@ -11,12 +11,12 @@ _BROKER = Column("broker", "broker", none="?")
 _GROUP = Column("group", "group")
 _PRODUCERS = Column("producer_group", "producer group")
 _TAG = Column("tag", "tag", none="(none)")
-_MESSAGES = Column("messages", "messages", Kind.COUNT)
-_BYTES = Column("bytes", "bytes", Kind.BYTES)
-_SHARE = Column("share", "share", Kind.SHARE)
-_TIME = Column("time_ms", "from", Kind.TIME_MS)
-_DEAD = Column("dead", "dead", Kind.COUNT)
-_RETRIES = Column("retries", "retries", Kind.COUNT)
+_MESSAGES = Column("messages", "messages", CellKind.COUNT)
+_BYTES = Column("bytes", "bytes", CellKind.BYTES)
+_SHARE = Column("share", "share", CellKind.SHARE)
+_TIME = Column("time_ms", "from", CellKind.TIME_MS)
+_DEAD = Column("dead", "dead", CellKind.COUNT)
+_RETRIES = Column("retries", "retries", CellKind.COUNT)
 
 SECTIONS: dict[str, tuple[Section, ...]] = {
     "tags": (
@@ -29,8 +29,8 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
                 _TOPIC,
                 _TAG,
                 _MESSAGES,
-                Column("lost_messages", "lost", Kind.COUNT),
-                Column("lost_share", "share", Kind.SHARE),
+                Column("lost_messages", "lost", CellKind.COUNT),
+                Column("lost_share", "share", CellKind.SHARE),
                 Column("queues", "where"),
             ),
         ),
@@ -40,7 +40,7 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
             (
                 _TOPIC,
                 _BROKER,
-                Column("queue_id", "queue", Kind.COUNT),
+                Column("queue_id", "queue", CellKind.COUNT),
                 _TAG,
                 _MESSAGES,
                 _BYTES,
@@ -59,23 +59,25 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
                 _BROKER,
                 _MESSAGES,
                 _BYTES,
-                Column("messages_per_second", "messages/s", Kind.RATIO),
-                Column("peak_messages_per_second", "peak", Kind.RATIO),
-                Column("peak_at_ms", "peak at", Kind.TIME_MS),
-                Column("bytes_per_day", "bytes a day", Kind.BYTES),
-                Column("kept_hours", "hours kept", Kind.RATIO),
-                Column("free_bytes", "free on disk", Kind.BYTES),
-                Column("hours_to_75", "hours to 75 %", Kind.RATIO),
-                Column("hours_to_90", "to 90 %", Kind.RATIO),
-                Column("disk_bytes", "disk", Kind.BYTES, wide=True),
-                Column("log_bytes", "log", Kind.BYTES, wide=True),
-                Column("bytes_per_second", "bytes/s", Kind.RATIO, wide=True),
-                Column("peak_bytes_per_second", "peak bytes/s", Kind.RATIO, wide=True),
-                Column("first_ms", "first", Kind.TIME_MS, wide=True),
-                Column("last_ms", "last", Kind.TIME_MS, wide=True),
+                Column("messages_per_second", "messages/s", CellKind.RATIO),
+                Column("peak_messages_per_second", "peak", CellKind.RATIO),
+                Column("peak_at_ms", "peak at", CellKind.TIME_MS),
+                Column("bytes_per_day", "bytes a day", CellKind.BYTES),
+                Column("kept_hours", "hours kept", CellKind.RATIO),
+                Column("free_bytes", "free on disk", CellKind.BYTES),
+                Column("hours_to_75", "hours to 75 %", CellKind.RATIO),
+                Column("hours_to_90", "to 90 %", CellKind.RATIO),
+                Column("disk_bytes", "disk", CellKind.BYTES, wide=True),
+                Column("log_bytes", "log", CellKind.BYTES, wide=True),
+                Column("bytes_per_second", "bytes/s", CellKind.RATIO, wide=True),
+                Column("peak_bytes_per_second", "peak bytes/s", CellKind.RATIO, wide=True),
+                Column("first_ms", "first", CellKind.TIME_MS, wide=True),
+                Column("last_ms", "last", CellKind.TIME_MS, wide=True),
             ),
         ),
-        Section("topics", "Topics", (_TOPIC, _MESSAGES, _BYTES, _SHARE, Column("bytes_share", "of bytes", Kind.SHARE))),
+        Section(
+            "topics", "Topics", (_TOPIC, _MESSAGES, _BYTES, _SHARE, Column("bytes_share", "of bytes", CellKind.SHARE))
+        ),
         Section("buckets", "Over time", (_STORE, _TIME, _MESSAGES, _BYTES)),
         READ,
     ),
@@ -86,15 +88,15 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
             (
                 _GROUP,
                 _RETRIES,
-                Column("first_retries", "messages that failed", Kind.COUNT),
+                Column("first_retries", "messages that failed", CellKind.COUNT),
                 _DEAD,
-                Column("most_attempts", "most attempts", Kind.COUNT),
-                Column("waiting", "waiting", Kind.COUNT, none="?"),
-                Column("delayed", "on delay levels", Kind.COUNT, none="?"),
-                Column("first_due_ms", "next back", Kind.TIME_MS),
-                Column("last_due_ms", "last back", Kind.TIME_MS, wide=True),
-                Column("first_ms", "first", Kind.TIME_MS),
-                Column("last_ms", "last", Kind.TIME_MS),
+                Column("most_attempts", "most attempts", CellKind.COUNT),
+                Column("waiting", "waiting", CellKind.COUNT, none="?"),
+                Column("delayed", "on delay levels", CellKind.COUNT, none="?"),
+                Column("first_due_ms", "next back", CellKind.TIME_MS),
+                Column("last_due_ms", "last back", CellKind.TIME_MS, wide=True),
+                Column("first_ms", "first", CellKind.TIME_MS),
+                Column("last_ms", "last", CellKind.TIME_MS),
             ),
         ),
         Section(
@@ -102,11 +104,11 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
             "How far messages came",
             (
                 _GROUP,
-                Column("attempt", "attempt", Kind.COUNT),
-                Column("retried", "sent back for it", Kind.COUNT),
-                Column("delayed", "on delay levels", Kind.COUNT),
+                Column("attempt", "attempt", CellKind.COUNT),
+                Column("retried", "sent back for it", CellKind.COUNT),
+                Column("delayed", "on delay levels", CellKind.COUNT),
                 _DEAD,
-                Column("ended", "consumed or waiting after it", Kind.COUNT),
+                Column("ended", "consumed or waiting after it", CellKind.COUNT),
             ),
         ),
         Section(
@@ -114,11 +116,11 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
             "On their way back",
             (
                 _GROUP,
-                Column("attempt", "for attempt", Kind.COUNT),
-                Column("level", "delay level", Kind.COUNT),
+                Column("attempt", "for attempt", CellKind.COUNT),
+                Column("level", "delay level", CellKind.COUNT),
                 _MESSAGES,
-                Column("first_due_ms", "first due", Kind.TIME_MS),
-                Column("last_due_ms", "last due", Kind.TIME_MS),
+                Column("first_due_ms", "first due", CellKind.TIME_MS),
+                Column("last_due_ms", "last due", CellKind.TIME_MS),
             ),
         ),
         Section("errors", "What they say", (_GROUP, Column("value", "value"), _MESSAGES)),
@@ -132,19 +134,19 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
             "Delay levels",
             (
                 _BROKER,
-                Column("level", "level", Kind.COUNT),
-                Column("delay_ms", "delay", Kind.DURATION_MS, none="not in the table"),
-                Column("waiting", "waiting", Kind.COUNT),
-                Column("overdue", "overdue", Kind.COUNT),
-                Column("first_overdue_ms", "since", Kind.TIME_MS),
-                Column("not_due", "not due yet", Kind.COUNT),
-                Column("missing", "lead nowhere", Kind.COUNT),
-                Column("next_offset", "next offset", Kind.COUNT, none="none"),
-                Column("min_offset", "queue from", Kind.COUNT),
-                Column("max_offset", "until", Kind.COUNT),
+                Column("level", "level", CellKind.COUNT),
+                Column("delay_ms", "delay", CellKind.DURATION_MS, none="not in the table"),
+                Column("waiting", "waiting", CellKind.COUNT),
+                Column("overdue", "overdue", CellKind.COUNT),
+                Column("first_overdue_ms", "since", CellKind.TIME_MS),
+                Column("not_due", "not due yet", CellKind.COUNT),
+                Column("missing", "lead nowhere", CellKind.COUNT),
+                Column("next_offset", "next offset", CellKind.COUNT, none="none"),
+                Column("min_offset", "queue from", CellKind.COUNT),
+                Column("max_offset", "until", CellKind.COUNT),
                 Column("offset_state", "offset is"),
-                Column("head_due_ms", "head due", Kind.TIME_MS, wide=True),
-                Column("last_due_ms", "last due", Kind.TIME_MS, wide=True),
+                Column("head_due_ms", "head due", CellKind.TIME_MS, wide=True),
+                Column("last_due_ms", "last due", CellKind.TIME_MS, wide=True),
                 Column("store", "store", wide=True),
             ),
         ),
@@ -154,13 +156,13 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
             (
                 _BROKER,
                 _TOPIC,
-                Column("waiting", "waiting", Kind.COUNT),
-                Column("overdue", "overdue", Kind.COUNT),
-                Column("first_overdue_ms", "since", Kind.TIME_MS),
-                Column("not_due", "not due yet", Kind.COUNT),
-                Column("missing", "without record", Kind.COUNT),
-                Column("head_due_ms", "first due", Kind.TIME_MS),
-                Column("last_due_ms", "last due", Kind.TIME_MS),
+                Column("waiting", "waiting", CellKind.COUNT),
+                Column("overdue", "overdue", CellKind.COUNT),
+                Column("first_overdue_ms", "since", CellKind.TIME_MS),
+                Column("not_due", "not due yet", CellKind.COUNT),
+                Column("missing", "without record", CellKind.COUNT),
+                Column("head_due_ms", "first due", CellKind.TIME_MS),
+                Column("last_due_ms", "last due", CellKind.TIME_MS),
                 Column("store", "store", wide=True),
             ),
         ),
@@ -169,10 +171,10 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
             "Due over time",
             (
                 _BROKER,
-                Column("level", "level", Kind.COUNT),
+                Column("level", "level", CellKind.COUNT),
                 _TOPIC,
                 _TIME,
-                Column("waiting", "due", Kind.COUNT),
+                Column("waiting", "due", CellKind.COUNT),
                 _STORE,
             ),
         ),
@@ -185,16 +187,16 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
             (
                 _PRODUCERS,
                 _TOPIC,
-                Column("transactions", "transactions", Kind.COUNT),
-                Column("committed", "committed", Kind.COUNT),
-                Column("rolled_back", "rolled back", Kind.COUNT),
-                Column("unknown", "ended otherwise", Kind.COUNT, wide=True),
-                Column("pending", "pending", Kind.COUNT),
-                Column("oldest_pending_ms", "oldest pending", Kind.TIME_MS),
-                Column("mean_resolution_ms", "mean to end, ms", Kind.RATIO),
-                Column("mean_commit_ms", "mean to commit, ms", Kind.RATIO, wide=True),
-                Column("mean_rollback_ms", "mean to rollback, ms", Kind.RATIO, wide=True),
-                Column("longest_ms", "longest", Kind.DURATION_MS),
+                Column("transactions", "transactions", CellKind.COUNT),
+                Column("committed", "committed", CellKind.COUNT),
+                Column("rolled_back", "rolled back", CellKind.COUNT),
+                Column("unknown", "ended otherwise", CellKind.COUNT, wide=True),
+                Column("pending", "pending", CellKind.COUNT),
+                Column("oldest_pending_ms", "oldest pending", CellKind.TIME_MS),
+                Column("mean_resolution_ms", "mean to end, ms", CellKind.RATIO),
+                Column("mean_commit_ms", "mean to commit, ms", CellKind.RATIO, wide=True),
+                Column("mean_rollback_ms", "mean to rollback, ms", CellKind.RATIO, wide=True),
+                Column("longest_ms", "longest", CellKind.DURATION_MS),
             ),
         ),
         Section(
@@ -202,10 +204,10 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
             "Time to end",
             (
                 _PRODUCERS,
-                Column("from_ms", "from", Kind.DURATION_MS),
-                Column("ended", "ended", Kind.COUNT),
-                Column("committed", "committed", Kind.COUNT),
-                Column("rolled_back", "rolled back", Kind.COUNT),
+                Column("from_ms", "from", CellKind.DURATION_MS),
+                Column("ended", "ended", CellKind.COUNT),
+                Column("committed", "committed", CellKind.COUNT),
+                Column("rolled_back", "rolled back", CellKind.COUNT),
             ),
         ),
         Section(
@@ -216,8 +218,8 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
                 _TOPIC,
                 Column("unique_key", "unique key"),
                 _BROKER,
-                Column("half_offset", "half offset", Kind.COUNT),
-                Column("first_stored_ms", "first stored", Kind.TIME_MS),
+                Column("half_offset", "half offset", CellKind.COUNT),
+                Column("first_stored_ms", "first stored", CellKind.TIME_MS),
                 Column("store", "store", wide=True),
             ),
         ),

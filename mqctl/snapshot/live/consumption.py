@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mqctl.client.admin import broker_queries as ask
-from mqctl.model.consumption import Consumption, Holders, QueueKey
+from mqctl.model.consumption import Consumption, QueueHolders, QueueKey
 from mqctl.model.gap import Gap, Part
 from mqctl.model.member import GroupMembership
 from mqctl.model.names import is_system_group
@@ -65,7 +65,7 @@ def _told_pull(stats: Answers[_Key, ConsumeStats], key: _Key, queue: MessageQueu
     return progress.pull_offset if progress is not None else None
 
 
-def _holders(asking: Asking, brokers: list[LiveBroker], groups: set[str]) -> Holders:
+def _holders(asking: Asking, brokers: list[LiveBroker], groups: set[str]) -> QueueHolders:
     """Asks the brokers that answer; consumers are connected to all of them, so each knows all members."""
     reachable = [broker for broker in brokers if broker.offsets]
     memberships: Mapping[int, tuple[GroupMembership, ...]] = gather_memberships(asking, reachable, Scope(groups=groups))
@@ -78,4 +78,4 @@ def _holders(asking: Asking, brokers: list[LiveBroker], groups: set[str]) -> Hol
         for item in items:
             if item.group in clients:
                 clients[item.group].update(item.client_ids)
-    return Holders(clients, running)
+    return QueueHolders(clients, running)

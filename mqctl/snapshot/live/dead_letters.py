@@ -29,7 +29,7 @@ _NO_PERMISSION = frozenset({16})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class ReadRequest:
     """Which messages of queues are to be read.
 
     Attributes:
@@ -44,7 +44,7 @@ class Wanted:
 
 
 @dataclass
-class Found:
+class ReadMessages:
     """Messages that were read.
 
     Attributes:
@@ -95,7 +95,7 @@ def dead_letter_topics(asking: Asking, brokers: list[LiveBroker], groups: frozen
 
 def dead_letters(
     asking: Asking, brokers: list[LiveBroker], group: str, choice: LetterChoice, limit: int | None
-) -> tuple[list[DeadLetter], Found]:
+) -> tuple[list[DeadLetter], ReadMessages]:
     """Reads a group's dead letters, oldest first; also where the topic's permission forbids consumers to read.
 
     Args:
@@ -109,7 +109,7 @@ def dead_letters(
         for broker in holders
         for number in range(max(broker.topics[topic].read_queue_count, broker.topics[topic].write_queue_count))
     }
-    found = scan(asking, places, _starts(asking, places), Wanted(keep=choice.takes, limit=limit))
+    found = scan(asking, places, _starts(asking, places), ReadRequest(keep=choice.takes, limit=limit))
     limits = {item.name: item.groups[group].retry_max_times for item in holders if group in item.groups}
     letters = [
         DeadLetter(group=group, broker_name=queue.broker_name, stored=item, retry_limit=limits.get(queue.broker_name))
@@ -127,7 +127,9 @@ def _starts(asking: Asking, places: Mapping[MessageQueue, str]) -> dict[MessageQ
     return {queue: answers.values.get(queue, 0) for queue in places}
 
 
-def retries(asking: Asking, brokers: list[LiveBroker], groups: frozenset[str], limit: int) -> tuple[list[Retry], Found]:
+def retries(
+    asking: Asking, brokers: list[LiveBroker], groups: frozenset[str], limit: int
+) -> tuple[list[Retry], ReadMessages]:
     """Reads what waits to be retried: in the retry topics beyond the committed offsets, and behind delay levels.
 
     Args:
@@ -146,7 +148,7 @@ def retries(asking: Asking, brokers: list[LiveBroker], groups: frozenset[str], l
                 queue = MessageQueue(name, broker.name, number)
                 ready_places[queue] = broker.address.address
                 ready_from[queue] = broker.offsets.get((group, name, number), 0)
-    found = scan(asking, ready_places, ready_from, Wanted(keep=lambda _: True, limit=limit))
+    found = scan(asking, ready_places, ready_from, ReadRequest(keep=lambda _: True, limit=limit))
     result = [
         Retry(
             group=queue.topic.removeprefix(RETRY_PREFIX),
@@ -177,7 +179,7 @@ def retries(asking: Asking, brokers: list[LiveBroker], groups: frozenset[str], l
     return result, found
 
 
-def _delayed(asking: Asking, brokers: list[LiveBroker], groups: frozenset[str], limit: int) -> Found:
+def _delayed(asking: Asking, brokers: list[LiveBroker], groups: frozenset[str], limit: int) -> ReadMessages:
     """Reads the undelivered part of every delay level, and keeps retries of the groups."""
     answers = asking.put((number, item.address.address, ask.delay_offsets()) for number, item in enumerate(brokers))
     places: dict[MessageQueue, str] = {}
@@ -198,7 +200,7 @@ def _delayed(asking: Asking, brokers: list[LiveBroker], groups: frozenset[str], 
         real = item.message.properties.get(REAL_TOPIC, "")
         return real in wanted if wanted else real.startswith(RETRY_PREFIX)
 
-    return scan(asking, places, starts, Wanted(keep=keep, limit=limit, most_read=_MOST_DELAYED))
+    return scan(asking, places, starts, ReadRequest(keep=keep, limit=limit, most_read=_MOST_DELAYED))
 
 
 def _levels(broker: LiveBroker) -> DelayLevelTable:
@@ -206,13 +208,13 @@ def _levels(broker: LiveBroker) -> DelayLevelTable:
 
 
 def scan(
-    asking: Asking, places: Mapping[MessageQueue, str], starts: Mapping[MessageQueue, int], wanted: Wanted
-) -> Found:
+    asking: Asking, places: Mapping[MessageQueue, str], starts: Mapping[MessageQueue, int], wanted: ReadRequest
+) -> ReadMessages:
     """Reads queues to their ends and keeps what is wanted.
 
     A queue that may not be pulled from is read entry by entry instead.
     """
-    found = Found()
+    found = ReadMessages()
     kept = dict.fromkeys(starts, 0)
     going = dict(starts)
     unpacker = Unpacker()

@@ -14,7 +14,7 @@ from mqctl.model.message import Message
 from mqctl.model.near_names import meant
 from mqctl.model.queue import MessageQueue
 from mqctl.model.stored_message import StoredMessage
-from mqctl.protocol.bodies_cluster import TopicRoute
+from mqctl.protocol.bodies_cluster import TopicRouteData
 from mqctl.protocol.message_id import OffsetId
 from mqctl.protocol.unpacking import Unpacker
 from mqctl.snapshot.live.asking import Asking
@@ -91,7 +91,7 @@ def _age(message: Message) -> tuple[int, str, int]:
     return message.store_time_ms, message.store_host, message.physical_offset
 
 
-def _route(asking: Asking, topic: str) -> TopicRoute:
+def _route(asking: Asking, topic: str) -> TopicRouteData:
     try:
         return asking.cluster.name_servers.ask(route(topic), asking.deadline)
     except NotFoundError as error:

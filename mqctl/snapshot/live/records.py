@@ -20,7 +20,7 @@ _PULLED, _ENTRIES = 32, 512
 
 
 @dataclass(frozen=True, slots=True)
-class QueueRange:
+class OffsetRange:
     """Part of queue 0 of a topic: queue offsets [first, end)."""
 
     topic: str
@@ -32,14 +32,14 @@ class QueueRange:
         return max(0, self.end - self.first)
 
 
-def queue_ranges(asking: Asking, broker: LiveBroker, *topics: str) -> tuple[QueueRange, ...]:
+def queue_ranges(asking: Asking, broker: LiveBroker, *topics: str) -> tuple[OffsetRange, ...]:
     """Asks for the bounds of queue 0 of each topic. Raises UnreachableError, DeadlineError, AnswerError."""
     queues = [MessageQueue(topic, broker.name, 0) for topic in topics]
     found = sure_bounds(asking, dict.fromkeys(queues, broker.address.address))
-    return tuple(QueueRange(queue.topic, *found[queue]) for queue in queues)
+    return tuple(OffsetRange(queue.topic, *found[queue]) for queue in queues)
 
 
-def read_records(asking: Asking, broker: LiveBroker, wanted: QueueRange) -> list[Message]:
+def read_records(asking: Asking, broker: LiveBroker, wanted: OffsetRange) -> list[Message]:
     """Reads the messages of a range, in order; what is gone from the commit log is left out.
 
     Raises:
@@ -59,7 +59,7 @@ def read_records(asking: Asking, broker: LiveBroker, wanted: QueueRange) -> list
     return found
 
 
-def _by_entries(asking: Asking, broker: LiveBroker, wanted: QueueRange) -> list[Message]:
+def _by_entries(asking: Asking, broker: LiveBroker, wanted: OffsetRange) -> list[Message]:
     address = broker.address.address
     found: list[Message] = []
     start = wanted.first

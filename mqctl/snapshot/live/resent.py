@@ -11,7 +11,7 @@ from mqctl.client.admin.nameserver import route
 from mqctl.errors import MqctlError, NotFoundError, UnreachableError
 from mqctl.model.message import Message
 from mqctl.model.resend import RESENT_FROM, LetterKey
-from mqctl.protocol.bodies_cluster import TopicRoute
+from mqctl.protocol.bodies_cluster import TopicRouteData
 from mqctl.protocol.message_id import OffsetId
 from mqctl.snapshot.live.asking import Asking
 
@@ -33,7 +33,7 @@ class SentQuery:
     since_ms: int
 
 
-def target_routes(asking: Asking, topics: Iterable[str]) -> dict[str, TopicRoute]:
+def target_routes(asking: Asking, topics: Iterable[str]) -> dict[str, TopicRouteData]:
     """Returns the routes of topics; those that live nowhere are missing."""
     found = {}
     for topic in sorted(set(topics)):
@@ -43,7 +43,7 @@ def target_routes(asking: Asking, topics: Iterable[str]) -> dict[str, TopicRoute
 
 
 def find_copies(
-    asking: Asking, queries: Iterable[SentQuery], routes: Mapping[str, TopicRoute]
+    asking: Asking, queries: Iterable[SentQuery], routes: Mapping[str, TopicRouteData]
 ) -> dict[tuple[LetterKey, str], Message]:
     """Returns the copies that the masters of topics have, by letter and topic.
 
@@ -78,7 +78,7 @@ def copy_id(message: Message) -> str:
     return str(OffsetId(message.store_host, message.physical_offset))
 
 
-def masters_in(where: TopicRoute) -> list[str]:
+def masters_in(where: TopicRouteData) -> list[str]:
     """Returns the addresses of the masters of a route."""
     return [data.broker_addrs[0] for data in where.broker_datas if 0 in data.broker_addrs]
 

@@ -68,7 +68,7 @@ def ask_routes(
     return views, gaps
 
 
-def _route(topic: str, data: wire.TopicRoute) -> TopicRoute:
+def _route(topic: str, data: wire.TopicRouteData) -> TopicRoute:
     return TopicRoute(
         topic=topic,
         queues=tuple(

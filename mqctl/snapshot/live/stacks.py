@@ -12,7 +12,7 @@ from mqctl.model.gap import Gap, Part
 from mqctl.model.lag import QueueLag, queue_lags
 from mqctl.model.member import GroupMembership, RunningInfo, StackText
 from mqctl.model.snapshot import ClusterSnapshot
-from mqctl.model.stack_look import Look, Sight
+from mqctl.model.stack_look import Sight, StackLook
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker
 from mqctl.snapshot.live.lag import gather_live_lag
@@ -59,7 +59,7 @@ class GroupLooks:
         """Returns the instances, once each, sorted."""
         return sorted({name for items in self.memberships.values() for item in items for name in item.client_ids})
 
-    def look(self, deadline: Deadline, now_ms: int) -> Look:
+    def look(self, deadline: Deadline, now_ms: int) -> StackLook:
         """Asks every instance for its stacks and what it holds, and the brokers how far the group is behind."""
         asking = Asking(self.cluster, deadline)
         lags, gaps = lags_of(self.cluster, deadline, self.group, now_ms)
@@ -84,7 +84,7 @@ class GroupLooks:
             )
             for info in running
         )
-        return Look(at_ms=now_ms, sights=sights, lags=lags, unavailable=(*gaps, *self.silent.values()))
+        return StackLook(at_ms=now_ms, sights=sights, lags=lags, unavailable=(*gaps, *self.silent.values()))
 
     def _scope(self, client_id: str) -> str:
         return f"{client_id} of {self.group}"
@@ -156,7 +156,7 @@ def with_later_stacks(cluster: Cluster, deadline: Deadline, snapshot: ClusterSna
     )
 
 
-def read_sights(look: Look) -> Look:
+def read_sights(look: StackLook) -> StackLook:
     """Reads the dumps of a look; done after the last one, so that reading does not stretch the time between them."""
     return replace(look, sights=tuple(_read(sight, look.at_ms) for sight in look.sights))
 

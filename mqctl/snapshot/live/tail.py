@@ -29,7 +29,7 @@ class TailedMessage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class TailRequest:
     """Which messages of a topic.
 
     Attributes:
@@ -41,7 +41,7 @@ class Wanted:
     kind: str = TAG
 
 
-class Tail:
+class TopicTail:
     """Reads a topic's queues from given places on.
 
     Args:
@@ -50,7 +50,11 @@ class Tail:
     """
 
     def __init__(
-        self, cluster: Cluster, wanted: Wanted, addresses: dict[MessageQueue, str], places: Mapping[MessageQueue, int]
+        self,
+        cluster: Cluster,
+        wanted: TailRequest,
+        addresses: dict[MessageQueue, str],
+        places: Mapping[MessageQueue, int],
     ) -> None:
         self._cluster = cluster
         self._wanted = wanted

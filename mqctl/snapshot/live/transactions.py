@@ -13,7 +13,7 @@ from mqctl.model.transaction_state import TransactionState
 from mqctl.snapshot.half_messages import discarded_of, ended_offsets, half_of, pending_of
 from mqctl.snapshot.live.asking import Asking, Scope, out_of_reach, refused_with
 from mqctl.snapshot.live.brokers import LiveBroker, ask_topics, list_brokers, masters_of
-from mqctl.snapshot.live.records import QueueRange, queue_ranges, read_records
+from mqctl.snapshot.live.records import OffsetRange, queue_ranges, read_records
 
 MANY_HALVES, FEW_HALVES = 20_000, 1_000
 _NOBODY = frozenset({1})
@@ -76,9 +76,9 @@ def _state(asking: Asking, broker: LiveBroker, limit: int) -> TransactionState:
     half, op = queue_ranges(asking, broker, HALF_TOPIC, OP_TOPIC)
     progress, op_progress = (_progress(asking, broker, topic) for topic in (HALF_TOPIC, OP_TOPIC))
     start = max(half.first, progress or 0)
-    halves = _some(asking, broker, QueueRange(HALF_TOPIC, start, half.end), limit)
+    halves = _some(asking, broker, OffsetRange(HALF_TOPIC, start, half.end), limit)
     # Ops below the recorded offset are about half messages that the check loop has passed.
-    ops = _some(asking, broker, QueueRange(OP_TOPIC, max(op.first, op_progress or 0), op.end), limit * 2)
+    ops = _some(asking, broker, OffsetRange(OP_TOPIC, max(op.first, op_progress or 0), op.end), limit * 2)
     ended = ended_offsets(ops)
     pending = tuple(pending_of((half_of(item.queue_offset, item) for item in halves), ended, start))
     given_up = _given_up(asking, broker, limit)
@@ -97,13 +97,13 @@ def _state(asking: Asking, broker: LiveBroker, limit: int) -> TransactionState:
     )
 
 
-def _some(asking: Asking, broker: LiveBroker, wanted: QueueRange, limit: int) -> list[Message]:
+def _some(asking: Asking, broker: LiveBroker, wanted: OffsetRange, limit: int) -> list[Message]:
     """Reads a range up to a limit; what lies behind is named as not read."""
     if wanted.count > limit:
         reason = f"{wanted.count:,} messages are not passed by the check loop; the first {limit:,} were read"
         broker.gaps.append(Gap(part=Part.TRANSACTIONS, reason=reason, scope=wanted.topic))
     end = min(wanted.end, wanted.first + limit)
-    return read_records(asking, broker, QueueRange(wanted.topic, wanted.first, end))
+    return read_records(asking, broker, OffsetRange(wanted.topic, wanted.first, end))
 
 
 def _given_up(asking: Asking, broker: LiveBroker, limit: int) -> list[Message]:
@@ -111,7 +111,7 @@ def _given_up(asking: Asking, broker: LiveBroker, limit: int) -> list[Message]:
     if DISCARD_TOPIC not in broker.topics:
         return []
     (found,) = queue_ranges(asking, broker, DISCARD_TOPIC)
-    return read_records(asking, broker, QueueRange(DISCARD_TOPIC, max(found.first, found.end - limit), found.end))
+    return read_records(asking, broker, OffsetRange(DISCARD_TOPIC, max(found.first, found.end - limit), found.end))
 
 
 def _progress(asking: Asking, broker: LiveBroker, topic: str) -> int | None:

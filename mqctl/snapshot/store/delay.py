@@ -23,7 +23,7 @@ from mqctl.model.names import SCHEDULE_TOPIC
 from mqctl.snapshot.delay_records import SLACK_MS, head_problem, target
 from mqctl.snapshot.store.reading import QueueBounds, Reading
 from mqctl.store import config_files as configs
-from mqctl.store.config_files import ConfigFile
+from mqctl.store.config_files import LoadedConfig
 from mqctl.store.kernel import Int64s
 from mqctl.store.layouts import EXT_ADDRESS_LIMIT
 
@@ -101,7 +101,7 @@ def _level_table(levels: str | None) -> DelayLevelTable:
     return table
 
 
-def _unreadable(path: Path, file: ConfigFile) -> BadInputError:
+def _unreadable(path: Path, file: LoadedConfig) -> BadInputError:
     remedy = f"check {path.name}.bak beside it: the broker falls back to it"
     return BadInputError(f"could not read {path}", reason=file.state.main_problem or "", remedy=remedy)
 

@@ -18,7 +18,7 @@ _OFFSET_ID_LENGTHS = (32, 56)
 
 
 @dataclass
-class Found:
+class FoundMessages:
     """Messages in the order asked for, their bodies within one limit, and what could not be read, in words."""
 
     messages: list[StoredMessage] = field(default_factory=list)
@@ -37,7 +37,7 @@ class MessageFinder:
         """Opens a store; raises as `StoreDirectory.open` does."""
         return cls(StoreDirectory.open(path))
 
-    def by_queue(self, topic: str, queue_id: int, offset: int | None, count: int) -> Found:
+    def by_queue(self, topic: str, queue_id: int, offset: int | None, count: int) -> FoundMessages:
         """Returns up to `count` messages of a queue from queue offset `offset` (default: the queue's minimum).
 
         Raises:
@@ -52,29 +52,29 @@ class MessageFinder:
                 f"no message at offset {offset} of {topic} queue {queue_id}",
                 reason=f"it holds offsets {low} to {high - 1}" if high > low else "it is empty",
             )
-        found = Found()
+        found = FoundMessages()
         for _, entries in queue.runs(start, min(high, start + count)):
             self._read(found, entries["physical_offset"][~is_filler(entries)].tolist())
         return found
 
-    def by_physical_offset(self, physical_offset: int) -> Found:
+    def by_physical_offset(self, physical_offset: int) -> FoundMessages:
         """Returns the message whose record starts at `physical_offset`.
 
         Raises:
             NotFoundError: no record starts there.
             BadInputError: what starts there is torn.
         """
-        found = Found()
+        found = FoundMessages()
         found.messages.append(found.unpacker.stored(self.store.commit_log.record_at(physical_offset)))
         return found
 
-    def by_key(self, topic: str, key: str, count: int) -> Found:
+    def by_key(self, topic: str, key: str, count: int) -> FoundMessages:
         """Returns messages of `topic` with the key or unique key `key`, the newest first, through the index files.
 
         Raises:
             NotFoundError: the index names none.
         """
-        found = Found()
+        found = FoundMessages()
         for index in reversed(self.store.index_files()):
             self._read(found, index.lookup(topic, key).tolist(), lambda message: _has_key(message, topic, key))
             if len(found.messages) >= count:
@@ -88,7 +88,7 @@ class MessageFinder:
             )
         return found
 
-    def by_id(self, message_id: str, topic: str | None, count: int) -> Found:
+    def by_id(self, message_id: str, topic: str | None, count: int) -> FoundMessages:
         """Returns the message of an offset message id, or the messages with a unique id.
 
         A text of 32 or 56 hex digits can be either; an offset id counts when a record stands where it points.
@@ -110,7 +110,7 @@ class MessageFinder:
             )
         return self.by_key(topic, message_id, count)
 
-    def _by_offset_id(self, message_id: str) -> Found:
+    def _by_offset_id(self, message_id: str) -> FoundMessages:
         wanted = OffsetId.parse(message_id)
         found = self.by_physical_offset(wanted.physical_offset)
         stored = found.messages[0].message.store_host
@@ -135,7 +135,7 @@ class MessageFinder:
         )
 
     def _read(
-        self, found: Found, physical_offsets: Iterable[int], wanted: Callable[[Message], bool] = lambda _: True
+        self, found: FoundMessages, physical_offsets: Iterable[int], wanted: Callable[[Message], bool] = lambda _: True
     ) -> None:
         for physical_offset in physical_offsets:
             try:

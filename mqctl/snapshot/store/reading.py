@@ -12,7 +12,7 @@ from mqctl.errors import MqctlError
 from mqctl.model.config_file import FileSource
 from mqctl.model.gap import Gap, Part
 from mqctl.store import config_files as configs
-from mqctl.store.config_files import ConfigFile, OffsetTable
+from mqctl.store.config_files import LoadedConfig, OffsetTable
 from mqctl.store.consumequeue import ConsumeQueue, Entries, is_filler
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.kernel import Headers, Int64s
@@ -41,13 +41,13 @@ class Reading:
 
     store: StoreDirectory
     gaps: list[Gap] = field(default_factory=list)
-    _configs: dict[str, ConfigFile] = field(default_factory=dict)
+    _configs: dict[str, LoadedConfig] = field(default_factory=dict)
 
     def miss(self, part: Part, reason: str, scope: str | None = None) -> None:
         """Notes that `part` (or the `scope` of it) could not be read."""
         self.gaps.append(Gap(part=part, reason=reason, scope=scope))
 
-    def config(self, name: str) -> ConfigFile:
+    def config(self, name: str) -> LoadedConfig:
         """Reads a configuration file as the broker would, once; what cannot be read is noted."""
         if name not in self._configs:
             try:

@@ -10,7 +10,7 @@ from mqctl.client.message.outgoing import OutgoingMessage
 from mqctl.client.message.received import ReceivedMessage
 from mqctl.client.producer.packing import ProducerSettings
 from mqctl.client.producer.producer import Producer
-from mqctl.client.producer.transactions import TransactionProducer, TransactionState
+from mqctl.client.producer.transactions import LocalTransactionState, TransactionProducer
 from mqctl.errors import MqctlError
 from tests.embedded_broker.messages import send
 from tests.embedded_broker.wire import Peer
@@ -20,9 +20,9 @@ from tests.reliability.soak.ledger import Ledger
 # One attempt each: a second one of a send that timed out would be a repeat that no broker made.
 _SETTINGS = ProducerSettings(send_timeout_ms=20_000, retries=0)
 _STATES = {
-    mix.COMMITTED: TransactionState.COMMIT,
-    mix.ROLLED_BACK: TransactionState.ROLLBACK,
-    mix.ASKED: TransactionState.UNKNOWN,
+    mix.COMMITTED: LocalTransactionState.COMMIT,
+    mix.ROLLED_BACK: LocalTransactionState.ROLLBACK,
+    mix.ASKED: LocalTransactionState.UNKNOWN,
 }
 
 
@@ -98,9 +98,9 @@ class Senders:
             properties=properties,
         )
 
-    def _asked(self, message: ReceivedMessage) -> TransactionState:
+    def _asked(self, message: ReceivedMessage) -> LocalTransactionState:
         kind, _ = mix.read_body(message.body)
-        return TransactionState.COMMIT if kind == mix.ASKED else TransactionState.ROLLBACK
+        return LocalTransactionState.COMMIT if kind == mix.ASKED else LocalTransactionState.ROLLBACK
 
     def visit(self) -> None:
         """A producer that comes, sends in each way that the others do not, and goes."""

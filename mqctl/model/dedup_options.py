@@ -8,7 +8,7 @@ IN_MEMORY = ":memory:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DedupWish:
+class DedupOptions:
     """How messages are told apart.
 
     Attributes:
