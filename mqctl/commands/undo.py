@@ -31,27 +31,10 @@ def command(
     Interrupted changes too. What is there now is asked anew. What a change created is deleted only while nobody uses
     it. Offsets go back as with mqctl offset undo; messages that were sent stay sent.
     """
-    from mqctl.operations.settings.change import journal, run
-    from mqctl.operations.settings.undo import plan_undo
+    from mqctl.operations.plans.changing import Consent
+    from mqctl.operations.plans.undo import take_back
 
-    if not journal().has(change_id):
-        from mqctl.commands.offset import undo as of_offsets
-
-        return of_offsets.command(
-            change_id,
-            execute=execute,
-            confirm=confirm,
-            namesrv=namesrv,
-            profile=profile,
-            timeout=timeout,
-            output=output,
-            no_color=no_color,
-        )
-    record = journal().read(change_id)
-    chosen = connection(namesrv, profile, timeout)
-    with chosen.open() as cluster:
-        document, code = run(
-            cluster, chosen, lambda asking: plan_undo(asking, record), execute=execute, confirmed=confirm
-        )
+    consent = Consent(execute=execute, confirmed=confirm)
+    document, code = take_back(change_id, lambda: connection(namesrv, profile, timeout), consent)
     emit(document, output)
     return code

@@ -15,7 +15,7 @@ _ASK_MS = 3_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Holder:
+class QueueHolder:
     """A member with a queue.
 
     Attributes:
@@ -27,7 +27,7 @@ class Holder:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Holders:
+class QueueHolders:
     """What the members of a group said.
 
     Attributes:
@@ -36,12 +36,12 @@ class Holders:
         member_count: how many were asked.
     """
 
-    queues: dict[MessageQueue, Holder]
+    queues: dict[MessageQueue, QueueHolder]
     complete: bool
     member_count: int
 
 
-def holders(cluster: Cluster, addresses: Iterable[str], group: str, deadline: Deadline) -> Holders:
+def holders(cluster: Cluster, addresses: Iterable[str], group: str, deadline: Deadline) -> QueueHolders:
     """Asks every member once; whoever does not answer in time is left out."""
     limit = deadline.within(_ASK_MS)
     ways: dict[str, str] = {}
@@ -52,7 +52,7 @@ def holders(cluster: Cluster, addresses: Iterable[str], group: str, deadline: De
             continue
         for client_id in outcome.value():
             ways.setdefault(client_id, outcome.ask.address)
-    found: dict[MessageQueue, Holder] = {}
+    found: dict[MessageQueue, QueueHolder] = {}
     asks = [Ask(address, running_info(group, client_id), client_id) for client_id, address in sorted(ways.items())]
     for answer in cluster.ask_many(asks, limit):
         if answer.error is not None:
@@ -60,5 +60,5 @@ def holders(cluster: Cluster, addresses: Iterable[str], group: str, deadline: De
             continue
         for queue, state in answer.value().mq_table.items():
             if queue not in found or found[queue].dropped:
-                found[queue] = Holder(client_id=str(answer.ask.about), dropped=state.dropped)
-    return Holders(queues=found, complete=complete, member_count=len(ways))
+                found[queue] = QueueHolder(client_id=str(answer.ask.about), dropped=state.dropped)
+    return QueueHolders(queues=found, complete=complete, member_count=len(ways))

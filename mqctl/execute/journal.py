@@ -1,84 +1,215 @@
-"""The journal of changes: one file each, written before the first request and after every answer."""
+"""The journal of changes: one file each, written before the first request and after every answer.
+
+Each kind of change has a directory of its own. A record is one JSON document, written whole or not at all and to the
+disk. One of very many parts, dead letters, is followed by lines instead: one each time that a part changed. These are
+not forced to the disk one by one, which would set the pace: whatever a crash of the machine loses or tears off, a
+letter that is not written down as sent is looked up at the brokers before it is sent again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import re
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Generic, TypeVar
 
 import msgspec
 
+from mqctl.errors import BadInputError, NotFoundError
 from mqctl.execute.alone import Told, held_alone, lock_name
-from mqctl.execute.record_files import RecordFiles, new_id, unwritable, who
-from mqctl.model.plan import Callback, OffsetChange, OffsetPlan
+from mqctl.execute.old_records import LETTER_WORDS, read_old
+from mqctl.execute.record_files import (
+    Unreadable,
+    is_record,
+    made_at_ms,
+    names_in,
+    read_all,
+    read_record,
+    refuse,
+    unread,
+    unwritable,
+)
+from mqctl.execute.records import (
+    AnyRecord,
+    LetterPart,
+    OffsetRecord,
+    ReplayRecord,
+    ResendRecord,
+    SettingRecord,
+    StepRecord,
+)
+from mqctl.store.plain_files import read_whole
+from mqctl.store.whole_file import write_whole
 
-PLANNED, SENT, CONFIRMED, NOT_MOVED, UNKNOWN = "planned", "sent", "confirmed", "not-moved", "unknown"
+R = TypeVar("R", bound=AnyRecord)
+_CLOCKS_APART_MS = 3_600_000
+"""How far the clock of a broker may be ahead of this machine's, where their times are compared."""
+_HEAD = re.compile(
+    rb'\{(?:"performer":"resend",)?"id":"([^"\\]+)",(?:"kind":"[^"\\]+","subject"|"group"):("(?:[^"\\]|\\.)*"),'
+)
+_PLACES: dict[type, tuple[str, str]] = {
+    OffsetRecord: ("journal", ".json"),
+    SettingRecord: ("journal/settings", ".json"),
+    ResendRecord: ("journal/resends", ".ndjson"),
+    ReplayRecord: ("replays", ".json"),
+}
+_OWN = frozenset({"settings", "resends"})
 
 
-class QueueRecord(msgspec.Struct, kw_only=True):
-    """One queue of a change.
+class _Performer(msgspec.Struct):
+    performer: str | None = None
 
-    Attributes:
-        old: committed offset before; None when there was none.
-        state: `planned`; `sent` from right before its request on; then `confirmed`, `not-moved` or `unknown`.
-        found: committed offset read back.
-        reason: why it is not confirmed.
-    """
 
-    topic: str
-    broker_name: str
-    queue_id: int
-    old: int | None
-    new: int
-    state: str = PLANNED
-    found: int | None = None
+class _Line(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A change of one part's state, or the end of the change."""
+
+    part: int = -1
+    state: str = ""
+    found: str | None = None
     reason: str | None = None
+    ended: bool = False
+    letter: int | None = None
+    copy_id: str | None = None
 
 
-class ChangeRecord(msgspec.Struct, kw_only=True):
-    """One change of a group's offsets.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DamagedResend:
+    """A resend of which nobody can say any more which letters it sent.
 
     Attributes:
-        who: user and machine.
-        made_at_ms: epoch milliseconds.
-        brokers: master address by broker name: which cluster it was.
-        ended: False while it runs, and for ever when it was killed.
-        undoes: id of the change that this one takes back.
-        callbacks: the requests of a change that the members carry out.
+        group: whose letters; None where the damage took that, too.
+        made_at_ms: when it was begun; None where its name does not tell.
+        error: which file, why, and what to do.
     """
 
     id: str
-    kind: str
-    group: str
-    target: str
-    method: str
-    who: str
-    made_at_ms: int
-    cluster: str
-    brokers: dict[str, str]
-    queues: list[QueueRecord]
-    ended: bool = False
-    undoes: str | None = None
-    callbacks: list[Callback] = []
+    group: str | None
+    made_at_ms: int | None
+    error: BadInputError
 
-    @property
-    def state(self) -> str:
-        """`confirmed`, or what keeps it from being so."""
-        if not self.ended:
-            return "interrupted"
-        states = {queue.state for queue in self.queues}
-        return next((state for state in (UNKNOWN, NOT_MOVED) if state in states), CONFIRMED)
+    def may_have_sent(self, group: str, stored_ms: int) -> bool:
+        """Tells whether a group's letter of that store time (epoch milliseconds) can be among its letters."""
+        if self.group not in (None, group):
+            return False
+        return self.made_at_ms is None or stored_ms <= self.made_at_ms + _CLOCKS_APART_MS
 
 
-class Journal(RecordFiles[ChangeRecord]):
+class Drawer(Generic[R]):
+    """The records of one kind.
+
+    Args:
+        state: directory of what mqctl keeps for this user; created with the first record.
+        kind: type of the records.
+        step_kind: of changes in steps, which: each has a directory of its own.
+    """
+
+    def __init__(self, state: Path, kind: type[R], step_kind: str | None = None) -> None:
+        place, self._suffix = _PLACES.get(kind, (f"journal/{step_kind}", ".json"))
+        self.directory = state / place
+        self._kind = kind
+
+    def write(self, record: R) -> None:
+        """Writes a record, whole or not at all, and to the disk. Raises StorageError."""
+        file = self._file(record.id)
+        try:
+            write_whole(file, self._encoded(record), sweep="" if file.exists() else "*")
+        except OSError as error:
+            raise unwritable(self.directory, error) from error
+
+    @contextmanager
+    def appending(self, record: ResendRecord) -> Iterator[Callable[[int], None]]:
+        """Yields a function that writes down the state of the part at an index; -1 writes down the end.
+
+        Raises:
+            StorageError: the disk is full; nothing more may be sent then.
+        """
+        try:
+            with self._file(record.id).open("ab") as stream:
+
+                def save(index: int) -> None:
+                    part = record.parts[index] if index >= 0 else None
+                    line = (
+                        _Line(ended=True)
+                        if part is None
+                        else _Line(part=index, state=part.state, found=part.found, reason=part.reason)
+                    )
+                    # The blank line ends whatever a crash tore off before.
+                    stream.write(b"\n" + msgspec.json.encode(line) + b"\n")
+                    stream.flush()
+
+                yield save
+                os.fsync(stream.fileno())
+        except OSError as error:
+            raise unwritable(self.directory, error) from error
+
+    def has(self, identity: str) -> bool:
+        """Tells whether there is a record of this id."""
+        return is_record(self._file(identity), identity)
+
+    def read(self, identity: str) -> R:
+        """Returns one record. Raises NotFoundError, BadInputError."""
+        file = self._file(identity)
+        what, remedy = ("replay", "mqctl replay status") if self._kind is ReplayRecord else ("change", "mqctl history")
+        try:
+            data = read_record(file, identity, what, remedy)
+            if self._kind is not ResendRecord:
+                return self._decoded(data)
+            head, *lines = data.splitlines()
+            record = self._decoded(head)
+        except (ValueError, msgspec.DecodeError, RecursionError) as error:
+            raise unread(file, error) from error
+        if isinstance(record, ResendRecord):
+            for line in lines:
+                _apply(record, line)
+        return record
+
+    def all(self, unreadable: Unreadable = refuse) -> list[R]:
+        """Returns every record, the latest first; of one that cannot be read, `unreadable` is told. Raises as that."""
+        return read_all(self._names, self.read, unreadable)
+
+    def _names(self) -> list[str]:
+        # Beside the replays lie the plans of what was skipped.
+        return [name for name in names_in(self.directory, self._suffix) if not name.endswith(".plan")]
+
+    def _decoded(self, data: bytes) -> R:
+        if msgspec.json.decode(data, type=_Performer).performer is None:
+            return read_old(data, self._kind)
+        return msgspec.json.decode(data, type=self._kind)
+
+    def _encoded(self, record: R) -> bytes:
+        data = msgspec.json.encode(record)
+        return data + b"\n" if self._kind is ResendRecord else msgspec.json.format(data)
+
+    def _file(self, identity: str) -> Path:
+        return self.directory / f"{identity}{self._suffix}"
+
+
+class Journal:
     """The changes made from this machine.
 
     Args:
-        directory: created with the first change.
+        state: directory of what mqctl keeps for this user.
     """
 
-    def __init__(self, directory: Path) -> None:
-        super().__init__(directory, ChangeRecord)
+    def __init__(self, state: Path) -> None:
+        self._state = state
+        self.directory = state / "journal"
+        self.offsets = Drawer(state, OffsetRecord)
+        self.settings = Drawer(state, SettingRecord)
+        self.resends = Drawer(state, ResendRecord)
+        self.replays = Drawer(state, ReplayRecord)
+
+    def steps(self, kind: str) -> Drawer[StepRecord]:
+        """Returns the changes in steps of one kind, for instance `delay-repair`."""
+        return Drawer(self._state, StepRecord, kind)
+
+    def step_kinds(self) -> list[str]:
+        """Returns of which kinds there are changes in steps."""
+        inside = (item for item in self.directory.glob("*") if item.name not in _OWN)
+        return sorted(item.name for item in inside if os.path.isdir(item))  # noqa: PTH112 - the method raises
 
     @contextmanager
     def alone(self, what: str, told: Told) -> Iterator[None]:
@@ -101,29 +232,41 @@ class Journal(RecordFiles[ChangeRecord]):
                 raise unwritable(self.directory, error) from error
             yield
 
-    def open(self, plan: OffsetPlan, undoes: str | None = None) -> ChangeRecord:
-        """Writes down what is about to happen. Raises StorageError, and then nothing may happen."""
-        record = ChangeRecord(
-            id=new_id(),
-            kind=plan.kind.value,
-            group=plan.group,
-            target=plan.target,
-            method=plan.method.value,
-            who=who(),
-            made_at_ms=plan.made_at_ms,
-            cluster=plan.identity.cluster,
-            brokers=dict(plan.identity.brokers),
-            # A broker that tells members tells them all queues, those that stand where they should among them.
-            queues=[_planned(change) for change in (plan.changes if plan.callbacks else plan.moving)],
-            undoes=undoes,
-            callbacks=list(plan.callbacks),
-        )
-        self.write(record)
-        return record
+    def damaged_resends(self) -> list[DamagedResend]:
+        """Returns the resends that cannot be read, with what is still known of them. Raises BadInputError."""
+        found = []
+        for name in names_in(self.resends.directory, ".ndjson"):
+            try:
+                self.resends.read(name)
+            except NotFoundError:
+                continue
+            except BadInputError as error:
+                group = _group_of(self.resends.directory / f"{name}.ndjson")
+                found.append(DamagedResend(id=name, group=group, made_at_ms=made_at_ms(name), error=error))
+        return found
 
 
-def _planned(change: OffsetChange) -> QueueRecord:
-    queue = change.queue
-    return QueueRecord(
-        topic=queue.topic, broker_name=queue.broker_name, queue_id=queue.queue_id, old=change.old, new=change.new
-    )
+def _group_of(file: Path) -> str | None:
+    """Reads the group at the start of a damaged record; None unless it stands there behind the record's own id."""
+    try:
+        head = _HEAD.match(read_whole(file))
+        if head is None or head[1].decode() != file.stem:
+            return None
+        return msgspec.json.decode(head[2], type=str)
+    except (OSError, ValueError, msgspec.DecodeError):
+        return None
+
+
+def _apply(record: ResendRecord, text: bytes) -> None:
+    try:
+        line = msgspec.json.decode(text, type=_Line)
+    except (UnicodeDecodeError, msgspec.DecodeError, RecursionError):
+        return
+    if line.ended:
+        record.ended = True
+    index = line.part if line.letter is None else line.letter
+    if 0 <= index < len(record.parts):
+        part: LetterPart = record.parts[index]
+        part.state = line.state if line.letter is None else LETTER_WORDS.get(line.state, line.state)
+        part.found, part.reason = line.found or line.copy_id, line.reason
+        record.ended = False

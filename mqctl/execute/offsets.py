@@ -12,31 +12,30 @@ from mqctl.client.remoting.answers import NotAskedError
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import DeadlineError, MqctlError, UnreachableError
 from mqctl.execute.holders import holders
-from mqctl.execute.journal import CONFIRMED, NOT_MOVED, PLANNED, SENT, UNKNOWN, ChangeRecord, QueueRecord
+from mqctl.execute.records import CONFIRMED, NOT_MOVED, PLANNED, SENT, UNKNOWN, OffsetRecord, QueuePart
 from mqctl.execute.settling import Patience, settle
 from mqctl.model.plan import Callback, Method
-from mqctl.model.queue import MessageQueue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
-    """A change under way.
+class OffsetWork:
+    """A change of offsets under way.
 
     Attributes:
         addresses: master address by broker name.
-        save: is called with the record before and after each request.
+        save: writes the record, before and after each request.
         patience: how long to wait for members that are to take the change over.
     """
 
     cluster: Cluster
     deadline: Deadline
-    record: ChangeRecord
+    record: OffsetRecord
     addresses: Mapping[str, str]
-    save: Callable[[ChangeRecord], None]
+    save: Callable[[], None]
     patience: Patience
 
 
-def carry_out(work: Work) -> None:
+def carry_out(work: OffsetWork) -> None:
     """Makes each change that is still to be made and reads it back; a broker that falls silent is not asked again.
 
     Raises:
@@ -50,13 +49,11 @@ def carry_out(work: Work) -> None:
         _queue_by_queue(work)
     if record.method != Method.COMMIT:
         settle(work.cluster, record, work.addresses, work.patience)
-    record.ended = True
-    work.save(record)
 
 
-def _queue_by_queue(work: Work) -> None:
+def _queue_by_queue(work: OffsetWork) -> None:
     silent: dict[str, MqctlError] = {}
-    for queue in work.record.queues:
+    for queue in work.record.parts:
         if queue.state not in (PLANNED, SENT):
             continue
         address = work.addresses[queue.broker_name]
@@ -66,7 +63,7 @@ def _queue_by_queue(work: Work) -> None:
             queue.state = NOT_MOVED
         else:
             queue.state = SENT
-            work.save(work.record)
+            work.save()
             try:
                 _move(work, queue, address)
             except NotAskedError as error:
@@ -77,19 +74,19 @@ def _queue_by_queue(work: Work) -> None:
                 queue.state, queue.reason = UNKNOWN, str(error)
             except MqctlError as error:
                 queue.state, queue.reason = NOT_MOVED, str(error)
-        work.save(work.record)
+        work.save()
 
 
-def _move(work: Work, queue: QueueRecord, address: str) -> None:
+def _move(work: OffsetWork, queue: QueuePart, address: str) -> None:
     """Sends one change and judges it. Raises MqctlError when the change itself was not accepted."""
     cluster, record = work.cluster, work.record
     if record.method == Method.SERVER:
-        question = reset_offset_here(record.group, queue.topic, queue.queue_id, queue.new)
+        question = reset_offset_here(record.subject, queue.topic, queue.queue_id, queue.new)
         cluster.ask(address, question, work.deadline)
         return  # members may commit the old offset once more: `settle` reads back
-    cluster.ask(address, commit_offset(record.group, queue.topic, queue.queue_id, queue.new), work.deadline)
+    cluster.ask(address, commit_offset(record.subject, queue.topic, queue.queue_id, queue.new), work.deadline)
     try:
-        queue.found = cluster.ask(address, consumer_offset(record.group, queue.topic, queue.queue_id), work.deadline)
+        queue.found = cluster.ask(address, consumer_offset(record.subject, queue.topic, queue.queue_id), work.deadline)
     except NotAskedError as error:
         queue.state, queue.reason = UNKNOWN, f"accepted, but not read back: {error.reason}"
         return
@@ -107,28 +104,28 @@ def _move(work: Work, queue: QueueRecord, address: str) -> None:
         queue.state, queue.reason = NOT_MOVED, f"the broker now has {queue.found}: {_by_whom(work, queue, address)}"
 
 
-def _by_whom(work: Work, queue: QueueRecord, address: str) -> str:
-    told = holders(work.cluster, (address,), work.record.group, work.deadline)
-    holder = told.queues.get(MessageQueue(queue.topic, queue.broker_name, queue.queue_id))
+def _by_whom(work: OffsetWork, queue: QueuePart, address: str) -> str:
+    told = holders(work.cluster, (address,), work.record.subject, work.deadline)
+    holder = told.queues.get(queue.queue)
     if holder is not None:
         return f"{holder.client_id} has come online and committed"
     return "somebody else committed, a member that has left again or another tool"
 
 
-def _call_back(work: Work, callback: Callback) -> None:
+def _call_back(work: OffsetWork, callback: Callback) -> None:
     """Has one broker tell the members; each queue is then `sent`, or was refused."""
     record = work.record
     mine = {
-        MessageQueue(queue.topic, queue.broker_name, queue.queue_id): queue
-        for queue in record.queues
+        queue.queue: queue
+        for queue in record.parts
         if (queue.topic, queue.broker_name) == (callback.topic, callback.broker_name) and queue.state in (PLANNED, SENT)
     }
     if not mine:
         return
     for queue in mine.values():
         queue.state = SENT
-    work.save(record)
-    question = reset_offsets(callback.topic, record.group, callback.time_ms, force=True)
+    work.save()
+    question = reset_offsets(callback.topic, record.subject, callback.time_ms, force=True)
     try:
         told = work.cluster.ask(work.addresses[callback.broker_name], question, work.deadline).offset_table
     except NotAskedError as error:
@@ -143,10 +140,10 @@ def _call_back(work: Work, callback: Callback) -> None:
     else:
         for place, queue in mine.items():
             _note_told(queue, told.get(place))
-    work.save(record)
+    work.save()
 
 
-def _note_told(queue: QueueRecord, told: int | None) -> None:
+def _note_told(queue: QueuePart, told: int | None) -> None:
     if told is None:
         queue.state, queue.reason = NOT_MOVED, "the broker told the members nothing of it: it is not a queue to write"
     elif told != queue.new:

@@ -18,7 +18,7 @@ from mqctl.client.producer.packing import Packer, send_result
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.client.remoting.question import Question
 from mqctl.errors import BadInputError, DeadlineError, MqctlError, StorageError, UnreachableError
-from mqctl.execute.replays import Doubt, RangeRecord, ReplayRecord
+from mqctl.execute.records import CONFIRMED, Doubt, ReplayRecord, StretchPart
 from mqctl.model.message import Message
 from mqctl.model.queue import MessageQueue
 from mqctl.model.stretch import Republished
@@ -65,7 +65,7 @@ class Publishing:
     Attributes:
         addresses: master address by broker name.
         targets: queues of the target topic that can be written.
-        save: is called with the record before each batch is sent, and at the end.
+        save: writes the record, before each batch is sent.
         report: told how many messages of how many are done.
         known: keys of messages that are in the target already.
     """
@@ -76,7 +76,7 @@ class Publishing:
     targets: tuple[MessageQueue, ...]
     packer: Packer
     pace: Pace
-    save: Callable[[ReplayRecord], None]
+    save: Callable[[], None]
     report: Callable[[int, int], None]
     known: set[str] = field(default_factory=set)
 
@@ -96,29 +96,29 @@ def publish(work: Publishing) -> None:
         _settle_doubts(work)
     except BaseException:
         with suppress(StorageError):  # what is on the disk is enough to go on from
-            work.save(record)
+            work.save()
         raise
-    record.ended = True
-    work.save(record)
+    for part in record.parts:
+        part.state = CONFIRMED
 
 
 def _publish_ranges(work: Publishing) -> None:
     record = work.record
     test = wanted(record.filter)
-    total = sum(item.end - item.begin for item in record.ranges)
-    for item in record.ranges:
+    total = sum(item.end - item.begin for item in record.parts)
+    for item in record.parts:
         while item.next < item.end:
             messages, following = _read(work, item)
             chosen = [message for message in messages if test(message)]
             record.in_flight = [provenance_key(record.id, item.queue, message.queue_offset) for message in chosen]
-            work.save(record)
+            work.save()
             for message in chosen:
                 _publish_one(work, item.queue, message)
             item.published += len(chosen)
             item.filtered += len(messages) - len(chosen)
             item.gone += following - item.next - len(messages)
             item.next = following
-            work.report(sum(known.next - known.begin for known in record.ranges), total)
+            work.report(sum(known.next - known.begin for known in record.parts), total)
 
 
 def _look_up_in_flight(work: Publishing) -> None:
@@ -143,7 +143,7 @@ def _settle_doubts(work: Publishing) -> None:
     work.record.in_doubt = list(left.values())
 
 
-def _read(work: Publishing, item: RangeRecord) -> tuple[list[Message], int]:
+def _read(work: Publishing, item: StretchPart) -> tuple[list[Message], int]:
     """Returns the next messages of a stretch, and the offset behind them."""
     count = min(_BATCH, item.end - item.next)
     question = pull(_READER, item.topic, item.queue_id, item.next, max_count=count)

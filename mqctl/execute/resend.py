@@ -9,7 +9,7 @@ from mqctl.client.message.outgoing import OutgoingMessage, SendResult
 from mqctl.client.producer.producer import Producer
 from mqctl.client.producer.selectors import by_key
 from mqctl.errors import DeadlineError, MqctlError, UnreachableError
-from mqctl.execute.resend_journal import FAILED, SENDING, SENT, UNKNOWN, LetterRecord, ResendRecord
+from mqctl.execute.records import CONFIRMED, NOT_MOVED, SENT, UNKNOWN, LetterPart, ResendRecord
 from mqctl.model.dead_letter import DeadLetter
 from mqctl.model.message import SHARDING_KEY
 from mqctl.model.queue import MessageQueue
@@ -34,7 +34,7 @@ class Outlet:
 
     producer: Producer
     queues: Callable[[str], Sequence[MessageQueue]]
-    find_copy: Callable[[LetterRecord], str | None]
+    find_copy: Callable[[LetterPart], str | None]
     settled: Mapping[LetterKey, tuple[str, str]]
     pace: Callable[[], None]
     save: Callable[[int], None]
@@ -51,31 +51,30 @@ def carry_out(record: ResendRecord, letters: Mapping[LetterKey, DeadLetter], out
     """
     turns: dict[str, int] = {}
     failures = 0
-    for index, state in enumerate(record.letters):
-        if state.state == SENT:
+    for index, state in enumerate(record.parts):
+        if state.state == CONFIRMED:
             continue
         letter = letters.get(state.key)
         if letter is None:
-            state.state, state.reason = FAILED, "the dead letter is no longer stored"
+            state.state, state.reason = NOT_MOVED, "the dead letter is no longer stored"
         else:
             _resend(record, index, letter, outlet, turns)
-            failed = state.state in (FAILED, UNKNOWN) and state.key not in outlet.settled
+            failed = state.state in (NOT_MOVED, UNKNOWN) and state.key not in outlet.settled
             failures = failures + 1 if failed else 0
         outlet.save(index)
         outlet.report(index + 1)
-        if failures >= _FAILURES_IN_A_ROW and index + 1 < len(record.letters):
+        if failures >= _FAILURES_IN_A_ROW and index + 1 < len(record.parts):
             return False
-    record.ended = True
     outlet.save(-1)
     return True
 
 
 def _resend(record: ResendRecord, index: int, letter: DeadLetter, outlet: Outlet, turns: dict[str, int]) -> None:
-    state = record.letters[index]
+    state = record.parts[index]
     try:
         found = outlet.find_copy(state)
         if found is not None:
-            state.state, state.copy_id, state.reason = SENT, found, "its copy was there already"
+            state.state, state.found, state.reason = CONFIRMED, found, "its copy was there already"
             return
         if state.key in outlet.settled:
             state.state, state.reason = outlet.settled[state.key]
@@ -83,29 +82,29 @@ def _resend(record: ResendRecord, index: int, letter: DeadLetter, outlet: Outlet
         queue = _queue(outlet.queues(state.topic), letter, turns)
     except MqctlError as error:
         # Unsent as far as this run knows; one in flight from an earlier run keeps its doubt.
-        state.state, state.reason = UNKNOWN if state.state in (SENDING, UNKNOWN) else FAILED, str(error)
+        state.state, state.reason = UNKNOWN if state.state in (SENT, UNKNOWN) else NOT_MOVED, str(error)
         return
     outlet.pace()
-    state.state, state.reason = SENDING, None
+    state.state, state.reason = SENT, None
     outlet.save(index)
     try:
         result = outlet.producer.send(_copy(record, letter, state.topic), queue=queue, timeout_ms=_LIMIT_MS)
     except (UnreachableError, DeadlineError) as error:
         _settle(state, outlet, error)
     except MqctlError as error:
-        state.state, state.reason = FAILED, str(error)
+        state.state, state.reason = NOT_MOVED, str(error)
     else:
-        state.state, state.copy_id, state.reason = SENT, result.offset_id, _remark(result)
+        state.state, state.found, state.reason = CONFIRMED, result.offset_id, _remark(result)
 
 
-def _settle(state: LetterRecord, outlet: Outlet, error: MqctlError) -> None:
+def _settle(state: LetterPart, outlet: Outlet, error: MqctlError) -> None:
     """Looks for the copy of a letter whose send had no answer."""
     try:
         found = outlet.find_copy(state)
     except MqctlError:
         found = None
     if found is not None:
-        state.state, state.copy_id, state.reason = SENT, found, "no answer came, but its copy is there"
+        state.state, state.found, state.reason = CONFIRMED, found, "no answer came, but its copy is there"
     else:
         state.state, state.reason = UNKNOWN, f"in doubt: {error}"
 

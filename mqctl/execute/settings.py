@@ -8,23 +8,20 @@ from mqctl.client.admin.cluster import Cluster
 from mqctl.client.remoting.answers import NotAskedError
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import DeadlineError, MqctlError, UnreachableError
-from mqctl.execute.journal import CONFIRMED, NOT_MOVED, PLANNED, UNKNOWN
-from mqctl.execute.setting_journal import SettingRecord, StepRecord
+from mqctl.execute.records import CONFIRMED, NOT_MOVED, UNKNOWN, SettingPart, SettingRecord
 from mqctl.execute.setting_places import Place, read_setting, write_setting
 from mqctl.model.setting_plan import SettingKind
 
 
-def carry_out(
-    cluster: Cluster, deadline: Deadline, record: SettingRecord, save: Callable[[SettingRecord], None]
-) -> None:
+def carry_out(cluster: Cluster, deadline: Deadline, record: SettingRecord, save: Callable[[], None]) -> None:
     """Makes every step; those of a stage are not tried when one of an earlier stage is not confirmed.
 
     Args:
-        save: is called with the record after each step.
+        save: writes the record, after each step.
     """
-    for step in record.steps:
+    for step in record.parts:
         missing = next(
-            (item for item in record.steps if item.stage < step.stage and item.state != CONFIRMED),
+            (item for item in record.parts if item.stage < step.stage and item.state != CONFIRMED),
             None,
         )
         if missing is not None:
@@ -32,12 +29,10 @@ def carry_out(
             step.reason = f"not tried: the {missing.kind} at {missing.place} comes first, and is {missing.state}"
         else:
             _change(cluster, deadline, step)
-        save(record)
-    record.ended = True
-    save(record)
+        save()
 
 
-def _change(cluster: Cluster, deadline: Deadline, step: StepRecord) -> None:
+def _change(cluster: Cluster, deadline: Deadline, step: SettingPart) -> None:
     place = Place(SettingKind(step.kind), step.address, step.subject)
     try:
         before = read_setting(cluster, place, deadline)
@@ -64,7 +59,7 @@ def _change(cluster: Cluster, deadline: Deadline, step: StepRecord) -> None:
         _read_back(cluster, deadline, step, place, None)
 
 
-def _read_back(cluster: Cluster, deadline: Deadline, step: StepRecord, place: Place, error: MqctlError | None) -> None:
+def _read_back(cluster: Cluster, deadline: Deadline, step: SettingPart, place: Place, error: MqctlError | None) -> None:
     try:
         found = read_setting(cluster, place, deadline)
     except MqctlError as unread:
@@ -79,14 +74,9 @@ def _read_back(cluster: Cluster, deadline: Deadline, step: StepRecord, place: Pl
     elif found == step.old:
         step.state, step.reason = NOT_MOVED, "the change was accepted, and nothing changed"
     else:
-        step.state, step.reason = NOT_MOVED, "it now has other settings than wished"
+        step.state, step.reason = NOT_MOVED, "it now has other settings than requested"
 
 
-def untouched(step: StepRecord) -> bool:
+def untouched(step: SettingPart) -> bool:
     """Tells whether a step is known to have changed nothing, so that there is nothing to take back."""
     return step.state == NOT_MOVED and (step.found is None or step.found == step.old)
-
-
-def not_begun(step: StepRecord) -> bool:
-    """Tells whether a step was never reached; after a crash the one that was under way looks so too."""
-    return step.state == PLANNED

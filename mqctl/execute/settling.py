@@ -15,8 +15,8 @@ from mqctl.client.admin.broker_queries import consumer_offset
 from mqctl.client.admin.cluster import Cluster
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.client.remoting.fan_out import Ask
-from mqctl.execute.holders import Holder, Holders, holders
-from mqctl.execute.journal import CONFIRMED, NOT_MOVED, SENT, UNKNOWN, ChangeRecord, QueueRecord
+from mqctl.execute.holders import QueueHolder, QueueHolders, holders
+from mqctl.execute.records import CONFIRMED, NOT_MOVED, SENT, UNKNOWN, OffsetRecord, QueuePart
 from mqctl.model.plan import Method
 from mqctl.model.queue import MessageQueue
 
@@ -51,19 +51,19 @@ class _Watched:
         told: whether, at the last look, every member told what it holds.
     """
 
-    record: QueueRecord
+    record: QueuePart
     rests: bool
     error: str | None = None
     dropped: bool = False
     began_anew: bool = False
     told: bool = False
-    holder: Holder | None = None
+    holder: QueueHolder | None = None
     queue: MessageQueue = field(init=False)
 
     def __post_init__(self) -> None:
-        self.queue = MessageQueue(self.record.topic, self.record.broker_name, self.record.queue_id)
+        self.queue = self.record.queue
 
-    def note(self, told: Holders) -> None:
+    def note(self, told: QueueHolders) -> None:
         holder = told.queues.get(self.queue)
         self.told = told.complete
         self.holder = holder or self.holder
@@ -101,15 +101,15 @@ class _Watched:
             record.state, record.reason = NOT_MOVED, f"the broker has {found}: {who} has committed that over it"
 
 
-def settle(cluster: Cluster, record: ChangeRecord, addresses: Mapping[str, str], patience: Patience) -> None:
+def settle(cluster: Cluster, record: OffsetRecord, addresses: Mapping[str, str], patience: Patience) -> None:
     """Reads back every queue that is `sent` until each is proven or the time is over, and says what became of it."""
-    watched = [_Watched(queue, record.method == Method.CALLBACK) for queue in record.queues if queue.state == SENT]
+    watched = [_Watched(queue, record.method == Method.CALLBACK) for queue in record.parts if queue.state == SENT]
     deadline = Deadline(patience.wait_ms)
     total = len(watched)
     while watched:
         last = deadline.expired
         # A broker that is silent must not cost the others their turn: it is asked again at the end.
-        _read_back(cluster, record.group, addresses, [item for item in watched if last or item.error is None])
+        _read_back(cluster, record.subject, addresses, [item for item in watched if last or item.error is None])
         for item in watched:
             if item.proven:
                 item.record.state = CONFIRMED
@@ -117,7 +117,7 @@ def settle(cluster: Cluster, record: ChangeRecord, addresses: Mapping[str, str],
         patience.report(total - len(watched), total)
         if not watched or last:
             break
-        told = holders(cluster, set(addresses.values()), record.group, Deadline(_ASK_MS))
+        told = holders(cluster, set(addresses.values()), record.subject, Deadline(_ASK_MS))
         for item in watched:
             item.note(told)
         # Each look costs every member an answer: large groups are looked at less often.

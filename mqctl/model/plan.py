@@ -48,21 +48,36 @@ class ClusterIdentity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OffsetChange:
-    """One queue of a plan.
+class QueuePosition:
+    """Where a group stands in one queue.
 
     Attributes:
-        min_offset, max_offset: bounds of the queue when the plan was made.
+        min_offset, max_offset: bounds of the queue.
         old: committed offset, None when the group never committed one.
-        new: offset to commit.
-        new_store_time_ms: store time of the message at `new`; None at the end of the queue or when unknown.
-        note: why `new` is not what was literally asked for.
     """
 
     queue: MessageQueue
     min_offset: int
     max_offset: int
-    old: int | None
+    old: int | None = None
+
+    def to(self, new: int, note: str | None = None) -> OffsetChange:
+        """Returns the change that moves the group there."""
+        return OffsetChange(
+            queue=self.queue, min_offset=self.min_offset, max_offset=self.max_offset, old=self.old, new=new, note=note
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetChange(QueuePosition):
+    """One queue of a plan.
+
+    Attributes:
+        new: offset to commit.
+        new_store_time_ms: store time of the message at `new`; None at the end of the queue or when unknown.
+        note: why `new` is not what was literally asked for.
+    """
+
     new: int
     new_store_time_ms: int | None = None
     note: str | None = None

@@ -48,3 +48,8 @@ class StepPlan:
     def moving(self) -> tuple[Step, ...]:
         """The steps that change something."""
         return tuple(step for step in self.steps if step.moves)
+
+    @property
+    def left_out(self) -> tuple[Step, ...]:
+        """The steps that cannot be done."""
+        return tuple(step for step in self.steps if step.problem is not None)

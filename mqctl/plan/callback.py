@@ -12,9 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mqctl.errors import RefusedError
-from mqctl.model.plan import Callback, OffsetChange
+from mqctl.model.plan import Callback, OffsetChange, QueuePosition
 from mqctl.model.queue import MessageQueue
-from mqctl.plan.offsets import QueuePosition
 
 LATEST_MS = -1
 EARLIEST_MS = 0
@@ -58,16 +57,7 @@ def callback_changes(
         note = None if new == wanted else f"the broker's own search begins {wanted - new} before offset {wanted}"
         if search.time_ms == LATEST_MS:
             note = "and what arrives until then"
-        changes.append(
-            OffsetChange(
-                queue=queue,
-                min_offset=position.min_offset,
-                max_offset=position.max_offset,
-                old=position.committed,
-                new=new,
-                note=note,
-            )
-        )
+        changes.append(position.to(new, note))
     return changes, Callback(topic=place[0], broker_name=place[1], time_ms=search.time_ms)
 
 
@@ -96,7 +86,7 @@ def check_committed(positions: Iterable[QueuePosition], group: str) -> None:
         RefusedError: there is such a queue.
     """
     for position in positions:
-        if position.committed is None:
+        if position.old is None:
             queue = position.queue
             raise RefusedError(
                 f"cannot change offsets of group {group} on {queue.topic} while it has members",

@@ -6,23 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from mqctl.errors import NotFoundError, RefusedError, UsageError
-from mqctl.model.plan import Method, OffsetChange
+from mqctl.model.plan import Method, OffsetChange, QueuePosition
 from mqctl.model.queue import MessageQueue
 from mqctl.plan.targets import ShiftBy, Target, ToCurrent, ToEarliest, ToGiven, ToLatest, ToOffset, ToTime
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueuePosition:
-    """Where a group stands in one queue.
-
-    Attributes:
-        committed: None when the group never committed an offset there.
-    """
-
-    queue: MessageQueue
-    min_offset: int
-    max_offset: int
-    committed: int | None = None
 
 
 def plan_changes(
@@ -73,9 +59,7 @@ def _change(position: QueuePosition, target: Target, found: Mapping[MessageQueue
                 remedy="choose an offset inside, other queues, or --clamp for the nearest one",
             )
         wanted, note = min(max(wanted, low), high), f"{wanted} lies outside, nearest bound"
-    return OffsetChange(
-        queue=position.queue, min_offset=low, max_offset=high, old=position.committed, new=wanted, note=note
-    )
+    return position.to(wanted, note)
 
 
 def _wanted(position: QueuePosition, target: Target, found: Mapping[MessageQueue, int]) -> tuple[int, str | None]:
@@ -107,17 +91,17 @@ def _at_time(offset: int, low: int, high: int) -> tuple[int, str | None]:
 def _from_committed(position: QueuePosition, target: ToCurrent | ShiftBy) -> tuple[int, str | None]:
     low, high = position.min_offset, position.max_offset
     if isinstance(target, ShiftBy):
-        if position.committed is None:
+        if position.old is None:
             return low + target.count, "never committed, counted from the minimum"
-        return position.committed + target.count, None
-    if position.committed is None:
+        return position.old + target.count, None
+    if position.old is None:
         return low, "never committed, the minimum"
-    inside = min(max(position.committed, low), high)
-    return inside, None if inside == position.committed else "the committed offset lies outside, nearest bound"
+    inside = min(max(position.old, low), high)
+    return inside, None if inside == position.old else "the committed offset lies outside, nearest bound"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
+class GroupSituation:
     """What decides how offsets can be changed.
 
     Attributes:
@@ -136,7 +120,7 @@ class Situation:
     broadcasting: bool = False
 
 
-def choose_method(situation: Situation, target: Target) -> Method:
+def choose_method(situation: GroupSituation, target: Target) -> Method:
     """Returns the way to change offsets that this state offers.
 
     Brokers of 4.9, and of 5.x without server-side reset, leave offsets of a group with members to the members: they can

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from mqctl.execute.records import OffsetRecord, QueuePart
 from mqctl.model.plan import Method, OffsetPlan
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.units import counted
@@ -87,20 +88,6 @@ class OffsetPlanReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MovedQueue:
-    """One queue of a change: `confirmed`, `not-moved`, `unknown`, or `planned` where it was interrupted before."""
-
-    topic: str
-    broker_name: str
-    queue_id: int
-    old: int | None
-    new: int
-    found: int | None
-    state: str
-    reason: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetChangeReport:
     """Machine form of a change that was made."""
 
@@ -114,7 +101,7 @@ class OffsetChangeReport:
     made_at_ms: int
     state: str
     undoes: str | None
-    queues: list[MovedQueue]
+    queues: list[QueuePart]
 
     @property
     def queue_count(self) -> int:
@@ -194,16 +181,34 @@ def _ways(plan: OffsetPlan) -> list[str]:
     return []
 
 
-def change_document(report: OffsetChangeReport) -> Document:
+def change_report(record: OffsetRecord) -> OffsetChangeReport:
+    """Returns the machine form of a change."""
+    return OffsetChangeReport(
+        id=record.id,
+        kind=record.kind,
+        cluster=record.cluster,
+        group=record.subject,
+        target=record.target,
+        method=record.method,
+        who=record.who,
+        made_at_ms=record.made_at_ms,
+        state=record.state,
+        undoes=record.undoes,
+        queues=record.parts,
+    )
+
+
+def change_document(record: OffsetRecord) -> Document:
     """Builds the document of an executed plan."""
+    report = change_report(record)
     lines = [f"change {report.id}: {report.state}"]
     blocks: list[Table | Paragraphs] = [Table(OUTCOME_COLUMNS, report.queues), Paragraphs(lines)]
     return Document(schema="offset.change/1", value=report, records=report.queues, blocks=blocks)
 
 
-def history_document(changes: Iterable[OffsetChangeReport], unreadable: Sequence[str]) -> Document:
+def history_document(records: Iterable[OffsetRecord], unreadable: Sequence[str]) -> Document:
     """Builds the document of `offset history`."""
-    rows = list(changes)
+    rows = [change_report(record) for record in records]
     empty = "no change was made from here"
     return Document(
         schema="offset.history/1",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mqctl.execute.resend_journal import ResendRecord
+from mqctl.execute.records import CONFIRMED, ResendRecord
 from mqctl.model.names import retry_topic
 from mqctl.model.resend import Fate, ResendPlan
-from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
+from mqctl.render.change_words import LETTER_WORDS, face_state
+from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
 from mqctl.render.units import duration
 
 PLAN_COLUMNS = (
@@ -177,27 +178,29 @@ def resend_document(record: ResendRecord) -> Document:
             letter_id=letter.letter_id,
             unique_key=letter.unique_key,
             topic=letter.topic,
-            state=letter.state,
-            copy_id=letter.copy_id,
+            state=LETTER_WORDS.get(letter.state, letter.state),
+            copy_id=letter.found,
             reason=letter.reason,
         )
-        for letter in record.letters
+        for letter in record.parts
     ]
-    sent = sum(row.state == "sent" for row in rows)
+    sent = sum(part.state == CONFIRMED for part in record.parts)
     report = ResendReport(
         id=record.id,
         cluster=record.cluster,
-        group=record.group,
+        group=record.subject,
         to_topic=record.to_topic,
         who=record.who,
         made_at_ms=record.made_at_ms,
-        state=record.state,
+        state=face_state(record),
         sent_count=sent,
         letters=rows,
     )
-    lines = [f"resend {record.id}: {record.state}, {sent:,} of {len(rows):,} sent"]
+    lines = [f"resend {record.id}: {report.state}, {sent:,} of {len(rows):,} sent"]
     if sent < len(rows):
-        lines.append(f"mqctl dlq resend -g {record.group} --resume {record.id} goes on; what is in doubt is looked up")
+        lines.append(
+            f"mqctl dlq resend -g {record.subject} --resume {record.id} goes on; what is in doubt is looked up"
+        )
     return Document(
         schema="dlq.resend/1", value=report, records=rows, blocks=[Table(SENT_COLUMNS, rows), Paragraphs(lines)]
     )

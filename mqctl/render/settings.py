@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from mqctl.execute.setting_journal import SettingRecord
+from mqctl.execute.records import SettingRecord
 from mqctl.model.setting_plan import Fields, SettingPlan, shown_value
 from mqctl.model.topic_use import KeyMoves
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
@@ -25,7 +25,7 @@ OUTCOME_COLUMNS = (
     Column("kind", "what"),
     Column("subject", "name"),
     Column("was", "was", none="none"),
-    Column("becomes", "wished", none="none"),
+    Column("becomes", "requested", none="none"),
     Column("state", "state"),
     Column("reason", "why", none=""),
 )
@@ -216,7 +216,7 @@ def _moved_keys(moves: KeyMoves) -> MovedKeys:
 def change_document(record: SettingRecord) -> Document:
     """Builds the document of an executed plan."""
     rows = []
-    for step in record.steps:
+    for step in record.parts:
         was, becomes = difference(step.old, step.new)
         rows.append(
             ChangedStep(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mqctl.execute.records import StepRecord
 from mqctl.model.step_plan import StepPlan
+from mqctl.render.change_words import STEP_WORDS, face_state
 from mqctl.render.document import Column, Document, Paragraphs, Table
 
 PLAN_COLUMNS = (
@@ -86,8 +88,29 @@ def step_plan_document(plan: StepPlan, schema: str, next_step: str) -> Document:
     return Document(schema=schema, value=report, records=rows, blocks=[*blocks, Paragraphs(lines)])
 
 
-def step_change_document(report: StepReport, schema: str) -> Document:
+def step_change_document(record: StepRecord, schema: str) -> Document:
     """Builds the document of a change that was made."""
+    rows = [
+        StepRow(
+            subject=part.subject,
+            old=part.old,
+            new=part.new,
+            effect=None,
+            state=STEP_WORDS.get(part.state, part.state),
+            found=part.found,
+            reason=part.reason,
+        )
+        for part in record.parts
+    ]
+    report = StepReport(
+        kind=record.kind,
+        target=record.subject,
+        made_at_ms=record.made_at_ms,
+        id=record.id,
+        state=face_state(record),
+        undoes=record.undoes,
+        steps=rows,
+    )
     lines = [f"change {report.id}: {report.state}"]
     blocks: list[Table | Paragraphs] = [Table(OUTCOME_COLUMNS, report.steps), Paragraphs(lines)]
     return Document(schema=schema, value=report, records=report.steps, blocks=blocks)

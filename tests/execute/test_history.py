@@ -11,43 +11,44 @@ import pytest
 from mqctl.errors import BadInputError
 from mqctl.execute.journal import Journal
 from mqctl.execute.record_files import read_all, refuse
-from mqctl.execute.replays import PUBLISH, ReplayRecord, Replays
-from mqctl.execute.resend_journal import ResendJournal
-from mqctl.execute.setting_journal import SettingJournal
-from mqctl.execute.step_journal import StepJournal
-from mqctl.model.plan import ClusterIdentity
-from mqctl.model.resend import ResendPlan
-from mqctl.model.setting_plan import SettingKind, SettingPlan, SettingStep
-from mqctl.model.step_plan import StepPlan
+from mqctl.execute.records import LetterPart, ReplayRecord, ResendRecord, SettingPart, SettingRecord, StepRecord
 from tests.conftest import Outcome
 
-IDENTITY = ClusterIdentity(cluster="C", brokers=(("a", "h:1"),))
+
+def setting(change_id: str = "20261101-000000-0002") -> SettingRecord:
+    part = SettingPart(kind="topic", place="a", address="h:1", subject="T", old=None, new={"perm": "6"})
+    return SettingRecord(
+        id=change_id, kind="topic-create", noun="topic", subject="T", who="w", made_at_ms=2, cluster="C",
+        brokers={"a": "h:1"}, parts=[part],
+    )  # fmt: skip
 
 
 def test_history_holds_every_kind_of_change(mqctl: Callable[..., Outcome], tmp_path: Path) -> None:
-    steps = StepJournal(tmp_path / "journal" / "delay-repair")
-    repair = steps.open(StepPlan(kind="delay-repair", target="/s", confirm="s", made_at_ms=1, steps=()))
-    step = SettingStep(kind=SettingKind.TOPIC, place="a", address="h:1", subject="T", old=None, new={"perm": "6"})
-    setting = SettingJournal(tmp_path / "journal" / "settings").begin(
-        SettingPlan(
-            kind="topic-create", noun="topic", subject="T", identity=IDENTITY, made_at_ms=2, steps=(step,), severe=False
-        )
+    journal = Journal(tmp_path)
+    repair = StepRecord(
+        id="S", kind="delay-repair", subject="/s", confirm="s", who="w", made_at_ms=1, cluster="", brokers={}, parts=[]
     )
-    resend = ResendJournal(tmp_path / "journal" / "resends").begin(
-        ResendPlan(identity=IDENTITY, group="G", to_topic=None, rate=1, made_at_ms=3, items=(), hearers={})
-    )
+    journal.steps("delay-repair").write(repair)
+    journal.settings.write(setting())
+    letter = LetterPart(letter_id="L", unique_key="U", topic="T")
+    resend = ResendRecord(
+        id="D", kind="dlq-resend", subject="G", to_topic=None, rate=1, who="w", made_at_ms=3, cluster="C", brokers={},
+        parts=[letter],
+    )  # fmt: skip
+    journal.resends.write(resend)
     replay = ReplayRecord(
-        id="R", kind=PUBLISH, who="w", made_at_ms=4, cluster="C", brokers={}, source="s", ranges=[], target="T2"
-    )
-    Replays(tmp_path / "replays").write(replay)
+        id="R", kind="replay-publish", subject="T2", who="w", made_at_ms=4, cluster="C", brokers={}, source="s",
+        parts=[], target="T2",
+    )  # fmt: skip
+    journal.replays.write(replay)
     outcome = mqctl("history", "-o", "json", env={"MQCTL_STATE_DIR": str(tmp_path)})
     assert outcome.exit_code == 0, outcome.stderr
     found = [(item["kind"], item["subject"], item["state"], item["back"]) for item in outcome.json["changes"]]
     assert found == [
         ("replay-publish", "T2", "interrupted", "mqctl replay resume R"),
-        ("dlq-resend", "G", "interrupted", f"mqctl dlq resend -g G --resume {resend.id}"),
-        ("topic-create", "T", "interrupted", f"mqctl undo {setting.id}"),
-        ("delay-repair", "/s", "interrupted", f"mqctl delay repair --undo {repair.id}"),
+        ("dlq-resend", "G", "interrupted", "mqctl dlq resend -g G --resume D"),
+        ("topic-create", "T", "interrupted", f"mqctl undo {setting().id}"),
+        ("delay-repair", "/s", "interrupted", "mqctl delay repair --undo S"),
     ]
     table = mqctl("history", env={"MQCTL_STATE_DIR": str(tmp_path)}).stdout
     assert "mqctl replay resume R" in table
@@ -56,12 +57,10 @@ def test_history_holds_every_kind_of_change(mqctl: Callable[..., Outcome], tmp_p
 
 
 def test_history_shows_what_can_be_read_and_names_the_rest(mqctl: Callable[..., Outcome], tmp_path: Path) -> None:
-    step = SettingStep(kind=SettingKind.TOPIC, place="a", address="h:1", subject="T", old=None, new={"perm": "6"})
-    plan = SettingPlan(
-        kind="topic-create", noun="topic", subject="T", identity=IDENTITY, made_at_ms=2, steps=(step,), severe=False
-    )
-    book = SettingJournal(tmp_path / "journal" / "settings")
-    good, torn = book.begin(plan), book.begin(plan)
+    book = Journal(tmp_path).settings
+    good, torn = setting(), setting("20261101-000000-0003")
+    book.write(good)
+    book.write(torn)
     file = tmp_path / "journal" / "settings" / f"{torn.id}.json"
     file.write_bytes(file.read_bytes()[:-20])
     (tmp_path / "journal" / "torn.json").write_text("{")
@@ -84,20 +83,18 @@ def test_history_shows_what_can_be_read_and_names_the_rest(mqctl: Callable[..., 
 @pytest.mark.parametrize("content", [b'{"id":"\xf8"}', b"", b"\x00" * 64, b"[]"])
 def test_a_damaged_journal_file_is_named(tmp_path: Path, content: bytes) -> None:
     """What a crash of the machine may leave of a file; text that is no UTF-8 is msgspec's one surprise."""
-    for suffix in ("json", "ndjson"):
-        (tmp_path / f"x.{suffix}").write_bytes(content)
-    directory_journals = (Journal, SettingJournal, StepJournal, Replays, ResendJournal)
-    for journal in directory_journals:
+    journal = Journal(tmp_path)
+    for drawer in (journal.offsets, journal.settings, journal.steps("x"), journal.replays, journal.resends):
+        drawer.directory.mkdir(parents=True, exist_ok=True)
+        for suffix in ("json", "ndjson"):
+            (drawer.directory / f"x.{suffix}").write_bytes(content)
         with pytest.raises(BadInputError, match="could not read"):
-            journal(tmp_path).all()
+            drawer.all()
 
 
 def _entry(directory: Path) -> str:
-    step = SettingStep(kind=SettingKind.TOPIC, place="a", address="h:1", subject="T", old=None, new={"perm": "6"})
-    plan = SettingPlan(
-        kind="topic-create", noun="topic", subject="T", identity=IDENTITY, made_at_ms=2, steps=(step,), severe=False
-    )
-    return SettingJournal(directory / "journal" / "settings").begin(plan).id
+    Journal(directory).settings.write(setting())
+    return setting().id
 
 
 @pytest.mark.parametrize(
@@ -135,7 +132,7 @@ def test_what_is_no_record_hides_no_others(
 
 def test_a_record_that_is_removed_meanwhile_is_left_out(tmp_path: Path) -> None:
     kept = _entry(tmp_path)
-    book = SettingJournal(tmp_path / "journal" / "settings")
+    book = Journal(tmp_path).settings
     gone = [kept, "20261101-000000-aab4"]
     assert [record.id for record in read_all(lambda: gone, book.read, refuse)] == [kept]
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from mqctl.errors import BadInputError, NotFoundError
-from mqctl.execute.resend_journal import SENDING, SENT, WAITING, ResendJournal, ResendRecord
+from mqctl.execute.journal import Drawer, Journal
+from mqctl.execute.records import CONFIRMED, PLANNED, SENT, LetterPart, ResendRecord
 from mqctl.model.dead_letter import DeadLetter
 from mqctl.model.message import Message
-from mqctl.model.plan import ClusterIdentity
-from mqctl.model.resend import Fate, ResendItem, ResendPlan, travelling_properties
+from mqctl.model.resend import travelling_properties
 from mqctl.model.stored_message import StoredMessage
 
 PROPERTIES = {
@@ -50,57 +50,53 @@ def letter(number: int, properties: dict[str, str]) -> DeadLetter:
     return DeadLetter(group="G", broker_name="a", stored=StoredMessage(message, f"L{number}", b"x"), retry_limit=16)
 
 
-def begun(directory: Path) -> tuple[ResendJournal, ResendRecord]:
-    letters = [letter(number, {**PROPERTIES, "UNIQ_KEY": f"U{number}"}) for number in range(3)]
-    plan = ResendPlan(
-        identity=ClusterIdentity(cluster="C", brokers=(("a", "h:1"),)),
-        group="G",
-        to_topic=None,
-        rate=5,
-        made_at_ms=1,
-        items=tuple(ResendItem(letter=item, topic="Pay", fate=Fate.SEND) for item in letters),
-        hearers={},
-    )
-    journal = ResendJournal(directory)
-    return journal, journal.begin(plan)
+def begun(directory: Path) -> tuple[Drawer[ResendRecord], ResendRecord]:
+    record = ResendRecord(
+        id="20261101-000000-0001", kind="dlq-resend", subject="G", to_topic=None, rate=5, who="w", made_at_ms=1,
+        cluster="C", brokers={"a": "h:1"},
+        parts=[LetterPart(letter_id=f"L{number}", unique_key=f"U{number}", topic="Pay") for number in range(3)],
+    )  # fmt: skip
+    drawer = Journal(directory).resends
+    drawer.write(record)
+    return drawer, record
 
 
 def test_every_cut_reads_as_a_state_that_was(tmp_path: Path) -> None:
     journal, record = begun(tmp_path)
     with journal.appending(record) as save:
-        for index, item in enumerate(record.letters):
-            for item.state in (SENDING, SENT):
-                item.copy_id = f"C{index}" if item.state == SENT else None
+        for index, item in enumerate(record.parts):
+            for item.state in (SENT, CONFIRMED):
+                item.found = f"C{index}" if item.state == CONFIRMED else None
                 save(index)
         save(-1)
-    (file,) = tmp_path.glob("*.ndjson")
+    (file,) = tmp_path.glob("journal/resends/*.ndjson")
     whole = file.read_bytes()
     head = whole.index(b"\n") + 1
-    order = {WAITING: 0, SENDING: 1, SENT: 2}
+    order = {PLANNED: 0, SENT: 1, CONFIRMED: 2}
     progress = -1
     for end in range(head, len(whole) + 1):
         file.write_bytes(whole[:end])
-        states = [item.state for item in journal.read(record.id).letters]
+        states = [item.state for item in journal.read(record.id).parts]
         now = sum(order[state] for state in states)
         assert progress <= now
         progress = now
-    assert (progress, journal.read(record.id).state) == (6, "sent")
+    assert (progress, journal.read(record.id).state) == (6, "confirmed")
 
 
 def test_what_was_torn_off_does_not_swallow_what_follows(tmp_path: Path) -> None:
     journal, record = begun(tmp_path)
-    (file,) = tmp_path.glob("*.ndjson")
+    (file,) = tmp_path.glob("journal/resends/*.ndjson")
     file.write_bytes(file.read_bytes() + b'{"letter":0,"sta')
     with journal.appending(record) as save:
-        record.letters[1].state = SENT
+        record.parts[1].state = CONFIRMED
         save(1)
-    assert [item.state for item in journal.read(record.id).letters] == [WAITING, SENT, WAITING]
+    assert [item.state for item in journal.read(record.id).parts] == [PLANNED, CONFIRMED, PLANNED]
     assert journal.read(record.id).state == "interrupted"
 
 
 def test_a_head_that_is_torn_off_is_told(tmp_path: Path) -> None:
     journal, record = begun(tmp_path)
-    (file,) = tmp_path.glob("*.ndjson")
+    (file,) = tmp_path.glob("journal/resends/*.ndjson")
     file.write_bytes(file.read_bytes()[:20])
     with pytest.raises(BadInputError, match="could not read"):
         journal.read(record.id)

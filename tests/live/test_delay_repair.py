@@ -127,7 +127,7 @@ def test_undo_takes_a_repair_back_that_was_killed(
     done = state("delay", "repair", "--store", root, "-o", "json", "--execute", "--confirm", root.name)
     (journal,) = (tmp_path / "state" / "journal" / "delay-repair").glob("*.json")
     change = json.loads(journal.read_text())
-    change |= {"ended": False, "steps": [{**step, "state": "planned", "found": None} for step in change["steps"]]}
+    change |= {"ended": False, "parts": [{**part, "state": "planned", "found": None} for part in change["parts"]]}
     journal.write_text(json.dumps(change))
     for name, text in list(zip(FILES, before, strict=True))[: 2 - reached]:  # the backup is written first
         (root / name).write_text(text or "")

@@ -20,7 +20,8 @@ from mqctl.client.consumer.consumer_settings import ConsumeMode
 from mqctl.client.message.received import ReceivedMessage
 from mqctl.errors import BadInputError
 from mqctl.model.config import TopicConfig
-from mqctl.operations.replay.publish import carry_publish_out, replays, resumed
+from mqctl.operations.plans.changing import Consent, journal
+from mqctl.operations.replay.publish import PublishPlan, resume_plan, run
 from mqctl.plan.replay import ORIGIN_OFFSET, REPLAY_ID
 from mqctl.snapshot.live.asking import Asking
 from tests.client.consuming import Heard
@@ -381,16 +382,20 @@ def test_one_of_two_that_resume_a_replay_goes_on_with_it(
     assert live(*words).exit_code == 2
     cluster.clear_faults()
     monkeypatch.setenv("MQCTL_STATE_DIR", str(tmp_path / "mqctl_state_dir"))
-    (record,) = replays().all()
+    (record,) = journal().replays.all()
     chosen = connection(cluster.namesrv, None, None)
     with chosen.open() as cluster_seen:
         asking = Asking(cluster_seen, chosen.deadline())
-        shown = resumed(asking, record, execute=True)
-        assert live("replay", "resume", record.id, "--execute", "--confirm", "Again").exit_code == 0
+
+        def overtaken_when_planned() -> PublishPlan:
+            plan = resume_plan(asking, record, execute=True)
+            assert live("replay", "resume", record.id, "--execute", "--confirm", "Again").exit_code == 0
+            return plan
+
         with pytest.raises(BadInputError, match="another mqctl has gone on"):
-            carry_publish_out(asking, record, shown, "Again")
+            run(asking, Consent(execute=True, confirmed="Again"), overtaken_when_planned)
     assert set(keys_of(live, "Again").values()) == {1}
-    assert replays().read(record.id).ended
+    assert journal().replays.read(record.id).ended
 
 
 def test_a_target_that_stops_serving_leaves_a_replay_that_goes_on(live: Run, cluster: EmbeddedCluster) -> None:

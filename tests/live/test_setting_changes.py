@@ -237,7 +237,7 @@ def test_a_disk_that_fills_in_the_middle_leaves_a_record_that_undo_takes_back(
     cluster.clear_faults()
     directory.unlink()
     aside.rename(directory)
-    assert (process.returncode, "stopped: could not write the journal" in said) == (2, True), said
+    assert (process.returncode, "stopped in the middle: could not write the journal" in said) == (2, True), said
     entry = json.loads(out)
     assert live("history", "-o", "json").json["changes"][0]["state"] == "interrupted"
     assert on_brokers(live) == both(4, 4, "RW-")

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqctl.errors import RefusedError
+from mqctl.model.plan import QueuePosition
 from mqctl.model.queue import MessageQueue
 from mqctl.plan.callback import Search, best_search, callback_changes, check_committed, instants
-from mqctl.plan.offsets import QueuePosition
 
 QUEUES = [MessageQueue("Pay", "broker-a", number) for number in range(4)]
 
@@ -74,7 +74,7 @@ def test_a_broker_that_can_only_skip_is_not_told() -> None:
 
 
 def test_the_plan_says_what_the_search_does_and_wants_every_queue_committed() -> None:
-    position = QueuePosition(queue=QUEUES[0], min_offset=0, max_offset=9, committed=9)
+    position = QueuePosition(queue=QUEUES[0], min_offset=0, max_offset=9, old=9)
     (change,), request = callback_changes(
         ("Pay", "broker-a"), [position], {QUEUES[0]: 5}, Search(time_ms=7, found={QUEUES[0]: 4})
     )

@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqctl.errors import NotFoundError, RefusedError, UsageError
-from mqctl.model.plan import Method
+from mqctl.model.plan import Method, QueuePosition
 from mqctl.model.queue import MessageQueue
-from mqctl.plan.offsets import QueuePosition, Situation, choose_method, plan_changes
+from mqctl.plan.offsets import GroupSituation, choose_method, plan_changes
 from mqctl.plan.targets import ShiftBy, Target, ToCurrent, ToEarliest, ToGiven, ToLatest, ToOffset, ToTime
 
 QUEUE = MessageQueue("Pay", "broker-a", 3)
-AT = QueuePosition(queue=QUEUE, min_offset=100, max_offset=1_000, committed=600)
+AT = QueuePosition(queue=QUEUE, min_offset=100, max_offset=1_000, old=600)
 NEVER = QueuePosition(queue=QUEUE, min_offset=100, max_offset=1_000)
 
 
@@ -65,8 +65,8 @@ def test_a_group_that_never_committed_counts_from_the_minimum() -> None:
 
 
 def test_what_is_gone_is_neither_replayed_nor_skipped() -> None:
-    below = QueuePosition(queue=QUEUE, min_offset=100, max_offset=1_000, committed=40)
-    beyond = QueuePosition(queue=QUEUE, min_offset=100, max_offset=1_000, committed=1_500)
+    below = QueuePosition(queue=QUEUE, min_offset=100, max_offset=1_000, old=40)
+    beyond = QueuePosition(queue=QUEUE, min_offset=100, max_offset=1_000, old=1_500)
     assert plan_changes([below], ToEarliest())[0].skipped_count == 0
     assert plan_changes([beyond], ToEarliest())[0].replayed_count == 900
     assert plan_changes([beyond], ToCurrent())[0].new == 1_000
@@ -83,13 +83,13 @@ def test_a_file_that_names_another_queue_is_refused() -> None:
 @given(
     low=st.integers(0, 50),
     size=st.integers(0, 50),
-    committed=st.none() | st.integers(0, 200),
+    old=st.none() | st.integers(0, 200),
     count=st.integers(-200, 200),
 )
 def test_a_clamped_plan_always_lands_inside_and_counts_add_up(
     low: int, size: int, committed: int | None, count: int
 ) -> None:
-    position = QueuePosition(queue=QUEUE, min_offset=low, max_offset=low + size, committed=committed)
+    position = QueuePosition(queue=QUEUE, min_offset=low, max_offset=low + size, old=committed)
     (change,) = plan_changes([position], ShiftBy(count), clamp=True)
     assert low <= change.new <= low + size
     assert min(change.replayed_count, change.skipped_count) == 0
@@ -97,8 +97,8 @@ def test_a_clamped_plan_always_lands_inside_and_counts_add_up(
     assert change.skipped_count - change.replayed_count == change.new - readable
 
 
-def _situation(*, online: bool, server_side: bool = False, whole_topics: bool = True) -> Situation:
-    return Situation(group="G", online=online, server_side=server_side, whole_topics=whole_topics)
+def _situation(*, online: bool, server_side: bool = False, whole_topics: bool = True) -> GroupSituation:
+    return GroupSituation(group="G", online=online, server_side=server_side, whole_topics=whole_topics)
 
 
 @pytest.mark.parametrize("target", [ToOffset(1), ShiftBy(1), ToTime(1), ToLatest(), ToCurrent()], ids=str)

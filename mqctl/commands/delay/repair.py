@@ -74,10 +74,10 @@ def command(
     if resend:
         if levels or at or offsets or undo:
             raise UsageError("--levels, --at, --set and --undo do not go with --resend", remedy="leave them out")
-        from mqctl.operations.delay.resend import ResendWish
+        from mqctl.operations.delay.resend import StrandedRequest
         from mqctl.operations.delay.resend import resend as send_again
 
-        wish = ResendWish(
+        request = StrandedRequest(
             store=store,
             broker=broker,
             levels=tuple(level or ()),
@@ -86,7 +86,7 @@ def command(
             execute=execute,
             confirmed=confirm,
         )
-        document, code = send_again(wish, connection(namesrv, profile, timeout))
+        document, code = send_again(request, connection(namesrv, profile, timeout))
     else:
         if level or first is not None or until is not None or broker or namesrv or profile:
             raise UsageError(
@@ -115,7 +115,7 @@ def _files(
     if store is None:
         raise UsageError("what is to be repaired?", remedy="add --store DIR, --resend or --undo ID")
     pairs = delay_repairs.pairs(offsets or ())
-    wish = delay_repairs.RepairWish(
+    request = delay_repairs.RepairRequest(
         store=store, levels=levels, at=at, offsets=pairs, execute=execute, confirmed=confirmed
     )
-    return delay_repairs.repair(wish)
+    return delay_repairs.repair(request)

@@ -69,12 +69,13 @@ def command(
         from mqctl.client.message.outgoing import check_topic
 
         check_topic(to_topic)
-    from mqctl.operations.dlq.resend import ResendWish, run
+    from mqctl.operations.dlq.resend import LetterRequest, run
+    from mqctl.operations.plans.changing import Consent
 
     choice = letter_choice(key, message_id, since, until, broker)
-    wish = ResendWish(group=group, choice=choice, to_topic=to_topic, rate=rate, limit=limit, resume=resume)
+    request = LetterRequest(group=group, choice=choice, to_topic=to_topic, rate=rate, limit=limit, resume=resume)
     chosen = connection(namesrv, profile, timeout)
     with chosen.open() as cluster:
-        document, code = run(cluster, chosen, wish, execute=execute, confirmed=confirm)
-    emit(document, output)
-    return code
+        done = run(cluster, chosen, request, Consent(execute=execute, confirmed=confirm))
+    emit(done.document, output)
+    return done.code

@@ -45,12 +45,12 @@ def command(
     if source == group:
         raise UsageError("a group already stands where it stands", remedy="name two groups")
     from mqctl.cli.sources.brokers import asking_of
-    from mqctl.operations.offsets.change import asked, run
-    from mqctl.operations.offsets.requests import clone_wish
+    from mqctl.operations.offsets.change import consent_of, run
+    from mqctl.operations.offsets.requests import clone_request
 
     chosen = connection(namesrv, profile, timeout)
     with chosen.open() as cluster:
         asking = asking_of(cluster, chosen)
-        done = run(asking, clone_wish(asking, source, group, topic), asked(confirm, settle, execute=execute))
+        done = run(asking, clone_request(asking, source, group, topic), consent_of(confirm, settle, execute=execute))
     emit(done.document, output)
     return done.code

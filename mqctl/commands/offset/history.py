@@ -14,11 +14,11 @@ def command(group: GroupOption = None, output: OutputOption = Output.TABLE, no_c
     `interrupted` is one that was killed half-way: `mqctl offset undo` takes it back as any other. A record that cannot
     be read is named, and the exit code is 69; the others are shown.
     """
-    from mqctl.operations.offsets.change import journal, report_of
-    from mqctl.operations.settings.history import Unread
+    from mqctl.operations.plans.changing import journal
+    from mqctl.operations.plans.history import Unread
     from mqctl.render.offsets import history_document
 
     unread = Unread()
-    records = [record for record in journal().all(unread) if not group or record.group in group]
-    emit(history_document([report_of(record) for record in records], unread.told), output)
+    records = [record for record in journal().offsets.all(unread) if not group or record.subject in group]
+    emit(history_document(records, unread.told), output)
     return unread.exit_code

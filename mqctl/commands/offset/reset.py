@@ -22,7 +22,7 @@ from mqctl.model.names import retry_topic
 from mqctl.plan.targets import ShiftBy, Target, ToCurrent, ToEarliest, ToLatest, ToOffset, ToTime
 
 if TYPE_CHECKING:
-    from mqctl.operations.offsets.planning import Wish
+    from mqctl.operations.offsets.planning import OffsetRequest
 
 EXAMPLES = (
     "mqctl offset reset -g order-service -t orders --to-time 'yesterday 10:00'",
@@ -100,18 +100,18 @@ def command(
     it is proven, and a journal keeps the old offsets. Exit code 2: stopped in the middle; --resume finishes it.
     """
     target = _target(to_time, by_duration, to_earliest, to_latest, to_current, to_offset, shift_by)
-    wish = _wish(group, topic, target, brokers, queues, from_file, resume, with_retry=with_retry, clamp=clamp)
+    request = _request(group, topic, target, brokers, queues, from_file, resume, with_retry=with_retry, clamp=clamp)
     from mqctl.cli.sources.brokers import asking_of
-    from mqctl.operations.offsets.change import asked, run
+    from mqctl.operations.offsets.change import consent_of, run
 
     chosen = connection(namesrv, profile, timeout)
     with chosen.open() as cluster:
-        done = run(asking_of(cluster, chosen), wish, asked(confirm, settle, execute=execute, export=export))
+        done = run(asking_of(cluster, chosen), request, consent_of(confirm, settle, execute=execute, export=export))
     emit(done.document, output)
     return done.code
 
 
-def _wish(
+def _request(
     group: str | None,
     topic: str | None,
     target: list[Target],
@@ -122,7 +122,7 @@ def _wish(
     *,
     with_retry: bool,
     clamp: bool,
-) -> Wish:
+) -> OffsetRequest:
     given = len(target) + (from_file is not None) + (resume is not None)
     if given != 1:
         raise UsageError(
@@ -132,17 +132,17 @@ def _wish(
         )
     if not target and (brokers or queues or with_retry):
         raise UsageError("a file or a change names its own queues", remedy="leave --broker, --queue, --with-retry out")
-    from mqctl.operations.offsets.change import journal
-    from mqctl.operations.offsets.planning import Wish
-    from mqctl.operations.offsets.requests import file_wish, resume_wish
+    from mqctl.operations.offsets.planning import OffsetRequest
+    from mqctl.operations.offsets.requests import file_request, resume_request
+    from mqctl.operations.plans.changing import journal
 
     if resume is not None:
-        return resume_wish(journal().read(resume))
+        return resume_request(journal().offsets.read(resume))
     if from_file is not None:
-        return file_wish(from_file, group, topic, clamp=clamp)
+        return file_request(from_file, group, topic, clamp=clamp)
     if group is None or topic is None:
         raise UsageError("whose offsets, and of what?", remedy="name both, -g GROUP and -t TOPIC")
-    return Wish(
+    return OffsetRequest(
         group=group,
         topics=(topic, retry_topic(group)) if with_retry else (topic,),
         target=target[0],
@@ -161,15 +161,15 @@ def _target(
     to_offset: int | None,
     shift_by: int | None,
 ) -> list[Target]:
-    wishes: list[Target] = []
+    targets: list[Target] = []
     if to_time is not None or by_duration is not None:
-        wishes += _times(to_time, by_duration)
-    wishes += [ToEarliest()] if to_earliest else []
-    wishes += [ToLatest()] if to_latest else []
-    wishes += [ToCurrent()] if to_current else []
-    wishes += [ToOffset(to_offset)] if to_offset is not None else []
-    wishes += [ShiftBy(shift_by)] if shift_by is not None else []
-    return wishes
+        targets += _times(to_time, by_duration)
+    targets += [ToEarliest()] if to_earliest else []
+    targets += [ToLatest()] if to_latest else []
+    targets += [ToCurrent()] if to_current else []
+    targets += [ToOffset(to_offset)] if to_offset is not None else []
+    targets += [ShiftBy(shift_by)] if shift_by is not None else []
+    return targets
 
 
 def _times(to_time: str | None, by_duration: str | None) -> list[Target]:

@@ -53,7 +53,7 @@ def command(
     committed is in the plan as well: those messages may be consumed twice.
     """
     from mqctl.cli.sources.brokers import asking_of
-    from mqctl.operations.offsets.change import asked
+    from mqctl.operations.offsets.change import consent_of
     from mqctl.operations.offsets.skip import skip
 
     chosen = connection(namesrv, profile, timeout)
@@ -62,7 +62,7 @@ def command(
             asking_of(cluster, chosen),
             group,
             topic,
-            asked(confirm, settle, execute=execute),
+            consent_of(confirm, settle, execute=execute),
             brokers=brokers or (),
             replay_plan=replay_plan,
             with_retry=with_retry,

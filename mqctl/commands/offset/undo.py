@@ -34,12 +34,13 @@ def command(
     An offset whose messages are deleted by now becomes the queue's minimum.
     """
     from mqctl.cli.sources.brokers import asking_of
-    from mqctl.operations.offsets.change import asked, journal, run
-    from mqctl.operations.offsets.requests import undo_wish
+    from mqctl.operations.offsets.change import consent_of, run
+    from mqctl.operations.offsets.requests import undo_request
+    from mqctl.operations.plans.changing import journal
 
-    wish = undo_wish(journal().read(change_id))
+    request = undo_request(journal().offsets.read(change_id))
     chosen = connection(namesrv, profile, timeout)
     with chosen.open() as cluster:
-        done = run(asking_of(cluster, chosen), wish, asked(confirm, settle, execute=execute))
+        done = run(asking_of(cluster, chosen), request, consent_of(confirm, settle, execute=execute))
     emit(done.document, output)
     return done.code

@@ -55,8 +55,8 @@ def command(
     group has got there: consumers do not stop by themselves. `mqctl offset undo` takes the offsets back.
     """
     from mqctl.cli.sources.brokers import asking_of
-    from mqctl.operations.offsets.change import asked
-    from mqctl.operations.replay.publish import replay_by_group
+    from mqctl.operations.plans.changing import Consent
+    from mqctl.operations.replay.by_group import replay_by_group
     from mqctl.operations.replay.sources import source_of
 
     source = source_of(
@@ -72,6 +72,7 @@ def command(
     )
     chosen = connection(namesrv, profile, timeout)
     with chosen.open() as cluster:
-        done = replay_by_group(asking_of(cluster, chosen), source, group, asked(confirm, None, execute=execute))
+        consent = Consent(execute=execute, confirmed=confirm)
+        done = replay_by_group(asking_of(cluster, chosen), source, group, consent)
     emit(done.document, output)
     return done.code

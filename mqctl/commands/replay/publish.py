@@ -62,7 +62,8 @@ def command(
     """
     from mqctl.cli.sources.brokers import asking_of
     from mqctl.model.stretch import ReplayFilter
-    from mqctl.operations.replay.publish import carry_publish_out, plan_publish
+    from mqctl.operations.plans.changing import Consent
+    from mqctl.operations.replay.publish import plan_publish, run
     from mqctl.operations.replay.sources import source_of
 
     source = source_of(
@@ -80,10 +81,10 @@ def command(
     with chosen.open() as cluster:
         asking = asking_of(cluster, chosen)
         wanted = ReplayFilter(tags=tags, key=key, sql=sql)
-        record, shown = plan_publish(asking, source, target, wanted, rate, execute=execute)
-        if not execute:
-            emit(shown, output)
-            return 0
-        done = carry_publish_out(asking_of(cluster, chosen), record, shown, confirm)
+        done = run(
+            asking,
+            Consent(execute=execute, confirmed=confirm),
+            lambda: plan_publish(asking, source, target, wanted, rate, execute=execute),
+        )
     emit(done.document, output)
     return done.code

@@ -35,17 +35,16 @@ def command(
     Messages that were being sent are looked up in the target by their keys first: what is there is not sent again.
     """
     from mqctl.cli.sources.brokers import asking_of
-    from mqctl.operations.replay.publish import carry_publish_out, replays, resumed
+    from mqctl.operations.plans.changing import Consent, journal
+    from mqctl.operations.replay.publish import resume_plan, run
 
-    record = replays().read(replay_id)
+    record = journal().replays.read(replay_id)
     if rate is not None:
         record.rate_per_s = rate
     chosen = connection(namesrv, profile, timeout)
     with chosen.open() as cluster:
-        shown = resumed(asking_of(cluster, chosen), record, execute=execute)
-        if not execute:
-            emit(shown, output)
-            return 0
-        done = carry_publish_out(asking_of(cluster, chosen), record, shown, confirm)
+        asking = asking_of(cluster, chosen)
+        consent = Consent(execute=execute, confirmed=confirm)
+        done = run(asking, consent, lambda: resume_plan(asking, record, execute=execute))
     emit(done.document, output)
     return done.code

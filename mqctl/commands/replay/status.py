@@ -26,19 +26,20 @@ def command(
     The cluster is only asked for a single replay by a group. Ends with 0 when that has reached its end, with 1 when it
     has not.
     """
-    from mqctl.operations.replay.publish import committed_by, replays, report_of
+    from mqctl.operations.plans.changing import journal
+    from mqctl.operations.replay.progress import committed_by, report_of
     from mqctl.render.replays import replay_document, replay_list_document
 
-    book = replays()
+    book = journal().replays
     if replay_id is None:
-        from mqctl.operations.settings.history import Unread
+        from mqctl.operations.plans.history import Unread
 
         unread = Unread()
         reports = [report_of(record) for record in book.all(unread)]
         emit(replay_list_document(reports, unread.told), output)
         return unread.exit_code
     record = book.read(replay_id)
-    if record.kind != "group":
+    if record.group is None:
         emit(replay_document(report_of(record)), output)
         return 0
     from mqctl.cli.sources.brokers import asking_of

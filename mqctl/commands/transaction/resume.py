@@ -49,7 +49,7 @@ def command(
     from mqctl.operations.transactions.resume import ResumeRequest
     from mqctl.operations.transactions.resume import resume as bring_back
 
-    wish = ResumeRequest(
+    request = ResumeRequest(
         unique_keys=frozenset(unique_keys or ()),
         groups=frozenset(group or ()),
         topics=frozenset(topic or ()),
@@ -57,6 +57,6 @@ def command(
         execute=execute,
         confirmed=confirm,
     )
-    document, code = bring_back(wish, connection(namesrv, profile, timeout))
+    document, code = bring_back(request, connection(namesrv, profile, timeout))
     emit(document, output)
     return code

@@ -12,10 +12,11 @@ from mqctl.cli.emit import tell
 from mqctl.cli.options.common import at_ms
 from mqctl.errors import BadInputError, NotFoundError, RefusedError, UsageError
 from mqctl.execute import delay_files
-from mqctl.execute.step_journal import CONFIRMED, NOT_DONE, StepChange
+from mqctl.execute.records import CONFIRMED, NOT_MOVED, StepRecord
 from mqctl.model.delay_state import DelayState
 from mqctl.model.step_plan import Step, StepPlan
-from mqctl.operations.plans.steps import Execution, Save, run_steps, step_journal
+from mqctl.operations.plans.changing import Consent, journal, now_ms
+from mqctl.operations.plans.steps import Save, StepChange, run_steps
 from mqctl.plan.delay_repair import LevelRepair, needs_rewriting, plan_repair, table_after
 from mqctl.render.document import Document
 from mqctl.render.units import counted
@@ -28,7 +29,7 @@ _MAIN, _BACKUP = delay_files.FILES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RepairWish:
+class RepairRequest:
     """What is to be repaired.
 
     Attributes:
@@ -54,33 +55,30 @@ def pairs(texts: Iterable[str]) -> dict[int, int]:
     return found
 
 
-def repair(wish: RepairWish) -> tuple[Document, int]:
+def repair(request: RepairRequest) -> tuple[Document, int]:
     """Plans, and repairs when asked to.
 
     Raises:
         RefusedError: a broker uses the store, or nobody confirmed.
         MqctlError: the store cannot be read or written.
     """
-    if not wish.execute and delay_files.in_use(wish.store):
+    if not request.execute and delay_files.in_use(request.store):
         tell("mqctl: a broker is using this store: its offsets move, and nothing can be written until it is stopped")
-    with delay_files.alone(wish.store) if wish.execute else nullcontext():
-        state = _state(wish)
-        repairs = plan_repair(state, wish.offsets)
-        plan = _plan(wish, state, repairs)
-        text = delay_files.document(_document(wish.store), table_after(state, repairs))
+    with delay_files.alone(request.store) if request.execute else nullcontext():
+        plan, text = _planned(request)
 
-        def perform(change: StepChange, save: Save) -> None:
-            _write(wish.store, change, dict.fromkeys(delay_files.FILES, text), save)
+        def perform(change: StepRecord, save: Save) -> None:
+            _write(request.store, change, dict.fromkeys(delay_files.FILES, text), save)
 
-        execution = Execution(
+        change = StepChange(
+            kind=KIND,
             schema=SCHEMA,
+            make=lambda: plan,  # nobody else can use the store meanwhile
             perform=perform,
-            execute=wish.execute,
-            confirmed=wish.confirmed,
             undo_hint="mqctl delay repair --undo",
-            before=delay_files.contents(wish.store),
+            before=delay_files.contents(request.store),
         )
-        return run_steps(plan, execution)
+        return run_steps(change, Consent(execute=request.execute, confirmed=request.confirmed))
 
 
 def undo(change_id: str, *, execute: bool, confirmed: str | None) -> tuple[Document, int]:
@@ -90,8 +88,8 @@ def undo(change_id: str, *, execute: bool, confirmed: str | None) -> tuple[Docum
         NotFoundError: there is no such change.
         BadInputError: the files are no longer as that change left them.
     """
-    past = step_journal(KIND).read(change_id)
-    store = Path(past.target)
+    past = journal().steps(KIND).read(change_id)
+    store = Path(past.subject)
     if not store.is_dir():
         raise NotFoundError(f"the store {store} is not there", reason=f"change {change_id} was made on it")
     with delay_files.alone(store) if execute else nullcontext():
@@ -104,23 +102,23 @@ def undo(change_id: str, *, execute: bool, confirmed: str | None) -> tuple[Docum
             )
         steps = tuple(
             Step(subject=step.subject, old=step.new, new=step.old, effect="as it was before")
-            for step in past.steps
+            for step in past.parts
             if step.state == CONFIRMED or not past.ended
         )
         if not steps or now == past.before:
             raise RefusedError(f"change {change_id} cannot be taken back", reason="nothing of it was done")
-        plan = StepPlan(kind=KIND, target=str(store), confirm=past.confirm, made_at_ms=_now_ms(), steps=steps)
+        plan = StepPlan(kind=KIND, target=str(store), confirm=past.confirm, made_at_ms=now_ms(), steps=steps)
 
-        def perform(change: StepChange, save: Save) -> None:
+        def perform(change: StepRecord, save: Save) -> None:
             _write(store, change, past.before, save)
 
-        execution = Execution(
-            schema=SCHEMA, perform=perform, execute=execute, confirmed=confirmed, before=now, undoes=past.id
+        change = StepChange(
+            kind=KIND, schema=SCHEMA, make=lambda: plan, perform=perform, before=now, undoes=past.id
         )  # fmt: skip
-        return run_steps(plan, execution)
+        return run_steps(change, Consent(execute=execute, confirmed=confirmed))
 
 
-def _left_by(change: StepChange, now: Mapping[str, str | None]) -> bool:
+def _left_by(change: StepRecord, now: Mapping[str, str | None]) -> bool:
     """Tells whether both files are as a change left them; one that was killed may have written the one and not the
     other."""
     if change.ended:
@@ -128,17 +126,25 @@ def _left_by(change: StepChange, now: Mapping[str, str | None]) -> bool:
     return all(now[name] in (change.before.get(name), change.after.get(name)) for name in delay_files.FILES)
 
 
-def _state(wish: RepairWish) -> DelayState:
-    moment = at_ms(wish.at, datetime.now().astimezone())
-    snapshot = gather_store(wish.store, at_ms=moment, levels=wish.levels, deep=False)
+def _planned(request: RepairRequest) -> tuple[StepPlan, str]:
+    """Returns the plan, and the text of the file as it will be."""
+    state = _state(request)
+    repairs = plan_repair(state, request.offsets)
+    text = delay_files.document(_document(request.store), table_after(state, repairs))
+    return _plan(request, state, repairs), text
+
+
+def _state(request: RepairRequest) -> DelayState:
+    moment = at_ms(request.at, datetime.now().astimezone())
+    snapshot = gather_store(request.store, at_ms=moment, levels=request.levels, deep=False)
     state = snapshot.brokers[0].delay
     if state is None or all(level.queue is None for level in state.levels):
         reason = "its consume queues are in a RocksDB, which is not read offline"
-        raise RefusedError(f"cannot repair delay offsets of {wish.store}", reason=reason)
+        raise RefusedError(f"cannot repair delay offsets of {request.store}", reason=reason)
     return state
 
 
-def _plan(wish: RepairWish, state: DelayState, repairs: tuple[LevelRepair, ...]) -> StepPlan:
+def _plan(request: RepairRequest, state: DelayState, repairs: tuple[LevelRepair, ...]) -> StepPlan:
     steps = [_step(item) for item in repairs]
     problem = needs_rewriting(state)
     if problem is not None:
@@ -148,8 +154,8 @@ def _plan(wish: RepairWish, state: DelayState, repairs: tuple[LevelRepair, ...])
         Step(subject=f"key {key}", old=key, new=None, effect="no delay level; brokers cannot read it")
         for key in state.rejected_keys
     ]
-    store = wish.store.resolve()
-    return StepPlan(kind=KIND, target=str(store), confirm=store.name, made_at_ms=_now_ms(), steps=tuple(steps))
+    store = request.store.resolve()
+    return StepPlan(kind=KIND, target=str(store), confirm=store.name, made_at_ms=now_ms(), steps=tuple(steps))
 
 
 def _step(item: LevelRepair) -> Step:
@@ -173,21 +179,17 @@ def _document(store: Path) -> dict[str, object]:
     return dict(read_config(store / "config", DELAY_OFFSETS).value)
 
 
-def _write(store: Path, change: StepChange, texts: Mapping[str, str | None], save: Save) -> None:
+def _write(store: Path, change: StepRecord, texts: Mapping[str, str | None], save: Save) -> None:
     """Writes both files, reads them back, and notes what each step came to."""
     change.after = dict(texts)
-    save(change)
+    save()
     delay_files.write(store, texts)
     same = delay_files.contents(store) == dict(texts)
     table = delay_offsets(read_config(store / "config", DELAY_OFFSETS)).offsets
-    for step in change.steps:
+    for step in change.parts:
         level = int(step.subject.removeprefix("level ")) if step.subject.startswith("level ") else None
         found = table.get(level) if level is not None else None
         step.found = (None if found is None else str(found)) if level is not None else step.new
         done = same and step.found == step.new
-        step.state, step.reason = (CONFIRMED, None) if done else (NOT_DONE, f"{_MAIN} or {_BACKUP} reads otherwise")
-    save(change)
-
-
-def _now_ms() -> int:
-    return round(datetime.now().astimezone().timestamp() * 1000)
+        step.state, step.reason = (CONFIRMED, None) if done else (NOT_MOVED, f"{_MAIN} or {_BACKUP} reads otherwise")
+    save()

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from time import time
 
 from mqctl.cli.connection.target import Connection
 from mqctl.cli.emit import tell
@@ -13,13 +12,14 @@ from mqctl.cli.sources.brokers import asking_of
 from mqctl.client.message.outgoing import OutgoingMessage
 from mqctl.client.producer.producer import Producer
 from mqctl.errors import DeadlineError, MqctlError, UnreachableError, UsageError
-from mqctl.execute.step_journal import CONFIRMED, NOT_DONE, UNKNOWN, StepChange, StepRecord
+from mqctl.execute.records import CONFIRMED, NOT_MOVED, UNKNOWN, StepPart, StepRecord
 from mqctl.model.delay_level import DEFAULT_LEVELS, DelayLevelTable
 from mqctl.model.delay_state import DelayState
 from mqctl.model.queue import MessageQueue
 from mqctl.model.snapshot import BrokerSnapshot
 from mqctl.model.step_plan import Step, StepPlan
-from mqctl.operations.plans.steps import Execution, Save, run_steps
+from mqctl.operations.plans.changing import Consent, now_ms
+from mqctl.operations.plans.steps import Save, StepChange, run_steps
 from mqctl.plan.delay_resend import Resend, StrandedMessage, plan_resend
 from mqctl.render.document import Document
 from mqctl.render.units import duration, instant
@@ -33,7 +33,7 @@ SCHEMA = "delay.repair/1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ResendWish:
+class StrandedRequest:
     """What is to be sent again.
 
     Attributes:
@@ -52,35 +52,49 @@ class ResendWish:
     confirmed: str | None
 
 
-def resend(wish: ResendWish, chosen: Connection) -> tuple[Document, int]:
+def resend(request: StrandedRequest, chosen: Connection) -> tuple[Document, int]:
     """Plans, and sends when asked to. Messages of which a delivered copy is found are left out.
 
     Raises:
         MqctlError: the source cannot be read, or the cluster cannot be asked.
     """
-    with chosen.open() as cluster:
-        asking = asking_of(cluster, chosen)
-        broker, delay = _broker(asking, wish)
-        text = broker.config.get("messageDelayLevel") or DEFAULT_LEVELS
-        table = DelayLevelTable.parse(text)
-        for place in (read := _stranded(asking, wish, broker, _state(wish, delay, text), table))[1]:
-            tell(f"mqctl: {place} has no readable message; it is not sent again")
-        now_ms = round(time() * 1000)
-        timers = has_timers(broker)
-        resends = [plan_resend(item, table, timers=timers, now_ms=now_ms) for item in read[0]]
-        steps = _steps(asking, resends)
+    going: list[Resend] = []
+
+    def make() -> StepPlan:
+        with chosen.open() as cluster:
+            going[:], plan = _planned(asking_of(cluster, chosen), request)
+        return plan
+
+    def perform(record: StepRecord, save: Save) -> None:
+        with Producer("MQCTL_PRODUCER", chosen.sender()) as producer:
+            for item, part in zip(going, record.parts, strict=True):
+                _send(producer, item, record.subject, part)
+                save()
+
+    change = StepChange(kind=KIND, schema=SCHEMA, make=make, perform=perform)
+    return run_steps(change, Consent(execute=request.execute, confirmed=request.confirmed))
+
+
+def _planned(asking: Asking, request: StrandedRequest) -> tuple[list[Resend], StepPlan]:
+    """Returns the messages that go, and the plan of all."""
+    broker, delay = _broker(asking, request)
+    text = broker.config.get("messageDelayLevel") or DEFAULT_LEVELS
+    table = DelayLevelTable.parse(text)
+    messages, unread = _stranded(asking, request, broker, _state(request, delay, text), table)
+    for place in unread:
+        tell(f"mqctl: {place} has no readable message; it is not sent again")
+    made_at_ms = now_ms()
+    timers = has_timers(broker)
+    resends = [plan_resend(item, table, timers=timers, now_ms=made_at_ms) for item in messages]
+    steps = _steps(asking, resends)
     going = [item for item, step in zip(resends, steps, strict=True) if step.moves]
     name = broker.name or ""
-    plan = StepPlan(kind=KIND, target=name, confirm=name, made_at_ms=now_ms, steps=tuple(steps))
-    execution = Execution(
-        schema=SCHEMA, perform=_performer(going, name, chosen), execute=wish.execute, confirmed=wish.confirmed
-    )
-    return run_steps(plan, execution)
+    return going, StepPlan(kind=KIND, target=name, confirm=name, made_at_ms=made_at_ms, steps=tuple(steps))
 
 
-def _broker(asking: Asking, wish: ResendWish) -> tuple[BrokerSnapshot, DelayState]:
-    scope = Scope(brokers=frozenset({wish.broker} if wish.broker else ()))
-    brokers = gather_live_delay(asking, scope, now_ms=round(time() * 1000)).brokers
+def _broker(asking: Asking, request: StrandedRequest) -> tuple[BrokerSnapshot, DelayState]:
+    scope = Scope(brokers=frozenset({request.broker} if request.broker else ()))
+    brokers = gather_live_delay(asking, scope, now_ms=now_ms()).brokers
     if len(brokers) != 1:
         known = ", ".join(item.name or "" for item in brokers) or "none of that name"
         raise UsageError("which broker sends them again?", reason=f"there are {known}", remedy="add --broker NAME")
@@ -91,32 +105,32 @@ def _broker(asking: Asking, wish: ResendWish) -> tuple[BrokerSnapshot, DelayStat
     return broker, broker.delay
 
 
-def _state(wish: ResendWish, live: DelayState, levels: str) -> DelayState:
+def _state(request: StrandedRequest, live: DelayState, levels: str) -> DelayState:
     """The levels of the source, by the table of the broker that sends."""
-    if wish.store is None:
+    if request.store is None:
         return live
     from mqctl.snapshot.store.gatherer import gather_store
 
-    return gather_store(wish.store, levels=levels, deep=False).brokers[0].delay or live
+    return gather_store(request.store, levels=levels, deep=False).brokers[0].delay or live
 
 
 def _stranded(
-    asking: Asking, wish: ResendWish, broker: BrokerSnapshot, state: DelayState, table: DelayLevelTable
+    asking: Asking, request: StrandedRequest, broker: BrokerSnapshot, state: DelayState, table: DelayLevelTable
 ) -> tuple[list[StrandedMessage], list[str]]:
     ranges = []
     for level in state.levels:
         queue = level.queue
-        if queue is None or (level.level not in wish.levels if wish.levels else level.delay_ms is not None):
+        if queue is None or (level.level not in request.levels if request.levels else level.delay_ms is not None):
             continue
         recorded = queue.min_offset if level.recorded_offset is None else level.recorded_offset
-        first = max(recorded if wish.first is None else wish.first, queue.min_offset)
-        end = min(queue.max_offset, queue.max_offset if wish.end is None else wish.end)
+        first = max(recorded if request.first is None else request.first, queue.min_offset)
+        end = min(queue.max_offset, queue.max_offset if request.end is None else request.end)
         ranges.append(StrandedRange(level=level.level, first=first, end=end))
-    if unknown := sorted(set(wish.levels) - {level.level for level in state.levels}):
+    if unknown := sorted(set(request.levels) - {level.level for level in state.levels}):
         raise UsageError(f"there is no delay level {unknown[0]}", remedy="mqctl delay levels")
     check_count(ranges)
-    if wish.store is not None:
-        return from_store(wish.store, ranges, table)
+    if request.store is not None:
+        return from_store(request.store, ranges, table)
     return from_broker(asking, broker.address or "", ranges, table)
 
 
@@ -162,17 +176,7 @@ def _why_not(asking: Asking, item: Resend, unique_key: str) -> str | None:
     return str(errors[0]) if errors else None
 
 
-def _performer(going: list[Resend], broker: str, chosen: Connection) -> Callable[[StepChange, Save], None]:
-    def perform(change: StepChange, save: Save) -> None:
-        with Producer("MQCTL_PRODUCER", chosen.sender()) as producer:
-            for item, step in zip(going, change.steps, strict=True):
-                _send(producer, item, broker, step)
-                save(change)
-
-    return perform
-
-
-def _send(producer: Producer, item: Resend, broker: str, step: StepRecord) -> None:
+def _send(producer: Producer, item: Resend, broker: str, step: StepPart) -> None:
     """Sends one message to its own queue while that is there, else to any of its topic."""
     record = item.message.stored
     message = OutgoingMessage(
@@ -189,6 +193,6 @@ def _send(producer: Producer, item: Resend, broker: str, step: StepRecord) -> No
     except (UnreachableError, DeadlineError) as error:
         step.state, step.reason = UNKNOWN, str(error)
     except MqctlError as error:
-        step.state, step.reason = NOT_DONE, str(error)
+        step.state, step.reason = NOT_MOVED, str(error)
     else:
         step.state, step.found = CONFIRMED, f"{result.status.name} {result.offset_id}"

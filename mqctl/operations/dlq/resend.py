@@ -4,28 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from time import monotonic, sleep, time
+from time import monotonic, sleep
 
 from mqctl.cli.connection.target import Connection
-from mqctl.cli.emit import note, tell
-from mqctl.cli.places import state_dir
-from mqctl.cli.terminal.confirmation import confirm
-from mqctl.cli.terminal.interrupts import terminable
-from mqctl.cli.terminal.progress import step_progress
+from mqctl.cli.emit import tell
 from mqctl.client.admin import broker_queries as ask
 from mqctl.client.admin.cluster import Cluster
 from mqctl.client.remoting.answers import not_told
 from mqctl.client.routes import publish_queues
-from mqctl.errors import BadInputError, ExitCode, NotFoundError, StorageError, UnreachableError, UsageError
-from mqctl.execute.journal import Journal
+from mqctl.errors import ExitCode, NotFoundError, UnreachableError, UsageError
+from mqctl.execute.engine import Work
+from mqctl.execute.journal import Drawer, Journal
+from mqctl.execute.record_files import new_id, who
+from mqctl.execute.records import CONFIRMED, UNKNOWN, LetterPart, ResendRecord
 from mqctl.execute.replay import Pace
 from mqctl.execute.resend import Outlet, carry_out
-from mqctl.execute.resend_journal import FAILED, SENT, UNKNOWN, WAITING, LetterRecord, ResendJournal, ResendRecord
 from mqctl.model.dead_letter import DeadLetter, LetterChoice
 from mqctl.model.plan import ClusterIdentity
 from mqctl.model.queue import MessageQueue
 from mqctl.model.resend import RESENT_BY, Fate, LetterKey, ResendItem, ResendPlan, letter_key, target_of
 from mqctl.operations.dlq.letters import letter_brokers
+from mqctl.operations.plans.changing import Change, Consent, Finished, journal, now_ms
+from mqctl.operations.plans.changing import run as run_change
+from mqctl.operations.plans.same_cluster import refuse_other_cluster
 from mqctl.operations.plans.shown_plan import overtaken, shown_before
 from mqctl.plan.resend import decide
 from mqctl.protocol.bodies_cluster import TopicRouteData
@@ -40,7 +41,7 @@ _ON_DAMAGE = "restore it; or move it away, and only letters whose copies brokers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ResendWish:
+class LetterRequest:
     """What is to be sent again.
 
     Attributes:
@@ -67,45 +68,111 @@ class _Shown:
     hearers: dict[str, tuple[str, ...]]
 
 
-def journal() -> ResendJournal:
-    """Returns the journal of this user."""
-    return ResendJournal(state_dir() / "journal" / "resends")
+class LetterResend(Change[ResendPlan, ResendRecord]):
+    """Dead letters of a group sent again."""
+
+    def __init__(self, cluster: Cluster, target: Connection, request: LetterRequest) -> None:
+        self._cluster = cluster
+        self._target = target
+        self._request = request
+
+    def drawer(self, journal: Journal) -> Drawer[ResendRecord]:
+        return journal.resends
+
+    def plan(self) -> ResendPlan:
+        return self._plan(self._request)
+
+    def bound(self, plan: ResendPlan, *, execute: bool) -> ResendPlan:
+        before = shown_before("plan", _shown(plan), _Shown, execute=execute)
+        if before is not None:
+            plan = self._plan(self._only(before.letters))
+            _must_hold(before, _shown(plan))
+        return plan
+
+    def document(self, plan: ResendPlan) -> Document:
+        return plan_document(plan)
+
+    def has_work(self, plan: ResendPlan) -> bool:
+        return bool(plan.sending or plan.resumes)
+
+    def code_without_work(self, plan: ResendPlan, *, execute: bool) -> int:
+        return ExitCode.UNREACHABLE if plan.is_doubtful else ExitCode.OK
+
+    def word(self, plan: ResendPlan) -> str:
+        return plan.group
+
+    def where(self) -> Sequence[str]:
+        return self._cluster.name_servers.addresses()
+
+    def locks(self, plan: ResendPlan) -> str:
+        return f"dead letters of {plan.group} of {plan.identity.cluster}"
+
+    def again(self, shown: ResendPlan) -> ResendPlan:
+        # Somebody may have sent some since. What was not shown is not sent.
+        return self._plan(self._only(_letters(shown)))
+
+    def record(self, plan: ResendPlan, drawer: Drawer[ResendRecord]) -> ResendRecord:
+        if plan.resumes is None:
+            return new_record(plan)
+        record = drawer.read(plan.resumes)
+        record.ended = False
+        return record
+
+    def opened(self, record: ResendRecord) -> str:
+        return f"mqctl: resend {record.id}; {self.finish(record)}"
+
+    def carry_out(self, work: Work[ResendPlan, ResendRecord]) -> str | None:
+        return None if _send(self._cluster, self._target, work) else "three letters in a row could not be sent"
+
+    def finish(self, record: ResendRecord) -> str:
+        return f"mqctl dlq resend -g {record.subject} --resume {record.id} takes it up again"
+
+    def report(self, record: ResendRecord) -> Document:
+        return resend_document(record)
+
+    def _plan(self, request: LetterRequest) -> ResendPlan:
+        return make_plan(Asking(self._cluster, self._target.deadline()), request)
+
+    def _only(self, letters: Iterable[str]) -> LetterRequest:
+        return self._request if self._request.resume else _only(self._request, letters)
 
 
-def run(
-    cluster: Cluster, chosen: Connection, wish: ResendWish, *, execute: bool, confirmed: str | None
-) -> tuple[Document, int]:
-    """Plans, and sends when asked to; returns what to show and the exit code.
+def run(cluster: Cluster, target: Connection, request: LetterRequest, consent: Consent) -> Finished[ResendRecord]:
+    """Plans, and sends when asked to.
 
     Raises:
-        MqctlError: as `make_plan`, `confirm` and the journal.
+        MqctlError: as `make_plan` and `mqctl.operations.plans.changing.run`.
     """
-    plan = make_plan(Asking(cluster, chosen.deadline()), wish)
-    before = shown_before("plan", _shown(plan), _Shown, execute=execute)
-    if before is not None:
-        plan = make_plan(Asking(cluster, chosen.deadline()), wish if wish.resume else _only(wish, before.letters))
-        _must_hold(before, _shown(plan))
-    for text in plan.unreadable:
-        tell(f"mqctl: {text}; letters that it may have sent are left alone\n  next: {_ON_DAMAGE}")
-    if not execute or not (plan.sending or wish.resume):
-        return plan_document(plan), ExitCode.UNREACHABLE if plan.is_doubtful else ExitCode.OK
-    confirm(wish.group, confirmed, plan_document(plan), where=cluster.name_servers.addresses())
-    what = f"dead letters of {wish.group} of {plan.identity.cluster}"
-    with Journal(state_dir() / "journal").alone(what, note), terminable():
-        # Planned again: somebody may have sent some since. What was not shown is not sent.
-        doubtful = plan.is_doubtful
-        plan = make_plan(Asking(cluster, chosen.deadline()), wish if wish.resume else _only(wish, _letters(plan)))
-        record = journal().read(wish.resume) if wish.resume else journal().begin(plan)
-        tell(f"mqctl: resend {record.id}; mqctl dlq resend -g {record.group} --resume {record.id} takes it up again")
-        try:
-            whole = _send(cluster, chosen, plan, record)
-        except KeyboardInterrupt:
-            whole = False
-            tell("mqctl: interrupted")
-        except StorageError as error:
-            whole = False
-            tell(f"mqctl: stopped: {error}; {error.remedy}")
-    return resend_document(record), _exit_code(record, whole=whole, doubtful=doubtful)
+    doubtful: list[bool] = []
+
+    def planned(plan: ResendPlan, _: Document) -> None:
+        doubtful.append(plan.is_doubtful)
+        for text in plan.unreadable:
+            tell(f"mqctl: {text}; letters that it may have sent are left alone\n  next: {_ON_DAMAGE}")
+
+    done = run_change(LetterResend(cluster, target, request), consent, planned=planned)
+    if done.record is not None and done.code == ExitCode.OK and doubtful == [True]:
+        return replace(done, code=ExitCode.WARNING)
+    return done
+
+
+def new_record(plan: ResendPlan) -> ResendRecord:
+    """Returns the record of what is about to be sent."""
+    return ResendRecord(
+        id=new_id(),
+        kind="dlq-resend",
+        subject=plan.group,
+        to_topic=plan.to_topic,
+        rate=plan.rate,
+        who=who(),
+        made_at_ms=plan.made_at_ms,
+        cluster=plan.identity.cluster,
+        brokers=dict(plan.identity.brokers),
+        parts=[
+            LetterPart(letter_id=item.key.letter_id, unique_key=item.key.unique_key, topic=item.topic or "")
+            for item in plan.sending
+        ],
+    )
 
 
 def _letters(plan: ResendPlan) -> dict[str, str | None]:
@@ -131,13 +198,13 @@ def _must_hold(shown: _Shown, now: _Shown) -> None:
             )
 
 
-def _only(wish: ResendWish, letters: Iterable[str]) -> ResendWish:
+def _only(request: LetterRequest, letters: Iterable[str]) -> LetterRequest:
     # An id that no letter has: nothing was shown, and nothing is chosen.
     ids = frozenset(letters) or frozenset({""})
-    return replace(wish, choice=LetterChoice(ids=ids, brokers=wish.choice.brokers), limit=None)
+    return replace(request, choice=LetterChoice(ids=ids, brokers=request.choice.brokers), limit=None)
 
 
-def make_plan(asking: Asking, wish: ResendWish) -> ResendPlan:
+def make_plan(asking: Asking, request: LetterRequest) -> ResendPlan:
     """Reads the letters and decides about each; asks only.
 
     Raises:
@@ -146,51 +213,45 @@ def make_plan(asking: Asking, wish: ResendWish) -> ResendPlan:
         BadInputError: the resend to be resumed was made on another cluster.
         UsageError: it was one of another group.
     """
-    brokers = letter_brokers(asking, wish.group, wish.choice.brokers)
-    if wish.resume:
-        wish = _resumed(wish, journal().read(wish.resume), brokers)
+    brokers = letter_brokers(asking, request.group, request.choice.brokers)
+    if request.resume:
+        request = _resumed(asking, request, journal().resends.read(request.resume))
     _all_told(brokers)
-    letters, found = dead_letters(asking, brokers, wish.group, wish.choice, wish.limit)
+    letters, found = dead_letters(asking, brokers, request.group, request.choice, request.limit)
     for queue, error in sorted(found.errors.items()):
         problem = f"broker {queue.broker_name} does not tell all its dead letters"
         raise UnreachableError(problem, reason=str(error), remedy="nothing was sent; leave it out with --broker")
-    topics = {topic for letter in letters if (topic := target_of(letter, wish.to_topic))}
+    topics = {topic for letter in letters if (topic := target_of(letter, request.to_topic))}
     routes = target_routes(asking, topics)
     closed = dict.fromkeys(topics - set(routes), "there is no such topic")
     closed |= {name: "no queue of it can be written" for name in routes if not publish_queues(name, routes[name])}
-    resent = _resent_before(asking, wish, letters, routes)
-    doubtful, unreadable = _in_doubt(wish.group, letters)
+    resent = _resent_before(asking, request, letters, routes)
+    doubtful, unreadable = _in_doubt(request.group, letters)
     return ResendPlan(
         identity=ClusterIdentity(
             cluster=brokers[0].address.cluster,
             brokers=tuple(sorted((broker.name, broker.address.address) for broker in brokers)),
         ),
-        group=wish.group,
-        to_topic=wish.to_topic,
-        rate=wish.rate,
-        made_at_ms=round(time() * 1000),
-        items=decide(letters, wish.to_topic, resent=resent, doubtful=doubtful, closed=closed),
-        hearers=_hearers(asking, routes, wish.group),
-        resumes=wish.resume,
+        group=request.group,
+        to_topic=request.to_topic,
+        rate=request.rate,
+        made_at_ms=now_ms(),
+        items=decide(letters, request.to_topic, resent=resent, doubtful=doubtful, closed=closed),
+        hearers=_hearers(asking, routes, request.group),
+        resumes=request.resume,
         unreadable=unreadable,
     )
 
 
-def _resumed(wish: ResendWish, record: ResendRecord, brokers: list[LiveBroker]) -> ResendWish:
-    if record.group != wish.group:
-        raise UsageError(f"resend {record.id} is not of group {wish.group}", remedy=f"add -g {record.group}")
-    here = {(item.name, item.address.address) for item in brokers}
-    for name, address in sorted(record.brokers.items()):
-        if (name, address) not in here:
-            raise BadInputError(
-                f"resend {record.id} was made on another cluster",
-                reason=f"it was made on {name} of {record.cluster} at {address}",
-                remedy="name that cluster with --namesrv or --profile; or choose the letters anew without --resume",
-            )
-    left = frozenset(letter.letter_id for letter in record.letters if letter.state != SENT)
+def _resumed(asking: Asking, request: LetterRequest, record: ResendRecord) -> LetterRequest:
+    if record.subject != request.group:
+        raise UsageError(f"resend {record.id} is not of group {request.group}", remedy=f"add -g {record.subject}")
+    otherwise = "or choose the letters anew without --resume"
+    refuse_other_cluster(asking, record.brokers, f"resend {record.id}", otherwise)
+    left = frozenset(letter.letter_id for letter in record.parts if letter.state != CONFIRMED)
     # An id that no letter has: nothing is left, and nothing is chosen.
     choice = LetterChoice(ids=left or frozenset({""}))
-    return ResendWish(group=wish.group, choice=choice, to_topic=record.to_topic, rate=wish.rate, resume=wish.resume)
+    return replace(request, choice=choice, to_topic=record.to_topic, limit=None)
 
 
 def _all_told(brokers: list[LiveBroker]) -> None:
@@ -201,19 +262,19 @@ def _all_told(brokers: list[LiveBroker]) -> None:
 
 
 def _resent_before(
-    asking: Asking, wish: ResendWish, letters: Sequence[DeadLetter], routes: dict[str, TopicRouteData]
+    asking: Asking, request: LetterRequest, letters: Sequence[DeadLetter], routes: dict[str, TopicRouteData]
 ) -> dict[tuple[LetterKey, str], str]:
     """Asks the journal, and then the brokers: somebody may have resent letters from another machine."""
     resent = {
         (letter.key, letter.topic): f"by {record.id}"
-        for record in journal().all(unreadable=lambda _: None)  # `_in_doubt` tells of these
-        for letter in record.letters
-        if letter.state == SENT
+        for record in journal().resends.all(unreadable=lambda _: None)  # `_in_doubt` tells of these
+        for letter in record.parts
+        if letter.state == CONFIRMED
     }
     queries = [
         SentQuery(key=letter_key(letter), topic=topic, since_ms=letter.stored.message.store_time_ms)
         for letter in letters
-        if (topic := target_of(letter, wish.to_topic)) and (letter_key(letter), topic) not in resent
+        if (topic := target_of(letter, request.to_topic)) and (letter_key(letter), topic) not in resent
     ]
     for key, message in find_copies(asking, queries, routes).items():
         resent[key] = f"by {message.properties.get(RESENT_BY, 'somebody')}"
@@ -227,7 +288,7 @@ def _in_doubt(group: str, letters: Sequence[DeadLetter]) -> tuple[dict[LetterKey
     """
     doubtful: dict[LetterKey, str] = {}
     unreadable = []
-    for record in journal().damaged():
+    for record in journal().damaged_resends():
         mine = [item for item in letters if record.may_have_sent(group, item.stored.message.store_time_ms)]
         if mine:
             unreadable.append(str(record.error))
@@ -248,17 +309,18 @@ def _hearers(asking: Asking, routes: dict[str, TopicRouteData], group: str) -> d
     return {topic: tuple(sorted(names)) for topic, names in found.items()}
 
 
-def _send(cluster: Cluster, chosen: Connection, plan: ResendPlan, record: ResendRecord) -> bool:
+def _send(cluster: Cluster, target: Connection, work: Work[ResendPlan, ResendRecord]) -> bool:
     from mqctl.client.producer.packing import ProducerSettings
     from mqctl.client.producer.producer import Producer
 
-    routes = target_routes(Asking(cluster, chosen.deadline()), {letter.topic for letter in record.letters})
+    plan, record = work.plan, work.record
+    routes = target_routes(Asking(cluster, target.deadline()), {letter.topic for letter in record.parts})
     letters = {item.key: item.letter for item in plan.items}
     born = {key: letter.stored.message.store_time_ms for key, letter in letters.items()}
 
-    def find_copy(letter: LetterRecord) -> str | None:
+    def find_copy(letter: LetterPart) -> str | None:
         query = SentQuery(key=letter.key, topic=letter.topic, since_ms=born[letter.key])
-        copies = find_copies(Asking(cluster, chosen.deadline()), [query], routes)
+        copies = find_copies(Asking(cluster, target.deadline()), [query], routes)
         return copy_id(copies[letter.key, letter.topic]) if copies else None
 
     def queues(topic: str) -> Sequence[MessageQueue]:
@@ -268,12 +330,11 @@ def _send(cluster: Cluster, chosen: Connection, plan: ResendPlan, record: Resend
         return found
 
     with (
-        step_progress() as report,
-        journal().appending(record) as save,
+        work.drawer.appending(record) as save,
         # One attempt: a second one could store a second copy.
-        Producer("MQCTL_PRODUCER", chosen.sender(), ProducerSettings(retries=0)) as producer,
+        Producer("MQCTL_PRODUCER", target.sender(), ProducerSettings(retries=0)) as producer,
     ):
-        total = len(record.letters)
+        total = len(record.parts)
         outlet = Outlet(
             producer=producer,
             queues=queues,
@@ -281,19 +342,10 @@ def _send(cluster: Cluster, chosen: Connection, plan: ResendPlan, record: Resend
             settled={item.key: _settled(item) for item in plan.items if item.fate in (Fate.RESENT, Fate.DOUBTFUL)},
             pace=Pace(plan.rate, monotonic, lambda ms: sleep(ms / 1000)).wait,
             save=save,
-            report=lambda done: report("resending", done, total) if report else None,
+            report=lambda done: work.report("resending", done, total),
         )
         return carry_out(record, letters, outlet)
 
 
 def _settled(item: ResendItem) -> tuple[str, str]:
-    return (SENT if item.fate is Fate.RESENT else UNKNOWN), f"sent {item.note}"
-
-
-def _exit_code(record: ResendRecord, *, whole: bool, doubtful: bool) -> ExitCode:
-    if not whole:
-        return ExitCode.CRITICAL
-    states = {letter.state for letter in record.letters} - {SENT}
-    if not states:
-        return ExitCode.WARNING if doubtful else ExitCode.OK
-    return ExitCode.WARNING if states <= {FAILED, WAITING} else ExitCode.UNKNOWN
+    return (CONFIRMED if item.fate is Fate.RESENT else UNKNOWN), f"sent {item.note}"

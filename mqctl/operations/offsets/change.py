@@ -1,113 +1,159 @@
-"""What the offset commands share: a plan shown, confirmed, carried out, reported."""
+"""Changes of offsets: a plan of queues, carried out at brokers or by members."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from glob import escape
 from io import StringIO
 from pathlib import Path
 from time import sleep
 
-from mqctl.cli.emit import note, tell
-from mqctl.cli.places import state_dir
-from mqctl.cli.terminal.confirmation import confirm
-from mqctl.cli.terminal.interrupts import terminable
-from mqctl.cli.terminal.progress import step_progress
+from mqctl.cli.emit import tell
 from mqctl.cli.times import parse_span_ms
 from mqctl.client.admin.broker_changes import put_group
 from mqctl.client.remoting.deadline import Deadline
-from mqctl.errors import ExitCode, StorageError, UsageError
-from mqctl.execute.journal import CONFIRMED, PLANNED, UNKNOWN, ChangeRecord, Journal
-from mqctl.execute.offsets import Work, carry_out
+from mqctl.errors import StorageError, UsageError
+from mqctl.execute.engine import Work
+from mqctl.execute.journal import Drawer, Journal
+from mqctl.execute.offsets import OffsetWork, carry_out
+from mqctl.execute.record_files import new_id, who
+from mqctl.execute.records import CONFIRMED, PLANNED, OffsetRecord, QueuePart
 from mqctl.execute.settling import Patience
 from mqctl.model.config import SubscriptionGroupConfig
 from mqctl.model.plan import OffsetChange, OffsetPlan
-from mqctl.model.queue import MessageQueue
-from mqctl.operations.offsets.planning import Wish, make_plan
+from mqctl.operations.offsets.planning import OffsetRequest, make_plan
+from mqctl.operations.plans.changing import Change, Consent, Finished
+from mqctl.operations.plans.changing import run as run_change
 from mqctl.operations.plans.shown_plan import overtaken, shown_before
 from mqctl.render.document import Document
-from mqctl.render.offsets import MovedQueue, OffsetChangeReport, change_document, plan_document
+from mqctl.render.offsets import change_document, plan_document
 from mqctl.snapshot.live.asking import Asking
 from mqctl.store.whole_file import write_whole
 
 # A member rests for ten seconds after each callback of a broker, one after the other (`resetOffset` of 4.9.8).
 _REST_MS = 10_000
+Opened = Callable[[OffsetRecord], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What the user asked for beside the wish.
+class OffsetConsent(Consent):
+    """Whether and how offsets are changed.
 
     Attributes:
-        confirmed: the name given with `--confirm`.
         settle_ms: how long to wait for members; None for what they may need.
         export: where to write the plan.
         opened: told of the record before the first request is sent.
     """
 
-    execute: bool
-    confirmed: str | None
     settle_ms: int | None = None
     export: Path | None = None
-    opened: Callable[[ChangeRecord], None] = lambda _: None
+    opened: Opened = lambda _: None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Done:
-    """What came of it.
-
-    Attributes:
-        record: None when nothing was carried out.
-    """
-
-    document: Document
-    code: int
-    record: ChangeRecord | None = None
-
-
-def asked(confirmed: str | None, settle: str | None, *, execute: bool, export: Path | None = None) -> Asked:
-    """Reads what was asked for. Raises UsageError."""
+def consent_of(
+    confirmed: str | None, settle: str | None, *, execute: bool, export: Path | None = None
+) -> OffsetConsent:
+    """Reads what was given on the command line. Raises UsageError."""
     settle_ms = None if settle is None else parse_span_ms(settle)
-    return Asked(execute=execute, confirmed=confirmed, settle_ms=settle_ms, export=export)
+    return OffsetConsent(execute=execute, confirmed=confirmed, settle_ms=settle_ms, export=export)
 
 
-def journal() -> Journal:
-    """Returns the journal of this user."""
-    return Journal(state_dir() / "journal")
+class GroupOffsets(Change[OffsetPlan, OffsetRecord]):
+    """A change of the offsets of a group."""
+
+    def __init__(self, asking: Asking, request: OffsetRequest, consent: OffsetConsent) -> None:
+        self._asking = asking
+        self._request = request
+        self._consent = consent
+
+    def drawer(self, journal: Journal) -> Drawer[OffsetRecord]:
+        return journal.offsets
+
+    def plan(self) -> OffsetPlan:
+        return make_plan(self._asking, self._request)
+
+    def bound(self, plan: OffsetPlan, *, execute: bool) -> OffsetPlan:
+        before = shown_before("plan", plan, OffsetPlan, execute=execute)
+        return plan if before is None else _as_shown(before, plan)
+
+    def document(self, plan: OffsetPlan) -> Document:
+        return plan_document(plan, f"nothing was changed; add --execute --confirm {plan.group} to do it")
+
+    def has_work(self, plan: OffsetPlan) -> bool:
+        return bool(plan.moving or self._request.resumes)
+
+    def word(self, plan: OffsetPlan) -> str:
+        return plan.group
+
+    def where(self) -> Sequence[str]:
+        return self._asking.cluster.name_servers.addresses()
+
+    def locks(self, plan: OffsetPlan) -> str:
+        return f"group {plan.group} of {plan.identity.cluster}"
+
+    def again(self, shown: OffsetPlan) -> OffsetPlan:
+        # Typing a name takes its time: the requests that follow have all of theirs.
+        self._asking = Asking(self._asking.cluster, Deadline(self._asking.deadline.limit_ms))
+        return _as_shown(shown, self.plan())
+
+    def record(self, plan: OffsetPlan, drawer: Drawer[OffsetRecord]) -> OffsetRecord:
+        if self._request.resumes is not None:
+            return _taken_up(drawer.read(self._request.resumes), plan)
+        return _new_record(plan, self._request.undoes)
+
+    def opened(self, record: OffsetRecord) -> str:
+        self._consent.opened(record)
+        return f"mqctl: change {record.id}; mqctl offset undo {record.id} takes it back"
+
+    def carry_out(self, work: Work[OffsetPlan, OffsetRecord]) -> None:
+        plan, wanted_ms = work.plan, self._consent.settle_ms
+        self._create_group(plan)
+        patience = Patience(
+            wait_ms=_wait_ms(plan) if wanted_ms is None else wanted_ms,
+            pause=lambda ms: sleep(ms / 1000),
+            report=lambda done, total: work.report("members", done, total),
+        )
+        carry_out(
+            OffsetWork(
+                cluster=self._asking.cluster,
+                deadline=self._asking.deadline,
+                record=work.record,
+                addresses=dict(plan.identity.brokers),
+                save=work.save,
+                patience=patience,
+            )
+        )
+
+    def finish(self, record: OffsetRecord) -> str:
+        sure = f"--execute --confirm {record.subject}"
+        return (
+            f"mqctl offset reset --resume {record.id} {sure} finishes it, mqctl offset undo {record.id} takes it back"
+        )
+
+    def report(self, record: OffsetRecord) -> Document:
+        return change_document(record)
+
+    def _create_group(self, plan: OffsetPlan) -> None:
+        """Creates the group where it is missing: brokers of 5.x take no offset of a group that they do not know."""
+        addresses = dict(plan.identity.brokers)
+        for name in plan.creates_on:
+            question = put_group(SubscriptionGroupConfig(name=plan.group))
+            self._asking.cluster.ask(addresses[name], question, self._asking.deadline)
 
 
-def run(asking: Asking, wish: Wish, asked: Asked) -> Done:
+def run(asking: Asking, request: OffsetRequest, consent: OffsetConsent) -> Finished[OffsetRecord]:
     """Plans, and carries the plan out when asked to.
 
     Raises:
-        MqctlError: as `make_plan`, `confirm` and `carry_plan_out`.
+        MqctlError: as `make_plan` and `mqctl.operations.plans.changing.run`.
     """
-    plan = make_plan(asking, wish)
-    before = shown_before("plan", plan, OffsetPlan, execute=asked.execute)
-    if before is not None:
-        plan = _as_shown(before, plan)
-    shown = plan_document(plan, f"nothing was changed; add --execute --confirm {wish.group} to do it")
-    if asked.export is not None:
-        export_plan(shown, asked.export)
-    if not asked.execute or not (plan.moving or wish.resumes):
-        return Done(document=shown, code=ExitCode.OK)
-    confirm(wish.group, asked.confirmed, shown, where=asking.cluster.name_servers.addresses())
-    later = Asking(asking.cluster, Deadline(asking.deadline.limit_ms))  # typing a name takes its time
-    record, stopped = carry_plan_out(later, wish, plan, asked)
-    code = exit_code(record)
-    if stopped is not None:
-        code = ExitCode.CRITICAL
-        tell(
-            f"mqctl: stopped in the middle: {stopped}\n  next: mqctl offset reset --resume {record.id} finishes it, "
-            f"mqctl offset undo {record.id} takes it back"
-        )
-    else:
-        from mqctl.operations.settings.change import tell_what_next
 
-        finish = f"mqctl offset reset --resume {record.id} --execute --confirm {wish.group}"
-        tell_what_next(record.queues, record.id, finish)
-    return Done(document=change_document(report_of(record)), code=code, record=record)
+    def planned(_: OffsetPlan, shown: Document) -> None:
+        if consent.export is not None:
+            export_plan(shown, consent.export)
+
+    return run_change(GroupOffsets(asking, request, consent), consent, planned=planned)
 
 
 def export_plan(document: Document, path: Path) -> None:
@@ -132,103 +178,48 @@ def write_file(path: Path, data: bytes) -> None:
         raise StorageError(problem, reason=error.strerror or str(error), remedy=remedy) from error
 
 
-def carry_plan_out(asking: Asking, wish: Wish, shown: OffsetPlan, asked: Asked) -> tuple[ChangeRecord, str | None]:
-    """Carries out a plan, if it still holds; returns the record, and why it stopped in the middle if it did.
-
-    Raises:
-        BadInputError: the group moved, or its members changed, since the plan was made.
-        RefusedError: another mqctl changes the group.
-        StorageError: the journal cannot be written; nothing was changed then.
-    """
-    book = journal()
-    what = f"group {wish.group} of {shown.identity.cluster}"
-    with book.alone(what, note), terminable(), step_progress() as report:
-        plan = _as_shown(shown, make_plan(asking, wish))
-        record = book.open(plan, wish.undoes) if wish.resumes is None else _taken_up(book, wish.resumes, plan)
-        asked.opened(record)
-        _create(asking, plan)
-        tell(f"mqctl: change {record.id}; mqctl offset undo {record.id} takes it back")
-        work = Work(
-            cluster=asking.cluster,
-            deadline=asking.deadline,
-            record=record,
-            addresses=dict(plan.identity.brokers),
-            save=book.write,
-            patience=Patience(
-                wait_ms=_wait_ms(plan) if asked.settle_ms is None else asked.settle_ms,
-                pause=lambda ms: sleep(ms / 1000),
-                report=lambda done, total: report("members", done, total) if report is not None else None,
-            ),
-        )
-        try:
-            carry_out(work)
-        except KeyboardInterrupt:
-            return record, "interrupted"
-        except StorageError as error:
-            return record, str(error)
-    return record, None
+def _new_record(plan: OffsetPlan, undoes: str | None) -> OffsetRecord:
+    # A broker that tells members tells them all queues, those that stand where they should among them.
+    changes = plan.changes if plan.callbacks else plan.moving
+    return OffsetRecord(
+        id=new_id(),
+        kind=plan.kind.value,
+        subject=plan.group,
+        target=plan.target,
+        method=plan.method.value,
+        who=who(),
+        made_at_ms=plan.made_at_ms,
+        cluster=plan.identity.cluster,
+        brokers=dict(plan.identity.brokers),
+        parts=[
+            QueuePart(
+                topic=change.queue.topic,
+                broker_name=change.queue.broker_name,
+                queue_id=change.queue.queue_id,
+                old=change.old,
+                new=change.new,
+            )
+            for change in changes
+        ],
+        undoes=undoes,
+        callbacks=list(plan.callbacks),
+    )
 
 
-def _create(asking: Asking, plan: OffsetPlan) -> None:
-    """Creates the group where it is missing: brokers of 5.x take no offset of a group that they do not know."""
-    addresses = dict(plan.identity.brokers)
-    for name in plan.creates_on:
-        asking.cluster.ask(addresses[name], put_group(SubscriptionGroupConfig(name=plan.group)), asking.deadline)
+def _taken_up(record: OffsetRecord, plan: OffsetPlan) -> OffsetRecord:
+    """Returns the record of a change that is to be finished; old offsets stay those of its beginning."""
+    now = {change.queue: change for change in plan.changes}
+    for part in record.parts:
+        change = now.get(part.queue)
+        if change is not None and part.state != CONFIRMED:
+            part.new, part.reason = change.new, None
+            part.state, part.found = (PLANNED, None) if change.moves else (CONFIRMED, change.old)
+    record.method, record.callbacks, record.ended = plan.method.value, list(plan.callbacks), False
+    return record
 
 
 def _wait_ms(plan: OffsetPlan) -> int:
     return _REST_MS * (1 + max(1, len(plan.callbacks)))
-
-
-def _taken_up(book: Journal, change_id: str, plan: OffsetPlan) -> ChangeRecord:
-    """Returns the record of a change that is to be finished; old offsets stay those of its beginning."""
-    record = book.read(change_id)
-    now = {change.queue: change for change in plan.changes}
-    for queue in record.queues:
-        change = now.get(MessageQueue(queue.topic, queue.broker_name, queue.queue_id))
-        if change is not None and queue.state != CONFIRMED:
-            queue.new, queue.reason = change.new, None
-            queue.state, queue.found = (PLANNED, None) if change.moves else (CONFIRMED, change.old)
-    record.method, record.callbacks, record.ended = plan.method.value, list(plan.callbacks), False
-    book.write(record)
-    return record
-
-
-def exit_code(record: ChangeRecord) -> ExitCode | int:
-    """Exit code of an execution: 0 all confirmed, 1 some did not move, 3 unconfirmed."""
-    states = {queue.state for queue in record.queues} - {CONFIRMED}
-    if not states:
-        return ExitCode.OK
-    return ExitCode.UNKNOWN if UNKNOWN in states else ExitCode.WARNING
-
-
-def report_of(record: ChangeRecord) -> OffsetChangeReport:
-    """Returns the machine form of a change."""
-    return OffsetChangeReport(
-        id=record.id,
-        kind=record.kind,
-        cluster=record.cluster,
-        group=record.group,
-        target=record.target,
-        method=record.method,
-        who=record.who,
-        made_at_ms=record.made_at_ms,
-        state=record.state,
-        undoes=record.undoes,
-        queues=[
-            MovedQueue(
-                topic=queue.topic,
-                broker_name=queue.broker_name,
-                queue_id=queue.queue_id,
-                old=queue.old,
-                new=queue.new,
-                found=queue.found,
-                state=queue.state,
-                reason=queue.reason,
-            )
-            for queue in record.queues
-        ],
-    )
 
 
 def _as_shown(shown: OffsetPlan, now: OffsetPlan) -> OffsetPlan:

@@ -1,4 +1,4 @@
-"""Wishes that rest on something else: a change to take back or to finish, another group, a file."""
+"""Requests that rest on something else: a change to take back or to finish, another group, a file."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from pathlib import Path
 
 from mqctl.cli.sources.brokers import open_brokers
 from mqctl.errors import BadInputError, NotFoundError, RefusedError, UsageError
-from mqctl.execute.journal import CONFIRMED, NOT_MOVED, PLANNED, ChangeRecord, QueueRecord
+from mqctl.execute.records import CONFIRMED, NOT_MOVED, PLANNED, OffsetRecord, QueuePart
 from mqctl.model.plan import PlanKind
 from mqctl.model.queue import MessageQueue
-from mqctl.operations.offsets.planning import Wish, all_answered
+from mqctl.operations.offsets.planning import OffsetRequest, all_answered
 from mqctl.plan.plan_file import PlanFile, read_plan
 from mqctl.plan.targets import ToGiven
 from mqctl.snapshot.live.asking import Asking, Scope
@@ -17,15 +17,15 @@ from mqctl.snapshot.live.brokers import ask_offsets, masters_of
 from mqctl.store.plain_files import read_named, refused
 
 
-def undo_wish(record: ChangeRecord) -> Wish:
-    """Returns the wish to stand where a group stood before a change.
+def undo_request(record: OffsetRecord) -> OffsetRequest:
+    """Returns the request to stand where a group stood before a change.
 
     Raises:
         RefusedError: nothing of the change can be taken back.
     """
     # What was never sent did not move; a queue without an offset cannot lose the one it got.
-    sent = [queue for queue in record.queues if queue.state not in (PLANNED, NOT_MOVED)]
-    old = {_place(queue): queue.old for queue in sent if queue.old is not None}
+    sent = [queue for queue in record.parts if queue.state not in (PLANNED, NOT_MOVED)]
+    old = {queue.queue: queue.old for queue in sent if queue.old is not None}
     if not old:
         reason = "no queue of it moved, or none had an offset before"
         raise RefusedError(f"change {record.id} cannot be taken back", reason=reason)
@@ -34,9 +34,9 @@ def undo_wish(record: ChangeRecord) -> Wish:
         for queue in sent
         if queue.old is None
     ]
-    left_out += [f"{_name(queue)} was not moved by change {record.id}" for queue in record.queues if queue not in sent]
-    return Wish(
-        group=record.group,
+    left_out += [f"{_name(queue)} was not moved by change {record.id}" for queue in record.parts if queue not in sent]
+    return OffsetRequest(
+        group=record.subject,
         topics=tuple(sorted({queue.topic for queue in old})),
         target=ToGiven(old, f"before change {record.id}"),
         brokers=frozenset(queue.broker_name for queue in old),
@@ -49,25 +49,25 @@ def undo_wish(record: ChangeRecord) -> Wish:
     )
 
 
-def resume_wish(record: ChangeRecord) -> Wish:
-    """Returns the wish to finish a change that was stopped, or that could not be confirmed.
+def resume_request(record: OffsetRecord) -> OffsetRequest:
+    """Returns the request to finish a change that was stopped, or that could not be confirmed.
 
     Raises:
         RefusedError: there is nothing to finish.
     """
-    rest = [queue for queue in record.queues if queue.state != CONFIRMED]
+    rest = [queue for queue in record.parts if queue.state != CONFIRMED]
     if not rest:
         raise RefusedError(f"change {record.id} is complete", reason="every queue of it is confirmed")
     places = {(queue.topic, queue.broker_name) for queue in rest}
-    return Wish(
-        group=record.group,
+    return OffsetRequest(
+        group=record.subject,
         topics=tuple(sorted({queue.topic for queue in rest})),
-        target=ToGiven({_place(queue): queue.new for queue in rest}, f"change {record.id}"),
+        target=ToGiven({queue.queue: queue.new for queue in rest}, f"change {record.id}"),
         brokers=frozenset(queue.broker_name for queue in rest),
         kind=PlanKind(record.kind),
         undoes=record.undoes,
         resumes=record.id,
-        expected={_place(queue): frozenset((queue.old, queue.new)) for queue in rest},
+        expected={queue.queue: frozenset((queue.old, queue.new)) for queue in rest},
         identity=record.brokers,
         origin=f"change {record.id}",
         callbacks=tuple(item for item in record.callbacks if (item.topic, item.broker_name) in places),
@@ -75,8 +75,8 @@ def resume_wish(record: ChangeRecord) -> Wish:
     )
 
 
-def clone_wish(asking: Asking, source: str, group: str, topic: str) -> Wish:
-    """Returns the wish to stand where another group stands.
+def clone_request(asking: Asking, source: str, group: str, topic: str) -> OffsetRequest:
+    """Returns the request to stand where another group stands.
 
     Raises:
         NotFoundError: the source has no offset on the topic.
@@ -93,7 +93,7 @@ def clone_wish(asking: Asking, source: str, group: str, topic: str) -> Wish:
     }
     if not offsets:
         raise NotFoundError(f"group {source} has no offset on {topic}", remedy=f"mqctl group lag -g {source}")
-    return Wish(
+    return OffsetRequest(
         group=group,
         topics=(topic,),
         target=ToGiven(offsets, f"group {source}"),
@@ -103,8 +103,8 @@ def clone_wish(asking: Asking, source: str, group: str, topic: str) -> Wish:
     )
 
 
-def file_wish(path: Path, group: str | None, topic: str | None, *, clamp: bool) -> Wish:
-    """Returns the wish to do what a plan file says.
+def file_request(path: Path, group: str | None, topic: str | None, *, clamp: bool) -> OffsetRequest:
+    """Returns the request to do what a plan file says.
 
     Raises:
         NotFoundError: there is no such file.
@@ -121,7 +121,7 @@ def file_wish(path: Path, group: str | None, topic: str | None, *, clamp: bool) 
     if not rows:
         raise UsageError(f"{path} has no queue of topic {topic}")
     places = {MessageQueue(row.topic, row.broker_name, row.queue_id): row for row in rows}
-    return Wish(
+    return OffsetRequest(
         group=about,
         topics=tuple(sorted({row.topic for row in rows})),
         target=ToGiven({place: row.new for place, row in places.items()}, path.name),
@@ -151,9 +151,5 @@ def load_plan(path: Path) -> PlanFile:
         raise BadInputError(f"{path} is no plan", reason=str(error), remedy=remedy) from error
 
 
-def _place(queue: QueueRecord) -> MessageQueue:
-    return MessageQueue(queue.topic, queue.broker_name, queue.queue_id)
-
-
-def _name(queue: QueueRecord) -> str:
+def _name(queue: QueuePart) -> str:
     return f"queue {queue.queue_id} of {queue.topic} on {queue.broker_name}"

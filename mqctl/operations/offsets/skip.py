@@ -9,11 +9,12 @@ from pathlib import Path
 from mqctl.cli.emit import tell
 from mqctl.cli.places import state_dir
 from mqctl.errors import ExitCode, StorageError
-from mqctl.execute.journal import NOT_MOVED, ChangeRecord
+from mqctl.execute.records import NOT_MOVED, OffsetRecord
 from mqctl.model.names import retry_topic
 from mqctl.model.plan import PlanKind
-from mqctl.operations.offsets.change import Asked, Done, run, write_file
-from mqctl.operations.offsets.planning import Wish
+from mqctl.operations.offsets.change import OffsetConsent, run, write_file
+from mqctl.operations.offsets.planning import OffsetRequest
+from mqctl.operations.plans.changing import Finished
 from mqctl.plan.range_file import FileRange, RangeFile, write_ranges
 from mqctl.plan.targets import ToLatest
 from mqctl.snapshot.live.asking import Asking
@@ -23,18 +24,18 @@ def skip(
     asking: Asking,
     group: str,
     topic: str,
-    asked: Asked,
+    consent: OffsetConsent,
     *,
     brokers: Iterable[str],
     replay_plan: Path | None,
     with_retry: bool,
-) -> Done:
+) -> Finished[OffsetRecord]:
     """Moves a group to the end of a topic, and writes the replay plan before and, with what was told, after.
 
     Raises:
         MqctlError: as `run`; StorageError: the plan cannot be written, and nothing was changed then.
     """
-    wish = Wish(
+    request = OffsetRequest(
         group=group,
         topics=(topic, retry_topic(group)) if with_retry else (topic,),
         target=ToLatest(),
@@ -42,13 +43,13 @@ def skip(
         kind=PlanKind.OFFSET_SKIP,
     )
 
-    def place(record: ChangeRecord) -> Path:
+    def place(record: OffsetRecord) -> Path:
         return replay_plan or state_dir() / "replays" / f"{record.id}.plan.json"
 
-    def write(record: ChangeRecord) -> None:
+    def write(record: OffsetRecord) -> None:
         write_file(place(record), write_ranges(_skipped(record, group)))
 
-    done = run(asking, wish, replace(asked, opened=write))
+    done = run(asking, request, replace(consent, opened=write))
     if done.record is None:
         return done
     following = f"  next: mqctl replay publish --skipped {done.record.id} --to {topic}"
@@ -61,7 +62,7 @@ def skip(
     return done
 
 
-def _skipped(record: ChangeRecord, group: str) -> RangeFile:
+def _skipped(record: OffsetRecord, group: str) -> RangeFile:
     """Returns the messages that a change passes over, as far as its queues moved or are still to move."""
     ranges = [
         FileRange(
@@ -73,7 +74,7 @@ def _skipped(record: ChangeRecord, group: str) -> RangeFile:
             end_offset=queue.new,
             count=queue.new - (queue.old or 0),
         )
-        for queue in record.queues
+        for queue in record.parts
         if queue.state != NOT_MOVED and (queue.old or 0) < queue.new
     ]
     return RangeFile(

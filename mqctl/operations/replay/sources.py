@@ -9,14 +9,13 @@ from pathlib import Path
 
 from mqctl.cli.emit import tell
 from mqctl.errors import BadInputError, NotFoundError, UsageError
-from mqctl.execute.journal import NOT_MOVED, PLANNED
+from mqctl.execute.records import NOT_MOVED, PLANNED
 from mqctl.model.queue import MessageQueue
 from mqctl.model.stretch import Stretch
-from mqctl.operations.offsets.change import journal
-from mqctl.operations.offsets.planning import Wish, check_identity
+from mqctl.operations.plans.changing import journal
+from mqctl.operations.plans.same_cluster import refuse_other_cluster
 from mqctl.plan.range_file import read_ranges
 from mqctl.plan.replay import QueueEnds, plan_ranges
-from mqctl.plan.targets import ToCurrent
 from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.messages import all_bounds, at_time, queue_addresses
 from mqctl.store.plain_files import read_named, refused
@@ -107,8 +106,7 @@ def ranges_of(asking: Asking, source: Source, *, every_queue: bool = False) -> t
         UsageError: nothing lies between.
     """
     if source.identity:
-        wish = Wish(group="", topics=(), target=ToCurrent(), identity=source.identity, origin=source.words)
-        check_identity(asking, wish)
+        refuse_other_cluster(asking, source.identity, source.words)
     given = None if source.given is None else {queue for queue, _, _ in source.given}
     queues = {
         queue: address
@@ -161,19 +159,16 @@ def _instant(text: str | None) -> tuple[int | None, str | None]:
 
 
 def _of_change(change_id: str) -> Source:
-    record = journal().read(change_id)
+    record = journal().offsets.read(change_id)
     skipped = [
-        queue for queue in record.queues if queue.state not in (PLANNED, NOT_MOVED) and (queue.old or 0) < queue.new
+        queue for queue in record.parts if queue.state not in (PLANNED, NOT_MOVED) and (queue.old or 0) < queue.new
     ]
     if not skipped:
-        raise UsageError(f"change {change_id} has skipped nothing", remedy=f"mqctl offset history -g {record.group}")
+        raise UsageError(f"change {change_id} has skipped nothing", remedy=f"mqctl offset history -g {record.subject}")
     return Source(
-        words=f"what change {change_id} skipped for group {record.group}",
+        words=f"what change {change_id} skipped for group {record.subject}",
         topics=tuple(sorted({queue.topic for queue in skipped})),
-        given=tuple(
-            (MessageQueue(queue.topic, queue.broker_name, queue.queue_id), queue.old or 0, queue.new)
-            for queue in skipped
-        ),
+        given=tuple((queue.queue, queue.old or 0, queue.new) for queue in skipped),
         identity={queue.broker_name: record.brokers[queue.broker_name] for queue in skipped},
     )
 

@@ -9,7 +9,8 @@ from mqctl.errors import NotFoundError, RefusedError, UnreachableError
 from mqctl.execute.setting_places import Place, read_setting
 from mqctl.model.secret_names import holds_secret
 from mqctl.model.setting_plan import SettingKind, SettingPlan, SettingStep
-from mqctl.operations.settings.change import identity_of, now_ms, touched_masters
+from mqctl.operations.plans.changing import now_ms
+from mqctl.operations.settings.change import identity_of, touched_masters
 from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.brokers import ask_settings
 from mqctl.snapshot.live.topic_use import all_told

@@ -12,7 +12,8 @@ from mqctl.model.config import SubscriptionGroupConfig
 from mqctl.model.names import dlq_topic, is_system_group, retry_topic
 from mqctl.model.near_names import meant
 from mqctl.model.setting_plan import Fields, SettingKind, SettingPlan, SettingStep, config_of, fields_of
-from mqctl.operations.settings.change import identity_of, now_ms, touched_masters
+from mqctl.operations.plans.changing import now_ms
+from mqctl.operations.settings.change import identity_of, touched_masters
 from mqctl.operations.settings.topics import refuse_while_used, route_steps
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, ask_groups, ask_runtime, ask_topics

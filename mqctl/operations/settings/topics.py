@@ -17,7 +17,8 @@ from mqctl.model.near_names import meant
 from mqctl.model.queue import MessageQueue
 from mqctl.model.setting_plan import SettingKind, SettingPlan, SettingStep, fields_of
 from mqctl.model.topic_use import KeyMoves, TopicUse
-from mqctl.operations.settings.change import identity_of, now_ms, touched_masters
+from mqctl.operations.plans.changing import now_ms
+from mqctl.operations.settings.change import identity_of, touched_masters
 from mqctl.plan.reshard import key_moves, publish_queues
 from mqctl.plan.topic_changes import TopicWish, first_config, next_config
 from mqctl.snapshot.live.asking import Asking

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from mqctl.errors import BadInputError, RefusedError
-from mqctl.execute.setting_journal import SettingRecord, StepRecord
+from mqctl.errors import RefusedError
+from mqctl.execute.records import SettingPart, SettingRecord
 from mqctl.execute.setting_places import Place, read_setting
 from mqctl.execute.settings import untouched
 from mqctl.model.setting_plan import SettingKind, SettingPlan, SettingStep
-from mqctl.operations.settings.change import identity_of, now_ms, touched_masters
+from mqctl.operations.plans.changing import now_ms
+from mqctl.operations.plans.same_cluster import refuse_other_cluster
+from mqctl.operations.settings.change import identity_of, touched_masters
 from mqctl.operations.settings.groups import refuse_with_members
 from mqctl.operations.settings.topics import refuse_while_used, route_steps
 from mqctl.snapshot.live.asking import Asking, Scope
@@ -25,9 +27,11 @@ def plan_undo(asking: Asking, record: SettingRecord) -> SettingPlan:
         BadInputError: this is another cluster.
         RefusedError: nothing of it can be taken back; or what it created is used by now.
     """
-    brokers = _same_cluster(asking, record)
+    otherwise = "mqctl history -o json has the old settings"
+    refuse_other_cluster(asking, record.brokers, f"change {record.id}", otherwise)
+    brokers = touched_masters(asking, record.brokers)
     steps: list[SettingStep] = []
-    for step in reversed(record.steps):
+    for step in reversed(record.parts):
         # A deleted route comes back by itself, with the next registration of the topic.
         if untouched(step) or step.kind == SettingKind.ROUTE:
             continue
@@ -59,19 +63,6 @@ def plan_undo(asking: Asking, record: SettingRecord) -> SettingPlan:
     )
 
 
-def _same_cluster(asking: Asking, record: SettingRecord) -> list[LiveBroker]:
-    # Names alone prove nothing: most clusters are called DefaultCluster, with a broker-a. Addresses do.
-    here = {item.broker_name: item.address for item in asking.cluster.masters(asking.deadline)}
-    for name, address in sorted(record.brokers.items()):
-        if here.get(name) != address:
-            raise BadInputError(
-                f"change {record.id} was made on another cluster",
-                reason=f"it was made on {name} of {record.cluster} at {address}",
-                remedy="name that cluster with --namesrv or --profile; mqctl history -o json has the old settings",
-            )
-    return touched_masters(asking, record.brokers)
-
-
 def _of_what_was_created(asking: Asking, steps: list[SettingStep], brokers: list[LiveBroker]) -> list[SettingStep]:
     """Checks that what is to be deleted is not in use; returns what else goes with it."""
     going = {(step.kind, step.subject) for step in steps if step.new is None and step.moves}
@@ -88,7 +79,7 @@ def _of_what_was_created(asking: Asking, steps: list[SettingStep], brokers: list
     return more
 
 
-def _place(step: StepRecord) -> Place:
+def _place(step: SettingPart) -> Place:
     return Place(SettingKind(step.kind), step.address, step.subject)
 
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from time import time
 
 from mqctl.cli.connection.target import Connection
 from mqctl.cli.sources.brokers import asking_of, tell_gaps
 from mqctl.client.admin.broker_changes import check_half_message_again
 from mqctl.errors import DeadlineError, MqctlError, NotFoundError, UnreachableError
-from mqctl.execute.step_journal import CONFIRMED, NOT_DONE, UNKNOWN, StepChange, StepRecord
+from mqctl.execute.records import CONFIRMED, NOT_MOVED, UNKNOWN, StepPart, StepRecord
 from mqctl.model.names import DISCARD_TOPIC
 from mqctl.model.step_plan import Step, StepPlan
 from mqctl.model.transaction_state import DiscardedTransaction
-from mqctl.operations.plans.steps import Execution, Save, run_steps
+from mqctl.operations.plans.changing import Consent, now_ms
+from mqctl.operations.plans.steps import Save, StepChange, run_steps
 from mqctl.protocol.message_id import OffsetId
 from mqctl.render.document import Document
 from mqctl.render.units import instant
@@ -59,7 +58,7 @@ class _Resume:
     step: Step
 
 
-def resume(wish: ResumeRequest, chosen: Connection) -> tuple[Document, int]:
+def resume(request: ResumeRequest, chosen: Connection) -> tuple[Document, int]:
     """Plans, and resumes when asked to.
 
     Raises:
@@ -67,30 +66,39 @@ def resume(wish: ResumeRequest, chosen: Connection) -> tuple[Document, int]:
         MqctlError: the cluster cannot be asked.
     """
     with chosen.open() as cluster:
-        asking = asking_of(cluster, chosen)
-        state, brokers = gather_live_transactions(asking, Scope(brokers=wish.brokers), now_ms=round(time() * 1000))
         found: list[_Resume] = []
-        for broker, snapshot in zip(brokers, state.brokers, strict=True):
-            tell_gaps(broker.gaps, broker.name)
-            transactions = snapshot.transactions
-            for item in transactions.discarded if transactions else ():
-                if wish.takes(item):
-                    online = (transactions.online or {}).get(item.producer_group or "") if transactions else None
-                    found.append(_Resume(broker=broker, item=item, step=_step(asking, broker, item, online)))
-        if not found:
-            raise NotFoundError("no such transaction was discarded", remedy="mqctl transaction list")
-        plan = StepPlan(
-            kind=KIND,
-            target=brokers[0].address.cluster,
-            confirm=brokers[0].address.cluster,
-            made_at_ms=state.origin.observed_at_ms,
-            steps=tuple(item.step for item in found),
-        )
-        going = [item for item in found if item.step.moves]
-        execution = Execution(
-            schema=SCHEMA, perform=_performer(asking, going), execute=wish.execute, confirmed=wish.confirmed
-        )
-        return run_steps(plan, execution)
+
+        def make() -> StepPlan:
+            found[:], plan = _planned(asking_of(cluster, chosen), request)
+            return plan
+
+        def perform(record: StepRecord, save: Save) -> None:
+            asking = asking_of(cluster, chosen)
+            going = (item for item in found if item.step.moves)
+            for item, part in zip(going, record.parts, strict=True):
+                _resume_one(asking, item, part)
+                save()
+
+        change = StepChange(kind=KIND, schema=SCHEMA, make=make, perform=perform)
+        return run_steps(change, Consent(execute=request.execute, confirmed=request.confirmed))
+
+
+def _planned(asking: Asking, request: ResumeRequest) -> tuple[list[_Resume], StepPlan]:
+    state, brokers = gather_live_transactions(asking, Scope(brokers=request.brokers), now_ms=now_ms())
+    found: list[_Resume] = []
+    for broker, snapshot in zip(brokers, state.brokers, strict=True):
+        tell_gaps(broker.gaps, broker.name)
+        transactions = snapshot.transactions
+        for item in transactions.discarded if transactions else ():
+            if request.takes(item):
+                online = (transactions.online or {}).get(item.producer_group or "") if transactions else None
+                found.append(_Resume(broker=broker, item=item, step=_step(asking, broker, item, online)))
+    if not found:
+        raise NotFoundError("no such transaction was discarded", remedy="mqctl transaction list")
+    cluster = brokers[0].address.cluster
+    steps = tuple(item.step for item in found)
+    observed_at_ms = state.origin.observed_at_ms
+    return found, StepPlan(kind=KIND, target=cluster, confirm=cluster, made_at_ms=observed_at_ms, steps=steps)
 
 
 def _step(asking: Asking, broker: LiveBroker, item: DiscardedTransaction, online: int | None) -> Step:
@@ -126,33 +134,24 @@ def _why_not(asking: Asking, broker: LiveBroker, item: DiscardedTransaction) -> 
     return None
 
 
-def _performer(asking: Asking, going: list[_Resume]) -> Callable[[StepChange, Save], None]:
-    def perform(change: StepChange, save: Save) -> None:
-        for item, record in zip(going, change.steps, strict=True):
-            _resume_one(asking, item, record)
-            save(change)
-
-    return perform
-
-
-def _resume_one(asking: Asking, wanted: _Resume, record: StepRecord) -> None:
+def _resume_one(asking: Asking, found: _Resume, part: StepPart) -> None:
     """Sends request 323 and looks for the new half message."""
-    address, item = wanted.broker.address.address, wanted.item
+    address, item = found.broker.address.address, found.item
     message_id = str(OffsetId(address, item.physical_offset or 0))
     try:
         asking.cluster.ask(address, check_half_message_again(message_id, DISCARD_TOPIC), asking.deadline)
-        story = live_story(asking, wanted.broker, item.unique_key) if item.unique_key else None
+        story = live_story(asking, found.broker, item.unique_key) if item.unique_key else None
     except (UnreachableError, DeadlineError) as error:
-        record.state, record.reason = UNKNOWN, str(error)
+        part.state, part.reason = UNKNOWN, str(error)
         return
     except MqctlError as error:
-        record.state, record.reason = NOT_DONE, str(error)
+        part.state, part.reason = NOT_MOVED, str(error)
         return
     fresh = [
         copy for copy in (story.halves if story else ()) if copy.message.physical_offset > (item.physical_offset or 0)
     ]
     if fresh:
-        record.state = CONFIRMED
-        record.found = f"half offset {fresh[-1].message.queue_offset}, {check_count(fresh[-1].message)} checks"
+        part.state = CONFIRMED
+        part.found = f"half offset {fresh[-1].message.queue_offset}, {check_count(fresh[-1].message)} checks"
     else:
-        record.state, record.reason = UNKNOWN, "accepted, but no new half message was found by its unique id yet"
+        part.state, part.reason = UNKNOWN, "accepted, but no new half message was found by its unique id yet"

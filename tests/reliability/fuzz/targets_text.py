@@ -15,10 +15,6 @@ from mqctl.cli.connection.profiles import load_profiles
 from mqctl.diagnosis import diagnose
 from mqctl.errors import MqctlError
 from mqctl.execute.journal import Journal
-from mqctl.execute.replays import Replays
-from mqctl.execute.resend_journal import ResendJournal
-from mqctl.execute.setting_journal import SettingJournal
-from mqctl.execute.step_journal import StepJournal
 from mqctl.filter.lint import lint
 from mqctl.filter.sql import compile_sql
 from mqctl.filter.tags import parse_tags
@@ -109,11 +105,12 @@ def read_journals(data: bytes) -> None:
     """Journals and states that this machine keeps, after a crash of the machine or of a disk."""
     for suffix in ("json", "ndjson"):
         with _file(f"x.{suffix}", data) as path:
-            directory = path.parent
-            readers: tuple[Callable[[], object], ...] = (
-                Journal(directory).all, SettingJournal(directory).all, StepJournal(directory).all,
-                Replays(directory).all, ResendJournal(directory).all, partial(_states, directory),
-            )  # fmt: skip
+            journal = Journal(path.parent)
+            drawers = (journal.offsets, journal.settings, journal.resends, journal.replays, journal.steps("x"))
+            readers: list[Callable[[], object]] = [partial(_states, path.parent)]
+            for drawer in drawers:
+                drawer.directory = path.parent
+                readers.append(drawer.all)
             for reader in readers:
                 try:
                     reader()
@@ -190,7 +187,14 @@ def _journal_seeds() -> list[bytes]:
         "brokers": {}, "letters": [letter],
     }  # fmt: skip
     lines = json.dumps(resend) + '\n\n{"letter":0,"state":"sent"}\n{"ended":true}\n'
-    return [json.dumps(change).encode(), lines.encode()]
+    old = json.dumps(change).encode(), lines.encode()
+    letters = {
+        "performer": "resend", "id": "x", "kind": "dlq-resend", "subject": "G", "to_topic": "T", "rate": 1.0,
+        "who": "me", "made_at_ms": 1, "cluster": "C", "brokers": {}, "parts": [letter],
+    }  # fmt: skip
+    lines = json.dumps(letters) + '\n\n{"part":0,"state":"sent"}\n{"ended":true}\n'
+    change = {**change, "performer": "offsets", "subject": "G", "parts": [queue]}
+    return [*old, json.dumps(change).encode(), lines.encode()]
 
 
 _SQL_WORDS = tuple(

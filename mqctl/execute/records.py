@@ -1,0 +1,281 @@
+"""The record of a change: what was to be done part by part, and what became of each part.
+
+Every change has one, of whatever kind: it is written before the first request and after every answer, and says enough
+to finish the change or to take it back. Times are epoch milliseconds.
+"""
+
+from __future__ import annotations
+
+from typing import Generic, Protocol, TypeVar
+
+import msgspec
+
+from mqctl.errors import ExitCode
+from mqctl.model.plan import Callback
+from mqctl.model.queue import MessageQueue
+from mqctl.model.resend import LetterKey
+from mqctl.model.stretch import ReplayFilter
+
+PLANNED, SENT, CONFIRMED, NOT_MOVED, UNKNOWN = "planned", "sent", "confirmed", "not-moved", "unknown"
+"""The states of a part: `sent` holds from right before its request until it is known what came of it."""
+INTERRUPTED = "interrupted"
+"""The state of a change that did not come to its end."""
+
+
+class Part(Protocol):
+    """One queue, setting, message or stretch of a change.
+
+    Attributes:
+        reason: why it is not confirmed.
+    """
+
+    state: str
+    reason: str | None
+
+
+class QueuePart(msgspec.Struct, kw_only=True):
+    """One queue of a change: `planned`, `sent`, `confirmed`, `not-moved` or `unknown`.
+
+    Attributes:
+        old: committed offset before; None when there was none.
+        found: committed offset read back.
+        reason: why it is not confirmed.
+    """
+
+    topic: str
+    broker_name: str
+    queue_id: int
+    old: int | None
+    new: int
+    found: int | None = None
+    state: str = PLANNED
+    reason: str | None = None
+
+    @property
+    def queue(self) -> MessageQueue:
+        return MessageQueue(self.topic, self.broker_name, self.queue_id)
+
+
+class SettingPart(msgspec.Struct, kw_only=True):
+    """One setting at one place.
+
+    Attributes:
+        old, new: settings before and as requested; None where there is none.
+        found: what was read back.
+    """
+
+    kind: str
+    place: str
+    address: str
+    subject: str
+    old: dict[str, str] | None
+    new: dict[str, str] | None
+    stage: int = 0
+    found: dict[str, str] | None = None
+    state: str = PLANNED
+    reason: str | None = None
+
+
+class StepPart(msgspec.Struct, kw_only=True):
+    """One thing that goes from one state to another, in words.
+
+    Attributes:
+        found: how it stood when it was read back.
+    """
+
+    subject: str
+    old: str | None
+    new: str | None
+    found: str | None = None
+    state: str = PLANNED
+    reason: str | None = None
+
+
+class LetterPart(msgspec.Struct, kw_only=True):
+    """One dead letter that is sent again.
+
+    Attributes:
+        letter_id, unique_key: which letter.
+        found: offset id of its copy.
+    """
+
+    letter_id: str
+    unique_key: str
+    topic: str
+    found: str | None = None
+    state: str = PLANNED
+    reason: str | None = None
+
+    @property
+    def key(self) -> LetterKey:
+        return LetterKey(letter_id=self.letter_id, unique_key=self.unique_key)
+
+
+class StretchPart(msgspec.Struct, kw_only=True):
+    """One stretch of a queue whose messages are published again.
+
+    Attributes:
+        next: queue offset to go on with.
+        published: messages of it that are stored in the target, each counted once.
+        filtered: messages that the filter left out.
+        gone: messages that were deleted before they could be read.
+    """
+
+    topic: str
+    broker_name: str
+    queue_id: int
+    begin: int
+    end: int
+    next: int
+    published: int = 0
+    filtered: int = 0
+    gone: int = 0
+    state: str = PLANNED
+    reason: str | None = None
+
+    @property
+    def queue(self) -> MessageQueue:
+        return MessageQueue(self.topic, self.broker_name, self.queue_id)
+
+
+class Doubt(msgspec.Struct, kw_only=True):
+    """A message that may be in the target twice.
+
+    Attributes:
+        key: its provenance key.
+    """
+
+    key: str
+    reason: str
+
+
+P = TypeVar("P", QueuePart, SettingPart, StepPart, LetterPart, StretchPart)
+
+
+class ChangeRecord(msgspec.Struct, Generic[P], kw_only=True, tag_field="performer"):
+    """One change.
+
+    Attributes:
+        kind: the command, for instance `offset-reset`.
+        subject: what is changed, and what is typed to confirm it in most cases: a group, a topic, a store.
+        who: user and machine.
+        cluster, brokers: which cluster it was, with the master address by broker name; empty for files.
+        ended: False while it runs, and for ever when it was killed or stopped.
+        undoes: id of the change that this one takes back.
+    """
+
+    id: str
+    kind: str
+    subject: str
+    who: str
+    made_at_ms: int
+    cluster: str
+    brokers: dict[str, str]
+    parts: list[P]
+    ended: bool = False
+    undoes: str | None = None
+
+    @property
+    def unfinished(self) -> set[str]:
+        """The states of the parts that are not confirmed."""
+        return {part.state for part in self.parts} - {CONFIRMED}
+
+    @property
+    def state(self) -> str:
+        """`confirmed`, or what keeps it from being so."""
+        if not self.ended:
+            return INTERRUPTED
+        return next((state for state in (UNKNOWN, SENT, NOT_MOVED, PLANNED) if state in self.unfinished), CONFIRMED)
+
+    @property
+    def is_nothing_done(self) -> bool:
+        """Tells whether it is known that nothing was changed."""
+        return all(part.state == NOT_MOVED for part in self.parts)
+
+
+class OffsetRecord(ChangeRecord[QueuePart], kw_only=True, tag="offsets"):
+    """A change of the offsets of the group that is its subject.
+
+    Attributes:
+        callbacks: the requests of a change that the members carry out.
+    """
+
+    target: str
+    method: str
+    callbacks: list[Callback] = []
+
+
+class SettingRecord(ChangeRecord[SettingPart], kw_only=True, tag="settings"):
+    """A change of settings.
+
+    Attributes:
+        noun: what the subject is: `topic`, `group`, `broker`.
+    """
+
+    noun: str
+
+
+class StepRecord(ChangeRecord[StepPart], kw_only=True, tag="steps"):
+    """A change of files or messages in steps.
+
+    Attributes:
+        confirm: what is typed to confirm it.
+        before: contents of the files that the change replaces, by name; None for one that was not there.
+        after: what the change wrote, by name.
+    """
+
+    confirm: str
+    before: dict[str, str | None] = {}
+    after: dict[str, str | None] = {}
+
+
+class ResendRecord(ChangeRecord[LetterPart], kw_only=True, tag="resend"):
+    """A resend of dead letters of the group that is its subject.
+
+    Attributes:
+        to_topic: the topic asked for; None for each letter's own.
+        rate: messages a second.
+    """
+
+    to_topic: str | None
+    rate: float
+
+
+class ReplayRecord(ChangeRecord[StretchPart], kw_only=True, tag="replay"):
+    """Messages of the past once more.
+
+    Attributes:
+        source: in words.
+        group: that carries it out by itself, from the beginning of the stretches on; None for one that publishes.
+        target: the topic it publishes to.
+        in_flight: provenance keys of the messages that are being sent.
+        found: messages that a look-up by key found stored although their answer was lost.
+    """
+
+    source: str
+    group: str | None = None
+    target: str | None = None
+    filter: ReplayFilter = ReplayFilter()
+    rate_per_s: float = 0
+    in_flight: list[str] = []
+    found: int = 0
+    in_doubt: list[Doubt] = []
+
+    @property
+    def unfinished(self) -> set[str]:
+        """The states of the stretches that are not confirmed; `unknown` while messages are in doubt."""
+        return {part.state for part in self.parts} - {CONFIRMED} | ({UNKNOWN} if self.in_doubt else set())
+
+    @property
+    def published(self) -> int:
+        return sum(part.published for part in self.parts)
+
+
+AnyRecord = OffsetRecord | SettingRecord | StepRecord | ResendRecord | ReplayRecord
+
+
+def exit_code(record: AnyRecord) -> ExitCode:
+    """Exit code of a change that came to its end: 0 all confirmed, 1 some part was not done, 3 unconfirmed."""
+    if not record.unfinished:
+        return ExitCode.OK
+    return ExitCode.UNKNOWN if record.unfinished & {UNKNOWN, SENT} else ExitCode.WARNING

@@ -1,0 +1,152 @@
+"""What every command that changes something does: plan, show, confirm, have it carried out, report."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from time import time
+from typing import Generic, TypeVar
+
+from mqctl.cli.emit import note, tell
+from mqctl.cli.places import state_dir
+from mqctl.cli.sources.brokers import tell_remedies
+from mqctl.cli.terminal.confirmation import confirm
+from mqctl.cli.terminal.interrupts import terminable
+from mqctl.cli.terminal.progress import step_progress
+from mqctl.client.remoting.answers import MORE_TIME, tells_denial, tells_time_over
+from mqctl.errors import ExitCode
+from mqctl.execute.engine import Performer, carry_through
+from mqctl.execute.journal import Journal
+from mqctl.execute.records import CONFIRMED, NOT_MOVED, UNKNOWN, AnyRecord, Part
+from mqctl.render.document import Document
+
+P = TypeVar("P")
+R = TypeVar("R", bound=AnyRecord)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Consent:
+    """Whether a plan is carried out.
+
+    Attributes:
+        execute: whether `--execute` was given.
+        confirmed: the name given with `--confirm`.
+    """
+
+    execute: bool
+    confirmed: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished(Generic[R]):
+    """What came of a command.
+
+    Attributes:
+        document: the plan, or the report of the change.
+        record: None when nothing was carried out.
+    """
+
+    document: Document
+    code: int
+    record: R | None = None
+
+
+class Change(Performer[P, R]):
+    """A performer with its words."""
+
+    def bound(self, plan: P, *, execute: bool) -> P:
+        """Keeps a plan that is shown, for a second process to carry out; there, returns what was shown."""
+        return plan
+
+    @abstractmethod
+    def document(self, plan: P) -> Document:
+        """Returns the plan to be shown."""
+
+    @abstractmethod
+    def has_work(self, plan: P) -> bool:
+        """Tells whether there is anything to carry out."""
+
+    def code_without_work(self, plan: P, *, execute: bool) -> int:
+        """Returns the exit code where nothing is carried out."""
+        return ExitCode.OK
+
+    @abstractmethod
+    def word(self, plan: P) -> str | None:
+        """Returns the name to be typed; None for a change that needs none."""
+
+    def where(self) -> Sequence[str]:
+        """Returns the name servers of the cluster that is changed; none for a store."""
+        return ()
+
+    @abstractmethod
+    def finish(self, record: R) -> str:
+        """Returns in words what finishes a change that is not confirmed, or takes it back: commands."""
+
+    @abstractmethod
+    def report(self, record: R) -> Document:
+        """Returns what came of it, to be shown."""
+
+
+def journal() -> Journal:
+    """Returns the journal of this user."""
+    return Journal(state_dir())
+
+
+def run(change: Change[P, R], consent: Consent, *, planned: Callable[[P, Document], None] | None = None) -> Finished[R]:
+    """Plans, and carries the plan out when asked to.
+
+    Args:
+        planned: is told of the plan that is shown.
+
+    Raises:
+        MqctlError: as `Performer.plan`, `confirm` and `carry_through`.
+    """
+    plan = change.bound(change.plan(), execute=consent.execute)
+    shown = change.document(plan)
+    if planned is not None:
+        planned(plan, shown)
+    if not consent.execute or not change.has_work(plan):
+        return Finished(document=shown, code=change.code_without_work(plan, execute=consent.execute))
+    if (word := change.word(plan)) is not None:
+        confirm(word, consent.confirmed, shown, where=change.where())
+    with terminable(), step_progress() as report:
+        ended = carry_through(
+            change,
+            plan,
+            journal(),
+            told=tell,
+            noted=note,
+            report=lambda what, done, total: report(what, done, total) if report is not None else None,
+        )
+    record = ended.record
+    if ended.stopped is not None:
+        tell(f"mqctl: stopped in the middle: {ended.stopped}\n  next: {change.finish(record)}")
+    else:
+        for line in ended.late:
+            tell(f"mqctl: {line}; mqctl undo {record.id} takes the change back")
+        _tell_what_next(record.parts, record.id, change.finish(record))
+    return Finished(document=change.report(record), code=ended.exit_code, record=record)
+
+
+def _tell_what_next(parts: Iterable[Part], change_id: str, finish: str) -> None:
+    """Says on stderr what a change that was not confirmed leaves to do."""
+    listed = list(parts)
+    states = {part.state for part in listed}
+    if states <= {CONFIRMED}:
+        return
+    if states <= {NOT_MOVED}:
+        tell(f"mqctl: nothing of change {change_id} was done: there is nothing to take back")
+    late = [part.reason for part in listed if part.reason and tells_time_over(part.reason)]
+    denied = [part.reason for part in listed if part.reason and tells_denial(part.reason)]
+    if denied:
+        tell_remedies(denied)
+    elif late:
+        tell(f"mqctl: {len(late):,} of {len(listed):,}: {late[-1]}\n  next: {MORE_TIME}; {finish}")
+    elif UNKNOWN in states:
+        tell(f"  next: {finish}")
+
+
+def now_ms() -> int:
+    """Returns the time on this machine, epoch milliseconds."""
+    return round(time() * 1000)

@@ -1,0 +1,92 @@
+"""Every change made from this machine: offsets, settings, resent dead letters, replays, steps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mqctl.cli.emit import note, tell
+from mqctl.errors import BadInputError, ExitCode
+from mqctl.execute.records import (
+    CONFIRMED,
+    INTERRUPTED,
+    AnyRecord,
+    OffsetRecord,
+    ReplayRecord,
+    ResendRecord,
+    SettingRecord,
+    StepRecord,
+)
+from mqctl.operations.plans.changing import journal
+from mqctl.render.change_words import face_state
+from mqctl.render.settings import HistoryEntry
+from mqctl.render.text import printable
+
+_REPAIR = "delay-repair"  # as `delay_repairs` has it, which reads stores and takes long to import
+
+
+class Unread:
+    """Records that cannot be read: each is told at once, and the exit code says that they are missing.
+
+    Attributes:
+        told: file and reason of each.
+    """
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def __call__(self, error: BadInputError) -> None:
+        self.told.append(str(error))
+        note(f"{printable(str(error))}; it is left out")  # a file's name may hold line ends
+        tell(f"  next: {error.remedy}")
+
+    @property
+    def exit_code(self) -> ExitCode:
+        return ExitCode.UNREACHABLE if self.told else ExitCode.OK
+
+
+def entries(unread: Unread) -> list[HistoryEntry]:
+    """Returns all changes that can be read, the latest first; one that was undone has no way back any more."""
+    book = journal()
+    found: list[HistoryEntry] = [_entry(record) for record in book.offsets.all(unread)]
+    found += [_entry(record) for record in book.settings.all(unread)]
+    found += [_entry(record) for record in book.resends.all(unread)]
+    found += [_entry(record) for record in book.replays.all(unread) if record.group is None]
+    for kind in book.step_kinds():
+        found += [_entry(record) for record in book.steps(kind).all(unread)]
+    latest = sorted(found, key=lambda entry: entry.made_at_ms, reverse=True)
+    undone: set[str | None] = set()
+    for entry in latest:  # an undo that was taken back itself, later, undoes nothing
+        if entry.state == CONFIRMED and entry.id not in undone:
+            undone.add(entry.undoes)
+    return [replace(entry, back=None) if entry.id in undone else entry for entry in latest]
+
+
+def _entry(record: AnyRecord) -> HistoryEntry:
+    return HistoryEntry(
+        id=record.id,
+        made_at_ms=record.made_at_ms,
+        kind=record.kind,
+        subject=record.subject,
+        part_count=len(record.parts),
+        state=face_state(record),
+        who=record.who,
+        cluster=record.cluster or None,
+        undoes=record.undoes,
+        back=_back(record),
+    )
+
+
+def _back(record: AnyRecord) -> str | None:
+    """Returns the command that takes a change back, or takes it up again; None where there is none."""
+    match record:
+        case OffsetRecord():
+            return None if record.is_nothing_done else f"mqctl offset undo {record.id}"
+        case SettingRecord():
+            return None if record.is_nothing_done else f"mqctl undo {record.id}"
+        case ResendRecord():
+            resume = f"mqctl dlq resend -g {record.subject} --resume {record.id}"
+            return None if record.state == CONFIRMED else resume
+        case ReplayRecord():
+            return f"mqctl replay resume {record.id}" if record.state == INTERRUPTED else None
+        case StepRecord():
+            return f"mqctl delay repair --undo {record.id}" if record.kind == _REPAIR else None

@@ -1,0 +1,47 @@
+"""The way back from a change of any kind, by its id."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mqctl.cli.connection.target import Connection
+from mqctl.cli.sources.brokers import asking_of
+from mqctl.operations.plans.changing import Consent, journal
+from mqctl.render.document import Document
+
+
+def take_back(change_id: str, connection: Callable[[], Connection], consent: Consent) -> tuple[Document, int]:
+    """Plans the way back from a change, and goes it when asked to; returns what to show and the exit code.
+
+    Raises:
+        NotFoundError, BadInputError: there is no such change, or its record cannot be read.
+        MqctlError: as each kind of change.
+    """
+    book = journal()
+    if book.settings.has(change_id):
+        from mqctl.operations.settings.change import run as change_settings
+        from mqctl.operations.settings.undo import plan_undo
+
+        past = book.settings.read(change_id)
+        target = connection()
+        with target.open() as cluster:
+            return change_settings(
+                cluster,
+                target,
+                lambda asking: plan_undo(asking, past),
+                execute=consent.execute,
+                confirmed=consent.confirmed,
+            )
+    if any(book.steps(kind).has(change_id) for kind in book.step_kinds()):
+        from mqctl.operations.delay.repair import undo
+
+        return undo(change_id, execute=consent.execute, confirmed=consent.confirmed)
+    from mqctl.operations.offsets.change import OffsetConsent, run
+    from mqctl.operations.offsets.requests import undo_request
+
+    request = undo_request(book.offsets.read(change_id))
+    target = connection()
+    with target.open() as cluster:
+        offsets = OffsetConsent(execute=consent.execute, confirmed=consent.confirmed)
+        done = run(asking_of(cluster, target), request, offsets)
+    return done.document, done.code

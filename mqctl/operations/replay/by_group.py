@@ -1,0 +1,55 @@
+"""Replays that a consumer group carries out: it is pointed at the beginning, and the end is kept."""
+
+from __future__ import annotations
+
+from mqctl.cli.emit import tell
+from mqctl.execute.records import OffsetRecord, ReplayRecord
+from mqctl.model.plan import PlanKind
+from mqctl.operations.offsets.change import OffsetConsent, run
+from mqctl.operations.offsets.planning import OffsetRequest
+from mqctl.operations.plans.changing import Consent, Finished, journal
+from mqctl.operations.plans.shown_plan import shown_before
+from mqctl.operations.replay.publish import Ranges, range_parts
+from mqctl.operations.replay.sources import Source, ranges_of
+from mqctl.plan.replay import by_queue
+from mqctl.plan.targets import ToGiven
+from mqctl.snapshot.live.asking import Asking
+
+
+def replay_by_group(asking: Asking, source: Source, group: str, consent: Consent) -> Finished[OffsetRecord]:
+    """Points a group at the beginning of what is to be replayed; its end is kept for `replay status`.
+
+    Raises:
+        MqctlError: as `ranges_of` and `mqctl.operations.offsets.change.run`.
+    """
+    # A queue without an offset would begin wherever its consumers like to, at its first message perhaps.
+    ranges = by_queue(ranges_of(asking, source, every_queue=True))
+    shown = shown_before("ranges", Ranges(ranges), Ranges, execute=consent.execute)
+    ranges = ranges if shown is None else shown.ranges
+    request = OffsetRequest(
+        group=group,
+        topics=tuple(sorted({item.queue.topic for item in ranges})),
+        target=ToGiven({item.queue: item.begin for item in ranges}, source.words),
+        brokers=frozenset(item.queue.broker_name for item in ranges),
+        kind=PlanKind.REPLAY_GROUP,
+        creates=True,
+    )
+
+    def opened(change: OffsetRecord) -> None:
+        # The journal's id is the replay's: undo and status know it by one name.
+        record = ReplayRecord(
+            id=change.id,
+            kind=change.kind,
+            subject=group,
+            who=change.who,
+            made_at_ms=change.made_at_ms,
+            cluster=change.cluster,
+            brokers=change.brokers,
+            source=source.words,
+            parts=range_parts(ranges),
+            group=group,
+        )
+        journal().replays.write(record)
+        tell(f"mqctl: replay {change.id}; mqctl replay status {change.id} tells when its end is reached")
+
+    return run(asking, request, OffsetConsent(execute=consent.execute, confirmed=consent.confirmed, opened=opened))

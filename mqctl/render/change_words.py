@@ -1,0 +1,25 @@
+"""The states of changes as the machine forms of each command call them."""
+
+from __future__ import annotations
+
+from mqctl.execute.records import (
+    CONFIRMED,
+    NOT_MOVED,
+    PLANNED,
+    SENT,
+    UNKNOWN,
+    AnyRecord,
+    ReplayRecord,
+    ResendRecord,
+    StepRecord,
+)
+
+STEP_WORDS = {NOT_MOVED: "not-done"}
+LETTER_WORDS = {PLANNED: "waiting", SENT: "sending", CONFIRMED: "sent", NOT_MOVED: "failed"}
+REPLAY_WORDS = {CONFIRMED: "complete", UNKNOWN: "in-doubt"}
+_WORDS: dict[type, dict[str, str]] = {StepRecord: STEP_WORDS, ResendRecord: LETTER_WORDS, ReplayRecord: REPLAY_WORDS}
+
+
+def face_state(record: AnyRecord) -> str:
+    """Returns the state of a change in the words of its own command."""
+    return _WORDS.get(type(record), {}).get(record.state, record.state)
