@@ -34,7 +34,7 @@ class Part(Protocol):
 
 
 class QueuePart(msgspec.Struct, kw_only=True):
-    """One queue of a change: `planned`, `sent`, `confirmed`, `not-moved` or `unknown`.
+    """One queue of a change: `confirmed`, `not-moved`, `unknown`, or where it was interrupted `planned` or `sent`.
 
     Attributes:
         old: committed offset before; None when there was none.
@@ -47,9 +47,9 @@ class QueuePart(msgspec.Struct, kw_only=True):
     queue_id: int
     old: int | None
     new: int
-    found: int | None = None
-    state: str = PLANNED
-    reason: str | None = None
+    found: int | None
+    state: str
+    reason: str | None
 
     @property
     def queue(self) -> MessageQueue:

@@ -198,6 +198,9 @@ def _new_record(plan: OffsetPlan, undoes: str | None) -> OffsetRecord:
                 queue_id=change.queue.queue_id,
                 old=change.old,
                 new=change.new,
+                found=None,
+                state=PLANNED,
+                reason=None,
             )
             for change in changes
         ],

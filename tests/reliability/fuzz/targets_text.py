@@ -177,6 +177,7 @@ def _user_file_seeds() -> list[bytes]:
 
 def _journal_seeds() -> list[bytes]:
     queue = {"topic": "T", "broker_name": "b", "queue_id": 0, "old": 1, "new": 2, "state": "sent"}
+    queue |= {"found": None, "reason": None}
     change = {
         "id": "x", "kind": "reset", "group": "G", "target": "earliest", "method": "write", "who": "me@here",
         "made_at_ms": 1, "cluster": "C", "brokers": {"b": "127.0.0.1:1"}, "queues": [queue],
