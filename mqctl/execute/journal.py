@@ -56,6 +56,10 @@ _PLACES: dict[type, tuple[str, str]] = {
     ResendRecord: ("journal/resends", ".ndjson"),
     ReplayRecord: ("replays", ".json"),
 }
+_CALLED: dict[type, tuple[str, str]] = {
+    ResendRecord: ("resend", "mqctl history"),
+    ReplayRecord: ("replay", "mqctl replay status"),
+}
 _OWN = frozenset({"settings", "resends"})
 
 
@@ -152,7 +156,7 @@ class Drawer(Generic[R]):
     def read(self, identity: str) -> R:
         """Returns one record. Raises NotFoundError, BadInputError."""
         file = self._file(identity)
-        what, remedy = ("replay", "mqctl replay status") if self._kind is ReplayRecord else ("change", "mqctl history")
+        what, remedy = _CALLED.get(self._kind, ("change", "mqctl history"))
         try:
             data = read_record(file, identity, what, remedy)
             if self._kind is not ResendRecord:
