@@ -8,7 +8,7 @@ from mqctl.execute.records import CONFIRMED, ResendRecord
 from mqctl.model.names import retry_topic
 from mqctl.model.resend import Fate, ResendPlan
 from mqctl.render.change_words import LETTER_WORDS, face_state
-from mqctl.render.document import Column, Document, Kind, Paragraphs, Table
+from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.units import duration
 
 PLAN_COLUMNS = (
