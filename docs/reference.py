@@ -153,7 +153,7 @@ def rules() -> str:
     for rule in RULES.values():
         parts += ["", f"## {rule.code}", "", f"**{title(rule.code, Lang.EN)}**", "", explain(rule.code, Lang.EN), ""]
         parts.append(
-            f"Severity {rule.severity}; reference {rule.source}; needs {', '.join(rule.needs) or 'nothing more'}."
+            f"Severity {rule.severity}; RocketMQ `{rule.source}`; needs {', '.join(rule.needs) or 'nothing more'}."
         )
     return "\n".join([*parts, ""])
 

@@ -1,7 +1,7 @@
 """A grey release before it happens: what is skipped while some members of a group want other tags than the rest.
 
 Brokers hold one subscription for a group, the newest heartbeat's, so that either side's may be the one that counts:
-both are computed. Source: `diagnosis-rules` 4.1, `ConsumerManager` and `RebalanceImpl` of 4.9.8.
+both are computed. Source: docs/models.md, `ConsumerManager` and `RebalanceImpl` of 4.9.8.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What members of one group that want different tags lose: by queue, owner and tag.
 
 A message is delivered only if its tag is among what the broker filters by and among what its queue's owner wants; the
-rest is skipped for good. Source: `diagnosis-rules` 4.1.
+rest is skipped for good. Source: docs/models.md.
 """
 
 from __future__ import annotations

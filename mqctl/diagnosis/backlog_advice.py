@@ -1,6 +1,6 @@
 """What to do about a backlog: what bounds the group, what each remedy would and would not do, retention before drain.
 
-Source: `diagnosis-rules` 4.3 and 4.4.
+Source: docs/models.md.
 """
 
 from __future__ import annotations

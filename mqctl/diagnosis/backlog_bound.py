@@ -1,6 +1,6 @@
 """What bounds a group on a topic: nobody, its listener, its threads, instances or queues, or what reaches it.
 
-Source: `diagnosis-rules` 4.3. `ConsumeMessageConcurrentlyService` shares an instance's threads among its queues;
+Source: docs/models.md. `ConsumeMessageConcurrentlyService` shares an instance's threads among its queues;
 `ConsumeMessageOrderlyService` gives each queue one thread at a time.
 """
 

@@ -1,6 +1,6 @@
 """How fast the queues of a group fill and empty, from two looks: what moves, what stands, and what will ever be done.
 
-Source: `diagnosis-rules` 4.3. A rate is measured or it is None; a queue that was seen once has no rate.
+Source: docs/models.md. A rate is measured or it is None; a queue that was seen once has no rate.
 """
 
 from __future__ import annotations

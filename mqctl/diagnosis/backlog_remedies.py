@@ -1,6 +1,6 @@
 """What each thing that could be added would do about a backlog, and how many of it take it away in time.
 
-What more instances would carry is computed as `allocation simulate` computes it. Source: `diagnosis-rules` 4.3. New
+What more instances would carry is computed as `allocation simulate` computes it. Source: docs/models.md. New
 queues take new messages only.
 """
 

@@ -32,7 +32,9 @@ def _verdict(case: Case, *, variant: str | None = None, severity: Severity | Non
     return Verdict(subject=subject, params=params, evidence=evidence, variant=variant, severity=severity)
 
 
-@rule("MQ110", Severity.FATAL, source="H1", needs=_RUNTIME, playbook="broker-down")
+@rule(
+    "MQ110", Severity.FATAL, source="DefaultMessageStore.CleanCommitLogService", needs=_RUNTIME, playbook="broker-down"
+)
 def disk_watermark(case: Case) -> Iterator[Verdict]:
     """A disk past one of the broker's watermarks: 75, 85 and 90 % used."""
     ratios = [value for key in ("commitLogDiskRatio", "consumeQueueDiskRatio") if (value := _number(case, key))]
@@ -43,7 +45,7 @@ def disk_watermark(case: Case) -> Iterator[Verdict]:
             return
 
 
-@rule("MQ111", Severity.ERROR, source="H2", needs=_RUNTIME, playbook="broker-down")
+@rule("MQ111", Severity.ERROR, source="DefaultMessageStore.isOSPageCacheBusy", needs=_RUNTIME, playbook="broker-down")
 def page_cache_busy(case: Case) -> Iterator[Verdict]:
     """An append that holds the page cache lock for more than a second: the broker rejects sends."""
     held = _number(case, "pageCacheLockTimeMills")
@@ -51,7 +53,7 @@ def page_cache_busy(case: Case) -> Iterator[Verdict]:
         yield _verdict(case, lock_ms=int(held))
 
 
-@rule("MQ112", Severity.ERROR, source="H3", needs=_RUNTIME, playbook="broker-down")
+@rule("MQ112", Severity.ERROR, source="BrokerFastFailure", needs=_RUNTIME, playbook="broker-down")
 def requests_waiting(case: Case) -> Iterator[Verdict]:
     """Requests that wait at the head of a queue for almost as long as the broker lets them."""
     for name, prefix, limit_ms in _POOLS:
@@ -67,7 +69,7 @@ def requests_waiting(case: Case) -> Iterator[Verdict]:
             )
 
 
-@rule("MQ113", Severity.ERROR, source="H6", needs=_RUNTIME, playbook="broker-down")
+@rule("MQ113", Severity.ERROR, source="DefaultMessageStore.ReputMessageService", needs=_RUNTIME, playbook="broker-down")
 def dispatch_behind(case: Case) -> Iterator[Verdict]:
     """Messages in the commit log that consume queues do not know yet: consumers cannot see them."""
     behind = _number(case, "dispatchBehindBytes")
@@ -75,7 +77,7 @@ def dispatch_behind(case: Case) -> Iterator[Verdict]:
         yield _verdict(case, behind_bytes=int(behind))
 
 
-@rule("MQ114", Severity.WARNING, source="H7", needs=_RUNTIME, playbook="broker-down")
+@rule("MQ114", Severity.WARNING, source="StoreStatsService", needs=_RUNTIME, playbook="broker-down")
 def slow_appends(case: Case) -> Iterator[Verdict]:
     """One append in a hundred takes longer than 50 ms (5.x tells it)."""
     latency = _number(case, "putLatency99")
@@ -83,7 +85,7 @@ def slow_appends(case: Case) -> Iterator[Verdict]:
         yield _verdict(case, append_ms=int(latency))
 
 
-@rule("MQ115", Severity.ERROR, source="H8", needs=_RUNTIME, playbook="broker-down")
+@rule("MQ115", Severity.ERROR, source="TransientStorePool", needs=_RUNTIME, playbook="broker-down")
 def buffers_exhausted(case: Case) -> Iterator[Verdict]:
     """A pool of off-heap buffers that is used up: the broker rejects sends."""
     left = _number(case, "remainTransientStoreBufferNumbs")
@@ -92,7 +94,7 @@ def buffers_exhausted(case: Case) -> Iterator[Verdict]:
         yield _verdict(case, buffer_count=0)
 
 
-@cluster_rule("MQ116", Severity.ERROR, source="H5", needs=_RUNTIME, playbook="broker-down")
+@cluster_rule("MQ116", Severity.ERROR, source="HAService", needs=_RUNTIME, playbook="broker-down")
 def slave_behind(case: ClusterCase) -> Iterator[Verdict]:
     """A slave so far behind its master that a synchronous master gives it up."""
     ends: dict[str, dict[int, int]] = {}

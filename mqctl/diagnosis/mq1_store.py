@@ -33,7 +33,7 @@ def _store(case: Case) -> Subject:
     return Subject(kind=SubjectKind.STORE, broker=case.broker.name)
 
 
-@rule("MQ101", Severity.WARNING, source="H9", needs=_STORE, playbook="broker-down")
+@rule("MQ101", Severity.WARNING, source="DefaultMessageStore.isTempFileExist", needs=_STORE, playbook="broker-down")
 def unclean_stop(case: Case) -> Iterator[Verdict]:
     """The `abort` marker: the broker runs, or it ended without a clean shutdown."""
     storage = case.broker.storage
@@ -43,7 +43,7 @@ def unclean_stop(case: Case) -> Iterator[Verdict]:
         yield Verdict(subject=_store(case), evidence={"not_dispatched_bytes": behind})
 
 
-@rule("MQ102", Severity.WARNING, source="recovery 3", needs=_STORE, playbook="broker-down")
+@rule("MQ102", Severity.WARNING, source="StoreCheckpoint", needs=_STORE, playbook="broker-down")
 def checkpoint_worthless(case: Case) -> Iterator[Verdict]:
     """A checkpoint that is zero, missing or unreadable: an abnormal recovery starts at the first file."""
     storage = case.broker.storage
@@ -56,7 +56,7 @@ def checkpoint_worthless(case: Case) -> Iterator[Verdict]:
         yield Verdict(subject=_store(case), variant=status.value, evidence=evidence)
 
 
-@rule("MQ103", Severity.WARNING, source="recovery 4", needs=_VERIFIED, playbook="broker-down")
+@rule("MQ103", Severity.WARNING, source="CommitLog.recoverAbnormally", needs=_VERIFIED, playbook="broker-down")
 def queue_behind_log(case: Case) -> Iterator[Verdict]:
     """Messages of the commit log that their consume queue does not know yet."""
     for behind in case.broker.storage.behind if case.broker.storage else ():
@@ -73,7 +73,7 @@ def queue_behind_log(case: Case) -> Iterator[Verdict]:
         )
 
 
-@rule("MQ104", Severity.FATAL, source="H10", needs=_VERIFIED, playbook="damaged-store")
+@rule("MQ104", Severity.FATAL, source="CommitLog.checkMessageAndReturnSize", needs=_VERIFIED, playbook="damaged-store")
 def damage(case: Case) -> Iterator[Verdict]:
     """Bytes that contradict the format or each other, by kind and file."""
     damages = case.broker.storage.damages if case.broker.storage else ()
@@ -101,7 +101,7 @@ def _kind_and_file(item: Damage) -> tuple[str, str]:
     return item.code.value, item.file
 
 
-@rule("MQ105", Severity.INFO, source="recovery 6.2 rule 11", needs=_VERIFIED, playbook="damaged-store")
+@rule("MQ105", Severity.INFO, source="CommitLog.recoverNormally", needs=_VERIFIED, playbook="damaged-store")
 def unconfirmed_tail(case: Case) -> Iterator[Verdict]:
     """A last record that nothing else vouches for."""
     tail = case.broker.storage.tail if case.broker.storage else None
@@ -110,7 +110,7 @@ def unconfirmed_tail(case: Case) -> Iterator[Verdict]:
         yield Verdict(subject=_store(case), evidence=evidence, confidence=Confidence.MEDIUM)
 
 
-@rule("MQ106", Severity.ERROR, source="H12", needs=_STORE, playbook="damaged-store")
+@rule("MQ106", Severity.ERROR, source="ConfigManager", needs=_STORE, playbook="damaged-store")
 def config_on_backup(case: Case) -> Iterator[Verdict | Unknown]:
     """A configuration file of which the backup counts, or neither: the broker then starts empty and says nothing."""
     for file in case.broker.storage.config_files if case.broker.storage else ():
@@ -135,7 +135,13 @@ def _should_exist(case: Case, name: str) -> bool:
     return name not in _OFFSET_FILES or any(queue.max_offset for queue in case.broker.queues)
 
 
-@rule("MQ107", Severity.WARNING, source="H11", needs=(Part.STORAGE, Part.CLOCKS), playbook="delay-late")
+@rule(
+    "MQ107",
+    Severity.WARNING,
+    source="MessageStoreConfig.fileReservedTime",
+    needs=(Part.STORAGE, Part.CLOCKS),
+    playbook="delay-late",
+)
 def clock_skew(case: Case) -> Iterator[Verdict | Unknown]:
     """Messages born after they were stored, or stored before their predecessor."""
     clocks = case.broker.storage.clocks if case.broker.storage else None

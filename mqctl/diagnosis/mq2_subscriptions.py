@@ -45,7 +45,7 @@ def _silence(view: GroupView) -> Iterator[Unknown]:
         yield Unknown(subject=view.subject, reason=reason)
 
 
-@cluster_rule("MQ202", Severity.FATAL, source="S1", needs=_LIVE, playbook="unconsumed-queue")
+@cluster_rule("MQ202", Severity.FATAL, source="ConsumerManager", needs=_LIVE, playbook="unconsumed-queue")
 def different_topics(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     """Instances of one group that subscribe different topics: the allocation gives queues to who does not want them."""
     for view in case.views:
@@ -69,7 +69,9 @@ def different_topics(case: ClusterCase) -> Iterator[Verdict | Unknown]:
         )
 
 
-@cluster_rule("MQ203", Severity.FATAL, source="S2", needs=_LIVE, playbook="tag-loss")
+@cluster_rule(
+    "MQ203", Severity.FATAL, source="ConsumerFilterManager, DefaultMessageFilter", needs=_LIVE, playbook="tag-loss"
+)
 def different_tags(case: ClusterCase) -> Iterator[Verdict]:
     """Instances that want different tags of a topic: what the owner of a queue does not want is skipped for good."""
     for view in case.views:
@@ -101,7 +103,7 @@ def different_tags(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule("MQ204", Severity.FATAL, source="S3", needs=_LIVE, playbook="subscription-change")
+@cluster_rule("MQ204", Severity.FATAL, source="ConsumerFilterManager", needs=_LIVE, playbook="subscription-change")
 def mixed_expression_types(case: ClusterCase) -> Iterator[Verdict]:
     """Tag and SQL92 subscriptions of one topic in one group: the broker filters all by the newest."""
     for view in case.views:
@@ -115,7 +117,7 @@ def mixed_expression_types(case: ClusterCase) -> Iterator[Verdict]:
                 )
 
 
-@cluster_rule("MQ205", Severity.FATAL, source="S4", needs=(Part.MEMBERS,), playbook="unconsumed-queue")
+@cluster_rule("MQ205", Severity.FATAL, source="ConsumerGroupInfo", needs=(Part.MEMBERS,), playbook="unconsumed-queue")
 def duplicate_client_ids(case: ClusterCase) -> Iterator[Verdict]:
     """Two connections under one client id: both take the same slice, and the slices after it have no owner."""
     for view in case.views:
@@ -139,7 +141,9 @@ def duplicate_client_ids(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule("MQ206", Severity.ERROR, source="S5", needs=(Part.MEMBERS,), playbook="unconsumed-queue")
+@cluster_rule(
+    "MQ206", Severity.ERROR, source="RebalanceImpl.rebalanceByTopic", needs=(Part.MEMBERS,), playbook="unconsumed-queue"
+)
 def brokers_disagree(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     """Brokers of one group that list different members: instances compute from different lists."""
     earlier = {view.group: view for view in group_views(case.snapshot.earlier)} if case.snapshot.earlier else {}
@@ -169,7 +173,9 @@ def brokers_disagree(case: ClusterCase) -> Iterator[Verdict | Unknown]:
         )
 
 
-@cluster_rule("MQ207", Severity.WARNING, source="S9", needs=(Part.MEMBERS,), playbook="subscription-change")
+@cluster_rule(
+    "MQ207", Severity.WARNING, source="LocalFileOffsetStore", needs=(Part.MEMBERS,), playbook="subscription-change"
+)
 def changing_broadcast_names(case: ClusterCase) -> Iterator[Verdict]:
     """Broadcasting instances whose id changes with each start: their local offsets are lost with it."""
     for view in case.views:
@@ -185,7 +191,9 @@ def changing_broadcast_names(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule("MQ208", Severity.ERROR, source="S10", needs=(Part.MEMBERS,), playbook="subscription-change")
+@cluster_rule(
+    "MQ208", Severity.ERROR, source="ConsumerGroupInfo", needs=(Part.MEMBERS,), playbook="subscription-change"
+)
 def mixed_message_models(case: ClusterCase) -> Iterator[Verdict]:
     """One group both broadcasting and clustering: the last heartbeat decides for all."""
     for view in case.views:
@@ -205,7 +213,13 @@ def mixed_message_models(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule("MQ209", Severity.INFO, source="S11", needs=(Part.MEMBERS,), playbook="subscription-change")
+@cluster_rule(
+    "MQ209",
+    Severity.INFO,
+    source="RebalanceImpl.rebalanceByTopic",
+    needs=(Part.MEMBERS,),
+    playbook="subscription-change",
+)
 def mixed_clients(case: ClusterCase) -> Iterator[Verdict]:
     """Clients of several languages in one group: their defaults and strategies differ."""
     for view in case.views:
@@ -221,7 +235,7 @@ def mixed_clients(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule("MQ210", Severity.FATAL, source="S7", needs=_LIVE, playbook="cluster-mixup")
+@cluster_rule("MQ210", Severity.FATAL, source="MQClientManager", needs=_LIVE, playbook="cluster-mixup")
 def different_name_servers(case: ClusterCase) -> Iterator[Verdict]:
     """Instances of one group that ask different name servers: they may see other routes, or another cluster."""
     for view in case.views:
@@ -242,7 +256,11 @@ def different_name_servers(case: ClusterCase) -> Iterator[Verdict]:
 
 
 @cluster_rule(
-    "MQ211", Severity.WARNING, source="S8", needs=(Part.MEMBERS, Part.CONSUMER_OFFSETS), playbook="subscription-change"
+    "MQ211",
+    Severity.WARNING,
+    source="RebalanceImpl",
+    needs=(Part.MEMBERS, Part.CONSUMER_OFFSETS),
+    playbook="subscription-change",
 )
 def abandoned_topic(case: ClusterCase) -> Iterator[Verdict]:
     """A group with members, none of which wants a topic that the group has a backlog on."""
@@ -265,7 +283,13 @@ def abandoned_topic(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@rule("MQ201", Severity.INFO, source="S8", needs=(Part.GROUPS, Part.CONSUMER_OFFSETS), playbook="subscription-change")
+@rule(
+    "MQ201",
+    Severity.INFO,
+    source="SubscriptionGroupManager",
+    needs=(Part.GROUPS, Part.CONSUMER_OFFSETS),
+    playbook="subscription-change",
+)
 def unknown_group(case: Case) -> Iterator[Verdict]:
     """Offsets of a group that has no settings: deleted, or its settings were lost."""
     known = {group.name for group in case.broker.groups}
@@ -281,7 +305,9 @@ def unknown_group(case: Case) -> Iterator[Verdict]:
         )
 
 
-@cluster_rule("MQ212", Severity.FATAL, source="S6", needs=_RUNNING, playbook="unconsumed-queue")
+@cluster_rule(
+    "MQ212", Severity.FATAL, source="AllocateMessageQueueStrategy", needs=_RUNNING, playbook="unconsumed-queue"
+)
 def different_strategies(case: ClusterCase) -> Iterator[Verdict]:
     """Members that say they allocate by different strategies: some queues get two owners and some none."""
     for view in case.views:

@@ -33,7 +33,7 @@ def _instances(case: ClusterCase) -> Iterator[tuple[GroupView, RunningInfo]]:
             yield view, info
 
 
-@cluster_rule("MQ302", Severity.WARNING, source="P1", needs=_MEMBERS, playbook="scale-out")
+@cluster_rule("MQ302", Severity.WARNING, source="AllocateMessageQueueAveragely", needs=_MEMBERS, playbook="scale-out")
 def idle_instances(case: ClusterCase) -> Iterator[Verdict]:
     """More instances than queues: the surplus gets nothing."""
     for view in case.views:
@@ -53,7 +53,7 @@ def idle_instances(case: ClusterCase) -> Iterator[Verdict]:
                 )
 
 
-@cluster_rule("MQ303", Severity.WARNING, source="P2", needs=_MEMBERS, playbook="scale-out")
+@cluster_rule("MQ303", Severity.WARNING, source="AllocateMessageQueueAveragely", needs=_MEMBERS, playbook="scale-out")
 def uneven_shares(case: ClusterCase) -> Iterator[Verdict]:
     """Few queues for the instances and no multiple of them: some carry twice what others carry."""
     for view in case.views:
@@ -73,7 +73,9 @@ def uneven_shares(case: ClusterCase) -> Iterator[Verdict]:
                 )
 
 
-@cluster_rule("MQ304", Severity.WARNING, source="P4", needs=_RUNNING, playbook="stuck-consumer")
+@cluster_rule(
+    "MQ304", Severity.WARNING, source="ConsumeMessageConcurrentlyService", needs=_RUNNING, playbook="stuck-consumer"
+)
 def ineffective_thread_maximum(case: ClusterCase) -> Iterator[Verdict]:
     """A full cache while the pool stays at its minimum: the work queue is unbounded, so it never grows."""
     for view, info in _instances(case):
@@ -91,7 +93,7 @@ def ineffective_thread_maximum(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule("MQ305", Severity.INFO, source="P5", needs=_RUNNING, playbook="scale-out")
+@cluster_rule("MQ305", Severity.INFO, source="ConsumeMessageOrderlyService", needs=_RUNNING, playbook="scale-out")
 def threads_beyond_queues(case: ClusterCase) -> Iterator[Verdict]:
     """An orderly consumer with a full cache and more threads than queues: each queue is one thread's."""
     for view, info in _instances(case):
@@ -107,7 +109,9 @@ def threads_beyond_queues(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule("MQ306", Severity.WARNING, source="P6", needs=_RUNNING, playbook="stuck-consumer")
+@cluster_rule(
+    "MQ306", Severity.WARNING, source="DefaultMQPushConsumerImpl.pullMessage", needs=_RUNNING, playbook="stuck-consumer"
+)
 def cache_full(case: ClusterCase) -> Iterator[Verdict]:
     """A queue whose cache holds it back: the consumer pulls no more until its listener catches up."""
     for view, info in _instances(case):
@@ -140,7 +144,7 @@ def _limit(case: ClusterCase, info: RunningInfo, held: HeldQueue) -> str | None:
     return "span" if not info.orderly and held.cached_count and span > case.settings.span_limit_count else None
 
 
-@cluster_rule("MQ307", Severity.ERROR, source="P7", needs=_RUNNING, playbook="stuck-consumer")
+@cluster_rule("MQ307", Severity.ERROR, source="ProcessQueue", needs=_RUNNING, playbook="stuck-consumer")
 def blocked(case: ClusterCase) -> Iterator[Verdict]:
     """A queue that holds messages of which none was finished for a minute."""
     limit_ms = case.settings.scaled(case.settings.blocked_ms)
@@ -167,7 +171,7 @@ def blocked(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule("MQ308", Severity.ERROR, source="P8", needs=_RUNNING, playbook="stuck-consumer")
+@cluster_rule("MQ308", Severity.ERROR, source="ProcessQueue.isPullExpired", needs=_RUNNING, playbook="stuck-consumer")
 def pull_stopped(case: ClusterCase) -> Iterator[Verdict]:
     """A queue that its owner stopped pulling although nothing in its cache holds it back."""
     limit_ms = case.settings.scaled(case.settings.pull_stopped_ms)
@@ -192,7 +196,13 @@ def pull_stopped(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule("MQ309", Severity.FATAL, source="4.2", needs=_OWNERS, playbook="unconsumed-queue")
+@cluster_rule(
+    "MQ309",
+    Severity.FATAL,
+    source="RebalanceImpl.updateProcessQueueTableInRebalance",
+    needs=_OWNERS,
+    playbook="unconsumed-queue",
+)
 def orphans(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     """Queues that no member holds, by what the members themselves report."""
     for view in case.views:
@@ -227,7 +237,13 @@ def orphans(case: ClusterCase) -> Iterator[Verdict | Unknown]:
             )
 
 
-@cluster_rule("MQ310", Severity.FATAL, source="S6", needs=_OWNERS, playbook="unconsumed-queue")
+@cluster_rule(
+    "MQ310",
+    Severity.FATAL,
+    source="RebalanceImpl.updateProcessQueueTableInRebalance",
+    needs=_OWNERS,
+    playbook="unconsumed-queue",
+)
 def double_owners(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     """Queues that two members hold: consumed twice."""
     for view in case.views:
@@ -260,7 +276,7 @@ def double_owners(case: ClusterCase) -> Iterator[Verdict | Unknown]:
             )
 
 
-@rule("MQ301", Severity.WARNING, source="P3", needs=(Part.QUEUES,), playbook="hot-key")
+@rule("MQ301", Severity.WARNING, source="SelectMessageQueueByHash", needs=(Part.QUEUES,), playbook="hot-key")
 def hot_queue(case: Case) -> Iterator[Verdict]:
     """One queue of a topic holds far more than its share."""
     topics: dict[str, list[QueueState]] = {}

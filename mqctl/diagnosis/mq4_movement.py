@@ -43,7 +43,7 @@ def _queue(key: _Key) -> Subject:
     return Subject(kind=SubjectKind.QUEUE, broker=broker, group=group, topic=topic, queue_id=queue_id)
 
 
-@cluster_rule("MQ410", Severity.ERROR, source="B1", needs=_OFFSETS, playbook="stuck-consumer")
+@cluster_rule("MQ410", Severity.ERROR, source="ProcessQueue.removeMessage", needs=_OFFSETS, playbook="stuck-consumer")
 def stuck_offset(case: ClusterCase) -> Iterator[Verdict]:
     """An offset that stands still while its queue grows and the group has members."""
     before = case.snapshot.earlier
@@ -69,7 +69,13 @@ def stuck_offset(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule("MQ411", Severity.WARNING, source="B10", needs=(Part.CONSUMER_OFFSETS,), playbook="skip-and-replay")
+@cluster_rule(
+    "MQ411",
+    Severity.WARNING,
+    source="ConsumerOffsetManager",
+    needs=(Part.CONSUMER_OFFSETS,),
+    playbook="skip-and-replay",
+)
 def offsets_going_back(case: ClusterCase) -> Iterator[Verdict]:
     """An offset that is lower than a moment ago: a reset, or two owners that overwrite each other."""
     if case.snapshot.earlier is None:
@@ -91,7 +97,13 @@ def offsets_going_back(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule("MQ412", Severity.WARNING, source="B6", needs=(Part.MEMBERS, Part.RUNNING_INFO), playbook="dead-letters")
+@cluster_rule(
+    "MQ412",
+    Severity.WARNING,
+    source="SendMessageProcessor.consumerSendMsgBack",
+    needs=(Part.MEMBERS, Part.RUNNING_INFO),
+    playbook="dead-letters",
+)
 def failing_consumption(case: ClusterCase) -> Iterator[Verdict]:
     """More than one message in a hundred fails."""
     for view in case.views:
@@ -110,7 +122,13 @@ def failing_consumption(case: ClusterCase) -> Iterator[Verdict]:
                 )
 
 
-@cluster_rule("MQ413", Severity.ERROR, source="B7", needs=(Part.QUEUES,), playbook="dead-letters")
+@cluster_rule(
+    "MQ413",
+    Severity.ERROR,
+    source="SendMessageProcessor.consumerSendMsgBack",
+    needs=(Part.QUEUES,),
+    playbook="dead-letters",
+)
 def growing_dead_letters(case: ClusterCase) -> Iterator[Verdict]:
     """A dead-letter topic that grew since the earlier look."""
     if case.snapshot.earlier is None:
@@ -130,7 +148,9 @@ def growing_dead_letters(case: ClusterCase) -> Iterator[Verdict]:
         )
 
 
-@cluster_rule("MQ414", Severity.FATAL, source="4.3", needs=_RATES, playbook="backlog")
+@cluster_rule(
+    "MQ414", Severity.FATAL, source="DefaultMessageStore.CleanCommitLogService", needs=_RATES, playbook="backlog"
+)
 def endless_backlog(case: ClusterCase) -> Iterator[Verdict]:
     """A group that consumes more slowly than messages arrive, or too slowly for the retention of what waits.
 

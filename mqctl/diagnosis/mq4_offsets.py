@@ -43,7 +43,7 @@ def _queue_list(rows: list[QueueLag]) -> str:
     return ", ".join(str(row.queue_id) for row in sorted(rows, key=lambda row: row.queue_id))
 
 
-@rule("MQ401", Severity.ERROR, source="B2", needs=_OFFSETS, playbook="backlog")
+@rule("MQ401", Severity.ERROR, source="ConsumeStats", needs=_OFFSETS, playbook="backlog")
 def backlog(case: Case) -> Iterator[Verdict | Unknown]:
     """A group whose next message to consume is old."""
     for total in _totals(case):
@@ -63,7 +63,7 @@ def backlog(case: Case) -> Iterator[Verdict | Unknown]:
             )
 
 
-@rule("MQ402", Severity.FATAL, source="B3", needs=_OFFSETS, playbook="expired-before-consumption")
+@rule("MQ402", Severity.FATAL, source="PullMessageProcessor", needs=_OFFSETS, playbook="expired-before-consumption")
 def expired(case: Case) -> Iterator[Verdict]:
     """Offsets below the queue's minimum: the messages between are gone unconsumed."""
     for rows in _by_group(case, LagState.BELOW_MIN):
@@ -79,7 +79,13 @@ def expired(case: Case) -> Iterator[Verdict]:
         )
 
 
-@rule("MQ403", Severity.ERROR, source="B3", needs=_OFFSETS, playbook="expired-before-consumption")
+@rule(
+    "MQ403",
+    Severity.ERROR,
+    source="DefaultMessageStore.CleanCommitLogService",
+    needs=_OFFSETS,
+    playbook="expired-before-consumption",
+)
 def about_to_expire(case: Case) -> Iterator[Verdict]:
     """The next message to consume is so old that retention may delete it first."""
     reserved_ms = case.broker.file_reserved_ms or case.settings.file_reserved_ms
@@ -97,7 +103,7 @@ def about_to_expire(case: Case) -> Iterator[Verdict]:
             )
 
 
-@rule("MQ404", Severity.ERROR, source="B4", needs=_OFFSETS, playbook="damaged-store")
+@rule("MQ404", Severity.ERROR, source="PullMessageProcessor", needs=_OFFSETS, playbook="damaged-store")
 def beyond_max(case: Case) -> Iterator[Verdict]:
     """Offsets beyond the queue's end: the queue lost its tail, was emptied or created anew.
 
@@ -122,7 +128,13 @@ def beyond_max(case: Case) -> Iterator[Verdict]:
         )
 
 
-@rule("MQ405", Severity.WARNING, source="B6", needs=_OFFSETS, playbook="dead-letters")
+@rule(
+    "MQ405",
+    Severity.WARNING,
+    source="SendMessageProcessor.consumerSendMsgBack",
+    needs=_OFFSETS,
+    playbook="dead-letters",
+)
 def retries_waiting(case: Case) -> Iterator[Verdict]:
     """Retries that a group has not consumed: it fails faster than it retries, or it is gone."""
     for total in _totals(case):
@@ -134,7 +146,13 @@ def retries_waiting(case: Case) -> Iterator[Verdict]:
             )
 
 
-@rule("MQ406", Severity.ERROR, source="B7", needs=(Part.QUEUES,), playbook="dead-letters")
+@rule(
+    "MQ406",
+    Severity.ERROR,
+    source="SendMessageProcessor.consumerSendMsgBack",
+    needs=(Part.QUEUES,),
+    playbook="dead-letters",
+)
 def dead_letters(case: Case) -> Iterator[Verdict]:
     """Messages in a dead-letter topic: delivered as often as allowed and given up on."""
     for queue in case.broker.queues:
@@ -151,7 +169,13 @@ def dead_letters(case: Case) -> Iterator[Verdict]:
             )
 
 
-@rule("MQ407", Severity.WARNING, source="B7", needs=(Part.TOPICS, Part.QUEUES), playbook="dead-letters")
+@rule(
+    "MQ407",
+    Severity.WARNING,
+    source="SendMessageProcessor.consumerSendMsgBack",
+    needs=(Part.TOPICS, Part.QUEUES),
+    playbook="dead-letters",
+)
 def unreadable_dead_letters(case: Case) -> Iterator[Verdict]:
     """A dead-letter topic with messages and without read permission, as brokers up to 4.9.1 create it."""
     held = {queue.topic: queue.message_count for queue in case.broker.queues}
@@ -165,7 +189,13 @@ def unreadable_dead_letters(case: Case) -> Iterator[Verdict]:
             )
 
 
-@rule("MQ408", Severity.ERROR, source="B8", needs=(Part.GROUPS,), playbook="stuck-consumer")
+@rule(
+    "MQ408",
+    Severity.ERROR,
+    source="SubscriptionGroupConfig.consumeEnable",
+    needs=(Part.GROUPS,),
+    playbook="stuck-consumer",
+)
 def consume_disabled(case: Case) -> Iterator[Verdict]:
     """A group that the broker lets consume nothing."""
     disabled = [config.name for config in case.broker.groups if not config.consume_enable]
@@ -182,7 +212,13 @@ def consume_disabled(case: Case) -> Iterator[Verdict]:
         )
 
 
-@rule("MQ409", Severity.WARNING, source="recovery 7", needs=(Part.OFFSET_JUMPS,), playbook="expired-before-consumption")
+@rule(
+    "MQ409",
+    Severity.WARNING,
+    source="PullMessageProcessor.generateOffsetMovedEvent",
+    needs=(Part.OFFSET_JUMPS,),
+    playbook="expired-before-consumption",
+)
 def forced_jumps(case: Case) -> Iterator[Verdict]:
     """Offsets that the broker moved because they lay outside their queue, from OFFSET_MOVED_EVENT."""
     found: dict[tuple[str, str], list[tuple[int, int, int]]] = {}
@@ -208,7 +244,7 @@ def forced_jumps(case: Case) -> Iterator[Verdict]:
 @cluster_rule(
     "MQ415",
     Severity.INFO,
-    source="B5",
+    source="RebalancePushImpl.computePullFromWhere",
     needs=(Part.MEMBERS, Part.CONSUMER_OFFSETS, Part.QUEUES, Part.ROUTES),
     playbook="skip-and-replay",
 )

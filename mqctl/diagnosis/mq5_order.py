@@ -36,7 +36,7 @@ def _verdict(view: GroupView, info: RunningInfo, queues: list[HeldQueue], **evid
     )
 
 
-@cluster_rule("MQ501", Severity.WARNING, source="O1", needs=_RUNNING, playbook="stuck-consumer")
+@cluster_rule("MQ501", Severity.WARNING, source="RebalanceLockManager", needs=_RUNNING, playbook="stuck-consumer")
 def unlocked_queues(case: ClusterCase) -> Iterator[Verdict]:
     """Queues of an orderly consumer that the broker has not locked for it: another one's lock has not run out."""
     for view, info in _orderly(case):
@@ -45,7 +45,13 @@ def unlocked_queues(case: ClusterCase) -> Iterator[Verdict]:
             yield _verdict(view, info, waiting)
 
 
-@cluster_rule("MQ502", Severity.ERROR, source="O2", needs=_RUNNING, playbook="stuck-consumer")
+@cluster_rule(
+    "MQ502",
+    Severity.ERROR,
+    source="RebalancePushImpl.removeUnnecessaryMessageQueue",
+    needs=_RUNNING,
+    playbook="stuck-consumer",
+)
 def hung_owner(case: ClusterCase) -> Iterator[Verdict]:
     """An orderly consumer that gave a queue up and cannot let go of it: its listener has not come back."""
     limit_ms = case.settings.scaled(case.settings.blocked_ms)
@@ -61,7 +67,13 @@ def hung_owner(case: ClusterCase) -> Iterator[Verdict]:
             yield _verdict(view, info, hung, idle_ms=case.now_ms - newest_ms)
 
 
-@cluster_rule("MQ503", Severity.ERROR, source="O3", needs=_RUNNING, playbook="stuck-consumer")
+@cluster_rule(
+    "MQ503",
+    Severity.ERROR,
+    source="ConsumeMessageOrderlyService.checkReconsumeTimes",
+    needs=_RUNNING,
+    playbook="stuck-consumer",
+)
 def poison_message(case: ClusterCase) -> Iterator[Verdict]:
     """An orderly queue that stands at one message while consumption fails: it is retried for ever."""
     earlier = _held_before(case.snapshot.earlier)
@@ -90,7 +102,7 @@ def _held_before(earlier: ClusterSnapshot | None) -> dict[tuple[str, str, Messag
     return {(info.group, info.client_id, held.queue): held for info in running for held in info.queues}
 
 
-@cluster_rule("MQ504", Severity.ERROR, source="O4", needs=_RUNNING, playbook="broker-down")
+@cluster_rule("MQ504", Severity.ERROR, source="ProcessQueue.isLockExpired", needs=_RUNNING, playbook="broker-down")
 def expired_locks(case: ClusterCase) -> Iterator[Verdict]:
     """Queue locks that an orderly consumer has not renewed: it consumes nothing until it can."""
     limit_ms = case.settings.scaled(case.settings.lock_expired_ms)
@@ -105,7 +117,13 @@ def expired_locks(case: ClusterCase) -> Iterator[Verdict]:
             yield _verdict(view, info, expired, idle_ms=case.now_ms - oldest_ms)
 
 
-@cluster_rule("MQ505", Severity.WARNING, source="O7", needs=(*_RUNNING, Part.ROUTES), playbook="hot-key")
+@cluster_rule(
+    "MQ505",
+    Severity.WARNING,
+    source="ConsumeMessageConcurrentlyService",
+    needs=(*_RUNNING, Part.ROUTES),
+    playbook="hot-key",
+)
 def concurrent_on_ordered_topic(case: ClusterCase) -> Iterator[Verdict]:
     """A topic declared as ordered that a group consumes concurrently."""
     ordered = {topic for topic, route in case.routes.items() if route.order_conf}
@@ -122,7 +140,9 @@ def concurrent_on_ordered_topic(case: ClusterCase) -> Iterator[Verdict]:
                 )
 
 
-@cluster_rule("MQ507", Severity.ERROR, source="O5", needs=(Part.ROUTES, Part.TOPICS), playbook="hot-key")
+@cluster_rule(
+    "MQ507", Severity.ERROR, source="SelectMessageQueueByHash", needs=(Part.ROUTES, Part.TOPICS), playbook="hot-key"
+)
 def ordered_topic_resized(case: ClusterCase) -> Iterator[Verdict]:
     """An ordered topic whose number of queues changed: keys have gone to other queues than their last messages."""
     if case.snapshot.earlier is None:
@@ -149,7 +169,13 @@ def _write_queues(route: TopicRoute) -> int:
     return sum(queues.write_queue_count for queues in route.queues)
 
 
-@cluster_rule("MQ506", Severity.ERROR, source="O6", needs=(Part.ROUTES, Part.TOPICS), playbook="hot-key")
+@cluster_rule(
+    "MQ506",
+    Severity.ERROR,
+    source="MQClientInstance.topicRouteData2TopicPublishInfo",
+    needs=(Part.ROUTES, Part.TOPICS),
+    playbook="hot-key",
+)
 def ordered_topic_shrunk(case: ClusterCase) -> Iterator[Verdict]:
     """An ordered topic whose route lacks a broker that its settings know: keys are spread over fewer queues now."""
     ordered: dict[str, set[str]] = {}

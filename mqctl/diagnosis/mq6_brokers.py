@@ -27,7 +27,9 @@ class _Traces:
 
 # RouteInfoManager.onChannelDestroy (4.9.8) takes a broker out of all routes when its connection breaks: what is left of
 # a killed one is in the memory of others only.
-@cluster_rule("MQ617", Severity.ERROR, source="R15", needs=(Part.ROUTES,), playbook="broker-down")
+@cluster_rule(
+    "MQ617", Severity.ERROR, source="RouteInfoManager.scanNotActiveBroker", needs=(Part.ROUTES,), playbook="broker-down"
+)
 def broker_gone(case: ClusterCase) -> Iterator[Verdict]:
     """A broker that no name server knows any more, although members hold its queues, an order configuration names it,
     or it was registered when the cluster was last looked at from here."""
@@ -78,7 +80,7 @@ def _traces(snapshot: ClusterSnapshot) -> _Traces:
     return _Traces(seen, ordered, held)
 
 
-@cluster_rule("MQ615", Severity.WARNING, source="R10", needs=(Part.MEMBERS,), playbook="broker-down")
+@cluster_rule("MQ615", Severity.WARNING, source="ProducerManager", needs=(Part.MEMBERS,), playbook="broker-down")
 def producers_gone(case: ClusterCase) -> Iterator[Verdict]:
     """A producer group that was connected at the earlier look, long enough ago, and is nowhere now."""
     earlier = case.snapshot.earlier

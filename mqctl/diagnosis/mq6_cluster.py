@@ -26,7 +26,7 @@ def _masters(case: ClusterCase) -> dict[str, set[str]]:
     return masters
 
 
-@cluster_rule("MQ618", Severity.FATAL, source="R15", needs=_ROUTES, playbook="broker-down")
+@cluster_rule("MQ618", Severity.FATAL, source="RouteInfoManager.registerBroker", needs=_ROUTES, playbook="broker-down")
 def no_broker(case: ClusterCase) -> Iterator[Verdict]:
     """Name servers that answer and know no broker at all: nothing can be sent, consumed or judged."""
     if case.snapshot.without_brokers:
@@ -38,7 +38,13 @@ def no_broker(case: ClusterCase) -> Iterator[Verdict]:
         )
 
 
-@cluster_rule("MQ605", Severity.WARNING, source="R3", needs=(Part.ROUTES, Part.TOPICS), playbook="broker-down")
+@cluster_rule(
+    "MQ605",
+    Severity.WARNING,
+    source="RouteInfoManager.wipeWritePermOfBrokerByLock",
+    needs=(Part.ROUTES, Part.TOPICS),
+    playbook="broker-down",
+)
 def wiped_write_permission(case: ClusterCase) -> Iterator[Verdict]:
     """A broker whose topics name servers show as closed for writing although its own settings say otherwise."""
     own = {(broker.name, config.name): config.perm for broker in case.snapshot.brokers for config in broker.topics}
@@ -57,7 +63,7 @@ def wiped_write_permission(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule("MQ606", Severity.WARNING, source="R4", needs=_ROUTES, playbook="scale-out")
+@cluster_rule("MQ606", Severity.WARNING, source="TopicConfigManager", needs=_ROUTES, playbook="scale-out")
 def topic_on_some_brokers(case: ClusterCase) -> Iterator[Verdict]:
     """A topic that only some of a cluster's masters serve: the others carry nothing of it."""
     masters = _masters(case)
@@ -77,7 +83,7 @@ def topic_on_some_brokers(case: ClusterCase) -> Iterator[Verdict]:
                 )
 
 
-@cluster_rule("MQ607", Severity.INFO, source="R5", needs=_ROUTES, playbook="scale-out")
+@cluster_rule("MQ607", Severity.INFO, source="TopicConfigManager", needs=_ROUTES, playbook="scale-out")
 def uneven_queue_counts(case: ClusterCase) -> Iterator[Verdict]:
     """A topic with different numbers of queues on its brokers: load follows the numbers."""
     for route in case.user_routes:
@@ -91,7 +97,7 @@ def uneven_queue_counts(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule("MQ608", Severity.ERROR, source="R8", needs=_ROUTES, playbook="broker-down")
+@cluster_rule("MQ608", Severity.ERROR, source="RouteInfoManager.registerBroker", needs=_ROUTES, playbook="broker-down")
 def name_servers_differ(case: ClusterCase) -> Iterator[Verdict]:
     """Name servers that give different routes for a topic; a second look tells a fault from a registration."""
     now, before = _differing(case.snapshot.name_servers), None
@@ -130,7 +136,7 @@ def _shape(route: TopicRoute) -> tuple[object, ...]:
     return tuple(queues), tuple(brokers), route.order_conf
 
 
-@cluster_rule("MQ609", Severity.ERROR, source="R9", needs=_ROUTES, playbook="broker-down")
+@cluster_rule("MQ609", Severity.ERROR, source="RouteInfoManager", needs=_ROUTES, playbook="broker-down")
 def master_gone(case: ClusterCase) -> Iterator[Verdict]:
     """A broker name with slaves only: no sends, no queue locks, and offsets that the next master overwrites."""
     known: dict[str, set[int]] = {}
@@ -146,7 +152,9 @@ def master_gone(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule("MQ610", Severity.ERROR, source="R6", needs=(Part.CONFIG,), playbook="broker-down")
+@cluster_rule(
+    "MQ610", Severity.ERROR, source="BrokerConfig.brokerPermission", needs=(Part.CONFIG,), playbook="broker-down"
+)
 def closed_broker(case: ClusterCase) -> Iterator[Verdict]:
     """A broker whose own permission closes it for reading or writing."""
     for broker in case.snapshot.brokers:
@@ -158,7 +166,13 @@ def closed_broker(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule("MQ614", Severity.WARNING, source="R7", needs=(Part.ROUTES, Part.CONFIG), playbook="scale-out")
+@cluster_rule(
+    "MQ614",
+    Severity.WARNING,
+    source="TopicConfigManager.createTopicInSendMessageMethod",
+    needs=(Part.ROUTES, Part.CONFIG),
+    playbook="scale-out",
+)
 def created_by_a_send(case: ClusterCase) -> Iterator[Verdict]:
     """A topic on one of several masters, as a producer asks for it, where brokers create topics by themselves."""
     count = max((len(names) for names in _masters(case).values()), default=0)

@@ -74,7 +74,7 @@ def _holders(case: ClusterCase, shared: _Shared, room: str) -> str | None:
     return named(found) if found else None
 
 
-@cluster_rule("MQ611", Severity.FATAL, source="R11", needs=_MEMBERS, playbook="room-lost")
+@cluster_rule("MQ611", Severity.FATAL, source="AllocateMachineRoomNearby", needs=_MEMBERS, playbook="room-lost")
 def rooms_untold(case: ClusterCase) -> Iterator[Verdict]:
     """Names that tell no machine room: the nearby strategy throws for the whole topic, and the assignment freezes."""
     for shared in _shared(case):
@@ -90,7 +90,7 @@ def rooms_untold(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule("MQ612", Severity.WARNING, source="R12", needs=_MEMBERS, playbook="room-lost")
+@cluster_rule("MQ612", Severity.WARNING, source="AllocateMachineRoomNearby", needs=_MEMBERS, playbook="room-lost")
 def dead_room(case: ClusterCase) -> Iterator[Verdict]:
     """A machine room with queues and without consumers: another room consumes for it, or nobody does."""
     for shared in _shared(case):
@@ -112,7 +112,7 @@ def dead_room(case: ClusterCase) -> Iterator[Verdict]:
                 )
 
 
-@cluster_rule("MQ613", Severity.WARNING, source="R13", needs=_MEMBERS, playbook="room-lost")
+@cluster_rule("MQ613", Severity.WARNING, source="AllocateMachineRoomNearby", needs=_MEMBERS, playbook="room-lost")
 def uneven_rooms(case: ClusterCase) -> Iterator[Verdict]:
     """Rooms of which one has more than twice the queues for each consumer of another."""
     for shared in _shared(case):
@@ -133,7 +133,13 @@ def uneven_rooms(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule("MQ616", Severity.FATAL, source="R14", needs=(*_RUNNING, Part.ROUTES), playbook="unconsumed-queue")
+@cluster_rule(
+    "MQ616",
+    Severity.FATAL,
+    source="AllocateMessageQueueByConfig",
+    needs=(*_RUNNING, Part.ROUTES),
+    playbook="unconsumed-queue",
+)
 def stale_lists(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     """Members with fixed lists of queues (CONFIG) that are not the topic's queues any more."""
     for view in case.views:

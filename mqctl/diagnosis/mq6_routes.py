@@ -14,7 +14,13 @@ def _topic(case: Case, topic: str) -> Subject:
     return Subject(kind=SubjectKind.TOPIC, broker=case.broker.name, topic=topic)
 
 
-@rule("MQ601", Severity.FATAL, source="R1", needs=(Part.TOPICS, Part.QUEUES), playbook="unconsumed-queue")
+@rule(
+    "MQ601",
+    Severity.FATAL,
+    source="PullMessageProcessor",
+    needs=(Part.TOPICS, Part.QUEUES),
+    playbook="unconsumed-queue",
+)
 def unreachable_queues(case: Case) -> Iterator[Verdict]:
     """Messages in queues that the topic's read queue count leaves out: no consumer can pull them."""
     queues = case.queues_by_topic()
@@ -36,7 +42,7 @@ def unreachable_queues(case: Case) -> Iterator[Verdict]:
             )
 
 
-@rule("MQ602", Severity.INFO, source="R2", needs=(Part.TOPICS,), playbook="scale-out")
+@rule("MQ602", Severity.INFO, source="TopicConfig", needs=(Part.TOPICS,), playbook="scale-out")
 def idle_queues(case: Case) -> Iterator[Verdict]:
     """Fewer write queues than read queues: the difference gets no messages. Normal while a topic shrinks."""
     for config in case.broker.topics:
@@ -48,7 +54,7 @@ def idle_queues(case: Case) -> Iterator[Verdict]:
             yield Verdict(subject=_topic(case, config.name), params={"topic": config.name}, evidence=evidence)
 
 
-@rule("MQ603", Severity.ERROR, source="R6", needs=(Part.TOPICS,), playbook="broker-down")
+@rule("MQ603", Severity.ERROR, source="PermName", needs=(Part.TOPICS,), playbook="broker-down")
 def closed_topic(case: Case) -> Iterator[Verdict]:
     """A topic that cannot be read or written."""
     queues = case.queues_by_topic()
@@ -70,7 +76,11 @@ def closed_topic(case: Case) -> Iterator[Verdict]:
 
 
 @rule(
-    "MQ604", Severity.WARNING, source="S8", needs=(Part.TOPICS, Part.CONSUMER_OFFSETS), playbook="subscription-change"
+    "MQ604",
+    Severity.WARNING,
+    source="ConsumerOffsetManager.scanUnsubscribedTopic",
+    needs=(Part.TOPICS, Part.CONSUMER_OFFSETS),
+    playbook="subscription-change",
 )
 def unknown_topic(case: Case) -> Iterator[Verdict]:
     """Offsets on a topic that has no settings: deleted, or its settings were lost."""

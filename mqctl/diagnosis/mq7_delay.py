@@ -1,4 +1,4 @@
-"""MQ70x and MQ71x: delay levels, the cases D1 to D15 of the reference `delay-and-timer`."""
+"""MQ70x and MQ71x: delay levels and timer messages."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _verdict(
     )
 
 
-@rule("MQ701", Severity.ERROR, source="D1", needs=_QUEUES, playbook="delay-late")
+@rule("MQ701", Severity.ERROR, source="ScheduleMessageService", needs=_QUEUES, playbook="delay-late")
 def offset_beyond_max(case: Case) -> Iterator[Verdict]:
     """The recorded offset lies beyond the schedule queue."""
     for state, queue in _levels(case):
@@ -73,7 +73,7 @@ def offset_beyond_max(case: Case) -> Iterator[Verdict]:
             yield _verdict(case, state, {**evidence, "beyond_count": state.recorded_offset - queue.max_offset})
 
 
-@rule("MQ702", Severity.FATAL, source="D2", needs=_QUEUES, playbook="delay-late")
+@rule("MQ702", Severity.FATAL, source="ScheduleMessageService.correctDelayOffset", needs=_QUEUES, playbook="delay-late")
 def offset_below_min(case: Case) -> Iterator[Verdict]:
     """The recorded offset lies below the schedule queue's minimum: what was between expired undelivered."""
     for state, queue in _levels(case):
@@ -86,7 +86,7 @@ def _file_is_lost(delay: DelayState) -> bool:
     return delay.file is not None and delay.file.source is FileSource.NONE
 
 
-@rule("MQ703", Severity.ERROR, source="D3", needs=_QUEUES, playbook="delay-late")
+@rule("MQ703", Severity.ERROR, source="ScheduleMessageService.load", needs=_QUEUES, playbook="delay-late")
 def level_missing(case: Case) -> Iterator[Verdict | Unknown]:
     """No offset is recorded for a level that has already delivered: the next start delivers everything again.
 
@@ -105,7 +105,7 @@ def level_missing(case: Case) -> Iterator[Verdict | Unknown]:
             yield _verdict(case, state, {**evidence, "min_offset": queue.min_offset, "max_offset": queue.max_offset})
 
 
-@rule("MQ704", Severity.FATAL, source="D4", needs=_QUEUES, playbook="delay-late")
+@rule("MQ704", Severity.FATAL, source="ConfigManager", needs=_QUEUES, playbook="delay-late")
 def file_lost(case: Case) -> Iterator[Verdict]:
     """delayOffset.json and its backup are both of no use while schedule queues hold messages."""
     delay = _delay(case)
@@ -117,7 +117,7 @@ def file_lost(case: Case) -> Iterator[Verdict]:
         yield Verdict(subject=_file(case), params=params, evidence={"again_count": held, "due_count": delivered})
 
 
-@rule("MQ705", Severity.ERROR, source="D5", needs=_FILE, playbook="delay-late")
+@rule("MQ705", Severity.ERROR, source="ScheduleMessageService.parseDelayLevel", needs=_FILE, playbook="delay-late")
 def unknown_level(case: Case) -> Iterator[Verdict]:
     """A level beyond the table: nothing delivers its messages."""
     delay = _delay(case)
@@ -141,7 +141,7 @@ def unknown_level(case: Case) -> Iterator[Verdict]:
         yield Verdict(subject=_file(case), params={"key": key}, variant="key")
 
 
-@rule("MQ706", Severity.WARNING, source="D6", needs=_QUEUES, playbook="delay-late")
+@rule("MQ706", Severity.WARNING, source="ScheduleMessageService.updateOffset", needs=_QUEUES, playbook="delay-late")
 def stale_file(case: Case) -> Iterator[Verdict | Unknown]:
     """Messages behind the recorded offset were delivered already: the next start delivers them again."""
     for state, queue in _levels(case):
@@ -161,7 +161,13 @@ def stale_file(case: Case) -> Iterator[Verdict | Unknown]:
             )
 
 
-@rule("MQ707", Severity.ERROR, source="D7", needs=_QUEUES, playbook="delay-late")
+@rule(
+    "MQ707",
+    Severity.ERROR,
+    source="ScheduleMessageService.DeliverDelayedMessageTimerTask",
+    needs=_QUEUES,
+    playbook="delay-late",
+)
 def overdue(case: Case) -> Iterator[Verdict]:
     """Messages past their due time that were not delivered."""
     for state, queue in _levels(case):
@@ -181,7 +187,13 @@ def overdue(case: Case) -> Iterator[Verdict]:
             )
 
 
-@rule("MQ708", Severity.FATAL, source="D8", needs=_QUEUES, playbook="delay-late")
+@rule(
+    "MQ708",
+    Severity.FATAL,
+    source="ScheduleMessageService.DeliverDelayedMessageTimerTask",
+    needs=_QUEUES,
+    playbook="delay-late",
+)
 def poison_head(case: Case) -> Iterator[Verdict]:
     """The next message of a level cannot be delivered, and everything behind it waits for ever (4.9.3 and later)."""
     for state, queue in _levels(case):
@@ -200,7 +212,13 @@ def poison_head(case: Case) -> Iterator[Verdict]:
             )
 
 
-@rule("MQ709", Severity.FATAL, source="D9", needs=_QUEUES, playbook="delay-late")
+@rule(
+    "MQ709",
+    Severity.FATAL,
+    source="ScheduleMessageService.DeliverDelayedMessageTimerTask",
+    needs=_QUEUES,
+    playbook="delay-late",
+)
 def missing_record(case: Case) -> Iterator[Verdict]:
     """Waiting entries whose record is gone from the commit log: the broker passes over them in silence."""
     for state, queue in _levels(case):
@@ -209,7 +227,7 @@ def missing_record(case: Case) -> Iterator[Verdict]:
             yield _verdict(case, state, evidence)
 
 
-@rule("MQ710", Severity.WARNING, source="D10", needs=_QUEUES, playbook="delay-late")
+@rule("MQ710", Severity.WARNING, source="ScheduleMessageService.parseDelayLevel", needs=_QUEUES, playbook="delay-late")
 def table_changed(case: Case) -> Iterator[Verdict]:
     """Waiting messages were given another delay than the table now says."""
     for state, queue in _levels(case):
@@ -228,7 +246,13 @@ def table_changed(case: Case) -> Iterator[Verdict]:
             )
 
 
-@rule("MQ711", Severity.WARNING, source="D11", needs=_QUEUES, playbook="delay-late")
+@rule(
+    "MQ711",
+    Severity.WARNING,
+    source="ScheduleMessageService.computeDeliverTimestamp",
+    needs=_QUEUES,
+    playbook="delay-late",
+)
 def rebuilt_queue(case: Case) -> Iterator[Verdict]:
     """Older entries bear the new delay and newer ones the old: the queue was rebuilt after the table changed."""
     for state, queue in _levels(case):
@@ -238,7 +262,7 @@ def rebuilt_queue(case: Case) -> Iterator[Verdict]:
             yield _verdict(case, state, evidence, confidence=Confidence.MEDIUM)
 
 
-@rule("MQ712", Severity.FATAL, source="D12", needs=_FILE, playbook="delay-late")
+@rule("MQ712", Severity.FATAL, source="MessageStoreConfig.fileReservedTime", needs=_FILE, playbook="delay-late")
 def delay_beyond_retention(case: Case) -> Iterator[Verdict]:
     """A level's delay reaches the retention: its messages are deleted before they are due."""
     reserved_ms = case.broker.file_reserved_ms or case.settings.file_reserved_ms
@@ -251,7 +275,13 @@ def delay_beyond_retention(case: Case) -> Iterator[Verdict]:
             yield _verdict(case, state, evidence, confidence=Confidence.HIGH if known else Confidence.MEDIUM)
 
 
-@rule("MQ713", Severity.WARNING, source="D13", needs=_QUEUES, playbook="delay-late")
+@rule(
+    "MQ713",
+    Severity.WARNING,
+    source="ScheduleMessageService.correctDeliverTimestamp",
+    needs=_QUEUES,
+    playbook="delay-late",
+)
 def clock_jump(case: Case) -> Iterator[Verdict]:
     """Due times that fall, or lie further ahead than the level's delay: the broker's clock was set back."""
     for state, queue in _levels(case):
@@ -266,7 +296,7 @@ def clock_jump(case: Case) -> Iterator[Verdict]:
             yield _verdict(case, state, evidence)
 
 
-@rule("MQ714", Severity.ERROR, source="D14", needs=_QUEUES, playbook="delay-late")
+@rule("MQ714", Severity.ERROR, source="DefaultMessageStore.CleanCommitLogService", needs=_QUEUES, playbook="delay-late")
 def target_unavailable(case: Case) -> Iterator[Verdict]:
     """Messages are overdue while the disk is too full for the broker to write."""
     told = read_runtime(case.broker.runtime).disk_used_share
@@ -281,7 +311,7 @@ def target_unavailable(case: Case) -> Iterator[Verdict]:
         )
 
 
-@rule("MQ715", Severity.INFO, source="D15", needs=_FILE, playbook="delay-late")
+@rule("MQ715", Severity.INFO, source="CommitLog.asyncPutMessage", needs=_FILE, playbook="delay-late")
 def clamped_level(case: Case) -> Iterator[Verdict]:
     """Never says anything: a level above the highest is rewritten before it is stored, so no file can show it.
 
@@ -290,7 +320,7 @@ def clamped_level(case: Case) -> Iterator[Verdict]:
     yield from ()
 
 
-@rule("MQ716", Severity.ERROR, source="T5", needs=(Part.RUNTIME,), playbook="delay-late")
+@rule("MQ716", Severity.ERROR, source="TimerMessageStore", needs=(Part.RUNTIME,), playbook="delay-late")
 def timer_behind(case: Case) -> Iterator[Verdict]:
     """A 5.x broker whose timer reads its wheel late: timer messages are delivered late."""
     text = case.broker.runtime.get("timerReadBehind", "")

@@ -32,7 +32,13 @@ def _topics(members: list[PendingTransaction]) -> str:
     return ", ".join(sorted({member.topic or _UNKNOWN for member in members}))
 
 
-@rule("MQ720", Severity.WARNING, source="T3", needs=_NEEDS, playbook="transaction-pending")
+@rule(
+    "MQ720",
+    Severity.WARNING,
+    source="TransactionalMessageServiceImpl.check",
+    needs=_NEEDS,
+    playbook="transaction-pending",
+)
 def pending_transactions(case: Case) -> Iterator[Verdict]:
     """Half messages that nobody committed or rolled back; consumers do not see them."""
     for group, members in _pending_by_group(case):
@@ -49,7 +55,13 @@ def pending_transactions(case: Case) -> Iterator[Verdict]:
         )
 
 
-@rule("MQ721", Severity.ERROR, source="transactions 7", needs=_NEEDS, playbook="transaction-pending")
+@rule(
+    "MQ721",
+    Severity.ERROR,
+    source="TransactionalMessageServiceImpl.needDiscard",
+    needs=_NEEDS,
+    playbook="transaction-pending",
+)
 def many_checks(case: Case) -> Iterator[Verdict]:
     """Transactions checked so often that they will soon be discarded."""
     for group, members in _pending_by_group(case):
@@ -65,7 +77,13 @@ def many_checks(case: Case) -> Iterator[Verdict]:
             )
 
 
-@rule("MQ725", Severity.ERROR, source="transactions 7", needs=_NEEDS, playbook="transaction-pending")
+@rule(
+    "MQ725",
+    Severity.ERROR,
+    source="AbstractTransactionalMessageCheckListener",
+    needs=_NEEDS,
+    playbook="transaction-pending",
+)
 def nobody_to_ask(case: Case) -> Iterator[Verdict]:
     """Pending transactions of a producer group that has nobody online: the broker's checks reach no one."""
     online = case.broker.transactions.online if case.broker.transactions else None
@@ -83,7 +101,13 @@ def nobody_to_ask(case: Case) -> Iterator[Verdict]:
             )
 
 
-@rule("MQ722", Severity.ERROR, source="T4", needs=_NEEDS, playbook="transaction-pending")
+@rule(
+    "MQ722",
+    Severity.ERROR,
+    source="DefaultTransactionalMessageCheckListener.resolveDiscardMsg",
+    needs=_NEEDS,
+    playbook="transaction-pending",
+)
 def discarded_transactions(case: Case) -> Iterator[Verdict]:
     """Transactions that the broker gave up on: nobody said whether they were to be committed."""
     transactions = case.broker.transactions
@@ -108,7 +132,13 @@ def _by_group(items: tuple[CommittedTransaction, ...]) -> Iterator[tuple[str, li
     yield from sorted(groups.items())
 
 
-@rule("MQ723", Severity.WARNING, source="transactions 6", needs=_HISTORY, playbook="transaction-pending")
+@rule(
+    "MQ723",
+    Severity.WARNING,
+    source="TransactionalMessageServiceImpl.deletePrepareMessage",
+    needs=_HISTORY,
+    playbook="transaction-pending",
+)
 def lost_ops(case: Case) -> Iterator[Verdict]:
     """Committed transactions without an op message: they will be checked again and may be committed twice."""
     for group, members in _by_group(case.broker.transactions.lost_ops if case.broker.transactions else ()):
@@ -119,7 +149,7 @@ def lost_ops(case: Case) -> Iterator[Verdict]:
         )
 
 
-@rule("MQ724", Severity.ERROR, source="transactions 6", needs=_HISTORY, playbook="transaction-pending")
+@rule("MQ724", Severity.ERROR, source="EndTransactionProcessor", needs=_HISTORY, playbook="transaction-pending")
 def double_commits(case: Case) -> Iterator[Verdict]:
     """Transactions committed more than once: consumers got the message as often."""
     for group, members in _by_group(case.broker.transactions.double_commits if case.broker.transactions else ()):

@@ -187,7 +187,7 @@ class Rule:
     Attributes:
         code: stable; the first digit names the family.
         severity: the worst it says.
-        source: where the reference catalogue describes it, such as `B3` or `D7`.
+        source: RocketMQ's class (and member) whose behaviour it judges, as of 4.9.8 and 5.3.3.
         needs: parts of the snapshot without which it is not judged.
         judge: for a rule that looks at one broker at a time.
         cluster_judge: for a rule that looks at the cluster; one of the two is set.

@@ -1,4 +1,4 @@
-"""Windows and guards of the rules; the defaults are those of the reference catalogue."""
+"""Windows and guards of the rules; the defaults weigh what brokers and clients do by default."""
 
 from __future__ import annotations
 

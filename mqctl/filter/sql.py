@@ -86,7 +86,7 @@ def compile_sql(expression: str, *, is_v5: bool = True) -> SqlFilter:
 
 
 class _Parser:
-    """Recursive descent over the grammar of the reference."""
+    """Recursive descent over the grammar of RocketMQ's `SelectorParser.jj`."""
 
     def __init__(self, tokens: Tokens) -> None:
         self.tokens = tokens

@@ -1,6 +1,6 @@
 """How far consumer groups are behind, computed from a snapshot.
 
-The rules are those of `recovery` section 6.5: lag is broker offset minus consumer offset; the time lag is the age of
+The rules (docs/models.md): lag is broker offset minus consumer offset; the time lag is the age of
 the next message to consume; a queue without a committed offset is never-committed, which is not an offset of 0.
 """
 

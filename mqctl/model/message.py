@@ -36,7 +36,7 @@ class Message:
         queue_offset: logical offset in (topic, queue id).
         physical_offset: byte offset of the record in the commit log.
         size_bytes: length of the whole record.
-        sys_flag: bits of `store-files` table 2.2 (compressed, transaction, IPv6, batch, compression type).
+        sys_flag: bits of Java's `MessageSysFlag` (compressed, transaction, IPv6, batch, compression type).
         born_time_ms, store_time_ms: producer's and broker's clock, epoch milliseconds.
         born_host, store_host: `ip:port` (IPv6 in brackets).
         body: as stored, that is, still compressed when `sys_flag` says so.

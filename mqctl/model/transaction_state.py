@@ -61,7 +61,7 @@ class TransactionState:
     Attributes:
         half_progress, op_progress: next offsets of the check loop (H and P); None when never recorded.
         half_min_offset, half_max_offset, op_min_offset, op_max_offset: queue bounds.
-        pending: transactions from H on that nobody ended (algorithm A of the reference).
+        pending: transactions from H on that nobody ended (docs/models.md says how that is told).
         discarded: given up on after too many checks.
         lost_ops: committed, but no op message says so: will be checked again (after a crash of 5.x).
         double_commits: more than one committed message.

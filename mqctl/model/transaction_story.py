@@ -1,4 +1,4 @@
-"""One transaction with all its records, and how it ended (algorithm B of the reference `transactions`)."""
+"""One transaction with all its records, and how it ended (docs/models.md, "What became of a transaction")."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Which offsets delayOffset.json should hold, so that nothing is delivered twice and nothing is left out.
 
 Raising an offset passes over messages, lowering it delivers them again: a level goes to the first message that has no
-delivered copy. Source: the repair notes of the reference `delay-and-timer`.
+delivered copy. Source: docs/models.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Administration and observation of brokers (reference: requests.md 4, 5, 6)."""
+"""Administration and observation of brokers (`RequestCode`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests of producers and consumers, and the callbacks of brokers to them (reference: requests.md 1, 2, 7)."""
+"""Requests of producers and consumers, and the callbacks of brokers to them (`RequestCode`)."""
 
 from __future__ import annotations
 

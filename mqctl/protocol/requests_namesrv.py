@@ -1,4 +1,4 @@
-"""Requests that name servers answer (reference: requests.md 3)."""
+"""Requests that name servers answer (`RequestCode`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Half and op messages decoded, from files and live alike: algorithm A of the reference `transactions`."""
+"""Half and op messages decoded, from files and live alike, and which are pending (docs/models.md)."""
 
 from __future__ import annotations
 

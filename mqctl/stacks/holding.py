@@ -29,7 +29,7 @@ class ConsumerFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StackLimits:
-    """Windows of the verdicts; the defaults are those of the reference catalogue of faults (P7, P8, O4).
+    """Windows of the verdicts; RocketMQ's own where it has one (docs/models.md).
 
     Attributes:
         behind_ms: a time lag from which a group is behind; 0 for any lag at all.
@@ -98,7 +98,7 @@ class ConsumerSituation:
         return next((item for item in before.queues if item.queue == queue.queue), None) if before else None
 
     def holds_offset(self) -> HeldQueue | None:
-        """Returns the queue whose offset stands at its oldest cached message: that one holds it (B1). Retries last.
+        """Returns the queue whose offset stands at its oldest cached message: that one holds it. Retries last.
 
         Of several, the one that finished nothing for the longest time.
         """

@@ -1,4 +1,4 @@
-"""SQL92 expressions: the oddities of the reference, each as a broker shows them."""
+"""SQL92 expressions: the oddities, each as a broker shows them."""
 
 from __future__ import annotations
 

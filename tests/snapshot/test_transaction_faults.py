@@ -1,4 +1,4 @@
-"""Transactions in every state of the reference, laid out in files and told apart."""
+"""Transactions in every state of docs/models.md, laid out in files and told apart."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def command(
 
     Asks a live cluster unless files are named. Ends with 0 fine, 1 warning, 2 critical, 3 unknown. A file by itself
     shows unknown levels and broken keys only; the rest is named as not judged. Whether delayOffset.json on a live
-    broker's disk is lost or stale (D4, D6) only --store can tell.
+    broker's disk is lost or stale only --store can tell.
     """
     source = DelaySource(
         store=store,

@@ -41,7 +41,7 @@ def command(
     lines = [f"{rule.code}  {title(rule.code, lang)}", "", *explain(rule.code, lang).splitlines(), ""]
     lines.append(f"severity:  {rule.severity}")
     lines.append(f"needs:     {', '.join(map(str, rule.needs)) or 'nothing beyond the snapshot'}")
-    lines.append(f"reference: {rule.source}")
+    lines.append(f"RocketMQ:  {rule.source}")
     lines.append(f"playbook:  {rule.playbook} (mqctl playbook show {rule.playbook})")
     value = RuleExplained(
         code=rule.code,

@@ -17,7 +17,7 @@ COLUMNS = (
     Column("severity", "severity", CellKind.SEVERITY),
     Column("title", "what it finds"),
     Column("playbook", "playbook"),
-    Column("source", "reference", wide=True),
+    Column("source", "in RocketMQ", wide=True),
 )
 
 

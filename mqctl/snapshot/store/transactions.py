@@ -1,6 +1,6 @@
 """Transactions of a store: half messages, op messages and what became of them.
 
-The algorithms are A (what the broker's check loop still has to do) and B (history) of the reference `transactions`.
+What the broker's check still has to do, and what became of each, is told by the rules of docs/models.md.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Half messages and what ended them, from the two transaction topics of a store, in numpy.
 
-The rules are those of `mqctl.snapshot.store.transactions` (algorithm A of the broker's check): a half message is ended
+The rules are those of `mqctl.snapshot.store.transactions` (docs/models.md): a half message is ended
 by an op message that names its queue offset, or that of the copy it was made from; all copies of one transaction share
 the unique key.
 """

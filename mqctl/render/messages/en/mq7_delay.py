@@ -8,7 +8,7 @@ _CHECK = "mqctl delay check {source}"
 
 RULES: dict[str, Text] = {
     "MQ701": Text(
-        title="Delay offset beyond its queue (D1)",
+        title="Delay offset beyond its queue",
         what={
             "": "Level {level} has recorded offset {recorded_offset}, {beyond_count} beyond the end of its queue ({max_offset})."
         },
@@ -20,7 +20,7 @@ RULES: dict[str, Text] = {
         next_command=_CHECK,
     ),
     "MQ702": Text(
-        title="Delay offset below its queue (D2)",
+        title="Delay offset below its queue",
         what={"": "Level {level} has recorded offset {recorded_offset}, below the minimum {min_offset} of its queue."},
         effect="{lost_count:delayed message} expired without being delivered.",
         advice="Send them again from their source; keep delays well below the retention.",
@@ -28,7 +28,7 @@ RULES: dict[str, Text] = {
         next_command=_CHECK,
     ),
     "MQ703": Text(
-        title="Delay level without a recorded offset (D3)",
+        title="Delay level without a recorded offset",
         what={"": "Level {level} has no recorded offset although {delivered_count} of its messages were delivered."},
         effect="The next start delivers all {again_count:message} of the level again.",
         advice="Add the level with offset {max_offset} (or the first message not yet delivered) to delayOffset.json and its "
@@ -38,7 +38,7 @@ RULES: dict[str, Text] = {
         next_command=_CHECK,
     ),
     "MQ704": Text(
-        title="delayOffset.json is lost (D4)",
+        title="delayOffset.json is lost",
         what={"": "delayOffset.json is of no use ({problem}) and neither is its backup."},
         effect="The next start delivers all {again_count:delayed message} that are still stored again; {due_count} of them "
         "were due before.",
@@ -47,7 +47,7 @@ RULES: dict[str, Text] = {
         next_command=_CHECK,
     ),
     "MQ705": Text(
-        title="Delay level that the table does not have (D5)",
+        title="Delay level that the table does not have",
         what={
             "waiting": "{waiting_count:message} wait on level {level}; the table ends at level {max_level}.",
             "empty": "delayOffset.json knows level {level}; the table ends at level {max_level}.",
@@ -60,7 +60,7 @@ RULES: dict[str, Text] = {
         next_command=_CHECK,
     ),
     "MQ706": Text(
-        title="delayOffset.json is older than the last deliveries (D6)",
+        title="delayOffset.json is older than the last deliveries",
         what={
             "": "{again_count:message} of level {level} behind the recorded offset {recorded_offset} were delivered already."
         },
@@ -72,7 +72,7 @@ RULES: dict[str, Text] = {
         next_command=_CHECK,
     ),
     "MQ707": Text(
-        title="Delayed messages are overdue (D7)",
+        title="Delayed messages are overdue",
         what={"": "{overdue_count:message} of level {level} are overdue, the oldest by {late_ms}."},
         effect="Delayed messages and retries of this level come that late, or not at all.",
         advice="See whether the broker was down at the time, cannot write, or is blocked by its first message.",
@@ -81,7 +81,7 @@ RULES: dict[str, Text] = {
         next_command=_CHECK,
     ),
     "MQ708": Text(
-        title="A delay level is blocked by its first message (D8)",
+        title="A delay level is blocked by its first message",
         what={
             "no-real-topic": "The next message of level {level} does not say for which topic it is.",
             "no-real-queue-id": "The next message of level {level} does not say for which queue it is.",
@@ -94,7 +94,7 @@ RULES: dict[str, Text] = {
         next_command="mqctl store cat {source} --physical-offset {head_physical_offset}",
     ),
     "MQ709": Text(
-        title="Delayed messages without a record (D9)",
+        title="Delayed messages without a record",
         what={
             "": "{lost_count:waiting entry} of level {level} point to no record, the first at offset {first_offset}."
         },
@@ -104,7 +104,7 @@ RULES: dict[str, Text] = {
         next_command="mqctl store verify {source}",
     ),
     "MQ710": Text(
-        title="The delay level table was changed (D10)",
+        title="The delay level table was changed",
         what={
             "early": "{message_count:waiting message} of level {level} were given {indexed_delay_ms}; the table says "
             "{configured_delay_ms}.",
@@ -117,7 +117,7 @@ RULES: dict[str, Text] = {
         next_command=_CHECK,
     ),
     "MQ711": Text(
-        title="A schedule queue was rebuilt after a table change (D11)",
+        title="A schedule queue was rebuilt after a table change",
         what={
             "": "Older entries of level {level} bear the configured delay {configured_delay_ms} and newer ones another."
         },
@@ -127,7 +127,7 @@ RULES: dict[str, Text] = {
         next_command=_CHECK,
     ),
     "MQ712": Text(
-        title="A delay reaches the retention (D12)",
+        title="A delay reaches the retention",
         what={"": "Level {level} waits {configured_delay_ms}; files are kept for {retention_ms}."},
         effect="Messages of this level are deleted before they are due.",
         advice="Raise fileReservedTime well above the longest delay, or shorten the level.",
@@ -135,7 +135,7 @@ RULES: dict[str, Text] = {
         next_command=_CHECK,
     ),
     "MQ713": Text(
-        title="Due times jump (D13)",
+        title="Due times jump",
         what={
             "": "{descending_count:entry} of level {level} are due before their predecessor, {beyond_horizon_count} further "
             "ahead than the delay allows."
@@ -146,7 +146,7 @@ RULES: dict[str, Text] = {
         next_command=_CHECK,
     ),
     "MQ714": Text(
-        title="Overdue while the disk is full (D14)",
+        title="Overdue while the disk is full",
         what={"": "{overdue_count:delayed message} are overdue and the disk is {disk_used_share} full."},
         effect="A broker above 90 % refuses writes, deliveries among them: every level stands still.",
         advice="Free disk space; deliveries go on by themselves. On a copied store this is the copy's disk, not the broker's.",
@@ -154,7 +154,7 @@ RULES: dict[str, Text] = {
         next_command="mqctl store describe {source}",
     ),
     "MQ715": Text(
-        title="Delays shorter than asked for (D15), which files cannot show",
+        title="Delays shorter than asked for, which files cannot show",
         what={"": "Level {level} was clamped."},
         effect="Messages sent with a level above the highest are delivered at the highest.",
         advice="Compare the level producers set with the length of messageDelayLevel; the store keeps the clamped level only.",
