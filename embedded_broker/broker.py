@@ -23,10 +23,13 @@ from embedded_broker.log.store import Storage
 from embedded_broker.log.store_lock import StoreLock
 from embedded_broker.log.unique_ids import UniqueIds
 from embedded_broker.namesrv.registration import Registration
+from embedded_broker.pop.ground import Ground
+from embedded_broker.pop.service import Pop
 from embedded_broker.release import FURTHER_READING, Release
 from embedded_broker.remoting.dispatcher import Dispatcher
 from embedded_broker.remoting.faults import Control
 from embedded_broker.remoting.handler_table import BROKER, Handler, handlers_of, sends
+from embedded_broker.remoting.outbound import OnAnswer
 from embedded_broker.remoting.server import Limits, Listener, Make, PortError
 from embedded_broker.settings import BrokerSettings
 from embedded_broker.stats import Stats
@@ -39,6 +42,7 @@ from mqctl.errors import ConfigurationError, StorageError
 from mqctl.model.delay_level import DelayLevelTable
 from mqctl.protocol.codes import RequestCode, ResponseCode
 from mqctl.protocol.frame import FLAG_RESPONSE, AnswerTemplate, RemotingCommand
+from mqctl.protocol.header import Request
 from mqctl.protocol.requests_client import NotifyConsumerIdsChanged, SendMessageReply
 from mqctl.store.config_files import CONSUMER_FILTERS
 
@@ -105,13 +109,14 @@ class Broker:
         if settings.enable_calc_filter_bit_map:
             self.storage.dispatcher.bit_map = self.filters.bit_map
         self.schedule = DelaySchedule(self.storage, levels, clock, release, config)
-        for file in (*self._files(), self.schedule.file):
-            file.durable = settings.flush_disk_type == SYNC_FLUSH
         self.intake = Intake(self.storage, clock, settings, release, self.stats)
         self.transactions = Transactions(self.intake, self.topics, self.offsets, self.clients)
         self.timers = Timers(self.intake) if release.is_v5 and settings.timer_wheel_enable else None
         self.pull_holds = PullHolds(clock, self.storage.max_offset, (limits or Limits()).held_pulls)
         self.storage.on_dispatch(self.pull_holds.arrived)
+        self.pop = Pop(self._pop_ground()) if release.is_v5 else None
+        for file in (*self._files(), self.schedule.file):
+            file.durable = settings.flush_disk_type == SYNC_FLUSH
         self.send_ext: Mapping[str, str] = {}
         self.stored_own: Mapping[str, str] = {}
         self.send_answers = self._render_send_answers()
@@ -120,6 +125,24 @@ class Broker:
         self.access = self._access_list(acl_file or directory / "conf" / ACL_FILE)
         self._main, self._fast = self._listeners(limits or Limits())
         self._offset_flush: Periodic | None = None
+
+    def _pop_ground(self) -> Ground:
+        return Ground(
+            intake=self.intake,
+            config=self.directory / "config",
+            topics=self.topics,
+            groups=self.groups,
+            offsets=self.offsets,
+            clients=self.clients,
+            is_behind=lambda: self.timers is None or self.timers.is_behind,
+            ask=self._ask_name_servers,
+        )
+
+    def _ask_name_servers(self, request: Request, on_answer: OnAnswer) -> None:
+        if self.registration is None:
+            on_answer(None)
+        else:
+            self.registration.ask(request, on_answer)
 
     def _listeners(self, limits: Limits) -> tuple[Listener, Listener]:
         """Makes the listener of all requests, and the one of the fast port, which takes no pulls."""
@@ -221,6 +244,8 @@ class Broker:
         self.transactions.start()
         if self.timers is not None:
             self.timers.start()
+        if self.pop is not None:
+            self.pop.start()
         await self.registration.register_and_wait()
 
     async def _listen(self, host: str, port: int) -> None:
@@ -244,6 +269,8 @@ class Broker:
         await self._fast.close()
         await self._main.close()
         self.transactions.stop()
+        if self.pop is not None:
+            self.pop.stop()
         if self.timers is not None:
             self.timers.stop()
         for file in self._files():
@@ -293,6 +320,8 @@ class Broker:
         await self._fast.close(abort=True)
         await self._main.close(abort=True)
         self.transactions.abandon()
+        if self.pop is not None:
+            self.pop.abandon()
         if self.timers is not None:
             self.timers.abandon()
         self.schedule.abandon()
@@ -300,7 +329,8 @@ class Broker:
         self._lock.release()
 
     def _files(self) -> tuple[ConfigFile, ...]:
-        return (self.topics.file, self.groups.file, self.offsets.file, self.filters.file)
+        tables = (self.topics.file, self.groups.file, self.offsets.file, self.filters.file)
+        return tables if self.pop is None else (*tables, *self.pop.files)
 
     def _stop_timers(self) -> None:
         self.clients.stop()

@@ -35,6 +35,14 @@ class BrokerSettings:
         transaction_check_interval: milliseconds between rounds of checks; a real 5.x broker has 30,000.
         transaction_op_msg_max_size, transaction_op_batch_interval: characters, and milliseconds, after which gathered
             op messages are written (5.x).
+        enable_pop_buffer_merge: what is popped and acknowledged soon after is never written down (5.x): checkpoints
+            stay in memory for `pop_ck_stay_buffer_time` milliseconds, and until `pop_ck_stay_buffer_time_out` before
+            they fall due.
+        enable_retry_topic_v2: what is popped and not acknowledged goes to the retry topic of the second name (5.x).
+        pop_from_retry_probability: percent of pops that begin with the retry topic (5.x).
+        init_pop_offset_by_check_msg_in_mem: a first pop of the newest begins at 0 while that is in memory (5.x).
+        pop_polling_size, max_pop_polling_size: pops that may wait under one key, and in all (5.x).
+        default_message_request_mode, default_pop_share_queue_num: what 400 answers where 401 set nothing (5.x).
     """
 
     broker_cluster_name: str = "DefaultCluster"
@@ -83,6 +91,23 @@ class BrokerSettings:
     auto_delete_unused_stats: bool = False
 
     use_server_side_reset_offset: bool = False
+
+    enable_pop_buffer_merge: bool = False
+    pop_ck_stay_buffer_time: int = 10_000
+    pop_ck_stay_buffer_time_out: int = 3_000
+    pop_ck_max_buffer_size: int = 200_000
+    enable_retry_topic_v2: bool = False
+    retrieve_message_from_pop_retry_topic_v1: bool = True
+    pop_from_retry_probability: int = 20
+    pop_response_return_actual_retry_topic: bool = False
+    init_pop_offset_by_check_msg_in_mem: bool = True
+    pop_polling_size: int = 1_024
+    max_pop_polling_size: int = 100_000
+    revive_queue_num: int = 8
+    revive_interval: int = 1_000
+    default_message_request_mode: str = "PULL"
+    default_pop_share_queue_num: int = -1
+    server_load_balancer_enable: bool = True
 
     long_polling_enable: bool = True
     short_polling_time_mills: int = 1_000

@@ -80,6 +80,7 @@ class Clients:
         self._changed = on_group_changed
         self._gone = on_group_gone
         self._watched: set[Connection] = set()
+        self._fingerprints: dict[str, int] = {}
         self._scan = Periodic(clock, _SCAN_MS, self._drop_silent, first_ms=_SCAN_MS)
 
     def stop(self) -> None:
@@ -93,14 +94,20 @@ class Clients:
         self._watch(client.connection)
         self.producers.setdefault(group, {})[client.connection] = client
 
-    def register_consumer(self, data: ConsumerData, client: Client, *, notify: bool) -> bool:
+    def is_new_fingerprint(self, group: str, fingerprint: int) -> bool:
+        """Notes what a V2 heartbeat (5.x) says of its subscriptions; tells whether the group's last one differed."""
+        before = self._fingerprints.get(group)
+        self._fingerprints[group] = fingerprint
+        return before is not None and before != fingerprint
+
+    def register_consumer(
+        self, data: ConsumerData, client: Client, *, notify: bool, with_subscriptions: bool = True
+    ) -> None:
         """Takes a heartbeat for a consumer group.
 
         Args:
             notify: whether members hear of changes.
-
-        Returns:
-            whether members or topics changed.
+            with_subscriptions: not so in a V2 heartbeat, which leaves them as they are.
         """
         self._watch(client.connection)
         group = self.consumers.get(data.group_name)
@@ -121,11 +128,10 @@ class Clients:
         group.consume_from_where = data.consume_from_where
         self.ever_subscribed.update(subscription.topic for subscription in data.subscription_data_set)
         changed = known is None
-        if self._subscribe(group, data.subscription_data_set):
+        if with_subscriptions and self._subscribe(group, data.subscription_data_set):
             changed = True
         if changed and notify:
             self._changed(group)
-        return changed
 
     def _subscribe(self, group: ConsumerGroup, wanted: tuple[SubscriptionData, ...]) -> bool:
         changed = False

@@ -205,6 +205,11 @@ class Timers:
         now_ms = self._clock.now_ms()
         self._timer = self._clock.call_later(self._precision_ms - now_ms % self._precision_ms, self._turn)
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether messages that fell due may not have been delivered yet."""
+        return self._now_units() - self.read_units > 1
+
     def checkpoint(self) -> TimerCheckpoint:
         """Returns how far the wheel has come."""
         return TimerCheckpoint(

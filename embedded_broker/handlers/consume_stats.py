@@ -46,8 +46,9 @@ def _consumed(broker: Broker, group: str, topics: list[str]) -> list[TopicConfig
     """Leaves out topics without settings, and those that a group with members has not subscribed."""
     online = broker.clients.consumers.get(group)
     subscribed = online.subscriptions if online is not None else {}
+    popped = broker.pop.subscribed if broker.pop is not None else set()
     known = [config for topic in topics if (config := broker.topics.find(topic)) is not None]
-    return [config for config in known if not subscribed or config.name in subscribed]
+    return [config for config in known if not subscribed or config.name in subscribed or (config.name, group) in popped]
 
 
 def _progress(broker: Broker, group: str, queue: MessageQueue, pulled: int | None = None) -> OffsetWrapper:

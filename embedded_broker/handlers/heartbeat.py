@@ -12,30 +12,34 @@ from mqctl.protocol.frame import RemotingCommand
 from mqctl.protocol.requests_client import Heartbeat, HeartbeatReply
 
 
-@handles(Heartbeat, support="partial: subscriptions are always expected in full, no V2 heartbeats")
+@handles(Heartbeat)
 def heartbeat(broker: Broker, _request: Heartbeat, call: Call) -> RemotingCommand:
     command = call.command
     data = HeartbeatData.from_bytes(command.body)
     client = Client(data.client_id, call.connection, command.language, command.version, broker.clock.now_ms())
-    changed = False
+    fingerprint = data.heartbeat_fingerprint or 0
+    with_subscriptions = not (fingerprint and data.without_sub)
+    changed = not fingerprint
     for consumer in data.consumer_data_set:
-        changed |= _consumer(broker, consumer, client)
+        if fingerprint:
+            changed |= broker.clients.is_new_fingerprint(consumer.group_name, fingerprint)
+        _consumer(broker, consumer, client, with_subscriptions=with_subscriptions)
     for producer in data.producer_data_set:
         broker.clients.register_producer(producer.group_name, client)
     if broker.release.is_v5:
-        return call.answer(reply=HeartbeatReply(supports_v2=False, subscription_changed=changed))
+        return call.answer(reply=HeartbeatReply(supports_v2=True, subscription_changed=changed))
     return call.answer()
 
 
-def _consumer(broker: Broker, data: ConsumerData, client: Client) -> bool:
+def _consumer(broker: Broker, data: ConsumerData, client: Client, *, with_subscriptions: bool) -> None:
     group = broker.groups.find_or_create(data.group_name)
     if group is None and broker.release.is_v5:
-        return False
+        return
     notify = True
     if group is not None:
         notify = group.notify_consumer_ids_changed_enable
         flags = unit_flags(unit=data.unit_mode, retry=True)
         broker.topics.find_or_create(retry_topic(data.group_name), group.retry_queue_count, sys_flag=flags)
-    changed = broker.clients.register_consumer(data, client, notify=notify)
-    broker.filters.register(data.group_name, data.subscription_data_set)
-    return changed
+    broker.clients.register_consumer(data, client, notify=notify, with_subscriptions=with_subscriptions)
+    if with_subscriptions:
+        broker.filters.register(data.group_name, data.subscription_data_set)

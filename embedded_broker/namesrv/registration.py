@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from embedded_broker.clock import Clock, Periodic
 from embedded_broker.release import Release
-from embedded_broker.remoting.outbound import Outbound
+from embedded_broker.remoting.outbound import OnAnswer, Outbound
 from embedded_broker.settings import BrokerSettings
 from embedded_broker.tables.topics import TopicTable
 from mqctl.errors import BadInputError
@@ -118,6 +118,18 @@ class Registration:
                 server.tell(command)
             else:
                 self._send(server, self._command(self._whole_body()), lambda: None)
+
+    def ask(self, request: Request, on_answer: OnAnswer) -> None:
+        """Asks the name servers one after the other until one answers; `on_answer` gets None when none does."""
+        left = list(self._servers)
+
+        def ask_next(answer: RemotingCommand | None = None) -> None:
+            if answer is not None or not left:
+                on_answer(answer)
+            else:
+                left.pop(0).call(self._frame(request), self._settings.register_broker_timeout_mills, ask_next)
+
+        ask_next()
 
     def _whole_body(self) -> bytes:
         version, permission = self._topics.version, self._settings.broker_permission

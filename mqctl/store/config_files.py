@@ -25,6 +25,8 @@ CONSUMER_OFFSETS = "consumerOffset.json"
 LMQ_OFFSETS = "lmqConsumerOffset.json"
 DELAY_OFFSETS = "delayOffset.json"
 CONSUMER_FILTERS = "consumerFilter.json"
+ORDER_INFOS = "consumerOrderInfo.json"
+REQUEST_MODES = "messageRequestMode.json"
 ALWAYS_THERE = (TOPICS, GROUPS, CONSUMER_OFFSETS, DELAY_OFFSETS, CONSUMER_FILTERS)
 
 Table = dict[str, Any]

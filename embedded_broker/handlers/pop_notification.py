@@ -1,0 +1,51 @@
+"""Hear of messages without taking them: 200054; who waits for some: 200055."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from embedded_broker.broker import Broker
+from embedded_broker.handlers.pop_checks import check_place, check_readable, pop_of, with_empty
+from embedded_broker.pop.polls import Polling, Waiting
+from embedded_broker.pop.taking import Wish, has_something
+from embedded_broker.remoting.handler_table import NO_REMARK_SET, Call, handles
+from mqctl.protocol.frame import RemotingCommand
+from mqctl.protocol.requests_pop import Notification, NotificationReply, PollingInfo, PollingInfoReply
+
+
+@handles(Notification, words=with_empty(NotificationReply()))
+def notification(broker: Broker, request: Notification, call: Call) -> RemotingCommand | None:
+    return _told(broker, request, call, request.born_time or broker.clock.now_ms())
+
+
+def _told(broker: Broker, request: Notification, call: Call, born_ms: int) -> RemotingCommand | None:
+    """Answers now, or has the request wait and returns None."""
+    check_readable(broker, "peek")
+    check_place(broker, request, call, "peeking")
+    pop = pop_of(broker)
+    wish = Wish(
+        group=request.consumer_group,
+        topic=request.topic,
+        queue_id=request.queue_id,
+        most=1,
+        ordered=bool(request.order),
+        attempt_id=request.attempt_id,
+        draw=pop.draw(),
+    )
+    found, full = has_something(pop, wish), False
+    if not found and request.poll_time > 0:
+        key = (wish.topic, wish.group, wish.queue_id)
+        again = partial(call.resume, partial(_told, broker, request, call, born_ms))
+        polling = pop.notifications.wait(Waiting(key, born_ms + request.poll_time, call.connection, again))
+        if polling is Polling.WAITS:
+            return None
+        full = polling is Polling.FULL
+    return call.answer(remark=NO_REMARK_SET, reply=NotificationReply(has_msg=found, polling_full=full))
+
+
+@handles(PollingInfo, words=with_empty(PollingInfoReply()))
+def polling_info(broker: Broker, request: PollingInfo, call: Call) -> RemotingCommand:
+    check_readable(broker, "peek")
+    check_place(broker, request, call, "peeking")
+    waiting = pop_of(broker).polls.count((request.topic, request.consumer_group, request.queue_id))
+    return call.answer(remark=NO_REMARK_SET, reply=PollingInfoReply(polling_num=waiting))

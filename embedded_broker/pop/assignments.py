@@ -1,0 +1,170 @@
+"""Which queues a client has when the broker says so (`QueryAssignmentProcessor` of 5.3.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from embedded_broker.pop.ground import Ground
+from embedded_broker.pop.polls import ALL_QUEUES
+from embedded_broker.tables.persistence import ConfigFile
+from mqctl.allocation.strategies import AllocationError, Average, AverageByCircle, Strategy
+from mqctl.errors import BadInputError
+from mqctl.model.names import RETRY_PREFIX
+from mqctl.model.queue import MessageQueue
+from mqctl.protocol.bodies_cluster import TopicRouteData
+from mqctl.protocol.bodies_pop import (
+    POP,
+    PULL,
+    Assignment,
+    AssignmentQuery,
+    Assignments,
+    MessageRequestMode,
+    MessageRequestModes,
+)
+from mqctl.protocol.frame import RemotingCommand
+from mqctl.protocol.requests_namesrv import GetRouteInfo
+from mqctl.store.config_files import REQUEST_MODES, read_config
+
+if TYPE_CHECKING:
+    from embedded_broker.clock import Clock
+
+_BROADCASTING = "BROADCASTING"
+_ROUTE_MS = 30_000
+_READABLE = 4
+_STRATEGIES: dict[str, Strategy] = {strategy.name: strategy for strategy in (Average(), AverageByCircle())}
+UNKNOWN = Assignments()
+"""The broker cannot say; the client keeps what it has."""
+
+
+class RequestModes:
+    """Who pops and who pulls, by topic and group; persisted at every change."""
+
+    def __init__(self, clock: Clock, directory: Path) -> None:
+        try:
+            stored = MessageRequestModes.from_json(read_config(directory, REQUEST_MODES).value)
+        except BadInputError:
+            stored = MessageRequestModes()
+        self._modes = {(mode.topic, mode.consumer_group): mode for mode in stored}
+        self.file = ConfigFile(directory, REQUEST_MODES, clock, self._document, lambda: len(self._modes))
+
+    def _document(self) -> object:
+        return self.table().to_json(is_v5=True)
+
+    def table(self) -> MessageRequestModes:
+        """Returns all that was set, as code 402 answers it."""
+        table: dict[str, dict[str, MessageRequestMode]] = {}
+        for (topic, group), mode in self._modes.items():
+            table.setdefault(topic, {})[group] = mode
+        return MessageRequestModes(message_request_mode_map=table)
+
+    def put(self, mode: MessageRequestMode) -> None:
+        """Sets one."""
+        self._modes[mode.topic, mode.consumer_group] = mode
+        self.file.changed()
+
+    def find(self, topic: str, group: str) -> MessageRequestMode | None:
+        """Returns what was set."""
+        return self._modes.get((topic, group))
+
+
+class Routes:
+    """The queues of topics as the name servers know them, asked for when they are needed."""
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+        self._known: dict[str, tuple[int, tuple[MessageQueue, ...]]] = {}
+
+    def queues(self, topic: str, use: Callable[[tuple[MessageQueue, ...]], None]) -> None:
+        """Calls `use` with the readable queues of a topic; with none, where no name server knows it."""
+        now_ms = self._ground.clock.now_ms()
+        known = self._known.get(topic)
+        if known is not None and known[1] and now_ms - known[0] < _ROUTE_MS:
+            use(known[1])
+            return
+
+        def answered(answer: RemotingCommand | None) -> None:
+            found = () if answer is None or answer.code else _readable(topic, answer.body)
+            if answer is not None:
+                self._known[topic] = (now_ms, found)
+            use(found or (known[1] if known is not None and answer is None else ()))
+
+        self._ground.ask(GetRouteInfo(topic=topic, accept_standard_json_only=True), answered)
+
+
+def _readable(topic: str, body: bytes) -> tuple[MessageQueue, ...]:
+    try:
+        route = TopicRouteData.from_bytes(body)
+    except BadInputError:
+        return ()
+    return tuple(
+        MessageQueue(topic, data.broker_name, number)
+        for data in route.queue_datas
+        if data.perm & _READABLE
+        for number in range(data.read_queue_nums)
+    )
+
+
+def assignments(
+    ground: Ground, modes: RequestModes, query: AssignmentQuery, queues: Sequence[MessageQueue]
+) -> Assignments:
+    """Returns the queues of a client.
+
+    Args:
+        queues: all of the topic.
+    """
+    mode = _mode(ground, modes, query)
+    if not queues:
+        return UNKNOWN
+    if query.message_model == _BROADCASTING or not ground.settings.server_load_balancer_enable:
+        return _answer(mode, queues)
+    group = ground.clients.consumers.get(query.consumer_group)
+    strategy = _STRATEGIES.get(query.strategy_name)
+    if group is None or strategy is None:
+        return UNKNOWN
+    clients, ordered = sorted(group.client_ids()), sorted(queues)
+    try:
+        if mode.mode == POP:
+            return _answer(mode, _shared(strategy, query.client_id, ordered, clients, mode.pop_share_queue_num))
+        return _answer(mode, strategy.allocate(query.client_id, ordered, clients))
+    except AllocationError:
+        return UNKNOWN
+
+
+def _mode(ground: Ground, modes: RequestModes, query: AssignmentQuery) -> MessageRequestMode:
+    known = modes.find(query.topic, query.consumer_group)
+    if known is not None:
+        return known
+    settings = ground.settings
+    retries = query.topic.startswith(RETRY_PREFIX)
+    return MessageRequestMode(
+        topic=query.topic,
+        consumer_group=query.consumer_group,
+        mode=PULL if retries else settings.default_message_request_mode,
+        pop_share_queue_num=settings.default_pop_share_queue_num,
+    )
+
+
+def _shared(
+    strategy: Strategy, client_id: str, queues: list[MessageQueue], clients: list[str], share: int
+) -> list[MessageQueue]:
+    """Returns what a client pops: everything, or its own queues and those of the next `share` clients."""
+    if share <= 0 or share >= len(clients) - 1:
+        return [replace(queue, queue_id=ALL_QUEUES) for queue in queues]
+    if client_id not in clients:
+        return []
+    index = clients.index(client_id)
+    if len(clients) > len(queues):
+        return [queues[index % len(queues)]]
+    sharing = [clients[(index + number) % len(clients)] for number in range(share + 1)]
+    return [queue for client in sharing for queue in strategy.allocate(client, queues, clients)]
+
+
+def _answer(mode: MessageRequestMode, queues: Sequence[MessageQueue]) -> Assignments:
+    return Assignments(
+        message_queue_assignments=tuple(
+            Assignment(message_queue=queue, mode=mode.mode) for queue in dict.fromkeys(queues)
+        )
+    )

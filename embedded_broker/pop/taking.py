@@ -1,0 +1,293 @@
+"""Taking messages: what one pop or peek gets, queue by queue (`PopMessageProcessor` of 5.3.3 and its kin)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from struct import Struct
+from typing import TYPE_CHECKING, NamedTuple
+
+from embedded_broker.log.store import Read, ReadStatus
+from embedded_broker.remoting.refusals import Refusal
+from mqctl.errors import MqctlError
+from mqctl.model.names import RETRY_PREFIX, pop_retry_topic
+from mqctl.protocol.bodies_pop import OrderInfo, PopCheckPoint
+from mqctl.protocol.message_record import decode_message, encode_message
+from mqctl.protocol.receipts import NORMAL, Place, Receipt, retry_flag
+
+if TYPE_CHECKING:
+    import logging
+
+    from embedded_broker.pop.ground import Ground
+    from embedded_broker.pop.service import Pop
+
+POP_CK = "POP_CK"
+ALL_QUEUES = -1
+NEWEST = 1
+"""Init mode that begins at a queue's end."""
+Queue = tuple[str, int]
+"""Topic and queue id."""
+_PLACE = Struct(">i16xq")
+_ELSEWHERE = (ReadStatus.OFFSET_TOO_SMALL, ReadStatus.OFFSET_OVERFLOW_BADLY, ReadStatus.OFFSET_FOUND_NULL)
+_NOTHING_WANTED = (ReadStatus.NO_MATCHED_MESSAGE, ReadStatus.OFFSET_FOUND_NULL, ReadStatus.MESSAGE_WAS_REMOVING)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What a pop asks for.
+
+    Attributes:
+        draw: 0 to 99, by which the retry topic's turn and the first queue are chosen.
+        wants, wants_record: tell by tags code and by record whether a message is wanted; None for all.
+    """
+
+    group: str
+    topic: str
+    queue_id: int
+    most: int
+    invisible_ms: int = 0
+    init_mode: int = 0
+    ordered: bool = False
+    attempt_id: str | None = None
+    pop_ms: int = 0
+    revive_queue: int = 0
+    draw: int = 0
+    wants: Callable[[int], bool] | None = None
+    wants_record: Callable[[memoryview], bool] | None = None
+
+
+@dataclass(slots=True)
+class Taken:
+    """What a pop got.
+
+    Attributes:
+        rest: messages left in the queues it looked at.
+        order_counts: entries of `orderCountInfo`.
+    """
+
+    data: list[bytes | memoryview] = field(default_factory=list)
+    count: int = 0
+    rest: int = 0
+    starts: dict[Place, int] = field(default_factory=dict)
+    offsets: dict[Place, list[int]] = field(default_factory=dict)
+    order_counts: list[str] = field(default_factory=list)
+
+
+class _Part(NamedTuple):
+    """What one queue gave."""
+
+    place: Place
+    start: int
+    offsets: list[int]
+    order_counts: list[str]
+    data: Sequence[bytes | memoryview]
+
+
+def retry_topic_of(ground: Ground, wish: Wish) -> str:
+    """Returns the retry topic that a pop reads: with the second name in use, the first one every other time."""
+    settings = ground.settings
+    old = settings.retrieve_message_from_pop_retry_topic_v1 and wish.draw % 2 == 0
+    return pop_retry_topic(wish.group, wish.topic, v2=settings.enable_retry_topic_v2 and not old)
+
+
+def places(ground: Ground, wish: Wish, *, retry_first: bool) -> Iterator[tuple[str, int]]:
+    """Yields topic and queue id in the order in which a pop looks at them; not beyond what fills it."""
+    own, retry = list(_queues(ground, wish.topic, wish)), []
+    if not wish.ordered:
+        name = retry_topic_of(ground, wish)
+        retry = list(_queues(ground, name, replace(wish, queue_id=ALL_QUEUES)))
+    yield from (*retry, *own) if retry_first else (*own, *retry)
+
+
+def _queues(ground: Ground, topic: str, wish: Wish) -> Iterator[tuple[str, int]]:
+    config = ground.topics.find(topic)
+    if config is None:
+        return
+    if wish.queue_id >= 0:
+        yield topic, wish.queue_id
+        return
+    for number in range(config.read_queue_count):
+        yield topic, (wish.draw + number) % config.read_queue_count
+
+
+def next_offset(pop: Pop, wish: Wish, topic: str, queue_id: int, *, begins: bool) -> int:
+    """Returns where the next pop of a queue begins.
+
+    Args:
+        begins: a pop does begin there: a first offset is committed, a reset is taken.
+    """
+    ground = pop.ground
+    offset = ground.offsets.query(wish.group, topic, queue_id)
+    if offset < 0:
+        offset = _first_offset(ground, wish, topic, queue_id)
+        if begins:
+            ground.offsets.commit(wish.group, topic, queue_id, offset)
+    if begins:
+        reset = ground.offsets.take_reset(wish.group, topic, queue_id)
+        if reset is not None:
+            pop.orders.clear((topic, wish.group, queue_id))
+            pop.buffer.clear((wish.group, topic, queue_id))
+            return reset
+    latest = pop.buffer.latest((wish.group, topic, queue_id))
+    return offset if latest is None else max(offset, latest)
+
+
+def _first_offset(ground: Ground, wish: Wish, topic: str, queue_id: int) -> int:
+    storage = ground.storage
+    low = storage.min_offset(topic, queue_id)
+    if wish.init_mode != NEWEST or topic.startswith(RETRY_PREFIX):
+        return low
+    if ground.settings.init_pop_offset_by_check_msg_in_mem and low <= 0:
+        entries = storage.entries(topic, queue_id, 0, 1)
+        if entries and storage.log.position - entries[0][0] <= storage.settings.in_memory_bytes:
+            return 0
+    return max(0, storage.max_offset(topic, queue_id) - 1)
+
+
+def take(pop: Pop, wish: Wish, log: logging.Logger) -> Taken:
+    """Takes up to `wish.most` messages and notes that they are taken."""
+    taken = Taken()
+    retry_first = wish.draw < pop.ground.settings.pop_from_retry_probability and not wish.ordered
+    for topic, queue_id in places(pop.ground, wish, retry_first=retry_first):
+        if topic != wish.topic and not retry_first and taken.count >= wish.most:
+            break  # the retry topic comes last, and there is no room for it
+        try:
+            _take_from(pop, wish, topic, queue_id, taken)
+        except (MqctlError, Refusal) as error:
+            log.error("group %s pops nothing from queue %d of %s: %s", wish.group, queue_id, topic, error)
+    return taken
+
+
+def _take_from(pop: Pop, wish: Wish, topic: str, queue_id: int, taken: Taken) -> None:
+    storage = pop.ground.storage
+    queue = (topic, wish.group, queue_id)
+    start = next_offset(pop, wish, topic, queue_id, begins=True)
+    if wish.ordered and pop.orders.is_blocked(queue, wish.attempt_id):
+        return
+    if taken.count >= wish.most:
+        taken.rest += max(0, storage.max_offset(topic, queue_id) - start)
+        return
+    read = _read(pop.ground, wish, (topic, queue_id), start, wish.most - taken.count)
+    if read.status in _ELSEWHERE:
+        start = read.next_offset
+        pop.ground.offsets.commit(wish.group, topic, queue_id, start)
+        read = _read(pop.ground, wish, (topic, queue_id), start, wish.most - taken.count)
+    if read.count:
+        _add(pop.ground, wish, taken, _note(pop, wish, (topic, queue_id), start, read))
+    elif read.status in _NOTHING_WANTED:
+        if wish.ordered:
+            pop.ground.offsets.commit(wish.group, topic, queue_id, read.next_offset)
+        else:
+            pop.buffer.skip((wish.group, topic, queue_id), read.next_offset)
+    taken.rest += max(0, read.max_offset - read.next_offset)
+
+
+def _read(ground: Ground, wish: Wish, queue: Queue, start: int, most: int) -> Read:
+    return ground.storage.read(*queue, start, max_count=most, wants=wish.wants, wants_record=wish.wants_record)
+
+
+def _note(pop: Pop, wish: Wish, queue: Queue, start: int, read: Read) -> _Part:
+    """Notes what was read as taken. Raises MqctlError, Refusal: it is not."""
+    topic, queue_id = queue
+    ground = pop.ground
+    offsets = _offsets(read.data)
+    flag = retry_flag(topic, wish.group)
+    counts: list[str] = []
+    if wish.ordered:
+        now_ms = ground.clock.now_ms()
+        batch = OrderInfo(
+            attempt_id=wish.attempt_id, pop_ms=wish.pop_ms, invisible_ms=wish.invisible_ms, used_ms=now_ms
+        )
+        delivered = pop.orders.begin((topic, wish.group, queue_id), offsets, batch)
+        ground.offsets.commit(wish.group, topic, queue_id, start)
+        counts = [f"{flag} qo{queue_id}%{offset} {times}" for offset, times in delivered.items()]
+        fewest = min(delivered.values()) if len(delivered) == len(offsets) else 0
+        counts.append(f"{flag} {queue_id} {fewest}")
+    else:
+        checkpoint = PopCheckPoint(
+            broker_name=ground.name,
+            consumer_group=wish.group,
+            offset_differences=tuple([offset - start for offset in offsets]),
+            invisible_ms=wish.invisible_ms,
+            count=len(offsets),
+            pop_ms=wish.pop_ms,
+            queue_id=queue_id,
+            revive_ms=wish.pop_ms + wish.invisible_ms,
+            start_offset=start,
+            topic=topic,
+        )
+        pop.buffer.add(checkpoint, wish.revive_queue, read.next_offset)
+    size_bytes = sum([len(part) for part in read.data])
+    ground.intake.stats.count_get(topic, wish.group, len(offsets), size_bytes)
+    return _Part((flag, queue_id), start, offsets, counts, read.data)
+
+
+def _add(ground: Ground, wish: Wish, taken: Taken, part: _Part) -> None:
+    flag = part.place[0]
+    taken.starts[part.place] = part.start
+    taken.offsets[part.place] = part.offsets
+    taken.order_counts += part.order_counts
+    taken.count += len(part.offsets)
+    if flag == NORMAL or ground.settings.pop_response_return_actual_retry_topic:
+        taken.data += part.data
+    else:
+        taken.data += _renamed(ground, wish, part)
+
+
+def _offsets(data: Sequence[bytes | memoryview]) -> list[int]:
+    """Returns the queue offsets of records one behind the other."""
+    found = []
+    for part in data:
+        at = 0
+        while at < len(part):
+            size, offset = _PLACE.unpack_from(part, at)
+            found.append(offset)
+            at += size
+    return found
+
+
+def _renamed(ground: Ground, wish: Wish, part: _Part) -> Iterator[bytes]:
+    """Yields retried messages as they are delivered: under the topic they came from, each with its receipt handle."""
+    for data in part.data:
+        at = 0
+        while at < len(data):
+            message = decode_message(data, at)
+            at += message.size_bytes
+            receipt = Receipt(
+                start_offset=part.start,
+                pop_ms=wish.pop_ms,
+                invisible_ms=wish.invisible_ms,
+                revive_queue=wish.revive_queue,
+                retry=part.place[0],
+                broker_name=ground.name,
+                queue_id=message.queue_id,
+                offset=message.queue_offset,
+            )
+            properties = {POP_CK: str(receipt), **message.properties}
+            yield encode_message(replace(message, topic=wish.topic, properties=properties), trailing_separator=True)
+
+
+def look(pop: Pop, wish: Wish) -> Taken:
+    """Returns what a pop would take; nothing is noted."""
+    taken = Taken()
+    for topic, queue_id in places(pop.ground, wish, retry_first=wish.draw % 5 == 0):
+        if topic != wish.topic and taken.count >= wish.most:
+            continue
+        start = next_offset(pop, wish, topic, queue_id, begins=False)
+        taken.rest += max(0, pop.ground.storage.max_offset(topic, queue_id) - start)
+        if taken.count < wish.most:
+            read = _read(pop.ground, wish, (topic, queue_id), start, wish.most - taken.count)
+            taken.data += read.data
+            taken.count += read.count
+    return taken
+
+
+def has_something(pop: Pop, wish: Wish) -> bool:
+    """Tells whether a pop would find a message, wanted or not."""
+    for topic, queue_id in places(pop.ground, wish, retry_first=wish.draw % 5 == 0):
+        if wish.ordered and pop.orders.is_blocked((topic, wish.group, queue_id), wish.attempt_id):
+            continue
+        start = next_offset(pop, wish, topic, queue_id, begins=False)
+        if pop.ground.storage.max_offset(topic, queue_id) > start:
+            return True
+    return False
