@@ -22,6 +22,7 @@ from mqctl.cli.completion.scripts import FILE_NAMES, script
 from mqctl.diagnosis import RULES
 from mqctl.errors import ExitCode
 from mqctl.main import load
+from mqctl.model.gap import Cause, Gap, Part, exit_code_of
 from mqctl.model.lang import Lang
 from mqctl.render.messages import explain, title
 
@@ -41,6 +42,19 @@ _EXIT_MEANINGS = {
     ExitCode.PERMISSION: "access control, file permissions or ptrace are in the way",
     ExitCode.CONFIG: "a setting that cannot be used: a broken profile, no Java for Spark",
     ExitCode.INTERRUPTED: "interrupted",
+}
+
+
+_CAUSE_MEANINGS = {
+    Cause.SILENT: "nobody was there, or the connection was lost",
+    Cause.TIMED_OUT: "asked, and not answered in time",
+    Cause.NOT_ASKED: "the time of the command was over before its turn came",
+    Cause.DENIED: "access control or a permission is in the way",
+    Cause.REFUSED: "somebody answered, and said no",
+    Cause.UNSUPPORTED: "the other side, or its version, cannot tell",
+    Cause.DAMAGED: "an answer or a file that cannot be understood",
+    Cause.UNREADABLE: "the operating system refused to read it",
+    Cause.LEFT_OUT: "it was not looked at: a limit, a quick look, a snapshot saved without it",
 }
 
 
@@ -133,9 +147,23 @@ def mqadmin_table() -> str:
 def exit_codes() -> str:
     """Returns the exit code reference."""
     rows = [f"| {int(code)} | {meaning} |" for code, meaning in _EXIT_MEANINGS.items()]
-    return "\n".join(
-        ["# Exit codes", "", "The same for every command.", "", "| code | meaning |", "|---|---|", *rows, ""]
-    )
+    codes = {cause: int(exit_code_of([Gap(part=Part.QUEUES, cause=cause, reason="")])) for cause in Cause}
+    causes = [f"| {cause} | {_CAUSE_MEANINGS[cause]} | {code} |" for cause, code in codes.items()]
+    return "\n".join([*_EXIT_CODES_BEGIN, *rows, *_GAPS_BEGIN, *causes, ""])
+
+
+_EXIT_CODES_BEGIN = ("# Exit codes", "", "The same for every command.", "", "| code | meaning |", "|---|---|")
+_GAPS_BEGIN = (
+    "",
+    "## An answer in part",
+    "",
+    "A command that reads and could not ask everything shows the rest, names each gap on stderr and under",
+    "`unavailable` of machine output, and ends with the code of its cause; of several causes the highest counts. A",
+    "judging command ends with 3 unless it found something.",
+    "",
+    "| cause | meaning | code |",
+    "|---|---|---|",
+)
 
 
 def rules() -> str:

@@ -92,7 +92,7 @@ def snapshot_page() -> str:
         "`mqctl snapshot save FILE` writes what a cluster or a store shows into one file: gzip-compressed",
     ]
     lines += [
-        'JSON, `{"schema": "snapshot/1", "snapshot": ...}`. `mqctl snapshot show FILE -o json` prints it; its form is'
+        'JSON, `{"schema": "snapshot/2", "snapshot": ...}`. `mqctl snapshot show FILE -o json` prints it; its form is'
     ]
     lines += ["[a JSON schema](schemas/snapshot.show-1.json). A later mqctl reads the files of an earlier one."]
     for kind in (snapshot.ClusterSnapshot, snapshot.BrokerSnapshot):

@@ -97,10 +97,18 @@ class DeadlineError(MqctlError):
     exit_code = ExitCode.TIMEOUT
 
 
+class NotAskedError(DeadlineError):
+    """A request that was not sent, since the time it had was over already."""
+
+
 class RefusedError(MqctlError):
     """The broker said no, or the state makes the request impossible."""
 
     exit_code = ExitCode.REFUSED
+
+
+class UnsupportedError(RefusedError):
+    """The other side does not know the request: it is another version."""
 
 
 class PermissionDeniedError(MqctlError):

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 import psutil
 
-from mqctl.model.gap import Gap, Part
+from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.member import Member
 
 T = TypeVar("T")
@@ -256,7 +256,7 @@ def _sockets() -> tuple[dict[int, Sockets], list[Gap]]:
         listed = psutil.net_connections("tcp")
     except psutil.AccessDenied as error:
         reason = str(error) or "the system shows connections to root only"
-        return {}, [Gap(part=Part.PROCESSES, reason=reason, scope="connections")]
+        return {}, [_hidden(reason)]
     found: dict[int, Sockets] = {}
     hidden = 0
     for item in listed:
@@ -275,7 +275,11 @@ def _sockets() -> tuple[dict[int, Sockets], list[Gap]]:
     if not hidden:
         return found, []
     reason = f"{hidden} of them belong to processes of other users; run as root to see whose they are"
-    return found, [Gap(part=Part.PROCESSES, reason=reason, scope="connections")]
+    return found, [_hidden(reason)]
+
+
+def _hidden(reason: str) -> Gap:
+    return Gap(part=Part.PROCESSES, cause=Cause.DENIED, reason=reason, subject=GapSubject(place="connections"))
 
 
 def _plain(address: str) -> str:

@@ -12,8 +12,8 @@ import typer
 
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit, tell
+from mqctl.cli.gaps import tell_remedies
 from mqctl.cli.options.common import NoColorOption, OutputOption, SnapshotOption
-from mqctl.cli.sources.brokers import tell_remedies
 from mqctl.cli.sources.snapshot_source import LiveOptions, read_snapshot
 from mqctl.cli.times import parse_span_ms
 from mqctl.diagnosis.expectations import hold
@@ -86,5 +86,5 @@ def command(
         emit(check_document(results, verdict, state.origin.observed_at_ms), output)
     else:
         sys.stdout.write(formatted(results, verdict, form))
-    tell_remedies(item.message for item in results if item.state is CheckState.UNKNOWN)
+    tell_remedies(item.gap for item in results if item.gap is not None)
     return exit_code(results)

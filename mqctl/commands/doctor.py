@@ -162,6 +162,6 @@ def _document(
 def _tell_remedies(state: ClusterSnapshot, diagnosis: Diagnosis) -> None:
     """Tells what helps where a live cluster did not say all that rules need."""
     if state.origin.kind is OriginKind.LIVE and diagnosis.not_judged:
-        from mqctl.cli.sources.brokers import tell_remedies
+        from mqctl.cli.gaps import tell_remedies
 
-        tell_remedies(gap.reason for gap in diagnosis.not_judged)
+        tell_remedies(gap for unknown in diagnosis.not_judged for gap in unknown.gaps)

@@ -13,7 +13,7 @@ from mqctl.model.expectation import (
     Limit,
     TopicExpectation,
 )
-from mqctl.model.gap import Part
+from mqctl.model.gap import Gap, Part
 from mqctl.model.lag import group_lags, queue_lags
 from mqctl.model.names import DLQ_PREFIX
 from mqctl.model.runtime import read_runtime
@@ -56,8 +56,8 @@ def _broker(snapshot: ClusterSnapshot, name: str) -> CheckResult:
     if not entries:
         return CheckResult(check="answers", subject=subject, state=CheckState.CRITICAL, message="it is not registered")
     silent = next((gap for broker in entries if (gap := broker.lacks(Part.RUNTIME))), None)
-    if silent is not None and silent.refused:
-        return _unknown("answers", subject, silent.reason)  # it is there; our keys are what is wrong
+    if silent is not None and silent.said_no:
+        return _unknown("answers", subject, silent)  # it is there; our keys are what is wrong
     if silent is not None:
         return CheckResult(check="answers", subject=subject, state=CheckState.CRITICAL, message=silent.reason)
     return CheckResult(check="answers", subject=subject, state=CheckState.OK, message="it answers")
@@ -69,7 +69,7 @@ def _disks(snapshot: ClusterSnapshot, limit: Limit) -> Iterator[CheckResult]:
         subject = f"broker {broker.name}" + (f" ({broker.broker_id})" if broker.broker_id else "")
         if share is None:
             gap = broker.lacks(Part.RUNTIME)
-            yield _unknown("disk", subject, gap.reason if gap else "it does not tell")
+            yield _unknown("disk", subject, gap or "it does not tell")
         else:
             yield _number("disk", subject, share, limit, f"{share:.0%} of the disk is used", unit="share")
 
@@ -80,14 +80,14 @@ def _topic(snapshot: ClusterSnapshot, wish: TopicExpectation) -> Iterator[CheckR
     gap = next((gap for broker in snapshot.brokers if (gap := broker.lacks(Part.TOPICS))), None)
     if not configs:
         if gap is not None:
-            yield _unknown("exists", subject, gap.reason)
+            yield _unknown("exists", subject, gap)
         else:
             yield CheckResult(check="exists", subject=subject, state=CheckState.CRITICAL, message="there is none")
         return
     if wish.queue_count is not None:
         count = sum(config.read_queue_count for config in configs)
         if gap is not None:
-            yield _unknown("queues", subject, gap.reason)
+            yield _unknown("queues", subject, gap)
         else:
             yield _exact("queues", subject, count == wish.queue_count, f"{count} queues, declared {wish.queue_count}")
     if wish.perm is not None:
@@ -115,7 +115,7 @@ def _group(snapshot: ClusterSnapshot, wish: GroupExpectation) -> Iterator[CheckR
     silent = next((gap for broker in snapshot.brokers for gap in broker.unavailable if gap.part is Part.MEMBERS), None)
     if wish.members_min is not None or wish.members_max is not None:
         clients = {client for item in members.values() for client in item.client_ids}
-        yield _members(subject, len(clients), wish, silent.reason if silent else None)
+        yield _members(subject, len(clients), wish, silent)
     for topic, expression in wish.subscribes.items():
         held = {
             tuple(sorted(item.tags)) or (item.expression,)
@@ -127,7 +127,7 @@ def _group(snapshot: ClusterSnapshot, wish: GroupExpectation) -> Iterator[CheckR
         shown = "; ".join(sorted(" || ".join(item) for item in held)) or "nothing"
         said = f"brokers filter {topic} by {shown}, declared {expression}"
         if not members and silent is not None:
-            yield _unknown("subscribes", subject, silent.reason)
+            yield _unknown("subscribes", subject, silent)
         else:
             yield _exact("subscribes", subject, held == {wanted}, said)
     yield from _dead_letters(snapshot, wish, subject)
@@ -138,7 +138,7 @@ def _lag(snapshot: ClusterSnapshot, wish: GroupExpectation, subject: str) -> Ite
     rows = [row for broker in snapshot.brokers for row in queue_lags(broker, now_ms) if row.group == wish.group]
     lags = group_lags(rows)
     gaps = [
-        gap.reason
+        gap
         for broker in snapshot.brokers
         for part in (Part.CONSUMER_OFFSETS, Part.QUEUES)
         if (gap := broker.lacks(part))
@@ -166,7 +166,7 @@ def _lag(snapshot: ClusterSnapshot, wish: GroupExpectation, subject: str) -> Ite
             yield result
 
 
-def _members(subject: str, count: int, wish: GroupExpectation, silent: str | None) -> CheckResult:
+def _members(subject: str, count: int, wish: GroupExpectation, silent: Gap | None) -> CheckResult:
     least, most = wish.members_min, wish.members_max
     wanted = " and ".join(
         part for part in (f"at least {least}" if least is not None else "", f"at most {most}" if most else "") if part
@@ -181,9 +181,9 @@ def _members(subject: str, count: int, wish: GroupExpectation, silent: str | Non
 
 def _dead_letters(snapshot: ClusterSnapshot, wish: GroupExpectation, subject: str) -> Iterator[CheckResult]:
     if wish.dead_letter_count is not None:
-        count, reason = _dead_letter_end(snapshot, wish.group, held=True)
-        if reason is not None:
-            yield _unknown("dead_letters", subject, reason)
+        count, gap = _dead_letter_end(snapshot, wish.group, held=True)
+        if gap is not None:
+            yield _unknown("dead_letters", subject, gap)
         else:
             yield _number("dead_letters", subject, count, wish.dead_letter_count, f"{count} dead letters")
     if wish.dead_letter_growth is not None:
@@ -192,21 +192,22 @@ def _dead_letters(snapshot: ClusterSnapshot, wish: GroupExpectation, subject: st
             return
         now, gap = _dead_letter_end(snapshot, wish.group, held=False)
         then, earlier_gap = _dead_letter_end(snapshot.earlier, wish.group, held=False)
-        if gap or earlier_gap:
-            yield _unknown("dead_letter_growth", subject, gap or earlier_gap or "")
+        unknown = gap or earlier_gap
+        if unknown is not None:
+            yield _unknown("dead_letter_growth", subject, unknown)
             return
         window_ms = snapshot.origin.observed_at_ms - snapshot.earlier.origin.observed_at_ms
         said = f"{now - then} dead letters came within {_span(window_ms)}"
         yield _number("dead_letter_growth", subject, now - then, wish.dead_letter_growth, said)
 
 
-def _dead_letter_end(snapshot: ClusterSnapshot, group: str, *, held: bool) -> tuple[int, str | None]:
+def _dead_letter_end(snapshot: ClusterSnapshot, group: str, *, held: bool) -> tuple[int, Gap | str | None]:
     """Returns how many dead letters are held, or where their queues end; and why that is not known."""
     if not snapshot.brokers:
         return 0, "no broker is registered"
     for broker in snapshot.brokers:
         if (gap := broker.lacks(Part.QUEUES)) is not None:
-            return 0, gap.reason
+            return 0, gap
     queues = [queue for broker in snapshot.brokers for queue in broker.queues if queue.topic == f"{DLQ_PREFIX}{group}"]
     return sum(queue.max_offset - (queue.min_offset if held else 0) for queue in queues), None
 
@@ -218,7 +219,7 @@ def _delay(snapshot: ClusterSnapshot, limit: Limit) -> Iterator[CheckResult]:
             continue
         if broker.delay is None:
             gap = broker.lacks(Part.DELAY)
-            yield _unknown("delay_overdue", subject, gap.reason if gap else "it does not tell its delay levels")
+            yield _unknown("delay_overdue", subject, gap or "it does not tell its delay levels")
             continue
         dues = [level.queue.oldest_overdue_time_ms for level in broker.delay.levels if level.queue is not None]
         oldest = min((due for due in dues if due is not None), default=None)
@@ -241,8 +242,10 @@ def _exact(check: str, subject: str, good: bool, said: str) -> CheckResult:  # n
     return CheckResult(check=check, subject=subject, state=state, message=said)
 
 
-def _unknown(check: str, subject: str, reason: str) -> CheckResult:
-    return CheckResult(check=check, subject=subject, state=CheckState.UNKNOWN, message=reason)
+def _unknown(check: str, subject: str, why: Gap | str) -> CheckResult:
+    gap = why if isinstance(why, Gap) else None
+    message = why.reason if isinstance(why, Gap) else why
+    return CheckResult(check=check, subject=subject, state=CheckState.UNKNOWN, message=message, gap=gap)
 
 
 def _span(span_ms: float) -> str:

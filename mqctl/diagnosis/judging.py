@@ -155,4 +155,5 @@ def _gap(entry: Rule, gaps: list[Gap], *, broker: str | None) -> NotJudged:
     where = f" ({first.scope})" if first.scope else ""
     more = f", and {len(gaps) - 1} more" if len(gaps) > 1 else ""
     subject = Subject(kind=SubjectKind.BROKER, broker=broker)
-    return NotJudged(code=entry.code, subject=subject, reason=f"{first.part}{where}: {first.reason}{more}")
+    reason = f"{first.part}{where}: {first.reason}{more}"
+    return NotJudged(code=entry.code, subject=subject, reason=reason, gaps=tuple(gaps))

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from mqctl.client.admin.broker_changes import commit_offset, reset_offset_here, reset_offsets
 from mqctl.client.admin.broker_queries import consumer_offset
 from mqctl.client.admin.cluster import Cluster
-from mqctl.client.remoting.answers import NotAskedError
 from mqctl.client.remoting.deadline import Deadline
-from mqctl.errors import DeadlineError, MqctlError, UnreachableError
+from mqctl.errors import DeadlineError, MqctlError, NotAskedError, UnreachableError
 from mqctl.execute.holders import holders
 from mqctl.execute.records import CONFIRMED, NOT_MOVED, PLANNED, SENT, UNKNOWN, OffsetRecord, QueuePart
 from mqctl.execute.settling import Patience, settle

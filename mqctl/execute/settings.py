@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mqctl.client.admin.cluster import Cluster
-from mqctl.client.remoting.answers import NotAskedError
 from mqctl.client.remoting.deadline import Deadline
-from mqctl.errors import DeadlineError, MqctlError, UnreachableError
+from mqctl.errors import DeadlineError, MqctlError, NotAskedError, UnreachableError
 from mqctl.execute.records import CONFIRMED, NOT_MOVED, UNKNOWN, SettingPart, SettingRecord
 from mqctl.execute.setting_places import Place, read_setting, write_setting
 from mqctl.model.setting_plan import SettingKind

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from mqctl.model.gap import Gap
+
 
 class CheckState(StrEnum):
     """How one expectation fared."""
@@ -88,6 +90,7 @@ class CheckResult:
         value: the number found, in `unit`; None for what is no number, or not known.
         unit: `ms`, `share`, or empty for a count.
         message: one sentence without a final full stop.
+        gap: what it takes to know, and could not be asked.
         next_command: what to type about it; None for what holds.
     """
 
@@ -99,6 +102,7 @@ class CheckResult:
     unit: str = ""
     limit: Limit = field(default_factory=Limit)
     next_command: str | None = None
+    gap: Gap | None = None
 
 
 def worst(results: tuple[CheckResult, ...]) -> CheckState:

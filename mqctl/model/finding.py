@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from mqctl.model.gap import Gap
+
 Value = str | int | float | bool | None
 
 
@@ -110,8 +112,13 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotJudged:
-    """A rule that could not decide about a subject, and why. Silence would read as health."""
+    """A rule that could not decide about a subject, and why. Silence would read as health.
+
+    Attributes:
+        gaps: what it needs and could not be asked; empty where the rule itself says why.
+    """
 
     code: str
     subject: Subject
     reason: str
+    gaps: tuple[Gap, ...] = ()

@@ -2,8 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+
+from mqctl.errors import (
+    BadInputError,
+    DeadlineError,
+    ExitCode,
+    MqctlError,
+    NotAskedError,
+    NotFoundError,
+    PermissionDeniedError,
+    RefusedError,
+    StorageError,
+    UnreachableError,
+    UnsupportedError,
+)
 
 
 class Part(StrEnum):
@@ -13,6 +28,7 @@ class Part(StrEnum):
     GROUPS = "subscription-groups"
     CONSUMER_OFFSETS = "consumer-offsets"
     QUEUES = "queues"
+    MESSAGES = "messages"
     STORE_TIMES = "store-times"
     OFFSET_JUMPS = "offset-jumps"
     DELAY = "delay"
@@ -32,25 +48,180 @@ class Part(StrEnum):
     STACKS = "stacks"
 
 
+class Cause(StrEnum):
+    """Why there is a gap.
+
+    Attributes:
+        SILENT: nobody was there, or the connection was lost.
+        TIMED_OUT: asked, and not answered in time.
+        NOT_ASKED: the command's time was over before its turn came.
+        DENIED: access control or a permission is in the way.
+        REFUSED: somebody answered, and said no.
+        UNSUPPORTED: the other side, or its version, cannot tell.
+        DAMAGED: an answer or a file that cannot be understood.
+        UNREADABLE: the operating system does not hand it out.
+        LEFT_OUT: whoever looked did not look at it: a limit, a quick look, a snapshot saved without it.
+    """
+
+    SILENT = "silent"
+    TIMED_OUT = "timed-out"
+    NOT_ASKED = "not-asked"
+    DENIED = "denied"
+    REFUSED = "refused"
+    UNSUPPORTED = "unsupported"
+    DAMAGED = "damaged"
+    UNREADABLE = "unreadable"
+    LEFT_OUT = "left-out"
+
+
+# The error that each cause stands for, the narrower kind first: what an error is decides its cause, and what a gap's
+# cause is decides the exit code.
+_ERRORS: dict[Cause, type[MqctlError]] = {
+    Cause.NOT_ASKED: NotAskedError,
+    Cause.TIMED_OUT: DeadlineError,
+    Cause.SILENT: UnreachableError,
+    Cause.DENIED: PermissionDeniedError,
+    Cause.UNSUPPORTED: UnsupportedError,
+    Cause.REFUSED: RefusedError,
+    Cause.UNREADABLE: StorageError,
+    Cause.DAMAGED: BadInputError,
+    Cause.LEFT_OUT: UnreachableError,
+}
+_SAID_NO = frozenset({Cause.DENIED, Cause.REFUSED, Cause.UNSUPPORTED})
+_WITH_REMEDY = frozenset({Cause.DENIED, Cause.NOT_ASKED})
+
+
+def cause_of(error: MqctlError) -> Cause:
+    """Returns what an error that came instead of an answer says about the cause."""
+    found = (cause for cause, kind in _ERRORS.items() if isinstance(error, kind))
+    return next(found, Cause.REFUSED if isinstance(error, NotFoundError) else Cause.LEFT_OUT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GapSubject:
+    """What a gap is limited to; only the names that tell it are set.
+
+    Attributes:
+        address: of a name server.
+        offset: queue offset with a topic, physical offset without one.
+        place: anything else, in words: a file, a process, `producers`.
+    """
+
+    topic: str | None = None
+    queue_id: int | None = None
+    group: str | None = None
+    client: str | None = None
+    producer_group: str | None = None
+    address: str | None = None
+    offset: int | None = None
+    place: str | None = None
+
+    def __str__(self) -> str:
+        if self.client is not None:
+            return f"{self.client} of {self.group}" if self.group else self.client
+        if self.address is not None:
+            return f"{self.topic} at {self.address}" if self.topic else f"name server {self.address}"
+        if self.producer_group is not None:
+            return f"producer group {self.producer_group}"
+        topic = self.topic if self.queue_id is None else f"{self.topic}/{self.queue_id}"
+        names = " on ".join(name for name in (self.group, topic) if name)
+        offset = None if self.offset is None else f"{'' if self.topic else 'physical '}offset {self.offset}"
+        return " ".join(text for text in (names, offset, self.place) if text)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gap:
     """A part that could not be read or asked: never a zero, never silence.
 
     Attributes:
-        part: what is missing.
+        part: what is not known.
+        cause: why, for programs.
         reason: why, in one sentence without a final full stop.
-        scope: the topic, queue or file it is limited to; None when the whole part is missing.
+        subject: what of the part it is limited to; None when the whole part is not known.
+        broker: name of the broker that was asked; None for a gap that stands with its broker already.
+        remedy: what to do about it, where that is known.
+        scope: broker and subject in words; None for the whole of the part.
     """
 
     part: Part
+    cause: Cause
     reason: str
-    scope: str | None = None
+    subject: GapSubject | None = None
+    broker: str | None = None
+    remedy: str = ""
+    scope: str | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        words = " ".join(str(part) for part in (self.broker, self.subject) if part)
+        object.__setattr__(self, "scope", words or None)
+
+    @classmethod
+    def of(cls, part: Part, error: MqctlError, subject: GapSubject | None = None, *, broker: str | None = None) -> Gap:
+        """Returns the gap that `error` leaves."""
+        return cls(
+            part=part, cause=cause_of(error), reason=str(error), subject=subject, broker=broker, remedy=error.remedy
+        )
 
     @property
-    def refused(self) -> bool:
-        """Whether somebody answered, and said no (the words of `mqctl.client.remoting.answers.AnswerError`)."""
-        return " was refused by " in self.reason
+    def group(self) -> str | None:
+        """The consumer group it is about."""
+        return self.subject.group if self.subject else None
+
+    @property
+    def client(self) -> str | None:
+        """The instance it is about."""
+        return self.subject.client if self.subject else None
+
+    @property
+    def address(self) -> str | None:
+        """The name server it is about."""
+        return self.subject.address if self.subject else None
+
+    @property
+    def topic(self) -> str | None:
+        """The topic it is about."""
+        return self.subject.topic if self.subject else None
+
+    @property
+    def said_no(self) -> bool:
+        """Whether somebody answered, and said no: it is there, and does not tell us."""
+        return self.cause in _SAID_NO
+
+    @property
+    def is_denied(self) -> bool:
+        """Whether other keys would help."""
+        return self.cause is Cause.DENIED
+
+    def as_error(self, problem: str, remedy: str, *, so_far: str = "nothing was changed") -> MqctlError:
+        """Makes the error for something that must not rest on half a picture.
+
+        Args:
+            remedy: what to do, unless the gap itself tells: who lacks a permission waits in vain.
+            so_far: what is said before the remedy.
+        """
+        lead = f"{so_far}; " if so_far else ""
+        helps = self.remedy if self.remedy and self.cause in _WITH_REMEDY else remedy
+        return _ERRORS[self.cause](problem, reason=self.reason, remedy=lead + helps)
 
     def at(self, broker: str | None) -> Gap:
-        """Returns the gap with its broker's name before what it is limited to."""
-        return replace(self, scope=" ".join(part for part in (broker, self.scope) if part) or None)
+        """Returns the gap with the name of its broker."""
+        return replace(self, broker=broker or self.broker)
+
+
+def exit_code_of(gaps: Iterable[Gap]) -> ExitCode:
+    """Returns what a read command ends with that could be answered in part: 0 without a gap.
+
+    Each cause has the code of its error. Of several the highest counts: what somebody denied does not come back by
+    itself, what was silent may.
+    """
+    return max((_exit_code(gap.cause) for gap in gaps), default=ExitCode.OK)
+
+
+def _exit_code(cause: Cause) -> ExitCode:
+    # 65 says that nothing at all could be answered.
+    return ExitCode.IO if cause is Cause.DAMAGED else _ERRORS[cause].exit_code
+
+
+def remedies_of(gaps: Iterable[Gap]) -> list[str]:
+    """Returns what helps, once each, where waiting does not: other keys, more time."""
+    return list(dict.fromkeys(gap.remedy for gap in gaps if gap.remedy and gap.cause in _WITH_REMEDY))

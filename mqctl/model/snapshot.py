@@ -59,7 +59,7 @@ class BrokerSnapshot:
 
     def lacks(self, part: Part) -> Gap | None:
         """Returns why the whole of `part` is missing, or None when it is there."""
-        return next((gap for gap in self.unavailable if gap.part is part and gap.scope is None), None)
+        return next((gap for gap in self.unavailable if gap.part is part and gap.subject is None), None)
 
     def queue_index(self) -> dict[tuple[str, int], QueueState]:
         """Returns the queues by (topic, queue id)."""

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Self, TypeAlias
 
 from mqctl.errors import RefusedError, UsageError
+from mqctl.model.remark import quoted
 from mqctl.protocol.codes import V4_9_8, Language, RequestCode
 from mqctl.protocol.declared import Declared, Field, field
 from mqctl.protocol.fastjson import java_double
@@ -84,7 +85,7 @@ class ExtHeader(Declared):
         if cls._fast:
             raise HeaderFieldError(
                 f"{cls.__name__} cannot be read",
-                reason=f"{item.wire} is {text!r}",
+                reason=f"{item.wire} is {quoted(text)}",
                 remark=f'java.lang.NumberFormatException: For input string: "{text}"',
             )
         return None
@@ -96,7 +97,7 @@ class ExtHeader(Declared):
         cause = f'Cannot invoke "java.lang.{unboxing}()" because ' if unboxing else ""
         return HeaderFieldError(
             f"{cls.__name__} cannot be read",
-            reason=f"{item.wire} is missing" if text is None else f"{item.wire} is {text!r}",
+            reason=f"{item.wire} is missing" if text is None else f"{item.wire} is {quoted(text)}",
             remark=f'java.lang.NullPointerException: {cause}the return value of "{getter}" is null',
         )
 

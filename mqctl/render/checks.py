@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from xml.etree import ElementTree
 
-from mqctl.client.remoting.answers import tells_denial
 from mqctl.model.expectation import CheckResult, CheckState
 from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import ClusterSnapshot
@@ -93,7 +92,7 @@ def with_next(results: Sequence[CheckResult], snapshot: ClusterSnapshot) -> tupl
     )
     return tuple(
         item
-        if item.state is CheckState.OK or (item.state is CheckState.UNKNOWN and tells_denial(item.message))
+        if item.state is CheckState.OK or (item.gap is not None and item.gap.is_denied)
         else replace(item, next_command=f"mqctl {_NEXT[item.check].format(name=_name(item))}{where}")
         for item in results
     )

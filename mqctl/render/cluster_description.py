@@ -101,10 +101,7 @@ def _name_servers(
         )
         for server, found in known.items()
     ]
-    silent = [
-        NameServerRow(address=(gap.scope or "").removeprefix("name server "), broker_count=None, problem=gap.reason)
-        for gap in gaps
-    ]
+    silent = [NameServerRow(address=gap.address or "", broker_count=None, problem=gap.reason) for gap in gaps]
     return [*rows, *silent]
 
 

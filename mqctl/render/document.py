@@ -76,7 +76,7 @@ class Document:
         records: the rows that `ndjson` writes one a line and `csv` as lines.
         blocks: what people see, in order.
         csv_columns: the columns of the CSV form; those of the first table when not given.
-        unavailable: what could not be asked for it: what is not there may be unknown. JSON has it under this name.
+        gaps: what could not be asked for it: what is not there may be unknown. JSON calls them `unavailable`.
     """
 
     schema: str
@@ -84,8 +84,8 @@ class Document:
     records: Sequence[object] = ()
     blocks: Sequence[Table | Paragraphs] = ()
     csv_columns: Sequence[Column] = field(default=())
-    unavailable: Sequence[Gap] = ()
+    gaps: Sequence[Gap] = ()
 
-    def lacking(self, gaps: Iterable[Gap]) -> Document:
-        """Returns the document of an answer that lacks `gaps`; itself where there are none."""
-        return replace(self, unavailable=tuple(gaps))
+    def with_gaps(self, gaps: Iterable[Gap]) -> Document:
+        """Returns the document of an answer that could be given in part only."""
+        return replace(self, gaps=tuple(gaps))

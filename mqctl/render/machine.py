@@ -61,8 +61,8 @@ def _encoding(stream: TextIO) -> str:
 
 def _plain(document: Document) -> dict[str, Any]:
     plain = {"schema": document.schema, **msgspec.to_builtins(document.value)}
-    if document.unavailable:
-        plain.setdefault("unavailable", msgspec.to_builtins(document.unavailable))
+    if document.gaps:
+        plain.setdefault("unavailable", msgspec.to_builtins(document.gaps))
     return plain
 
 

@@ -47,7 +47,7 @@ def _identity(broker: BrokerSnapshot) -> tuple[str, ...]:
 
 def _answered(broker: BrokerSnapshot) -> bool:
     gap = broker.lacks(Part.RUNTIME)
-    return gap is None or gap.refused
+    return gap is None or gap.said_no
 
 
 def _broker_families(snapshot: ClusterSnapshot) -> Iterator[Family]:

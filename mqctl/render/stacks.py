@@ -51,22 +51,13 @@ CSV_COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StackGap:
-    """What could not be seen."""
-
-    part: str
-    scope: str | None
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StackDumpReport:
     """Machine form of `stacks dump`."""
 
     observed_at_ms: int
     instances: list[StackInstanceRow]
     findings: list[FindingRow]
-    unavailable: list[StackGap]
+    unavailable: list[Gap]
     notes: list[str]
 
 
@@ -123,7 +114,7 @@ def stack_document(
         observed_at_ms=observed_at_ms,
         instances=rows,
         findings=told,
-        unavailable=[StackGap(part=str(gap.part), scope=gap.scope, reason=gap.reason) for gap in unavailable],
+        unavailable=list(unavailable),
         notes=list(notes),
     )
     records = [group for row in rows for group in row.groups]

@@ -65,9 +65,9 @@ def cell(column: Column, row: object) -> str:
 
 def _blocks(document: Document) -> Sequence[Table | Paragraphs]:
     """Returns what people see: of an answer that lacks something, first that it does; then no table is called empty."""
-    if not document.unavailable:
+    if not document.gaps:
         return document.blocks
-    said = (f"{gap.part}{f' ({gap.scope})' if gap.scope else ''}" for gap in document.unavailable)
+    said = (f"{gap.part}{f' ({gap.scope})' if gap.scope else ''}" for gap in document.gaps)
     names = list(dict.fromkeys(said))
     more = f" and {len(names) - _GAPS_NAMED:,} more" if len(names) > _GAPS_NAMED else ""
     lead = Paragraphs([f"incomplete, not read: {', '.join(names[:_GAPS_NAMED])}{more}"], severity="warning")

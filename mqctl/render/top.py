@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from mqctl.model.gap import Gap
 from mqctl.model.lag_trend import GroupTrend, Trend
 from mqctl.model.topic_rate import TopicRate
 from mqctl.render.brokers import BrokerRow
@@ -79,7 +80,7 @@ class TopFrame:
     """Machine form of one frame of `top`.
 
     Attributes:
-        problems: what could not be asked, one sentence each.
+        problems, unavailable: what could not be asked, one sentence each, and as it stands in all answers.
     """
 
     observed_at_ms: int
@@ -88,6 +89,7 @@ class TopFrame:
     groups: Sequence[TopGroup]
     topics: Sequence[TopicRate]
     problems: Sequence[str]
+    unavailable: Sequence[Gap] = ()
 
 
 def top_group(trend: GroupTrend, members: int | None, moved: int | None) -> TopGroup:

@@ -16,7 +16,8 @@ from mqctl.errors import BadInputError, NotFoundError, RefusedError, StorageErro
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.store.whole_file import write_whole
 
-SCHEMA = "snapshot/1"
+SCHEMA = "snapshot/2"
+_BEFORE_CAUSES = "snapshot/1"
 _LIMIT_BYTES = 1 << 30
 """Unpacked size of a snapshot: one of 100,000 queues has about 60 MB, and a file of a megabyte can claim a thousand."""
 _PIECE_BYTES = 1 << 20
@@ -97,10 +98,15 @@ def load(file: Path) -> ClusterSnapshot:
         raise BadInputError(problem, reason=reason, remedy="save the snapshot again") from error
     try:
         archive = msgspec.json.decode(text, type=_Archive)
-        if archive.schema != SCHEMA:
+        if archive.schema not in (SCHEMA, _BEFORE_CAUSES):
             remedy = "use the mqctl that wrote it, or save it again with this one"
             raise BadInputError(problem, reason=f"its schema is {archive.schema}, not {SCHEMA}", remedy=remedy)
-        snapshot = msgspec.json.decode(archive.snapshot, type=ClusterSnapshot)
+        text = bytes(archive.snapshot)
+        if archive.schema == _BEFORE_CAUSES:
+            from mqctl.snapshot.old_gaps import with_causes
+
+            text = with_causes(archive.snapshot)
+        snapshot = msgspec.json.decode(text, type=ClusterSnapshot)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadInputError(problem, reason=str(error), remedy="save the snapshot again") from error
     return replace(snapshot, origin=replace(snapshot.origin, archive=str(file)))

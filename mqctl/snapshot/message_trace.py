@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from mqctl.client.admin import broker_queries as ask
 from mqctl.errors import MqctlError
 from mqctl.filter.sql import SqlSyntaxError, compile_sql
-from mqctl.model.gap import Gap, Part
+from mqctl.model.gap import Cause, Gap, Part
 from mqctl.model.member import GroupMembership, MessageModel, Subscription
 from mqctl.model.message import Message
 from mqctl.model.message_track import ConsumeTrace, SendTrace, Track, TrackState, TrackType
@@ -119,12 +119,12 @@ def gather_tracks(asking: Asking, message: Message) -> tuple[list[Track], list[G
     holders = [item for item in asking.cluster.brokers(asking.deadline) if item.address == message.store_host]
     if not holders:
         reason = f"the broker that stored it, {message.store_host}, is not in the cluster any more"
-        return [], [Gap(part=Part.CONSUMER_OFFSETS, reason=reason)]
+        return [], [Gap(part=Part.CONSUMER_OFFSETS, cause=Cause.SILENT, reason=reason)]
     broker = LiveBroker(address=holders[0])
     try:
         table = asking.cluster.ask(message.store_host, ask.all_consumer_offsets(), asking.deadline)
     except MqctlError as error:
-        return [], [Gap(part=Part.CONSUMER_OFFSETS, reason=str(error))]
+        return [], [Gap.of(Part.CONSUMER_OFFSETS, error)]
     offsets = {
         group: queues[message.queue_id]
         for key, queues in table.offset_table.items()
@@ -133,14 +133,14 @@ def gather_tracks(asking: Asking, message: Message) -> tuple[list[Track], list[G
     }
     told = groups_of_topic(asking, [broker], message.topic)
     if told.errors:
-        return [], [Gap(part=Part.CONSUMER_OFFSETS, reason=str(told.errors[0]))]
+        return [], [Gap.of(Part.CONSUMER_OFFSETS, told.errors[0])]
     names = sorted(group for group in told.values[0] | set(offsets) if not is_system_group(group))
     if not names:
         return [], []
     memberships = gather_memberships(asking, [broker], Scope(groups=frozenset(names)))
     members = {item.group: item for items in memberships.values() for item in items}
-    silent = {gap.scope for gap in broker.gaps}
-    return [_track(message, name, offsets, members.get(name), known=name not in silent) for name in names], broker.gaps
+    unknown = {gap.group for gap in broker.gaps}
+    return [_track(message, name, offsets, members.get(name), known=name not in unknown) for name in names], broker.gaps
 
 
 def _track(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mqctl.errors import NotFoundError, RefusedError
-from mqctl.model.gap import Gap, Part
+from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.lag import queue_lags
 from mqctl.model.member import RunningInfo
 from mqctl.model.snapshot import ClusterSnapshot
@@ -39,7 +39,12 @@ def saved_stacks(snapshot: ClusterSnapshot, group: str | None, client_id: str | 
     groups = {info.group for info in asked}
     gaps = [gap for gap in snapshot.unavailable if gap.part in (Part.STACKS, Part.RUNNING_INFO)]
     gaps += [
-        Gap(part=Part.STACKS, reason="saved without them", scope=f"{info.client_id} of {info.group}")
+        Gap(
+            part=Part.STACKS,
+            cause=Cause.LEFT_OUT,
+            reason="saved without them",
+            subject=GapSubject(group=info.group, client=info.client_id),
+        )
         for info in asked
         if not info.stacks
     ]
@@ -47,7 +52,7 @@ def saved_stacks(snapshot: ClusterSnapshot, group: str | None, client_id: str | 
         now_ms=now_ms,
         instances=tuple(_instance(info, before.get((info.group, info.client_id)), now_ms) for info in asked),
         lags=tuple(row for broker in snapshot.brokers for row in queue_lags(broker, now_ms) if row.group in groups),
-        unavailable=tuple(gap for gap in gaps if group is None or group in (gap.scope or "")),
+        unavailable=tuple(gap for gap in gaps if group in (None, gap.group)),
     )
 
 

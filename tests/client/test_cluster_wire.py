@@ -19,7 +19,6 @@ from mqctl.client.remoting.deadline import Deadline
 from mqctl.client.remoting.fan_out import Ask, fan_out
 from mqctl.client.remoting.links import Links
 from mqctl.errors import ConfigurationError, DeadlineError, NotFoundError, UnreachableError, UsageError
-from mqctl.model.gap import Part
 from mqctl.protocol.bodies_cluster import BrokerData, ClusterInfo, KVTable, QueueData, TopicRouteData
 from mqctl.protocol.frame import RemotingCommand
 from tests.client.wire_server import Peer, WireServer, answering, closed_address, silent
@@ -188,11 +187,7 @@ def test_a_dead_and_a_silent_broker_cost_one_error_each_and_hide_nothing() -> No
             ("good", type(None)): 50,
         }
         assert len(mute.requests) == 3
-        missing = next(o for o in outcomes if o.ask.about == "dead").unavailable(Part.QUEUES)
-        assert missing is not None
-        assert (missing.scope, missing.part) == ("dead", Part.QUEUES)
-        assert "connection refused" in missing.reason
-        assert next(o for o in outcomes if o.ask.about == "good").unavailable(Part.QUEUES) is None
+        assert {"connection refused" in str(o.error) for o in outcomes if o.ask.about == "dead"} == {True}
 
 
 def test_the_deadline_of_the_whole_command_holds() -> None:

@@ -10,14 +10,14 @@ from mqctl.diagnosis import RULES, Settings, diagnose
 from mqctl.diagnosis.rule import Case, Verdict, rule
 from mqctl.errors import UsageError
 from mqctl.model.finding import Severity
-from mqctl.model.gap import Gap, Part
+from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.origin import OriginKind
 from tests.diagnosis.snapshots import FAULTS, HEALTHY, HOUR, STORAGE, cluster, offset
 
 
 def test_a_missing_part_makes_exactly_the_rules_that_need_it_not_judged() -> None:
     for part in Part:
-        broker = replace(HEALTHY, unavailable=(Gap(part=part, reason="asleep"),))
+        broker = replace(HEALTHY, unavailable=(Gap(part=part, cause=Cause.SILENT, reason="asleep"),))
         diagnosis = diagnose(cluster(broker))
         assert {gap.code for gap in diagnosis.not_judged} == {
             code for code, entry in RULES.items() if part in entry.needs and entry.applies_to(OriginKind.STORE)
@@ -27,17 +27,20 @@ def test_a_missing_part_makes_exactly_the_rules_that_need_it_not_judged() -> Non
 
 
 def test_a_part_that_the_whole_cluster_lacks_is_named_too() -> None:
-    snapshot = replace(cluster(HEALTHY), unavailable=(Gap(part=Part.DELAY, reason="refused"),))
+    snapshot = replace(cluster(HEALTHY), unavailable=(Gap(part=Part.DELAY, cause=Cause.REFUSED, reason="refused"),))
     gaps = diagnose(snapshot).not_judged
     assert {gap.code for gap in gaps} == {code for code, entry in RULES.items() if Part.DELAY in entry.needs}
 
 
 def test_unreadable_corners_are_named_while_the_rest_is_judged() -> None:
-    corners = tuple(Gap(part=Part.QUEUES, reason="torn", scope=f"Pay queue {number}") for number in (3, 4, 5))
+    corners = tuple(
+        Gap(part=Part.QUEUES, cause=Cause.DAMAGED, reason="torn", subject=GapSubject(topic="Pay", queue_id=number))
+        for number in (3, 4, 5)
+    )
     broker = replace(HEALTHY, unavailable=corners, consumer_offsets=(offset("G", "Pay", 0, 500, HOUR),))
     diagnosis = diagnose(cluster(broker), only=("MQ401",))
     assert [item.code for item in diagnosis.findings] == ["MQ401"]
-    assert [gap.reason for gap in diagnosis.not_judged] == ["queues (Pay queue 3): torn, and 2 more"]
+    assert [gap.reason for gap in diagnosis.not_judged] == ["queues (Pay/3): torn, and 2 more"]
 
 
 def test_exit_codes_follow_the_worst_finding() -> None:

@@ -40,6 +40,7 @@ class Scripted:
         queues: what it says that it holds.
         silent: whether it leaves questions about itself unanswered.
         pops: whether it says that it takes messages by POP.
+        stacks: what its threads do.
     """
 
     client_id: str
@@ -53,6 +54,7 @@ class Scripted:
     version_ms: int = 1
     silent: bool = False
     pops: bool = False
+    stacks: str | None = None
 
     def subscriptions(self) -> tuple[SubscriptionData, ...]:
         wanted = [
@@ -79,6 +81,7 @@ class Scripted:
             mq_table=dict(self.queues),
             status_table=dict(self.rates),
             mq_pop_table={MessageQueue("Pay", "broker-a", 0): {}} if self.pops else None,
+            jstack=self.stacks,
         )
 
 

@@ -43,7 +43,7 @@ def test_a_broker_that_does_not_answer_leaves_the_others_advice(live: Run, clust
     cluster.fault(None, Drop(), server="broker-b")
     outcome = live("group", "lag", "-g", "G", *_SHORT, "-o", "json", "--timeout", "3s")
     cluster.clear_faults()
-    assert (outcome.exit_code, outcome.json["groups"][0]["queue_count"]) == (69, 2)
+    assert (outcome.exit_code, outcome.json["groups"][0]["queue_count"]) == (75, 2)
 
 
 def test_doctor_tells_how_groups_moved_when_it_looks_twice(live: Run) -> None:

@@ -236,4 +236,4 @@ def test_a_broker_that_does_not_tell_is_unknown(standing: Standing) -> None:
     assert outcome.exit_code == 3
     assert all("no" in gap["reason"] for gap in outcome.json["diagnosis"]["not_judged"])
     told = standing.run("delay", "backlog", env={"MQCTL_NAMESRV": standing.cluster.namesrv})
-    assert (told.exit_code, "broker-a" in told.stderr) == (69, True)
+    assert (told.exit_code, "broker-a" in told.stderr) == (76, True)

@@ -53,7 +53,7 @@ def test_a_member_of_another_language_that_tells_nothing_makes_it_unknown(stage:
     assert (check.exit_code, check.json["consistent"]) == (3, None)
     shown = asked("allocation", "show", "-g", "G", "-o", "json")
     marks = {row["broker"]: row["marks"] for row in shown.json["queues"]}
-    assert (shown.exit_code, marks) == (69, {"broker-a": "", "broker-b": "unknown"})
+    assert (shown.exit_code, marks) == (75, {"broker-a": "", "broker-b": "unknown"})
     assert {row["client_id"]: row["strategy"] for row in shown.json["instances"]}["192.0.2.2@cpp"] == "?"
 
 

@@ -160,7 +160,7 @@ def test_groups_and_members(live: Run, cluster: EmbeddedCluster) -> None:
         (row,) = json(live, "group", "list")["groups"]
         assert (row["member_count"], row["topics"], row["message_model"]) == (1, "Pay", "CLUSTERING")
         outcome = live("group", "members", "-g", "G", "-o", "json")
-        assert (outcome.exit_code, "too low" in outcome.stderr) == (69, True)
+        assert (outcome.exit_code, "too low" in outcome.stderr) == (76, True)
         (member,) = outcome.json["members"]
         assert (member["client_id"], member["queue_count"]) == ("client-1", None)
         (producer,) = json(live, "producer", "list", "-g", "GP")["producers"]
@@ -225,7 +225,7 @@ def test_a_silent_broker_is_listed_with_the_reason(live: Run, cluster: EmbeddedC
     outcome = live("broker", "list", "-o", "json", "--timeout", "3s")
     cluster.clear_faults()
     rows = {row["name"]: row for row in outcome.json["brokers"]}
-    assert outcome.exit_code == 69
+    assert outcome.exit_code == 75
     assert rows["broker-a"]["problem"] is None
     assert "GET_BROKER_RUNTIME_INFO" in rows["broker-b"]["problem"]
     assert rows["broker-b"]["put_tps"] is None

@@ -28,7 +28,7 @@ def test_a_broker_that_refuses_is_named_and_not_asked_again(live: Run, cluster: 
     cluster.fault(310, Answer(code=14, remark="the disk is full"), server="broker-b")
     outcome = live("message", "probe", "-t", "Pay", "--count", "2", "-o", "json")
     cluster.clear_faults()
-    assert outcome.exit_code == 69
+    assert outcome.exit_code == 76
     counts = {row["broker_name"]: (row["sent_count"], row["failed_count"]) for row in outcome.json["queues"]}
     assert counts == {"broker-a": (2, 0), "broker-b": (0, 2)}
     assert "the disk is full" in next(row["problem"] for row in outcome.json["queues"] if row["problem"])

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embedded_broker import EmbeddedCluster
-from mqctl.model.gap import Gap, Part
+from mqctl.model.gap import Cause, Gap, Part
 from mqctl.model.member import GroupMembership, Member
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.model.queue_state import HotKey, QueueState
@@ -82,7 +82,7 @@ def _snapshot(clients: list[str], reason: str = "", key: str = "k") -> ClusterSn
             ),
         ),
         config={"namesrvAddr": "ns.example.com:9876", "storePathRootDir": "/home/alice/store", "brokerIP1": "10.0.0.9"},
-        unavailable=(Gap(part=Part.RUNTIME, reason=reason),),
+        unavailable=(Gap(part=Part.RUNTIME, cause=Cause.SILENT, reason=reason),),
     )
     origin = Origin(
         kind=OriginKind.LIVE, location="ns.example.com:9876", observed_at_ms=1, observed_from=ObservedFrom.CLOCK

@@ -100,7 +100,7 @@ def test_a_broker_that_was_silent_then_is_unknown_now(live: Run, cluster: Embedd
     live("snapshot", "save", file, "--timeout", "3s")
     cluster.clear_faults()
     outcome = live("topic", "list", "--snapshot", file)
-    assert (outcome.exit_code, "broker-b" in outcome.stderr) == (69, True)
+    assert (outcome.exit_code, "broker-b" in outcome.stderr) == (75, True)
     listed: Outcome = live("broker", "list", "--snapshot", file, "-o", "json")
     assert {row["name"]: row["problem"] is None for row in listed.json["brokers"]} == {
         "broker-a": True,

@@ -138,7 +138,7 @@ def test_what_cannot_be_asked_is_named(single: EmbeddedCluster, asked: Run) -> N
     single.fault(43, Drop())
     outcome = asked(sent.message_id, "-t", "T", "--timeout", "3s", "-o", "json")
     single.clear_faults()
-    assert (outcome.exit_code, outcome.json["tracks"], outcome.json["message"]["body"]) == (69, [], "x")
+    assert (outcome.exit_code, outcome.json["tracks"], outcome.json["message"]["body"]) == (75, [], "x")
     assert "consumer-offsets not read" in outcome.stderr
 
 

@@ -184,6 +184,6 @@ def test_a_silent_broker_is_unknown_not_empty(site: Site) -> None:
     site.half("A")
     site.cluster.fault(30, Answer(1, "no offsets today"))
     listed = site.live("list")
-    assert (listed.exit_code, "no offsets today" in listed.stderr) == (69, True)
+    assert (listed.exit_code, "no offsets today" in listed.stderr) == (76, True)
     assert site.live("check").exit_code == 3
     assert site.live("show", "nothing").exit_code == 66

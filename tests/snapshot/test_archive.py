@@ -11,7 +11,7 @@ import pytest
 from mqctl.errors import BadInputError, NotFoundError, RefusedError
 from mqctl.model.config import TopicConfig
 from mqctl.model.damage import Damage, DamageCode, DamageGrade
-from mqctl.model.gap import Gap, Part
+from mqctl.model.gap import Cause, Gap, Part
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.model.queue_state import QueueState
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
@@ -29,7 +29,7 @@ SNAPSHOT = ClusterSnapshot(
             storage=StorageState(has_abort=True, damages=(DAMAGE,)),
         ),
     ),
-    unavailable=(Gap(part=Part.DELAY, reason="not there"),),
+    unavailable=(Gap(part=Part.DELAY, cause=Cause.SILENT, reason="not there"),),
 )
 
 
@@ -68,7 +68,7 @@ def test_every_cut_of_the_file_is_refused(tmp_path: Path) -> None:
     [
         (b"{}", "schema"),
         (b'{"schema":"snapshot/99","snapshot":{}}', "snapshot/99"),
-        (b'{"schema":"snapshot/1","snapshot":{"origin":3}}', "origin"),
+        (b'{"schema":"snapshot/2","snapshot":{"origin":3}}', "origin"),
         (b"\xff\xfe", "malformed"),
     ],
 )
@@ -83,7 +83,7 @@ def test_missing_and_plain_files(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError):
         load(tmp_path / "none.snap")
     plain = tmp_path / "plain.json"
-    plain.write_text(json.dumps({"schema": "snapshot/1"}))
+    plain.write_text(json.dumps({"schema": "snapshot/2"}))
     with pytest.raises(BadInputError, match="no snapshot"):
         load(plain)
     with pytest.raises(BadInputError, match="directory"):
@@ -100,7 +100,7 @@ def test_a_small_file_that_claims_to_be_huge_is_refused_piece_by_piece(tmp_path:
         for _ in range(140):  # members follow one another in one gzip file
             stream.write(packed)
     small = tmp_path / "small.snap"
-    small.write_bytes(gzip.compress(b'{"schema":"snapshot/1"}'))
+    small.write_bytes(gzip.compress(b'{"schema":"snapshot/2"}'))
     tracemalloc.start()
     try:
         with pytest.raises(BadInputError):

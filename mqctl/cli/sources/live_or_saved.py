@@ -94,7 +94,7 @@ class LiveOrSaved:
             raise none_registered(self.saved.origin.location)
         servers = {view.address: view.endpoints for view in self.saved.name_servers}
         addresses = {_address(item) for item in self.saved.brokers}
-        gaps = [gap for gap in self.saved.unavailable if gap.part is Part.ROUTES and " at " not in (gap.scope or "")]
+        gaps = [gap for gap in self.saved.unavailable if gap.part is Part.ROUTES and gap.topic is None]
         return servers, tuple(sorted(addresses)), gaps
 
     def routes(self, topic: str) -> tuple[tuple[NameServerView, ...], list[Gap]]:
@@ -110,11 +110,7 @@ class LiveOrSaved:
             NameServerView(address=view.address, routes=tuple(item for item in view.routes if item.topic == topic))
             for view in self.saved.name_servers
         )
-        gaps = [
-            gap
-            for gap in self.saved.unavailable
-            if gap.part is Part.ROUTES and (gap.scope or "").partition(" at ")[0] == topic
-        ]
+        gaps = [gap for gap in self.saved.unavailable if gap.part is Part.ROUTES and gap.topic == topic]
         return views, gaps
 
     def memberships(self, brokers: list[LiveBroker], groups: Set[str] = frozenset()) -> Memberships:
@@ -142,7 +138,7 @@ class LiveOrSaved:
         gaps = (gap for gap in self.saved.unavailable if gap.part is Part.RUNNING_INFO)
         return (
             tuple(info for info in self.saved.running if info.group in groups),
-            tuple(gap for gap in gaps if (gap.scope or "").rpartition(" of ")[2] in groups),
+            tuple(gap for gap in gaps if gap.group in groups),
         )
 
     def queues(self, brokers: list[LiveBroker], topic: str) -> list[tuple[str, QueueState]]:

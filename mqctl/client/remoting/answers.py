@@ -9,11 +9,14 @@ from mqctl.errors import (
     BadInputError,
     DeadlineError,
     MqctlError,
+    NotAskedError,
     NotFoundError,
     PermissionDeniedError,
     RefusedError,
     UnreachableError,
+    UnsupportedError,
 )
+from mqctl.model.remark import quoted
 from mqctl.protocol.codes import ResponseCode, request_name, response_name
 from mqctl.protocol.frame import RemotingCommand
 
@@ -41,6 +44,7 @@ _ACL_REMEDIES = (
 _LIMIT_OPTION = "--timeout"
 MORE_TIME = f"give it longer: {_LIMIT_OPTION} 60s, for instance"
 _TIME_OVER = re.compile(rf"of {_LIMIT_OPTION} (is|are) over")
+_LONGEST_FRAMED = 2_000
 _NO_REMARK = {None, "", "not set any response code"}
 
 
@@ -73,16 +77,16 @@ class RefusedAnswerError(AnswerError, RefusedError):
     """The broker said no."""
 
 
+class UnsupportedAnswerError(RefusedAnswerError, UnsupportedError):
+    """The broker does not know the request."""
+
+
 class NotFoundAnswerError(AnswerError, NotFoundError):
     """The broker knows no such topic, group or message."""
 
 
 class DeniedAnswerError(AnswerError, PermissionDeniedError):
     """Access control or a permission is in the way."""
-
-
-class NotAskedError(DeadlineError):
-    """A request that was not sent, since the time it had was over already."""
 
 
 class UnreadableAnswerError(BadInputError):
@@ -99,10 +103,12 @@ def refusal(request_code: int, address: str, answer: RemotingCommand) -> AnswerE
         remedy = denial_remedy(remark or "")
     elif code in _NOT_FOUND:
         kind = NotFoundAnswerError
+    elif code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
+        kind = UnsupportedAnswerError
     elif code == ResponseCode.SYSTEM_BUSY:
         remedy = "the broker is overloaded: try again later"
     name = response_name(code, version=answer.version)
-    text = "" if remark in _NO_REMARK else f": {_shown(remark)}" if remark else ""
+    text = "" if remark is None or remark in _NO_REMARK else f": {quoted(_without_frame(remark))}"
     return kind(
         f"{request_name(request_code)} was refused by {address}",
         reason=f"{name} ({code}){text}",
@@ -121,39 +127,20 @@ def denial_remedy(remark: str) -> str:
     return "check the access key, and the permissions of the topic, the group and the broker"
 
 
-def _shown(remark: str) -> str:
-    """Returns a remark for people: of access control without the Java frame at its end, everything else as it came."""
+def _without_frame(remark: str) -> str:
+    """Returns a remark of access control without the Java frame at its end, any other as it came."""
     text = remark.strip()
-    return _JAVA_FRAME.sub("", text) if _ACL_REMARK in text else text
+    return _JAVA_FRAME.sub("", text) if len(text) <= _LONGEST_FRAMED and _ACL_REMARK in text else text
 
 
 def tells_denial(text: str) -> bool:
-    """Tells whether the text of an error is that of a `DeniedAnswerError`, for gaps, which keep only the text."""
+    """Tells whether the text of an error is that of a `DeniedAnswerError`, for records, which keep only the text."""
     return _ACL_REMARK in text or f"({int(ResponseCode.NO_PERMISSION)})" in text
 
 
 def tells_time_over(text: str) -> bool:
     """Tells whether the text of an error is that of a `NotAskedError`, or holds it."""
     return _TIME_OVER.search(text) is not None
-
-
-def not_told(
-    problem: str, reason: str, remedy: str, *, so_far: str = "nothing was changed"
-) -> UnreachableError | PermissionDeniedError | DeadlineError:
-    """Makes the error for something that must not rest on half a picture.
-
-    Args:
-        reason: the text of what came instead of the answer. Whoever was refused waits in vain for another answer, and
-            whoever was not asked at all is not silent.
-        remedy: what to do about a broker that is silent.
-        so_far: what is said before the remedy.
-    """
-    lead = f"{so_far}; " if so_far else ""
-    if tells_time_over(reason):
-        return DeadlineError(problem, reason=reason, remedy=lead + MORE_TIME)
-    if tells_denial(reason):
-        return PermissionDeniedError(problem, reason=reason, remedy=lead + denial_remedy(reason))
-    return UnreachableError(problem, reason=reason, remedy=lead + remedy)
 
 
 def unreachable(request_code: int, address: str, reason: str, *, remedy: str = "") -> UnreachableError:

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Generic, TypeVar
 
-from mqctl.client.remoting.answers import NotAskedError, not_asked, timed_out
+from mqctl.client.remoting.answers import not_asked, timed_out
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.client.remoting.link import PendingRequest
 from mqctl.client.remoting.links import Links
 from mqctl.client.remoting.question import Question
-from mqctl.errors import DeadlineError, MqctlError, UnreachableError
-from mqctl.model.gap import Gap, Part
+from mqctl.errors import DeadlineError, MqctlError, NotAskedError, UnreachableError
 
 T = TypeVar("T")
 IN_FLIGHT = 16
@@ -48,12 +47,6 @@ class Outcome(Generic[T]):
         if self.error is not None:
             raise self.error
         return self.answer  # type: ignore[return-value]  # a question about nothing has the value None
-
-    def unavailable(self, part: Part) -> Gap | None:
-        """Says what is missing because of this outcome; None when nothing is."""
-        if self.error is None:
-            return None
-        return Gap(part=part, reason=str(self.error), scope=self.ask.about or self.ask.address)
 
 
 class _Flight(Generic[T]):

@@ -10,10 +10,11 @@ import typer
 from mqctl.allocation.choice import strategy_of
 from mqctl.allocation.observed import observed_allocation
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
-from mqctl.cli.emit import Output, emit
+from mqctl.cli.emit import Output
+from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import NoColorOption, OneGroupOption, OutputOption, SnapshotOption, TopicOption
 from mqctl.cli.options.room import RoomRuleOption, rule_of
-from mqctl.cli.sources.brokers import gaps_of, tell_gaps
+from mqctl.cli.sources.brokers import gaps_of
 from mqctl.cli.sources.named import require_group
 from mqctl.cli.sources.snapshot_source import LiveOptions, read_snapshot
 from mqctl.model.gap import Part
@@ -60,5 +61,4 @@ def command(
     topics = observed_allocation(state, group, strategy=chosen, rule=rule)
     gaps = gaps_of(state, (Part.MEMBERS, Part.RUNNING_INFO, Part.ROUTES))
     shown = [item for item in topics if not topic or item.topic in topic]
-    emit(allocation_document(group, shown).lacking(gaps), output)
-    return tell_gaps(gaps)
+    return answer(allocation_document(group, shown), gaps, output)

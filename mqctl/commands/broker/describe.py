@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
-from mqctl.cli.emit import Output, emit
+from mqctl.cli.emit import Output
+from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import NoColorOption, OutputOption, SnapshotOption
-from mqctl.cli.sources.brokers import broker_gaps, tell_broker_gaps
+from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
 from mqctl.model.gap import Part
 from mqctl.render.brokers import description_document
@@ -32,5 +33,4 @@ def command(
         found = look.brokers({Part.RUNTIME}, [broker])[:1]
         look.ask(ask_runtime, found)
     (asked,) = found
-    emit(description_document(asked).lacking(broker_gaps(found)), output)
-    return tell_broker_gaps(found)
+    return answer(description_document(asked), broker_gaps(found), output)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from mqctl.cli.connection.seen_brokers import note_brokers
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
-from mqctl.cli.emit import Output, emit
+from mqctl.cli.emit import Output
+from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import NoColorOption, OutputOption, SnapshotOption
-from mqctl.cli.sources.brokers import broker_gaps, tell_broker_gaps
+from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
 from mqctl.model.gap import Part
 from mqctl.render.brokers import broker_document, broker_row
@@ -29,5 +30,4 @@ def command(
         look.ask(ask_runtime, brokers)
         if look.asking is not None:
             note_brokers(look.asking.cluster, [broker.address for broker in brokers])
-    emit(broker_document([broker_row(broker) for broker in brokers]).lacking(broker_gaps(brokers)), output)
-    return tell_broker_gaps(brokers)
+    return answer(broker_document([broker_row(broker) for broker in brokers]), broker_gaps(brokers), output)

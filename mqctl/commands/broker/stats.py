@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
-from mqctl.cli.emit import Output, emit
+from mqctl.cli.emit import Output
+from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import NoColorOption, OutputOption, SnapshotOption
-from mqctl.cli.sources.brokers import broker_gaps, tell_broker_gaps
+from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
 from mqctl.model.gap import Part
 from mqctl.render.brokers import Setting, setting_document
@@ -38,5 +39,4 @@ def command(
         for item in brokers
         for name, value in sorted(item.runtime.items())
     ]
-    emit(setting_document(rows, "broker.stats/1").lacking(broker_gaps(brokers)), output)
-    return tell_broker_gaps(brokers)
+    return answer(setting_document(rows, "broker.stats/1"), broker_gaps(brokers), output)

@@ -8,11 +8,12 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
-from mqctl.cli.emit import Output, emit
+from mqctl.cli.emit import Output
+from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import NoColorOption, OutputOption
-from mqctl.cli.sources.brokers import asking_of, tell_gaps
+from mqctl.cli.sources.brokers import asking_of
 from mqctl.client.admin.nameserver import name_server_settings
-from mqctl.model.gap import Part
+from mqctl.model.gap import GapSubject, Part
 from mqctl.render.clusters import NameServerSetting, name_server_settings_document
 
 EXAMPLES = ("mqctl cluster config", "mqctl cluster config --diff", "mqctl cluster config --key 'order*' -o json")
@@ -46,6 +47,5 @@ def command(
         for address in addresses
         if name in answers.values.get(address, {})
     ]
-    gaps = answers.gaps(Part.CONFIG, {address: address for address in addresses})
-    emit(name_server_settings_document(rows).lacking(gaps), output)
-    return tell_gaps(gaps)
+    gaps = answers.gaps(Part.CONFIG, {address: GapSubject(address=address) for address in addresses})
+    return answer(name_server_settings_document(rows), gaps, output)

@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
-from mqctl.cli.emit import Output, emit
+from mqctl.cli.emit import Output
+from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import NoColorOption, OutputOption, SnapshotOption
-from mqctl.cli.sources.brokers import broker_gaps, tell_gaps
+from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
 from mqctl.errors import NotFoundError, UsageError
 from mqctl.model.gap import Part
@@ -41,8 +42,7 @@ def command(
         look.ask(ask_topics, masters_of(brokers))
         look.ask(ask_groups, masters_of(brokers), Scope())
     missing = [*gaps, *broker_gaps(brokers)]
-    emit(description_document(cluster_description(which, brokers, servers, gaps)).lacking(missing), output)
-    return tell_gaps(missing)
+    return answer(description_document(cluster_description(which, brokers, servers, gaps)), missing, output)
 
 
 def _which(name: str | None, known: list[str]) -> str:

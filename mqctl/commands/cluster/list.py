@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from mqctl.cli.connection.seen_brokers import note_brokers
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
-from mqctl.cli.emit import Output, emit
+from mqctl.cli.emit import Output
+from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import NoColorOption, OutputOption, SnapshotOption
-from mqctl.cli.sources.brokers import broker_gaps, tell_gaps
+from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
 from mqctl.model.gap import Part
 from mqctl.render.brokers import broker_row
@@ -35,5 +36,4 @@ def command(
     differing = [address for address, endpoints in servers.items() if endpoints != first]
     missing = [*gaps, *broker_gaps(brokers)]
     rows = [broker_row(broker) for broker in brokers]
-    emit(cluster_document(rows, list(servers), differing).lacking(missing), output)
-    return tell_gaps(missing)
+    return answer(cluster_document(rows, list(servers), differing), missing, output)

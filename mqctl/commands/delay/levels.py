@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
-from mqctl.cli.emit import Output, emit
+from mqctl.cli.emit import Output
+from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import (
     AtOption,
     BrokersOption,
@@ -13,8 +14,7 @@ from mqctl.cli.options.common import (
     OutputOption,
     SnapshotOption,
 )
-from mqctl.cli.sources.brokers import tell_gaps
-from mqctl.operations.delay.levels import DelaySource, missing_of, read_delay
+from mqctl.operations.delay.levels import DelaySource, delay_gaps, read_delay
 from mqctl.render.delay import levels_document
 
 EXAMPLES = (
@@ -52,6 +52,5 @@ def command(
         timeout=timeout,
     )
     state = read_delay(source)
-    missing = missing_of(state)
-    emit(levels_document(state).lacking(missing), output)
-    return tell_gaps(missing)
+    gaps = delay_gaps(state)
+    return answer(levels_document(state), gaps, output)

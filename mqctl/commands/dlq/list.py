@@ -5,9 +5,10 @@ from __future__ import annotations
 from time import time
 
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
-from mqctl.cli.emit import Output, emit
+from mqctl.cli.emit import Output
+from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import GroupOption, NoColorOption, OutputOption
-from mqctl.cli.sources.brokers import asking_of, broker_gaps, open_brokers, tell_broker_gaps
+from mqctl.cli.sources.brokers import asking_of, broker_gaps, open_brokers
 from mqctl.render.dead_letters import group_row, groups_document
 from mqctl.snapshot.live.brokers import ask_topics, masters_of
 from mqctl.snapshot.live.dead_letters import dead_letter_topics
@@ -35,5 +36,4 @@ def command(
         found = dead_letter_topics(asking, brokers, frozenset(group or ()))
     now_ms = round(time() * 1000)
     rows = [group_row(item, now_ms) for item in sorted(found, key=lambda item: (item.group, item.broker_name))]
-    emit(groups_document(rows).lacking(broker_gaps(brokers)), output)
-    return tell_broker_gaps(brokers)
+    return answer(groups_document(rows), broker_gaps(brokers), output)

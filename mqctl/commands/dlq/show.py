@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
-from mqctl.cli.emit import Output, emit
+from mqctl.cli.emit import Output
+from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import BodyOption, NoColorOption, OneGroupOption, OutputOption
-from mqctl.cli.sources.brokers import asking_of, broker_gaps, tell_broker_gaps, unread_queues
+from mqctl.cli.sources.brokers import asking_of, broker_gaps, queue_gaps
 from mqctl.model.body_form import BodyForm
 from mqctl.operations.dlq.letters import (
     BrokersOption,
@@ -20,7 +21,6 @@ from mqctl.operations.dlq.letters import (
     UntilOption,
     letter_brokers,
     letter_choice,
-    tell_unread,
 )
 from mqctl.render.dead_letters import letters_document
 from mqctl.snapshot.live.dead_letters import dead_letters
@@ -57,6 +57,5 @@ def command(
         asking = asking_of(cluster, chosen)
         brokers = letter_brokers(asking, group, choice.brokers)
         letters, found = dead_letters(asking, brokers, group, choice, limit)
-    missing = [*broker_gaps(brokers), *unread_queues(found.errors)]
-    emit(letters_document(group, letters, body, more=found.more, now_ms=round(time() * 1000)).lacking(missing), output)
-    return max(tell_broker_gaps(brokers), tell_unread(found.errors))
+    missing = [*broker_gaps(brokers), *queue_gaps(found.errors)]
+    return answer(letters_document(group, letters, body, more=found.more, now_ms=round(time() * 1000)), missing, output)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
-from mqctl.cli.emit import Output, emit
+from mqctl.cli.emit import Output
+from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import NoColorOption, OneGroupOption, OutputOption, SnapshotOption
-from mqctl.cli.sources.brokers import broker_gaps, tell_broker_gaps
+from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
 from mqctl.operations.topics.groups import group_holders
 from mqctl.render.groups import config_document, config_rows
@@ -26,5 +27,4 @@ def command(
     with looking(namesrv, profile, timeout, snapshot) as look:
         brokers = group_holders(look, group)
     configs = {broker.name: broker.groups[group] for broker in brokers if group in broker.groups}
-    emit(config_document(group, config_rows(configs)).lacking(broker_gaps(brokers)), output)
-    return tell_broker_gaps(brokers)
+    return answer(config_document(group, config_rows(configs)), broker_gaps(brokers), output)

@@ -21,7 +21,7 @@ from mqctl.cli.options.common import (
     TopicOption,
     at_ms,
 )
-from mqctl.errors import ExitCode, UsageError
+from mqctl.errors import UsageError
 from mqctl.operations.lag.advice import Advised, AdviseOption, WindowOption, advised
 from mqctl.operations.lag.view import LagRequest, lag_view, live_lag, show, snapshot_lag
 from mqctl.render.lag import By
@@ -107,8 +107,7 @@ def command(
             return look_again(chosen, wish, asked, rows, output)
         with chosen.open() as cluster:
             view = live_lag(cluster, chosen.deadline(), wish)
-    show(view, wish, rows, output)
-    return ExitCode.IO if store is not None and view.missing else view.exit_code
+    return show(view, wish, rows, output)
 
 
 def _refuse(store: Path | None, snapshot: Path | None, at: str | None, *, again: bool, advise: bool) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
-from mqctl.cli.emit import Output, emit
+from mqctl.cli.emit import Output
+from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import AllOption, NoColorOption, OutputOption, SnapshotOption
-from mqctl.cli.sources.brokers import broker_gaps, tell_broker_gaps
+from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
 from mqctl.model.gap import Part
 from mqctl.model.member import GroupMembership
@@ -41,5 +42,4 @@ def command(
         for item in items:
             online.setdefault(item.group, []).append(item)
     rows = [group_row(name, holders, online.get(name, [])) for name, holders in sorted(known.items())]
-    emit(list_document(rows).lacking(broker_gaps(brokers)), output)
-    return tell_broker_gaps(brokers)
+    return answer(list_document(rows), broker_gaps(brokers), output)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
-from mqctl.cli.emit import Output, emit
+from mqctl.cli.emit import Output
+from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import NoColorOption, OneGroupOption, OutputOption, SnapshotOption
-from mqctl.cli.sources.brokers import broker_gaps, tell_gaps
+from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
 from mqctl.model.gap import Part
 from mqctl.operations.topics.groups import group_holders, memberships_by_broker
@@ -33,5 +34,4 @@ def command(
         numbered = {n: (memberships[item.name],) for n, item in enumerate(brokers) if item.name in memberships}
         running, gaps = look.running(brokers, numbered)
     missing = [*broker_gaps(brokers), *gaps]
-    emit(members_document(group, memberships, running).lacking(missing), output)
-    return tell_gaps(missing)
+    return answer(members_document(group, memberships, running), missing, output)

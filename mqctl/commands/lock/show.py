@@ -7,10 +7,11 @@ from datetime import datetime
 from mqctl.allocation.locks import queue_locks
 from mqctl.allocation.observed import observed_allocation
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
-from mqctl.cli.emit import Output, emit
+from mqctl.cli.emit import Output
+from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import NoColorOption, OneGroupOption, OutputOption, SnapshotOption, TopicOption
 from mqctl.cli.options.room import RoomRuleOption, rule_of
-from mqctl.cli.sources.brokers import gaps_of, tell_gaps
+from mqctl.cli.sources.brokers import gaps_of
 from mqctl.cli.sources.named import require_group
 from mqctl.cli.sources.snapshot_source import LiveOptions, read_snapshot
 from mqctl.model.gap import Part
@@ -52,5 +53,4 @@ def command(
     locks = queue_locks(topics, running, now_ms=state.origin.observed_at_ms)
     modes = {info.orderly for info in running}
     gaps = gaps_of(state, (Part.MEMBERS, Part.RUNNING_INFO, Part.ROUTES))
-    emit(lock_document(group, locks, concurrent=modes == {False}).lacking(gaps), output)
-    return tell_gaps(gaps)
+    return answer(lock_document(group, locks, concurrent=modes == {False}), gaps, output)

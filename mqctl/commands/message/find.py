@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
-from mqctl.cli.emit import Output, emit, tell
+from mqctl.cli.emit import Output
+from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import BodyOption, NoColorOption, OneTopicOption, OutputOption
-from mqctl.cli.sources.brokers import asking_of, tell_remedies
+from mqctl.cli.sources.brokers import asking_of
 from mqctl.cli.times import parse_instant
 from mqctl.errors import UsageError
 from mqctl.model.body_form import BodyForm
@@ -54,9 +55,5 @@ def command(
     with chosen.open() as cluster:
         asking = asking_of(cluster, chosen)
         found, errors = by_key(asking, query) if key is not None else by_unique_key(asking, query)
-    reasons = [str(error) for error in errors]
-    gaps = [Gap(part=Part.QUEUES, reason=reason) for reason in reasons]
-    emit(message_document(found, body, schema="message.list/1").lacking(gaps), output)
-    for reason in reasons:
-        tell(f"mqctl: {reason}")
-    return tell_remedies(reasons)
+    gaps = [Gap.of(Part.MESSAGES, error) for error in errors]
+    return answer(message_document(found, body, schema="message.list/1"), gaps, output)

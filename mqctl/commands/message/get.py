@@ -7,11 +7,13 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
-from mqctl.cli.emit import Output, emit, tell
+from mqctl.cli.emit import Output
+from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import BodyOption, NoColorOption, OutputOption
 from mqctl.cli.sources.brokers import asking_of
-from mqctl.errors import ExitCode, NotFoundError
+from mqctl.errors import NotFoundError
 from mqctl.model.body_form import BodyForm
+from mqctl.model.gap import Gap, Part
 from mqctl.operations.messages.find import check_id, find_by_id
 from mqctl.render.messages_view import message_document
 
@@ -38,12 +40,10 @@ def command(
     check_id(message_id)
     with chosen.open() as cluster:
         found, errors = find_by_id(asking_of(cluster, chosen), message_id, topic)
-    for failure in errors:
-        tell(f"mqctl: {failure}")
     if not found and not errors:
         remedy = "it may have expired; mqctl message trace shows what clients traced"
         if topic is None:
             remedy = f"mqctl message get {message_id} -t TOPIC, if it is a unique id; else it may have expired"
         raise NotFoundError(f"there is no message {message_id}", remedy=remedy)
-    emit(message_document(found, body, schema="message.list/1"), output)
-    return ExitCode.UNREACHABLE if errors else ExitCode.OK
+    gaps = [Gap.of(Part.MESSAGES, error) for error in errors]
+    return answer(message_document(found, body, schema="message.list/1"), gaps, output)

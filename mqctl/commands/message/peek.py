@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
-from mqctl.cli.emit import Output, emit
+from mqctl.cli.emit import Output
+from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import BodyOption, NoColorOption, OneTopicOption, OutputOption
-from mqctl.cli.sources.brokers import asking_of, tell_unread, unread_queues
+from mqctl.cli.sources.brokers import asking_of, queue_gaps
 from mqctl.errors import MqctlError, NotFoundError, UsageError
 from mqctl.model.body_form import BodyForm
 from mqctl.model.queue import MessageQueue
@@ -58,9 +59,7 @@ def command(
         starts, lost = _starts(asking, queues, offset, since, newest=0 if from_start else count)
         found, errors = peek(asking, queues, starts, count, tags)
     found.sort(key=lambda item: (item.message.store_time_ms, item.message.physical_offset))
-    unread = {**lost, **errors}
-    emit(message_document(found, body, schema="message.list/1").lacking(unread_queues(unread)), output)
-    return tell_unread(unread)
+    return answer(message_document(found, body, schema="message.list/1"), queue_gaps({**lost, **errors}), output)
 
 
 def _starts(

@@ -8,9 +8,10 @@ import typer
 
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit
+from mqctl.cli.gaps import tell_remedies
 from mqctl.cli.options.common import NoColorOption, OutputOption
-from mqctl.cli.sources.brokers import tell_remedies
 from mqctl.errors import NotFoundError
+from mqctl.model.gap import exit_code_of
 from mqctl.render.probe import probe_document
 
 EXAMPLES = (
@@ -50,6 +51,8 @@ def command(
                 f"nothing to send to{f' on {broker}' if broker else ''}",
                 remedy=f"mqctl topic route -t {topic}" if topic else "mqctl broker list",
             )
-        rows = [probe(producer, queue, count, size, chosen.timeout_ms) for queue in wanted]
-    emit(probe_document(size, rows), output)
-    return tell_remedies(row.problem or "" for row in rows if row.failed_count)
+        probes = [probe(producer, queue, count, size, chosen.timeout_ms) for queue in wanted]
+    gaps = [gap for _, found in probes for gap in found]
+    emit(probe_document(size, [row for row, _ in probes]), output)
+    tell_remedies(gaps)
+    return exit_code_of(gaps)

@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
-from mqctl.cli.emit import Output, emit, tell
+from mqctl.cli.emit import Output
+from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import BodyOption, NoColorOption, OutputOption
-from mqctl.cli.sources.brokers import asking_of, tell_gaps, tell_remedies
+from mqctl.cli.sources.brokers import asking_of
 from mqctl.model.body_form import BodyForm
 from mqctl.operations.messages.find import check_id
 from mqctl.operations.messages.trace import trace_message
@@ -46,9 +47,5 @@ def command(
     check_id(message_id)
     chosen = connection(namesrv, profile, timeout)
     with chosen.open() as cluster:
-        report, gaps, errors = trace_message(asking_of(cluster, chosen), message_id, topic, trace_topic, body)
-    emit(trace_document(report).lacking(gaps), output)
-    reasons = [str(error) for error in errors]
-    for reason in reasons:
-        tell(f"mqctl: {reason}")
-    return max(tell_gaps(gaps), tell_remedies(reasons))
+        report, gaps = trace_message(asking_of(cluster, chosen), message_id, topic, trace_topic, body)
+    return answer(trace_document(report), gaps, output)

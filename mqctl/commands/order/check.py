@@ -8,7 +8,8 @@ import typer
 
 from mqctl.allocation.key_order import key_spread, re_routing
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
-from mqctl.cli.emit import Output, emit, tell
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.gaps import tell_gaps
 from mqctl.cli.options.common import NoColorOption, OneTopicOption, OptionalStoreOption, OutputOption
 from mqctl.errors import ExitCode, UsageError
 from mqctl.render.locks import order_document, order_report
@@ -57,8 +58,7 @@ def command(
         chosen = connection(namesrv, profile, timeout)
         with chosen.open() as cluster:
             sample = live_sample(asking_of(cluster, chosen), topic, key=key, count=count)
-    for place in sample.missing:
-        tell(f"mqctl: not sampled: {place}")
+    tell_gaps(sample.gaps)
     spread = key_spread(sample.messages, sample.queues)
     brokers = len({queue.broker_name for queue in sample.queues})
     wanted = queues or ([2 * (len(sample.queues) // brokers)] if brokers else [])
@@ -68,4 +68,4 @@ def command(
     emit(order_document(report), output)
     if spread.spread:
         return ExitCode.WARNING
-    return ExitCode.UNKNOWN if sample.missing else ExitCode.OK
+    return ExitCode.UNKNOWN if sample.gaps else ExitCode.OK

@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
-from mqctl.cli.emit import Output, emit
+from mqctl.cli.emit import Output
+from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import AllOption, NoColorOption, OutputOption, SnapshotOption
-from mqctl.cli.sources.brokers import broker_gaps, tell_broker_gaps
+from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
 from mqctl.model.gap import Part
 from mqctl.render.groups import producer_document
@@ -38,5 +39,4 @@ def command(
         look.ask(ask_producers_of, brokers, group or ())
     held = ((broker.name, item) for broker in brokers for item in broker.producers)
     found = producer_document((name, item) for name, item in held if not group or item.group in group)
-    emit(found.lacking(broker_gaps(brokers)), output)
-    return tell_broker_gaps(brokers)
+    return answer(found, broker_gaps(brokers), output)

@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
-from mqctl.cli.emit import Output, emit
+from mqctl.cli.emit import Output
+from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import GroupOption, NoColorOption, OutputOption
-from mqctl.cli.sources.brokers import asking_of, broker_gaps, open_brokers, tell_broker_gaps, unread_queues
-from mqctl.operations.dlq.letters import tell_unread
+from mqctl.cli.sources.brokers import asking_of, broker_gaps, open_brokers, queue_gaps
 from mqctl.render.dead_letters import retries_document
 from mqctl.snapshot.live.asking import Scope
 from mqctl.snapshot.live.brokers import ask_offsets, ask_settings, ask_topics, masters_of
@@ -43,6 +43,5 @@ def command(
         ask_topics(asking, brokers)
         ask_offsets(asking, brokers, Scope(groups=groups))
         rows, found = retries(asking, brokers, groups, limit)
-    missing = [*broker_gaps(brokers), *unread_queues(found.errors)]
-    emit(retries_document(rows, more=found.more, now_ms=round(time() * 1000)).lacking(missing), output)
-    return max(tell_broker_gaps(brokers), tell_unread(found.errors))
+    missing = [*broker_gaps(brokers), *queue_gaps(found.errors)]
+    return answer(retries_document(rows, more=found.more, now_ms=round(time() * 1000)), missing, output)

@@ -10,6 +10,7 @@ import typer
 
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import tell
+from mqctl.cli.gaps import tell_gaps
 from mqctl.cli.options.common import (
     AtOption,
     BrokerNameOption,
@@ -18,7 +19,7 @@ from mqctl.cli.options.common import (
     QuickOption,
     StacksOption,
 )
-from mqctl.cli.sources.brokers import gaps_of, tell_remedies
+from mqctl.cli.sources.brokers import gaps_of
 from mqctl.cli.sources.snapshot_source import LiveOptions, read_snapshot
 from mqctl.client.admin.cluster import none_registered
 from mqctl.errors import ExitCode
@@ -33,7 +34,6 @@ EXAMPLES = (
     "mqctl doctor --snapshot ticket-4711.snap",
 )
 
-_REASONS_TOLD = 8
 _OF_MEMBERS = frozenset({Part.RUNNING_INFO, Part.STACKS, Part.TAGS, Part.CONSUMPTION, Part.STORE_TIMES})
 
 
@@ -61,7 +61,7 @@ def command(
 
     A snapshot holds names, offsets, times and counts; no message body or property, and no secret. Every rule judges it
     like its source, also with --redact, which leaves the names of topics, groups and brokers. It is written as well
-    when some of a live cluster did not answer: what it lacks is named, and the exit code is that of a read command.
+    when some of a live cluster did not answer: what is not in it is named, and the exit code is that of a read command.
     """
     from mqctl.cli.times import parse_span_ms
 
@@ -93,17 +93,12 @@ def command(
     if state.without_brokers:
         tell(f"mqctl: {none_registered(state.origin.location)}")
         return ExitCode.NOT_FOUND
-    return ExitCode.OK if store is not None else _tell_lacking(gaps, file)
+    return ExitCode.OK if store is not None else _tell_gaps(gaps, file)
 
 
-def _tell_lacking(gaps: list[Gap], file: Path) -> int:
-    """Names what the snapshot lacks, a line for each broker and reason. What only members kept to themselves is no
-    failure: nearly every cluster has some that do not tell."""
-    alike: dict[tuple[str, str], list[str]] = {}
-    for gap in gaps:
-        alike.setdefault(((gap.scope or "").partition(" ")[0], gap.reason), []).append(gap.part)
-    for (where, reason), parts in list(alike.items())[:_REASONS_TOLD]:
-        tell(f"mqctl: it lacks {', '.join(dict.fromkeys(parts))}{f' ({where})' if where else ''}: {reason}")
-    if len(alike) > _REASONS_TOLD:
-        tell(f"mqctl: and more, for {len(alike) - _REASONS_TOLD:,} more reasons: mqctl snapshot show {file} lists all")
-    return tell_remedies(gap.reason for gap in gaps if gap.part not in _OF_MEMBERS)
+def _tell_gaps(gaps: list[Gap], file: Path) -> ExitCode:
+    """Names what is not in the snapshot. What only members kept to themselves is no failure: nearly every cluster has
+    some that do not tell."""
+    minor = [gap for gap in gaps if gap.part in _OF_MEMBERS]
+    wanted = [gap for gap in gaps if gap.part not in _OF_MEMBERS]
+    return tell_gaps(wanted, minor=minor, lister=f"mqctl snapshot show {file}")

@@ -11,6 +11,7 @@ import typer
 
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
 from mqctl.cli.emit import Output, emit, tell
+from mqctl.cli.gaps import tell_gaps
 from mqctl.cli.options.common import LangOption, NoColorOption, OutputOption
 from mqctl.cli.options.stacks import (
     ClientOption,
@@ -93,7 +94,7 @@ def command(
     Reads a process of this machine, one or all instances of a group through their brokers, or saved dumps of jstack,
     jcmd, py-spy, or a consumer's running information. Equal stacks are one row; several dumps show what moves. Live
     consumers are judged with what they hold in their queues and how far their group is behind. An incomplete answer
-    is shown as such and ends with 69, or 74 for a file that is cut off.
+    is shown as such and ends with the code of its cause (exit-codes.md), or 74 for a file that is cut off.
     """
     from mqctl.operations.stacks.files import classifier_of
 
@@ -168,11 +169,8 @@ def _told(evidence: StackEvidence) -> int:
     """Names on stderr what is missing, and returns the exit code."""
     for note in evidence.notes:
         tell(f"mqctl: {note}")
-    for gap in evidence.unavailable:
-        tell(f"mqctl: {gap.part} not seen{f' ({gap.scope})' if gap.scope else ''}: {gap.reason}")
+    code = tell_gaps(evidence.unavailable)
     cut = [dump for instance in evidence.instances for dump in instance.dumps if dump.truncated or dump.notes]
     for dump in cut:
         tell(f"mqctl: {dump.source}: {'incomplete: ' if dump.truncated else ''}{'; '.join(dump.notes) or 'cut off'}")
-    if evidence.unavailable:
-        return ExitCode.UNREACHABLE
-    return ExitCode.IO if any(dump.truncated for dump in cut) else ExitCode.OK
+    return max(code, ExitCode.IO if any(dump.truncated for dump in cut) else ExitCode.OK)

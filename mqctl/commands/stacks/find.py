@@ -5,8 +5,8 @@ from __future__ import annotations
 from mqctl.capture.processes import Surroundings
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit, tell
+from mqctl.cli.gaps import tell_gaps
 from mqctl.cli.options.common import GroupOption, NoColorOption, OutputOption
-from mqctl.cli.sources.brokers import tell_gaps
 from mqctl.operations.stacks.processes import ClusterStackRequest, process_rows, surroundings
 from mqctl.render.processes import processes_document
 
@@ -30,7 +30,7 @@ def command(
     Groups and client ids come from the cluster, which knows its clients by their connections; without one, only what
     command lines and names of threads tell is shown. The last column says what would hinder `mqctl stacks dump --pid`.
     """
-    around, missing = surroundings(ClusterStackRequest(namesrv=namesrv, profile=profile, timeout=timeout))
+    around, gaps = surroundings(ClusterStackRequest(namesrv=namesrv, profile=profile, timeout=timeout))
     rows, hidden = process_rows(around or Surroundings())
     shown = [row for row in rows if not group or row.group in group]
     emit(processes_document(shown), output)
@@ -38,5 +38,4 @@ def command(
         tell(
             "mqctl: no cluster is named and no local one runs: groups are known from command lines only (add --namesrv)"
         )
-    tell_gaps(hidden)
-    return tell_gaps(missing)
+    return tell_gaps(gaps, minor=hidden)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
-from mqctl.cli.emit import Output, emit
+from mqctl.cli.emit import Output
+from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import NoColorOption, OutputOption, SnapshotOption
-from mqctl.cli.sources.brokers import tell_gaps
 from mqctl.cli.sources.snapshot_source import LiveOptions, read_snapshot
 from mqctl.errors import ExitCode
 from mqctl.model.snapshot import ClusterSnapshot
@@ -53,8 +53,7 @@ def command(
         return _all(state, output)
     state = counted_in(state, tags_from or (), view_of(state, group).topics())
     report, gaps = judged(state, group)
-    emit(subscription_document("subscription.check/1", report).lacking(gaps), output)
-    tell_gaps(gaps)
+    answer(subscription_document("subscription.check/1", report), gaps, output)
     if report.consistent is False:
         return ExitCode.CRITICAL
     return ExitCode.OK if report.consistent and not gaps else ExitCode.UNKNOWN
@@ -62,8 +61,7 @@ def command(
 
 def _all(state: ClusterSnapshot, output: Output) -> int:
     rows, reports, gaps = every_group(state)
-    emit(check_all_document(rows, reports).lacking(gaps), output)
-    tell_gaps(gaps)
+    answer(check_all_document(rows, reports), gaps, output)
     verdicts = {row.verdict for row in rows}
     if "differ" in verdicts:
         return ExitCode.CRITICAL

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
-from mqctl.cli.emit import Output, emit
+from mqctl.cli.emit import Output
+from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import NoColorOption, OutputOption, SnapshotOption
-from mqctl.cli.sources.brokers import tell_gaps
 from mqctl.cli.sources.snapshot_source import LiveOptions, read_snapshot
 from mqctl.operations.allocation.subscriptions import (
     EveryGroupOption,
@@ -45,9 +45,7 @@ def command(
     state = read_snapshot(store=None, snapshot=snapshot, now=datetime.now().astimezone(), live=live)
     if group is None:
         rows, reports, missing = every_group(state)
-        emit(check_all_document(rows, reports).lacking(missing), output)
-        return tell_gaps(missing)
+        return answer(check_all_document(rows, reports), missing, output)
     state = counted_in(state, tags_from or (), view_of(state, group).topics())
     report, gaps = judged(state, group)
-    emit(subscription_document("subscription.show/1", report).lacking(gaps), output)
-    return tell_gaps(gaps)
+    return answer(subscription_document("subscription.show/1", report), gaps, output)

@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
-from mqctl.cli.emit import Output, emit
+from mqctl.cli.emit import Output
+from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import NoColorOption, OneGroupOption, OneTopicOption, OutputOption, SnapshotOption
-from mqctl.cli.sources.brokers import gaps_of, tell_gaps
+from mqctl.cli.sources.brokers import gaps_of
 from mqctl.cli.sources.named import require_group
 from mqctl.cli.sources.snapshot_source import LiveOptions, read_snapshot
 from mqctl.model.gap import Part
@@ -59,5 +60,4 @@ def command(
     state = counted_in(state, tags_from or (), [topic])
     report = release_report(state, group, topic, to, instances=instances, clients=client or (), strategy=strategy)
     gaps = gaps_of(state, (Part.MEMBERS, Part.ROUTES, Part.TAGS))
-    emit(release_document(report).lacking(gaps), output)
-    return tell_gaps(gaps)
+    return answer(release_document(report), gaps, output)

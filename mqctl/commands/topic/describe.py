@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
-from mqctl.cli.emit import Output, emit
+from mqctl.cli.emit import Output
+from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import NoColorOption, OneTopicOption, OutputOption, SnapshotOption
-from mqctl.cli.sources.brokers import broker_gaps, tell_broker_gaps
+from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
 from mqctl.operations.topics.topics import topic_groups, topic_holders, topic_queues
 from mqctl.render.topics import describe_document
@@ -28,5 +29,4 @@ def command(
         queues = topic_queues(look, holders, topic)
         groups = topic_groups(look, holders, topic)
     configs = {broker.name: broker.topics[topic] for broker in holders if topic in broker.topics}
-    emit(describe_document(topic, configs, queues, groups).lacking(broker_gaps(holders)), output)
-    return tell_broker_gaps(holders)
+    return answer(describe_document(topic, configs, queues, groups), broker_gaps(holders), output)

@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
-from mqctl.cli.emit import Output, emit
+from mqctl.cli.emit import Output
+from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import NoColorOption, OneTopicOption, OutputOption
-from mqctl.cli.sources.brokers import asking_of, tell_unread, unread_queues
+from mqctl.cli.sources.brokers import asking_of, queue_gaps
 from mqctl.client.admin.broker_queries import queue_entries
 from mqctl.errors import NotFoundError
 from mqctl.model.queue import MessageQueue
@@ -56,7 +57,6 @@ def command(
             raise NotFoundError(f"{topic} has no such queue", remedy=f"mqctl topic route -t {topic}")
         question = queue_entries(topic, queue, offset, count, group=group)
         answers = asking.put((item.broker_name, address, question) for item, address in queues.items())
-    unread = {MessageQueue(topic, name, queue): error for name, error in answers.errors.items()}
+    errors = {MessageQueue(topic, name, queue): error for name, error in answers.errors.items()}
     document = entries_document(answers.values, topic=topic, queue_id=queue, offset=offset, group=group)
-    emit(document.lacking(unread_queues(unread)), output)
-    return tell_unread(unread)
+    return answer(document, queue_gaps(errors), output)

@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
-from mqctl.cli.emit import Output, emit
+from mqctl.cli.emit import Output
+from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import AllOption, NoColorOption, OutputOption, SnapshotOption
-from mqctl.cli.sources.brokers import broker_gaps, tell_broker_gaps
+from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
 from mqctl.model.config import TopicConfig
 from mqctl.model.gap import Part
@@ -44,5 +45,4 @@ def command(
     reserved = frozenset().union(*(broker.reserved for broker in brokers)) if brokers else frozenset()
     rows = [topic_row(name, configs, reserved) for name, configs in sorted(topics.items())]
     shown = {"normal"} | ({"retry", "dead-letter"} if retries or system else set()) | ({"system"} if system else set())
-    emit(list_document([row for row in rows if row.kind in shown]).lacking(broker_gaps(brokers)), output)
-    return tell_broker_gaps(brokers)
+    return answer(list_document([row for row in rows if row.kind in shown]), broker_gaps(brokers), output)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
-from mqctl.cli.emit import Output, emit
+from mqctl.cli.emit import Output
+from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import NoColorOption, OneTopicOption, OutputOption, SnapshotOption
-from mqctl.cli.sources.brokers import tell_gaps
 from mqctl.cli.sources.live_or_saved import looking
-from mqctl.errors import NotFoundError, UnreachableError
+from mqctl.errors import NotFoundError
 from mqctl.render.topics import route_document
 
 EXAMPLES = ("mqctl topic route -t orders", "mqctl topic route -t orders -o json | jq -r '.brokers[].master'")
@@ -27,19 +29,12 @@ def command(
         views, gaps = look.routes(topic)
     known = {view.address: view.routes[0] for view in views if view.routes}
     if not known and gaps:
-        raise UnreachableError(
-            f"no name server could be asked for the route of {topic}",
-            reason="; ".join(gap.reason for gap in gaps),
-            remedy="check the addresses of the name servers",
-        )
+        problem = f"no name server could be asked for the route of {topic}"
+        joined = replace(gaps[0], reason="; ".join(gap.reason for gap in gaps))
+        raise joined.as_error(problem, "check the addresses of the name servers", so_far="")
     if not known:
         raise NotFoundError(f"no name server knows a route of {topic}", remedy="mqctl topic list --all")
     first = next(iter(known.values()))
-    unreachable = {gap.scope for gap in gaps}
-    differing = [
-        view.address
-        for view in views
-        if known.get(view.address) != first and f"{topic} at {view.address}" not in unreachable
-    ]
-    emit(route_document(topic, first, views, differing), output)
-    return tell_gaps(gaps)
+    unknown = {gap.address for gap in gaps}
+    differing = [view.address for view in views if known.get(view.address) != first and view.address not in unknown]
+    return answer(route_document(topic, first, views, differing), gaps, output)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
-from mqctl.cli.emit import Output, emit
+from mqctl.cli.emit import Output
+from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import NoColorOption, OneTopicOption, OutputOption, SnapshotOption
-from mqctl.cli.sources.brokers import broker_gaps, tell_broker_gaps
+from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
 from mqctl.operations.topics.topics import topic_holders, topic_queues
 from mqctl.render.topics import stats_document
@@ -26,5 +27,4 @@ def command(
     with looking(namesrv, profile, timeout, snapshot) as look:
         holders = topic_holders(look, topic)
         queues = topic_queues(look, holders, topic)
-    emit(stats_document(topic, queues).lacking(broker_gaps(holders)), output)
-    return tell_broker_gaps(holders)
+    return answer(stats_document(topic, queues), broker_gaps(holders), output)

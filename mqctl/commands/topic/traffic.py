@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
-from mqctl.cli.emit import Output, emit
+from mqctl.cli.emit import Output
+from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import AllOption, NoColorOption, OutputOption, TopicOption
-from mqctl.cli.sources.brokers import asking_of, broker_gaps, tell_broker_gaps
+from mqctl.cli.sources.brokers import asking_of, broker_gaps
 from mqctl.operations.topics.traffic import gather_traffic
 from mqctl.render.traffic import traffic_document
 
@@ -40,5 +41,4 @@ def command(
         asking = asking_of(cluster, chosen)
         brokers, topics = gather_traffic(asking, topic or (), system=everything)
     shown = [item for item in topics if item.in_day_count] if active else topics
-    emit(traffic_document(shown).lacking(broker_gaps(brokers)), output)
-    return tell_broker_gaps(brokers)
+    return answer(traffic_document(shown), broker_gaps(brokers), output)

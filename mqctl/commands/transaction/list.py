@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
-from mqctl.cli.emit import Output, emit
+from mqctl.cli.emit import Output
+from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import (
     AtOption,
     BrokersOption,
@@ -17,7 +18,7 @@ from mqctl.cli.options.common import (
     SnapshotOption,
     TopicOption,
 )
-from mqctl.operations.transactions.sources import TransactionSource, missing_of, read_transactions, tell_missing
+from mqctl.operations.transactions.sources import TransactionSource, read_transactions, transaction_gaps
 from mqctl.render.transactions import list_document, loop_rows, transaction_rows
 
 EXAMPLES = (
@@ -65,5 +66,4 @@ def command(
         if (not group or row.producer_group in group) and (not topic or row.topic in topic)
     ]
     document = list_document(rows[:count], loop_rows(state), left_out=max(0, len(rows) - count))
-    emit(document.lacking(missing_of(state)), output)
-    return tell_missing(state)
+    return answer(document, transaction_gaps(state), output)

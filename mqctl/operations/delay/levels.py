@@ -81,7 +81,7 @@ def _ask(asked: DelaySource, now: datetime) -> ClusterSnapshot:
     return state
 
 
-def missing_of(state: ClusterSnapshot) -> list[Gap]:
+def delay_gaps(state: ClusterSnapshot) -> list[Gap]:
     """Returns what a live cluster did not tell of its delays; files that lack something say so themselves."""
     delays = [part for part in Part if part.startswith("delay")]
     return gaps_of(state, delays) if state.origin.kind is OriginKind.LIVE else []

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated
 
 import typer
 
 from mqctl.cli.emit import tell
-from mqctl.cli.sources.brokers import open_brokers, tell_remedies
-from mqctl.errors import MqctlError, NotFoundError, UsageError
+from mqctl.cli.sources.brokers import open_brokers
+from mqctl.errors import NotFoundError, UsageError
 from mqctl.model.dead_letter import LetterChoice
 from mqctl.model.names import dlq_topic
 from mqctl.model.near_names import meant
-from mqctl.model.queue import MessageQueue
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, ask_groups, ask_topics, masters_of
 
@@ -77,10 +76,3 @@ def letter_brokers(asking: Asking, group: str, names: Iterable[str]) -> list[Liv
         remedy = meant(group, told, "mqctl dlq list; mqctl group list --all")
         raise NotFoundError(f"there is no consumer group {group}", remedy=remedy)
     return [item for item in brokers if not wanted or {item.name, item.address.address} & wanted]
-
-
-def tell_unread(errors: Mapping[MessageQueue, MqctlError]) -> int:
-    """Names queues that were not read to their end, and returns the exit code of a read command."""
-    for queue, error in sorted(errors.items()):
-        tell(f"mqctl: queue {queue.queue_id} of {queue.topic} on {queue.broker_name} not read: {error}")
-    return tell_remedies(str(error) for error in errors.values())

@@ -10,7 +10,6 @@ from mqctl.cli.connection.target import Connection
 from mqctl.cli.emit import tell
 from mqctl.client.admin import broker_queries as ask
 from mqctl.client.admin.cluster import Cluster
-from mqctl.client.remoting.answers import not_told
 from mqctl.client.routes import publish_queues
 from mqctl.errors import ExitCode, NotFoundError, UnreachableError, UsageError
 from mqctl.execute.engine import Work
@@ -258,7 +257,7 @@ def _all_told(brokers: list[LiveBroker]) -> None:
     for broker in brokers:
         if broker.gaps:
             remedy, so_far = "leave it out with --broker of the others, or wait for it", "nothing was sent"
-            raise not_told(f"broker {broker.name} did not answer", broker.gaps[0].reason, remedy, so_far=so_far)
+            raise broker.gaps[0].as_error(f"broker {broker.name} did not answer", remedy, so_far=so_far)
 
 
 def _resent_before(

@@ -47,7 +47,7 @@ def advised(who: Advised, window: str | None, output: Output, *, wanted: bool) -
         UsageError: it was not, or the window is none.
         NotFoundError: a group that was asked for has no offsets anywhere.
     """
-    from mqctl.cli.sources.brokers import tell_gaps
+    from mqctl.cli.gaps import tell_gaps
     from mqctl.cli.sources.snapshot_source import LiveOptions, read_snapshot
     from mqctl.cli.times import parse_span_ms
     from mqctl.diagnosis.backlog_advice import backlog_advice

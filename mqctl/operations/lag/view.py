@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import time
 
-from mqctl.cli.emit import Output, emit, tell
+from mqctl.cli.emit import Output
+from mqctl.cli.gaps import answer
 from mqctl.client.admin.cluster import Cluster
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import ExitCode, NotFoundError
@@ -15,7 +16,6 @@ from mqctl.model.gap import Gap, Part
 from mqctl.model.lag import GroupLag, LagEvidence, QueueLag, group_lags, lag_rows, with_rates
 from mqctl.render.lag import By, lag_document
 
-_GAPS_TOLD = 5
 _BESIDE_LAG = frozenset({Part.MEMBERS, Part.RUNNING_INFO, Part.CONSUMPTION})
 
 
@@ -40,46 +40,15 @@ class LagView:
     """Lag at one moment.
 
     Attributes:
-        missing: what lag itself lacks.
-        beside: what only the columns beside lag lack.
+        gaps: of lag itself.
+        minor_gaps: of the columns beside lag only.
     """
 
     moment_ms: int
     groups: Sequence[GroupLag]
     queues: Sequence[QueueLag]
-    missing: Sequence[Gap] = ()
-    beside: Sequence[Gap] = ()
-
-    def gap_lines(self) -> list[str]:
-        """Returns what could not be asked, in words; of many gaps of one kind the first, and their number."""
-        by_part: dict[Part, list[Gap]] = {}
-        for gap in (*self.missing, *self.beside):
-            by_part.setdefault(gap.part, []).append(gap)
-        lines = []
-        for part, gaps in by_part.items():
-            shown = gaps if len(gaps) <= _GAPS_TOLD else gaps[:1]
-            lines += [f"{part}{f' ({gap.scope})' if gap.scope else ''} not read: {gap.reason}" for gap in shown]
-            if len(shown) < len(gaps):
-                lines.append(f"{part} not read in {len(gaps) - 1:,} more cases")
-        return lines
-
-    @property
-    def exit_code(self) -> int:
-        """The exit code of a read command: what only columns beside lag miss is no failure."""
-        from mqctl.client.remoting.answers import tells_denial
-
-        if not self.missing:
-            return ExitCode.OK
-        return ExitCode.PERMISSION if any(tells_denial(gap.reason) for gap in self.missing) else ExitCode.UNREACHABLE
-
-    def tell_gaps(self) -> None:
-        """Names on stderr what could not be asked."""
-        for line in self.gap_lines():
-            tell(f"mqctl: {line}")
-        if self.missing:
-            from mqctl.cli.sources.brokers import tell_remedies
-
-            tell_remedies(gap.reason for gap in self.missing)
+    gaps: Sequence[Gap] = ()
+    minor_gaps: Sequence[Gap] = ()
 
 
 def lag_view(evidence: Sequence[LagEvidence], wish: LagRequest) -> LagView:
@@ -91,11 +60,11 @@ def lag_view(evidence: Sequence[LagEvidence], wish: LagRequest) -> LagView:
     moment_ms = max((item.origin.observed_at_ms for item in evidence), default=round(time() * 1000))
     rows = lag_rows(evidence, moment_ms, system=wish.system or bool(wish.groups))
     rows = [row for row in rows if not wish.topics or row.topic in wish.topics]
-    gaps = [gap.at(item.name) for item in evidence for gap in item.unavailable]
-    missing = [gap for gap in gaps if gap.part not in _BESIDE_LAG]
+    found = [gap.at(item.name) for item in evidence for gap in item.unavailable]
+    gaps = [gap for gap in found if gap.part not in _BESIDE_LAG]
     known = {row.group for row in rows}
     for name in wish.groups:
-        if name not in known and not missing:
+        if name not in known and not gaps:
             raise NotFoundError(
                 f"no consumer group {name} with offsets{_on(wish.topics)}",
                 remedy=f"groups with offsets there: {', '.join(sorted(known)[:10])}"
@@ -107,8 +76,8 @@ def lag_view(evidence: Sequence[LagEvidence], wish: LagRequest) -> LagView:
         moment_ms=moment_ms,
         groups=with_rates(group_lags(rows), evidence),
         queues=rows,
-        missing=missing,
-        beside=[gap for gap in gaps if gap.part in _BESIDE_LAG],
+        gaps=gaps,
+        minor_gaps=[gap for gap in found if gap.part in _BESIDE_LAG],
     )
 
 
@@ -137,11 +106,10 @@ def live_lag(cluster: Cluster, deadline: Deadline, wish: LagRequest) -> LagView:
     return lag_view(evidence, wish)
 
 
-def show(view: LagView, wish: LagRequest, rows: By, output: Output) -> None:
-    """Writes the view, and names on stderr what could not be asked."""
+def show(view: LagView, wish: LagRequest, rows: By, output: Output) -> ExitCode:
+    """Writes the view, and names on stderr what could not be asked; returns the exit code of a read command."""
     document = lag_document(view.moment_ms, view.groups, view.queues, by=rows, with_consumers=wish.with_consumers)
-    emit(document.lacking(view.missing), output)
-    view.tell_gaps()
+    return answer(document, view.gaps, output, minor=view.minor_gaps)
 
 
 def snapshot_lag(file: Path) -> list[LagEvidence]:

@@ -8,11 +8,13 @@ from dataclasses import dataclass, replace
 from time import monotonic, sleep
 
 from mqctl.cli.connection.target import DEFAULT_TIMEOUT_MS, Connection
-from mqctl.cli.emit import Output, emit, tell
+from mqctl.cli.emit import Output, tell
+from mqctl.cli.gaps import answer, gap_lines
 from mqctl.cli.terminal.screen import Screen, fitted_lines, is_terminal
 from mqctl.cli.times import parse_span_ms
 from mqctl.client.remoting.deadline import Deadline
-from mqctl.errors import DeadlineError, ExitCode, NotFoundError, UnreachableError, UsageError
+from mqctl.errors import DeadlineError, ExitCode, MqctlError, NotFoundError, UnreachableError, UsageError
+from mqctl.model.gap import exit_code_of
 from mqctl.model.lag_condition import Condition, Truth, facts_of, parse_condition
 from mqctl.model.lag_trend import LagLook, kept, look, trends
 from mqctl.operations.lag.view import LagRequest, LagView, live_lag, show
@@ -53,7 +55,7 @@ class Round:
 
     number: int
     view: LagView | None
-    error: Exception | None = None
+    error: MqctlError | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,26 +141,24 @@ def watch(found: Iterator[Round], output: Output, condition: Condition | None) -
     """Shows every round; ends with them, or when `condition` holds."""
     screen = Screen() if output in (Output.TABLE, Output.WIDE) and is_terminal() else None
     looks: list[LagLook] = []
-    code, truth = int(ExitCode.OK), None
+    code, truth = ExitCode.OK, None
     last: LagView | None = None
     for item in found:
         last = item.view
         if item.view is None:
             tell(f"mqctl: round {item.number} failed: {item.error}")
-            code, truth = int(ExitCode.UNREACHABLE), None
+            code, truth = item.error.exit_code if item.error else ExitCode.OK, None
             continue
         view = item.view
         looks = kept([*looks, look(view.moment_ms, view.groups, view.queues)])
         document = round_document(view.moment_ms, item.number, trends(looks, item.number))
         if screen is not None:
-            screen.draw(fitted_lines(document, wide=output is Output.WIDE), view.gap_lines())
+            screen.draw(fitted_lines(document, wide=output is Output.WIDE), gap_lines((*view.gaps, *view.minor_gaps)))
+            code = exit_code_of(view.gaps)
         else:
             if item.number > 1 and output in (Output.TABLE, Output.WIDE):
                 sys.stdout.write("\n")
-            emit(document.lacking(view.missing), output)
-            sys.stdout.flush()
-            view.tell_gaps()
-        code = view.exit_code
+            code = answer(document, view.gaps, output, minor=view.minor_gaps)
         if condition is not None:
             truth = holds(condition, view)
             if truth:
@@ -189,9 +189,9 @@ def holds(condition: Condition, view: LagView) -> Truth:
     Raises:
         NotFoundError: the condition names a group that has no offsets, and all who could know were asked.
     """
-    facts = facts_of(view.queues, complete=not view.missing)
+    facts = facts_of(view.queues, complete=not view.gaps)
     for group in sorted(condition.groups - facts.keys()):
-        if not view.missing:
+        if not view.gaps:
             raise NotFoundError(
                 f"the condition names group {group}, which has no offsets among those looked at",
                 remedy="mqctl group lag shows the groups",
@@ -215,7 +215,7 @@ def missed(condition: Condition, truth: Truth, newest: LagView | None) -> int:
 def _why_unknown(newest: LagView | None) -> str:
     if newest is None:
         return "the last look failed"
-    if newest.missing:
+    if newest.gaps:
         return "not everything could be asked"
     if not newest.queues:
         return "no consumer group has offsets among what was looked at"

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mqctl.allocation.key_order import KeyedMessage
+from mqctl.cli.sources.brokers import queue_gaps
 from mqctl.client.admin.nameserver import route
 from mqctl.errors import NotFoundError
+from mqctl.model.gap import Gap, GapSubject, Part
 from mqctl.model.message import KEYS, SHARDING_KEY, Message
 from mqctl.model.queue import MessageQueue
 from mqctl.snapshot.live.asking import Asking
-from mqctl.snapshot.live.messages import bounds, peek, queue_addresses
+from mqctl.snapshot.live.messages import ask_bounds, peek, queue_addresses
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,13 +22,13 @@ class KeySample:
 
     Attributes:
         queues: writable queues, as producers see them.
-        missing: why a queue could not be sampled, in words.
+        gaps: queues that could not be sampled.
         key: property that holds the keys.
     """
 
     messages: tuple[KeyedMessage, ...]
     queues: tuple[MessageQueue, ...]
-    missing: tuple[str, ...]
+    gaps: tuple[Gap, ...]
     key: str
 
 
@@ -37,22 +39,22 @@ def live_sample(asking: Asking, topic: str, *, key: str | None, count: int) -> K
         NotFoundError: there is no such topic.
     """
     readable = queue_addresses(asking, topic)
-    ends = bounds(asking, readable)
+    ends, errors = ask_bounds(asking, readable)
+    gaps = queue_gaps(errors)
     starts = {queue: max(low, high - count) for queue, (low, high) in ends.items()}
     pairs: list[tuple[str, Message]] = []
-    missing = [f"{_name(queue)}: its bounds could not be asked" for queue in readable.keys() - ends.keys()]
     for broker in sorted({queue.broker_name for queue in starts}):
         own = {queue: place for queue, place in starts.items() if queue.broker_name == broker}
         found, errors = peek(asking, {queue: readable[queue] for queue in own}, own, count)
         pairs += [(broker, item.message) for item in found]
-        missing += [f"{_name(queue)}: {error}" for queue, error in errors.items()]
+        gaps += queue_gaps(errors)
     where = asking.cluster.name_servers.ask(route(topic), asking.deadline)
     writable = tuple(
         MessageQueue(topic, data.broker_name, number)
         for data in sorted(where.queue_datas, key=lambda item: item.broker_name)
         for number in range(data.write_queue_nums)
     )
-    return _sample(pairs, writable, tuple(sorted(missing)), key)
+    return _sample(pairs, writable, tuple(gaps), key)
 
 
 def store_sample(path: Path, topic: str, *, key: str | None, count: int, broker_name: str) -> KeySample:
@@ -69,7 +71,7 @@ def store_sample(path: Path, topic: str, *, key: str | None, count: int, broker_
 
     reading = Reading(StoreDirectory.open(path))
     pairs: list[tuple[str, Message]] = []
-    missing = []
+    gaps = []
     queue_ids = []
     for (name, queue_id), queue_bounds in reading.bounds.items():
         if name != topic:
@@ -80,13 +82,13 @@ def store_sample(path: Path, topic: str, *, key: str | None, count: int, broker_
             try:
                 pairs.append((broker_name, reading.store.commit_log.record_at(place)))
             except MqctlError as error:
-                missing.append(f"{broker_name}/{queue_id}: {error.reason or error.problem}")
+                gaps.append(Gap.of(Part.MESSAGES, error, GapSubject(topic=topic, queue_id=queue_id)))
     known = {item.name: item for item in configs.topic_configs(reading.config(configs.TOPICS))}
     if not queue_ids and topic not in known:
         raise NotFoundError(f"the store has no topic {topic}", remedy="mqctl store describe")
     width = known[topic].write_queue_count if topic in known else max(queue_ids) + 1
     writable = tuple(MessageQueue(topic, broker_name, number) for number in range(width))
-    return _sample(pairs, writable, tuple(sorted(set(missing))), key)
+    return _sample(pairs, writable, tuple(dict.fromkeys(gaps)), key)
 
 
 def wider(queues: tuple[MessageQueue, ...], per_broker: int) -> tuple[MessageQueue, ...]:
@@ -101,7 +103,7 @@ def _name(queue: MessageQueue) -> str:
 
 
 def _sample(
-    pairs: list[tuple[str, Message]], writable: tuple[MessageQueue, ...], missing: tuple[str, ...], key: str | None
+    pairs: list[tuple[str, Message]], writable: tuple[MessageQueue, ...], gaps: tuple[Gap, ...], key: str | None
 ) -> KeySample:
     """Takes the sharding key for the key where messages have one, KEYS otherwise, or what was asked for."""
     chosen = key
@@ -116,4 +118,4 @@ def _sample(
         )
         for broker, message in pairs
     )
-    return KeySample(messages=messages, queues=writable, missing=missing, key=chosen)
+    return KeySample(messages=messages, queues=writable, gaps=gaps, key=chosen)

@@ -8,6 +8,7 @@ from mqctl.cli.connection.target import Connection
 from mqctl.client.message.outgoing import OutgoingMessage
 from mqctl.client.producer.producer import Producer
 from mqctl.errors import MqctlError, NotFoundError
+from mqctl.model.gap import Gap, GapSubject, Part
 from mqctl.model.queue import MessageQueue
 from mqctl.render.probe import ProbedQueue, probed_queue
 
@@ -29,17 +30,21 @@ def own_queues(producer: Producer, chosen: Connection) -> list[MessageQueue]:
     return [MessageQueue(name, name, 0) for name in names]
 
 
-def probe(producer: Producer, queue: MessageQueue, count: int, size_bytes: int, timeout_ms: int | None) -> ProbedQueue:
-    """Sends `count` messages to one queue; each waits for the one before."""
+def probe(
+    producer: Producer, queue: MessageQueue, count: int, size_bytes: int, timeout_ms: int | None
+) -> tuple[ProbedQueue, list[Gap]]:
+    """Sends `count` messages to one queue; each waits for the one before. Those that were not stored are gaps."""
     trips_ms: list[float] = []
-    problems: list[str] = []
+    gaps: list[Gap] = []
+    subject = GapSubject(topic=queue.topic, queue_id=queue.queue_id)
     message = OutgoingMessage(topic=queue.topic, body=b"x" * size_bytes)
     for _ in range(count):
         began = perf_counter()
         try:
             producer.send(message, queue=queue, timeout_ms=timeout_ms)
         except MqctlError as error:
-            problems.append(str(error))
+            gaps.append(Gap.of(Part.MESSAGES, error, subject, broker=queue.broker_name))
         else:
             trips_ms.append((perf_counter() - began) * 1000)
-    return probed_queue(queue.broker_name, queue.topic, queue.queue_id, trips_ms, problems)
+    reasons = [gap.reason for gap in gaps]
+    return probed_queue(queue.broker_name, queue.topic, queue.queue_id, trips_ms, reasons), gaps

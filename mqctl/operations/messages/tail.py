@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from time import monotonic, sleep
 
 from mqctl.cli.connection.target import DEFAULT_TIMEOUT_MS, Connection
 from mqctl.cli.emit import Output, emit, tell
-from mqctl.cli.sources.brokers import tell_unread
+from mqctl.cli.gaps import answer, tell_gaps
+from mqctl.cli.sources.brokers import queue_gaps
 from mqctl.client.admin.cluster import Cluster
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import ExitCode, MqctlError
 from mqctl.model.body_form import BodyForm
+from mqctl.model.gap import exit_code_of
 from mqctl.model.queue import MessageQueue
 from mqctl.render.tail import tail_document
 from mqctl.snapshot.live.asking import Asking
@@ -62,14 +64,13 @@ def tail_topic(chosen: Connection, wanted: TailRequest, following: Following) ->
             raise next(iter(errors.values()))
         begun = newest[-following.lines :] if following.lines else []
         if not following.follow:
-            emit(tail_document(begun, following.body), following.output)
-            return tell_unread(errors)
-        tell_unread(errors)
+            return answer(tail_document(begun, following.body), queue_gaps(errors), following.output)
+        tell_gaps(queue_gaps(errors))
         shown = _Shown(following)
         if not shown.more(begun):
             return ExitCode.OK
         limit = chosen.timeout_ms if following.limited else None
-        return _follow(cluster, tail, shown, set(errors), limit)
+        return _follow(cluster, tail, shown, errors, limit)
 
 
 def _newest(
@@ -112,13 +113,15 @@ class _Shown:
         return max(self._following.every_ms, _LEAST_EVERY_MS) / 1000
 
 
-def _follow(cluster: Cluster, tail: TopicTail, shown: _Shown, silent: set[MessageQueue], limit_ms: int | None) -> int:
+def _follow(
+    cluster: Cluster, tail: TopicTail, shown: _Shown, silent: Mapping[MessageQueue, MqctlError], limit_ms: int | None
+) -> int:
     ends_at = None if limit_ms is None else monotonic() + limit_ms / 1000
     looked_at = monotonic()
     while ends_at is None or monotonic() < ends_at:
         found, errors = tail.step(Deadline(DEFAULT_TIMEOUT_MS))
-        tell_unread({queue: error for queue, error in errors.items() if queue not in silent})
-        silent = set(errors)
+        tell_gaps(queue_gaps({queue: error for queue, error in errors.items() if queue not in silent}))
+        silent = errors
         if not shown.more(found):
             return ExitCode.OK
         if monotonic() - looked_at > _ROUTE_PERIOD_S:
@@ -129,4 +132,4 @@ def _follow(cluster: Cluster, tail: TopicTail, shown: _Shown, silent: set[Messag
                 tell(f"mqctl: new queues could not be asked: {error}")
         if not found:
             sleep(shown.pause_s)
-    return ExitCode.UNREACHABLE if silent else ExitCode.OK
+    return exit_code_of(queue_gaps(silent))

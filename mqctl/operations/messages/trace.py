@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mqctl.errors import MqctlError, NotFoundError
 from mqctl.model.body_form import BodyForm
-from mqctl.model.gap import Gap
+from mqctl.model.gap import Gap, Part
 from mqctl.model.stored_message import StoredMessage
 from mqctl.operations.messages.find import find_by_id
 from mqctl.render.message_trace import TraceReport
@@ -16,7 +16,7 @@ from mqctl.snapshot.message_trace import Traced, consumptions, gather_traces, ga
 
 def trace_message(
     asking: Asking, message_id: str, topic: str | None, trace_topic: str, form: BodyForm
-) -> tuple[TraceReport, list[Gap], list[MqctlError]]:
+) -> tuple[TraceReport, list[Gap]]:
     """Gathers what is known of a message; a trace names the topic of a unique id by itself.
 
     Raises:
@@ -55,7 +55,7 @@ def trace_message(
         unreadable_count=unreadable,
         tracks=tracks,
     )
-    return report, gaps, errors
+    return report, [*gaps, *(Gap.of(Part.MESSAGES, error) for error in errors)]
 
 
 def _look_up(asking: Asking, message_id: str, topic: str | None) -> tuple[StoredMessage | None, list[MqctlError]]:

@@ -8,7 +8,6 @@ from time import time
 
 from mqctl.cli.sources.brokers import open_brokers
 from mqctl.cli.sources.live_or_saved import LiveOrSaved
-from mqctl.client.remoting.answers import not_told
 from mqctl.errors import BadInputError, NotFoundError, RefusedError, UnreachableError
 from mqctl.model.member import GroupMembership, MessageModel
 from mqctl.model.names import retry_topic
@@ -133,7 +132,7 @@ def all_answered(brokers: list[LiveBroker]) -> None:
     for broker in brokers:
         if broker.gaps:
             remedy = "leave it out with --broker of the others, or wait for it"
-            raise not_told(f"broker {broker.name} did not answer", broker.gaps[0].reason, remedy)
+            raise broker.gaps[0].as_error(f"broker {broker.name} did not answer", remedy)
 
 
 def _situation(

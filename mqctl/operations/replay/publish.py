@@ -11,7 +11,6 @@ from mqctl.client.admin.nameserver import route
 from mqctl.client.clock import ClientClock
 from mqctl.client.identity import MessageClientIds
 from mqctl.client.producer.packing import Packer, ProducerSettings
-from mqctl.client.remoting.answers import not_told
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import BadInputError, MqctlError, NotFoundError, RefusedError
 from mqctl.execute.alone import forget_dead
@@ -20,6 +19,7 @@ from mqctl.execute.journal import Drawer, Journal
 from mqctl.execute.record_files import new_id, who
 from mqctl.execute.records import ReplayRecord, StretchPart
 from mqctl.execute.replay import Pace, Publishing, publish
+from mqctl.model.gap import Gap, Part
 from mqctl.model.queue import MessageQueue
 from mqctl.model.stretch import ReplayFilter, Stretch
 from mqctl.operations.plans.changing import Change, Consent, Finished, journal, now_ms
@@ -256,7 +256,7 @@ def _receivers(asking: Asking, addresses: Collection[str], target: str) -> list[
     told = groups_of_topic(asking, brokers, target)
     for number, error in told.errors.items():
         problem, remedy = f"broker {brokers[number].name} did not tell who reads {target}", "mqctl broker list"
-        raise not_told(problem, str(error), remedy, so_far="nothing was published")
+        raise Gap.of(Part.GROUPS, error).as_error(problem, remedy, so_far="nothing was published")
     return sorted(frozenset().union(*told.values.values()))
 
 

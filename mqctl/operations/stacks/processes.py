@@ -48,7 +48,7 @@ def surroundings(wish: ClusterStackRequest) -> tuple[Surroundings | None, list[G
         with chosen.open() as cluster:
             known = members_of(asking_of(cluster, chosen), Scope())
     except (UnreachableError, DeadlineError) as error:
-        return Surroundings(), [Gap(part=Part.MEMBERS, reason=str(error))]
+        return Surroundings(), [Gap.of(Part.MEMBERS, error)]
     return known.around, known.gaps
 
 

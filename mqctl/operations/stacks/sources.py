@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic, sleep, time
@@ -21,7 +21,6 @@ from mqctl.cli.sources.brokers import open_brokers
 from mqctl.cli.sources.live_or_saved import LiveOrSaved
 from mqctl.cli.terminal.progress import Report, step_progress
 from mqctl.client.admin.cluster import Cluster
-from mqctl.client.remoting.answers import not_told
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import (
     BadInputError,
@@ -33,7 +32,7 @@ from mqctl.errors import (
     UsageError,
 )
 from mqctl.model.dump import DumpTool, StackDump
-from mqctl.model.gap import Gap, Part
+from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.lag import QueueLag
 from mqctl.model.stack_look import Sight, StackEvidence, StackInstance, StackLook, put_together
 from mqctl.operations.stacks.processes import members_of
@@ -171,13 +170,11 @@ class GroupSource:
         if not memberships and not any(broker.gaps for broker in brokers):
             # Nobody online is one thing, a name that no broker knows is another.
             group_holders(LiveOrSaved(asking, None), self._group)
-        self._gaps = tuple(
-            Gap(part=gap.part, reason=gap.reason, scope=broker.name) for broker in brokers for gap in broker.gaps[:1]
-        )
+        self._gaps = tuple(replace(gap, subject=None, broker=item.name) for item in brokers for gap in item.gaps[:1])
         if self._gaps and not any(item.client_ids for items in memberships.values() for item in items):
             # Who is online is not known as long as a broker did not tell: nobody is no answer then.
-            problem = f"broker {self._gaps[0].scope} did not tell who is online in group {self._group}"
-            raise not_told(problem, self._gaps[0].reason, "mqctl broker list shows which brokers answer", so_far="")
+            problem = f"broker {self._gaps[0].broker} did not tell who is online in group {self._group}"
+            raise self._gaps[0].as_error(problem, "mqctl broker list shows which brokers answer", so_far="")
         self._looks = GroupLooks(
             cluster=self._cluster,
             group=self._group,
@@ -244,11 +241,12 @@ class _Process:
                 if found:
                     break
         except (UnreachableError, DeadlineError) as error:
-            gap = Gap(part=Part.MEMBERS, reason=str(error))
+            gap = Gap.of(Part.MEMBERS, error)
             return _Joined(cluster=cluster, brokers=[], memberships={}, identity=None, gaps=(gap,))
         gaps, notes = tuple(known.gaps), self._notes_on(found, chosen)
         if not found and self._group:
-            gaps += (Gap(part=Part.MEMBERS, reason="; ".join(notes), scope=f"pid {self._pid}"),)
+            subject = GapSubject(place=f"pid {self._pid}")
+            gaps += (Gap(part=Part.MEMBERS, cause=Cause.LEFT_OUT, reason="; ".join(notes), subject=subject),)
             notes = ()
         return _Joined(
             cluster=cluster,
@@ -330,7 +328,10 @@ def take_looks(source: StackSource, look_ms: int, wish: StackRequest, progress: 
         except MqctlError as error:
             if not looks:
                 raise
-            gap = Gap(part=Part.STACKS, reason=str(error), scope=f"look {number + 1} of {wish.dump_count}")
+            subject = GapSubject(place=f"look {number + 1} of {wish.dump_count}")
+            gap = Gap.of(Part.STACKS, error, subject)
+            if isinstance(error, NotFoundError):  # the process has ended
+                gap = replace(gap, cause=Cause.SILENT)
             looks.append(StackLook(at_ms=now_ms(), unavailable=(gap,)))
             break
     return put_together([read_sights(look) for look in looks])

@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from time import monotonic, sleep
 
-from mqctl.cli.emit import Output, emit, tell
+from mqctl.cli.emit import Output, tell
+from mqctl.cli.gaps import answer, gap_lines
 from mqctl.cli.terminal.screen import Screen, is_terminal, plain_lines
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import DeadlineError, ExitCode, RefusedError, UnreachableError, UsageError
+from mqctl.model.gap import exit_code_of
 from mqctl.model.stack_look import StackEvidence, StackLook, put_together
 from mqctl.operations.stacks.sources import StackRequest, StackSource, open_source
 from mqctl.render.stack_watch import StackWatchRow, stack_round_document
@@ -51,26 +53,23 @@ def watch_stacks(wish: StackRequest, pace: WatchPace, output: Output) -> int:
         raise UsageError("--file cannot be watched: it does not change", remedy="mqctl stacks dump --file FILE")
     screen = Screen() if output in (Output.TABLE, Output.WIDE) and is_terminal() else None
     since: dict[_Doing, int] = {}
-    code = int(ExitCode.OK)
+    code = ExitCode.OK
     with open_source(wish) as (source, limit_ms):
         for number, looks in _rounds(source, limit_ms, pace, wish.dump_count):
             # What could not be seen two rounds ago is no news.
             evidence = replace(put_together(looks), unavailable=looks[-1].unavailable)
             rows = _rows(evidence, since)
-            code = int(ExitCode.UNREACHABLE if evidence.unavailable else ExitCode.OK)
+            code = exit_code_of(evidence.unavailable)
             document = stack_round_document(evidence.now_ms, number, rows, _said(evidence))
             if number == 1:
                 for note in evidence.notes:
                     tell(f"mqctl: {note}")
             if screen is not None:
-                screen.draw([*plain_lines(document, wide=output is Output.WIDE), *_gap_lines(evidence)])
+                screen.draw([*plain_lines(document, wide=output is Output.WIDE), *gap_lines(evidence.unavailable)])
                 continue
             if number > 1 and output in (Output.TABLE, Output.WIDE):
                 sys.stdout.write("\n")
-            emit(document, output)
-            sys.stdout.flush()
-            for line in _gap_lines(evidence):
-                tell(line)
+            answer(document, evidence.unavailable, output)
     return code
 
 
@@ -138,10 +137,3 @@ def _said(evidence: StackEvidence) -> str:
     if known:
         told.append(f"stood still {max(known):.1f} ms for it")
     return "".join(f"  {text}" for text in told)
-
-
-def _gap_lines(evidence: StackEvidence) -> list[str]:
-    return [
-        f"mqctl: {gap.part}{f' ({gap.scope})' if gap.scope else ''} not read: {gap.reason}"
-        for gap in evidence.unavailable
-    ]

@@ -6,6 +6,8 @@ from dataclasses import replace
 from time import time
 
 from mqctl.cli.connection.seen_brokers import note_brokers
+from mqctl.cli.gaps import gap_lines
+from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.client.admin.cluster import BrokerAddress
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.model.lag_trend import WINDOW_MS, LagLook, kept, look, trends
@@ -57,13 +59,15 @@ class TopFrames:
             self._owners_at_ms = found.moment_ms
             self._ask_owners(deadline, found.moment_ms, [row.group for row in first[: self._shown]])
         groups = [self._joined(row.group, row.topic, row) for row in first]
+        gaps = [*broker_gaps(found.brokers), *view.gaps, *view.minor_gaps]
         return TopFrame(
             observed_at_ms=found.moment_ms,
             round=self._number,
             brokers=[broker_row(broker) for broker in found.brokers],
             groups=sorted_groups(groups, sort),
             topics=topic_rates([(item.name, item.queues) for item in found.evidence], *self._before(found)),
-            problems=[*(gap.reason for broker in found.brokers for gap in broker.gaps[:1]), *view.gap_lines()],
+            problems=gap_lines(gaps),
+            unavailable=gaps,
         )
 
     def _before(self, found: TopLook) -> tuple[Ends, int]:

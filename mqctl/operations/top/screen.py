@@ -9,10 +9,11 @@ from threading import Thread
 from time import monotonic, sleep
 
 from mqctl.cli.emit import Output, emit, tell
-from mqctl.cli.sources.brokers import tell_remedies
+from mqctl.cli.gaps import tell_remedies
 from mqctl.cli.terminal.keyboard import Keys, single_keys
 from mqctl.cli.terminal.screen import Screen, fitted_lines, plain_lines, whole_screen
 from mqctl.errors import ExitCode, MqctlError
+from mqctl.model.gap import exit_code_of
 from mqctl.operations.top.frames import TopFrames
 from mqctl.render.top import Sort, TopFrame, frame_document, sorted_groups
 
@@ -54,7 +55,8 @@ def print_frames(frames: TopFrames, pace: FramePace, sort: Sort, output: Output,
                 emit(frame_document(frame, sort=sort), output)
             sys.stdout.flush()
         if number == (2 if once else pace.count):
-            return tell_remedies(frame.problems)
+            tell_remedies(frame.unavailable)
+            return exit_code_of(frame.unavailable)
         sleep(max(0.0, began + pace.every_ms / 1000 - monotonic()))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from mqctl.cli.sources.live_or_saved import LiveOrSaved
 from mqctl.errors import MqctlError, NotFoundError
-from mqctl.model.gap import Gap, Part
+from mqctl.model.gap import Part
 from mqctl.model.near_names import meant
 from mqctl.render.topics import GroupOfTopic, QueueRow, queue_rows
 from mqctl.snapshot.live.asking import Asking, refused_with
@@ -70,4 +70,4 @@ def _saved(look: LiveOrSaved, holders: list[LiveBroker], topic: str) -> Mapping[
 
 def _note(broker: LiveBroker, error: MqctlError) -> None:
     if not refused_with(error, _NO_TOPIC):
-        broker.gaps.append(Gap(part=Part.GROUPS, reason=str(error)))
+        broker.miss(Part.GROUPS, error)

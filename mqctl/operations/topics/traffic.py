@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from mqctl.cli.sources.brokers import open_brokers
 from mqctl.client.admin import broker_queries as ask
 from mqctl.errors import MqctlError, NotFoundError
-from mqctl.model.gap import Gap, Part
+from mqctl.model.gap import Part
 from mqctl.model.names import is_system_topic
 from mqctl.model.near_names import meant
 from mqctl.protocol.bodies_stats import BrokerStatsData
@@ -123,5 +123,5 @@ def _note(broker: LiveBroker, error: MqctlError, expected: frozenset[int]) -> bo
     """Notes an answer that says nothing, and tells whether it is one."""
     if refused_with(error, expected):
         return False
-    broker.gaps.append(Gap(part=Part.CONSUMPTION, reason=str(error)))
+    broker.miss(Part.CONSUMPTION, error)
     return True

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mqctl.cli.connection.target import Connection
-from mqctl.cli.sources.brokers import asking_of, tell_gaps
+from mqctl.cli.gaps import tell_gaps
+from mqctl.cli.sources.brokers import asking_of, broker_gaps
 from mqctl.client.admin.broker_changes import check_half_message_again
 from mqctl.errors import DeadlineError, MqctlError, NotFoundError, UnreachableError
 from mqctl.execute.records import CONFIRMED, NOT_MOVED, UNKNOWN, StepPart, StepRecord
@@ -87,7 +88,7 @@ def _planned(asking: Asking, request: ResumeRequest) -> tuple[list[_Resume], Ste
     state, brokers = gather_live_transactions(asking, Scope(brokers=request.brokers), now_ms=now_ms())
     found: list[_Resume] = []
     for broker, snapshot in zip(brokers, state.brokers, strict=True):
-        tell_gaps(broker.gaps, broker.name)
+        tell_gaps(broker_gaps([broker]))
         transactions = snapshot.transactions
         for item in transactions.discarded if transactions else ():
             if request.takes(item):

@@ -7,9 +7,9 @@ from datetime import datetime
 from pathlib import Path
 
 from mqctl.cli.connection.target import connection
-from mqctl.cli.sources.brokers import asking_of, gaps_of, tell_gaps
+from mqctl.cli.sources.brokers import asking_of, gaps_of
 from mqctl.cli.sources.snapshot_source import read_snapshot
-from mqctl.errors import ExitCode, NotFoundError, UsageError
+from mqctl.errors import NotFoundError, UsageError
 from mqctl.model.gap import Gap, Part
 from mqctl.model.snapshot import ClusterSnapshot
 
@@ -64,12 +64,6 @@ def read_transactions(asked: TransactionSource) -> ClusterSnapshot:
     return state
 
 
-def missing_of(state: ClusterSnapshot) -> list[Gap]:
-    """Returns what could not be asked or read."""
+def transaction_gaps(state: ClusterSnapshot) -> list[Gap]:
+    """Returns what could not be asked or read of transactions."""
     return gaps_of(state, _PARTS)
-
-
-def tell_missing(state: ClusterSnapshot) -> int:
-    """Names on stderr what could not be asked or read; returns the exit code of a read command."""
-    code = tell_gaps(missing_of(state))
-    return ExitCode.IO if code and state.origin.kind != "live" else code

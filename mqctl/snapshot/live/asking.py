@@ -12,7 +12,7 @@ from mqctl.client.remoting.deadline import Deadline
 from mqctl.client.remoting.fan_out import Ask
 from mqctl.client.remoting.question import Question
 from mqctl.errors import DeadlineError, MqctlError, UnreachableError
-from mqctl.model.gap import Gap, Part
+from mqctl.model.gap import Gap, GapSubject, Part
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -48,17 +48,13 @@ class Answers(Generic[K, T]):
     values: Mapping[K, T]
     errors: Mapping[K, MqctlError]
 
-    def gaps(self, part: Part, scopes: Mapping[K, str | None]) -> list[Gap]:
-        """Returns what is missing, in the order of `scopes`.
+    def gaps(self, part: Part, subjects: Mapping[K, GapSubject | None]) -> list[Gap]:
+        """Returns what is missing, in the order of `subjects`.
 
         Args:
-            scopes: what each key is about; None for the whole of the part.
+            subjects: what each key is about; None for the whole of the part.
         """
-        return [
-            Gap(part=part, reason=str(self.errors[key]), scope=scope)
-            for key, scope in scopes.items()
-            if key in self.errors
-        ]
+        return [Gap.of(part, self.errors[key], subject) for key, subject in subjects.items() if key in self.errors]
 
 
 class Asking:

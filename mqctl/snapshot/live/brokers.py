@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from mqctl.client.admin import broker_queries as ask
 from mqctl.client.admin.cluster import BrokerAddress
 from mqctl.client.remoting.question import Question
+from mqctl.errors import MqctlError
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
-from mqctl.model.gap import Gap, Part
+from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.member import Member, ProducerMembership
 from mqctl.model.names import group_of, is_system_group, is_system_topic
 from mqctl.protocol.bodies_client import ProducerTable
@@ -20,6 +21,7 @@ T = TypeVar("T")
 # A broker that does not know request 328 (before 4.9.4) answers 3.
 _NOT_SUPPORTED = frozenset({3})
 _NOBODY = frozenset({1})
+_PRODUCERS = GapSubject(place="producers")
 
 
 @dataclass(kw_only=True)
@@ -51,6 +53,10 @@ class LiveBroker:
     @property
     def name(self) -> str:
         return self.address.broker_name
+
+    def miss(self, part: Part, error: MqctlError, subject: GapSubject | None = None) -> None:
+        """Notes that it did not tell `part`, or what `subject` says of it."""
+        self.gaps.append(Gap.of(part, error, subject))
 
     def user_topics(self, scope: Scope) -> list[str]:
         """Returns the topics of applications that are asked for, retry and dead-letter topics among them."""
@@ -141,7 +147,7 @@ def _each(asking: Asking, brokers: list[LiveBroker], question: Question[T], part
     _note(reachable, answers, part)
     for broker in brokers:
         if broker not in reachable:
-            broker.gaps.append(Gap(part=part, reason=broker.gaps[0].reason))
+            broker.gaps.append(replace(broker.gaps[0], part=part))
     return [(broker, answers.values[number]) for number, broker in enumerate(reachable) if number in answers.values]
 
 
@@ -154,7 +160,7 @@ def _note(brokers: list[LiveBroker], answers: Answers[int, T], part: Part) -> No
     for number, broker in enumerate(brokers):
         error = answers.errors.get(number)
         if error is not None:
-            broker.gaps.append(Gap(part=part, reason=str(error)))
+            broker.miss(part, error)
             broker.lost = broker.lost or out_of_reach(error)
 
 
@@ -171,7 +177,7 @@ def ask_producers(asking: Asking, masters: list[LiveBroker], *, system: bool = F
         if error is None:
             broker.producers = tuple(_producer_groups(answers.values[number], system=system))
         elif not refused_with(error, _NOT_SUPPORTED):
-            broker.gaps.append(Gap(part=Part.MEMBERS, reason=str(error), scope="producers"))
+            broker.miss(Part.MEMBERS, error, _PRODUCERS)
         else:
             broker.tells_all_producers = False
 
@@ -185,7 +191,7 @@ def ask_producers_of(asking: Asking, masters: list[LiveBroker], groups: Collecti
     if not groups:
         for broker in mute:
             reason = "the broker is older than 4.9.4 and tells the producers of a group only; name it with --group"
-            broker.gaps.append(Gap(part=Part.MEMBERS, reason=reason, scope="producers"))
+            broker.gaps.append(Gap(part=Part.MEMBERS, cause=Cause.UNSUPPORTED, reason=reason, subject=_PRODUCERS))
         return
     answers = asking.put(
         ((number, group), broker.address.address, ask.producer_connections(group))
@@ -200,7 +206,7 @@ def ask_producers_of(asking: Asking, masters: list[LiveBroker], groups: Collecti
         mute[number].producers += (ProducerMembership(group=group, members=members),)
     for (number, group), error in answers.errors.items():
         if not refused_with(error, _NOBODY):
-            mute[number].gaps.append(Gap(part=Part.MEMBERS, reason=str(error), scope=group))
+            mute[number].miss(Part.MEMBERS, error, GapSubject(producer_group=group))
 
 
 def _producer_groups(table: ProducerTable, *, system: bool) -> list[ProducerMembership]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from mqctl.client.admin import broker_queries as ask
 from mqctl.model.consumption import Consumption, QueueHolders, QueueKey
-from mqctl.model.gap import Gap, Part
+from mqctl.model.gap import GapSubject, Part
 from mqctl.model.member import GroupMembership
 from mqctl.model.names import is_system_group
 from mqctl.model.queue import MessageQueue
@@ -34,8 +34,7 @@ def gather_consumption(
     )
     stats = asking.put((key, brokers[key[0]].address.address, ask.consume_stats(key[1], key[2])) for key in wanted)
     for (number, group, topic), error in sorted(stats.errors.items()):
-        gap = Gap(part=Part.CONSUMPTION, reason=str(error), scope=f"{group} on {topic}")
-        brokers[number].gaps.append(gap)
+        brokers[number].miss(Part.CONSUMPTION, error, GapSubject(group=group, topic=topic))
     holders = _holders(asking, brokers, {group for _, group, _ in wanted})
     tps: dict[int, dict[tuple[str, str], float]] = {number: {} for number, _ in enumerate(brokers)}
     pulls: dict[int, dict[QueueKey, int]] = {number: {} for number, _ in enumerate(brokers)}
@@ -69,7 +68,7 @@ def _holders(asking: Asking, brokers: list[LiveBroker], groups: set[str]) -> Que
     """Asks the brokers that answer; consumers are connected to all of them, so each knows all members."""
     reachable = [broker for broker in brokers if broker.offsets]
     memberships: Mapping[int, tuple[GroupMembership, ...]] = gather_memberships(asking, reachable, Scope(groups=groups))
-    unknown = {gap.scope for broker in reachable for gap in broker.gaps if gap.part is Part.MEMBERS}
+    unknown = {gap.group for broker in reachable for gap in broker.gaps if gap.part is Part.MEMBERS}
     running, gaps = gather_running(asking, reachable, memberships)
     if gaps:
         reachable[0].gaps += gaps

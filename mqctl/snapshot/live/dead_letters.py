@@ -10,7 +10,7 @@ from mqctl.client.admin import broker_queries as ask
 from mqctl.errors import MqctlError
 from mqctl.model.dead_letter import DeadLetter, DeadLetterTopic, LetterChoice, Retry, RetryState
 from mqctl.model.delay_level import DEFAULT_LEVELS, DelayLevelTable
-from mqctl.model.gap import Gap, Part
+from mqctl.model.gap import Part
 from mqctl.model.message import REAL_TOPIC, Message
 from mqctl.model.names import DLQ_PREFIX, RETRY_PREFIX, SCHEDULE_TOPIC, dlq_topic, retry_topic
 from mqctl.model.queue import MessageQueue
@@ -186,7 +186,7 @@ def _delayed(asking: Asking, brokers: list[LiveBroker], groups: frozenset[str], 
     starts: dict[MessageQueue, int] = {}
     for number, broker in enumerate(brokers):
         if number in answers.errors:
-            broker.gaps.append(Gap(part=Part.DELAY, reason=str(answers.errors[number])))
+            broker.miss(Part.DELAY, answers.errors[number])
             continue
         levels = _levels(broker).max_level
         delivered = answers.values[number].offset_table

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mqctl.client.admin import broker_queries as ask
 from mqctl.errors import MqctlError
 from mqctl.model.delay_level import DelayLevelTable
@@ -74,13 +76,13 @@ def delay_states(asking: Asking, brokers: list[LiveBroker], *, now_ms: int, reco
     reachable = {number: broker for number, broker in enumerate(brokers) if not broker.lost}
     for broker in brokers:
         if broker.lost:
-            broker.gaps += [Gap(part=part, reason=broker.gaps[0].reason) for part in _PARTS]
+            broker.gaps += [replace(broker.gaps[0], part=part) for part in _PARTS]
     answers = asking.put((number, item.address.address, ask.delay_offsets()) for number, item in reachable.items())
     found: dict[int, DelayState] = {}
     for number, broker in reachable.items():
         error = answers.errors.get(number)
         if error is not None:
-            broker.gaps += [Gap(part=part, reason=str(error)) for part in _PARTS]
+            broker.gaps += [Gap.of(part, error) for part in _PARTS]
         else:
             found[number] = _state(asking, broker, answers.values[number], now_ms=now_ms, records=records)
     return found
@@ -108,7 +110,7 @@ def _state(asking: Asking, broker: LiveBroker, told: DelayOffsetTable, *, now_ms
             )
             queues[level] = queue_state(asking, wanted)
     except MqctlError as error:
-        broker.gaps.append(Gap(part=Part.DELAY_QUEUES, reason=str(error)))
+        broker.miss(Part.DELAY_QUEUES, error)
     return DelayState(
         levels=tuple(
             DelayLevelState(

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from mqctl.client.admin.cluster import BrokerAddress, Cluster, none_registered
 from mqctl.client.remoting.deadline import Deadline
-from mqctl.model.gap import Gap, Part
+from mqctl.model.gap import Gap, GapSubject, Part
 from mqctl.model.member import GroupMembership, RunningInfo
 from mqctl.model.names import group_of, is_system_topic
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
@@ -153,7 +153,7 @@ def _tag_samples(
                     queues[queue] = address
     samples, failed = sample_tags(asking, queues)
     gaps = [
-        Gap(part=Part.TAGS, reason=why, scope=f"{queue.topic} {queue.broker_name}/{queue.queue_id}")
+        Gap.of(Part.TAGS, why, GapSubject(topic=queue.topic, queue_id=queue.queue_id), broker=queue.broker_name)
         for queue, why in sorted(failed.items())
     ]
     return tuple(samples), gaps
@@ -186,5 +186,5 @@ def _snapshot(
         producers=broker.producers,
         runtime=broker.runtime,
         config=broker.config,
-        unavailable=(*broker.gaps, *(Gap(part=part, reason=broker.gaps[0].reason) for part in whole)),
+        unavailable=(*broker.gaps, *(replace(broker.gaps[0], part=part) for part in whole)),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from mqctl.client.admin import broker_queries as ask
-from mqctl.model.gap import Gap, Part
+from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.member import (
     GroupMembership,
     HeldQueue,
@@ -55,7 +55,7 @@ def gather_memberships(
         if error is None:
             found.setdefault(number, []).append(_membership(group, ids.values[key], connections.values[key]))
         elif not refused_with(error, _OFFLINE):
-            brokers[number].gaps.append(Gap(part=Part.MEMBERS, reason=str(error), scope=group))
+            brokers[number].miss(Part.MEMBERS, error, GapSubject(group=group))
     return {number: tuple(items) for number, items in found.items()}
 
 
@@ -93,7 +93,7 @@ def gather_running(
     answers = asking.put(questions, relayed=True, limit_ms=limit_ms)
     running = tuple(_running(key, answers.values[key]) for key in sorted(answers.values))
     gaps = (
-        Gap(part=Part.RUNNING_INFO, reason=str(error), scope=f"{key[1]} of {key[0]}")
+        Gap.of(Part.RUNNING_INFO, error, GapSubject(group=key[0], client=key[1]))
         for key, error in sorted(answers.errors.items())
         if not refused_with(error, _OFFLINE)
     )
@@ -104,7 +104,12 @@ def without_stacks(running: Iterable[RunningInfo]) -> list[Gap]:
     """Names the instances that answered without the stacks they were asked for."""
     reason = "it answers without stacks: its client does not support them"
     return [
-        Gap(part=Part.STACKS, reason=reason, scope=f"{info.client_id} of {info.group}")
+        Gap(
+            part=Part.STACKS,
+            cause=Cause.UNSUPPORTED,
+            reason=reason,
+            subject=GapSubject(group=info.group, client=info.client_id),
+        )
         for info in running
         if not info.stacks
     ]

@@ -8,8 +8,8 @@ from mqctl.client.admin import broker_messages as messages
 from mqctl.client.admin import broker_queries as ask
 from mqctl.client.admin.cluster import BrokerAddress, readable_address
 from mqctl.client.admin.nameserver import route, topic_names
-from mqctl.client.remoting.answers import not_told
 from mqctl.errors import MqctlError, NotFoundError
+from mqctl.model.gap import Gap, Part
 from mqctl.model.message import Message
 from mqctl.model.near_names import meant
 from mqctl.model.queue import MessageQueue
@@ -184,7 +184,7 @@ def all_bounds(asking: Asking, queues: dict[MessageQueue, str], so_far: str) -> 
             f"broker {queue.broker_name} did not tell where queue {queue.queue_id} of {queue.topic} begins and ends"
         )
         remedy = "check it with mqctl broker list, or leave it out with --broker"
-        raise not_told(problem, str(errors[queue]), remedy, so_far=so_far)
+        raise Gap.of(Part.QUEUES, errors[queue]).as_error(problem, remedy, so_far=so_far)
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mqctl.client.admin import broker_queries as ask
-from mqctl.model.gap import Gap, Part
+from mqctl.model.gap import GapSubject, Part
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState
 from mqctl.protocol.bodies_stats import ConsumeTimeSpan
 from mqctl.snapshot.live.asking import Asking, Scope, refused_with
@@ -34,7 +34,7 @@ def queue_bounds(
         error = answers.errors.get((number, topic))
         if error is not None:
             if not refused_with(error, _TOPIC_GONE):
-                brokers[number].gaps.append(Gap(part=Part.QUEUES, reason=str(error), scope=topic))
+                brokers[number].miss(Part.QUEUES, error, GapSubject(topic=topic))
             continue
         for queue, bounds in answers.values[number, topic].offset_table.items():
             queues.setdefault(number, []).append(
@@ -78,8 +78,7 @@ def gather_offsets(
     for key, error in sorted(answers.errors.items()):
         number, group, topic = key
         if not refused_with(error, _TOPIC_GONE):
-            gap = Gap(part=Part.STORE_TIMES, reason=str(error), scope=f"{group} on {topic}")
-            brokers[number].gaps.append(gap)
+            brokers[number].miss(Part.STORE_TIMES, error, GapSubject(group=group, topic=topic))
     return {
         number: tuple(
             ConsumerOffsetState(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mqctl.client.admin.cluster import BrokerAddress, broker_addresses
 from mqctl.client.admin.nameserver import cluster_info, route
 from mqctl.errors import UnreachableError
-from mqctl.model.gap import Gap, Part
+from mqctl.model.gap import Gap, GapSubject, Part
 from mqctl.model.route import BrokerEndpoint, NameServerView, RouteQueues, TopicRoute
 from mqctl.protocol import bodies_cluster as wire
 from mqctl.snapshot.live.asking import Asking, refused_with
@@ -30,7 +30,7 @@ def ask_name_servers(
     return (
         servers,
         tuple(known),
-        answers.gaps(Part.ROUTES, {address: f"name server {address}" for address in addresses}),
+        answers.gaps(Part.ROUTES, {address: GapSubject(address=address) for address in addresses}),
     )
 
 
@@ -61,7 +61,7 @@ def ask_routes(
         for address, endpoints in servers.items()
     )
     gaps = [
-        Gap(part=Part.ROUTES, reason=str(error), scope=f"{topic} at {address}")
+        Gap.of(Part.ROUTES, error, GapSubject(topic=topic, address=address))
         for (address, topic), error in answers.errors.items()
         if not refused_with(error, _NO_ROUTE)
     ]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from mqctl.client.admin.cluster import BrokerAddress, Cluster
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import DeadlineError, NotFoundError, RefusedError, UnreachableError
-from mqctl.model.gap import Gap, Part
+from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.lag import QueueLag, queue_lags
 from mqctl.model.member import GroupMembership, RunningInfo, StackText
 from mqctl.model.snapshot import ClusterSnapshot
@@ -29,7 +29,7 @@ class GroupLooks:
     Attributes:
         brokers, memberships: who knows whom, by the broker's number.
         client_id: the only instance to look at; None for all.
-        silent: instances that did not answer, by scope: they are not asked again, each look would wait for them.
+        silent: instances that did not answer, by client id: they are not asked again, each look would wait for them.
     """
 
     cluster: Cluster
@@ -66,13 +66,15 @@ class GroupLooks:
         wanted = self._wanted()
         running, silent = gather_running(asking, self.brokers, wanted, with_stacks=True, limit_ms=deadline.remaining_ms)
         for gap in silent:
-            self.silent[gap.scope or ""] = gap
-        heard = {self._scope(info.client_id) for info in running} | self.silent.keys()
-        for scope in {self._scope(name) for items in wanted.values() for item in items for name in item.client_ids}:
-            if scope not in heard:
-                self.silent[scope] = Gap(
-                    part=Part.RUNNING_INFO, reason="it left the group while it was asked", scope=scope
-                )
+            self.silent[gap.client or ""] = gap
+        heard = {info.client_id for info in running} | self.silent.keys()
+        for name in {name for items in wanted.values() for item in items for name in item.client_ids} - heard:
+            self.silent[name] = Gap(
+                part=Part.RUNNING_INFO,
+                cause=Cause.SILENT,
+                reason="it left the group while it was asked",
+                subject=GapSubject(group=self.group, client=name),
+            )
         gaps += without_stacks(running)
         sights = tuple(
             Sight(
@@ -86,12 +88,9 @@ class GroupLooks:
         )
         return StackLook(at_ms=now_ms, sights=sights, lags=lags, unavailable=(*gaps, *self.silent.values()))
 
-    def _scope(self, client_id: str) -> str:
-        return f"{client_id} of {self.group}"
-
     def _wanted(self) -> Memberships:
         def asked(name: str) -> bool:
-            return self._scope(name) not in self.silent and self.client_id in (None, name)
+            return name not in self.silent and self.client_id in (None, name)
 
         return {
             number: tuple(replace(item, client_ids=tuple(filter(asked, item.client_ids))) for item in items)
@@ -105,7 +104,7 @@ def lags_of(cluster: Cluster, deadline: Deadline, group: str, now_ms: int) -> tu
     try:
         evidence = gather_live_lag(cluster, limit, now_ms=now_ms, scope=Scope(groups=frozenset({group})))
     except (UnreachableError, DeadlineError) as error:
-        return (), [Gap(part=Part.CONSUMER_OFFSETS, reason=str(error), scope=group)]
+        return (), [Gap.of(Part.CONSUMER_OFFSETS, error, GapSubject(group=group))]
     rows = tuple(row for item in evidence for row in queue_lags(item, now_ms) if row.group == group)
     return rows, [gap for item in evidence for gap in item.unavailable]
 

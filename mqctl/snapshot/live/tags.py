@@ -6,30 +6,30 @@ from collections.abc import Mapping
 
 from mqctl.client.admin import broker_queries as ask
 from mqctl.client.admin.broker_messages import message_at
+from mqctl.errors import MqctlError
 from mqctl.filter.tags import tag_code
 from mqctl.model.queue import MessageQueue
 from mqctl.model.tag_sample import TagSample
 from mqctl.protocol.bodies_stats import ConsumeQueueData, ConsumeQueueEntry
 from mqctl.protocol.fastjson import FastjsonError, loads
 from mqctl.snapshot.live.asking import Asking
-from mqctl.snapshot.live.messages import bounds
+from mqctl.snapshot.live.messages import ask_bounds
 
 SAMPLE = 400
 
 
 def sample_tags(
     asking: Asking, queues: Mapping[MessageQueue, str], *, count: int = SAMPLE
-) -> tuple[list[TagSample], dict[MessageQueue, str]]:
+) -> tuple[list[TagSample], dict[MessageQueue, MqctlError]]:
     """Samples the newest messages of each queue.
 
     Returns:
         the samples, and why a queue could not be sampled.
     """
     table = dict(queues)
-    ends = bounds(asking, table)
+    ends, failed = ask_bounds(asking, table)
     starts = {queue: max(low, high - count) for queue, (low, high) in ends.items() if high > low}
     codes: dict[MessageQueue, list[tuple[int, int]]] = {}
-    failed: dict[MessageQueue, str] = dict.fromkeys(table.keys() - ends.keys(), "its bounds could not be asked")
     places = dict(starts)
     while places:
         answers = asking.put(
@@ -40,7 +40,7 @@ def sample_tags(
             )
             for queue, offset in places.items()
         )
-        failed |= {queue: str(error) for queue, error in answers.errors.items()}
+        failed |= answers.errors
         places = {
             queue: place
             for queue, found in answers.values.items()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from mqctl.client.admin.cluster import Cluster
+from mqctl.client.admin.cluster import BrokerAddress, Cluster
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import MqctlError
+from mqctl.model.gap import Gap
 from mqctl.model.lag import LagEvidence
 from mqctl.model.names import is_system_topic
 from mqctl.model.queue import MessageQueue
@@ -42,6 +43,7 @@ class TopGatherer:
         self.cluster = cluster
         self._scope = scope
         self._topics: dict[str, list[str]] = {}
+        self._topic_gaps: dict[BrokerAddress, list[Gap]] = {}
         self._topics_at_ms: int | None = None
 
     def look(self, deadline: Deadline, now_ms: int) -> TopLook:
@@ -55,12 +57,15 @@ class TopGatherer:
         ask_runtime(asking, brokers)
         if self._topics_at_ms is None or now_ms - self._topics_at_ms >= TOPICS_PERIOD_MS:
             self._ask_topics(asking, brokers, now_ms)
+        for broker in brokers:
+            broker.gaps += self._topic_gaps.get(broker.address, ())
         evidence = gather_live_lag(self.cluster, deadline, now_ms=now_ms, scope=self._scope, more_topics=self._topics)
         return TopLook(now_ms, tuple(brokers), tuple(evidence))
 
     def _ask_topics(self, asking: Asking, brokers: list[LiveBroker], now_ms: int) -> None:
-        masters = masters_of([broker for broker in brokers if not broker.gaps])
+        masters = masters_of([replace(broker, gaps=[]) for broker in brokers if not broker.gaps])
         ask_topics(asking, masters)
+        self._topic_gaps = {broker.address: broker.gaps for broker in masters}
         for broker in masters:
             wanted = [topic for topic in broker.user_topics(self._scope) if not is_system_topic(topic)]
             self._topics[broker.name] = wanted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mqctl.client.remoting.answers import not_told
+from mqctl.model.gap import Gap, Part
 from mqctl.model.member import GroupMembership, MessageModel
 from mqctl.model.message import SHARDING_KEY
 from mqctl.model.queue import MessageQueue
@@ -23,11 +23,8 @@ def all_told(brokers: list[LiveBroker]) -> None:
     PermissionDeniedError when it refused to tell."""
     for broker in brokers:
         if broker.gaps:
-            raise not_told(
-                f"broker {broker.name} did not tell its {broker.gaps[0].part}",
-                broker.gaps[0].reason,
-                "wait for it, or name the others with --broker",
-            )
+            problem = f"broker {broker.name} did not tell its {broker.gaps[0].part}"
+            raise broker.gaps[0].as_error(problem, "wait for it, or name the others with --broker")
 
 
 def topic_use(asking: Asking, holders: list[LiveBroker], topic: str) -> TopicUse:
@@ -41,7 +38,7 @@ def topic_use(asking: Asking, holders: list[LiveBroker], topic: str) -> TopicUse
     answers = groups_of_topic(asking, holders, topic)
     for number, error in answers.errors.items():
         problem = f"broker {holders[number].name} did not tell who reads {topic}"
-        raise not_told(problem, str(error), "wait for the broker")
+        raise Gap.of(Part.GROUPS, error).as_error(problem, "wait for the broker")
     all_told(holders)
     groups = frozenset().union(*answers.values.values())
     if not groups:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mqctl.client.admin import broker_queries as ask
 from mqctl.errors import MqctlError
-from mqctl.model.gap import Gap, Part
+from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.message import Message
 from mqctl.model.names import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, TRANSACTION_GROUP
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
@@ -60,13 +62,12 @@ def transaction_states(asking: Asking, brokers: list[LiveBroker], *, limit: int)
     found: dict[int, TransactionState] = {}
     for number, broker in enumerate(brokers):
         if broker.lost or any(gap.part is Part.TOPICS for gap in broker.gaps):
-            reason = broker.gaps[0].reason
-            broker.gaps.append(Gap(part=Part.TRANSACTIONS, reason=reason))
+            broker.gaps.append(replace(broker.gaps[0], part=Part.TRANSACTIONS))
         elif HALF_TOPIC in broker.topics:
             try:
                 found[number] = _state(asking, broker, limit)
             except MqctlError as error:
-                broker.gaps.append(Gap(part=Part.TRANSACTIONS, reason=str(error)))
+                broker.miss(Part.TRANSACTIONS, error)
                 broker.lost = broker.lost or out_of_reach(error)
     return found
 
@@ -101,7 +102,8 @@ def _some(asking: Asking, broker: LiveBroker, wanted: OffsetRange, limit: int) -
     """Reads a range up to a limit; what lies behind is named as not read."""
     if wanted.count > limit:
         reason = f"{wanted.count:,} messages are not passed by the check loop; the first {limit:,} were read"
-        broker.gaps.append(Gap(part=Part.TRANSACTIONS, reason=reason, scope=wanted.topic))
+        subject = GapSubject(topic=wanted.topic)
+        broker.gaps.append(Gap(part=Part.TRANSACTIONS, cause=Cause.LEFT_OUT, reason=reason, subject=subject))
     end = min(wanted.end, wanted.first + limit)
     return read_records(asking, broker, OffsetRange(wanted.topic, wanted.first, end))
 
@@ -127,5 +129,5 @@ def _online(asking: Asking, broker: LiveBroker, groups: set[str]) -> dict[str, i
         if refused_with(error, _NOBODY):
             found[group] = 0
         else:
-            broker.gaps.append(Gap(part=Part.MEMBERS, reason=str(error), scope=f"producer group {group}"))
+            broker.miss(Part.MEMBERS, error, GapSubject(producer_group=group))
     return found

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mqctl.errors import MqctlError
 from mqctl.model.config_file import ConfigFileState, FileSource
-from mqctl.model.gap import Gap, Part
+from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.storage_state import CheckpointState, CheckpointStatus
@@ -54,10 +54,10 @@ def gather_store(
     checkpoint = checkpoint_state(reading)
     report = verify(reading.store, progress=progress) if deep else None
     if report is None:
-        reading.miss(Part.VERIFICATION, "the commit log was not read through (--quick)")
-        reading.miss(Part.CLOCKS, "the commit log was not read through (--quick)")
+        reading.miss(Part.VERIFICATION, _QUICK, cause=Cause.LEFT_OUT)
+        reading.miss(Part.CLOCKS, _QUICK, cause=Cause.LEFT_OUT)
     for gap in report.unread if report else ():
-        reading.miss(Part.VERIFICATION, gap.reason, scope=gap.part)
+        reading.miss(Part.VERIFICATION, gap.reason, subject=GapSubject(place=gap.part), cause=Cause.UNREADABLE)
     queues = queue_states(reading, with_bytes=deep)
     newest = [queue.last_store_time_ms for queue in queues if queue.last_store_time_ms is not None]
     origin = store_origin(reading, at_ms, [*newest, *_newest_in_log(report)])
@@ -90,8 +90,12 @@ def gather_delay_file(path: Path, *, levels: str | None = None, at_ms: int | Non
         observed_at_ms=mtime_ms(path) if at_ms is None else at_ms,
         observed_from=ObservedFrom.CONFIG_MTIME if at_ms is None else ObservedFrom.GIVEN,
     )
-    gap = Gap(part=Part.DELAY_QUEUES, reason="the file was read by itself, without its schedule queues")
+    reason = "the file was read by itself, without its schedule queues"
+    gap = Gap(part=Part.DELAY_QUEUES, cause=Cause.LEFT_OUT, reason=reason)
     return ClusterSnapshot(origin=origin, brokers=(BrokerSnapshot(delay=state, unavailable=(gap,)),))
+
+
+_QUICK = "the commit log was not read through (--quick)"
 
 
 def _newest_in_log(report: VerifyReport | None) -> list[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from mqctl.errors import MqctlError
-from mqctl.model.gap import Part
+from mqctl.model.gap import GapSubject, Part
 from mqctl.model.names import OFFSET_MOVED_TOPIC
 from mqctl.model.offset_jump import OffsetJump
 from mqctl.snapshot.store.reading import Reading
@@ -23,7 +23,7 @@ def offset_jumps(reading: Reading) -> tuple[OffsetJump, ...]:
         for physical in entries["physical_offset"].tolist():
             jump = _jump(reading, physical)
             if jump is None:
-                reading.miss(Part.OFFSET_JUMPS, "the event cannot be read", scope=f"physical offset {physical}")
+                reading.miss(Part.OFFSET_JUMPS, "the event cannot be read", subject=GapSubject(offset=physical))
             else:
                 jumps.append(jump)
     return tuple(jumps)

@@ -10,7 +10,7 @@ import numpy as np
 
 from mqctl.errors import MqctlError
 from mqctl.model.config_file import FileSource
-from mqctl.model.gap import Gap, Part
+from mqctl.model.gap import Cause, Gap, GapSubject, Part, cause_of
 from mqctl.store import config_files as configs
 from mqctl.store.config_files import LoadedConfig, OffsetTable
 from mqctl.store.consumequeue import ConsumeQueue, Entries, is_filler
@@ -43,9 +43,9 @@ class Reading:
     gaps: list[Gap] = field(default_factory=list)
     _configs: dict[str, LoadedConfig] = field(default_factory=dict)
 
-    def miss(self, part: Part, reason: str, scope: str | None = None) -> None:
-        """Notes that `part` (or the `scope` of it) could not be read."""
-        self.gaps.append(Gap(part=part, reason=reason, scope=scope))
+    def miss(self, part: Part, reason: str, *, subject: GapSubject | None = None, cause: Cause = Cause.DAMAGED) -> None:
+        """Notes that `part`, or what `subject` says of it, could not be read."""
+        self.gaps.append(Gap(part=part, cause=cause, reason=reason, subject=subject))
 
     def config(self, name: str) -> LoadedConfig:
         """Reads a configuration file as the broker would, once; what cannot be read is noted."""
@@ -79,7 +79,8 @@ class Reading:
             try:
                 found[(topic, queue_id)] = QueueBounds(queue, queue.min_offset(log_min), queue.max_offset)
             except MqctlError as error:
-                self.miss(Part.QUEUES, error.reason or error.problem, scope=f"{topic} queue {queue_id}")
+                subject = GapSubject(topic=topic, queue_id=queue_id)
+                self.miss(Part.QUEUES, error.reason or error.problem, subject=subject, cause=cause_of(error))
         return found
 
     def note_unreadable_formats(self) -> None:
@@ -92,7 +93,7 @@ class Reading:
         }
         for unreadable in self.store.unreadable:
             for part in parts.get(unreadable.part, ()):
-                self.miss(part, unreadable.reason)
+                self.miss(part, unreadable.reason, cause=Cause.UNSUPPORTED)
 
     def physical_offset(self, bounds: QueueBounds, offset: int) -> int | None:
         """Returns the physical offset of the entry at queue offset `offset`, or None outside the readable range."""

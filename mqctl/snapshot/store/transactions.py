@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mqctl.errors import MqctlError
-from mqctl.model.gap import Part
+from mqctl.model.gap import GapSubject, Part
 from mqctl.model.message import PRODUCER_GROUP, REAL_TOPIC, Message
 from mqctl.model.names import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, TRANSACTION_GROUP
 from mqctl.model.transaction_state import CommittedTransaction, TransactionState
@@ -56,7 +56,7 @@ def _messages(reading: Reading, bounds: QueueBounds) -> Iterable[tuple[int, Mess
         try:
             yield offset, reading.store.commit_log.record_at(physical)
         except MqctlError as error:
-            reading.miss(Part.TRANSACTIONS, error.reason, scope=f"{bounds.queue.topic} offset {offset}")
+            reading.miss(Part.TRANSACTIONS, error.reason, subject=GapSubject(topic=bounds.queue.topic, offset=offset))
 
 
 def _all_messages(reading: Reading, topic: str) -> Iterable[tuple[int, Message]]:

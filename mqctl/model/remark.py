@@ -1,0 +1,23 @@
+"""Words of another program in a sentence of ours: marked as its words, on one line, no longer than a reader needs."""
+
+from __future__ import annotations
+
+LONGEST_REMARK = 300
+"""Characters that are shown; the remarks of brokers are shorter, a stack trace or an attack is not."""
+
+
+def quoted(words: str) -> str:
+    """Returns `words` in quotation marks: what is no printable character is escaped, and what is cut is told.
+
+    A remark with a line break could else write lines of its own, such as a `next:` that nobody here advises.
+    """
+    shown = "".join(map(_escaped, words[:LONGEST_REMARK]))
+    if len(words) <= LONGEST_REMARK:
+        return f'"{shown}"'
+    return f'"{shown}"... ({LONGEST_REMARK} of {len(words):,} characters)'
+
+
+def _escaped(char: str) -> str:
+    if char in '"\\':
+        return f"\\{char}"
+    return char if char.isprintable() else char.encode("unicode_escape").decode()
