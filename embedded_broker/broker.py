@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from embedded_broker.acl.access_list import AccessList
 from embedded_broker.clock import Clock, Periodic
 from embedded_broker.consumers.clients import Clients, ConsumerGroup
-from embedded_broker.consumers.locks import QueueLocks
+from embedded_broker.consumers.locks import LOCK_LIVE_MS, QueueLocks
 from embedded_broker.consumers.offsets import ConsumerOffsets
 from embedded_broker.consumers.pull_holds import PullHolds
 from embedded_broker.consumers.sql_filters import SqlFilters
@@ -66,6 +66,7 @@ class Broker:
         address: `ip:port` under which clients and name servers know it.
         directory: its store root; `config/` and the message store live below.
         access: who may ask what (4.9, `aclEnable`); None lets everybody ask.
+        locks: who holds the queues of orderly groups.
     """
 
     def __init__(
@@ -80,6 +81,7 @@ class Broker:
         acl_file: Path | None = None,
         make: Make | None = None,
         outbound: ssl.SSLContext | None = None,
+        lock_live_ms: int = LOCK_LIVE_MS,
     ) -> None:
         self._make, self._outbound = make, outbound
         self.settings = settings
@@ -96,7 +98,7 @@ class Broker:
         self.offsets = ConsumerOffsets(clock, config)
         self.filters = SqlFilters(settings, release, clock, config)
         self.clients = Clients(clock, self.notify_members, self.filters.unregister)
-        self.locks = QueueLocks(clock)
+        self.locks = QueueLocks(clock, live_ms=lock_live_ms)
         self.stats = Stats(clock, settings.broker_cluster_name)
         levels = DelayLevelTable.parse(settings.message_delay_level)
         self.storage = Storage(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from embedded_broker.broker import Broker
 from embedded_broker.clock import Clock, SystemClock, VirtualClock
+from embedded_broker.consumers.locks import LOCK_LIVE_MS
 from embedded_broker.log.scratch import make_throw_away_directory
 from embedded_broker.namesrv.nameserver import NameServer
 from embedded_broker.namesrv.nsaddr import AddressService
@@ -38,6 +39,7 @@ class ClusterSpec:
         data_dir: where stores live, one directory per broker; None for a throw-away directory in memory.
         version: release to behave like.
         time_scale: how much faster than the wall the cluster's clock runs.
+        lock_live_ms: how long a queue lock lives that is not renewed (`rocketmq.broker.rebalance.lockMaxLiveTime`).
         virtual_time: the clock stands still and is advanced by hand.
         settings: changes to every broker's settings, by RocketMQ's names.
         namesrv_port, broker_port: fixed ports of the first name server and the first broker; further ones count up by
@@ -55,6 +57,7 @@ class ClusterSpec:
     data_dir: Path | None = None
     version: str = "4.9.8"
     time_scale: float = 1.0
+    lock_live_ms: int = LOCK_LIVE_MS
     virtual_time: bool = False
     host: str = "127.0.0.1"
     namesrv_port: int = 0
@@ -249,6 +252,7 @@ class Cluster:
             release=self.release,
             control=self.control,
             limits=self.spec.limits,
+            lock_live_ms=self.spec.lock_live_ms,
             acl_file=self.spec.acl_file,
             make=self._make,
             outbound=self.spec.tls.outbound_context() if self.spec.tls is not None else None,

@@ -20,8 +20,9 @@ class _Lock:
 class QueueLocks:
     """Group -> message queue -> owner; the queue counts as it was sent, whether it exists or not."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, *, live_ms: int = LOCK_LIVE_MS) -> None:
         self._clock = clock
+        self._live_ms = live_ms
         self._groups: dict[str, dict[MessageQueue, _Lock]] = {}
 
     def lock(self, group: str, client_id: str, queues: Iterable[MessageQueue]) -> list[MessageQueue]:
@@ -31,7 +32,7 @@ class QueueLocks:
         granted = []
         for queue in queues:
             held = table.get(queue)
-            if held is None or held.client_id == client_id or now_ms - held.renewed_ms > LOCK_LIVE_MS:
+            if held is None or held.client_id == client_id or now_ms - held.renewed_ms > self._live_ms:
                 table[queue] = _Lock(client_id, now_ms)
                 granted.append(queue)
         return granted
@@ -48,4 +49,4 @@ class QueueLocks:
         """Returns the unexpired locks of a group with their owners."""
         now_ms = self._clock.now_ms()
         table = self._groups.get(group, {})
-        return {queue: lock.client_id for queue, lock in table.items() if now_ms - lock.renewed_ms <= LOCK_LIVE_MS}
+        return {queue: lock.client_id for queue, lock in table.items() if now_ms - lock.renewed_ms <= self._live_ms}

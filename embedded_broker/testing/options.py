@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from embedded_broker.cluster import ClusterSpec
+from embedded_broker.consumers.locks import LOCK_LIVE_MS
 from embedded_broker.release import RELEASES
 from embedded_broker.remoting.tls import ClientAuth, ServerTls, TlsMode
 from embedded_broker.testing.embedded import broker_names
@@ -54,6 +55,9 @@ def parser() -> argparse.ArgumentParser:
     add("--broker-port", type=_port, default=0, metavar="PORT", help="port of the first broker (default: any)")
     add("--as-version", default="4.9.8", choices=list(RELEASES), help="release to behave like (default %(default)s)")
     add("--time-scale", type=float, default=1.0, metavar="X", help="let the cluster's clock run X times as fast")
+    add(
+        "--lock-live-ms", type=int, default=LOCK_LIVE_MS, metavar="MS", help="life of queue locks (default %(default)s)"
+    )
     add("--virtual-time", action="store_true", help="let time stand still; advance it over the control socket")
     add("--set", action="append", default=[], metavar="NAME=VALUE", help="a property of every broker; repeatable")
     add(
@@ -101,6 +105,7 @@ def parse(words: list[str]) -> Options:
         data_dir=given.data_dir,
         version=given.as_version,
         time_scale=given.time_scale,
+        lock_live_ms=given.lock_live_ms,
         virtual_time=given.virtual_time,
         host=given.host,
         namesrv_port=given.namesrv_port,

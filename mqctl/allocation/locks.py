@@ -63,28 +63,42 @@ class QueueLock:
 
 
 def queue_locks(
-    topics: Iterable[TopicAllocation], running: Iterable[RunningInfo], *, now_ms: int, hung_ms: int = HUNG_AFTER_MS
+    topics: Iterable[TopicAllocation],
+    running: Iterable[RunningInfo],
+    *,
+    now_ms: int,
+    hung_ms: int = HUNG_AFTER_MS,
+    time_scale: float = 1.0,
 ) -> list[QueueLock]:
     """Returns the lock of every queue of a group's topics.
 
     Args:
         running: what the instances of the group say; those that did not answer are missing.
         hung_ms: a listener that has had messages for longer hangs.
+        time_scale: what the periods of this cluster are divided by, those of a scenario.
     """
     infos = {info.client_id: info for info in running}
+    limits = _Limits(
+        now_ms=now_ms,
+        hung_ms=round(hung_ms / time_scale),
+        lives_ms=round(LOCK_LIVES_MS / time_scale),
+        valid_ms=round(LOCAL_VALID_MS / time_scale),
+    )
     found = []
     for topic in topics:
         silent = tuple(item.client_id for item in topic.instances if item.client_id not in infos)
         for owner in topic.queues:
             held = {client: item for client, info in infos.items() for item in info.queues if item.queue == owner.queue}
-            found.append(_lock(owner, held, silent, _Limits(now_ms, hung_ms)))
+            found.append(_lock(owner, held, silent, limits))
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Limits:
     now_ms: int
     hung_ms: int
+    lives_ms: int
+    valid_ms: int
 
 
 def _lock(owner: QueueOwner, held: dict[str, HeldQueue], silent: tuple[str, ...], limits: _Limits) -> QueueLock:
@@ -105,13 +119,13 @@ def _lock(owner: QueueOwner, held: dict[str, HeldQueue], silent: tuple[str, ...]
         queue=queue,
         state=LockState.WAITING,
         waiting=waiting,
-        free_time_ms=limits.now_ms + LOCK_LIVES_MS,
-        note="no instance holds it: an owner that is gone still has the lock, or the instance has not asked yet",
+        note="no instance holds it: an owner that is gone has it for "
+        f"{limits.lives_ms / 1000:g} s after its last renewal, or the instance has not asked yet",
     )
 
 
 def _held(queue: MessageQueue, client: str, item: HeldQueue, waiting: tuple[str, ...], limits: _Limits) -> QueueLock:
-    free_ms: int | None = item.last_lock_time_ms + LOCK_LIVES_MS if item.last_lock_time_ms else None
+    free_ms: int | None = item.last_lock_time_ms + limits.lives_ms if item.last_lock_time_ms else None
     silent_ms = limits.now_ms - item.last_consume_time_ms
     idle_ms = silent_ms if item.transaction_count else None
     state, note = LockState.HELD, ""
@@ -122,7 +136,7 @@ def _held(queue: MessageQueue, client: str, item: HeldQueue, waiting: tuple[str,
     elif item.transaction_count and silent_ms > limits.hung_ms:
         state, free_ms = LockState.HUNG, None
         note = f"its listener has had {item.transaction_count} messages since; the lock is renewed meanwhile"
-    elif limits.now_ms - item.last_lock_time_ms > LOCAL_VALID_MS:
+    elif limits.now_ms - item.last_lock_time_ms > limits.valid_ms:
         state, note = LockState.EXPIRED, "it has not been renewed: its owner consumes nothing until it is"
     return QueueLock(
         queue=queue,

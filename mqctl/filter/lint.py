@@ -69,6 +69,8 @@ def _about(node: Node) -> list[LintRemark]:
             text = f"-{name} is always unknown: properties are texts"
         case Equal(Constant(bool()), Property(name)):
             text = f"write {name} = TRUE: with the constant on the left brokers throw"
+        case Equal(_, Property(name)) | Order(_, _, Property(name)):
+            text = f"{name} is taken for a property: write '{name}' in quotes for the text"
         case Equal(Property(name), Constant(bool())):
             text, grave = f"{name} = FALSE matches every text but `true`", False
         case Equal(Property(name), Constant(value)) | Order(Property(name), _, Constant(value)):

@@ -27,6 +27,7 @@ from mqctl.local.state import Ready
 
 _JOIN_SECONDS = 60
 _REBALANCE_MS = 20_000
+_LOCK_LIVES_MS = 60_000
 _POLL_S = 0.1
 _ORDER: tuple[When, ...] = ("first", "consuming", "last")
 Tell = Callable[[str], None]
@@ -158,6 +159,7 @@ class Stage:
         settings |= declared.settings
         data_dir = self.directory / "stores" / str(number)
         words = ["--brokers", ",".join(declared.brokers), "--cluster", declared.name, "--data-dir", str(data_dir)]
+        words += ["--lock-live-ms", str(shrunk(_LOCK_LIVES_MS, scale))]
         words += ["--as-version", declared.version, "--name-servers", str(declared.name_servers)]
         words += ["--rooms", ",".join(declared.rooms)] if declared.rooms else []
         words += ["--isolated-rooms"] if declared.isolated_rooms else []

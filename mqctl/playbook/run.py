@@ -103,6 +103,9 @@ class _Run:
         self.world.ended(outcome)
 
     def _decide(self, number: int, step: PlaybookStep) -> StepRun:
+        step = replace(
+            step, options={name: dict.fromkeys(words, self._text(words)) for name, words in step.options.items()}
+        )
         self.world.begins(number, step, None)
         chosen = self.world.choose(step)
         if chosen is None:

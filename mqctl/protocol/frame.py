@@ -193,6 +193,10 @@ class FrameDecoder:
         if total < 4:
             raise FrameError("A frame cannot be read", reason=f"its length field says {total}")
         if total + 4 > self._max_bytes:
+            word = _INT.pack(total)
+            if word.isalpha() and word.isascii():
+                named = "HTTP: no RocketMQ port" if word == b"HTTP" else "no frame of RocketMQ's"
+                raise FrameError("A frame cannot be read", reason=f"it begins with {word.decode()!r}, which is {named}")
             raise FrameError(
                 "A frame cannot be read", reason=f"{total + 4} bytes are more than the limit of {self._max_bytes}"
             )

@@ -199,7 +199,9 @@ def advice_document(
     ]
     for advice in advices:
         if advice.remedies:
-            title = f"{advice.group} {advice.topic}: within {units.duration(advice.target_ms)} it would take"
+            title = phrase("remedies", lang).format(
+                group=advice.group, topic=advice.topic, target=units.duration(advice.target_ms)
+            )
             blocks.append(Table(_REMEDY_COLUMNS, [_shown_remedy(item, lang) for item in advice.remedies], title=title))
     if window_ms and any(advice.confidence is Confidence.LOW for advice in advices if advice.remedies):
         blocks.append(Paragraphs([phrase("uncertain", lang).format(window=units.duration(window_ms))]))

@@ -26,11 +26,11 @@ _QUEUE_COLUMNS = (
 )
 _RATE_COLUMNS = (
     Column("topic", "topic"),
-    Column("pull_rt_ms", "pull ms"),
-    Column("pull_tps", "pulled/s"),
-    Column("consume_rt_ms", "consume ms"),
-    Column("consume_ok_tps", "consumed/s"),
-    Column("consume_failed_tps", "failed/s"),
+    Column("pull_rt_ms", "pull ms", CellKind.RATE),
+    Column("pull_tps", "pulled/s", CellKind.RATE),
+    Column("consume_rt_ms", "consume ms", CellKind.RATE),
+    Column("consume_ok_tps", "consumed/s", CellKind.RATE),
+    Column("consume_failed_tps", "failed/s", CellKind.RATE),
     Column("consume_failed_count", "failed in the last hour", CellKind.COUNT),
 )
 _SUBSCRIPTION_COLUMNS = (

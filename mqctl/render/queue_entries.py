@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from mqctl.protocol.bodies_client import SubscriptionData
 from mqctl.protocol.bodies_stats import ConsumeQueueData, ConsumeQueueEntry
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 
@@ -19,6 +20,8 @@ _COLUMNS = (
     Column("tags_code", "tags code"),
     Column("store_time_ms", "stored", CellKind.TIME_MS),
 )
+# Codes up to it are places of extended units (`ConsumeQueueExt.MAX_ADDR`).
+_ADDRESSES_END = -(1 << 31) - 1
 _VERDICT = (Column("passes", "passes", CellKind.FLAG, none="?"), Column("bit_map", "bit map", wide=True))
 
 
@@ -30,7 +33,8 @@ class EntryRow:
         tags_code: hash of the tag; where the queue has extended units, the code in the unit.
         store_time_ms: epoch milliseconds; None without extended units.
         bit_map: which filters of SQL92 subscriptions matched at storing, as the broker writes it.
-        passes: whether the group's filter lets it pass; None when no group was named or it has no subscription.
+        passes: whether the group's filter lets it pass; None when no group was named, it has no subscription, or the
+            broker did not judge an entry of an SQL92 subscription.
         problem: what the broker said of this entry.
     """
 
@@ -95,7 +99,7 @@ def entries_document(
         for name, data in held.items()
     ]
     rows = [
-        _row(name, offset + step, entry, judged=group is not None and data.subscription_data is not None)
+        _row(name, offset + step, entry, data.subscription_data if group is not None else None)
         for name, data in held.items()
         for step, entry in enumerate(data.queue_data)
     ]
@@ -117,20 +121,36 @@ def entries_document(
     )
 
 
-def _row(broker: str, queue_offset: int, entry: ConsumeQueueEntry, *, judged: bool) -> EntryRow:
+def _row(broker: str, queue_offset: int, entry: ConsumeQueueEntry, wanted: SubscriptionData | None) -> EntryRow:
     extension = _Extension()
     if entry.extend_data_json:
         # An extension that cannot be read leaves what the entry itself says.
         with suppress(msgspec.DecodeError, UnicodeError, RecursionError):
             extension = msgspec.json.decode(entry.extend_data_json, type=_Extension)
+    code = entry.tags_code if extension.tags_code is None else extension.tags_code
     return EntryRow(
         broker=broker,
         queue_offset=queue_offset,
         physical_offset=entry.physic_offset,
         size_bytes=entry.physic_size,
-        tags_code=entry.tags_code if extension.tags_code is None else extension.tags_code,
+        tags_code=code,
         store_time_ms=extension.msg_store_time,
         bit_map="".join(entry.bit_map.split()) if entry.bit_map else None,
-        passes=entry.eval if judged else None,
+        passes=None if wanted is None else _passes(entry, code, wanted),
         problem=entry.msg,
     )
+
+
+def _passes(entry: ConsumeQueueEntry, code: int, wanted: SubscriptionData) -> bool | None:
+    """Tells whether an entry passes a filter; None when nobody can say.
+
+    Brokers judge only entries with extended units, and leave `eval` false beside all others: those of tags are judged
+    here, by the codes that brokers compare.
+    """
+    if wanted.expression_type not in (None, "TAG"):
+        return entry.eval if entry.extend_data_json else None
+    if wanted.sub_string == "*" or not wanted.code_set:
+        return True
+    if code <= _ADDRESSES_END:
+        return None
+    return code in wanted.code_set

@@ -89,7 +89,8 @@ def running_document(running: RunningScenario) -> Document:
     blocks = [Paragraphs(lines), Paragraphs(where)]
     if running.trouble:
         blocks.append(Paragraphs([f"Not as declared: {running.trouble}"], severity="warning"))
-    blocks.append(Paragraphs(["What to type next", *(f"  {line}" for line in running.next_commands)]))
+    if running.next_commands:
+        blocks.append(Paragraphs(["What to type next", *(f"  {line}" for line in running.next_commands)]))
     return Document(schema="local.scenario.run/1", value=running, records=[running], blocks=blocks)
 
 

@@ -38,7 +38,10 @@ def size(value_bytes: int) -> str:
 
 
 def duration(value_ms: int) -> str:
-    """Returns a duration in its two largest units: `2 h 5 min`, `12 s`, `340 ms`; negative ones keep their sign."""
+    """Returns a duration in its two largest units that are not 0: `2 h 5 min`, `10 h 1 s`, `12 s`, `340 ms`.
+
+    Negative ones keep their sign; milliseconds are shown only where there are no seconds.
+    """
     if value_ms < 0:
         return f"-{duration(-value_ms)}"
     if value_ms < 1_000:
@@ -46,8 +49,7 @@ def duration(value_ms: int) -> str:
     for position, (step, unit) in enumerate(_DURATION_STEPS):
         if value_ms >= step:
             whole, rest = divmod(value_ms, step)
-            if position + 1 < len(_DURATION_STEPS):
-                smaller, smaller_unit = _DURATION_STEPS[position + 1]
+            for smaller, smaller_unit in _DURATION_STEPS[position + 1 :]:
                 if rest >= smaller:
                     return f"{whole} {unit} {rest // smaller} {smaller_unit}"
             return f"{whole} {unit}"

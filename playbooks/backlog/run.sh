@@ -42,5 +42,5 @@ step "0" mqctl group lag -g "${GROUP}" ${TOPIC:+-t "${TOPIC}"} --advise --window
 
 # 5. The group consumes, only too slowly. What is to be done?
 echo 'decide: wait: The backlog drains in time by itself: wait, and watch it.'
-echo 'decide: scale: More instances, threads or queues: `mqctl playbook run scale-out -p group=GROUP -p topic=TOPIC`'
-echo 'decide: skip: Fresh messages matter more than old ones: `mqctl playbook run skip-and-replay -p group=GROUP -p topic=TOPIC`'
+echo 'decide: scale: More instances, threads or queues: `mqctl playbook run scale-out -p group=GROUP -p topic=TOPIC_BEHIND`'
+echo 'decide: skip: Fresh messages matter more than old ones: `mqctl playbook run skip-and-replay -p group=GROUP -p topic=TOPIC_BEHIND`'

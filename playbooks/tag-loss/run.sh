@@ -41,7 +41,7 @@ step "0 69" mqctl allocation show -g "${GROUP}" ${TOPIC:+-t "${TOPIC}"}
 
 # 4. How do the members get one subscription?
 echo 'decide: align: Deploy one subscription to all instances of GROUP now; until the last one restarts, messages are still skipped.'
-echo 'decide: new_group: Roll the deviating instances back, and give the new tags a group of their own: `mqctl playbook run subscription-change -p group=GROUP -p topic=TOPIC`'
+echo 'decide: new_group: Roll the deviating instances back, and give the new tags a group of their own: `mqctl playbook run subscription-change -p group=GROUP -p topic=TOPIC_AT_STAKE`'
 
 # 5. Point a new group at the time when the members began to differ, to consume what was skipped.
 if [ -n "$TOPIC" ] && [ -n "$SINCE" ] && [ -n "$REPLAY_GROUP" ]; then

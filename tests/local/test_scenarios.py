@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -16,6 +17,7 @@ from mqctl.errors import BadInputError, NotFoundError
 from mqctl.local.scenario import DoctorRun
 from mqctl.local.scenario_files import load_scenario, read_scenario, scenario_names
 from mqctl.local.stage import Stage
+from mqctl.render.scenarios import RunningScenario, ScenarioRow, running_document
 from tests.conftest import Outcome
 
 _SECONDS = 90
@@ -90,3 +92,20 @@ def test_a_scenario_that_is_not_there(tmp_path: Path) -> None:
         load_scenario("nonsense")
     with pytest.raises(NotFoundError):
         load_scenario(str(tmp_path / "nonsense.yaml"))
+
+
+def test_n8_what_to_type_next_can_be_typed() -> None:
+    for name in scenario_names():
+        for command in load_scenario(name).next_commands:
+            words = command.split()
+            if words[1:3] == ["allocation", "simulate"]:
+                assert {"-g", "-t"} <= set(words) and "--queues" not in words, f"{name}: {command}"
+
+
+def test_n8_without_a_next_command_none_is_promised() -> None:
+    row = ScenarioRow(
+        **{item.name: "" for item in fields(ScenarioRow)} | {"planted": [], "time_scale": 1.0}  # type: ignore[arg-type]
+    )
+    running = {item.name: {} if item.name == "stores" else "" for item in fields(RunningScenario)}
+    made = RunningScenario(**running | {"scenario": row, "next_commands": [], "trouble": None})  # type: ignore[arg-type]
+    assert len(running_document(made).blocks) == 2

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
-from mqctl.cli.emit import Output, emit, tell
+from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import BrokersOption, LevelsOption, NoColorOption, OutputOption
 from mqctl.errors import UsageError
 from mqctl.model.delay_level import DelayLevelTable
@@ -36,8 +36,7 @@ def command(
     relay) goes such chains for messages of mqctl message send --deliver-at; brokers of 5.x with timers need none.
     """
     from mqctl.cli.times import parse_instant
-    from mqctl.render.delay_plans import MOST_HOPS, chain_document
-    from mqctl.render.units import counted
+    from mqctl.render.delay_plans import chain_document
 
     now = datetime.now().astimezone()
     moment, now_ms = parse_instant(at, now), round(now.timestamp() * 1000)
@@ -61,6 +60,4 @@ def command(
     document = chain_document(
         chain, levels=levels, table=table, now_ms=now_ms, deliver_ms=moment.epoch_ms, native_timer=native
     )
-    if chain.hop_count > MOST_HOPS:
-        tell(f"mqctl: the first {counted(MOST_HOPS, 'hop')} of {chain.hop_count:,} are listed")
     emit(document, output)

@@ -10,6 +10,7 @@ from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOpt
 from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import NoColorOption, OneGroupOption, OutputOption, SnapshotOption, TopicOption
+from mqctl.cli.options.doctor import time_scale_of
 from mqctl.cli.options.room import RoomRuleOption, rule_of
 from mqctl.cli.sources.brokers import gaps_of
 from mqctl.cli.sources.named import require_group
@@ -50,7 +51,8 @@ def command(
     require_group(state, group)
     running = [info for info in state.running if info.group == group]
     topics = [item for item in observed_allocation(state, group, rule=rule) if not topic or item.topic in topic]
-    locks = queue_locks(topics, running, now_ms=state.origin.observed_at_ms)
+    scale = time_scale_of(None, namesrv=state.origin.location)
+    locks = queue_locks(topics, running, now_ms=state.origin.observed_at_ms, time_scale=scale)
     modes = {info.orderly for info in running}
     gaps = gaps_of(state, (Part.MEMBERS, Part.RUNNING_INFO, Part.ROUTES))
     return answer(lock_document(group, locks, concurrent=modes == {False}), gaps, output)

@@ -85,12 +85,16 @@ def command(
     check_topic(topic)
     if not create:
         _must_be_there(topic, chosen)
-    way = f"level {delay_level}" if delay_level else None
+    way = None
     if deliver_at is not None:
         from mqctl.operations.delay.deliver_at import at_moment
 
         message, way = at_moment(message, deliver_at, chosen)
     result = _sent(message, chosen)
+    if delay_level is not None:
+        from mqctl.operations.delay.ways import level_taken
+
+        way = level_taken(delay_level, result.queue.broker_name, chosen)
     row = SentMessage(
         status=result.status.name,
         message_id=result.message_id,

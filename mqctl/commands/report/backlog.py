@@ -114,5 +114,6 @@ def _require_groups(wanted: Iterable[str], known: Set[str], paths: Sequence[str]
         if name not in known:
             raise NotFoundError(
                 f"no consumer group {name} with offsets in {', '.join(paths)}",
-                remedy=f"groups with offsets: {shown}" if shown else "no group has offsets there",
+                reason=f"groups with offsets: {shown}" if shown else "no group has any there",
+                remedy="mqctl store describe shows what a store has",
             )

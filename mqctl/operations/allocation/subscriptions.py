@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -30,6 +31,7 @@ TagsFromOption = Annotated[
 MaybeGroupOption = Annotated[str | None, typer.Option("-g", "--group", metavar="GROUP", help="Which consumer group.")]
 EveryGroupOption = Annotated[bool, typer.Option("--all", help="Every group; those with nobody online do not count.")]
 _95_PERCENT = 1.96
+_NOTHING = wanted_text(None)
 _EVIDENCE = frozenset({Part.MEMBERS, Part.RUNNING_INFO, Part.TAGS})
 
 
@@ -61,11 +63,11 @@ def judged(snapshot: ClusterSnapshot, group: str) -> tuple[SubscriptionReport, l
 
 
 def want_rows(view: GroupView) -> list[WantRow]:
-    """Builds one row for each topic and instance; who differs from most is marked."""
+    """Builds one row for each topic and instance; who differs from most is marked, all of them where none is most."""
     rows = []
     for topic in view.topics():
         wants = {client: wanted_text(view.subscription(client, topic)) for client in view.running}
-        common = max(wants.values(), key=lambda want: (list(wants.values()).count(want), want), default="-")
+        common = _common(list(wants.values()))
         for client in view.client_ids:
             info = view.running.get(client)
             wanted = view.subscription(client, topic)
@@ -82,6 +84,17 @@ def want_rows(view: GroupView) -> list[WantRow]:
                 )
             )
     return rows
+
+
+def _common(wants: Sequence[str]) -> str | None:
+    """Returns what most of those want that subscribe at all; None where no one thing is wanted most: all differ then.
+
+    Who does not subscribe a topic that others do is the one that lacks it, however many they are.
+    """
+    told = Counter(want for want in wants if want != _NOTHING).most_common(2)
+    if not told:
+        return _NOTHING
+    return told[0][0] if len(told) == 1 or told[0][1] > told[1][1] else None
 
 
 def broker_rows(view: GroupView) -> list[BrokerWantRow]:

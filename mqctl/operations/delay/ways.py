@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mqctl.cli.sources.brokers import open_brokers
+from mqctl.cli.connection.target import Connection
+from mqctl.cli.sources.brokers import asking_of, open_brokers
 from mqctl.client.admin.broker_queries import consumer_connections
 from mqctl.client.delay_relay import RELAY_GROUP
 from mqctl.errors import MqctlError, RefusedError, UnreachableError, UsageError
@@ -54,6 +55,16 @@ def delay_ways(asking: Asking, brokers: tuple[str, ...] = ()) -> DelayWays:
     (levels,) = tables
     reach_ms = min(known) if len(known) == len(reaches) else None
     return DelayWays(table=DelayLevelTable.parse(levels), levels=levels, timer_reach_ms=reach_ms)
+
+
+def level_taken(level: int, broker: str, chosen: Connection) -> str:
+    """Says in which level a message lies: a broker puts one beyond its table into the highest that it has."""
+    try:
+        with chosen.open() as cluster:
+            highest = delay_ways(asking_of(cluster, chosen), (broker,)).table.max_level
+    except MqctlError:
+        return f"level {level}, or the highest of {broker} if that is lower: it did not tell its levels"
+    return f"level {level}" if level <= highest else f"level {highest}, the highest of {broker}"
 
 
 def _timer_reach_ms(master: LiveBroker) -> int | None:

@@ -146,7 +146,8 @@ def _of_groups(engine: Engine, wanted: Wanted) -> Wanted:
             known = ", ".join(sorted(topics)[:10])
             raise NotFoundError(
                 f"no consumer group {group} with offsets in {', '.join(wanted.stores)}",
-                remedy=f"groups with offsets: {known}" if known else "no group has offsets there",
+                reason=f"groups with offsets: {known}" if known else "no group has any there",
+                remedy="mqctl store describe shows what a store has",
             )
     own = {topic for group in wanted.groups for topic in topics[group]}
     # Retries and dead letters of a group are its own, whether it has offsets on them or not.
