@@ -63,7 +63,7 @@ def test_holders_are_named_and_who_waits_for_an_owner_that_is_gone(mqctl: Run, o
         }  # fmt: skip
         assert (found[0]["holders"], found[1]["holders"], found[1]["waiting"]) == (one.client_id, None, one.client_id)
         assert found[0]["free_time_ms"] - found[0]["last_lock_time_ms"] == 60_000
-        assert found[1]["free_time_ms"] is not None
+        assert found[1]["free_time_ms"] is None  # nobody tells when an owner that is gone renewed it last
 
 
 def test_an_owner_that_cannot_let_go_is_named(mqctl: Run, ordered: EmbeddedCluster) -> None:
