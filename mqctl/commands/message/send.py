@@ -95,7 +95,11 @@ def command(
         from mqctl.operations.delay.ways import level_taken
 
         way = level_taken(delay_level, result.queue.broker_name, chosen)
-    row = SentMessage(
+    emit(sent_document(_row(result, way)), output)
+
+
+def _row(result: SendResult, way: str | None) -> SentMessage:
+    return SentMessage(
         status=result.status.name,
         message_id=result.message_id,
         offset_message_id=result.offset_id,
@@ -104,7 +108,6 @@ def command(
         queue_offset=result.queue_offset,
         way=way,
     )
-    emit(sent_document(row), output)
 
 
 def _sent(message: OutgoingMessage, chosen: Connection) -> SendResult:
