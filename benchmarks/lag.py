@@ -23,7 +23,7 @@ from mqctl.client.instance import ClientSettings
 from mqctl.client.message.outgoing import OutgoingMessage
 from mqctl.client.producer.producer import Producer
 from mqctl.client.remoting.deadline import Deadline
-from mqctl.client.remoting.fan_out import IN_FLIGHT, Ask
+from mqctl.client.remoting.fan_out import IN_FLIGHT, AddressedQuestion
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 
 TOPICS, QUEUES = 100, 4
@@ -44,7 +44,7 @@ def cluster_of(groups: int) -> Iterator[str]:
                     topic = TopicConfig(name=f"T{number}", read_queue_count=QUEUES, write_queue_count=QUEUES)
                     cluster.ask(broker.address, put_topic(topic))
             asks = [
-                Ask(broker.address, question)
+                AddressedQuestion(broker.address, question)
                 for broker in cluster.masters()
                 for number in range(groups)
                 for question in (

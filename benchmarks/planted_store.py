@@ -27,7 +27,7 @@ from mqctl.model.message import Message
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.model.queue import MessageQueue
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
-from mqctl.snapshot.archive import save
+from mqctl.snapshot.archive import save_snapshot
 from tests.store.builder import message, record_bytes
 
 START_MS = 1_795_218_000_000
@@ -203,7 +203,7 @@ def _configure(directory: Path, writer: Writer, planted: Planted) -> None:
         for name, queues in (("orders", 8), ("payments", MANY), ("events", 4))
     }
     (config / "topics.json").write_text(json.dumps({"topicConfigTable": table}))
-    save(_snapshot(), directory / "cluster.snap")
+    save_snapshot(_snapshot(), directory / "cluster.snap")
 
 
 def _snapshot() -> ClusterSnapshot:

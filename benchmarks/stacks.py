@@ -14,7 +14,7 @@ from pathlib import Path
 from time import process_time
 
 from mqctl.stacks.classify import Classifier
-from mqctl.stacks.group import group
+from mqctl.stacks.group import report_threads
 from mqctl.stacks.parse import read_dumps
 
 DUMPS = Path(__file__).resolve().parents[1] / "tests" / "golden" / "dumps"
@@ -60,8 +60,8 @@ def main(arguments: list[str]) -> None:
         dumps = read_dumps(text, source="made")
         assert [len(dump.threads) for dump in dumps] == [threads]
         reading = best(lambda text=text: read_dumps(text, source="made"))
-        judging = best(lambda dumps=dumps: group(dumps, Classifier()))
-        both = group([dumps[0], *read_dumps(text, source="made")])
+        judging = best(lambda dumps=dumps: report_threads(dumps, Classifier()))
+        both = report_threads([dumps[0], *read_dumps(text, source="made")])
         print(
             f"{name}: {threads:,} threads, {len(text) / 1e6:.1f} MB: read {reading:.3f} s, classified and grouped "
             f"{judging:.3f} s, together {reading + judging:.3f} s of CPU; {len(both.groups)} groups"

@@ -8,7 +8,7 @@ from docs.settings import VARIABLES
 from mqctl import __version__
 from mqctl.cli import catalog
 from mqctl.errors import ExitCode
-from mqctl.main import load
+from mqctl.main import load_command
 
 _FOLDER = "man"
 
@@ -60,7 +60,7 @@ def _page(word: str) -> str:
 
 
 def _command(entry: catalog.Entry) -> list[str]:
-    built: Any = load(entry.path)
+    built: Any = load_command(entry.path)
     lines = [f".SH MQCTL {_text(' '.join(entry.path).upper())}", *_paragraphs(built.help)]
     lines += [
         ".PP",

@@ -11,7 +11,7 @@ import shlex
 from mqctl.model.lang import Lang
 from mqctl.model.playbook import Parameter, Playbook, PlaybookStep
 from mqctl.playbook import conditions, template
-from mqctl.playbook.places import load, slugs
+from mqctl.playbook.places import load_playbook, slugs
 
 _SIMPLE = re.compile(r"!?[a-z_]+( && !?[a-z_]+)*")
 _HEAD = """\
@@ -42,7 +42,7 @@ step() {{ # EXPECTED-EXITS COMMAND...
 
 def scripts() -> dict[str, str]:
     """Returns the text of every run.sh by its path below the repository's root."""
-    return {f"playbooks/{slug}/run.sh": _script(load(slug)) for slug in slugs()}
+    return {f"playbooks/{slug}/run.sh": _script(load_playbook(slug)) for slug in slugs()}
 
 
 def _script(playbook: Playbook) -> str:
@@ -67,8 +67,8 @@ def _default(item: Parameter) -> str:
 def _step(step: PlaybookStep, parameters: set[str]) -> list[str]:
     if step.command is None:
         return [_told(f"decide: {name}: {words[Lang.EN]}") for name, words in step.options.items()]
-    known = template.places(step.command) <= parameters
-    simple = step.when is None or (_SIMPLE.fullmatch(step.when) and conditions.names(step.when) <= parameters)
+    known = template.template_places(step.command) <= parameters
+    simple = step.when is None or (_SIMPLE.fullmatch(step.when) and conditions.looked_up(step.when) <= parameters)
     if not known or not simple:
         condition = f", when {step.when}" if step.when else ""
         return [_told(f"then{condition}: mqctl {step.command}")]
@@ -91,17 +91,17 @@ def _told(text: str) -> str:
 
 def _shell_words(command: str) -> str:
     parts = []
-    for words, optional in template.parts(command):
+    for words, optional in template.template_parts(command):
         text = " ".join(_shell_word(word) for word in words)
         if optional:
-            name = next(iter(template.places(" ".join(words)))).upper()
+            name = next(iter(template.template_places(" ".join(words)))).upper()
             text = f"${{{name}:+{text}}}"
         parts.append(text)
     return " ".join(parts)
 
 
 def _shell_word(word: str) -> str:
-    if not template.places(shlex.quote(word)):
+    if not template.template_places(shlex.quote(word)):
         return shlex.quote(word)
     inner = re.sub(r"\{([a-z0-9_]+)\}", lambda place: f"${{{place[1].upper()}}}", word.replace('"', '\\"'))
     return f'"{inner}"'

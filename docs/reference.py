@@ -17,11 +17,12 @@ from docs.schemas import SCHEMAS
 from docs.settings import pages as setting_pages
 from docs.stack_classes import page as stack_classes
 from docs.support import support
-from mqctl.cli import catalog, mqadmin
+from mqctl.cli import catalog
+from mqctl.cli import catalog_mqadmin as mqadmin
 from mqctl.cli.completion.scripts import FILE_NAMES, script
 from mqctl.diagnosis import RULES
 from mqctl.errors import ExitCode
-from mqctl.main import load
+from mqctl.main import load_command
 from mqctl.model.gap import Cause, Gap, Part, exit_code_of
 from mqctl.model.lang import Lang
 from mqctl.render.messages import explain, title
@@ -115,7 +116,7 @@ def _first_sentence(text: str) -> str:
 
 def _parameters(path: catalog.Path) -> Iterable[tuple[list[str], Any]]:
     """Yields the names under which each parameter is typed, with the parameter; positional ones have no dashes."""
-    for parameter in load(path).params:
+    for parameter in load_command(path).params:
         if not getattr(parameter, "hidden", False):
             yield [*parameter.opts, *parameter.secondary_opts], parameter
 
@@ -124,7 +125,7 @@ def commands() -> str:
     """Returns the command reference: every command with examples, options and what it may do."""
     parts = ["# Commands", "", "Generated from the command line itself.", ""]
     for entry in catalog.ENTRIES:
-        built: Any = load(entry.path)
+        built: Any = load_command(entry.path)
         parts += [f"## mqctl {' '.join(entry.path)}", "", built.help.strip(), "", f"Impact: {entry.impact}.", "", "```"]
         parts += [*built.examples, "```", "", "| option | meaning |", "|---|---|"]
         for names, parameter in _parameters(entry.path):

@@ -47,7 +47,7 @@ class CatalogGroup(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         path = (*self.path, cmd_name)
         if path in catalog.BY_PATH:
-            return load(path)
+            return load_command(path)
         if cmd_name in catalog.children(self.path):
             return group(path)
         return None
@@ -96,7 +96,7 @@ def group(path: catalog.Path) -> CatalogGroup:
     )
 
 
-def load(path: catalog.Path) -> TyperCommand:
+def load_command(path: catalog.Path) -> TyperCommand:
     """Imports the module of the command at `path` and builds it from its `command` function and `EXAMPLES`."""
     entry = catalog.BY_PATH[path]
     module = importlib.import_module(f"mqctl.commands.{entry.module}")

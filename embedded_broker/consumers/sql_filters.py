@@ -15,7 +15,7 @@ from embedded_broker.clock import Clock, Periodic
 from embedded_broker.release import Release
 from embedded_broker.settings import BrokerSettings
 from embedded_broker.tables.persistence import ConfigFile
-from mqctl.filter.bloom import BloomShape, element, holds
+from mqctl.filter.bloom import BloomShape, element, holds_all
 from mqctl.filter.sql import SqlFilter, SqlSyntaxError, compile_sql
 from mqctl.model.names import RETRY_PREFIX
 from mqctl.protocol.bodies_client import SubscriptionData
@@ -70,7 +70,7 @@ class FilterData:
         """
         if unit.store_ms <= self.born_ms or len(unit.bitmap) != self.shape.byte_count:
             return True
-        return holds(unit.bitmap, self.positions)
+        return holds_all(unit.bitmap, self.positions)
 
 
 def matches(sql: SqlFilter, record: memoryview) -> bool:

@@ -40,7 +40,7 @@ class TagForecast:
         return max(self.lost_if_old, self.lost_if_new)
 
 
-def forecast(
+def forecast_losses(
     counts: Counts, owners: Owners, clients: Sequence[str], changed: frozenset[str], tags: tuple[Tags, Tags]
 ) -> list[TagForecast]:
     """Returns the loss of each tag while the members in `changed` have the new tags and the others the old ones.
@@ -109,7 +109,7 @@ def safe_steps(counts: Counts, owners: Owners, clients: Sequence[str], tags: tup
     for before, after in pairwise(path):
         worst = 0
         for count in range(1, len(clients)):
-            rows = forecast(counts, owners, clients, frozenset(clients[:count]), (before, after))
+            rows = forecast_losses(counts, owners, clients, frozenset(clients[:count]), (before, after))
             worst = max(worst, sum(row.worst for row in rows if row.kept))
         steps.append(ReleaseStep(before=before, after=after, lost_count=worst))
     return steps

@@ -75,7 +75,7 @@ class NewRoom:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class LayoutChange:
     """What is different afterwards.
 
     Attributes:
@@ -183,7 +183,7 @@ def _letters(number: int) -> str:
     return text
 
 
-def changed_layout(layout: Layout, rule: RoomRule | None, change: Change) -> Layout:
+def changed_layout(layout: Layout, rule: RoomRule | None, change: LayoutChange) -> Layout:
     """Returns the layout after a change.
 
     Raises:
@@ -196,7 +196,9 @@ def changed_layout(layout: Layout, rule: RoomRule | None, change: Change) -> Lay
     return Layout(queues=(*queues, *(queue for room in rooms for queue in room.queues)), clients=clients)
 
 
-def _clients_after(layout: Layout, rule: RoomRule | None, change: Change, joining: Sequence[str]) -> tuple[str, ...]:
+def _clients_after(
+    layout: Layout, rule: RoomRule | None, change: LayoutChange, joining: Sequence[str]
+) -> tuple[str, ...]:
     unknown, known = set(change.leave) - set(layout.clients), set(layout.clients) & set(joining)
     if unknown:
         raise UsageError(f"no client is called {min(unknown)}", reason=f"there are {', '.join(layout.clients[:10])}")
@@ -218,7 +220,7 @@ def _clients_after(layout: Layout, rule: RoomRule | None, change: Change, joinin
     return (*staying, *joining)
 
 
-def _queues_after(layout: Layout, rule: RoomRule | None, change: Change) -> tuple[MessageQueue, ...]:
+def _queues_after(layout: Layout, rule: RoomRule | None, change: LayoutChange) -> tuple[MessageQueue, ...]:
     topic = layout.queues[0].topic
     brokers = sorted({queue.broker_name for queue in layout.queues})
     gone = set(change.lose_brokers)

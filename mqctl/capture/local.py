@@ -13,7 +13,7 @@ from mqctl.capture.pause import StopWatch, safepoint_ms
 from mqctl.capture.processes import PROC, Runtime, runtime_of
 from mqctl.capture.source_lines import SourceLines
 from mqctl.capture.thread_cpu import thread_cpu_ms
-from mqctl.capture.tools import Ran, SearchPath, find_jdk_tool, find_py_spy, run
+from mqctl.capture.tools import Ran, SearchPath, find_jdk_tool, find_py_spy, run_tool
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import DeadlineError, MqctlError, PermissionDeniedError, RefusedError
 from mqctl.model.dump import StackDump
@@ -92,7 +92,7 @@ class LocalProcessDumps:
         # What is stopped already cannot be stopped by py-spy, and need not be.
         words = [*self._words, "--nonblocking"] if self._manner.nonblocking or self._stopped() else self._words
         try:
-            ran = run(words, deadline, meanwhile=watch.look)
+            ran = run_tool(words, deadline, meanwhile=watch.look)
             watch.look()
         finally:
             watch.close()
@@ -104,7 +104,7 @@ class LocalProcessDumps:
     def _jvm(self, deadline: Deadline) -> Shot:
         before = safepoint_ms(self.pid, self._user, self._proc)
         taken_at_ms = self._now_ms()
-        ran = run(self._words, deadline)
+        ran = run_tool(self._words, deadline)
         self._check(ran, deadline)
         after = safepoint_ms(self.pid, self._user, self._proc)
         pause_ms = after - before if before is not None and after is not None else None

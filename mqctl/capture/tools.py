@@ -110,7 +110,7 @@ def _environment(process: psutil.Process) -> Mapping[str, str]:
         return {}
 
 
-def run(words: Sequence[str], deadline: Deadline, *, meanwhile: Callable[[], None] | None = None) -> Ran:
+def run_tool(words: Sequence[str], deadline: Deadline, *, meanwhile: Callable[[], None] | None = None) -> Ran:
     """Runs a program to its end, or until the deadline; never longer.
 
     Args:

@@ -13,7 +13,7 @@ from struct import Struct
 from threading import Lock
 from time import perf_counter_ns
 
-from mqctl.client.clock import ClientClock
+from mqctl.client.remoting.clock import ClientClock
 from mqctl.protocol.message_id import UniqueId
 
 DEFAULT_INSTANCE = "DEFAULT"

@@ -14,16 +14,16 @@ from threading import Event, Thread, current_thread
 from typing import Protocol
 
 from mqctl.client.admin.nameserver import NameServers
-from mqctl.client.clock import ClientClock
 from mqctl.client.identity import DEFAULT_INSTANCE, MessageClientIds, client_id
 from mqctl.client.remoting.addresses import TopAddressing, name_server_source
 from mqctl.client.remoting.answers import AnswerError
+from mqctl.client.remoting.clock import ClientClock
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.client.remoting.link import Link, LinkSettings
 from mqctl.client.remoting.links import Links
 from mqctl.client.remoting.question import Question, nothing
+from mqctl.client.remoting.timers import TimerThread, Trouble, Troubles, listener_error
 from mqctl.client.routes import RouteTable
-from mqctl.client.timers import TimerThread, Trouble, Troubles, listener_error
 from mqctl.errors import DeadlineError, MqctlError, UnreachableError
 from mqctl.protocol.bodies_client import ConsumerData, HeartbeatData, ProducerData
 from mqctl.protocol.codes import RequestCode, ResponseCode

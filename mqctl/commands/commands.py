@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli import catalog, mqadmin
+from mqctl.cli import catalog
+from mqctl.cli import catalog_mqadmin as mqadmin
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import NoColorOption, OutputOption
 from mqctl.render.commands import CommandRow, MqadminRow, commands_document, mqadmin_document

@@ -14,9 +14,9 @@ def command(output: OutputOption = Output.TABLE, no_color: NoColorOption = False
     Offsets, topics, groups, brokers and resent dead letters. `interrupted` is one that was killed half-way. A
     record that cannot be read is named, and the exit code is 69; the others are shown.
     """
-    from mqctl.operations.plans.history import Unread, entries
+    from mqctl.operations.plans.history import UnreadRecords, entries
     from mqctl.render.settings import history_document
 
-    unread = Unread()
+    unread = UnreadRecords()
     emit(history_document(entries(unread), unread.told), output)
     return unread.exit_code

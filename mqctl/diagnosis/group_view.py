@@ -116,7 +116,7 @@ def group_views(snapshot: ClusterSnapshot) -> list[GroupView]:
     ]
 
 
-def named(clients: Iterable[str]) -> str:
+def named_clients(clients: Iterable[str]) -> str:
     """Writes client ids as a short list: three by name, the rest by number."""
     known = sorted(clients)
     shown = ", ".join(known[:_SHOWN_CLIENTS])

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
-from mqctl.diagnosis.group_view import GroupView, group_views, losses_of, named, queue_names, wanted_text
+from mqctl.diagnosis.group_view import GroupView, group_views, losses_of, named_clients, queue_names, wanted_text
 from mqctl.diagnosis.rule import Case, ClusterCase, Unknown, Verdict, cluster_rule, restarting, rule
 from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
@@ -36,12 +36,12 @@ def _type(wanted: Subscription) -> str:
 def _sides(wants: Mapping[str, list[str]]) -> str:
     """Writes who wants what, the most common first."""
     ordered = sorted(wants.items(), key=lambda item: (-len(item[1]), item[0]))
-    return "; ".join(f"{named(clients)}: {want}" for want, clients in ordered)
+    return "; ".join(f"{named_clients(clients)}: {want}" for want, clients in ordered)
 
 
 def _silence(view: GroupView) -> Iterator[Unknown]:
     if view.silent and len(view.client_ids) > 1:
-        reason = f"no running information from {named(view.silent)}; what they subscribe is not known"
+        reason = f"no running information from {named_clients(view.silent)}; what they subscribe is not known"
         yield Unknown(subject=view.subject, reason=reason)
 
 
@@ -165,7 +165,7 @@ def brokers_disagree(case: ClusterCase) -> Iterator[Verdict | Unknown]:
             subject=view.subject,
             params={
                 "group": view.group,
-                "missing": "; ".join(f"{name}: {named(gone)}" for name, gone in sorted(missing.items())),
+                "missing": "; ".join(f"{name}: {named_clients(gone)}" for name, gone in sorted(missing.items())),
             },
             evidence={"member_count": len(everyone), "broker_count": len(missing)},
             severity=None if lasting else Severity.WARNING,
@@ -185,7 +185,7 @@ def changing_broadcast_names(case: ClusterCase) -> Iterator[Verdict]:
         if changing:
             yield Verdict(
                 subject=view.subject,
-                params={"group": view.group, "clients": named(changing)},
+                params={"group": view.group, "clients": named_clients(changing)},
                 evidence={"member_count": len(view.client_ids), "changing_count": len(changing)},
                 confidence=Confidence.MEDIUM,
             )
@@ -321,7 +321,7 @@ def different_strategies(case: ClusterCase) -> Iterator[Verdict]:
                 subject=view.subject,
                 params={
                     "group": view.group,
-                    "sides": "; ".join(f"{named(clients)}: {name}" for name, clients in ordered),
+                    "sides": "; ".join(f"{named_clients(clients)}: {name}" for name, clients in ordered),
                 },
                 evidence={"member_count": len(view.client_ids), "strategy_count": len(by_name)},
             )

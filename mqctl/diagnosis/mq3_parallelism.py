@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mqctl.diagnosis.group_view import GroupView, named, queue_names
+from mqctl.diagnosis.group_view import GroupView, named_clients, queue_names
 from mqctl.diagnosis.rule import Case, ClusterCase, Unknown, Verdict, cluster_rule, restarting, rule
 from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
@@ -216,7 +216,7 @@ def orphans(case: ClusterCase) -> Iterator[Verdict | Unknown]:
                 yield restarting(subject, f"{len(missing)} queues have no owner")
                 continue
             if view.silent:
-                reason = f"{len(missing)} queues may belong to {named(view.silent)}, which did not answer"
+                reason = f"{len(missing)} queues may belong to {named_clients(view.silent)}, which did not answer"
                 yield Unknown(subject=subject, reason=reason)
                 continue
             without = [client for client in view.running if view.subscription(client, topic) is None]
@@ -226,7 +226,7 @@ def orphans(case: ClusterCase) -> Iterator[Verdict | Unknown]:
                     "group": view.group,
                     "topic": topic,
                     "queues": queue_names(missing),
-                    "clients": named(without) if without else None,
+                    "clients": named_clients(without) if without else None,
                 },
                 evidence={
                     "orphan_count": len(missing),
@@ -269,7 +269,7 @@ def double_owners(case: ClusterCase) -> Iterator[Verdict | Unknown]:
                     "group": view.group,
                     "topic": topic,
                     "queues": queue_names(queues),
-                    "clients": named({client for queue in queues for client in owners[queue]}),
+                    "clients": named_clients({client for queue in queues for client in owners[queue]}),
                 },
                 evidence={"double_count": len(queues)},
                 confidence=Confidence.MEDIUM,

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
 
-from mqctl.diagnosis.group_view import named, queue_names
+from mqctl.diagnosis.group_view import named_clients, queue_names
 from mqctl.diagnosis.rule import ClusterCase, Unknown, Verdict, cluster_rule, restarting
 from mqctl.model.finding import Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
@@ -71,7 +71,7 @@ def _holders(case: ClusterCase, shared: _Shared, room: str) -> str | None:
         for info in case.snapshot.running
         if info.group == shared.subject.group and any(held.queue in queues and not held.dropped for held in info.queues)
     }
-    return named(found) if found else None
+    return named_clients(found) if found else None
 
 
 @cluster_rule("MQ611", Severity.FATAL, source="AllocateMachineRoomNearby", needs=_MEMBERS, playbook="room-lost")
@@ -81,7 +81,7 @@ def rooms_untold(case: ClusterCase) -> Iterator[Verdict]:
         if shared.untold:
             yield Verdict(
                 subject=shared.subject,
-                params={**shared.names, "names": named(shared.untold)},
+                params={**shared.names, "names": named_clients(shared.untold)},
                 evidence={
                     "name_count": len(shared.untold),
                     "queue_count": shared.queues.total(),

@@ -8,7 +8,7 @@ from mqctl.model.lag import queue_lags
 from mqctl.model.member import RunningInfo
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.stacks.classify import Classifier
-from mqctl.stacks.group import group
+from mqctl.stacks.group import report_threads
 from mqctl.stacks.parse import read_dumps
 from mqctl.stacks.verdict import ConsumerFacts, StackLimits, StackVerdict, verdict
 
@@ -29,7 +29,7 @@ def stack_verdicts(snapshot: ClusterSnapshot, now_ms: int, settings: Settings) -
                 earlier=earlier.get((info.group, info.client_id)),
                 lags=[row for row in lags if row.group == info.group],
             )
-            verdicts += [(info.client_id, item) for item in verdict(group(dumps, classifier), held, limits)]
+            verdicts += [(info.client_id, item) for item in verdict(report_threads(dumps, classifier), held, limits)]
     return verdicts
 
 

@@ -9,7 +9,7 @@ from mqctl.diagnosis.rule import RULES
 from mqctl.model.finding import Evidence, Finding
 from mqctl.model.stack_look import StackEvidence, StackInstance
 from mqctl.stacks.classify import Classifier
-from mqctl.stacks.group import StackReport, group
+from mqctl.stacks.group import StackReport, report_threads
 from mqctl.stacks.verdict import ConsumerFacts, StackVerdict, verdict
 
 
@@ -45,7 +45,7 @@ def judge_evidence(evidence: StackEvidence, classifier: Classifier | None = None
     for instance in evidence.instances:
         if not instance.dumps:
             continue
-        report = group(instance.dumps, judge)
+        report = report_threads(instance.dumps, judge)
         held = ConsumerFacts(
             now_ms=evidence.now_ms,
             info=instance.info,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mqctl.client.admin.broker_queries import consumer_ids, running_info
 from mqctl.client.admin.cluster import Cluster
 from mqctl.client.remoting.deadline import Deadline
-from mqctl.client.remoting.fan_out import Ask
+from mqctl.client.remoting.fan_out import AddressedQuestion
 from mqctl.model.queue import MessageQueue
 
 _ASK_MS = 3_000
@@ -46,14 +46,17 @@ def holders(cluster: Cluster, addresses: Iterable[str], group: str, deadline: De
     limit = deadline.within(_ASK_MS)
     ways: dict[str, str] = {}
     complete = True
-    for outcome in cluster.ask_many([Ask(address, consumer_ids(group)) for address in addresses], limit):
+    for outcome in cluster.ask_many([AddressedQuestion(address, consumer_ids(group)) for address in addresses], limit):
         if outcome.error is not None:
             complete = False
             continue
         for client_id in outcome.value():
             ways.setdefault(client_id, outcome.ask.address)
     found: dict[MessageQueue, QueueHolder] = {}
-    asks = [Ask(address, running_info(group, client_id), client_id) for client_id, address in sorted(ways.items())]
+    asks = [
+        AddressedQuestion(address, running_info(group, client_id), client_id)
+        for client_id, address in sorted(ways.items())
+    ]
     for answer in cluster.ask_many(asks, limit):
         if answer.error is not None:
             complete = False

@@ -24,13 +24,13 @@ from mqctl.execute.old_records import LETTER_WORDS, read_old
 from mqctl.execute.record_files import (
     Unreadable,
     is_record,
+    journal_not_written,
     made_at_ms,
     names_in,
     read_all,
     read_record,
     refuse,
     unread,
-    unwritable,
 )
 from mqctl.execute.records import (
     AnyRecord,
@@ -121,7 +121,7 @@ class Drawer(Generic[R]):
         try:
             write_whole(file, self._encoded(record), sweep="" if file.exists() else "*")
         except OSError as error:
-            raise unwritable(self.directory, error) from error
+            raise journal_not_written(self.directory, error) from error
 
     @contextmanager
     def appending(self, record: ResendRecord) -> Iterator[Callable[[int], None]]:
@@ -147,7 +147,7 @@ class Drawer(Generic[R]):
                 yield save
                 os.fsync(stream.fileno())
         except OSError as error:
-            raise unwritable(self.directory, error) from error
+            raise journal_not_written(self.directory, error) from error
 
     def has(self, identity: str) -> bool:
         """Tells whether there is a record of this id."""
@@ -233,7 +233,7 @@ class Journal:
                 lock = held_alone(self.directory / lock_name(what), f"change {what}", remedy=remedy, told=told)
                 stack.enter_context(lock)
             except OSError as error:
-                raise unwritable(self.directory, error) from error
+                raise journal_not_written(self.directory, error) from error
             yield
 
     def damaged_resends(self) -> list[DamagedResend]:

@@ -94,7 +94,7 @@ class RecordFiles(Generic[R]):
         try:
             write_whole(file, msgspec.json.format(msgspec.json.encode(record)), sweep="" if file.exists() else "*")
         except OSError as error:
-            raise unwritable(self.directory, error) from error
+            raise journal_not_written(self.directory, error) from error
 
     def has(self, identity: str) -> bool:
         """Tells whether there is a record of this id."""
@@ -148,7 +148,7 @@ def unread(file: Path, error: Exception) -> BadInputError:
     return BadInputError(f"could not read {file}", reason=reason, remedy="restore it, or move it away")
 
 
-def unwritable(directory: Path, error: OSError) -> StorageError:
+def journal_not_written(directory: Path, error: OSError) -> StorageError:
     """Returns the error for a journal that cannot be written."""
     problem, reason = f"could not write the journal in {directory}", error.strerror or str(error)
     return StorageError(problem, reason=reason, remedy="free its disk, or set MQCTL_STATE_DIR to another one")

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from mqctl.client.admin.broker_queries import consumer_offset
 from mqctl.client.admin.cluster import Cluster
 from mqctl.client.remoting.deadline import Deadline
-from mqctl.client.remoting.fan_out import Ask
+from mqctl.client.remoting.fan_out import AddressedQuestion
 from mqctl.execute.holders import QueueHolder, QueueHolders, holders
 from mqctl.execute.records import CONFIRMED, NOT_MOVED, SENT, UNKNOWN, OffsetRecord, QueuePart
 from mqctl.model.plan import Method
@@ -132,7 +132,7 @@ def _read_back(cluster: Cluster, group: str, addresses: Mapping[str, str], watch
         id(ask): (ask, item)
         for item in watched
         for ask in [
-            Ask(
+            AddressedQuestion(
                 addresses[item.record.broker_name],
                 consumer_offset(group, item.record.topic, item.record.queue_id),
             )

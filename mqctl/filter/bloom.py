@@ -65,7 +65,7 @@ class BloomShape:
         return bytes(bits)
 
 
-def holds(bitmap: bytes, positions: Iterable[int]) -> bool:
+def holds_all(bitmap: bytes, positions: Iterable[int]) -> bool:
     """Tells whether all bits are set; false hits are possible, misses are not.
 
     Raises:

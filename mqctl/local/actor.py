@@ -161,7 +161,7 @@ def _joined() -> None:
     sys.stdout.flush()
 
 
-def main(text: str) -> None:
+def run_actor(text: str) -> None:
     """Plays the part until the input ends; threads that are stuck by design are left behind."""
     part = msgspec.json.decode(text, type=ActorTask)
     if part.consumer is not None:
@@ -181,4 +181,4 @@ def _until_input_ends() -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    run_actor(sys.argv[1])

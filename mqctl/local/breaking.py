@@ -64,7 +64,7 @@ class Breaking:
                 servers = ";".join(self._stage.clusters[number].namesrv for number in fault.clusters)
                 self._control(fault.broker, "register_with", name=fault.broker, name_servers=servers)
             case DamageFile():
-                damage(self._stage.stores[fault.broker], fault)
+                damage_store(self._stage.stores[fault.broker], fault)
 
     def _cluster_of(self, broker: str) -> int:
         return next(
@@ -91,7 +91,7 @@ class Breaking:
         self._control(broker, "fault", **words)
 
 
-def damage(store: Path, fault: DamageFile) -> None:
+def damage_store(store: Path, fault: DamageFile) -> None:
     """Damages a file of a store.
 
     Raises:

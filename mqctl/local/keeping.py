@@ -82,7 +82,7 @@ class Keeper:
             self._ours = False
 
 
-def detach(directory: Path, name: str, words: Sequence[str]) -> LocalCluster:
+def detach_keeper(directory: Path, name: str, words: Sequence[str]) -> LocalCluster:
     """Starts a process that keeps a scenario up, and waits until other commands can find it.
 
     Args:

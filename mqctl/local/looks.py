@@ -9,7 +9,7 @@ from time import sleep
 
 from mqctl.allocation.rooms import room_rule
 from mqctl.client.admin.cluster import Cluster
-from mqctl.client.clock import ClientClock
+from mqctl.client.remoting.clock import ClientClock
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.diagnosis import Settings, diagnose
 from mqctl.diagnosis.scope import within

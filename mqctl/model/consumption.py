@@ -27,7 +27,7 @@ class Consumption:
     tps: Mapping[tuple[str, str], float] = field(default_factory=dict)
 
 
-class QueueHolders:
+class QueueOwners:
     """Who holds which queue, from what the instances say of themselves.
 
     Args:

@@ -34,7 +34,7 @@ class LagLook:
     queues: Mapping[tuple[str, str], Mapping[_Queue, QueueLag]]
 
 
-def look(moment_ms: int, groups: Sequence[GroupLag], rows: Sequence[QueueLag]) -> LagLook:
+def look_at(moment_ms: int, groups: Sequence[GroupLag], rows: Sequence[QueueLag]) -> LagLook:
     """Arranges the rows of one moment for comparison."""
     parts: dict[tuple[str, str], dict[_Queue, QueueLag]] = {}
     for row in rows:
@@ -69,7 +69,7 @@ class GroupTrend:
     caught_up_in_ms: int | None
 
 
-def kept(looks: Sequence[LagLook]) -> list[LagLook]:
+def within_window(looks: Sequence[LagLook]) -> list[LagLook]:
     """Returns the looks that reach back over the window, and not much farther."""
     first_ms = looks[-1].moment_ms - WINDOW_MS
     old = [number for number, item in enumerate(looks) if item.moment_ms <= first_ms]
@@ -80,7 +80,7 @@ def trends(looks: Sequence[LagLook], round_number: int) -> list[GroupTrend]:
     """Returns a row for each group and topic of the last look, in its order.
 
     Args:
-        looks: oldest first, at least one, as `kept` leaves them.
+        looks: oldest first, at least one, as `within_window` leaves them.
     """
     now = looks[-1]
     return [_trend(group, looks, round_number, now) for group in now.groups]

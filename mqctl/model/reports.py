@@ -25,7 +25,7 @@ from mqctl.model.report_rows import (
     StoreRead,
     Unread,
 )
-from mqctl.model.report_rows_store import (
+from mqctl.model.report_rows_state import (
     BacklogArrival,
     CapacityBucket,
     CapacityStore,

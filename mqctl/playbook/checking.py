@@ -93,12 +93,12 @@ def _condition(path: str, expression: str, known: set[str]) -> None:
     problem = conditions.problem(expression)
     if problem:
         raise Misplaced(path, f"not JMESPath: {problem}")
-    _known(path, conditions.names(expression), known)
+    _known(path, conditions.looked_up(expression), known)
 
 
 def _places(path: str, command: str, known: set[str]) -> None:
     try:
-        places = template.places(command)
+        places = template.template_places(command)
     except BadInputError as error:
         raise Misplaced(path, str(error)) from error
     _known(path, places, known)

@@ -28,7 +28,7 @@ def problem(expression: str) -> str | None:
     return None
 
 
-def names(expression: str) -> set[str]:
+def looked_up(expression: str) -> set[str]:
     """Returns the names that an expression looks up among the facts."""
     return _names(jmespath.compile(expression).parsed)
 
@@ -42,7 +42,7 @@ def _names(node: Mapping[str, Any]) -> set[str]:
     return set().union(*map(_names, children)) if children else set()
 
 
-def holds(expression: str, facts: Mapping[str, object], given: Collection[str] = ()) -> bool:
+def condition_holds(expression: str, facts: Mapping[str, object], given: Collection[str] = ()) -> bool:
     """Tells whether a condition holds; what is not known (null) and what is empty do not.
 
     Args:
@@ -53,7 +53,7 @@ def holds(expression: str, facts: Mapping[str, object], given: Collection[str] =
     """
     value = _ask(expression, facts)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        if _NAMES.fullmatch(expression) and names(expression) <= set(given):
+        if _NAMES.fullmatch(expression) and looked_up(expression) <= set(given):
             return True
         raise BadInputError(f"could not decide {expression!r}", reason=f"it gives {value}, not true or false")
     return bool(value)

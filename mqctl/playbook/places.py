@@ -30,7 +30,7 @@ def slugs() -> list[str]:
     return sorted(item.name for item in directory().iterdir() if (item / "playbook.yaml").is_file())
 
 
-def load(slug: str) -> Playbook:
+def load_playbook(slug: str) -> Playbook:
     """Reads one playbook, by its name or, with a slash in it, from a directory of one's own.
 
     Raises:

@@ -88,7 +88,7 @@ class _Run:
         return {**self.wish.values, **self.captured, **told}
 
     def _holds(self, condition: str) -> bool:
-        return conditions.holds(condition, self._facts(), self.wish.values)
+        return conditions.condition_holds(condition, self._facts(), self.wish.values)
 
     def _text(self, words: Words) -> str:
         """Returns words with what is known in their places."""
@@ -203,7 +203,7 @@ class _Run:
             raise _End(Ending.OTHER_CLUSTER, wrong)
 
 
-def run(playbook: Playbook, wish: RunOptions, world: World) -> PlaybookRun:
+def run_playbook(playbook: Playbook, wish: RunOptions, world: World) -> PlaybookRun:
     """Runs a playbook and returns what became of it; it ends by itself at an interruption as well.
 
     Raises:

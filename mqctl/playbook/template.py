@@ -22,7 +22,7 @@ class _Part:
         return {name for word in self.words for name in _PLACE.findall(word)}
 
 
-def places(command: str) -> set[str]:
+def template_places(command: str) -> set[str]:
     """Returns the names of all places. Raises BadInputError for a command line that cannot be read."""
     return set().union(*(part.places for part in _parts(command)))
 
@@ -48,7 +48,7 @@ def filled(command: str, values: Mapping[str, object], *, unknown: bool = False)
     return words
 
 
-def parts(command: str) -> list[tuple[tuple[str, ...], bool]]:
+def template_parts(command: str) -> list[tuple[tuple[str, ...], bool]]:
     """Returns the words of each part and whether it is left out without its values. Raises BadInputError."""
     return [(part.words, part.optional) for part in _parts(command)]
 

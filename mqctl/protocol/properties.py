@@ -69,7 +69,7 @@ def joined_properties(first: str, second: str) -> str:
     return PROPERTY_SEPARATOR.join([text for text in (first.rstrip(PROPERTY_SEPARATOR), second) if text])
 
 
-def unwritable(text: str) -> str:
+def unwritable_characters(text: str) -> str:
     """Returns what no name and no value of a property may hold, escaped and parted by blanks; empty when all is well.
 
     That are the two separators, which would make other properties of it, and what stands for bytes that are no UTF-8

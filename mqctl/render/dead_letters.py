@@ -10,7 +10,7 @@ from mqctl.model.config import perm_text
 from mqctl.model.dead_letter import DeadLetter, DeadLetterTopic, GivenUp, Retry, origin_message_id, origin_topic
 from mqctl.model.names import dlq_topic
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.render.messages_view import ShownMessage, shown
+from mqctl.render.messages_view import ShownMessage, shown_message
 
 GROUP_COLUMNS = (
     Column("group", "consumer group"),
@@ -201,7 +201,7 @@ def _letter(letter: DeadLetter, form: BodyForm, now_ms: int) -> ShownLetter:
         keys=message.properties.get("KEYS"),
         store_time_ms=message.store_time_ms,
         born_time_ms=message.born_time_ms,
-        message=shown(letter.stored, form),
+        message=shown_message(letter.stored, form),
     )
 
 

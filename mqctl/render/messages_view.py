@@ -73,7 +73,7 @@ class MessageList:
     messages: Sequence[ShownMessage]
 
 
-def shown(found: StoredMessage, form: BodyForm) -> ShownMessage:
+def shown_message(found: StoredMessage, form: BodyForm) -> ShownMessage:
     """Returns the machine form of a message with its body in `form`."""
     message = found.message
     encoding, body = _body(found.body, BodyForm.HEX if found.problem else form)
@@ -122,7 +122,7 @@ def _body(body: bytes, form: BodyForm) -> tuple[str, Any]:
 
 def message_document(found: Sequence[StoredMessage], form: BodyForm, *, schema: str = "store.cat/1") -> Document:
     """Builds the document of a list of messages: for people one block each, for machines one record each."""
-    rows = [shown(message, form) for message in found]
+    rows = [shown_message(message, form) for message in found]
     return Document(
         schema=schema,
         value=MessageList(messages=rows),

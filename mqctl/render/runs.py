@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mqctl.model.lang import Lang
-from mqctl.model.report_rows_store import ReportChange, RunFinding
+from mqctl.model.report_rows_state import ReportChange, RunFinding
 from mqctl.render.document import CellKind, Column, Document, Table
 from mqctl.render.messages import sayer
 from mqctl.render.reports.words import findings

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from mqctl.model.body_form import BodyForm
 from mqctl.render import units
 from mqctl.render.document import Document, Paragraphs
-from mqctl.render.messages_view import COLUMNS, MessageList, ShownMessage, shown
+from mqctl.render.messages_view import COLUMNS, MessageList, ShownMessage, shown_message
 from mqctl.render.text import printable
 from mqctl.snapshot.live.tail import TailedMessage
 
 
 def tail_document(found: Sequence[TailedMessage], form: BodyForm) -> Document:
     """Builds the document of some messages: for people one line each."""
-    rows = [(item.queue.broker_name, shown(item.found, form)) for item in found]
+    rows = [(item.queue.broker_name, shown_message(item.found, form)) for item in found]
     return Document(
         schema="message.list/1",
         value=MessageList(messages=[row for _, row in rows]),

@@ -38,7 +38,7 @@ def refuse_existing(file: Path) -> None:
         )
 
 
-def save(snapshot: ClusterSnapshot, file: Path, *, force: bool = False) -> None:
+def save_snapshot(snapshot: ClusterSnapshot, file: Path, *, force: bool = False) -> None:
     """Writes `snapshot` to `file`, whole or not at all.
 
     Args:
@@ -77,8 +77,8 @@ def _unpacked(file: Path, problem: str) -> bytes:
     return b"".join(pieces)
 
 
-def load(file: Path) -> ClusterSnapshot:
-    """Reads a snapshot written by `save`; its origin says which file it came from.
+def load_snapshot(file: Path) -> ClusterSnapshot:
+    """Reads a snapshot written by `save_snapshot`; its origin says which file it came from.
 
     Raises:
         NotFoundError: there is no such file.

@@ -59,7 +59,7 @@ def gather_traces(asking: Asking, unique_id: str, topic: str) -> tuple[list[Trac
     return traced, unreadable, errors
 
 
-def sends(traced: Iterable[Traced]) -> list[SendTrace]:
+def traced_sends(traced: Iterable[Traced]) -> list[SendTrace]:
     """Returns what producers traced; the host is that of the trace's own message where the record names none."""
     kinds = (TraceKind.SENT, TraceKind.TRANSACTION_ENDED, TraceKind.RECALLED)
     return [

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mqctl.errors import BadInputError, NotFoundError, StorageError
-from mqctl.model.report_rows_store import ReportChange
+from mqctl.model.report_rows_state import ReportChange
 from mqctl.spark.saving import sections
 
 _SCHEMA = pa.schema(

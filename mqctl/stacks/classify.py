@@ -12,7 +12,7 @@ from mqctl.model.dump import StackFrame, StackThread, ThreadState
 from mqctl.stacks.frame_text import dotted
 from mqctl.stacks.libraries import CodeOwnership
 from mqctl.stacks.rule_table import CLASS_RULES, DOWNSTREAM, PHASES, RETRY_NAMES
-from mqctl.stacks.rules import ClassRule, Reach, StackClass, UserRules, compiled
+from mqctl.stacks.rules import ClassRule, Reach, StackClass, UserRules, any_of
 
 _KEPT = 20_000
 
@@ -163,7 +163,7 @@ class _Test:
         self.rule = rule
         self._calls, self._top, self._unless = (1 << (3 * number + bit) for bit in range(3))
         self._patterns = [
-            (bit, compiled(patterns))
+            (bit, any_of(patterns))
             for bit, patterns in ((self._calls, rule.calls), (self._top, rule.top), (self._unless, rule.unless))
             if patterns
         ]
@@ -208,18 +208,18 @@ def _named(frames: Sequence[StackFrame]) -> int:
 def _tries_again(names: tuple[str, ...], line: int | None) -> bool:
     if line is None:
         return False
-    pattern = compiled(RETRY_NAMES)
+    pattern = any_of(RETRY_NAMES)
     return any(pattern.fullmatch(name.rpartition(".")[2]) for name in names[max(0, line - 1) : line + 2])
 
 
 def _phase(names: tuple[str, ...]) -> str | None:
     for phase, patterns in PHASES:
-        pattern = compiled(patterns)
+        pattern = any_of(patterns)
         if any(pattern.fullmatch(name) for name in names[:6]):
             return phase
     return None
 
 
-def classify(thread: StackThread, classifier: Classifier | None = None) -> Classified:
+def classify_thread(thread: StackThread, classifier: Classifier | None = None) -> Classified:
     """Returns the class of one thread, by the built-in table or by `classifier`."""
     return (classifier or Classifier()).classify(thread)

@@ -15,7 +15,7 @@ from mqctl.stacks.normal import normal_name
 from mqctl.stacks.rules import StackClass
 from mqctl.stacks.suspicion import suspected_circle
 
-__all__ = ["Motion", "StackGroup", "StackReport", "group"]
+__all__ = ["Motion", "StackGroup", "StackReport", "report_threads"]
 
 UNDECIDED = frozenset({"python-c-call", "none", "native"})
 """Rules for stacks that show no more than that a thread is in code which has no frames."""
@@ -127,7 +127,7 @@ class _Part:
     moved: list[Moved] = field(default_factory=list)
 
 
-def group(dumps: Sequence[StackDump], classifier: Classifier | None = None) -> StackReport:
+def report_threads(dumps: Sequence[StackDump], classifier: Classifier | None = None) -> StackReport:
     """Returns what the threads of one process do; `dumps` are of this one process, oldest first.
 
     Raises:

@@ -102,7 +102,7 @@ class UserRules:
 
 
 @lru_cache(maxsize=1_024)
-def compiled(patterns: tuple[str, ...]) -> re.Pattern[str]:
+def any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
     """Returns one expression that matches any of the dotted patterns."""
     parts = (re.escape(pattern).replace(r"\*", ".*") for pattern in patterns)
     return re.compile("|".join(f"(?:{part})" for part in parts), re.DOTALL)

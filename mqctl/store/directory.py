@@ -21,7 +21,7 @@ from mqctl.store.consumequeue import ConsumeQueue
 from mqctl.store.consumequeue_ext import ConsumeQueueExt
 from mqctl.store.index_file import IndexFile
 from mqctl.store.mapped_files import mapped_files
-from mqctl.store.plain_files import read_file, refusal
+from mqctl.store.plain_files import read_file, reading_error
 
 _PARTS = ("commitlog", "consumequeue", "config", "checkpoint", "index", "batchconsumequeue")
 
@@ -173,7 +173,7 @@ def _exists(path: Path) -> bool:
     try:
         return path.exists()
     except OSError as error:
-        raise refusal(path.parent, error) from error
+        raise reading_error(path.parent, error) from error
 
 
 def _children(directory: Path) -> Iterator[Path]:
@@ -182,7 +182,7 @@ def _children(directory: Path) -> Iterator[Path]:
     except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as error:
-        raise refusal(directory, error) from error
+        raise reading_error(directory, error) from error
 
 
 def _queues(root: Path) -> list[tuple[str, int]]:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from mqctl.store.attached import source_of
 from mqctl.store.layouts import FILE_NAME_DIGITS, HEADER_BYTES
-from mqctl.store.plain_files import open_regular, refusal
+from mqctl.store.plain_files import open_regular, reading_error
 from mqctl.store.ranged import Ranged
 
 Buffer: TypeAlias = NDArray[np.uint8]
@@ -49,7 +49,7 @@ def map_file(path: Path) -> Buffer:
         finally:
             os.close(descriptor)
     except OSError as error:
-        raise refusal(path, error) from error
+        raise reading_error(path, error) from error
     return np.frombuffer(mapping, dtype=np.uint8)
 
 
@@ -145,7 +145,7 @@ def _files(directory: Path) -> Iterator[tuple[Path, int]]:
     except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as error:
-        raise refusal(directory, error) from error
+        raise reading_error(directory, error) from error
 
 
 def nominal_size(files: tuple[MappedFile, ...]) -> int | None:

@@ -84,7 +84,7 @@ def read_file(path: Path) -> bytes:
             return read(0, path.stat().st_size)
         return read_whole(path)
     except OSError as error:
-        raise refusal(path, error) from error
+        raise reading_error(path, error) from error
 
 
 def refused(problem: str, error: OSError, *, remedy: str = "") -> PermissionDeniedError | StorageError:
@@ -95,7 +95,7 @@ def refused(problem: str, error: OSError, *, remedy: str = "") -> PermissionDeni
     return StorageError(problem, reason=reason, remedy=remedy)
 
 
-def refusal(path: Path, error: OSError) -> NotFoundError | PermissionDeniedError | StorageError:
+def reading_error(path: Path, error: OSError) -> NotFoundError | PermissionDeniedError | StorageError:
     """Translates what the operating system said about `path`."""
     problem = f"could not read {path}"
     if isinstance(error, FileNotFoundError | NotADirectoryError):

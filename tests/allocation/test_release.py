@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqctl.allocation.release import forecast, safe_steps, union
+from mqctl.allocation.release import forecast_losses, safe_steps, union
 from mqctl.allocation.tag_loss import Tags, wants
 from mqctl.model.queue import MessageQueue
 
@@ -26,7 +26,7 @@ def test_a_forecast_is_a_count_of_messages(
     old: Tags,
     new: Tags,
 ) -> None:
-    for row in forecast(counts, owners, CLIENTS, changed, (old, new)):
+    for row in forecast_losses(counts, owners, CLIENTS, changed, (old, new)):
         lost = {}
         for name, effective in (("old", old), ("new", new)):
             lost[name] = sum(

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from mqctl.cli import catalog
-from mqctl.cli.mqadmin import TABLE, CommandCoverage
-from mqctl.main import load
+from mqctl.cli.catalog_mqadmin import TABLE, CommandCoverage
+from mqctl.main import load_command
 from tests.conftest import Outcome
 
 Run = Callable[..., Outcome]
@@ -34,7 +34,7 @@ def test_the_names_are_those_of_the_recorded_help(full_golden: Path) -> None:
 def test_what_is_named_instead_is_what_the_parser_takes(line: str) -> None:
     words = [VALUES.get(word, word) for word in line.split()]
     path = max((path for path in catalog.BY_PATH if tuple(words[: len(path)]) == path), key=len)
-    with load(path).make_context("mqctl", words[len(path) :]) as context:
+    with load_command(path).make_context("mqctl", words[len(path) :]) as context:
         assert context.params
 
 

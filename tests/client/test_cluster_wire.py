@@ -16,7 +16,7 @@ from mqctl.client.admin.nameserver import NameServers, route
 from mqctl.client.remoting.addresses import TopAddressing, name_server_source, parse_addresses
 from mqctl.client.remoting.answers import NotFoundAnswerError
 from mqctl.client.remoting.deadline import Deadline
-from mqctl.client.remoting.fan_out import Ask, fan_out
+from mqctl.client.remoting.fan_out import AddressedQuestion, fan_out
 from mqctl.client.remoting.links import Links
 from mqctl.errors import ConfigurationError, DeadlineError, NotFoundError, UnreachableError, UsageError
 from mqctl.protocol.bodies_cluster import BrokerData, ClusterInfo, KVTable, QueueData, TopicRouteData
@@ -164,7 +164,9 @@ def test_fan_out_bounds_what_is_in_flight_and_gets_every_answer() -> None:
             waiting.clear()
 
     with WireServer(in_fours) as one, WireServer(in_fours) as two, Links() as links:
-        asks = [Ask(server.address, max_offset("T", n), f"{n}") for server in (one, two) for n in range(40)]
+        asks = [
+            AddressedQuestion(server.address, max_offset("T", n), f"{n}") for server in (one, two) for n in range(40)
+        ]
         outcomes = list(fan_out(links, asks, Deadline(LONG), in_flight=4))
         assert sorted(outcome.ask.about for outcome in outcomes) == sorted(ask.about for ask in asks)
         assert all(str(outcome.value()) == outcome.ask.about for outcome in outcomes)
@@ -176,7 +178,7 @@ def test_a_dead_and_a_silent_broker_cost_one_error_each_and_hide_nothing() -> No
     dead = closed_address()
     with WireServer(silent) as mute, WireServer(answering(0, ext_fields={"offset": "7"})) as good, Links() as links:
         asks = [
-            Ask(address, max_offset("T", n), name)
+            AddressedQuestion(address, max_offset("T", n), name)
             for address, name in ((dead, "dead"), (mute.address, "mute"), (good.address, "good"))
             for n in range(50)
         ]
@@ -192,14 +194,17 @@ def test_a_dead_and_a_silent_broker_cost_one_error_each_and_hide_nothing() -> No
 
 def test_the_deadline_of_the_whole_command_holds() -> None:
     with WireServer(silent) as mute, Links() as links:
-        asks = [Ask(mute.address, runtime_info()) for _ in range(5)]
+        asks = [AddressedQuestion(mute.address, runtime_info()) for _ in range(5)]
         outcomes = list(fan_out(links, asks, Deadline(50), in_flight=2))
         assert [type(outcome.error) for outcome in outcomes] == [DeadlineError] * 5
 
 
 def test_leaving_early_leaves_nothing_in_flight() -> None:
     with WireServer(answering(0, ext_fields={"offset": "7"})) as good, WireServer(silent) as mute, Links() as links:
-        asks = [Ask(good.address, max_offset("T", 0)), Ask(mute.address, max_offset("T", 0))]
+        asks = [
+            AddressedQuestion(good.address, max_offset("T", 0)),
+            AddressedQuestion(mute.address, max_offset("T", 0)),
+        ]
         outcomes = fan_out(links, asks, Deadline(LONG))
         assert next(outcomes).value() == 7
         outcomes.close()  # type: ignore[attr-defined]

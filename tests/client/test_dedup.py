@@ -9,7 +9,6 @@ from threading import Event, Thread
 import pytest
 
 from embedded_broker import EmbeddedCluster
-from mqctl.client.clock import ClientClock
 from mqctl.client.consumer.dedup import (
     DedupCounts,
     SqliteStates,
@@ -23,6 +22,7 @@ from mqctl.client.consumer.dedup_redis import RedisStates
 from mqctl.client.consumer.push_consumer import PushConsumer
 from mqctl.client.message.outgoing import OutgoingMessage
 from mqctl.client.message.received import ConsumeContext, Consumed, ReceivedMessage
+from mqctl.client.remoting.clock import ClientClock
 from mqctl.errors import ConfigurationError, StorageError
 from mqctl.model.message import Message
 from mqctl.model.queue import MessageQueue

@@ -6,8 +6,8 @@ import pytest
 
 from embedded_broker import EmbeddedCluster
 from mqctl.client.consumer.push_consumer import PushConsumer
-from mqctl.client.delay_relay import RELAY_TOPIC, DelayRelay, for_later
 from mqctl.client.message.outgoing import OutgoingMessage
+from mqctl.client.producer.delay_relay import RELAY_TOPIC, DelayRelay, for_later
 from mqctl.client.producer.producer import Producer
 from mqctl.model.delay_level import DelayLevelTable
 from mqctl.model.message import KEYS, TAGS

@@ -10,10 +10,10 @@ import pytest
 from embedded_broker import EmbeddedCluster
 from mqctl.client.admin.broker_messages import pull
 from mqctl.client.admin.cluster import Cluster
-from mqctl.client.clock import ClientClock
 from mqctl.client.consumer.guards import DropReason, Drops, GuardLimits, guarded
 from mqctl.client.consumer.push_consumer import PushConsumer
 from mqctl.client.message.received import ConsumeContext, Consumed, ReceivedMessage
+from mqctl.client.remoting.clock import ClientClock
 from mqctl.errors import UsageError
 from mqctl.model.message import Message
 from mqctl.model.queue import MessageQueue

@@ -10,7 +10,6 @@ from queue import Queue
 import pytest
 
 from mqctl.allocation.rooms import room_rule
-from mqctl.client.clock import ClientClock
 from mqctl.client.identity import MessageClientIds, client_id
 from mqctl.client.instance import ClientSettings
 from mqctl.client.message.outgoing import OutgoingMessage, SendResult, SendStatus
@@ -19,6 +18,7 @@ from mqctl.client.producer.packing import ProducerSettings
 from mqctl.client.producer.producer import Producer
 from mqctl.client.producer.selectors import by_key, in_room
 from mqctl.client.remoting.answers import RefusedAnswerError
+from mqctl.client.remoting.clock import ClientClock
 from mqctl.errors import DeadlineError, MqctlError, NotFoundError, UnreachableError, UsageError
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.codes import RequestCode

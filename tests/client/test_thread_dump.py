@@ -10,7 +10,7 @@ import pytest
 
 from mqctl.client.consumer.thread_dump import thread_dump
 from mqctl.model.dump import StackThread, ThreadState
-from mqctl.stacks.classify import classify
+from mqctl.stacks.classify import classify_thread
 from mqctl.stacks.parse import read_dumps
 from mqctl.stacks.rules import StackClass
 
@@ -70,7 +70,7 @@ def test_a_call_into_c_is_told_without_its_arguments(listener: Callable[[], None
             assert thread.is_alive()
             text, found = dumped(name)
         assert found.state is ThreadState.WAITING
-        assert classify(found).cls == cls
+        assert classify_thread(found).cls == cls
         assert "word" not in text
     finally:
         LOCK.release()

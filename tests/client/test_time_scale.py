@@ -5,11 +5,11 @@ from __future__ import annotations
 from embedded_broker import EmbeddedCluster
 from mqctl.client.admin.broker_queries import consumer_offset
 from mqctl.client.admin.cluster import Cluster
-from mqctl.client.clock import ClientClock
 from mqctl.client.consumer.consumer_settings import ConsumeFrom, ConsumerSettings
 from mqctl.client.consumer.push_consumer import PushConsumer
 from mqctl.client.instance import ClientSettings
 from mqctl.client.message.received import Consumed
+from mqctl.client.remoting.clock import ClientClock
 from tests.client.consuming import Heard, create_topic, numbered, send, wait_until
 
 SCALE = 100.0

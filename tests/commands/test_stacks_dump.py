@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from mqctl.render.stacks import StackDumpReport
-from mqctl.snapshot.archive import save
+from mqctl.snapshot.archive import save_snapshot
 from mqctl.stacks.parse import read_dumps
 from tests.conftest import REPOSITORY, Outcome
 from tests.diagnosis import stack_faults
@@ -196,7 +196,7 @@ def test_a_running_information_saved_by_mqadmin_is_read(mqctl: Run, tmp_path: Pa
 
 def test_stacks_of_a_snapshot_are_judged_with_what_it_knows(mqctl: Run, tmp_path: Path) -> None:
     file = tmp_path / "s.snap"
-    save(USUAL, file)
+    save_snapshot(USUAL, file)
     client = USUAL.running[0].client_id
     outcome = mqctl("stacks", "dump", "--snapshot", file, "-g", "G", "--client", client, "-o", "json")
     assert outcome.exit_code == 0
@@ -219,7 +219,7 @@ def test_stacks_of_a_snapshot_are_judged_with_what_it_knows(mqctl: Run, tmp_path
     assert mqctl("stacks", "dump", "--snapshot", file, "-g", "nobody").exit_code == 66
     assert mqctl("stacks", "dump", "--snapshot", file, "--pid", "1").exit_code == 64
     plain = tmp_path / "plain.snap"
-    save(LIVE, plain)
+    save_snapshot(LIVE, plain)
     without = mqctl("stacks", "dump", "--snapshot", plain, "-g", "G")
     assert (without.exit_code, "snapshot save --stacks" in without.stderr) == (76, True)
 
@@ -227,7 +227,7 @@ def test_stacks_of_a_snapshot_are_judged_with_what_it_knows(mqctl: Run, tmp_path
 def test_many_instances_are_folded_and_their_raw_dumps_kept(mqctl: Run, tmp_path: Path) -> None:
     one = USUAL.running[0]
     file, kept = tmp_path / "s.snap", tmp_path / "raw"
-    save(replace(USUAL, running=tuple(replace(one, client_id=f"192.0.2.{n}@1#1") for n in range(1, 9))), file)
+    save_snapshot(replace(USUAL, running=tuple(replace(one, client_id=f"192.0.2.{n}@1#1") for n in range(1, 9))), file)
     outcome = mqctl("stacks", "dump", "--snapshot", file, "--save", kept)
     assert "and 5 more instances with 100 threads" in outcome.stdout
     assert "    144  http read  stuck  Tools.handle(Tools.java:28)" in outcome.stdout

@@ -9,7 +9,7 @@ import pytest
 import typer
 
 from mqctl.cli import catalog
-from mqctl.main import load
+from mqctl.main import load_command
 from tests.conftest import REPOSITORY
 from tests.docs import markdown
 from tests.docs.markdown import CommandLine
@@ -37,7 +37,7 @@ def complaint(line: CommandLine) -> str | None:
         return None if path and words and words[0] in {"-h", "--help"} else f"there is no command {line.words}"
     if {"-h", "--help"} & set(words):
         return None
-    built = load(path)
+    built = load_command(path)
     if not line.whole:  # a mention may leave out what it needs, and stand for more than one value
         words = ["1" if PLACEHOLDER.fullmatch(word) else word for word in words]
         for parameter in built.params:

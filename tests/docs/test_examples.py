@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from mqctl.main import load
+from mqctl.main import load_command
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.operations.checks.checks_file import load_expectations
@@ -42,7 +42,7 @@ def mqctl_lines(text: str) -> list[list[str]]:
 
 def parse(words: list[str]) -> None:
     path = tuple(words[:2]) if words[0] == "export" else (words[0],)
-    load(path).make_context("mqctl", words[len(path) :])
+    load_command(path).make_context("mqctl", words[len(path) :])
 
 
 def test_the_checks_are_ones_that_mqctl_reads_and_the_guide_shows_them() -> None:

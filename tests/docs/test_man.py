@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mqctl.cli import catalog
-from mqctl.main import load
+from mqctl.main import load_command
 from tests.conftest import REPOSITORY
 from tests.shells import require
 
@@ -40,7 +40,7 @@ def test_man_shows_every_command_and_option(page: Path) -> None:
     for entry in catalog.ENTRIES:
         if page.stem != f"mqctl-{entry.path[0]}":
             continue
-        built: Any = load(entry.path)
+        built: Any = load_command(entry.path)
         assert f"mqctl {' '.join(entry.path)} [options]" in shown
         for name in (name for parameter in built.params for name in parameter.opts if name.startswith("-")):
             assert name in shown, name

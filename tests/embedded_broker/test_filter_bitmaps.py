@@ -13,7 +13,7 @@ from embedded_broker.consumers.sql_filters import SqlFilters
 from embedded_broker.release import as_version
 from embedded_broker.settings import BrokerSettings
 from mqctl.client.admin.broker_changes import put_topic
-from mqctl.filter.bloom import BloomShape, element, holds
+from mqctl.filter.bloom import BloomShape, element, holds_all
 from mqctl.model.config import TopicConfig
 from mqctl.protocol.bodies_stats import ConsumeQueueData
 from mqctl.protocol.declared import replaced
@@ -103,7 +103,7 @@ def test_messages_that_match_have_the_bits_and_only_they_are_delivered(
         fill(peer, 40)
         found = units(cluster)
         assert [unit.bitmap for unit in found[:3]] == [b""] * 3, "nobody had subscribed yet"
-        assert [holds(unit.bitmap, positions) for unit in found[3:]] == [number > 20 for number in range(40)]
+        assert [holds_all(unit.bitmap, positions) for unit in found[3:]] == [number > 20 for number in range(40)]
         assert pulled(peer) == [b"%d" % number for number in range(21, 40)]
         assert [message.tags for message in decode_messages(peer.call(pull(TOPIC, 0)).body)] == ["T"] * 32
     root = cluster.broker().store
@@ -134,7 +134,7 @@ def test_a_false_hit_is_caught_by_the_message_itself() -> None:
             subscribe(one, "a < 3", group=first)
             subscribe(two, "a > 6", group=other)
             fill(one, 10)
-            assert [holds(unit.bitmap, mine) for unit in units(cluster)] == [
+            assert [holds_all(unit.bitmap, mine) for unit in units(cluster)] == [
                 number < 3 or number > 6 for number in range(10)
             ]
             assert pulled(one, first) == [b"0", b"1", b"2"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mqctl.filter.bloom import BloomShape, element, holds
+from mqctl.filter.bloom import BloomShape, element, holds_all
 
 SHAPE = BloomShape.of()
 
@@ -29,9 +29,9 @@ def test_positions(text: str, positions: tuple[int, ...]) -> None:
 def test_a_bitmap_holds_what_was_put_in() -> None:
     bitmap = SHAPE.bitmap([element("GID_a", "TopicTest")])
     assert bitmap.hex() == "0000400000400000000000000040"
-    assert holds(bitmap, SHAPE.positions("GID_a#TopicTest"))
-    assert not holds(bitmap, SHAPE.positions("g#t"))
-    assert holds(SHAPE.bitmap(["GID_a#TopicTest", "g#t"]), SHAPE.positions("g#t"))
+    assert holds_all(bitmap, SHAPE.positions("GID_a#TopicTest"))
+    assert not holds_all(bitmap, SHAPE.positions("g#t"))
+    assert holds_all(SHAPE.bitmap(["GID_a#TopicTest", "g#t"]), SHAPE.positions("g#t"))
 
 
 def test_a_shape_that_makes_no_sense() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mqctl.cli.mqadmin import TABLE, CommandCoverage
+from mqctl.cli.catalog_mqadmin import TABLE, CommandCoverage
 from tests.conftest import Outcome
 from tests.live.conftest import Run
 from tests.live.mqadmin_equal import COMPARED, nothing

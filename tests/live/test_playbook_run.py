@@ -15,7 +15,7 @@ import pytest
 
 from embedded_broker import Answer, Delay, EmbeddedCluster
 from mqctl.model.playbook_run import PlaybookRun
-from mqctl.playbook.places import load, slugs
+from mqctl.playbook.places import load_playbook, slugs
 from mqctl.protocol.bodies_cluster import BrokerData, ClusterInfo
 from mqctl.protocol.codes import RequestCode
 from tests.conftest import REPOSITORY, Outcome
@@ -259,11 +259,11 @@ def test_nobody_at_the_address_is_said_at_once(live: Run, playbook: Path) -> Non
 def test_dry_runs_of_all_playbooks_ask_nobody(live: Run, cluster: EmbeddedCluster) -> None:
     cluster.record_requests()
     for slug in slugs():
-        given = [f"{item.name}=some-{item.name}" for item in load(slug).parameters if item.required]
+        given = [f"{item.name}=some-{item.name}" for item in load_playbook(slug).parameters if item.required]
         words = [word for item in given for word in ("-p", item)]
         outcome = live("playbook", "run", slug, *words, "--dry-run", "--execute", "-o", "json")
         assert outcome.exit_code == 0, outcome.stderr
-        assert [row["step"] for row in outcome.json["steps"]] == [step.id for step in load(slug).steps]
+        assert [row["step"] for row in outcome.json["steps"]] == [step.id for step in load_playbook(slug).steps]
     # Brokers tell name servers every half minute that they are there; this takes longer on a busy machine.
     asked = [item for item in cluster.requests() if item.code != RequestCode.REGISTER_BROKER]
     cluster.record_requests(on=False)

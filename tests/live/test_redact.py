@@ -18,7 +18,7 @@ from mqctl.model.member import GroupMembership, Member
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.model.queue_state import HotKey, QueueState
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
-from mqctl.snapshot.archive import load
+from mqctl.snapshot.archive import load_snapshot
 from mqctl.snapshot.redaction import redacted
 from tests.embedded_broker.messages import send
 from tests.embedded_broker.wire import Peer
@@ -130,4 +130,4 @@ def test_a_snapshot_of_a_store_keeps_no_path(mqctl: Run, golden_store: Callable[
     file = tmp_path / "store.snap"
     assert mqctl("snapshot", "save", "--store", store, file, "--redact").exit_code == 0
     assert str(store.parent) not in content(file)
-    assert load(file).origin.redacted
+    assert load_snapshot(file).origin.redacted

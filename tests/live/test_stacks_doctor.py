@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from embedded_broker import EmbeddedCluster
-from mqctl.snapshot.archive import load
+from mqctl.snapshot.archive import load_snapshot
 from tests.conftest import Outcome
 from tests.live.conftest import Consume, Run
 
@@ -41,7 +41,7 @@ def test_a_snapshot_carries_stacks_and_what_they_were_later(live: Run, consume: 
     consume("sleep")
     file = tmp_path / "with.snap"
     assert live("snapshot", "save", file, "--stacks").exit_code == 0
-    (info,) = load(file).running
+    (info,) = load_snapshot(file).running
     assert info.stacks is not None
     texts = [info.stacks, *(item.text for item in info.later_stacks)]
     assert len(texts) == 3
@@ -50,7 +50,7 @@ def test_a_snapshot_carries_stacks_and_what_they_were_later(live: Run, consume: 
     assert second > first
     plain = tmp_path / "without.snap"
     assert live("snapshot", "save", plain).exit_code == 0
-    assert [item.stacks for item in load(plain).running] == [None]
+    assert [item.stacks for item in load_snapshot(plain).running] == [None]
     refused = live("doctor", "--snapshot", file, "--stacks")
     assert (refused.exit_code, "--stacks belongs to a live cluster" in refused.stderr) == (64, True)
 

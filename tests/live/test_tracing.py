@@ -14,7 +14,7 @@ from mqctl.client.admin.broker_changes import commit_offset, put_group
 from mqctl.client.consumer.push_consumer import PushConsumer
 from mqctl.client.message.outgoing import OutgoingMessage, SendResult
 from mqctl.client.producer.producer import Producer
-from mqctl.client.trace import Tracer
+from mqctl.client.producer.trace import Tracer
 from mqctl.model.config import SubscriptionGroupConfig
 from mqctl.model.member import MessageModel
 from tests.client.consuming import Heard, create_topic, quick, quick_client, send, wait_until

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mqctl.model.lag import LagState, QueueLag, group_lags
-from mqctl.model.lag_trend import WINDOW_MS, GroupTrend, LagLook, Trend, kept, look, trends
+from mqctl.model.lag_trend import WINDOW_MS, GroupTrend, LagLook, Trend, look_at, trends, within_window
 
 
 def at(moment_ms: int, *queues: tuple[int | None, int | None]) -> LagLook:
@@ -27,7 +27,7 @@ def at(moment_ms: int, *queues: tuple[int | None, int | None]) -> LagLook:
         )
         for number, (end, offset) in enumerate(queues)
     ]
-    return look(moment_ms, group_lags(rows), rows)
+    return look_at(moment_ms, group_lags(rows), rows)
 
 
 def last(*looks: LagLook) -> GroupTrend:
@@ -71,4 +71,4 @@ def test_a_queue_that_appears_later_does_not_count_as_produced() -> None:
 
 def test_looks_older_than_the_window_go() -> None:
     looks = [at(moment, (10, 5)) for moment in range(0, 60_000, 5_000)]
-    assert [item.moment_ms for item in kept(looks)] == [40_000, 45_000, 50_000, 55_000]
+    assert [item.moment_ms for item in within_window(looks)] == [40_000, 45_000, 50_000, 55_000]

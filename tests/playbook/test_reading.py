@@ -144,30 +144,30 @@ def test_a_value_cannot_become_words_of_its_own() -> None:
 )
 def test_conditions(expression: str, expected: bool) -> None:
     facts = {"lag": 4, "most": 9, "codes": "MQ203,MQ401", "exit": {"lag": 0}, "choice": {}}
-    assert conditions.holds(expression, facts) is expected
+    assert conditions.condition_holds(expression, facts) is expected
 
 
 @pytest.mark.parametrize("expression", ["lag", "length(lag)", "contains(missing, 'x')"])
 def test_a_condition_that_cannot_be_decided_is_an_error_and_not_a_no(expression: str) -> None:
     with pytest.raises(BadInputError):
-        conditions.holds(expression, {"lag": 4})
+        conditions.condition_holds(expression, {"lag": 4})
 
 
 def test_a_condition_of_parameters_asks_whether_they_were_given() -> None:
     facts = {"queues": 0, "topic": "T", "group": None, "lag": 0}
-    assert conditions.holds("topic && queues", facts, ["queues", "topic", "group"])
-    assert not conditions.holds("group && queues", facts, ["queues", "topic", "group"])
+    assert conditions.condition_holds("topic && queues", facts, ["queues", "topic", "group"])
+    assert not conditions.condition_holds("group && queues", facts, ["queues", "topic", "group"])
     with pytest.raises(BadInputError):
-        conditions.holds("topic && lag", facts, ["queues", "topic", "group"])
+        conditions.condition_holds("topic && lag", facts, ["queues", "topic", "group"])
 
 
 def test_names_of_a_condition_are_those_it_takes_from_the_facts() -> None:
-    assert conditions.names("length(groups[?lag > most].name) > limit || exit.lag == `0`") == {
+    assert conditions.looked_up("length(groups[?lag > most].name) > limit || exit.lag == `0`") == {
         "groups",
         "limit",
         "exit",
     }
-    assert conditions.names("a.b.c[0] && d | e") == {"a", "d"}
+    assert conditions.looked_up("a.b.c[0] && d | e") == {"a", "d"}
 
 
 def test_captures_are_single_values() -> None:

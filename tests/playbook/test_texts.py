@@ -18,13 +18,13 @@ from mqctl.cli.catalog import BY_PATH
 from mqctl.diagnosis import RULES
 from mqctl.diagnosis.playbooks import PLAYBOOKS
 from mqctl.errors import UsageError
-from mqctl.main import load as load_command
+from mqctl.main import load_command
 from mqctl.model.finding import Finding, Subject, SubjectKind
 from mqctl.model.lang import Lang
 from mqctl.model.playbook import ParameterType, Playbook
 from mqctl.playbook import template
 from mqctl.playbook.parameters import bound
-from mqctl.playbook.places import load, slugs
+from mqctl.playbook.places import load_playbook, slugs
 from mqctl.render.findings import playbook_command
 from tests.conftest import REPOSITORY
 
@@ -56,7 +56,7 @@ def parses(words: list[str]) -> None:
         pass
     if path == ("playbook", "run"):
         given = [words[number + 1] for number, word in enumerate(words) if word == "-p"]
-        bound(load(words[2]), given)
+        bound(load_playbook(words[2]), given)
 
 
 def command_lines(text: str) -> list[str]:
@@ -81,7 +81,7 @@ def values(playbook: Playbook) -> dict[str, str]:
 def test_a_playbook_is_whole(slug: str) -> None:
     directory = REPOSITORY / "playbooks" / slug
     assert sorted(item.name for item in directory.iterdir()) == sorted(FILES)
-    playbook = load(slug)
+    playbook = load_playbook(slug)
     assert playbook.answers == tuple(sorted(code for code, rule in RULES.items() if rule.playbook == slug))
 
 
@@ -89,16 +89,16 @@ def test_a_playbook_is_whole(slug: str) -> None:
 def test_what_findings_tell_are_its_parameters(slug: str) -> None:
     required, optional = PLAYBOOKS[slug]
     known = {"group", "topic", "broker", "store"}
-    parameters = [item for item in load(slug).parameters if item.name in known]
+    parameters = [item for item in load_playbook(slug).parameters if item.name in known]
     assert {item.name for item in parameters if item.required} == set(required)
     assert {item.name for item in parameters if not item.required} >= set(optional)
-    assert all(item.name in known for item in load(slug).parameters if item.required)
+    assert all(item.name in known for item in load_playbook(slug).parameters if item.required)
 
 
 @pytest.mark.parametrize("slug", SLUGS)
 @pytest.mark.parametrize("given", ["all", "required"])
 def test_every_step_parses(slug: str, given: str) -> None:
-    playbook = load(slug)
+    playbook = load_playbook(slug)
     chosen = {item.name for item in playbook.parameters if given == "all" or item.required}
     told = bound(playbook, [f"{name}={value}" for name, value in values(playbook).items() if name in chosen])
     for step in playbook.steps:
@@ -112,7 +112,7 @@ def test_every_step_parses(slug: str, given: str) -> None:
 
 @pytest.mark.parametrize("slug", SLUGS)
 def test_every_command_line_in_its_words_parses(slug: str) -> None:
-    playbook = load(slug)
+    playbook = load_playbook(slug)
     for lang in Lang:
         texts = [playbook.title[lang], playbook.symptom[lang], *playbook.rollback[lang]]
         for step in playbook.steps:
@@ -149,14 +149,14 @@ def test_the_readmes_tell_the_same(slug: str) -> None:
         *("## 现象", "## 原理", "## 决策", "## 回退")
     ]
     assert codes(english) == codes(chinese)
-    assert set(load(slug).answers) <= codes(english)
+    assert set(load_playbook(slug).answers) <= codes(english)
     assert not re.search("[\u4e00-\u9fff][,;:!?]|[,;!?][\u4e00-\u9fff]", re.sub(r"`[^`]*`", "`", chinese)), slug
 
 
 @pytest.mark.parametrize("slug", SLUGS)
 @pytest.mark.parametrize("given", ["all", "required"])
 def test_its_script_runs_with_nothing_but_mqctl(slug: str, given: str, tmp_path: Path) -> None:
-    playbook = load(slug)
+    playbook = load_playbook(slug)
     shim, seen = tmp_path / "mqctl", tmp_path / "seen"
     (tmp_path / "shim.py").write_text(_SHIM)
     shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{tmp_path / "shim.py"}" "$@"\n')
@@ -208,7 +208,7 @@ def test_the_example_of_the_documentation_is_a_playbook(tmp_path: Path, monkeypa
     (tmp_path / "incident").mkdir()
     (tmp_path / "incident" / "playbook.yaml").write_text(example, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    playbook = load("./incident")
+    playbook = load_playbook("./incident")
     assert [step.id for step in playbook.steps] == ["lag", "way", "skip"]
     for step in playbook.steps:
         if step.command is not None:

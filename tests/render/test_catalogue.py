@@ -11,7 +11,7 @@ import typer
 
 from mqctl.cli.catalog import BY_PATH
 from mqctl.diagnosis import RULES, diagnose
-from mqctl.main import load
+from mqctl.main import load_command
 from mqctl.model.finding import Evidence, Finding, Severity, Subject, SubjectKind
 from mqctl.model.lang import Lang
 from mqctl.render.messages import _texts, en, evidence_text, explain, phrase, sentences, title, written, zh
@@ -103,7 +103,7 @@ def test_next_commands_are_accepted_wherever_the_evidence_is_from(source: str) -
         _, *words = shlex.split(line)
         path = tuple(words[:2]) if tuple(words[:2]) in BY_PATH else tuple(words[:1])
         try:
-            load(path).make_context("mqctl", words[len(path) :])
+            load_command(path).make_context("mqctl", words[len(path) :])
         except typer.TyperException as error:
             wrong.append(f"{line}: {error.format_message()}")
     assert not wrong, "\n".join(wrong)

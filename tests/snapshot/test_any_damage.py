@@ -13,7 +13,7 @@ from mqctl.diagnosis import diagnose
 from mqctl.errors import MqctlError
 from mqctl.model.lang import Lang
 from mqctl.render.messages import sentences
-from mqctl.snapshot.archive import load, save
+from mqctl.snapshot.archive import load_snapshot, save_snapshot
 from mqctl.snapshot.store.gatherer import gather_store
 from mqctl.snapshot.store.lag import gather_lag
 from tests.store.builder import StoreBuilder, message
@@ -68,8 +68,8 @@ def judge(root: Path, scratch: Path) -> None:
     diagnosis = diagnose(snapshot)
     for finding in diagnosis.findings:
         assert sentences(finding, Lang.EN).what
-    save(snapshot, scratch, force=True)
-    assert diagnose(load(scratch)) == diagnosis
+    save_snapshot(snapshot, scratch, force=True)
+    assert diagnose(load_snapshot(scratch)) == diagnosis
 
 
 def test_the_intact_store_is_read_in_full(intact: Path) -> None:

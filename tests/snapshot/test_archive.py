@@ -16,7 +16,7 @@ from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.model.queue_state import QueueState
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.storage_state import StorageState
-from mqctl.snapshot.archive import load, save
+from mqctl.snapshot.archive import load_snapshot, save_snapshot
 
 DAMAGE = Damage(code=DamageCode.BAD_CRC, grade=DamageGrade.DAMAGE, file="commitlog/0", offset=7, params={"expected": 1})
 SNAPSHOT = ClusterSnapshot(
@@ -35,8 +35,8 @@ SNAPSHOT = ClusterSnapshot(
 
 def test_a_saved_snapshot_loads_as_it_was(tmp_path: Path) -> None:
     file = tmp_path / "s.snap"
-    save(SNAPSHOT, file)
-    loaded = load(file)
+    save_snapshot(SNAPSHOT, file)
+    loaded = load_snapshot(file)
     assert loaded.brokers == SNAPSHOT.brokers
     assert loaded.unavailable == SNAPSHOT.unavailable
     assert loaded.origin.archive == str(file)
@@ -47,20 +47,20 @@ def test_an_existing_file_is_kept_unless_forced(tmp_path: Path) -> None:
     file = tmp_path / "s.snap"
     file.write_text("precious")
     with pytest.raises(RefusedError, match="exists"):
-        save(SNAPSHOT, file)
+        save_snapshot(SNAPSHOT, file)
     assert file.read_text() == "precious"
-    save(SNAPSHOT, file, force=True)
-    assert load(file).brokers == SNAPSHOT.brokers
+    save_snapshot(SNAPSHOT, file, force=True)
+    assert load_snapshot(file).brokers == SNAPSHOT.brokers
 
 
 def test_every_cut_of_the_file_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "s.snap"
-    save(SNAPSHOT, file)
+    save_snapshot(SNAPSHOT, file)
     whole = file.read_bytes()
     for length in range(len(whole)):
         file.write_bytes(whole[:length])
         with pytest.raises(BadInputError):
-            load(file)
+            load_snapshot(file)
 
 
 @pytest.mark.parametrize(
@@ -76,18 +76,18 @@ def test_foreign_content_is_refused_with_the_reason(tmp_path: Path, text: bytes,
     file = tmp_path / "s.snap"
     file.write_bytes(gzip.compress(text))
     with pytest.raises(BadInputError, match=reason):
-        load(file)
+        load_snapshot(file)
 
 
 def test_missing_and_plain_files(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError):
-        load(tmp_path / "none.snap")
+        load_snapshot(tmp_path / "none.snap")
     plain = tmp_path / "plain.json"
     plain.write_text(json.dumps({"schema": "snapshot/2"}))
     with pytest.raises(BadInputError, match="no snapshot"):
-        load(plain)
+        load_snapshot(plain)
     with pytest.raises(BadInputError, match="directory"):
-        load(tmp_path)
+        load_snapshot(tmp_path)
 
 
 def test_a_small_file_that_claims_to_be_huge_is_refused_piece_by_piece(tmp_path: Path) -> None:
@@ -104,9 +104,9 @@ def test_a_small_file_that_claims_to_be_huge_is_refused_piece_by_piece(tmp_path:
     tracemalloc.start()
     try:
         with pytest.raises(BadInputError):
-            load(small)
+            load_snapshot(small)
         assert tracemalloc.get_traced_memory()[1] < 32 << 20
     finally:
         tracemalloc.stop()
     with pytest.raises(BadInputError, match="unpacks to more than 1024 MiB"):
-        load(bomb)
+        load_snapshot(bomb)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mqctl.model.gap import Cause, GapSubject, Part
-from mqctl.snapshot.archive import load, save
+from mqctl.snapshot.archive import load_snapshot, save_snapshot
 from tests.live.conftest import Run
 
 OLD = Path(__file__).parent / "old" / "snapshot-1.snap"
@@ -17,7 +17,7 @@ OLD = Path(__file__).parent / "old" / "snapshot-1.snap"
 
 
 def test_an_old_file_gets_causes_and_subjects() -> None:
-    snapshot = load(OLD)
+    snapshot = load_snapshot(OLD)
     assert [(gap.part, gap.cause, gap.topic or gap.group) for gap in snapshot.unavailable] == [
         (Part.ROUTES, Cause.REFUSED, "Pay"),
         (Part.RUNNING_INFO, Cause.UNSUPPORTED, "G"),
@@ -42,7 +42,7 @@ def test_an_old_file_gets_causes_and_subjects() -> None:
 
 def test_commands_answer_from_an_old_file_and_from_one_that_it_was_saved_to_alike(mqctl: Run, tmp_path: Path) -> None:
     new = tmp_path / "new.snap"
-    save(load(OLD), new)
+    save_snapshot(load_snapshot(OLD), new)
     for words, code in (
         (("topic", "route", "-t", "Pay"), 76),
         (("group", "lag"), 76),
@@ -91,7 +91,7 @@ def test_each_old_sentence_has_its_cause(
     }
     file = tmp_path / "old.snap"
     file.write_bytes(gzip.compress(json.dumps(document).encode()))
-    snapshot = load(file)
+    snapshot = load_snapshot(file)
     assert snapshot.earlier is not None
     for (gap,) in (snapshot.unavailable, snapshot.earlier.unavailable):
         assert (gap.part, gap.cause, gap.reason, gap.subject) == (part, cause, reason, subject)

@@ -14,7 +14,7 @@ from mqctl.model.lag import LagEvidence, QueueLag, group_lags, queue_lags
 from mqctl.model.origin import ObservedFrom, OriginKind
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.storage_state import CheckpointStatus
-from mqctl.snapshot.archive import load, save
+from mqctl.snapshot.archive import load_snapshot, save_snapshot
 from mqctl.snapshot.store.gatherer import gather_delay_file, gather_store
 from mqctl.snapshot.store.lag import gather_lag
 
@@ -158,8 +158,8 @@ def test_rocksdb_parts_are_unknown_and_not_empty(golden_store: Stores) -> None:
 @pytest.mark.parametrize("name", ALL)
 def test_an_archive_is_judged_exactly_like_its_store(name: str, golden_store: Stores, tmp_path: Path) -> None:
     snapshot = gather_store(golden_store(name))
-    save(snapshot, tmp_path / "s.snap")
-    loaded = load(tmp_path / "s.snap")
+    save_snapshot(snapshot, tmp_path / "s.snap")
+    loaded = load_snapshot(tmp_path / "s.snap")
     assert loaded.brokers == snapshot.brokers
     assert diagnose(loaded) == diagnose(snapshot)
 

@@ -20,7 +20,7 @@ from mqctl.model.reports import (
 )
 from mqctl.render.reports.words import findings
 from mqctl.render.runs import RunDiff, RunReported
-from mqctl.snapshot.archive import load
+from mqctl.snapshot.archive import load_snapshot
 from mqctl.spark.engines import Engine
 from mqctl.spark.reports.run import NAMES, RunSettings, run
 from mqctl.spark.wanted import Wanted
@@ -39,7 +39,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Planted]:
 def test_every_plant_is_named_with_its_figure(planted: tuple[Path, Planted], engine: Engine) -> None:
     directory, truth = planted
     store = str(directory / "store")
-    settings = RunSettings(snapshot=load(directory / "cluster.snap"), brokers={store: "broker-a"})
+    settings = RunSettings(snapshot=load_snapshot(directory / "cluster.snap"), brokers={store: "broker-a"})
     reports = run(engine, Wanted((store,)), settings)
     assert tuple(reports) == NAMES
     words = {name: " ".join(findings(name, value)) for name, value in reports.items()}

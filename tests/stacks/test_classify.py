@@ -9,7 +9,7 @@ import pytest
 from docs.stack_classes import scores
 from mqctl.errors import BadInputError
 from mqctl.model.dump import StackFrame, StackThread, ThreadState
-from mqctl.stacks.classify import Classifier, classify
+from mqctl.stacks.classify import Classifier, classify_thread
 from mqctl.stacks.frame_text import java_frame
 from mqctl.stacks.names import Role, understand
 from mqctl.stacks.rule_table import CLASS_RULES
@@ -38,7 +38,7 @@ def test_every_labelled_thread_is_called_by_what_it_does(name: str) -> None:
         for thread in dump.threads:
             known = understand(thread.name)
             if known.role is Role.CONSUME and known.group is not None:
-                assert classify(thread).cls in LABELS[known.group], thread.name
+                assert classify_thread(thread).cls in LABELS[known.group], thread.name
                 judged += 1
     assert judged >= 23
 
@@ -51,7 +51,7 @@ def test_no_thread_is_judged_wrong_or_healthy_although_it_is_not() -> None:
 
 def test_the_application_line_is_the_innermost_call_of_the_application() -> None:
     (dump,) = dumps("java17-remote.txt")
-    lines = {thread.name: classify(thread).line for thread in dump.threads}
+    lines = {thread.name: classify_thread(thread).line for thread in dump.threads}
     assert str(lines["ConsumeMessageThread_http_1"]) == "shop.orders.Tools.httpPost(Tools.java:28)"
     assert lines["ConsumeMessageThread_idle_1"] is None
     assert lines["ConsumeMessageThread_orderly_2"] is None
@@ -63,7 +63,7 @@ def test_a_socket_is_told_by_phase_and_by_the_library_below_a_wrapper() -> None:
         "sun.nio.ch.NioSocketImpl.read(NioSocketImpl.java:346)",
         "java.net.Socket$SocketInputStream.read(Socket.java:966)",
     )
-    plain = classify(_thread(*read, "shop.Proto.read(Proto.java:3)", state=ThreadState.RUNNABLE))
+    plain = classify_thread(_thread(*read, "shop.Proto.read(Proto.java:3)", state=ThreadState.RUNNABLE))
     assert (plain.cls, plain.phase) == (StackClass.SOCKET, "read")
     wrapped = (
         *read,
@@ -71,9 +71,10 @@ def test_a_socket_is_told_by_phase_and_by_the_library_below_a_wrapper() -> None:
         "com.mysql.cj.protocol.a.PacketReader.readHeader(S.java:63)",
     )
     assert (
-        classify(_thread(*wrapped, "shop.Dao.get(Dao.java:9)", state=ThreadState.RUNNABLE)).cls == StackClass.DATABASE
+        classify_thread(_thread(*wrapped, "shop.Dao.get(Dao.java:9)", state=ThreadState.RUNNABLE)).cls
+        == StackClass.DATABASE
     )
-    connecting = classify(
+    connecting = classify_thread(
         _thread(
             "java.net.PlainSocketImpl.socketConnect(Native Method)",
             "java.net.Socket.connect(Socket.java:606)",
@@ -111,7 +112,7 @@ def test_a_socket_is_told_by_phase_and_by_the_library_below_a_wrapper() -> None:
     ],
 )  # fmt: skip
 def test_well_known_stacks(calls: tuple[str, ...], state: ThreadState, cls: StackClass) -> None:
-    assert classify(_thread(*calls, state=state)).cls == cls
+    assert classify_thread(_thread(*calls, state=state)).cls == cls
 
 
 @pytest.mark.parametrize(
@@ -133,13 +134,13 @@ def test_a_python_line_tells_what_its_c_call_does(code: str | None, state: Threa
     thread = _thread(
         "shop.orders.handle(orders.py:7)", "mqctl.client.consumer.workers.Workers._work(workers.py:37)", code=code
     )
-    judged = classify(StackThread(name=thread.name, state=state, frames=thread.frames))
+    judged = classify_thread(StackThread(name=thread.name, state=state, frames=thread.frames))
     assert judged.cls == cls
     assert judged.line is thread.frames[0]
 
 
 def test_an_empty_stack_is_unknown() -> None:
-    assert classify(StackThread(name="t", state=ThreadState.RUNNABLE)).cls == StackClass.UNKNOWN
+    assert classify_thread(StackThread(name="t", state=ThreadState.RUNNABLE)).cls == StackClass.UNKNOWN
 
 
 def test_rules_have_names_of_their_own_and_say_what_they_recognise() -> None:
@@ -156,7 +157,7 @@ def test_a_users_rules_come_first_and_may_name_classes_of_their_own() -> None:
         "shop.A.b(A.java:1)",
         state=ThreadState.TIMED_WAITING,
     )
-    assert classify(thread).cls == StackClass.SLEEP
+    assert classify_thread(thread).cls == StackClass.SLEEP
     content = {
         "rules": [{"name": "gateway", "class": "acme", "calls": ["com.acme.gateway.*"], "states": ["TIMED_WAITING"]}],
         "libraries": ["com.acme.framework.*", "com.acme.gateway"],

@@ -9,7 +9,7 @@ import pytest
 
 from mqctl.model.dump import StackDump
 from mqctl.stacks.classify import Classifier
-from mqctl.stacks.group import group
+from mqctl.stacks.group import report_threads
 from mqctl.stacks.names import Role, understand
 from mqctl.stacks.parse import read_dumps
 from tests.stacks.record import java_program, jdk_tool, jstack
@@ -41,7 +41,7 @@ def test_a_java_process_is_read_right_from_jstack_and_through_the_broker(tmp_pat
     assert not dump.truncated
     assert wrong(dump) == {}
     assert wrong(other) == {}
-    report = group([dump])
+    report = report_threads([dump])
     assert [sorted(circle) for circle in report.deadlocks] == [
         ["ConsumeMessageThread_deadlock_1", "ConsumeMessageThread_deadlock_2"]
     ]

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from mqctl.model.dump import DumpTool, StackDump, StackFrame, StackThread, ThreadState
-from mqctl.stacks.group import Motion, StackGroup, StackReport, group
+from mqctl.stacks.group import Motion, StackGroup, StackReport, report_threads
 from mqctl.stacks.names import Role, understand
 from mqctl.stacks.normal import normal_name
 from mqctl.stacks.rules import StackClass
@@ -21,7 +21,7 @@ def _one(report: StackReport, pool: str) -> StackGroup:
 
 @pytest.fixture(scope="module")
 def java() -> StackReport:
-    return group(dumps("java17-jstack-l.txt"))
+    return report_threads(dumps("java17-jstack-l.txt"))
 
 
 def test_consume_threads_come_first_and_equal_stacks_are_one(java: StackReport) -> None:
@@ -43,7 +43,7 @@ def test_owner_and_root_of_a_lock_are_named_with_what_they_do(java: StackReport)
     lock = _one(java, "lock")
     assert (lock.owner, lock.root_cls) == ("ConsumeMessageThread_lockowner_1", StackClass.SLEEP)
     assert str(lock.root_line) == "shop.orders.Tools.holdLock(Tools.java:74)"
-    without_l = group(dumps("java17-jcmd.txt"))
+    without_l = report_threads(dumps("java17-jcmd.txt"))
     assert _one(without_l, "lock").owner is None
     assert _one(without_l, "monitor").owner == "ConsumeMessageThread_owner_1"
 
@@ -57,7 +57,7 @@ def test_the_root_is_at_the_end_of_a_chain_of_owners() -> None:
     dump = StackDump(
         source="x", tool=DumpTool.JSTACK, threads=(threads["ConsumeMessageThread_monitor_1"], chained, sleeper)
     )
-    monitor = _one(group([dump]), "monitor")
+    monitor = _one(report_threads([dump]), "monitor")
     assert (monitor.owner, monitor.root) == ("ConsumeMessageThread_owner_1", "ConsumeMessageThread_lockowner_1")
 
 
@@ -74,7 +74,7 @@ def test_two_dumps_tell_stuck_busy_and_idle(java: StackReport) -> None:
     assert share is not None
     assert 0.3 < share <= 1.0
     assert java.gc_share is not None
-    assert {_one(group(dumps("java17-jcmd.txt")), "http").motion} == {Motion.UNKNOWN}
+    assert {_one(report_threads(dumps("java17-jcmd.txt")), "http").motion} == {Motion.UNKNOWN}
 
 
 def _thread(name: str, line: int, cpu_ms: float | None = None, state: ThreadState = ThreadState.IDLE) -> StackThread:
@@ -99,7 +99,7 @@ def _dump(at_ms: int, *threads: StackThread) -> StackDump:
     ],
 )
 def test_motion_by_calls_and_by_processor_time(first: StackThread, second: StackThread, motion: Motion) -> None:
-    (found,) = group([_dump(1_000, first), _dump(2_000, second)]).groups
+    (found,) = report_threads([_dump(1_000, first), _dump(2_000, second)]).groups
     assert found.motion is motion
 
 
@@ -107,7 +107,7 @@ def test_a_deadlock_is_proven_by_the_jvm_only(java: StackReport) -> None:
     circle = ("ConsumeMessageThread_deadlock_1", "ConsumeMessageThread_deadlock_2")
     assert (java.deadlocks, java.suspected) == ((circle,), ())
     newest = dumps("java17-jstack-l.txt")[1]
-    cut = group([replace(newest, deadlocks=())])
+    cut = report_threads([replace(newest, deadlocks=())])
     assert (cut.deadlocks, [set(item) for item in cut.suspected]) == ((), [set(circle)])
 
 
@@ -116,11 +116,11 @@ def test_a_deadlock_is_suspected_where_nobody_else_could_hold_the_locks() -> Non
     pair = tuple(thread for thread in dump.threads if "deadlock" in thread.name or "idle" in thread.name)
     alone = replace(dump, threads=pair)
     circle = ("ConsumeMessageThread_deadlock_1", "ConsumeMessageThread_deadlock_2")
-    assert group([alone, alone]).suspected == (circle,)
-    assert group([alone]).suspected == ()
+    assert report_threads([alone, alone]).suspected == (circle,)
+    assert report_threads([alone]).suspected == ()
     holder = next(thread for thread in dump.threads if "owner" in thread.name)
     with_holder = replace(dump, threads=(*pair, holder))
-    assert group([with_holder, with_holder]).suspected == ()
+    assert report_threads([with_holder, with_holder]).suspected == ()
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_threads_whose_names_were_cut_stay_in_one_pool() -> None:
     names = [f"ConsumeMessageThread_a-rather-long-group_{n}" for n in (1, 9, 10, 123)]
     made = [replace(_thread(name[:40], 1), native_id=at) for at, name in enumerate([*names, names[0] + "0000"])]
     made.append(replace(_thread(names[1], 1), native_id=99))
-    assert group([_dump(1, *made)]).consumer_groups() == ("a-rather-long-group",)
+    assert report_threads([_dump(1, *made)]).consumer_groups() == ("a-rather-long-group",)
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_names_are_normalised(name: str, shown: str) -> None:
 
 def test_no_dump_is_refused() -> None:
     with pytest.raises(ValueError, match="no dump"):
-        group([])
+        report_threads([])
 
 
 @pytest.mark.parametrize(("used_ms", "cls"), [(50.0, StackClass.CPU), (0.2, StackClass.WAIT)])
@@ -188,6 +188,6 @@ def test_python_threads_that_take_turns_under_the_interpreter_lock_compute(used_
         )
         return StackDump(source="pid 1", tool=DumpTool.PY_SPY, threads=threads, taken_at_ms=at_ms)
 
-    report = group([look(1_000, 0.0), look(2_000, used_ms)])
+    report = report_threads([look(1_000, 0.0), look(2_000, used_ms)])
     found = {item.cls: item.count for item in report.consuming()}
     assert found == ({StackClass.CPU: 20} if cls == StackClass.CPU else {StackClass.CPU: 1, StackClass.WAIT: 19})

@@ -12,7 +12,7 @@ from mqctl.model.finding import Confidence, Severity
 from mqctl.model.lag import LagState, QueueLag
 from mqctl.model.member import HeldQueue, RunningInfo
 from mqctl.model.queue import MessageQueue
-from mqctl.stacks.group import group
+from mqctl.stacks.group import report_threads
 from mqctl.stacks.parse import read_dumps
 from mqctl.stacks.verdict import ConsumerFacts, StackLimits, StackVerdict, verdict
 from tests.diagnosis.stack_faults import IDLE_POOL, ONE_AT_WORK, busy, threads
@@ -45,7 +45,7 @@ def info(orderly: bool = False, pool: int = 20, **queue: Any) -> RunningInfo:
 
 
 def judge(text: str, held: ConsumerFacts, count: int = 2, limits: StackLimits | None = None) -> list[StackVerdict]:
-    return verdict(group(dumps(text, count)), held, limits)
+    return verdict(report_threads(dumps(text, count)), held, limits)
 
 
 @pytest.mark.parametrize(
@@ -90,8 +90,8 @@ def test_a_young_lag_is_none_for_a_diagnosis_of_the_whole_cluster() -> None:
 def test_a_cut_dump_makes_less_sure_and_proves_no_missing_threads() -> None:
     (dump,) = read_dumps(threads(2, "RUNNABLE", "shop.A.b(A.java:1)"), source="x")
     held = ConsumerFacts(now_ms=NOW, info=info(cached_count=500))
-    whole = [item.code for item in verdict(group([dump, dump]), held)]
-    (cut,) = verdict(group([replace(dump, truncated=True)] * 2), held)
+    whole = [item.code for item in verdict(report_threads([dump, dump]), held)]
+    (cut,) = verdict(report_threads([replace(dump, truncated=True)] * 2), held)
     assert whole == ["MQ328", "MQ324"]
     assert (cut.code, cut.confidence) == ("MQ324", Confidence.MEDIUM)
 
@@ -166,7 +166,7 @@ def test_the_garbage_collector_is_named_where_it_takes_the_processor() -> None:
         (read,) = read_dumps(text, source="x", taken_at_ms=NOW + at)
         return read
 
-    report = group([dump(100, 0), dump(900, 1_000)])
+    report = report_threads([dump(100, 0), dump(900, 1_000)])
     assert report.gc_share == 0.8
     (found,) = verdict(report, ConsumerFacts(now_ms=NOW, info=info(pool=1), lags=[lag(50)]))
     assert (found.code, found.variant) == ("MQ324", "gc")

@@ -45,7 +45,7 @@ def _known_names(
     command: str, before: list[str], options: dict[str, tuple[str, tuple[str, ...]]]
 ) -> list[tuple[str, str]] | None:
     """Returns the names that this machine or a cluster knows, None where none belong."""
-    from mqctl.cli.completion.names import kind_of, names
+    from mqctl.cli.completion.names import kind_of, names_of_kind
     from mqctl.cli.completion.own_names import own_names
 
     option = bool(before) and before[-1] in options and before[-1][0] == "-"
@@ -53,4 +53,4 @@ def _known_names(
     if own is not None:
         return own
     kind = kind_of(command, before, takes_value=option)
-    return None if kind is None else [(name, kind) for name in names(kind, before)]
+    return None if kind is None else [(name, kind) for name in names_of_kind(kind, before)]

@@ -61,7 +61,7 @@ def kind_of(command: str, before: list[str], *, takes_value: bool) -> str | None
     return _BY_ARGUMENT.get(command)
 
 
-def names(kind: str, before: list[str]) -> list[str]:
+def names_of_kind(kind: str, before: list[str]) -> list[str]:
     """Returns the names of a kind, as fresh as can be had within the cap; none when nothing is known."""
     from mqctl.errors import MqctlError
 

@@ -82,7 +82,7 @@ def _rules() -> Named:
 
 
 def _mqadmin() -> Named:
-    from mqctl.cli.mqadmin import TABLE
+    from mqctl.cli.catalog_mqadmin import TABLE
 
     return [("all", "Every one."), *((entry.name, entry.versions) for entry in TABLE)]
 

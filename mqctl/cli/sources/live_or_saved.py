@@ -171,9 +171,9 @@ def looking(
         UnreachableError, ConfigurationError: there is no cluster to ask.
     """
     if snapshot is not None:
-        from mqctl.snapshot.archive import load
+        from mqctl.snapshot.archive import load_snapshot
 
-        yield LiveOrSaved(None, load(snapshot))
+        yield LiveOrSaved(None, load_snapshot(snapshot))
         return
     chosen: Connection = connection(namesrv, profile, timeout)
     with chosen.open() as cluster:

@@ -68,9 +68,9 @@ def read_snapshot(
         )
     if snapshot is not None:
         _refuse_store_options(at, levels, broker_name, quick=quick, reason="a snapshot was gathered with its own")
-        from mqctl.snapshot.archive import load
+        from mqctl.snapshot.archive import load_snapshot
 
-        return load(snapshot)
+        return load_snapshot(snapshot)
     if store is not None:
         return _from_store(store, at, now, levels=levels, broker_name=broker_name, quick=quick)
     if live is None:

@@ -11,7 +11,7 @@ from mqctl.client.admin.nameserver import NameServers
 from mqctl.client.remoting.addresses import TopAddressing, name_server_source
 from mqctl.client.remoting.answers import not_asked
 from mqctl.client.remoting.deadline import Deadline
-from mqctl.client.remoting.fan_out import CALL_TIMEOUT_MS, IN_FLIGHT, Ask, Outcome, fan_out
+from mqctl.client.remoting.fan_out import CALL_TIMEOUT_MS, IN_FLIGHT, AddressedQuestion, Outcome, fan_out
 from mqctl.client.remoting.link import LinkSettings
 from mqctl.client.remoting.links import Links
 from mqctl.client.remoting.question import Question
@@ -132,7 +132,7 @@ class Cluster:
 
     def ask_many(
         self,
-        asks: Iterable[Ask[T]],
+        asks: Iterable[AddressedQuestion[T]],
         deadline: Deadline,
         *,
         relayed: bool = False,
@@ -151,7 +151,7 @@ class Cluster:
         self, brokers: Iterable[BrokerAddress], question: Callable[[BrokerAddress], Question[T]], deadline: Deadline
     ) -> Iterator[Outcome[T]]:
         """Puts one question to each of some brokers; outcomes are about broker names."""
-        asks = [Ask(broker.address, question(broker), broker.broker_name) for broker in brokers]
+        asks = [AddressedQuestion(broker.address, question(broker), broker.broker_name) for broker in brokers]
         return self.ask_many(asks, deadline)
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 from mqctl.client.remoting.addresses import TopAddressing
 from mqctl.client.remoting.answers import not_asked
 from mqctl.client.remoting.deadline import Deadline
-from mqctl.client.remoting.fan_out import CALL_TIMEOUT_MS, Ask, Outcome, fan_out
+from mqctl.client.remoting.fan_out import CALL_TIMEOUT_MS, AddressedQuestion, Outcome, fan_out
 from mqctl.client.remoting.links import Links
 from mqctl.client.remoting.question import Question, body_of, header_of, nothing
 from mqctl.errors import DeadlineError, MqctlError, UnreachableError
@@ -217,7 +217,7 @@ class NameServers:
         """Asks every name server; compare what they say with `Views.differing`."""
         limit = deadline or Deadline(self._timeout_ms)
         addresses = self.addresses(limit)
-        asks = [Ask(address, question) for address in addresses]
+        asks = [AddressedQuestion(address, question) for address in addresses]
         outcomes = {outcome.ask.address: outcome for outcome in fan_out(self.links, asks, limit)}
         return Views(tuple(outcomes[address] for address in addresses))
 

@@ -22,7 +22,7 @@ from mqctl.client.consumer.consuming import Consuming
 from mqctl.client.consumer.process_queue import ProcessQueue
 from mqctl.client.consumer.workers import Workers
 from mqctl.client.message.received import ConsumeContext, Consumed, ReceivedMessage
-from mqctl.client.timers import listener_error
+from mqctl.client.remoting.timers import listener_error
 from mqctl.model.message import SHARDING_KEY
 
 KeyOf = Callable[[ReceivedMessage], str | None]

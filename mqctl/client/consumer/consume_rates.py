@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from threading import Lock
 
-from mqctl.client.clock import ClientClock
+from mqctl.client.remoting.clock import ClientClock
 from mqctl.protocol.bodies_client import ConsumeStatus
 
 _SLOT_MS = 10_000

@@ -17,7 +17,7 @@ from mqctl.client.message.received import ConsumeContext, Consumed, Listener, Re
 from mqctl.client.producer.packing import MAX_RECONSUME_TIMES, RECONSUME_TIME
 from mqctl.client.producer.producer import Producer
 from mqctl.client.remoting.deadline import Deadline
-from mqctl.client.timers import listener_error
+from mqctl.client.remoting.timers import listener_error
 from mqctl.errors import MqctlError
 from mqctl.model.message import DELAY, RETRY_TOPIC
 from mqctl.model.names import retry_topic

@@ -16,8 +16,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Protocol
 
-from mqctl.client.clock import ClientClock
 from mqctl.client.message.received import ConsumeContext, Consumed, Listener, ReceivedMessage
+from mqctl.client.remoting.clock import ClientClock
 from mqctl.errors import StorageError
 
 CONSUMING_EXPIRY_MS = 10 * 60_000

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from threading import Lock
 
-from mqctl.client.clock import ClientClock
 from mqctl.client.message.received import ConsumeContext, Consumed, Listener, ReceivedMessage
+from mqctl.client.remoting.clock import ClientClock
 from mqctl.errors import UsageError
 from mqctl.model.queue import MessageQueue
 from mqctl.model.replay import ReplayPlan, ReplayRange, merged

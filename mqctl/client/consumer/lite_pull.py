@@ -16,7 +16,7 @@ from mqctl.client.admin.broker_queries import max_offset, min_offset, offset_by_
 from mqctl.client.consumer.callbacks import answer_callback
 from mqctl.client.consumer.consume_rates import ConsumeRates
 from mqctl.client.consumer.consumer_settings import ConsumeFrom, ConsumeMode, ConsumerSettings
-from mqctl.client.consumer.lite_pulling import Fetched, LitePulling
+from mqctl.client.consumer.lite_pull_tasks import Fetched, LitePulling
 from mqctl.client.consumer.offset_store import RemoteOffsets
 from mqctl.client.consumer.process_queue import ProcessQueue
 from mqctl.client.consumer.rebalancing import Rebalancing

@@ -20,7 +20,7 @@ from mqctl.client.consumer.consumer_settings import ConsumeMode, ConsumerSetting
 from mqctl.client.consumer.consuming import AfterConsume, ConsumeService, Consuming
 from mqctl.client.consumer.offset_store import LOCAL_DIRECTORY, LocalOffsets, OffsetStore, RemoteOffsets
 from mqctl.client.consumer.process_queue import ProcessQueue
-from mqctl.client.consumer.pulling import Pulling, Thresholds
+from mqctl.client.consumer.pull_service import Pulling, Thresholds
 from mqctl.client.consumer.rebalancing import Rebalancing
 from mqctl.client.consumer.running_info import RunningInfoParts, running_info
 from mqctl.client.consumer.start_offset import HALF_AN_HOUR_MS, start_offset

@@ -12,7 +12,7 @@ from mqctl.model.message import DELAY, KEYS, TAGS
 from mqctl.model.names import DISCARD_TOPIC, HALF_TOPIC, OFFSET_MOVED_TOPIC, OP_TOPIC, RETRY_PREFIX, SCHEDULE_TOPIC
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.codes import ResponseCode
-from mqctl.protocol.properties import NAME_VALUE_SEPARATOR, unwritable
+from mqctl.protocol.properties import NAME_VALUE_SEPARATOR, unwritable_characters
 
 MAX_TOPIC_LENGTH = 127
 MAX_GROUP_LENGTH = 255
@@ -128,7 +128,7 @@ def check_message(message: OutgoingMessage, max_bytes: int) -> None:
         )
     for name, value in message.all_properties().items():
         # Stored values may hold the first separator (Java cuts at the first one only): such messages can be sent again.
-        if found := unwritable(name) or unwritable(value.replace(NAME_VALUE_SEPARATOR, "")):
+        if found := unwritable_characters(name) or unwritable_characters(value.replace(NAME_VALUE_SEPARATOR, "")):
             raise UsageError(
                 f"the message for {message.topic} cannot have the property {name!r}",
                 reason=f"it holds {found}, which would not arrive as it is",

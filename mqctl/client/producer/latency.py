@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from mqctl.client.clock import ClientClock
+from mqctl.client.remoting.clock import ClientClock
 from mqctl.model.queue import MessageQueue
 
 _LATENCIES_MS = (50, 100, 550, 1_000, 2_000, 3_000, 15_000)

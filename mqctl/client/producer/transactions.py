@@ -18,7 +18,7 @@ from mqctl.client.message.received import ReceivedMessage
 from mqctl.client.producer.packing import TRANSACTION_PREPARED, ProducerSettings
 from mqctl.client.producer.producer import Producer
 from mqctl.client.remoting.link import Link
-from mqctl.client.timers import listener_error
+from mqctl.client.remoting.timers import listener_error
 from mqctl.errors import UnreachableError
 from mqctl.model.message import PRODUCER_GROUP, UNIQ_KEY
 from mqctl.model.queue import MessageQueue

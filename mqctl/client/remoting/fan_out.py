@@ -22,7 +22,7 @@ CALL_TIMEOUT_MS = 3000
 
 
 @dataclass(frozen=True, slots=True)
-class Ask(Generic[T]):
+class AddressedQuestion(Generic[T]):
     """One question to one address.
 
     Attributes:
@@ -38,7 +38,7 @@ class Ask(Generic[T]):
 class Outcome(Generic[T]):
     """How one question ended: with a value, or with an error that says why not."""
 
-    ask: Ask[T]
+    ask: AddressedQuestion[T]
     answer: T | None = None
     error: MqctlError | None = None
 
@@ -57,9 +57,9 @@ class _Flight(Generic[T]):
         self._deadline = deadline
         self._timeout_ms = call_timeout_ms
         self.done: SimpleQueue[PendingRequest] = SimpleQueue()
-        self.flying: dict[int, tuple[Ask[T], PendingRequest]] = {}
+        self.flying: dict[int, tuple[AddressedQuestion[T], PendingRequest]] = {}
 
-    def send(self, ask: Ask[T]) -> NotAskedError | None:
+    def send(self, ask: AddressedQuestion[T]) -> NotAskedError | None:
         """Sends a question, or says why it is too late for it."""
         if not self._deadline.remaining_ms:
             return not_asked(ask.question.request.code, ask.address, self._deadline)
@@ -72,7 +72,7 @@ class _Flight(Generic[T]):
         self.flying[id(call)] = (ask, call)
         return None
 
-    def land(self, call: PendingRequest) -> Ask[T] | None:
+    def land(self, call: PendingRequest) -> AddressedQuestion[T] | None:
         found = self.flying.pop(id(call), None)
         return found[0] if found else None
 
@@ -91,7 +91,7 @@ class _Flight(Generic[T]):
 
 def fan_out(
     links: Links,
-    asks: Iterable[Ask[T]],
+    asks: Iterable[AddressedQuestion[T]],
     deadline: Deadline,
     *,
     in_flight: int = IN_FLIGHT,
@@ -110,7 +110,7 @@ def fan_out(
         in_flight: limit of requests in flight at each address.
         call_timeout_ms: limit of one request.
     """
-    waiting: dict[str, deque[Ask[T]]] = {}
+    waiting: dict[str, deque[AddressedQuestion[T]]] = {}
     for ask in asks:
         waiting.setdefault(ask.address, deque()).append(ask)
     if relayed:
@@ -143,7 +143,7 @@ def fan_out(
         flight.abandon()
 
 
-def _send_next(flight: _Flight[T], waiting: deque[Ask[T]]) -> list[Outcome[T]]:
+def _send_next(flight: _Flight[T], waiting: deque[AddressedQuestion[T]]) -> list[Outcome[T]]:
     """Sends the next question; when it is too late for it, returns the end of all that wait, the same for each."""
     late = flight.send(waiting[0]) if waiting else None
     ended = [Outcome(ask, error=late) for ask in waiting] if late is not None else []
@@ -154,7 +154,7 @@ def _send_next(flight: _Flight[T], waiting: deque[Ask[T]]) -> list[Outcome[T]]:
     return ended
 
 
-def _outcome(ask: Ask[T], call: PendingRequest) -> Outcome[T]:
+def _outcome(ask: AddressedQuestion[T], call: PendingRequest) -> Outcome[T]:
     try:
         if call.answer is None:
             raise call.error or timed_out(call.code, ask.address, call.deadline.limit_ms)

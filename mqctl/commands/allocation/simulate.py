@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mqctl.allocation.carrying import Capacity, Load, client_loads, room_loads
-from mqctl.allocation.simulation import Change, StrategyResult, changed_layout, moves, sending_sides, simulate
+from mqctl.allocation.simulation import LayoutChange, StrategyResult, changed_layout, moves, sending_sides, simulate
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options import simulation as options
@@ -88,7 +88,7 @@ def command(
     numbers = numbers_of(queues, client or clients, brokers=brokers, rooms=rooms, rate=rate, capacity=power)
     rule = rule_of(room_rule, profile) or (rule_of("prefix:-") if numbers and numbers.rooms else None)
     start = _begin(numbers, group, topic, (namesrv, profile, timeout, window), snapshot)
-    change = Change(
+    change = LayoutChange(
         add_clients=add_clients,
         remove_clients=remove_clients,
         join=tuple(add_client or ()),
@@ -131,7 +131,13 @@ def _begin(
 
 
 def _show(
-    start: Beginning, change: Change, known: Strategies, names: tuple[str, str | None], output: Output, *, compare: bool
+    start: Beginning,
+    change: LayoutChange,
+    known: Strategies,
+    names: tuple[str, str | None],
+    output: Output,
+    *,
+    compare: bool,
 ) -> None:
     rule = known.rule
     later = changed_layout(start.layout, rule, change)

@@ -25,8 +25,8 @@ def command(
     from mqctl.cli.terminal.interrupts import wait_for_interrupt
     from mqctl.client.admin.broker_changes import put_topic
     from mqctl.client.admin.broker_queries import topic_configs
-    from mqctl.client.delay_relay import RELAY_TOPIC, DelayRelay
     from mqctl.client.instance import ClientSettings
+    from mqctl.client.producer.delay_relay import RELAY_TOPIC, DelayRelay
     from mqctl.model.config import TopicConfig
     from mqctl.operations.delay.ways import delay_ways
     from mqctl.render.delay_plans import RelayReport, relay_document

@@ -173,9 +173,9 @@ def _pair(text: str) -> tuple[str, str]:
 
 def _check_typed(option: str, text: str) -> None:
     """Raises UsageError for what brokers would store as something else than was typed."""
-    from mqctl.protocol.properties import unwritable
+    from mqctl.protocol.properties import unwritable_characters
 
-    if found := unwritable(text):
+    if found := unwritable_characters(text):
         raise UsageError(
             f"{option} holds {found}, which no property can carry",
             reason=r"RocketMQ parts properties by \x01 and \x02 and stores UTF-8 only",

@@ -15,10 +15,10 @@ def command(group: GroupOption = None, output: OutputOption = Output.TABLE, no_c
     be read is named, and the exit code is 69; the others are shown.
     """
     from mqctl.operations.plans.changing import journal
-    from mqctl.operations.plans.history import Unread
+    from mqctl.operations.plans.history import UnreadRecords
     from mqctl.render.offsets import history_document
 
-    unread = Unread()
+    unread = UnreadRecords()
     records = [record for record in journal().offsets.all(unread) if not group or record.subject in group]
     emit(history_document(records, unread.told), output)
     return unread.exit_code

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import LangOption, NoColorOption, OutputOption
 from mqctl.model.lang import Lang
-from mqctl.playbook.places import load, slugs
+from mqctl.playbook.places import load_playbook, slugs
 from mqctl.render.playbooks import list_document
 
 EXAMPLES = (
@@ -21,4 +21,4 @@ def command(
     no_color: NoColorOption = False,
 ) -> None:
     """List the playbooks: what each is for, what it must be told, whether it may change something."""
-    emit(list_document([load(slug) for slug in slugs()], lang or Lang.EN), output)
+    emit(list_document([load_playbook(slug) for slug in slugs()], lang or Lang.EN), output)

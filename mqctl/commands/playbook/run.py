@@ -19,8 +19,8 @@ from mqctl.operations.playbooks.report import check_reports, write_reports
 from mqctl.operations.playbooks.world import Terminal, choices
 from mqctl.playbook import template
 from mqctl.playbook.parameters import bound
-from mqctl.playbook.places import load
-from mqctl.playbook.run import RunOptions, command_line, run
+from mqctl.playbook.places import load_playbook
+from mqctl.playbook.run import RunOptions, command_line, run_playbook
 from mqctl.render.playbook_runs import run_document
 from mqctl.render.playbooks import dry_document
 
@@ -84,7 +84,7 @@ def command(
     Ends with 0 at its end or when nothing is to be done, 1 when somebody must act or decide, 2 when a step ended as the
     playbook does not expect, 75 when one was out of time, 76 when a change was not confirmed, 65 on another cluster.
     """
-    playbook = load(slug)
+    playbook = load_playbook(slug)
     words = lang or Lang.EN
     wish = RunOptions(
         values=bound(playbook, given or ()),
@@ -107,7 +107,7 @@ def command(
     files = tuple(report or ())
     check_reports(files)
     with terminable():
-        outcome = run(playbook, wish, world)
+        outcome = run_playbook(playbook, wish, world)
     emit(run_document(outcome, words), output)
     write_reports(outcome, words, files)
     return outcome.ending.exit_code

@@ -10,7 +10,7 @@ import typer
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import LangOption, NoColorOption, OutputOption
 from mqctl.model.lang import Lang
-from mqctl.playbook.places import load, readme
+from mqctl.playbook.places import load_playbook, readme
 from mqctl.render.playbooks import show_document
 
 EXAMPLES = (
@@ -33,4 +33,4 @@ def command(
     if prose:
         sys.stdout.write(readme(slug, lang))
         return
-    emit(show_document(load(slug), lang or Lang.EN), output)
+    emit(show_document(load_playbook(slug), lang or Lang.EN), output)

@@ -32,9 +32,9 @@ def command(
 
     book = journal().replays
     if replay_id is None:
-        from mqctl.operations.plans.history import Unread
+        from mqctl.operations.plans.history import UnreadRecords
 
-        unread = Unread()
+        unread = UnreadRecords()
         reports = [report_of(record) for record in book.all(unread)]
         emit(replay_list_document(reports, unread.told), output)
         return unread.exit_code

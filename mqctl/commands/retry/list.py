@@ -15,7 +15,7 @@ from mqctl.cli.sources.brokers import asking_of, broker_gaps, open_brokers, queu
 from mqctl.render.dead_letters import retries_document
 from mqctl.snapshot.live.asking import Scope
 from mqctl.snapshot.live.brokers import ask_offsets, ask_settings, ask_topics, masters_of
-from mqctl.snapshot.live.dead_letters import retries
+from mqctl.snapshot.live.dead_letters import waiting_retries
 
 EXAMPLES = ("mqctl retry list", "mqctl retry list -g order-service -o wide")
 
@@ -42,6 +42,6 @@ def command(
         ask_settings(asking, brokers)
         ask_topics(asking, brokers)
         ask_offsets(asking, brokers, Scope(groups=groups))
-        rows, found = retries(asking, brokers, groups, limit)
+        rows, found = waiting_retries(asking, brokers, groups, limit)
     missing = [*broker_gaps(brokers), *queue_gaps(found.errors)]
     return answer(retries_document(rows, more=found.more, now_ms=round(time() * 1000)), missing, output)

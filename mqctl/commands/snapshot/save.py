@@ -25,7 +25,7 @@ from mqctl.client.admin.cluster import none_registered
 from mqctl.errors import ExitCode
 from mqctl.model.gap import Gap, Part
 from mqctl.render import units
-from mqctl.snapshot.archive import refuse_existing, save
+from mqctl.snapshot.archive import refuse_existing, save_snapshot
 
 EXAMPLES = (
     "mqctl snapshot save incident.snap --window 60s",
@@ -88,7 +88,7 @@ def command(
         from mqctl.snapshot.redaction import redacted
 
         state = redacted(state)
-    save(state, file, force=force)
+    save_snapshot(state, file, force=force)
     tell(f"mqctl: wrote {file} ({units.size(file.stat().st_size)})")
     if state.without_brokers:
         tell(f"mqctl: {none_registered(state.origin.location)}")

@@ -10,7 +10,7 @@ import typer
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import NoColorOption, OutputOption
 from mqctl.render.description import description_document
-from mqctl.snapshot.archive import load
+from mqctl.snapshot.archive import load_snapshot
 
 EXAMPLES = ("mqctl snapshot show ticket-4711.snap", "mqctl snapshot show ticket-4711.snap -o json")
 
@@ -21,4 +21,4 @@ def command(
     no_color: NoColorOption = False,
 ) -> None:
     """Show what a snapshot holds: source, files, topics, groups, and what could not be read."""
-    emit(description_document(load(file), schema="snapshot.show/1"), output)
+    emit(description_document(load_snapshot(file), schema="snapshot.show/1"), output)

@@ -17,7 +17,7 @@ from mqctl.operations.allocation.subscriptions import (
     TagsFromOption,
     counted_in,
     every_group,
-    judged,
+    judge_subscriptions,
     require_one_or_all,
     view_of,
 )
@@ -52,7 +52,7 @@ def command(
     if group is None:
         return _all(state, output)
     state = counted_in(state, tags_from or (), view_of(state, group).topics())
-    report, gaps = judged(state, group)
+    report, gaps = judge_subscriptions(state, group)
     answer(subscription_document("subscription.check/1", report), gaps, output)
     if report.consistent is False:
         return ExitCode.CRITICAL

@@ -15,7 +15,7 @@ from mqctl.operations.allocation.subscriptions import (
     TagsFromOption,
     counted_in,
     every_group,
-    judged,
+    judge_subscriptions,
     require_one_or_all,
     view_of,
 )
@@ -47,5 +47,5 @@ def command(
         rows, reports, missing = every_group(state)
         return answer(check_all_document(rows, reports), missing, output)
     state = counted_in(state, tags_from or (), view_of(state, group).topics())
-    report, gaps = judged(state, group)
+    report, gaps = judge_subscriptions(state, group)
     return answer(subscription_document("subscription.show/1", report), gaps, output)

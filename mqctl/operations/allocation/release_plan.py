@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mqctl.allocation.choice import strategy_of
-from mqctl.allocation.release import Owners, TagForecast, forecast, safe_steps
+from mqctl.allocation.release import Owners, TagForecast, forecast_losses, safe_steps
 from mqctl.allocation.simulation import Layout, simulate
 from mqctl.allocation.tag_loss import Tags
 from mqctl.allocation.views import sorted_clients
@@ -56,7 +56,7 @@ def release_report(
     counts = {sample.queue: sample.counts for sample in samples}
     exact = bool(samples) and all(sample.complete for sample in samples)
     tags = (tags_of(old), new)
-    rows = forecast(counts, owners, members, frozenset(changed), tags)
+    rows = forecast_losses(counts, owners, members, frozenset(changed), tags)
     return ReleaseReport(
         group=group,
         topic=topic,

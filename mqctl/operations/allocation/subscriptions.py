@@ -41,7 +41,7 @@ def view_of(snapshot: ClusterSnapshot, group: str) -> GroupView:
     return found[0] if found else GroupView(group=group, memberships={}, running={})
 
 
-def judged(snapshot: ClusterSnapshot, group: str) -> tuple[SubscriptionReport, list[Gap]]:
+def judge_subscriptions(snapshot: ClusterSnapshot, group: str) -> tuple[SubscriptionReport, list[Gap]]:
     """Returns what a group's members want, and what of the evidence for it is missing.
 
     Raises:
@@ -168,7 +168,7 @@ def every_group(
     snapshot: ClusterSnapshot,
 ) -> tuple[list[GroupCheckRow], list[SubscriptionReport], list[Gap]]:
     """Judges every group: the line of each, each in full, and what of the evidence is missing."""
-    found = [judged(snapshot, name) for name in group_names(snapshot)]
+    found = [judge_subscriptions(snapshot, name) for name in group_names(snapshot)]
     reports = [report for report, _ in found]
     gaps = list(dict.fromkeys(gap for _, listed in found for gap in listed))
     return [check_row(snapshot, report) for report in reports], reports, gaps

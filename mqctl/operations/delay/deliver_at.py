@@ -9,8 +9,8 @@ from mqctl.cli.connection.target import Connection
 from mqctl.cli.emit import tell
 from mqctl.cli.sources.brokers import asking_of
 from mqctl.cli.times import parse_instant
-from mqctl.client.delay_relay import for_later
 from mqctl.client.message.outgoing import OutgoingMessage
+from mqctl.client.producer.delay_relay import for_later
 from mqctl.operations.delay.ways import delay_ways, need_relay
 
 _TIMER = "TIMER_DELIVER_MS"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from mqctl.cli.connection.target import Connection
 from mqctl.cli.sources.brokers import asking_of, open_brokers
 from mqctl.client.admin.broker_queries import consumer_connections
-from mqctl.client.delay_relay import RELAY_GROUP
+from mqctl.client.producer.delay_relay import RELAY_GROUP
 from mqctl.errors import MqctlError, RefusedError, UnreachableError, UsageError
 from mqctl.model.delay_level import DEFAULT_LEVELS, DelayLevelTable
 from mqctl.snapshot.live.asking import Asking, out_of_reach

@@ -114,17 +114,17 @@ def show(view: LagView, wish: LagRequest, rows: By, output: Output) -> ExitCode:
 
 def snapshot_lag(file: Path) -> list[LagEvidence]:
     """Takes the part of a saved snapshot that lag needs, and who held the queues then."""
-    from mqctl.model.consumption import Consumption, QueueHolders
+    from mqctl.model.consumption import Consumption, QueueOwners
     from mqctl.model.queue import MessageQueue
-    from mqctl.snapshot.archive import load
+    from mqctl.snapshot.archive import load_snapshot
 
-    snapshot = load(file)
+    snapshot = load_snapshot(file)
     wanted = (Part.QUEUES, Part.CONSUMER_OFFSETS)
     clients: dict[str, set[str]] = {}
     for broker in snapshot.brokers:
         for membership in broker.memberships:
             clients.setdefault(membership.group, set()).update(membership.client_ids)
-    holders = QueueHolders(clients, snapshot.running)
+    holders = QueueOwners(clients, snapshot.running)
     found = []
     for broker in snapshot.brokers:
         owners = {}

@@ -16,7 +16,7 @@ from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import DeadlineError, ExitCode, MqctlError, NotFoundError, UnreachableError, UsageError
 from mqctl.model.gap import exit_code_of
 from mqctl.model.lag_condition import Condition, Truth, facts_of, parse_condition
-from mqctl.model.lag_trend import LagLook, kept, look, trends
+from mqctl.model.lag_trend import LagLook, look_at, trends, within_window
 from mqctl.operations.lag.view import LagRequest, LagView, live_lag, show
 from mqctl.render.lag import By
 from mqctl.render.lag_watch import round_document
@@ -28,7 +28,7 @@ Ask = Callable[[int], LagView]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WatchPace:
+class LagPace:
     """How often, and until when.
 
     Attributes:
@@ -81,7 +81,7 @@ def look_again(chosen: Connection, wish: LagRequest, again: Again, rows: By, out
         raise UsageError(f"--watch has no {output} form", remedy="use -o ndjson: one line for each group and round")
     if again.watching and rows is By.QUEUE:
         raise UsageError("--watch shows groups", remedy="leave --by queue out, or ask again and again without --watch")
-    pace = WatchPace(
+    pace = LagPace(
         every_ms=parse_span_ms(again.every),
         round_ms=min(chosen.timeout_ms, DEFAULT_TIMEOUT_MS),
         count=again.count,
@@ -104,7 +104,7 @@ def _limit_ms(again: Again, chosen: Connection) -> int | None:
     return UNTIL_LIMIT_MS if again.until is not None else None
 
 
-def rounds(ask: Ask, pace: WatchPace) -> Iterator[Round]:
+def rounds(ask: Ask, pace: LagPace) -> Iterator[Round]:
     """Yields rounds at the pace; the first one must succeed, a later one may fail and is tried again.
 
     None begins with less time than the one before it took: cut off by the limit it would know less than is known.
@@ -150,7 +150,7 @@ def watch(found: Iterator[Round], output: Output, condition: Condition | None) -
             code, truth = item.error.exit_code if item.error else ExitCode.OK, None
             continue
         view = item.view
-        looks = kept([*looks, look(view.moment_ms, view.groups, view.queues)])
+        looks = within_window([*looks, look_at(view.moment_ms, view.groups, view.queues)])
         document = round_document(view.moment_ms, item.number, trends(looks, item.number))
         if screen is not None:
             screen.draw(fitted_lines(document, wide=output is Output.WIDE), gap_lines((*view.gaps, *view.minor_gaps)))
@@ -160,7 +160,7 @@ def watch(found: Iterator[Round], output: Output, condition: Condition | None) -
                 sys.stdout.write("\n")
             code = answer(document, view.gaps, output, minor=view.minor_gaps)
         if condition is not None:
-            truth = holds(condition, view)
+            truth = judge_condition(condition, view)
             if truth:
                 return ExitCode.OK
     return code if condition is None else missed(condition, truth, last)
@@ -177,13 +177,13 @@ def wait(found: Iterator[Round], condition: Condition) -> tuple[int, LagView | N
             truth = None
             continue
         last = newest
-        truth = holds(condition, last)
+        truth = judge_condition(condition, last)
         if truth:
             return ExitCode.OK, last
     return missed(condition, truth, newest), last
 
 
-def holds(condition: Condition, view: LagView) -> Truth:
+def judge_condition(condition: Condition, view: LagView) -> Truth:
     """Judges one look.
 
     Raises:

@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from mqctl.cli.places import state_dir
 from mqctl.cli.terminal.interrupts import terminable
 from mqctl.errors import ExitCode
-from mqctl.local.keeping import Keeper, detach
+from mqctl.local.keeping import Keeper, detach_keeper
 from mqctl.local.scenario import Scenario
 from mqctl.local.state import LocalCluster
 from mqctl.local.supervisor import Supervisor
 from mqctl.operations.local.quickstart_steps import Behind, Said, TourSteps, needs_no_spark
-from mqctl.operations.local.scenario import kept
+from mqctl.operations.local.scenario import kept_scenario
 from mqctl.render.narration import Narrator
 from mqctl.render.quickstart import HEALTHY, meanings
 from mqctl.render.scenarios import scale_text
@@ -41,11 +41,11 @@ def running(scenario: Scenario, *, keep: bool) -> Iterator[LocalCluster]:
     """
     places = state_dir() / "local"
     if not keep:
-        with kept(Keeper(places, SCENARIO, scenario, lambda _: None)) as cluster:
+        with kept_scenario(Keeper(places, SCENARIO, scenario, lambda _: None)) as cluster:
             yield cluster
         return
     with terminable():
-        cluster = detach(places, SCENARIO, ["local", "scenario", "run", SCENARIO, "--name", SCENARIO])
+        cluster = detach_keeper(places, SCENARIO, ["local", "scenario", "run", SCENARIO, "--name", SCENARIO])
         try:
             yield cluster
         except BaseException:

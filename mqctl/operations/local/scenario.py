@@ -52,7 +52,7 @@ def running_scenario(scenario: Scenario, state: LocalCluster) -> RunningScenario
 
 
 @contextmanager
-def kept(keeper: Keeper) -> Iterator[LocalCluster]:
+def kept_scenario(keeper: Keeper) -> Iterator[LocalCluster]:
     """Starts a scenario and takes it away at the end, whatever happens; Ctrl-C and SIGTERM are such an end."""
     with terminable():
         try:

@@ -25,7 +25,7 @@ from mqctl.operations.topics.groups import group_holders
 from mqctl.protocol.unpacking import Unpacker
 from mqctl.render.consumed import ConsumedQueue, ConsumeReport, consume_document, outcome_line
 from mqctl.render.deduplication import Deduplication
-from mqctl.render.messages_view import shown
+from mqctl.render.messages_view import shown_message
 from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.messages import at_time, bounds, queue_addresses
 
@@ -107,7 +107,7 @@ def _report(
             ConsumedQueue(broker_name=queue.broker_name, queue_id=queue.queue_id, next_offset=offset)
             for queue, offset in sorted(ends.items())
         ],
-        messages=[shown(item, form) for item in map(Unpacker().stored, (message.stored for message in found))],
+        messages=[shown_message(item, form) for item in map(Unpacker().stored, (message.stored for message in found))],
         deduplication=_measured(wish.dedup, found),
     )
 

@@ -8,10 +8,10 @@ from mqctl.model.gap import Gap, Part
 from mqctl.model.stored_message import StoredMessage
 from mqctl.operations.messages.find import find_by_id
 from mqctl.render.message_trace import TraceReport
-from mqctl.render.messages_view import shown
+from mqctl.render.messages_view import shown_message
 from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.messages import KeyQuery, by_unique_key
-from mqctl.snapshot.message_trace import Traced, consumptions, gather_traces, gather_tracks, sends
+from mqctl.snapshot.message_trace import Traced, consumptions, gather_traces, gather_tracks, traced_sends
 
 
 def trace_message(
@@ -47,10 +47,10 @@ def trace_message(
     tracks, gaps = gather_tracks(asking, found.message) if found else ([], [])
     report = TraceReport(
         unique_id=unique_id,
-        message=shown(found, form) if found else None,
+        message=shown_message(found, form) if found else None,
         looked_everywhere=not errors,
         traced=has_topic,
-        sends=sends(traced),
+        sends=traced_sends(traced),
         consumptions=consumptions(traced),
         unreadable_count=unreadable,
         tracks=tracks,

@@ -24,7 +24,7 @@ from mqctl.render.text import printable
 _REPAIR = "delay-repair"  # as `delay_repairs` has it, which reads stores and takes long to import
 
 
-class Unread:
+class UnreadRecords:
     """Records that cannot be read: each is told at once, and the exit code says that they are missing.
 
     Attributes:
@@ -44,7 +44,7 @@ class Unread:
         return ExitCode.UNREACHABLE if self.told else ExitCode.OK
 
 
-def entries(unread: Unread) -> list[HistoryEntry]:
+def entries(unread: UnreadRecords) -> list[HistoryEntry]:
     """Returns all changes that can be read, the latest first; one that was undone has no way back any more."""
     book = journal()
     found: list[HistoryEntry] = [_entry(record) for record in book.offsets.all(unread)]

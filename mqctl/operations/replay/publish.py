@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from time import monotonic, sleep
 
 from mqctl.client.admin.nameserver import route
-from mqctl.client.clock import ClientClock
 from mqctl.client.identity import MessageClientIds
 from mqctl.client.producer.packing import Packer, ProducerSettings
+from mqctl.client.remoting.clock import ClientClock
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import BadInputError, MqctlError, NotFoundError, RefusedError
 from mqctl.execute.alone import forget_dead

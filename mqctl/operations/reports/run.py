@@ -246,10 +246,10 @@ def subscribed(snapshot: Path | None, stores: Sequence[str], brokers: Sequence[s
     told = told_brokers(stores, brokers)
     if snapshot is None:
         return Subscribed(None, told)
-    from mqctl.snapshot.archive import load
+    from mqctl.snapshot.archive import load_snapshot
     from mqctl.spark.brokers import broker_names
 
-    known = load(snapshot)
+    known = load_snapshot(snapshot)
     names = [name for name in told if name]
     found = sorted({broker.name for broker in known.brokers if broker.name})
     if not names and len(stores) == 1 and len(found) == 1:

@@ -347,10 +347,10 @@ def gather_stacks(wish: StackRequest) -> StackEvidence:
     if wish.files:
         return from_files(wish.files)
     if wish.snapshot is not None:
-        from mqctl.snapshot.archive import load
+        from mqctl.snapshot.archive import load_snapshot
         from mqctl.snapshot.saved_stacks import saved_stacks
 
-        return saved_stacks(load(wish.snapshot), wish.group, wish.client_id)
+        return saved_stacks(load_snapshot(wish.snapshot), wish.group, wish.client_id)
     with open_source(wish) as (source, look_ms), step_progress() as progress:
         return take_looks(source, look_ms, wish, progress)
 

@@ -18,7 +18,7 @@ from mqctl.model.stack_look import StackEvidence, StackLook, put_together
 from mqctl.operations.stacks.sources import StackRequest, StackSource, open_source
 from mqctl.render.stack_watch import StackWatchRow, stack_round_document
 from mqctl.snapshot.live.stacks import read_sights
-from mqctl.stacks.group import group
+from mqctl.stacks.group import report_threads
 
 LEAST_EVERY_MS = 100
 _LEAST_LOOK_MS = 2_000
@@ -106,7 +106,7 @@ def _rows(evidence: StackEvidence, since: dict[_Doing, int]) -> list[StackWatchR
     for instance in evidence.instances:
         if not instance.dumps or instance.dumps[-1].taken_at_ms != evidence.now_ms:
             continue  # it did not answer in this round
-        for part in group(instance.dumps).consuming():
+        for part in report_threads(instance.dumps).consuming():
             line = str(part.line) if part.line else None
             doing = (instance.source, part.group, part.cls, line)
             seen[doing] = since.get(doing, evidence.now_ms)

@@ -10,7 +10,7 @@ from mqctl.cli.gaps import gap_lines
 from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.client.admin.cluster import BrokerAddress
 from mqctl.client.remoting.deadline import Deadline
-from mqctl.model.lag_trend import WINDOW_MS, LagLook, kept, look, trends
+from mqctl.model.lag_trend import WINDOW_MS, LagLook, look_at, trends, within_window
 from mqctl.model.queue import MessageQueue
 from mqctl.model.topic_rate import Ends, queue_ends, topic_rates
 from mqctl.operations.lag.view import LagRequest, lag_view
@@ -52,7 +52,7 @@ class TopFrames:
             self._seen = seen
             note_brokers(self._gatherer.cluster, seen)
         view = lag_view(found.evidence, LagRequest())
-        self._looks = kept([*self._looks, look(view.moment_ms, view.groups, view.queues)])
+        self._looks = within_window([*self._looks, look_at(view.moment_ms, view.groups, view.queues)])
         rows = trends(self._looks, self._number)
         first = sorted_groups([self._joined(row.group, row.topic, top_group(row, None, None)) for row in rows], sort)
         if self._owners_at_ms is None or found.moment_ms - self._owners_at_ms >= self._owners_every_ms:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mqctl.render.document import CellKind, Column
-from mqctl.render.reports import sections_store as report_sections_store
+from mqctl.render.reports import sections_state
 from mqctl.render.section import READ, UNREAD, Section
 
 _TOPIC = Column("topic", "topic")
@@ -202,5 +202,5 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
         Section("times", "Over time", (_TOPIC, _BY, _TIME, _COPIES)),
         READ,
     ),
-    **report_sections_store.SECTIONS,
+    **sections_state.SECTIONS,
 }

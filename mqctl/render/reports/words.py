@@ -12,7 +12,7 @@ from mqctl.model.report_rows import SkewTopic, Unread
 from mqctl.model.reports import BacklogOverview, DuplicatesReport, OrderReport, SkewReport
 from mqctl.render import units
 from mqctl.render.messages import Say, sayer
-from mqctl.render.reports import words_store as report_words_store
+from mqctl.render.reports import words_state
 
 HOT_QUEUE = 2.0
 """A queue with more than this many times the mean is hot (diagnosis rule P3)."""
@@ -155,5 +155,5 @@ _WORDS: dict[str, Callable[[object, Say], Iterator[str]]] = {
     "skew": _skew,
     "order": _order,
     "duplicates": _duplicates,
-    **report_words_store.WORDS,
+    **words_state.WORDS,
 }

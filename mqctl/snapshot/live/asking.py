@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 from mqctl.client.admin.cluster import Cluster
 from mqctl.client.remoting.answers import AnswerError
 from mqctl.client.remoting.deadline import Deadline
-from mqctl.client.remoting.fan_out import Ask
+from mqctl.client.remoting.fan_out import AddressedQuestion
 from mqctl.client.remoting.question import Question
 from mqctl.errors import DeadlineError, MqctlError, UnreachableError
 from mqctl.model.gap import Gap, GapSubject, Part
@@ -81,9 +81,9 @@ class Asking:
         whole_ms = share_ms if relayed else self.deadline.remaining_ms
         limit = self.deadline.within(whole_ms if limit_ms is None else limit_ms)
         asks: dict[int, K] = {}
-        listed: list[Ask[T]] = []
+        listed: list[AddressedQuestion[T]] = []
         for key, address, question in questions:
-            ask = Ask(address, question)
+            ask = AddressedQuestion(address, question)
             asks[id(ask)] = key
             listed.append(ask)
         values: dict[K, T] = {}

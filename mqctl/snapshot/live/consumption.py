@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mqctl.client.admin import broker_queries as ask
-from mqctl.model.consumption import Consumption, QueueHolders, QueueKey
+from mqctl.model.consumption import Consumption, QueueKey, QueueOwners
 from mqctl.model.gap import GapSubject, Part
 from mqctl.model.member import GroupMembership
 from mqctl.model.names import is_system_group
@@ -64,7 +64,7 @@ def _told_pull(stats: Answers[_Key, ConsumeStats], key: _Key, queue: MessageQueu
     return progress.pull_offset if progress is not None else None
 
 
-def _holders(asking: Asking, brokers: list[LiveBroker], groups: set[str]) -> QueueHolders:
+def _holders(asking: Asking, brokers: list[LiveBroker], groups: set[str]) -> QueueOwners:
     """Asks the brokers that answer; consumers are connected to all of them, so each knows all members."""
     reachable = [broker for broker in brokers if broker.offsets]
     memberships: Mapping[int, tuple[GroupMembership, ...]] = gather_memberships(asking, reachable, Scope(groups=groups))
@@ -77,4 +77,4 @@ def _holders(asking: Asking, brokers: list[LiveBroker], groups: set[str]) -> Que
         for item in items:
             if item.group in clients:
                 clients[item.group].update(item.client_ids)
-    return QueueHolders(clients, running)
+    return QueueOwners(clients, running)

@@ -109,7 +109,7 @@ def dead_letters(
         for broker in holders
         for number in range(max(broker.topics[topic].read_queue_count, broker.topics[topic].write_queue_count))
     }
-    found = scan(asking, places, _starts(asking, places), ReadRequest(keep=choice.takes, limit=limit))
+    found = read_to_ends(asking, places, _starts(asking, places), ReadRequest(keep=choice.takes, limit=limit))
     limits = {item.name: item.groups[group].retry_max_times for item in holders if group in item.groups}
     letters = [
         DeadLetter(group=group, broker_name=queue.broker_name, stored=item, retry_limit=limits.get(queue.broker_name))
@@ -127,7 +127,7 @@ def _starts(asking: Asking, places: Mapping[MessageQueue, str]) -> dict[MessageQ
     return {queue: answers.values.get(queue, 0) for queue in places}
 
 
-def retries(
+def waiting_retries(
     asking: Asking, brokers: list[LiveBroker], groups: frozenset[str], limit: int
 ) -> tuple[list[Retry], ReadMessages]:
     """Reads what waits to be retried: in the retry topics beyond the committed offsets, and behind delay levels.
@@ -148,7 +148,7 @@ def retries(
                 queue = MessageQueue(name, broker.name, number)
                 ready_places[queue] = broker.address.address
                 ready_from[queue] = broker.offsets.get((group, name, number), 0)
-    found = scan(asking, ready_places, ready_from, ReadRequest(keep=lambda _: True, limit=limit))
+    found = read_to_ends(asking, ready_places, ready_from, ReadRequest(keep=lambda _: True, limit=limit))
     result = [
         Retry(
             group=queue.topic.removeprefix(RETRY_PREFIX),
@@ -200,14 +200,14 @@ def _delayed(asking: Asking, brokers: list[LiveBroker], groups: frozenset[str], 
         real = item.message.properties.get(REAL_TOPIC, "")
         return real in wanted if wanted else real.startswith(RETRY_PREFIX)
 
-    return scan(asking, places, starts, ReadRequest(keep=keep, limit=limit, most_read=_MOST_DELAYED))
+    return read_to_ends(asking, places, starts, ReadRequest(keep=keep, limit=limit, most_read=_MOST_DELAYED))
 
 
 def _levels(broker: LiveBroker) -> DelayLevelTable:
     return DelayLevelTable.parse(broker.config.get("messageDelayLevel", DEFAULT_LEVELS))
 
 
-def scan(
+def read_to_ends(
     asking: Asking, places: Mapping[MessageQueue, str], starts: Mapping[MessageQueue, int], wanted: ReadRequest
 ) -> ReadMessages:
     """Reads queues to their ends and keeps what is wanted.

@@ -24,7 +24,7 @@ from mqctl.snapshot.live.brokers import LiveBroker
 _OFFLINE = frozenset({int(ResponseCode.CONSUMER_NOT_ONLINE)})
 
 
-def subscription(data: SubscriptionData) -> Subscription:
+def read_subscription(data: SubscriptionData) -> Subscription:
     """Turns what travels into what is compared: tags sorted, the rest as given."""
     return Subscription(
         topic=data.topic,
@@ -71,7 +71,7 @@ def _membership(group: str, client_ids: tuple[str, ...], connection: ConsumerCon
         consume_type=connection.consume_type,
         message_model=MessageModel(model) if model in set(MessageModel) else None,
         consume_from_where=connection.consume_from_where,
-        subscriptions=tuple(subscription(item) for _, item in sorted(connection.subscription_table.items())),
+        subscriptions=tuple(read_subscription(item) for _, item in sorted(connection.subscription_table.items())),
     )
 
 
@@ -142,7 +142,7 @@ def _running(key: tuple[str, str], info: ConsumerRunningInfo) -> RunningInfo:
     return RunningInfo(
         group=group,
         client_id=client,
-        subscriptions=tuple(sorted(map(subscription, info.subscription_set), key=lambda item: item.topic)),
+        subscriptions=tuple(sorted(map(read_subscription, info.subscription_set), key=lambda item: item.topic)),
         queues=tuple(_held(info)),
         rates=tuple(
             TopicRates(

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
-from mqctl.model.report_rows_store import CapacityBucket, CapacityStore, CapacityTopic
+from mqctl.model.report_rows_state import CapacityBucket, CapacityStore, CapacityTopic
 from mqctl.model.reports import CapacityReport
 from mqctl.spark.asking import Ask, Cut, Dim
 from mqctl.spark.engines import Engine, Row, count, number, text

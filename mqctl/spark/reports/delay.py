@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from mqctl.model.report_rows import Unread
-from mqctl.model.report_rows_store import DelayDue, DelayLevel, TimerTopic
+from mqctl.model.report_rows_state import DelayDue, DelayLevel, TimerTopic
 from mqctl.model.reports import DelayReport
 from mqctl.spark.aggregates.parts_delay import DUE, LEVELS
 from mqctl.spark.aggregates.parts_timers import TIMER_DUE, TIMERS

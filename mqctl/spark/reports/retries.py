@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from mqctl.model.names import DLQ_PREFIX, RETRY_PREFIX, group_of
 from mqctl.model.report_rows import Unread
-from mqctl.model.report_rows_store import RetryAttempt, RetryDelayed, RetryError, RetryFlow, RetryGroup
+from mqctl.model.report_rows_state import RetryAttempt, RetryDelayed, RetryError, RetryFlow, RetryGroup
 from mqctl.model.reports import RetriesReport
 from mqctl.spark.aggregates.parts_delay import RETURNS, RETURNS_CUT
 from mqctl.spark.asking import Ask, Cut, Dim

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from mqctl.model.backlog import BacklogBy
 from mqctl.model.report_rows import Unread
-from mqctl.model.report_rows_store import BacklogArrival
+from mqctl.model.report_rows_state import BacklogArrival
 from mqctl.model.reports import BacklogOverview
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.spark.aggregates.keyed import ORDER

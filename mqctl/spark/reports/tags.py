@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from mqctl.diagnosis.group_view import group_views, losses_of
 from mqctl.model.queue import MessageQueue
-from mqctl.model.report_rows_store import LostTag, TagQueue, TagShare
+from mqctl.model.report_rows_state import LostTag, TagQueue, TagShare
 from mqctl.model.reports import TagsReport
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.model.tag_sample import TagSample

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from mqctl.model.report_rows import Unread
-from mqctl.model.report_rows_store import PendingHalf, ResolutionTime, TransactionGroup
+from mqctl.model.report_rows_state import PendingHalf, ResolutionTime, TransactionGroup
 from mqctl.model.reports import TransactionsReport
 from mqctl.spark.aggregates.parts_transactions import GROUPS, MISSING, PENDING, TIMES
 from mqctl.spark.asking import Ask

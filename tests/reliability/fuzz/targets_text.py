@@ -27,11 +27,11 @@ from mqctl.operations.stacks.files import classifier_of
 from mqctl.plan.plan_file import read_plan
 from mqctl.plan.range_file import read_ranges
 from mqctl.playbook.reading import read_playbook
-from mqctl.snapshot.archive import load, save
+from mqctl.snapshot.archive import load_snapshot, save_snapshot
 from mqctl.snapshot.store.gatherer import gather_store
 from mqctl.stacks.classify import Classifier
 from mqctl.stacks.collapsed import collapsed
-from mqctl.stacks.group import group
+from mqctl.stacks.group import report_threads
 from mqctl.stacks.parse import read_dumps, read_stream
 from tests.conftest import REPOSITORY
 from tests.reliability.fuzz import corpus
@@ -68,7 +68,7 @@ def read_dump(data: bytes) -> None:
     found = read_stream(BytesIO(data), source="fuzz")
     read_dumps(data.decode("utf-8", "replace"), source="fuzz")
     if found:
-        group(found, Classifier())
+        report_threads(found, Classifier())
         collapsed(found)
 
 
@@ -84,7 +84,7 @@ def read_snapshot(data: bytes) -> None:
     """A snapshot as somebody attached it to a ticket: packed, or its text packed here."""
     packed = data if data[:2] == b"\x1f\x8b" else gzip.compress(data, compresslevel=1, mtime=0)
     with _file("s.snap", packed) as path:
-        diagnose(load(path))
+        diagnose(load_snapshot(path))
 
 
 def read_user_files(data: bytes) -> None:
@@ -155,7 +155,7 @@ def _snapshot_seeds() -> list[bytes]:
     with TemporaryDirectory() as name:
         root = small_store(Path(name) / "store")
         file = Path(name) / "s.snap"
-        save(gather_store(root, at_ms=START + 60_000), file)
+        save_snapshot(gather_store(root, at_ms=START + 60_000), file)
         packed = file.read_bytes()
     return [packed, gzip.decompress(packed)]
 

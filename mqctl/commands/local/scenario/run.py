@@ -12,10 +12,10 @@ from mqctl.cli.options.common import LocalNameOption, NoColorOption, OutputOptio
 from mqctl.cli.places import state_dir
 from mqctl.cli.terminal.interrupts import wait_for_interrupt
 from mqctl.errors import ExitCode, UsageError
-from mqctl.local.keeping import Keeper, detach
+from mqctl.local.keeping import Keeper, detach_keeper
 from mqctl.local.scenario_files import load_scenario
 from mqctl.local.state import DEFAULT_NAME
-from mqctl.operations.local.scenario import kept, run_beside, running_scenario
+from mqctl.operations.local.scenario import kept_scenario, run_beside, running_scenario
 from mqctl.render.scenarios import running_document
 
 EXAMPLES = (
@@ -48,12 +48,12 @@ def command(
     if detached:
         if words:
             raise UsageError("--detach and a command contradict each other", remedy="run the command afterwards")
-        state = detach(places, name, ["local", "scenario", "run", scenario, "--name", name])
+        state = detach_keeper(places, name, ["local", "scenario", "run", scenario, "--name", name])
         emit(running_document(running_scenario(declared, state)), output)
         tell(f"mqctl: {declared.name} runs, pid {state.ready.pid}; end it with: mqctl local down{_named(name)}")
         return ExitCode.OK
     keeper = Keeper(places, name, declared, lambda line: tell(f"mqctl: {line}"))
-    with kept(keeper) as state:
+    with kept_scenario(keeper) as state:
         if words:
             return run_beside(keeper, words)
         emit(running_document(running_scenario(declared, state)), output)

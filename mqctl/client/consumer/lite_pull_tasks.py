@@ -16,7 +16,7 @@ from mqctl.client.admin.broker_messages import (
 )
 from mqctl.client.consumer.consume_rates import ConsumeRates
 from mqctl.client.consumer.process_queue import ProcessQueue
-from mqctl.client.consumer.pulling import PullRequest
+from mqctl.client.consumer.pull_service import PullRequest
 from mqctl.client.consumer.subscription import TAG
 from mqctl.client.instance import ClientInstance
 from mqctl.client.message.received import ReceivedMessage

@@ -10,7 +10,7 @@ from itertools import count
 from threading import Condition, Thread, current_thread
 from time import monotonic
 
-from mqctl.client.clock import ClientClock
+from mqctl.client.remoting.clock import ClientClock
 from mqctl.errors import MqctlError
 
 _KEPT_TROUBLES = 100
