@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 
 from embedded_broker.log.settings import ASYNC_FLUSH, StoreSettings
 from mqctl.model.delay_level import DEFAULT_LEVELS
+from mqctl.model.spans import DAY_MS
 from mqctl.protocol.declared import camel_case
 
 _STORE = StoreSettings()
@@ -83,7 +84,7 @@ class BrokerSettings:
     transaction_op_batch_interval: int = 3_000
     enable_property_filter: bool = False
     filter_support_retry: bool = False
-    filter_data_clean_time_span: int = 24 * 3_600_000
+    filter_data_clean_time_span: int = DAY_MS
     expect_consumer_num_use_filter: int = 32
     max_error_rate_of_bloom_filter: int = 20
     enable_calc_filter_bit_map: bool = False

@@ -15,7 +15,7 @@ from pathlib import Path
 from embedded_broker.acl.addresses import Matches, address_pattern
 from embedded_broker.acl.rules import SHORTEST_KEY, Account, permission, permissions
 from mqctl.errors import ConfigurationError, StorageError
-from mqctl.model.yaml_text import UnreadableYaml, load_yaml
+from mqctl.protocol.yaml_text import UnreadableYaml, load_yaml
 from mqctl.store.plain_files import read_named
 
 WHITE, ACCOUNTS, VERSION = "globalWhiteRemoteAddresses", "accounts", "dataVersion"

@@ -8,12 +8,12 @@ from embedded_broker.broker import Broker
 from embedded_broker.remoting.handler_table import Call, handles
 from embedded_broker.stats import BROKER_GET_NUMS, BROKER_PUT_NUMS
 from mqctl.model.names import SCHEDULE_TOPIC, TIMER_TOPIC
+from mqctl.model.spans import HOUR_MS, MINUTE_MS, SECOND_MS
 from mqctl.protocol.bodies_cluster import KVTable
 from mqctl.protocol.codes import version_text
 from mqctl.protocol.frame import RemotingCommand
 from mqctl.protocol.requests_admin import GetBrokerRuntimeInfo
 
-_SECOND_MS, _MINUTE_MS, _HOUR_MS, _DAY_MS = 1_000, 60_000, 3_600_000, 86_400_000
 # Queues of threads that a real broker has; this one has one loop and nothing waits.
 _QUEUES = {
     "sendThreadPoolQueue": 10_000,
@@ -31,8 +31,8 @@ def get_runtime_info(broker: Broker, request: GetBrokerRuntimeInfo, call: Call) 
 
 def _identity(broker: Broker) -> dict[str, str]:
     up_ms = broker.clock.now_ms() - broker.stats.boot_ms
-    days, hours = divmod(up_ms // _HOUR_MS, 24)
-    minutes, seconds = up_ms // _MINUTE_MS % 60, up_ms // _SECOND_MS % 60
+    days, hours = divmod(up_ms // HOUR_MS, 24)
+    minutes, seconds = up_ms // MINUTE_MS % 60, up_ms // SECOND_MS % 60
     ordinal = broker.release.ordinal
     return {
         "brokerVersion": str(ordinal),
@@ -111,7 +111,7 @@ def _timers(broker: Broker) -> dict[str, str]:
     read_ms = timers.read_units * broker.settings.timer_precision_ms
     behind_ms = broker.clock.now_ms() - read_ms
     return {
-        "timerReadBehind": str(max(0, behind_ms // _SECOND_MS)),
+        "timerReadBehind": str(max(0, behind_ms // SECOND_MS)),
         "timerOffsetBehind": str(broker.storage.max_offset(TIMER_TOPIC, 0) - timers.queue_offset),
     }
 

@@ -16,7 +16,6 @@ from mqctl.protocol.properties import MAX_PROPERTIES_LENGTH, property_of
 from mqctl.protocol.requests_client import SendMessage
 
 _NAME = re.compile(r"[%|a-zA-Z0-9_-]+\Z")
-LONGEST_TOPIC = 127
 _FORBIDDEN = frozenset(
     {
         names.SCHEDULE_TOPIC,
@@ -37,8 +36,8 @@ def topic_problem(topic: str, *, is_v5: bool) -> str | None:
         return "The specified topic is blank."
     if not _NAME.match(topic):
         return "The specified topic contains illegal characters, allowing only ^[%|a-zA-Z0-9_-]+$"
-    if len(topic) > LONGEST_TOPIC:
-        return f"The specified topic is longer than topic max length{'' if is_v5 else f' {LONGEST_TOPIC}'}."
+    if len(topic) > names.LONGEST_TOPIC:
+        return f"The specified topic is longer than topic max length{'' if is_v5 else f' {names.LONGEST_TOPIC}'}."
     return None
 
 

@@ -14,6 +14,7 @@ from embedded_broker.clock import Clock, Periodic
 from embedded_broker.log.settings import StoreSettings
 from mqctl.errors import StorageError
 from mqctl.model.names import SCHEDULE_TOPIC
+from mqctl.model.spans import HOUR_MS
 from mqctl.store.ext_queue import ExtQueues
 from mqctl.store.index_writer import IndexFiles
 from mqctl.store.layouts import EXT_ADDRESS_LIMIT
@@ -26,7 +27,6 @@ log = logging.getLogger("embedded_broker")
 _FIRST_MS = 60_000
 _FILES_PER_PASS = 10
 _PASSES_ON_DEMAND = 20
-_HOUR_MS = 3_600_000
 _RECORD_HEAD_BYTES = 88
 
 
@@ -102,7 +102,7 @@ class Retention:
 
     def _delete_expired(self, most: int) -> int:
         deleted = 0
-        reserved_ms = self._settings.file_reserved_time * _HOUR_MS
+        reserved_ms = self._settings.file_reserved_time * HOUR_MS
         while deleted < most and len(self._log.starts) > 1:
             if self._clock.now_ms() - self._closed_ms(self._log.starts[0], self._log.starts[1]) < reserved_ms:
                 break

@@ -33,6 +33,7 @@ from mqctl.model.message import (
     Message,
 )
 from mqctl.model.names import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, TRANSACTION_GROUP
+from mqctl.model.spans import HOUR_MS
 from mqctl.protocol.message_record import RecordError, decode_message, encode_message
 from mqctl.protocol.properties import format_properties
 from mqctl.protocol.requests_client import CheckTransactionState
@@ -42,7 +43,6 @@ log = logging.getLogger("embedded_broker")
 IMMUNITY = "CHECK_IMMUNITY_TIME_IN_SECONDS"
 _ROUND_LIMIT_MS = 60_000
 _SLICE = 64
-_HOUR_MS = 3_600_000
 
 sends(CheckTransactionState)
 
@@ -234,7 +234,7 @@ class _Round:
         now_ms = intake.clock.now_ms()
         age_ms = now_ms - half.born_time_ms
         checks = _number(half.properties.get(TRANSACTION_CHECK_TIMES)) or 0
-        if checks >= settings.transaction_check_max or age_ms > settings.file_reserved_time * _HOUR_MS:
+        if checks >= settings.transaction_check_max or age_ms > settings.file_reserved_time * HOUR_MS:
             self._discard(half)
             return True
         if half.store_time_ms >= self._began_ms:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from mqctl.errors import UsageError
+from mqctl.model.spans import DAY_MS, span_ms
 
-_UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
-_SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|s|min|m|h|d)")
 LONGEST_SPAN = "36500d"
-_LONGEST_SPAN_MS = 36_500 * 86_400_000  # a century: waits of threads end at 292 years, dates at the year 9999
+_LONGEST_SPAN_MS = 36_500 * DAY_MS  # a century: waits of threads end at 292 years, dates at the year 9999
 _FORMS = "ISO (2026-11-21T10:00), epoch milliseconds, now, -2h, yesterday 10:00"
 
 
@@ -59,10 +57,9 @@ def parse_span_ms(text: str) -> int:
 
 
 def _span_ms(text: str) -> int | None:
-    parts = _SPAN.findall(text)
-    if not parts or "".join(number + unit for number, unit in parts) != text:
+    total = span_ms(text)
+    if total is None:
         return None
-    total = sum(float(number) * _UNITS[unit] for number, unit in parts)
     if total > _LONGEST_SPAN_MS:
         raise UsageError(f"the duration {text!r} is too long", remedy=f"the longest is {LONGEST_SPAN}")
     return round(total)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mqctl.allocation.rooms import RoomRule
+from mqctl.model.spans import HOUR_MS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +45,7 @@ class Settings:
     lag_warning_ms: int = 5 * 60_000
     lag_error_ms: int = 60 * 60_000
     lag_min_count: int = 1
-    expiry_margin_ms: int = 2 * 3_600_000
+    expiry_margin_ms: int = 2 * HOUR_MS
     hot_queue_factor: float = 2.0
     hot_queue_min_count: int = 400
     hot_key_share: float = 0.5
@@ -61,14 +62,14 @@ class Settings:
     dispatch_behind_bytes: int = 64 << 20
     failed_share: float = 0.01
     drain_window_ms: int = 8_000
-    drain_target_ms: int = 3_600_000
+    drain_target_ms: int = HOUR_MS
     hot_lag_share: float = 0.8
     busy_share: float = 0.5
     many_threads: int = 64
     slow_listener_ms: int = 200
     room_rule: RoomRule | None = None
     time_scale: float = 1.0
-    file_reserved_ms: int = 72 * 3_600_000
+    file_reserved_ms: int = 72 * HOUR_MS
 
     def scaled(self, duration_ms: int) -> int:
         """Returns a duration of real time as this cluster's clocks measure it."""

@@ -21,6 +21,7 @@ from mqctl.errors import BadInputError, DeadlineError, MqctlError, StorageError,
 from mqctl.execute.records import CONFIRMED, Doubt, ReplayRecord, StretchPart
 from mqctl.model.message import Message
 from mqctl.model.queue import MessageQueue
+from mqctl.model.spans import FAR, HOUR_MS
 from mqctl.model.stretch import Republished
 from mqctl.plan.replay import provenance_key, republished, target_queue, wanted
 from mqctl.protocol.codes import SEND_RESULTS
@@ -32,8 +33,6 @@ _BATCH = 32
 _ATTEMPTS = 3
 _ASK_MS = 3_000
 _BACK_OFF_MS = 500
-_FOREVER_MS = 1 << 62
-_HOUR_MS = 3_600_000
 
 
 class Pace:
@@ -201,7 +200,7 @@ def _send(work: Publishing, target: MessageQueue, copy: Republished) -> None:
 def _count(work: Publishing, key: str) -> int | None:
     """Returns how often the target has a message with a provenance key; None when a broker does not answer."""
     topic = str(work.record.target)
-    question = messages_by_key(topic, key, begin_ms=work.record.made_at_ms - _HOUR_MS, end_ms=_FOREVER_MS)
+    question = messages_by_key(topic, key, begin_ms=work.record.made_at_ms - HOUR_MS, end_ms=FAR)
     addresses = sorted({work.addresses[queue.broker_name] for queue in work.targets})
     try:
         answers = [work.cluster.ask(address, question, Deadline(_ASK_MS)) for address in addresses]

@@ -9,7 +9,7 @@ import msgspec
 
 from mqctl.errors import BadInputError, NotFoundError
 from mqctl.local.scenario import AnswerFault, Fault, KillConsumer, ResizeTopic, Scenario
-from mqctl.model.yaml_text import UnreadableYaml, decode_yaml
+from mqctl.protocol.yaml_text import UnreadableYaml, decode_yaml
 from mqctl.store.plain_files import read_named, refused
 
 _SUFFIX = ".yaml"

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mqctl.model.spans import UNIT_MS
+
 DEFAULT_LEVELS = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
-_UNIT_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_UNITS = frozenset("smhd")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ class DelayLevelTable:
         """Parses `text` as the broker does."""
         delays: list[int] = []
         for item in text.strip().split(" "):
-            unit_ms = _UNIT_MS.get(item[-1:])
+            unit_ms = UNIT_MS[item[-1]] if item[-1:] in _UNITS else None
             if unit_ms is None or not item[:-1].isascii() or not item[:-1].isdigit():
                 return cls(tuple(delays), bad_item=item)
             delays.append(int(item[:-1]) * unit_ms)

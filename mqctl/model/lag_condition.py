@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from mqctl.errors import UsageError
 from mqctl.model.lag import LagState, QueueLag
+from mqctl.model.spans import span_ms
 
 _WORD = re.compile(r"\s*(?:(<=|>=|==|!=|<|>|=|\(|\))|([%|\w.+-]+))")
 _OPERATORS: dict[str, Callable[[int, int], bool]] = {
@@ -24,8 +25,6 @@ _OPERATORS: dict[str, Callable[[int, int], bool]] = {
     "!=": operator.ne,
 }
 _MEASURES = ("lag", "time_lag", "lost")
-_UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
-_SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|s|min|m|h|d)")
 _REMEDY = "for instance --until 'lag<100', --until 'time_lag<30s and lag(order-service)<=1000'"
 
 
@@ -224,7 +223,7 @@ class _Parser:
             if not word.isdecimal():
                 raise self._unexpected("a number of messages")
             return int(word)
-        parts = _SPAN.findall(word)
-        if not parts or "".join(number + unit for number, unit in parts) != word:
+        span = span_ms(word)
+        if span is None:
             raise self._unexpected("a duration such as 30s or 5m")
-        return round(sum(float(number) * _UNITS[unit] for number, unit in parts))
+        return round(span)

@@ -16,6 +16,10 @@ TIMER_TOPIC = "rmq_sys_wheel_timer"
 REVIVE_TOPIC_PREFIX = "rmq_sys_REVIVE_LOG_"
 REVIVE_GROUP = "CID_RMQ_SYS_REVIVE_GROUP"
 
+LONGEST_TOPIC = 127
+"""Bytes of a topic's name, and what a record of the first layout has room for; derived names may be longer."""
+LONGEST_DERIVED_TOPIC = 255
+
 RETRY_PREFIX = "%RETRY%"
 DLQ_PREFIX = "%DLQ%"
 LMQ_PREFIX = "%LMQ%"

@@ -11,13 +11,13 @@ import msgspec
 from mqctl.errors import ConfigurationError
 from mqctl.model.lang import Lang
 from mqctl.model.playbook import Parameter, ParameterType, Playbook, PlaybookEnd, PlaybookStep, StepResult
+from mqctl.model.spans import UNIT_MS
 from mqctl.playbook.checking import Misplaced, check
 from mqctl.playbook.yaml_places import YamlProblem, line_of, read_yaml
 from mqctl.store.plain_files import read_named, refused
 
 _Texts = dict[Lang, str]
 _SPAN = re.compile(r"(\d+)(ms|s|m|h)")
-_UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
 _UNKNOWN_FIELD = re.compile(r"unknown field `(.+?)`(?: - at `(.+)`)?")
 _AT = re.compile(r"(.*) - at (?:`key` in )?`(.+)`")
 
@@ -148,7 +148,7 @@ def _step(number: int, told: _Step) -> PlaybookStep:
         about=told.about,
         command=told.run,
         options=told.decide,
-        timeout_ms=int(span[1]) * _UNIT_MS[span[2]],
+        timeout_ms=int(span[1]) * UNIT_MS[span[2]],
         exits=told.exits,
         when=told.when,
         capture=told.capture,

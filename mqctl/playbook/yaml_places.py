@@ -6,7 +6,7 @@ from collections.abc import Hashable
 
 import yaml
 
-from mqctl.model.yaml_text import UnreadableYaml, check_text
+from mqctl.protocol.yaml_text import UnreadableYaml, check_text
 
 _MOST_PLACES = 100_000
 """Aliases let a small text stand for any number of values."""

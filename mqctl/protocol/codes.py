@@ -271,6 +271,7 @@ class Language(IntEnum):
 
 SEND_RESULTS = frozenset({0, 10, 11, 12})
 PULL_RESULTS = frozenset({0, 19, 20, 21})
+NO_TOPIC = frozenset({ResponseCode.TOPIC_NOT_EXIST})
 
 _NAMES_BEFORE_5 = {
     209: "UPDATE_AND_CREATE_ACL_CONFIG_FAILED",

@@ -12,6 +12,7 @@ from struct import error as StructError
 
 from mqctl.errors import BadInputError
 from mqctl.model.message import SYSFLAG_BORN_HOST_V6, SYSFLAG_STORE_HOST_V6, Message
+from mqctl.model.names import LONGEST_TOPIC
 from mqctl.protocol.properties import MAX_PROPERTIES_LENGTH, format_properties, parse_properties
 
 MAGIC_V1 = 0xDAA320A7
@@ -26,7 +27,7 @@ _FIXED_V4 = Struct(">iIiiiqqiq8sq8siqi")
 """All of a record before its body, of one with two IPv4 hosts: nearly every one."""
 _V6_HOSTS = SYSFLAG_BORN_HOST_V6 | SYSFLAG_STORE_HOST_V6
 _SYS_FLAG_AT = 36
-_LONGEST_TOPIC = {MAGIC_V1: 127, MAGIC_V2: 32_767}
+_LONGEST_TOPIC = {MAGIC_V1: LONGEST_TOPIC, MAGIC_V2: 32_767}
 
 
 class RecordError(BadInputError):

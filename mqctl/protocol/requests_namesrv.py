@@ -7,7 +7,7 @@ from mqctl.protocol.declared import field
 from mqctl.protocol.header import ExtHeader, Int32, Int64, Request
 
 
-class GetRouteInfo(Request, code=Code.GET_ROUTEINFO_BY_TOPIC, reply_body="TopicRoute"):
+class GetRouteInfo(Request, code=Code.GET_ROUTEINFO_BY_TOPIC, reply_body="TopicRouteData"):
     """Ask where a topic lives. Standard JSON comes back from version 401 on, or when asked for."""
 
     topic: str
@@ -163,7 +163,7 @@ class DeleteTopicFromNamesrv(Request, code=Code.DELETE_TOPIC_IN_NAMESRV):
     cluster_name: str | None = None
 
 
-class RegisterTopic(Request, code=Code.REGISTER_TOPIC_IN_NAMESRV, body="TopicRoute", since="5.0.0"):
+class RegisterTopic(Request, code=Code.REGISTER_TOPIC_IN_NAMESRV, body="TopicRouteData", since="5.0.0"):
     """Put route entries of a topic."""
 
     topic: str

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, tzinfo
 
-_DURATION_STEPS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
+from mqctl.model.spans import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS
+
+_DURATION_STEPS = ((DAY_MS, "d"), (HOUR_MS, "h"), (MINUTE_MS, "min"), (SECOND_MS, "s"))
 _BYTE_STEPS = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 

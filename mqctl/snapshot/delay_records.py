@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from mqctl.model.delay_state import HeadProblem
 from mqctl.model.message import REAL_QID, REAL_TOPIC, Message
+from mqctl.model.names import LONGEST_DERIVED_TOPIC, LONGEST_TOPIC, RETRY_PREFIX
 
 SLACK_MS = 2_000
-_MAX_TOPIC_BYTES = 127
-_MAX_RETRY_TOPIC_BYTES = 255
 
 
 def target(message: Message) -> tuple[str, int] | None:
@@ -25,5 +24,5 @@ def head_problem(message: Message) -> HeadProblem | None:
         return HeadProblem.NO_REAL_QUEUE_ID
     if not queue_id.removeprefix("-").isdigit():
         return HeadProblem.BAD_REAL_QUEUE_ID
-    limit = _MAX_RETRY_TOPIC_BYTES if topic.startswith("%RETRY%") else _MAX_TOPIC_BYTES
+    limit = LONGEST_DERIVED_TOPIC if topic.startswith(RETRY_PREFIX) else LONGEST_TOPIC
     return HeadProblem.BAD_TOPIC_LENGTH if len(topic.encode()) > limit else None

@@ -9,6 +9,7 @@ from mqctl.client.admin import broker_messages as messages
 from mqctl.client.admin import broker_queries as ask
 from mqctl.model.message import REAL_TOPIC, SYSFLAG_COMMIT, SYSFLAG_TRANSACTION_MASK, Message
 from mqctl.model.names import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, TRANSACTION_GROUP
+from mqctl.model.spans import FAR
 from mqctl.model.transaction_story import TransactionStory
 from mqctl.protocol.unpacking import Unpacker
 from mqctl.snapshot.half_messages import ended_offsets, half_of
@@ -16,7 +17,6 @@ from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.brokers import LiveBroker
 from mqctl.snapshot.live.records import OffsetRange, queue_ranges, read_records
 
-_FOREVER_MS = 1 << 62
 _OPS_PAGE, _OPS_READ = 256, 20_000
 
 
@@ -50,7 +50,7 @@ def live_story(asking: Asking, broker: LiveBroker, unique_key: str) -> Transacti
 
 
 def _by_key(asking: Asking, broker: LiveBroker, topic: str, key: str) -> list[Message]:
-    question = messages.messages_by_key(topic, key, begin_ms=0, end_ms=_FOREVER_MS, unique=True)
+    question = messages.messages_by_key(topic, key, begin_ms=0, end_ms=FAR, unique=True)
     found = asking.cluster.ask(broker.address.address, question, asking.deadline)
     return sorted((item for item in found if item.unique_key == key), key=lambda item: item.physical_offset)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Protocol
 
+from mqctl.model.progress import Progress
 from mqctl.spark.aggregates.all import PART_TABLES
 from mqctl.spark.aggregates.counting import Columns
 from mqctl.spark.aggregates.heavy import EDGE, stitches
@@ -16,8 +17,6 @@ from mqctl.spark.asking import Ask, Kernels
 from mqctl.spark.scan.planning import committed_offsets, open_store
 from mqctl.spark.wanted import Wanted
 
-Progress = Callable[[str, int, int], None]
-"""(what is being done, done, of how many)"""
 Row = dict[str, object]
 """A combined row by column name; columns that do not apply are None or absent."""
 

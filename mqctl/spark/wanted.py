@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mqctl.model.names import is_system_topic
+from mqctl.model.spans import FAR
 from mqctl.store.kernel import Headers, Int64s
 
-FAR = 1 << 62
 CLOCK_SLACK_MS = 600_000
 """How far store times of one broker may run backwards (its clock was set back) before pruning by time misses one."""
 

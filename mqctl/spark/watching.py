@@ -8,8 +8,9 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 from mqctl.errors import MqctlError
+from mqctl.model.progress import Progress
 from mqctl.spark.asking import Ask
-from mqctl.spark.engines import Engine, Progress, Row
+from mqctl.spark.engines import Engine, Row
 from mqctl.spark.scan.planning import open_store
 from mqctl.spark.wanted import Wanted
 

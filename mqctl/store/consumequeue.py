@@ -176,11 +176,3 @@ class ConsumeQueue:
                 if live.any():
                     return begin + int(np.argmax(live))
         return self.max_offset
-
-    def file_at(self, logical_offset: int) -> tuple[MappedFile, int] | None:
-        """Returns the file holding the entry of `logical_offset` and its byte position there, or None."""
-        position = logical_offset * QUEUE_ENTRY_BYTES
-        for file in self.files:
-            if file.start <= position < file.end:
-                return file, position - file.start
-        return None

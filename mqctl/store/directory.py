@@ -132,12 +132,6 @@ class StoreDirectory:
         """Whether the broker runs, or died. `abort.bak`, which 5.x leaves behind, means nothing."""
         return (self.path / "abort").exists()
 
-    def abort_pid(self) -> int | None:
-        """Process id that a 5.x broker wrote into `abort`; None in 4.9."""
-        path = self.path / "abort"
-        text = read_file(path).strip() if path.exists() else b""
-        return int(text) if text.isdigit() else None
-
     def config(self, name: str) -> LoadedConfig:
         """Reads `config/<name>` as the broker would, backup included; a missing one is a value, too."""
         return read_config(self.path / "config", name)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from mqctl.errors import BadInputError
 from mqctl.model.java_hash import java_string_hash
+from mqctl.model.spans import FAR
 from mqctl.store import dtypes
 from mqctl.store import layouts as lay
 from mqctl.store.kernel import Int64s
@@ -132,7 +133,7 @@ class IndexFile:
         """Copies entries 1 to `entry_count - 1` as native structures (row 0 is entry 1)."""
         return self.raw_entries.astype(dtypes.INDEX_ENTRY.newbyteorder("="))
 
-    def lookup(self, topic: str, key: str, begin_ms: int = 0, end_ms: int = 1 << 62) -> Int64s:
+    def lookup(self, topic: str, key: str, begin_ms: int = 0, end_ms: int = FAR) -> Int64s:
         """Returns physical offsets (int64, newest first) of records that may bear `key`.
 
         Different keys with one hash are not told apart: compare the record's KEYS and UNIQ_KEY. Times are stored in

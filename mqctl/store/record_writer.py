@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from mqctl.errors import RefusedError
 from mqctl.model.message import SYSFLAG_BORN_HOST_V6, SYSFLAG_STORE_HOST_V6
+from mqctl.model.names import LONGEST_TOPIC
 from mqctl.protocol.message_record import pack_host
 from mqctl.protocol.properties import MAX_PROPERTIES_LENGTH
 from mqctl.store.layouts import BLANK_BYTES, CRC_MASK, MAGIC_BLANK, MAGIC_V1, MAGIC_V2, SIZE_AND_MAGIC
@@ -22,7 +23,6 @@ _HEAD = Struct(">iiiiiqqiq")
 _TIME = Struct(">q")
 _TAIL = Struct(">iqi")
 _SHORT = Struct(">h")
-_LONGEST_SHORT_TOPIC = 127
 _WIDE = SYSFLAG_BORN_HOST_V6 | SYSFLAG_STORE_HOST_V6
 _HOSTS_KEPT = 4_096
 _TOPICS_KEPT = 4_096
@@ -101,7 +101,7 @@ class RecordWriter:
         found = self._topics.get(name)
         if found is None:
             data = name.encode()
-            if len(data) <= _LONGEST_SHORT_TOPIC:
+            if len(data) <= LONGEST_TOPIC:
                 found = (MAGIC_V1, bytes((len(data),)) + data)
             elif self._long_topics and len(data) <= 255:
                 found = (MAGIC_V2, _SHORT.pack(len(data)) + data)

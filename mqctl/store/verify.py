@@ -6,12 +6,13 @@ offset. What a running, killed or cleaning broker normally leaves has the grade 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from mqctl.errors import MqctlError
 from mqctl.model.config_file import FileSource
 from mqctl.model.damage import Damage, DamageCode, DamageGrade
+from mqctl.model.progress import Progress
 from mqctl.model.storage_state import ClockState, QueueBehind, UnconfirmedTail
 from mqctl.model.verification import VerificationSummary
 from mqctl.store.config_files import ALWAYS_THERE, CONSUMER_OFFSETS, GROUPS, TOPICS
@@ -21,9 +22,6 @@ from mqctl.store.verify_index import IndexFindings, IndexVerifier
 from mqctl.store.verify_log import LogVerifier
 from mqctl.store.verify_queues import QueueFindings, QueueVerifier
 from mqctl.store.verify_timer import verify_timers
-
-Progress = Callable[[str, int, int], None]
-"""Called with the part at hand, and how much of how much is done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mqctl.model.yaml_text import UnreadableYaml, check_text
+from mqctl.protocol.yaml_text import UnreadableYaml, check_text
 from tests.conftest import Outcome
 
 # Nine lines that stand for 43 million values.

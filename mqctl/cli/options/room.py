@@ -55,7 +55,7 @@ def _from_profile(name: str | None) -> str | None:
 
 def _mapping(file: Path) -> dict[str, str]:
     """Reads `name: room` lines of a YAML file."""
-    from mqctl.model.yaml_text import UnreadableYaml, decode_yaml
+    from mqctl.protocol.yaml_text import UnreadableYaml, decode_yaml
 
     try:
         return decode_yaml(read_named(file), dict[str, str])

@@ -116,7 +116,8 @@ def wanted_of(
     Raises:
         UsageError: a time cannot be read, or nothing lies between the two.
     """
-    from mqctl.spark.wanted import FAR, Bounds, Wanted
+    from mqctl.model.spans import FAR
+    from mqctl.spark.wanted import Bounds, Wanted
 
     low, high = _instant_ms(since, "since"), _instant_ms(until, "until")
     if low is not None and high is not None and low >= high:

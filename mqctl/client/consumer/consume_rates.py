@@ -6,11 +6,11 @@ from collections import deque
 from threading import Lock
 
 from mqctl.client.remoting.clock import ClientClock
+from mqctl.model.spans import HOUR_MS
 from mqctl.protocol.bodies_client import ConsumeStatus
 
 _SLOT_MS = 10_000
 _SLOTS = 6
-_HOUR_MS = 3_600_000
 
 
 class _Window:
@@ -75,7 +75,7 @@ class ConsumeRates:
             if failed:
                 rates.failed.add(now_ms, failed, 0)
                 rates.failures.append((now_ms, failed))
-                while rates.failures[0][0] < now_ms - _HOUR_MS:
+                while rates.failures[0][0] < now_ms - HOUR_MS:
                     rates.failures.popleft()
 
     def status(self, topic: str) -> ConsumeStatus:
@@ -92,5 +92,5 @@ class ConsumeRates:
                 consume_rt=call_ms / calls if calls else 0.0,
                 consume_ok_tps=rates.consumed.totals(now_ms)[0] / span_s,
                 consume_failed_tps=rates.failed.totals(now_ms)[0] / span_s,
-                consume_failed_msgs=sum(count for at_ms, count in rates.failures if at_ms >= now_ms - _HOUR_MS),
+                consume_failed_msgs=sum(count for at_ms, count in rates.failures if at_ms >= now_ms - HOUR_MS),
             )

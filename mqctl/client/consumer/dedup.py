@@ -19,9 +19,10 @@ from typing import Protocol
 from mqctl.client.message.received import ConsumeContext, Consumed, Listener, ReceivedMessage
 from mqctl.client.remoting.clock import ClientClock
 from mqctl.errors import StorageError
+from mqctl.model.spans import DAY_MS
 
 CONSUMING_EXPIRY_MS = 10 * 60_000
-CONSUMED_EXPIRY_MS = 24 * 3_600_000
+CONSUMED_EXPIRY_MS = DAY_MS
 _SUCCESSES = (Consumed.SUCCESS, Consumed.COMMIT)
 _WAIT_S = 5.0
 _PURGE_EVERY = 1_000

@@ -100,10 +100,6 @@ class ProcessQueue:
         with self._lock:
             return self._next_offset - 1 - self._order[0] if self._order else 0
 
-    @property
-    def has_messages(self) -> bool:
-        return bool(self._messages)
-
     def head(self) -> ReceivedMessage | None:
         """Returns the message with the smallest queue offset."""
         with self._lock:

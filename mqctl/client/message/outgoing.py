@@ -9,12 +9,19 @@ from enum import IntEnum
 
 from mqctl.errors import UsageError
 from mqctl.model.message import DELAY, KEYS, TAGS
-from mqctl.model.names import DISCARD_TOPIC, HALF_TOPIC, OFFSET_MOVED_TOPIC, OP_TOPIC, RETRY_PREFIX, SCHEDULE_TOPIC
+from mqctl.model.names import (
+    DISCARD_TOPIC,
+    HALF_TOPIC,
+    LONGEST_TOPIC,
+    OFFSET_MOVED_TOPIC,
+    OP_TOPIC,
+    RETRY_PREFIX,
+    SCHEDULE_TOPIC,
+)
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.properties import NAME_VALUE_SEPARATOR, unwritable_characters
 
-MAX_TOPIC_LENGTH = 127
 MAX_GROUP_LENGTH = 255
 MAX_MESSAGE_BYTES = 4 * 1024 * 1024
 WAIT = "WAIT"
@@ -91,7 +98,7 @@ class SendResult:
 
 def check_topic(topic: str) -> None:
     """Checks the name of a topic to send to or to subscribe. Raises UsageError."""
-    _check_name("topic", topic, MAX_TOPIC_LENGTH)
+    _check_name("topic", topic, LONGEST_TOPIC)
 
 
 def check_group(group: str) -> None:

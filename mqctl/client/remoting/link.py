@@ -179,17 +179,6 @@ class Link:
     def in_flight(self) -> int:
         return len(self._calls)
 
-    @property
-    def local_address(self) -> str | None:
-        """Our own end as `ip:port`, None while there is no connection."""
-        if self._socket is None or self.closed:
-            return None
-        try:
-            host, port = self._socket.getsockname()[:2]
-        except OSError:
-            return None
-        return f"{host}:{port}"
-
     def close(self) -> None:
         """Ends the connection and waits for its thread."""
         self._end("it was closed here")

@@ -16,6 +16,7 @@ from mqctl.cli.times import parse_instant
 from mqctl.errors import UsageError
 from mqctl.model.body_form import BodyForm
 from mqctl.model.gap import Gap, Part
+from mqctl.model.spans import FAR
 from mqctl.render.messages_view import message_document
 from mqctl.snapshot.live.messages import KeyQuery, by_key, by_unique_key
 
@@ -48,7 +49,7 @@ def command(
         topic=topic,
         key=key or unique_key or "",
         begin_ms=parse_instant(since, now).epoch_ms if since else 0,
-        end_ms=parse_instant(until, now).epoch_ms if until else 1 << 62,
+        end_ms=parse_instant(until, now).epoch_ms if until else FAR,
         count=count,
     )
     chosen = connection(namesrv, profile, timeout)

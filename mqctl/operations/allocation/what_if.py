@@ -219,7 +219,7 @@ def fixed_lists(file: Path | None, topic: str) -> dict[str, list[MessageQueue]] 
     """
     if file is None:
         return None
-    from mqctl.model.yaml_text import decode_yaml
+    from mqctl.protocol.yaml_text import decode_yaml
 
     remedy = "write `client-id: [broker-a/0, broker-a/1]`, one client a line"
     try:

@@ -10,7 +10,7 @@ import msgspec
 from mqctl.cli.times import parse_span_ms
 from mqctl.errors import ConfigurationError, MqctlError, NotFoundError
 from mqctl.model.expectation import Expectations, GroupExpectation, Limit, TopicExpectation
-from mqctl.model.yaml_text import decode_yaml
+from mqctl.protocol.yaml_text import decode_yaml
 from mqctl.store.plain_files import read_named, refused
 
 Number = int | float | str

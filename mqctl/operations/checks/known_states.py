@@ -9,7 +9,7 @@ import msgspec
 
 from mqctl.diagnosis.known import KnownState
 from mqctl.errors import ConfigurationError, NotFoundError
-from mqctl.model.yaml_text import UnreadableYaml, decode_yaml
+from mqctl.protocol.yaml_text import UnreadableYaml, decode_yaml
 from mqctl.store.plain_files import read_named, refused
 
 

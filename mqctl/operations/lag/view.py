@@ -6,15 +6,18 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import time
+from typing import TYPE_CHECKING
 
 from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
-from mqctl.client.admin.cluster import Cluster
-from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import ExitCode, NotFoundError
 from mqctl.model.gap import Gap, Part
 from mqctl.model.lag import GroupLag, LagEvidence, QueueLag, group_lags, lag_rows, with_rates
 from mqctl.render.lag import By, lag_document
+
+if TYPE_CHECKING:  # the lag of a store asks nobody
+    from mqctl.client.admin.cluster import Cluster
+    from mqctl.client.remoting.deadline import Deadline
 
 _BESIDE_LAG = frozenset({Part.MEMBERS, Part.RUNNING_INFO, Part.CONSUMPTION})
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mqctl.errors import BadInputError, NotFoundError, StorageError, UsageError
 from mqctl.model.stack_look import StackEvidence, StackInstance
-from mqctl.model.yaml_text import UnreadableYaml, load_yaml
+from mqctl.protocol.yaml_text import UnreadableYaml, load_yaml
 from mqctl.stacks.classify import Classifier
 from mqctl.stacks.rules import user_rules
 from mqctl.store.plain_files import read_named, refused

@@ -8,12 +8,11 @@ from mqctl.cli.sources.live_or_saved import LiveOrSaved
 from mqctl.errors import MqctlError, NotFoundError
 from mqctl.model.gap import Part
 from mqctl.model.near_names import meant
+from mqctl.protocol.codes import NO_TOPIC
 from mqctl.render.topics import GroupOfTopic, QueueRow, queue_rows
 from mqctl.snapshot.live.asking import Asking, refused_with
 from mqctl.snapshot.live.brokers import LiveBroker, ask_topics, masters_of
 from mqctl.snapshot.live.readers import groups_of_topic
-
-_NO_TOPIC = frozenset({17})
 
 
 def topic_holders(look: LiveOrSaved, topic: str) -> list[LiveBroker]:
@@ -69,5 +68,5 @@ def _saved(look: LiveOrSaved, holders: list[LiveBroker], topic: str) -> Mapping[
 
 
 def _note(broker: LiveBroker, error: MqctlError) -> None:
-    if not refused_with(error, _NO_TOPIC):
+    if not refused_with(error, NO_TOPIC):
         broker.miss(Part.GROUPS, error)

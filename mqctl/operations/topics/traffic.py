@@ -13,13 +13,13 @@ from mqctl.model.gap import Part
 from mqctl.model.names import is_system_topic
 from mqctl.model.near_names import meant
 from mqctl.protocol.bodies_stats import BrokerStatsData
+from mqctl.protocol.codes import NO_TOPIC
 from mqctl.render.traffic import GroupTraffic, TopicTraffic
 from mqctl.snapshot.live.asking import Asking, refused_with
 from mqctl.snapshot.live.brokers import LiveBroker, ask_topics, masters_of
 
 # `AdminBrokerProcessor.viewBrokerStatsData`: a counter exists from the first message on; before that the answer is 1.
 _NO_COUNTER = frozenset({1})
-_NO_TOPIC = frozenset({17})
 Place = tuple[int, str]
 Places = dict[Place, tuple[str, ...]]
 
@@ -90,7 +90,7 @@ def _groups(asking: Asking, brokers: list[LiveBroker], places: list[Place]) -> P
         ((number, topic), brokers[number].address.address, ask.topic_groups(topic)) for number, topic in places
     )
     for (number, _), error in answers.errors.items():
-        _note(brokers[number], error, _NO_TOPIC)
+        _note(brokers[number], error, NO_TOPIC)
     # 5.x names the topic itself among the groups.
     return {place: tuple(name for name in answers.values.get(place, ()) if name != place[1]) for place in places}
 

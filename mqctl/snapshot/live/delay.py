@@ -13,15 +13,15 @@ from mqctl.model.names import SCHEDULE_TOPIC
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.model.queue import MessageQueue
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
+from mqctl.model.spans import HOUR_MS
 from mqctl.protocol.bodies_cluster import DelayOffsetTable
+from mqctl.protocol.codes import NO_TOPIC
 from mqctl.snapshot.live.asking import Asking, Scope, refused_with
 from mqctl.snapshot.live.brokers import LiveBroker, ask_runtime, ask_settings, list_brokers, masters_of
 from mqctl.snapshot.live.delay_queue import LevelQuestion, queue_state
 from mqctl.snapshot.live.messages import sure_bounds
 
 MANY_RECORDS, FEW_RECORDS = 256, 16
-_HOUR_MS = 3_600_000
-_TOPIC_GONE = frozenset({17})
 _LEVELS_SETTING = "messageDelayLevel"
 
 
@@ -53,7 +53,7 @@ def _snapshot(broker: LiveBroker, state: DelayState | None) -> BrokerSnapshot:
         broker_id=broker.address.broker_id,
         version=broker.runtime.get("brokerVersionDesc"),
         delay=state,
-        file_reserved_ms=int(reserved) * _HOUR_MS if reserved.isdecimal() else None,
+        file_reserved_ms=int(reserved) * HOUR_MS if reserved.isdecimal() else None,
         runtime=broker.runtime,
         config=broker.config,
         unavailable=tuple(broker.gaps),
@@ -139,7 +139,7 @@ def _bounds(asking: Asking, broker: LiveBroker, levels: set[int]) -> dict[int, t
         stats = asking.cluster.ask(address, ask.topic_stats(SCHEDULE_TOPIC), asking.deadline)
         found = {queue.queue_id + 1: (item.min_offset, item.max_offset) for queue, item in stats.offset_table.items()}
     except MqctlError as error:
-        if not refused_with(error, _TOPIC_GONE):
+        if not refused_with(error, NO_TOPIC):
             raise
     rest = sorted(level for level in levels if level not in found and level >= 1)
     queues = {MessageQueue(SCHEDULE_TOPIC, broker.name, level - 1): address for level in rest}

@@ -10,6 +10,7 @@ from mqctl.client.admin import broker_queries as ask
 from mqctl.model.delay_state import DelayQueueState, DelayRun
 from mqctl.model.message import Message
 from mqctl.model.names import SCHEDULE_TOPIC
+from mqctl.model.spans import FAR
 from mqctl.protocol.fastjson import FastjsonError, loads
 from mqctl.snapshot.delay_records import SLACK_MS, head_problem, target
 from mqctl.snapshot.live.asking import Asking, out_of_reach
@@ -18,7 +19,6 @@ from mqctl.store.layouts import EXT_ADDRESS_LIMIT
 _ALL = 2_048
 _PAGE = 512
 _MAX_RUNS = 64
-_FOREVER_MS = 1 << 62
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,7 +203,7 @@ class _Scan:
             place = target(record)
             if place is not None and record.unique_key is not None and entry.due_ms is not None:
                 question = messages.messages_by_key(
-                    place[0], record.unique_key, begin_ms=entry.due_ms, end_ms=_FOREVER_MS, unique=True
+                    place[0], record.unique_key, begin_ms=entry.due_ms, end_ms=FAR, unique=True
                 )
                 asks.append(((entry.physical, record.unique_key, entry.due_ms), self._wanted.address, question))
         answers = self._asking.put(asks)

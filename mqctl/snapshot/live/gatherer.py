@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Mapping, Set
 from dataclasses import replace
 from typing import TypeVar
 
@@ -12,10 +12,12 @@ from mqctl.model.gap import Gap, GapSubject, Part
 from mqctl.model.member import GroupMembership, RunningInfo
 from mqctl.model.names import group_of, is_system_topic
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
+from mqctl.model.progress import Progress
 from mqctl.model.queue import MessageQueue
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState
 from mqctl.model.route import NameServerView
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
+from mqctl.model.spans import HOUR_MS
 from mqctl.model.tag_sample import TagSample
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, gather_brokers, masters_of
@@ -26,10 +28,8 @@ from mqctl.snapshot.live.routes import ask_name_servers, ask_routes
 from mqctl.snapshot.live.tags import sample_tags
 from mqctl.snapshot.live.transactions import FEW_HALVES, transaction_states
 
-_HOUR_MS = 3_600_000
 T = TypeVar("T")
 _STEPS = ("name servers", "brokers", "routes", "queues", "consumers")
-Progress = Callable[[str, int, int], None]
 
 
 def gather_live(
@@ -177,7 +177,7 @@ def _snapshot(
         groups=tuple(config for _, config in sorted(broker.groups.items())),
         queues=queues,
         consumer_offsets=offsets,
-        file_reserved_ms=int(reserved) * _HOUR_MS if reserved.isdecimal() else None,
+        file_reserved_ms=int(reserved) * HOUR_MS if reserved.isdecimal() else None,
         cluster=broker.address.cluster,
         address=broker.address.address,
         broker_id=broker.address.broker_id,

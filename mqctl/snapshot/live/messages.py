@@ -13,6 +13,7 @@ from mqctl.model.gap import Gap, Part
 from mqctl.model.message import Message
 from mqctl.model.near_names import meant
 from mqctl.model.queue import MessageQueue
+from mqctl.model.spans import FAR
 from mqctl.model.stored_message import StoredMessage
 from mqctl.protocol.bodies_cluster import TopicRouteData
 from mqctl.protocol.message_id import OffsetId
@@ -21,7 +22,6 @@ from mqctl.snapshot.live.asking import Asking
 
 # Group of mqadmin's own reads: every broker has it, and nobody consumes by it.
 READER_GROUP = "TOOLS_CONSUMER"
-_FOREVER_MS = 1 << 62
 
 
 def stored(message: Message) -> StoredMessage:
@@ -60,7 +60,7 @@ class KeyQuery:
     topic: str
     key: str
     begin_ms: int = 0
-    end_ms: int = _FOREVER_MS
+    end_ms: int = FAR
     count: int = 64
 
 

@@ -6,11 +6,11 @@ from mqctl.client.admin import broker_queries as ask
 from mqctl.model.gap import GapSubject, Part
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState
 from mqctl.protocol.bodies_stats import ConsumeTimeSpan
+from mqctl.protocol.codes import NO_TOPIC
 from mqctl.snapshot.live.asking import Asking, Scope, refused_with
 from mqctl.snapshot.live.brokers import LiveBroker
 
 _FIRST_MS = 1_000_000_000_000  # in 2001; RocketMQ is younger
-_TOPIC_GONE = frozenset({17})
 
 
 def gather_queues(asking: Asking, brokers: list[LiveBroker], scope: Scope) -> dict[int, tuple[QueueState, ...]]:
@@ -33,7 +33,7 @@ def queue_bounds(
     for number, topic in wanted:
         error = answers.errors.get((number, topic))
         if error is not None:
-            if not refused_with(error, _TOPIC_GONE):
+            if not refused_with(error, NO_TOPIC):
                 brokers[number].miss(Part.QUEUES, error, GapSubject(topic=topic))
             continue
         for queue, bounds in answers.values[number, topic].offset_table.items():
@@ -77,7 +77,7 @@ def gather_offsets(
                 ages[(*key, span.message_queue.queue_id)] = age_ms
     for key, error in sorted(answers.errors.items()):
         number, group, topic = key
-        if not refused_with(error, _TOPIC_GONE):
+        if not refused_with(error, NO_TOPIC):
             brokers[number].miss(Part.STORE_TIMES, error, GapSubject(group=group, topic=topic))
     return {
         number: tuple(

@@ -11,11 +11,11 @@ from mqctl.client.admin.nameserver import route
 from mqctl.errors import MqctlError, NotFoundError, UnreachableError
 from mqctl.model.message import Message
 from mqctl.model.resend import RESENT_FROM, LetterKey
+from mqctl.model.spans import FAR
 from mqctl.protocol.bodies_cluster import TopicRouteData
 from mqctl.protocol.message_id import OffsetId
 from mqctl.snapshot.live.asking import Asking
 
-_FOREVER_MS = 1 << 62
 # Index files keep times in whole seconds.
 _SLACK_MS = 2_000
 
@@ -56,7 +56,7 @@ def find_copies(
             (query, address),
             address,
             messages_by_key(
-                query.topic, query.key.unique_key, begin_ms=query.since_ms - _SLACK_MS, end_ms=_FOREVER_MS, unique=True
+                query.topic, query.key.unique_key, begin_ms=query.since_ms - _SLACK_MS, end_ms=FAR, unique=True
             ),
         )
         for query in wanted

@@ -8,9 +8,8 @@ from mqctl.errors import UnreachableError
 from mqctl.model.gap import Gap, GapSubject, Part
 from mqctl.model.route import BrokerEndpoint, NameServerView, RouteQueues, TopicRoute
 from mqctl.protocol import bodies_cluster as wire
+from mqctl.protocol.codes import NO_TOPIC
 from mqctl.snapshot.live.asking import Asking, refused_with
-
-_NO_ROUTE = frozenset({17})
 
 
 def ask_name_servers(
@@ -63,7 +62,7 @@ def ask_routes(
     gaps = [
         Gap.of(Part.ROUTES, error, GapSubject(topic=topic, address=address))
         for (address, topic), error in answers.errors.items()
-        if not refused_with(error, _NO_ROUTE)
+        if not refused_with(error, NO_TOPIC)
     ]
     return views, gaps
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from mqctl.errors import MqctlError
 from mqctl.model.config_file import ConfigFileState, FileSource
 from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
+from mqctl.model.progress import Progress
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.storage_state import CheckpointState, CheckpointStatus
 from mqctl.snapshot.store.commit_marks import commit_marks
@@ -22,8 +22,6 @@ from mqctl.snapshot.store.transactions import transaction_state
 from mqctl.store import config_files as configs
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.verify import VerifyReport, verify
-
-Progress = Callable[[str, int, int], None]
 
 
 def gather_store(

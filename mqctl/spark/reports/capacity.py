@@ -8,13 +8,13 @@ from dataclasses import replace
 
 from mqctl.model.report_rows_state import CapacityBucket, CapacityStore, CapacityTopic
 from mqctl.model.reports import CapacityReport
+from mqctl.model.spans import HOUR_MS
 from mqctl.spark.asking import Ask, Cut, Dim
 from mqctl.spark.engines import Engine, Row, count, number, text
 from mqctl.spark.reports.figures import share, stores_read
 from mqctl.spark.wanted import Wanted
 
 CAPACITY_CUTS = (Cut("capacity.times", (Dim.TIME,)), Cut("capacity.topics", (Dim.TOPIC,)))
-_HOUR_MS = 3_600_000
 _SHORTEST_MS = 10_000
 """Ranges shorter than this tell no rate."""
 
@@ -99,7 +99,7 @@ def _store(
         peak_at_ms=busiest.time_ms if busiest else None,
         bytes_per_day=size * 86_400_000 / span if span else None,
         log_bytes=count(extent, "log_bytes"),
-        kept_hours=(newest - oldest) / _HOUR_MS if oldest is not None and newest is not None else None,
+        kept_hours=(newest - oldest) / HOUR_MS if oldest is not None and newest is not None else None,
         disk_bytes=number(extent.get("disk_bytes")),
         free_bytes=number(extent.get("free_bytes")),
         hours_to_75=_hours_to(extent, 0.75, per_ms),
@@ -114,7 +114,7 @@ def _hours_to(extent: Row, used_share: float, bytes_per_ms: float) -> float | No
     room = count(extent, "free_bytes") - (1 - used_share) * count(extent, "disk_bytes")
     if room <= 0:
         return 0.0
-    return room / bytes_per_ms / _HOUR_MS if bytes_per_ms else None
+    return room / bytes_per_ms / HOUR_MS if bytes_per_ms else None
 
 
 def _topics(rows: Sequence[Row]) -> list[CapacityTopic]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from mqctl.model.backlog import BacklogBy
+from mqctl.model.progress import Progress
 from mqctl.model.report_rows import Unread
 from mqctl.model.report_rows_state import BacklogArrival
 from mqctl.model.reports import BacklogOverview
@@ -31,7 +32,6 @@ NAMES = ("backlog", "skew", "order", "duplicates", "tags", "delay", "transaction
 """The reports in the order of the page."""
 _BUCKETS = 120
 _WIDTHS_MS = (1_000, 10_000, 60_000, 300_000, 600_000, 1_800_000, 3_600_000, 21_600_000, 86_400_000)
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,13 +26,14 @@ from uuid import uuid4
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from mqctl.errors import UsageError
+from mqctl.model.spans import FAR
 from mqctl.spark.asking import Ask
 from mqctl.spark.brokers import broker_names
 from mqctl.spark.carried import carrying
 from mqctl.spark.scan.remote import looking
 from mqctl.spark.source.table import SourceTable, Work
 from mqctl.spark.source.tables import TABLES
-from mqctl.spark.wanted import FAR, Bounds, Wanted
+from mqctl.spark.wanted import Bounds, Wanted
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from mqctl.model.spans import FAR
 from mqctl.spark.aggregates.compiled.books import code_of, room_in
 from mqctl.spark.aggregates.compiled.reading import (
     byte,
@@ -27,7 +28,6 @@ from mqctl.spark.aggregates.compiled.reading import (
 
 STOPPED, GROW, NEW_TOPIC = 0, 1, 2
 """Why `count_file` came back: no acceptable record stands at AT; a table is full; it must be told if a topic counts."""
-FAR = 1 << 62
 
 # Places on the board.
 LOG, START, LIMIT, LOG_END, AT = range(5)

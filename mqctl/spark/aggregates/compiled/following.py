@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from mqctl.model.spans import FAR
 from mqctl.spark.aggregates.compiled.books import code_of, room_in
 from mqctl.spark.aggregates.compiled.reading import get, i32, i64, put, record_at, texts_of, value_of
 from mqctl.store.layouts import FILLER_SIZE, QUEUE_ENTRY_BYTES
@@ -23,7 +24,6 @@ _SLOT_BITS = 6  # no two sound records begin within 64 bytes
 WINDOW_BYTES = SLOTS << _SLOT_BITS
 ROOM = 2 * SLOTS
 """What a window may add to a table at most."""
-FAR = 1 << 62
 
 # Places on the board.
 LOG, START, END, LIMIT, LOG_END = range(5)
