@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadGroupScheduling
 
 from tests.forked_commands import ForkedCommands, possible
 
@@ -28,6 +29,39 @@ settings.register_profile("house", deadline=None, suppress_health_check=[HealthC
 # A build must not fail by the luck of the draw: what is found elsewhere becomes an example of its own.
 settings.register_profile("ci", settings.get_profile("house"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "house")
+
+# Rooms whose tests take longest begin, so that no worker is left with a long one when the others have ended.
+_FIRST = ("spark", "local", "reliability", "interop", "docs", "live", "embedded_broker")
+
+
+@pytest.hookimpl(tryfirst=True)  # before the marks are looked at
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Makes the first test of each module a quick one, unless the module has marked others or is marked as slow."""
+    marked = {item.path for item in items if item.get_closest_marker("quick") or item.get_closest_marker("slow")}
+    for item in items:
+        if item.path not in marked:
+            item.add_marker("quick")
+            marked.add(item.path)
+    items.sort(key=lambda item: _FIRST.index(room) if (room := _room(item)) in _FIRST else len(_FIRST))
+
+
+def _room(item: pytest.Item) -> str:
+    return item.path.relative_to(REPOSITORY / "tests").parts[0]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadGroupScheduling:
+    """Keeps each module on one worker, which shares its clusters; modules of a group all on the same."""
+    scheduling = LoadGroupScheduling(config, log)
+    group_of = scheduling._split_scope
+
+    def unit_of(nodeid: str) -> str:
+        group: str = group_of(nodeid)
+        return nodeid.partition("::")[0] if group == nodeid else group
+
+    scheduling._split_scope = unit_of
+    return scheduling
+
 
 GOLDEN = Path(__file__).parent / "golden"
 REPOSITORY = Path(__file__).resolve().parents[1]

@@ -164,6 +164,7 @@ def ended(pids: set[int]) -> bool:
     return True
 
 
+@pytest.mark.quick
 def test_only_what_was_found_is_told() -> None:
     assert meanings([]) == []
     assert meanings(["MQ401", "MQ203"])[0].startswith("settlement loses messages")

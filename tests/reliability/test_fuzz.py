@@ -79,6 +79,7 @@ def test_an_endless_loop_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "TooSlow" in run(_target(turns), inputs=3, seed_number=1).failures[0]
 
 
+@pytest.mark.quick
 def test_the_same_seed_tries_the_same_inputs() -> None:
     tried: list[list[bytes]] = []
     for _ in range(2):

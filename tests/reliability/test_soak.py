@@ -124,6 +124,7 @@ def test_the_ledger_tells_losses_repeats_and_what_nobody_may_get() -> None:
     assert (ledger.delivered, ledger.deliveries.count, ledger.outstanding()) == (5, 3, 1)
 
 
+@pytest.mark.quick
 def test_percentiles_are_right_to_a_bucket() -> None:
     histogram = Histogram()
     for number in range(1, 1_001):

@@ -68,6 +68,7 @@ def test_what_cannot_be_read_is_said_before_spark_starts(
     assert words in outcome.stderr
 
 
+@pytest.mark.quick
 def test_setting_that_is_none_is_a_usage_error(mqctl: Run, golden_store: Callable[[str], Path]) -> None:
     outcome = mqctl("report", "backlog", "--store", str(golden_store("store-killed")), "--conf", "memory")
     assert outcome.exit_code == 64

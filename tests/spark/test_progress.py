@@ -98,6 +98,7 @@ def test_ctrl_c_ends_report_job_and_jvm(store: Path, tmp_path: Path) -> None:
     assert [path for path in tmp_path.iterdir() if path.name.startswith("mqctl-")] == []
 
 
+@pytest.mark.quick
 def test_reading_in_this_process_tells_its_shares(store: Path) -> None:
     told: list[tuple[str, int, int]] = []
     engine = PlainEngine(progress=lambda *values: told.append(values))

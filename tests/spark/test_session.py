@@ -137,6 +137,7 @@ def test_jvm_that_cannot_start_is_reported_in_its_own_words(tmp_path: Path, temp
     assert list(temporary.iterdir()) == []
 
 
+@pytest.mark.quick
 def test_missing_extra_names_the_pip_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sessions, "find_spec", lambda name: None)
     with pytest.raises(ConfigurationError) as caught:

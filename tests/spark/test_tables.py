@@ -222,6 +222,7 @@ def test_options_that_cannot_be_answered_are_refused(
     assert words in str(caught.value)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("hole", [True, False])
 @pytest.mark.parametrize("used", [0, 1, 7, 8, 4_096, 70_001, 1 << 20])
 def test_the_used_part_of_a_file_is_found_whether_the_rest_is_a_hole_or_zeros(
