@@ -41,6 +41,7 @@ class Part(StrEnum):
     MEMBERS = "members"
     RUNNING_INFO = "running-info"
     CONSUMPTION = "consumption"
+    POP = "pop"
     RUNTIME = "runtime"
     TAGS = "tags"
     CONFIG = "config"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from mqctl.model.gap import Gap
 from mqctl.model.names import is_system_group, is_system_topic
 from mqctl.model.origin import Origin
+from mqctl.model.pop_share import PopShare, summed_shares
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ class LagEvidence:
 
     Attributes:
         consumption: what is in flight and who consumes it; None when that was not asked.
+        pop: who shares messages instead of queues, and how far they are.
     """
 
     origin: Origin
@@ -95,6 +97,7 @@ class LagEvidence:
     consumer_offsets: tuple[ConsumerOffsetState, ...] = ()
     unavailable: tuple[Gap, ...] = ()
     consumption: Consumption | None = None
+    pop: tuple[PopShare, ...] = ()
 
 
 def queue_lags(broker: HoldsOffsets, now_ms: int, *, system: bool = False) -> list[QueueLag]:
@@ -180,6 +183,9 @@ class GroupLag:
         lag_ms: the largest age among the queues; None when unknown for a queue that is behind.
         in_flight_count: sum over the queues; None when it is not known for one.
         consume_tps: messages handed out per second over the last minute, all brokers together; None when not known.
+        consume_mode: `POP` or `PULL`; None where nothing is set and nothing was popped, which means PULL.
+        ready_count, invisible_count, due_count, retry_count, given_up_count, blocked_queue_count, next_visible_ms: of
+            a topic that is popped (see `PopShare`): a consumer offset says only what was given out; None for others.
     """
 
     group: str
@@ -191,6 +197,19 @@ class GroupLag:
     lag_ms: int | None
     in_flight_count: int | None = None
     consume_tps: float | None = None
+    consume_mode: str | None = None
+    ready_count: int | None = None
+    invisible_count: int | None = None
+    due_count: int | None = None
+    retry_count: int | None = None
+    given_up_count: int | None = None
+    blocked_queue_count: int | None = None
+    next_visible_ms: tuple[int, ...] = ()
+
+    @property
+    def back_ms(self) -> int | None:
+        """When the next invisible message comes back, epoch milliseconds."""
+        return self.next_visible_ms[0] if self.next_visible_ms else None
 
 
 def group_lags(rows: Iterable[QueueLag]) -> list[GroupLag]:
@@ -250,6 +269,30 @@ def with_rates(groups: Iterable[GroupLag], evidence: Iterable[LagEvidence]) -> l
         )
         for group in groups
     ]
+
+
+def with_pop(groups: Iterable[GroupLag], evidence: Iterable[LagEvidence]) -> list[GroupLag]:
+    """Returns the groups with the states of what they pop, all brokers together."""
+    shares = summed_shares(share for item in evidence for share in item.pop)
+    return [_popping(group, shares.get((group.group, group.topic))) for group in groups]
+
+
+def _popping(group: GroupLag, share: PopShare | None) -> GroupLag:
+    if share is None:
+        return group
+    if share.mode == "PULL" and not (share.invisible_count or share.due_count or share.retry_count):
+        return replace(group, consume_mode=share.mode)
+    return replace(
+        group,
+        consume_mode=share.mode or "POP",
+        ready_count=share.ready_count,
+        invisible_count=share.invisible_count,
+        due_count=share.due_count,
+        retry_count=share.retry_count,
+        given_up_count=share.given_up_count,
+        blocked_queue_count=share.blocked_queue_count,
+        next_visible_ms=share.next_visible_ms,
+    )
 
 
 def _sum_of(parts: list[float | None]) -> float | None:

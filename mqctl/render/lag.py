@@ -22,6 +22,16 @@ CONSUMER_COLUMNS = (
     Column("in_flight_count", "in flight", CellKind.COUNT, none="?"),
     Column("consume_tps", "handed out/s", CellKind.RATE, none="?"),
 )
+POP_COLUMNS = (
+    Column("consume_mode", "mode"),
+    Column("ready_count", "ready", CellKind.COUNT, none="-"),
+    Column("invisible_count", "invisible", CellKind.COUNT, none="-"),
+    Column("due_count", "due", CellKind.COUNT, none="-"),
+    Column("retry_count", "retry", CellKind.COUNT, none="-"),
+    Column("given_up_count", "given up", CellKind.COUNT, none="-", wide=True),
+    Column("blocked_queue_count", "ordered blocks", CellKind.COUNT, none="-", wide=True),
+    Column("back_ms", "next back at", CellKind.TIME_MS),
+)
 QUEUE_COLUMNS = (
     Column("group", "group"),
     Column("topic", "topic"),
@@ -86,6 +96,8 @@ def lag_document(
     blocks = []
     if by is not By.QUEUE:
         columns = (*GROUP_COLUMNS, *CONSUMER_COLUMNS) if with_consumers else GROUP_COLUMNS
+        if any(group.consume_mode is not None for group in groups):
+            columns = (*columns, *POP_COLUMNS)
         blocks.append(Table(columns, groups, empty="no group has offsets there"))
     if by is not By.GROUP:
         shown = (*QUEUE_COLUMNS, *OWNER_COLUMNS) if with_consumers else QUEUE_COLUMNS

@@ -26,6 +26,7 @@ from mqctl.protocol.bodies_cluster import (
     TopicConfigTable,
     TopicList,
 )
+from mqctl.protocol.bodies_pop import MessageRequestModes
 from mqctl.protocol.bodies_stats import (
     BrokerConsumeStats,
     BrokerStatsData,
@@ -38,6 +39,7 @@ from mqctl.protocol.bodies_stats import (
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.frame import RemotingCommand
 from mqctl.protocol.properties import parse_settings
+from mqctl.protocol.requests_pop import GetAllMessageRequestMode
 
 _SUCCESS = int(ResponseCode.SUCCESS)
 _OR_NOT_FOUND = frozenset({_SUCCESS, int(ResponseCode.QUERY_NOT_FOUND)})
@@ -63,6 +65,11 @@ def statistics_item(name: str, key: str) -> Question[BrokerStatsData]:
 def broker_system_topics() -> Question[TopicList]:
     """Topics that the broker keeps for itself."""
     return Question(admin.GetSystemTopicListFromBroker(), body_of(TopicList))
+
+
+def request_modes() -> Question[MessageRequestModes]:
+    """Which groups were set to pop and which to pull, by topic (5.x)."""
+    return Question(GetAllMessageRequestMode(), body_of(MessageRequestModes))
 
 
 # Topics

@@ -81,6 +81,10 @@ def command(
     its own last instant unless --at says otherwise), or at a snapshot. --advise says when backlogs end, what bounds
     them and what would help.
 
+    Of a group that pops (5.x), a store tells exactly, and a live cluster from the newest records of pops, how many
+    messages are ready, invisible (popped and not acknowledged, with the moment the next comes back), due, and waiting
+    in the retry topics of both names; batches of ordered pops are known from a store only.
+
     --watch shows rates over the last 15 s. --until ends with 0 when the condition holds, 75 when it does not within
     --timeout (10 minutes unless given), 3 when the last look could not tell.
     """

@@ -12,14 +12,14 @@ from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
 from mqctl.errors import ExitCode, NotFoundError
 from mqctl.model.gap import Gap, Part
-from mqctl.model.lag import GroupLag, LagEvidence, QueueLag, group_lags, lag_rows, with_rates
+from mqctl.model.lag import GroupLag, LagEvidence, QueueLag, group_lags, lag_rows, with_pop, with_rates
 from mqctl.render.lag import By, lag_document
 
 if TYPE_CHECKING:  # the lag of a store asks nobody
     from mqctl.client.admin.cluster import Cluster
     from mqctl.client.remoting.deadline import Deadline
 
-_BESIDE_LAG = frozenset({Part.MEMBERS, Part.RUNNING_INFO, Part.CONSUMPTION})
+_BESIDE_LAG = frozenset({Part.MEMBERS, Part.RUNNING_INFO, Part.CONSUMPTION, Part.POP})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,7 @@ def lag_view(evidence: Sequence[LagEvidence], wish: LagRequest) -> LagView:
     rows = [row for row in rows if not wish.groups or row.group in wish.groups]
     return LagView(
         moment_ms=moment_ms,
-        groups=with_rates(group_lags(rows), evidence),
+        groups=with_pop(with_rates(group_lags(rows), evidence), evidence),
         queues=rows,
         gaps=gaps,
         minor_gaps=[gap for gap in found if gap.part in _BESIDE_LAG],

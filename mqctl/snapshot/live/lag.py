@@ -12,6 +12,7 @@ from mqctl.model.gap import Gap, Part
 from mqctl.model.lag import LagEvidence
 from mqctl.model.names import group_of, is_system_group, is_system_topic
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
+from mqctl.model.pop_share import PopShare
 from mqctl.snapshot.live.asking import Asking, Scope, out_of_reach
 from mqctl.snapshot.live.brokers import LiveBroker, split_offset_key
 from mqctl.snapshot.live.queues import gather_offsets, queue_bounds
@@ -60,6 +61,11 @@ def gather_live_lag(
         from mqctl.snapshot.live.consumption import gather_consumption
 
         consumption = gather_consumption(asking, brokers, queues)
+    pop: Mapping[int, tuple[PopShare, ...]] = {}
+    if with_consumers:
+        from mqctl.snapshot.live.pop import gather_pop
+
+        pop = gather_pop(asking, brokers, wanted.groups, now_ms)
     location = ";".join(cluster.name_servers.addresses())
     origin = Origin(kind=OriginKind.LIVE, location=location, observed_at_ms=now_ms, observed_from=ObservedFrom.CLOCK)
     return [
@@ -70,6 +76,7 @@ def gather_live_lag(
             consumer_offsets=offsets.get(number, ()),
             unavailable=tuple(broker.gaps),
             consumption=consumption.get(number),
+            pop=pop.get(number, ()),
         )
         for number, broker in enumerate(brokers)
     ]

@@ -6,10 +6,21 @@ from pathlib import Path
 
 from mqctl.model.gap import Part
 from mqctl.model.lag import LagEvidence
+from mqctl.model.names import REVIVE_TOPIC_PREFIX, TIMER_TOPIC
+from mqctl.model.pop_share import PopShare
 from mqctl.snapshot.store.moment import store_origin
 from mqctl.snapshot.store.queues import offset_states, queue_states
 from mqctl.snapshot.store.reading import Reading
+from mqctl.store.config_files import ORDER_INFOS, REQUEST_MODES
 from mqctl.store.directory import StoreDirectory
+
+
+def may_pop(reading: Reading) -> bool:
+    """Tells whether anything of a store can be of POP consumption, so that most need not read for it."""
+    if any(topic.startswith(REVIVE_TOPIC_PREFIX) for topic, _ in reading.bounds):
+        return True
+    config = reading.store.path / "config"
+    return (TIMER_TOPIC, 0) in reading.bounds or any((config / name).exists() for name in (ORDER_INFOS, REQUEST_MODES))
 
 
 def gather_lag(path: Path, *, at_ms: int | None = None, broker_name: str | None = None) -> LagEvidence:
@@ -27,11 +38,18 @@ def gather_lag(path: Path, *, at_ms: int | None = None, broker_name: str | None 
     reading.note_unreadable_formats()
     queues = queue_states(reading, with_bytes=False)
     newest = [queue.last_store_time_ms for queue in queues if queue.last_store_time_ms is not None]
-    wanted = {Part.QUEUES, Part.CONSUMER_OFFSETS}
+    wanted = {Part.QUEUES, Part.CONSUMER_OFFSETS, Part.POP}
+    origin = store_origin(reading, at_ms, newest)
+    pop: tuple[PopShare, ...] = ()
+    if may_pop(reading):
+        from mqctl.snapshot.store.pop import store_pop_shares
+
+        pop = store_pop_shares(reading, origin.observed_at_ms)
     return LagEvidence(
-        origin=store_origin(reading, at_ms, newest),
+        origin=origin,
         name=broker_name,
         queues=queues,
         consumer_offsets=offset_states(reading),
         unavailable=tuple(gap for gap in reading.gaps if gap.part in wanted),
+        pop=pop,
     )

@@ -1,0 +1,64 @@
+"""How far a group is with a topic that it pops: every message has a state of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+NEXT_MOMENTS = 5
+"""How many moments at which messages come back are listed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PopShare:
+    """One group and one topic on one broker, or on all of them together.
+
+    Attributes:
+        mode: what request 401 set, `POP` or `PULL`; None when it set nothing, as for groups of gRPC clients.
+        ready_count: messages in the topic's queues that nobody popped yet.
+        invisible_count: popped, not acknowledged, and not due yet.
+        due_count: popped, not acknowledged, due, and not in the retry topic yet.
+        retry_count: waiting in the retry topics of both names.
+        given_up_count: messages in the group's dead-letter topic, of whatever topic they were.
+        blocked_queue_count: ordered queues that give out nothing until a message is acknowledged or due; None when not
+            known: brokers do not tell.
+        next_visible_ms: the next moments at which invisible messages come back, epoch milliseconds.
+    """
+
+    group: str
+    topic: str
+    mode: str | None
+    ready_count: int
+    invisible_count: int
+    due_count: int
+    retry_count: int
+    given_up_count: int
+    blocked_queue_count: int | None
+    next_visible_ms: tuple[int, ...] = ()
+
+
+def summed_shares(shares: Iterable[PopShare]) -> dict[tuple[str, str], PopShare]:
+    """Returns the shares of all brokers together, by group and topic."""
+    found: dict[tuple[str, str], PopShare] = {}
+    for share in shares:
+        key = (share.group, share.topic)
+        found[key] = _sum(found[key], share) if key in found else share
+    return found
+
+
+def _sum(first: PopShare, second: PopShare) -> PopShare:
+    blocked = None
+    if first.blocked_queue_count is not None and second.blocked_queue_count is not None:
+        blocked = first.blocked_queue_count + second.blocked_queue_count
+    return PopShare(
+        group=first.group,
+        topic=first.topic,
+        mode=first.mode or second.mode,
+        ready_count=first.ready_count + second.ready_count,
+        invisible_count=first.invisible_count + second.invisible_count,
+        due_count=first.due_count + second.due_count,
+        retry_count=first.retry_count + second.retry_count,
+        given_up_count=first.given_up_count + second.given_up_count,
+        blocked_queue_count=blocked,
+        next_visible_ms=tuple(sorted({*first.next_visible_ms, *second.next_visible_ms})[:NEXT_MOMENTS]),
+    )

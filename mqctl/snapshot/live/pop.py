@@ -1,0 +1,127 @@
+"""POP consumption of live brokers: request modes, and what the newest records of pops say.
+
+No request tells what is invisible. The records do: of the timer topic the newest are read, of the revive topic all
+that is not done with, both up to a limit, and a limit that was reached is named. Batches of ordered pops are in no
+record: they count as ready.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from mqctl.client.admin import broker_messages as messages
+from mqctl.client.admin import broker_queries as ask
+from mqctl.errors import MqctlError
+from mqctl.model.config import TopicConfig
+from mqctl.model.gap import Cause, Gap, GapSubject, Part
+from mqctl.model.names import REVIVE_GROUP, TIMER_TOPIC, dlq_topic, pop_retry_topic, popped_topic, revive_topic
+from mqctl.model.pop_share import PopShare
+from mqctl.model.queue import MessageQueue
+from mqctl.protocol.bodies_cluster import ConsumerOffsetTable
+from mqctl.protocol.codes import ResponseCode
+from mqctl.snapshot.live.asking import Asking, refused_with
+from mqctl.snapshot.live.brokers import LiveBroker, split_offset_key
+from mqctl.snapshot.live.messages import READER_GROUP, sure_bounds
+from mqctl.snapshot.pop_records import Place, PopLedger, PopNotes, pop_shares
+
+MOST_RECORDS = 20_000
+"""Records of the timer topic that are read, the newest ones; and of each revive queue at most."""
+_PULLED = 32
+_UNKNOWN_REQUEST = frozenset({int(ResponseCode.REQUEST_CODE_NOT_SUPPORTED)})
+
+
+def gather_pop(
+    asking: Asking, brokers: list[LiveBroker], groups: Collection[str], now_ms: int
+) -> Mapping[int, tuple[PopShare, ...]]:
+    """Asks every broker of 5.x how far groups are with what they pop; what it does not tell becomes a gap of it.
+
+    Args:
+        groups: those that are asked for; none for all.
+    """
+    answers = asking.put((n, broker.address.address, ask.request_modes()) for n, broker in enumerate(brokers))
+    found = {}
+    for number, broker in enumerate(brokers):
+        error = answers.errors.get(number)
+        if error is not None:
+            if not refused_with(error, _UNKNOWN_REQUEST):
+                broker.gaps.append(Gap.of(Part.POP, error))
+            continue
+        modes = {(mode.consumer_group, mode.topic): mode.mode for mode in answers.values[number]}
+        try:
+            shares = _shares(asking, broker, modes, now_ms)
+        except MqctlError as failure:
+            broker.gaps.append(Gap.of(Part.POP, failure))
+            continue
+        found[number] = tuple(share for share in shares if not groups or share.group in groups)
+    return found
+
+
+def _shares(
+    asking: Asking, broker: LiveBroker, modes: Mapping[tuple[str, str], str], now_ms: int
+) -> tuple[PopShare, ...]:
+    """Raises MqctlError: the broker does not tell."""
+    bounds = _bounds(asking, broker, [(TIMER_TOPIC, 0)])
+    if not modes and not bounds[TIMER_TOPIC, 0][1]:
+        return ()  # nothing was ever popped
+    address = broker.address.address
+    offsets = _offsets(asking.cluster.ask(address, ask.all_consumer_offsets(), asking.deadline))
+    config = asking.cluster.ask(address, ask.topic_configs(), asking.deadline)
+    revive = revive_topic(broker.address.cluster)
+    bounds |= _bounds(asking, broker, _queues(config, {revive}))
+    revived = {queue: at for (group, topic, queue), at in offsets.items() if (group, topic) == (REVIVE_GROUP, revive)}
+    ledger = PopLedger()
+    for place, (low, end) in bounds.items():
+        first = low if place[0] == TIMER_TOPIC else max(low, revived.get(place[1], -1) + 1)
+        _read(asking, broker, place, (max(first, end - MOST_RECORDS), end), ledger)
+        if end - first > MOST_RECORDS:
+            reason = f"only the newest {MOST_RECORDS:,} of {end - first:,} records were read, pops before count as none"
+            broker.gaps.append(_limit(place, reason))
+    popped = ledger.shares() | modes.keys()
+    names = {name for group, topic in popped for name in (topic, dlq_topic(group), *_retries(group, topic))}
+    for group, name, _ in offsets:
+        original = popped_topic(name, group)
+        names |= {name, original} if original != name else set()
+    bounds |= _bounds(asking, broker, _queues(config, names))
+    return pop_shares(ledger, PopNotes(bounds=bounds, offsets=offsets, revived=revived, modes=modes), now_ms)
+
+
+def _limit(place: Place, reason: str) -> Gap:
+    subject = GapSubject(topic=place[0], queue_id=place[1])
+    return Gap(part=Part.POP, cause=Cause.LEFT_OUT, reason=reason, subject=subject)
+
+
+def _offsets(table: ConsumerOffsetTable) -> dict[tuple[str, str, int], int]:
+    return {
+        (group, topic, queue_id): offset
+        for key, queues in table.offset_table.items()
+        for topic, group in [split_offset_key(key)]
+        for queue_id, offset in queues.items()
+    }
+
+
+def _queues(config: Mapping[str, TopicConfig], names: Collection[str]) -> list[Place]:
+    return [(name, n) for name in sorted(names) if name in config for n in range(config[name].read_queue_count)]
+
+
+def _retries(group: str, topic: str) -> tuple[str, str]:
+    return pop_retry_topic(group, topic), pop_retry_topic(group, topic, v2=True)
+
+
+def _bounds(asking: Asking, broker: LiveBroker, places: Collection[Place]) -> dict[Place, tuple[int, int]]:
+    queues = {MessageQueue(topic, broker.name, queue_id): broker.address.address for topic, queue_id in places}
+    return {(queue.topic, queue.queue_id): ends for queue, ends in sure_bounds(asking, queues).items()}
+
+
+def _read(asking: Asking, broker: LiveBroker, place: Place, span: tuple[int, int], ledger: PopLedger) -> None:
+    """Takes the records of a span of queue offsets. Raises MqctlError."""
+    topic, queue_id = place
+    answers = asking.put(
+        (start, broker.address.address, messages.pull(READER_GROUP, topic, queue_id, start, max_count=_PULLED))
+        for start in range(*span, _PULLED)
+    )
+    for error in answers.errors.values():
+        raise error
+    for start in sorted(answers.values):
+        for message in answers.values[start].messages:
+            if message.queue_offset < span[1]:
+                ledger.take(message)

@@ -1,0 +1,163 @@
+"""From what a 5.x broker noted about pops to what is ready, invisible, due and waiting for another try.
+
+A checkpoint says what was popped, acknowledgements take messages out of it. Until it is due it lies in the timer topic
+only, then in the revive topic as well; once the revive group has passed it there, its messages are in a retry topic.
+Ordered pops leave no records: `consumerOrderInfo.json` has their batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from mqctl.errors import BadInputError
+from mqctl.model.message import REAL_TOPIC, Message
+from mqctl.model.names import REVIVE_TOPIC_PREFIX, TIMER_TOPIC, dlq_topic, pop_retry_topic, popped_topic
+from mqctl.model.pop_share import NEXT_MOMENTS, PopShare
+from mqctl.protocol.bodies_pop import ACK_TAG, BATCH_ACK_TAG, CK_TAG, AckRecord, OrderInfo, PopCheckPoint
+
+Place = tuple[str, int]
+"""Topic and queue id."""
+Share = tuple[str, str]
+"""Group and the topic it pops."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PopNotes:
+    """What one broker notes, beside the records.
+
+    Attributes:
+        bounds: minimum and end of its queues.
+        offsets: committed consumer offsets by group, topic and queue id.
+        revived: by revive queue, the queue offset of the last checkpoint that is done with.
+        modes: what was set, `POP` or `PULL`, by group and topic.
+        batches: of ordered queues, by group, topic and queue id; None when it does not tell.
+    """
+
+    bounds: Mapping[Place, tuple[int, int]]
+    offsets: Mapping[tuple[str, str, int], int]
+    revived: Mapping[int, int]
+    modes: Mapping[Share, str]
+    batches: Mapping[tuple[str, str, int], OrderInfo] | None = None
+
+    def waiting(self, group: str, topic: str) -> int:
+        """Returns how many messages of a topic lie at and behind the group's offsets, none of them counting as 0."""
+        total = 0
+        for (name, queue_id), (low, end) in self.bounds.items():
+            if name == topic:
+                total += max(0, end - max(low, self.offsets.get((group, topic, queue_id), low)))
+        return total
+
+
+@dataclass(slots=True)
+class _Checkpoint:
+    checkpoint: PopCheckPoint
+    revive_place: tuple[int, int] | None = None
+
+
+@dataclass(slots=True)
+class PopLedger:
+    """Checkpoints and acknowledgements of one broker, taken in any order; copies count once."""
+
+    _checkpoints: dict[tuple[str, bytes], _Checkpoint] = field(default_factory=dict)
+    _acked: dict[str, set[int]] = field(default_factory=dict)
+    unreadable_count: int = 0
+
+    def take(self, message: Message) -> None:
+        """Takes a record of the timer topic or of the revive topic; other timer messages are none."""
+        in_timer = message.topic == TIMER_TOPIC
+        if in_timer and not message.properties.get(REAL_TOPIC, "").startswith(REVIVE_TOPIC_PREFIX):
+            return
+        try:
+            if message.tags == CK_TAG:
+                checkpoint = PopCheckPoint.from_bytes(message.body)
+                known = self._checkpoints.setdefault((checkpoint.merge_key, message.body), _Checkpoint(checkpoint))
+                if not in_timer:
+                    known.revive_place = max(known.revive_place or (0, -1), (message.queue_id, message.queue_offset))
+            elif message.tags in (ACK_TAG, BATCH_ACK_TAG):
+                ack = AckRecord.from_bytes(message.body)
+                self._acked.setdefault(ack.merge_key(ack.broker_name or ""), set()).update(ack.offsets)
+        except BadInputError:
+            self.unreadable_count += 1
+
+    def open_messages(self, notes: PopNotes) -> Iterable[tuple[Share, int]]:
+        """Yields each message that is popped, neither acknowledged nor revived: whose it is, and when it is due."""
+        for known in self._checkpoints.values():
+            checkpoint, place = known.checkpoint, known.revive_place
+            if place is not None and place[1] <= notes.revived.get(place[0], -1):
+                continue
+            acked = self._acked.get(checkpoint.merge_key, set())
+            if checkpoint.broker_name is not None:
+                acked = acked | self._acked.get(checkpoint.merge_key.removesuffix(checkpoint.broker_name), set())
+            low, _ = notes.bounds.get((checkpoint.topic, checkpoint.queue_id), (0, 0))
+            share = (checkpoint.consumer_group, popped_topic(checkpoint.topic, checkpoint.consumer_group))
+            for offset in checkpoint.offsets:
+                if offset not in acked and offset >= low:
+                    yield share, checkpoint.due_ms
+
+    def shares(self) -> set[Share]:
+        """Returns who popped what."""
+        return {
+            (item.checkpoint.consumer_group, popped_topic(item.checkpoint.topic, item.checkpoint.consumer_group))
+            for item in self._checkpoints.values()
+        }
+
+
+def pop_shares(ledger: PopLedger, notes: PopNotes, now_ms: int) -> tuple[PopShare, ...]:
+    """Returns the state of every group and topic that is popped, as of `now_ms`."""
+    found: dict[Share, _Open] = {}
+    for share, due_ms in ledger.open_messages(notes):
+        found.setdefault(share, _Open()).due_ms.append(due_ms)
+    for (group, topic, queue_id), batch in (notes.batches or {}).items():
+        unacked = batch.unacked()
+        if unacked:
+            own = found.setdefault((group, topic), _Open())
+            own.due_ms += [visible_ms for _, visible_ms in unacked]
+            low, end = notes.bounds.get((topic, queue_id), (0, 0))
+            committed = notes.offsets.get((group, topic, queue_id), low)
+            own.batched_count += max(0, min(end, batch.offsets[-1] + 1) - committed)
+            own.blocked_count += any(visible_ms > now_ms for _, visible_ms in unacked)
+    known = ledger.shares() | notes.modes.keys() | found.keys() | _by_retry_topics(notes)
+    return tuple(_share(share, found.get(share, _Open()), notes, now_ms) for share in sorted(known))
+
+
+@dataclass(slots=True)
+class _Open:
+    """What one group popped of one topic and did not finish.
+
+    Attributes:
+        batched_count: messages from the consumer offset to the end of the batch, of ordered queues.
+        blocked_count: ordered queues that give out nothing now.
+    """
+
+    due_ms: list[int] = field(default_factory=list)
+    batched_count: int = 0
+    blocked_count: int = 0
+
+
+def _share(share: Share, own: _Open, notes: PopNotes, now_ms: int) -> PopShare:
+    group, topic = share
+    later = [moment for moment in own.due_ms if moment > now_ms]
+    dead = dlq_topic(group)
+    return PopShare(
+        group=group,
+        topic=topic,
+        mode=notes.modes.get(share),
+        ready_count=max(0, notes.waiting(group, topic) - own.batched_count),
+        invisible_count=len(later),
+        due_count=len(own.due_ms) - len(later),
+        retry_count=sum(notes.waiting(group, pop_retry_topic(group, topic, v2=v2)) for v2 in (False, True)),
+        given_up_count=sum(end - low for (name, _), (low, end) in notes.bounds.items() if name == dead),
+        blocked_queue_count=None if notes.batches is None else own.blocked_count,
+        next_visible_ms=tuple(sorted(set(later))[:NEXT_MOMENTS]),
+    )
+
+
+def _by_retry_topics(notes: PopNotes) -> set[Share]:
+    """Returns who has offsets in a pop retry topic: all that is left of pops whose records have expired."""
+    found = set()
+    for group, topic, _ in notes.offsets:
+        popped = popped_topic(topic, group)
+        if popped != topic and popped:
+            found.add((group, popped))
+    return found

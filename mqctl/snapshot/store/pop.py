@@ -1,0 +1,66 @@
+"""POP consumption of a store: its records, read whole, and its configuration files."""
+
+from __future__ import annotations
+
+from mqctl.errors import MqctlError
+from mqctl.model.gap import Part
+from mqctl.model.names import REVIVE_GROUP, REVIVE_TOPIC_PREFIX, TIMER_TOPIC
+from mqctl.model.pop_share import PopShare
+from mqctl.protocol.bodies_pop import MessageRequestModes, OrderInfo, OrderInfos
+from mqctl.protocol.body import BodyError
+from mqctl.snapshot.pop_records import PopLedger, PopNotes, pop_shares
+from mqctl.snapshot.store.reading import Reading
+from mqctl.store import config_files as configs
+
+
+def store_pop_shares(reading: Reading, now_ms: int) -> tuple[PopShare, ...]:
+    """Reads every record of the timer topic and of the revive topic; what cannot be read is noted as missing."""
+    ledger = PopLedger()
+    queues = [key for key in reading.bounds if key[0].startswith(REVIVE_TOPIC_PREFIX)]
+    lost = 0
+    if (TIMER_TOPIC, 0) in reading.bounds:
+        queues.append((TIMER_TOPIC, 0))
+    for key in queues:
+        _, entries = reading.entries(reading.bounds[key])
+        for physical_offset in entries["physical_offset"].tolist():
+            try:
+                ledger.take(reading.store.commit_log.record_at(physical_offset))
+            except MqctlError:
+                lost += 1
+    if lost or ledger.unreadable_count:
+        reading.miss(Part.POP, f"{lost + ledger.unreadable_count:,} records of pops cannot be read")
+    offsets = {
+        (group, topic, queue_id): offset
+        for (topic, group), queues in reading.offset_table.offsets.items()
+        for queue_id, offset in queues.items()
+    }
+    notes = PopNotes(
+        bounds={key: (bounds.min_offset, bounds.max_offset) for key, bounds in reading.bounds.items()},
+        offsets=offsets,
+        revived={queue: at for (group, _, queue), at in offsets.items() if group == REVIVE_GROUP},
+        modes={(mode.consumer_group, mode.topic): mode.mode for mode in request_modes(reading)},
+        batches=_batches(reading),
+    )
+    return pop_shares(ledger, notes, now_ms)
+
+
+def request_modes(reading: Reading) -> MessageRequestModes:
+    """Reads who was set to pop or to pull; a file that is none counts as empty, as it does for a broker."""
+    try:
+        return MessageRequestModes.from_json(reading.config(configs.REQUEST_MODES).value)
+    except BodyError:
+        reading.miss(Part.POP, f"config/{configs.REQUEST_MODES} is no table of modes")
+        return MessageRequestModes()
+
+
+def _batches(reading: Reading) -> dict[tuple[str, str, int], OrderInfo]:
+    found = {}
+    try:
+        infos = OrderInfos.from_json(reading.config(configs.ORDER_INFOS).value)
+    except BodyError:
+        reading.miss(Part.POP, f"config/{configs.ORDER_INFOS} is no table of ordered queues")
+        return {}
+    for key, queues in infos.table.items():
+        topic, _, group = key.partition("@")
+        found.update({(group, topic, queue_id): info for queue_id, info in queues.items()})
+    return found

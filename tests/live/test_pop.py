@@ -1,0 +1,78 @@
+"""Groups that pop: what is ready, invisible, due and waiting for another try, in a store and in a live cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from embedded_broker import EmbeddedCluster
+from mqctl.protocol.bodies_pop import MessageRequestMode
+from mqctl.protocol.requests_pop import SetMessageRequestMode
+from tests.embedded_broker.messages import send
+from tests.embedded_broker.test_pop import ack, pop, popped
+from tests.embedded_broker.wire import Peer
+from tests.live.conftest import Run
+from tests.pop_recording import truth, unpack_recorded_store
+
+COUNTS = ("ready_count", "invisible_count", "due_count", "retry_count")
+
+
+@pytest.fixture(scope="module")
+def popping() -> Iterator[EmbeddedCluster]:
+    with EmbeddedCluster(version="5.3.3") as cluster:
+        yield cluster
+
+
+def test_the_figures_of_a_recorded_store_are_what_is_known_of_it(mqctl: Run, tmp_path: Path) -> None:
+    known = truth()
+    store = unpack_recorded_store(tmp_path)
+    outcome = mqctl("group", "lag", "--store", store, "--at", known["state_read_ms"], "-o", "json")
+    assert outcome.exit_code == 0, outcome.stderr
+    rows = {(row["group"], row["topic"]): row for row in outcome.json["groups"]}
+    expected: dict[tuple[str, str], list[int]] = {}
+    for queue in known["queues"]:
+        topic = queue["topic"].rpartition("+")[2]
+        counts = expected.setdefault((queue["group"], topic), [0, 0, 0, 0])
+        if topic == queue["topic"]:
+            counts[0] += len(queue["not_popped"])
+            counts[1] += len(queue["invisible"])
+        else:
+            counts[3] += len(queue["waiting"])
+    assert {key: [rows[key][name] for name in COUNTS] for key in expected} == expected
+    moments = sorted({
+        item["revive_time"] for item in known["checkpoints"] if item["group"] == "G1" and item["state"] == "invisible"
+    })  # fmt: skip
+    assert rows["G1", "T1"]["next_visible_ms"] == moments[:5]
+    assert (rows["GF", "TF"]["blocked_queue_count"], rows["G1", "T1"]["blocked_queue_count"]) == (1, 0)
+    assert {row["consume_mode"] for key, row in rows.items() if key in expected} == {"POP"}
+    later = mqctl("group", "lag", "--store", store, "--at", moments[-1] + 60_000, "-g", "G1", "-o", "json")
+    (row,) = (row for row in later.json["groups"] if row["topic"] == "T1")
+    assert [row[name] for name in COUNTS] == [4, 0, 8, 3]
+
+
+def test_a_store_without_pops_has_no_figures_of_them(mqctl: Run, tmp_path: Path) -> None:
+    with EmbeddedCluster(data_dir=tmp_path, version="5.3.3") as cluster, Peer(cluster.broker().address) as peer:
+        assert peer.call(send("T"), b"x").code == 0
+    outcome = mqctl("group", "lag", "--store", tmp_path / "broker-a", "-o", "json")
+    assert all(row["ready_count"] is None for row in outcome.json["groups"])
+
+
+def test_a_live_group_that_pops_tells_what_it_holds(mqctl: Run, popping: EmbeddedCluster) -> None:
+    env = {"MQCTL_NAMESRV": popping.namesrv}
+    with Peer(popping.broker().address, version=479) as peer:
+        for number in range(6):
+            assert peer.call(send("Shared", queues=1), f"{number}".encode()).code == 0
+        mode = MessageRequestMode(topic="Shared", consumer_group="GP", mode="POP", pop_share_queue_num=8)
+        assert peer.call(SetMessageRequestMode(), mode.to_bytes()).code == 0
+        pairs = popped(pop(peer, "Shared", "GP", max_msg_nums=4, invisible_time=600_000))
+        assert ack(peer, pairs[1][1], "Shared", "GP") == 0
+        outcome = mqctl("group", "lag", "-g", "GP", "-o", "json", env=env)
+        (row,) = (row for row in outcome.json["groups"] if row["topic"] == "Shared")
+        assert [row[name] for name in COUNTS] == [2, 3, 0, 0]
+        assert row["next_visible_ms"] == [pairs[0][1].due_ms]
+        assert (row["consume_mode"], row["blocked_queue_count"]) == ("POP", None)
+        table = mqctl("group", "lag", "-g", "GP", env=env)
+        assert {"INVISIBLE", "NEXT"} <= set(table.stdout.split())
+        assert "mqctl: pop" not in outcome.stderr
