@@ -84,7 +84,7 @@ def test_a_python_thread_has_its_modules_whatever_wrote_it() -> None:
         frames = _thread(dumps(name)[0], "ConsumeMessageThread_http_1").frames
         names = [f"{frame.module}.{frame.function}" for frame in frames if frame.module]
         assert names[1] == "http.client.HTTPResponse._read_status", name
-        assert "mqctl.client.consumer.workers.Workers._work" in names, name
+        assert "mqctl.client.workers.Workers._work" in names, name  # the module as it was called when this was recorded
         assert "tests.stacks.python_consumers.http_post" in names, name
     native = _thread(dumps("python311-py-spy-native.txt")[0], "ConsumeMessageThread_sleep_1").frames
     assert [frame.function for frame in native[:2]] == ["clock_nanosleep", "time_sleep"]
