@@ -54,7 +54,7 @@ _CAUSE_MEANINGS = {
     Cause.REFUSED: "somebody answered, and said no",
     Cause.UNSUPPORTED: "the other side, or its version, cannot tell",
     Cause.DAMAGED: "an answer or a file that cannot be understood",
-    Cause.UNREADABLE: "the operating system refused to read it",
+    Cause.UNREADABLE: "the operating system refused to read it, or its format is not read offline",
     Cause.LEFT_OUT: "it was not looked at: a limit, a quick look, a snapshot saved without it",
 }
 

@@ -58,8 +58,8 @@ def _queue_by_queue(work: OffsetWork) -> None:
         address = work.addresses[queue.broker_name]
         if address in silent:
             error = silent[address]
-            queue.reason = f"not tried: {error.reason if isinstance(error, NotAskedError) else error}"
-            queue.state = NOT_MOVED
+            why = error.reason if isinstance(error, NotAskedError) else error
+            queue.fail(NOT_MOVED, error, f"not tried: {why}")
         else:
             queue.state = SENT
             work.save()
@@ -67,12 +67,12 @@ def _queue_by_queue(work: OffsetWork) -> None:
                 _move(work, queue, address)
             except NotAskedError as error:
                 silent[address] = error
-                queue.state, queue.reason = NOT_MOVED, f"not tried: {error.reason}"
+                queue.fail(NOT_MOVED, error, f"not tried: {error.reason}")
             except (UnreachableError, DeadlineError) as error:
                 silent[address] = error
-                queue.state, queue.reason = UNKNOWN, str(error)
+                queue.fail(UNKNOWN, error)
             except MqctlError as error:
-                queue.state, queue.reason = NOT_MOVED, str(error)
+                queue.fail(NOT_MOVED, error)
         work.save()
 
 
@@ -87,13 +87,13 @@ def _move(work: OffsetWork, queue: QueuePart, address: str) -> None:
     try:
         queue.found = cluster.ask(address, consumer_offset(record.subject, queue.topic, queue.queue_id), work.deadline)
     except NotAskedError as error:
-        queue.state, queue.reason = UNKNOWN, f"accepted, but not read back: {error.reason}"
+        queue.fail(UNKNOWN, error, f"accepted, but not read back: {error.reason}")
         return
     except (UnreachableError, DeadlineError):
         raise
     except MqctlError as error:
         # The broker took the change: whatever keeps it from being read back, undo must not leave this queue out.
-        queue.state, queue.reason = UNKNOWN, f"accepted, but could not be read back: {error}"
+        queue.fail(UNKNOWN, error, f"accepted, but could not be read back: {error}")
         return
     if queue.found == queue.new:
         queue.state, queue.reason = CONFIRMED, None
@@ -129,13 +129,13 @@ def _call_back(work: OffsetWork, callback: Callback) -> None:
         told = work.cluster.ask(work.addresses[callback.broker_name], question, work.deadline).offset_table
     except NotAskedError as error:
         for queue in mine.values():
-            queue.state, queue.reason = NOT_MOVED, f"not tried: {error.reason}"
+            queue.fail(NOT_MOVED, error, f"not tried: {error.reason}")
     except (UnreachableError, DeadlineError) as error:
         for queue in mine.values():  # it may have told the members all the same: they are looked at
-            queue.reason = str(error)
+            queue.fail(queue.state, error)
     except MqctlError as error:
         for queue in mine.values():
-            queue.state, queue.reason = NOT_MOVED, str(error)
+            queue.fail(NOT_MOVED, error)
     else:
         for place, queue in mine.items():
             _note_told(queue, told.get(place))

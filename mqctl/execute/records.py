@@ -6,11 +6,12 @@ to finish the change or to take it back. Times are epoch milliseconds.
 
 from __future__ import annotations
 
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 
-from mqctl.errors import ExitCode
+from mqctl.errors import ExitCode, MqctlError
+from mqctl.model.gap import Cause, cause_of
 from mqctl.model.plan import Callback
 from mqctl.model.queue import MessageQueue
 from mqctl.model.resend import LetterKey
@@ -22,18 +23,30 @@ INTERRUPTED = "interrupted"
 """The state of a change that did not come to its end."""
 
 
-class Part(Protocol):
+class Part(msgspec.Struct, kw_only=True):
     """One queue, setting, message or stretch of a change.
 
     Attributes:
         reason: why it is not confirmed.
+        cause, remedy: of the error that is the reason, and what to do about it.
     """
 
-    state: str
-    reason: str | None
+    state: str = PLANNED
+    reason: str | None = None
+    cause: Cause | None = None
+    remedy: str | None = None
+
+    def fail(self, state: str, error: MqctlError, reason: str = "") -> None:
+        """Notes that it is not confirmed because of `error`.
+
+        Args:
+            reason: what is said instead of the error.
+        """
+        self.state, self.reason = state, reason or str(error)
+        self.cause, self.remedy = cause_of(error), error.remedy
 
 
-class QueuePart(msgspec.Struct, kw_only=True):
+class QueuePart(Part, kw_only=True):
     """One queue of a change: `confirmed`, `not-moved`, `unknown`, or where it was interrupted `planned` or `sent`.
 
     Attributes:
@@ -48,15 +61,13 @@ class QueuePart(msgspec.Struct, kw_only=True):
     old: int | None
     new: int
     found: int | None
-    state: str
-    reason: str | None
 
     @property
     def queue(self) -> MessageQueue:
         return MessageQueue(self.topic, self.broker_name, self.queue_id)
 
 
-class SettingPart(msgspec.Struct, kw_only=True):
+class SettingPart(Part, kw_only=True):
     """One setting at one place.
 
     Attributes:
@@ -72,11 +83,9 @@ class SettingPart(msgspec.Struct, kw_only=True):
     new: dict[str, str] | None
     stage: int = 0
     found: dict[str, str] | None = None
-    state: str = PLANNED
-    reason: str | None = None
 
 
-class StepPart(msgspec.Struct, kw_only=True):
+class StepPart(Part, kw_only=True):
     """One thing that goes from one state to another, in words.
 
     Attributes:
@@ -87,11 +96,9 @@ class StepPart(msgspec.Struct, kw_only=True):
     old: str | None
     new: str | None
     found: str | None = None
-    state: str = PLANNED
-    reason: str | None = None
 
 
-class LetterPart(msgspec.Struct, kw_only=True):
+class LetterPart(Part, kw_only=True):
     """One dead letter that is sent again.
 
     Attributes:
@@ -103,15 +110,13 @@ class LetterPart(msgspec.Struct, kw_only=True):
     unique_key: str
     topic: str
     found: str | None = None
-    state: str = PLANNED
-    reason: str | None = None
 
     @property
     def key(self) -> LetterKey:
         return LetterKey(letter_id=self.letter_id, unique_key=self.unique_key)
 
 
-class StretchPart(msgspec.Struct, kw_only=True):
+class StretchPart(Part, kw_only=True):
     """One stretch of a queue whose messages are published again.
 
     Attributes:
@@ -130,8 +135,6 @@ class StretchPart(msgspec.Struct, kw_only=True):
     published: int = 0
     filtered: int = 0
     gone: int = 0
-    state: str = PLANNED
-    reason: str | None = None
 
     @property
     def queue(self) -> MessageQueue:

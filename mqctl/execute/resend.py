@@ -82,7 +82,7 @@ def _resend(record: ResendRecord, index: int, letter: DeadLetter, outlet: Outlet
         queue = _queue(outlet.queues(state.topic), letter, turns)
     except MqctlError as error:
         # Unsent as far as this run knows; one in flight from an earlier run keeps its doubt.
-        state.state, state.reason = UNKNOWN if state.state in (SENT, UNKNOWN) else NOT_MOVED, str(error)
+        state.fail(UNKNOWN if state.state in (SENT, UNKNOWN) else NOT_MOVED, error)
         return
     outlet.pace()
     state.state, state.reason = SENT, None
@@ -92,7 +92,7 @@ def _resend(record: ResendRecord, index: int, letter: DeadLetter, outlet: Outlet
     except (UnreachableError, DeadlineError) as error:
         _settle(state, outlet, error)
     except MqctlError as error:
-        state.state, state.reason = NOT_MOVED, str(error)
+        state.fail(NOT_MOVED, error)
     else:
         state.state, state.found, state.reason = CONFIRMED, result.offset_id, _remark(result)
 
@@ -106,7 +106,7 @@ def _settle(state: LetterPart, outlet: Outlet, error: MqctlError) -> None:
     if found is not None:
         state.state, state.found, state.reason = CONFIRMED, found, "no answer came, but its copy is there"
     else:
-        state.state, state.reason = UNKNOWN, f"in doubt: {error}"
+        state.fail(UNKNOWN, error, f"in doubt: {error}")
 
 
 def _remark(result: SendResult) -> str | None:

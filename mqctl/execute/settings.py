@@ -43,17 +43,17 @@ def _change(cluster: Cluster, deadline: Deadline, step: SettingPart) -> None:
             step.state, step.reason = NOT_MOVED, "somebody else changed it since the plan was made"
             return
     except MqctlError as error:
-        step.state, step.reason = NOT_MOVED, f"not tried: {error}"
+        step.fail(NOT_MOVED, error, f"not tried: {error}")
         return
     try:
         write_setting(cluster, place, (step.old, step.new), deadline)
     except NotAskedError as error:
-        step.state, step.reason = NOT_MOVED, f"not tried: {error.reason}"
+        step.fail(NOT_MOVED, error, f"not tried: {error.reason}")
     except (UnreachableError, DeadlineError) as error:
         # The request may have arrived: what is there now tells.
         _read_back(cluster, deadline, step, place, error)
     except MqctlError as error:
-        step.state, step.reason = NOT_MOVED, str(error)
+        step.fail(NOT_MOVED, error)
     else:
         _read_back(cluster, deadline, step, place, None)
 
@@ -62,14 +62,14 @@ def _read_back(cluster: Cluster, deadline: Deadline, step: SettingPart, place: P
     try:
         found = read_setting(cluster, place, deadline)
     except MqctlError as unread:
-        step.state, step.reason = UNKNOWN, f"could not be read back: {error or unread}"
+        step.fail(UNKNOWN, error or unread, f"could not be read back: {error or unread}")
         return
     step.found = None if found is None else dict(found)
     if found == step.new:
         step.state = CONFIRMED
     elif error is not None and found == step.old:
         # It may still arrive.
-        step.state, step.reason = UNKNOWN, f"unchanged so far: {error}"
+        step.fail(UNKNOWN, error, f"unchanged so far: {error}")
     elif found == step.old:
         step.state, step.reason = NOT_MOVED, "the change was accepted, and nothing changed"
     else:

@@ -15,6 +15,7 @@ from mqctl.client.admin.broker_queries import consumer_offset
 from mqctl.client.admin.cluster import Cluster
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.client.remoting.fan_out import AddressedQuestion
+from mqctl.errors import MqctlError
 from mqctl.execute.holders import QueueHolder, QueueHolders, holders
 from mqctl.execute.records import CONFIRMED, NOT_MOVED, SENT, UNKNOWN, OffsetRecord, QueuePart
 from mqctl.model.plan import Method
@@ -53,7 +54,7 @@ class _Watched:
 
     record: QueuePart
     rests: bool
-    error: str | None = None
+    error: MqctlError | None = None
     dropped: bool = False
     began_anew: bool = False
     told: bool = False
@@ -89,7 +90,7 @@ class _Watched:
         """Says what is known when the wait is over."""
         record, found = self.record, self.record.found
         if self.error is not None:
-            record.state, record.reason = UNKNOWN, f"could not be read back: {self.error}"
+            record.fail(UNKNOWN, self.error, f"could not be read back: {self.error}")
             return
         who = f"{self.holder.client_id}, which holds the queue," if self.holder is not None else "somebody"
         if found is not None and found > record.new and not (self.rests and self.told):
@@ -140,6 +141,6 @@ def _read_back(cluster: Cluster, group: str, addresses: Mapping[str, str], watch
     }
     for outcome in cluster.ask_many([ask for ask, _ in asks.values()], Deadline(_ASK_MS)):
         item = asks[id(outcome.ask)][1]
-        item.error = None if outcome.error is None else str(outcome.error)
+        item.error = outcome.error
         if outcome.error is None:
             item.record.found = outcome.value()

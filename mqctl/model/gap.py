@@ -60,7 +60,7 @@ class Cause(StrEnum):
         REFUSED: somebody answered, and said no.
         UNSUPPORTED: the other side, or its version, cannot tell.
         DAMAGED: an answer or a file that cannot be understood.
-        UNREADABLE: the operating system does not hand it out.
+        UNREADABLE: the operating system does not hand it out, or its format is not read offline.
         LEFT_OUT: whoever looked did not look at it: a limit, a quick look, a snapshot saved without it.
     """
 

@@ -19,7 +19,8 @@ _CAUSES = (
     (re.compile(r" was not answered by "), Cause.TIMED_OUT),
     (re.compile(r" was not asked of "), Cause.NOT_ASKED),
     (re.compile(r" could not be asked of |its bounds could not be asked"), Cause.SILENT),
-    (re.compile(r"does not support them|older than 4\.9\.4|RocksDB"), Cause.UNSUPPORTED),
+    (re.compile(r"does not support them|older than 4\.9\.4"), Cause.UNSUPPORTED),
+    (re.compile(r"RocksDB"), Cause.UNREADABLE),
     (re.compile(r"saved without|--quick|by itself, without|the first [\d,]+ were read"), Cause.LEFT_OUT),
 )
 _SUBJECTS = (

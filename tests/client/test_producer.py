@@ -138,10 +138,10 @@ def test_some_refusals_are_final(code: int) -> None:
 
 def test_attempts_end_and_are_counted() -> None:
     with ScriptedCluster({"a": storing(1, "broken")}, {"T": 1}) as cluster, producer(cluster) as sender:
-        with pytest.raises(RefusedAnswerError, match=r"broken \(attempt 3 of 3\)"):
+        with pytest.raises(RefusedAnswerError, match=r'"broken" \(attempt 3 of 3\)'):
             sender.send(message())
         assert len(cluster.requests("a", SEND)) == 3
-        with pytest.raises(RefusedAnswerError, match=r"broken$"):
+        with pytest.raises(RefusedAnswerError, match=r'"broken"$'):
             sender.send(message(), select=by_key("k"))
         assert len(cluster.requests("a", SEND)) == 4
 

@@ -140,7 +140,7 @@ def test_a_broker_that_accepts_and_never_answers_leaves_the_numbers_of_the_other
     assert {row["put_tps"] is None for row in listed.json["brokers"] if row["name"] == "broker-c"} == {True}
     peeked = asked("message", "peek", "-t", "Pay", "-o", "json", "--timeout", "3s")
     assert (peeked.exit_code, len(peeked.json["messages"])) == (75, 6)
-    assert "queue 0 of broker-c not read" in peeked.stderr
+    assert "queues (broker-c Pay/0) not read" in peeked.stderr
 
 
 # Routes that lie

@@ -229,7 +229,7 @@ def test_brokers_that_do_not_tell_stop_the_plan(live: Run, dead: EmbeddedCluster
     dead.clear_faults()
     dead.fault(21, Drop(), server="broker-b")
     silent = live(*RESEND, *DO, "--timeout", "3s")
-    assert (silent.exit_code, "broker-b" in silent.stderr) == (69, True), silent.stderr
+    assert (silent.exit_code, "broker-b" in silent.stderr) == (75, True), silent.stderr
     dead.clear_faults()
     assert copies(live) == []
 

@@ -6,9 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from mqctl.cli.connection.target import Connection
-from mqctl.cli.emit import tell
 from mqctl.client.admin.cluster import Cluster
-from mqctl.client.remoting.answers import denial_remedy, tells_denial
 from mqctl.errors import MqctlError, NotFoundError
 from mqctl.model.gap import Gap, GapSubject, Part
 from mqctl.model.near_names import meant
@@ -40,12 +38,6 @@ def open_brokers(asking: Asking, names: Iterable[str] = ()) -> list[LiveBroker]:
 def asking_of(cluster: Cluster, chosen: Connection) -> Asking:
     """Starts the command's time."""
     return Asking(cluster, chosen.deadline())
-
-
-def tell_remedies(reasons: Iterable[str]) -> None:
-    """Says what to do where access control was the reason that a change was not made."""
-    for remedy in dict.fromkeys(denial_remedy(reason) for reason in reasons if tells_denial(reason)):
-        tell(f"  next: {remedy}")
 
 
 def broker_gaps(brokers: Iterable[LiveBroker]) -> list[Gap]:

@@ -42,8 +42,7 @@ _ACL_REMEDIES = (
     ("No default permission for", "have this permission added to the account, or use the keys of another one"),
 )
 _LIMIT_OPTION = "--timeout"
-MORE_TIME = f"give it longer: {_LIMIT_OPTION} 60s, for instance"
-_TIME_OVER = re.compile(rf"of {_LIMIT_OPTION} (is|are) over")
+_MORE_TIME = f"give it longer: {_LIMIT_OPTION} 60s, for instance"
 _LONGEST_FRAMED = 2_000
 _NO_REMARK = {None, "", "not set any response code"}
 
@@ -100,7 +99,7 @@ def refusal(request_code: int, address: str, answer: RemotingCommand) -> AnswerE
     remedy = ""
     if code == ResponseCode.NO_PERMISSION or _ACL_REMARK in (remark or ""):
         kind = DeniedAnswerError
-        remedy = denial_remedy(remark or "")
+        remedy = _denial_remedy(remark or "")
     elif code in _NOT_FOUND:
         kind = NotFoundAnswerError
     elif code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
@@ -119,7 +118,7 @@ def refusal(request_code: int, address: str, answer: RemotingCommand) -> AnswerE
     )
 
 
-def denial_remedy(remark: str) -> str:
+def _denial_remedy(remark: str) -> str:
     """Returns what to do about a refusal of access control, by the words of 4.9.8 (`PlainPermissionManager`)."""
     for words, remedy in _ACL_REMEDIES:
         if words in remark:
@@ -131,16 +130,6 @@ def _without_frame(remark: str) -> str:
     """Returns a remark of access control without the Java frame at its end, any other as it came."""
     text = remark.strip()
     return _JAVA_FRAME.sub("", text) if len(text) <= _LONGEST_FRAMED and _ACL_REMARK in text else text
-
-
-def tells_denial(text: str) -> bool:
-    """Tells whether the text of an error is that of a `DeniedAnswerError`, for records, which keep only the text."""
-    return _ACL_REMARK in text or f"({int(ResponseCode.NO_PERMISSION)})" in text
-
-
-def tells_time_over(text: str) -> bool:
-    """Tells whether the text of an error is that of a `NotAskedError`, or holds it."""
-    return _TIME_OVER.search(text) is not None
 
 
 def unreachable(request_code: int, address: str, reason: str, *, remedy: str = "") -> UnreachableError:
@@ -168,7 +157,7 @@ def not_asked(request_code: int, address: str, deadline: Deadline) -> NotAskedEr
     return NotAskedError(
         f"{request_name(request_code)} was not asked of {address}",
         reason=f"{span} are over" if not whole.remaining_ms else f"its share of {span} is over",
-        remedy=MORE_TIME,
+        remedy=_MORE_TIME,
     )
 
 

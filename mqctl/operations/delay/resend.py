@@ -191,8 +191,8 @@ def _send(producer: Producer, item: Resend, broker: str, step: StepPart) -> None
         known = queue in producer.queues(item.topic)
         result = producer.send(message, queue=queue if known else None)
     except (UnreachableError, DeadlineError) as error:
-        step.state, step.reason = UNKNOWN, str(error)
+        step.fail(UNKNOWN, error)
     except MqctlError as error:
-        step.state, step.reason = NOT_MOVED, str(error)
+        step.fail(NOT_MOVED, error)
     else:
         step.state, step.found = CONFIRMED, f"{result.status.name} {result.offset_id}"

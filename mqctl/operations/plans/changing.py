@@ -10,15 +10,14 @@ from typing import Generic, TypeVar
 
 from mqctl.cli.emit import note, tell
 from mqctl.cli.places import state_dir
-from mqctl.cli.sources.brokers import tell_remedies
 from mqctl.cli.terminal.confirmation import confirm
 from mqctl.cli.terminal.interrupts import terminable
 from mqctl.cli.terminal.progress import step_progress
-from mqctl.client.remoting.answers import MORE_TIME, tells_denial, tells_time_over
 from mqctl.errors import ExitCode
 from mqctl.execute.engine import Performer, carry_through
 from mqctl.execute.journal import Journal
 from mqctl.execute.records import CONFIRMED, NOT_MOVED, UNKNOWN, AnyRecord, Part
+from mqctl.model.gap import Cause
 from mqctl.render.document import Document
 
 P = TypeVar("P")
@@ -137,12 +136,14 @@ def _tell_what_next(parts: Iterable[Part], change_id: str, finish: str) -> None:
         return
     if states <= {NOT_MOVED}:
         tell(f"mqctl: nothing of change {change_id} was done: there is nothing to take back")
-    late = [part.reason for part in listed if part.reason and tells_time_over(part.reason)]
-    denied = [part.reason for part in listed if part.reason and tells_denial(part.reason)]
+    unfinished = [part for part in listed if part.state != CONFIRMED]
+    late = [part for part in unfinished if part.cause is Cause.NOT_ASKED]
+    denied = [part for part in unfinished if part.cause is Cause.DENIED]
     if denied:
-        tell_remedies(denied)
+        for remedy in dict.fromkeys(part.remedy for part in denied):
+            tell(f"  next: {remedy}")
     elif late:
-        tell(f"mqctl: {len(late):,} of {len(listed):,}: {late[-1]}\n  next: {MORE_TIME}; {finish}")
+        tell(f"mqctl: {len(late):,} of {len(listed):,}: {late[-1].reason}\n  next: {late[-1].remedy}; {finish}")
     elif UNKNOWN in states:
         tell(f"  next: {finish}")
 

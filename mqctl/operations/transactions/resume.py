@@ -143,10 +143,10 @@ def _resume_one(asking: Asking, found: _Resume, part: StepPart) -> None:
         asking.cluster.ask(address, check_half_message_again(message_id, DISCARD_TOPIC), asking.deadline)
         story = live_story(asking, found.broker, item.unique_key) if item.unique_key else None
     except (UnreachableError, DeadlineError) as error:
-        part.state, part.reason = UNKNOWN, str(error)
+        part.fail(UNKNOWN, error)
         return
     except MqctlError as error:
-        part.state, part.reason = NOT_MOVED, str(error)
+        part.fail(NOT_MOVED, error)
         return
     fresh = [
         copy for copy in (story.halves if story else ()) if copy.message.physical_offset > (item.physical_offset or 0)

@@ -93,7 +93,7 @@ class Reading:
         }
         for unreadable in self.store.unreadable:
             for part in parts.get(unreadable.part, ()):
-                self.miss(part, unreadable.reason, cause=Cause.UNSUPPORTED)
+                self.miss(part, unreadable.reason, cause=Cause.UNREADABLE)
 
     def physical_offset(self, bounds: QueueBounds, offset: int) -> int | None:
         """Returns the physical offset of the entry at queue offset `offset`, or None outside the readable range."""
