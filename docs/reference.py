@@ -21,6 +21,7 @@ from mqctl.cli import catalog
 from mqctl.cli import catalog_mqadmin as mqadmin
 from mqctl.cli.completion.scripts import FILE_NAMES, script
 from mqctl.diagnosis import RULES
+from mqctl.diagnosis.audience import GroupKind
 from mqctl.errors import ExitCode
 from mqctl.main import load_command
 from mqctl.model.gap import Cause, Gap, Part, exit_code_of
@@ -184,6 +185,10 @@ def rules() -> str:
         parts.append(
             f"Severity {rule.severity}; RocketMQ `{rule.source}`; needs {', '.join(rule.needs) or 'nothing more'}."
         )
+        if rule.groups:
+            others = [str(kind) for kind in GroupKind if kind not in rule.groups]
+            judged = f"Judges groups: {', '.join(str(kind) for kind in GroupKind if kind in rule.groups)}"
+            parts.append(f"{judged}; not: {', '.join(others)}." if others else f"{judged}.")
     return "\n".join([*parts, ""])
 
 

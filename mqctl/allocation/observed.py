@@ -13,6 +13,8 @@ from mqctl.model.queue import MessageQueue
 from mqctl.model.snapshot import ClusterSnapshot
 
 UNKNOWN = "?"
+# Where a topic is consumed by POP, brokers share out messages: no queue belongs to anybody.
+POP_SHARED = "POP"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +25,8 @@ class QueueOwner:
         expected: whom the instances' own views give it to.
         holders: who says that it holds it.
         slot: whose slot it falls to, wanted or not.
-        marks: `orphan`, `double`, `cross-room`, `moving` (expected and held differ), `unknown` (somebody did not tell).
+        marks: `orphan`, `double`, `cross-room`, `moving` (expected and held differ), `unknown` (somebody did not tell),
+            `pop` (consumed by POP: it is everybody's).
         lag_count: messages waiting; None when not known.
     """
 
@@ -119,6 +122,7 @@ def observed_allocation(
     routes = snapshot.routes()
     wanted = {item.topic for info in running.values() for item in info.subscriptions}
     wanted |= {item.topic for held in memberships.values() for item in held.subscriptions}
+    popped = {topic for held in memberships.values() for topic in held.popped_topics}
     lags = _lags(snapshot, group)
     found = []
     for topic in sorted(name for name in wanted if name in routes and not name.startswith("%")):
@@ -126,6 +130,7 @@ def observed_allocation(
         examined = _Topic(
             topic=topic, queues=queues, memberships=memberships, running=running, given=strategy, rule=rule
         )
+        examined.popped = topic in popped
         found.append(examined.allocation(lags))
     return found
 
@@ -155,6 +160,7 @@ class _Topic:
     running: dict[str, RunningInfo]
     given: Strategy | None
     rule: RoomRule | None
+    popped: bool = False
 
     def __post_init__(self) -> None:
         self.clients = sorted_clients({client for held in self.memberships.values() for client in held.client_ids})
@@ -238,9 +244,9 @@ class _Topic:
         return InstanceShare(
             client_id=client,
             room=self.rule.client_room(client) if self.rule else None,
-            strategy=strategy.name if strategy else self._printed(client),
+            strategy=POP_SHARED if self.popped else strategy.name if strategy else self._printed(client),
             subscribes=self._subscribes(client),
-            expected_count=expected,
+            expected_count=0 if self.popped else expected,
             held_count=len(held) if held is not None else None,
         )
 
@@ -251,6 +257,10 @@ class _Topic:
         holders: tuple[str, ...],
         lag_count: int | None,
     ) -> QueueOwner:
+        if self.popped:
+            return QueueOwner(
+                queue=queue, expected=(), holders=(), slot=(), room=None, lag_count=lag_count, marks=("pop",)
+            )
         expected, slot = views
         silent = any(client not in self.running for client in self.clients)
         room = self.rule.broker_room(queue.broker_name) if self.rule else None

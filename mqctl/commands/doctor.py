@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 from pathlib import Path
 
@@ -38,6 +39,7 @@ from mqctl.cli.sources.named import require_broker, require_group, require_topic
 from mqctl.cli.sources.snapshot_source import LiveOptions, next_source, read_snapshot
 from mqctl.diagnosis import Diagnosis, Settings, diagnose
 from mqctl.diagnosis.backlog_advice import backlog_advice
+from mqctl.diagnosis.coverage import coverage, earned
 from mqctl.diagnosis.known import Judged, set_aside
 from mqctl.diagnosis.scope import within
 from mqctl.model.finding import Severity
@@ -114,10 +116,16 @@ def command(
     scale = time_scale_of(time_scale, namesrv=state.origin.location, store=store)
     settings = Settings(time_scale=scale, room_rule=rule_of(room_rule, profile))
     found = diagnose(state, only=tuple(only or ()), skip=tuple(skip or ()), settings=settings)
-    judged = _judged(within(found, groups=group, topics=topic, brokers=broker), known)
+    judged = _judged(_scoped(found, state, wish, only or ()), known)
     emit(_document(state, judged, wish, settings, lang=lang, explain=explain), output)
     _tell_remedies(state, judged.diagnosis)
     return judged.diagnosis.exit_code(fail_on)
+
+
+def _scoped(found: Diagnosis, state: ClusterSnapshot, wish: LiveOptions, rules: Collection[str]) -> Diagnosis:
+    """Leaves out what was not asked for, and adds what was asked for by name and could not be judged."""
+    names = {"groups": wish.groups or (), "topics": wish.topics or (), "brokers": wish.brokers or ()}
+    return earned(within(found, **names), state, **names, rules=rules)
 
 
 def _require(state: ClusterSnapshot, wish: LiveOptions) -> None:
@@ -156,6 +164,7 @@ def _document(
             if item.group in (wish.groups or [item.group]) and item.topic in (wish.topics or [item.topic])
         ],
         time_scale=settings.time_scale,
+        covered=coverage(judged.diagnosis, state, groups=wish.groups or ()),
     )
 
 

@@ -51,9 +51,22 @@ class GroupView:
 
     @property
     def pops(self) -> bool:
-        """Whether members take messages by POP (5.x): every queue is everybody's."""
-        kinds = any(item.consume_type == POP for item in self.memberships.values())
-        return kinds or any(info.pops for info in self.running.values())
+        """Whether members take messages by POP (5.x), by what they say or what brokers declare for all of their
+        topics: every queue is everybody's."""
+        told = any(item.consume_type == POP for item in self.memberships.values())
+        topics = set(self.topics())
+        declared = bool(topics) and topics <= self.popped_topics
+        return told or declared or any(info.pops for info in self.running.values())
+
+    @property
+    def popped_topics(self) -> frozenset[str]:
+        """Topics that brokers declare as consumed by POP (request 402)."""
+        return frozenset(topic for item in self.memberships.values() for topic in item.popped_topics)
+
+    @property
+    def orderly(self) -> bool:
+        """Whether a listener of a member is an orderly one."""
+        return any(info.orderly for info in self.running.values())
 
     @property
     def pulls(self) -> bool:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import TypeAlias
 
+from mqctl.diagnosis.audience import GroupKind, kinds
 from mqctl.diagnosis.rule import RULES, Case, ClusterCase, Rule, Unknown, Verdict
 from mqctl.diagnosis.settings import Settings
 from mqctl.errors import UsageError
 from mqctl.model.finding import Confidence, Evidence, Finding, NotJudged, Severity, Subject, SubjectKind
 from mqctl.model.gap import Gap, Part
-from mqctl.model.origin import ObservedFrom, Origin
+from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
+
+Online: TypeAlias = Mapping[str, GroupKind] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,14 +68,15 @@ def diagnose(
         if entry not in chosen and entry.code in only
     ]
     whole = ClusterCase(snapshot, snapshot.origin.observed_at_ms, used)
+    online = kinds(snapshot) if snapshot.origin.kind is OriginKind.LIVE else None
     for entry in chosen:
         outcomes += [_gap(entry, [gap], broker=None) for gap in snapshot.unavailable if gap.part in entry.needs]
         if entry.cluster_judge is not None:
-            outcomes += _judge_cluster(entry, whole)
+            outcomes += _judge_cluster(entry, whole, online)
     for broker in snapshot.brokers:
         case = _case(broker, snapshot.origin, used)
         for entry in chosen:
-            outcomes += _judge(entry, case)
+            outcomes += _judge(entry, case, online)
     findings = [item for item in outcomes if isinstance(item, Finding)]
     gaps = [item for item in outcomes if isinstance(item, NotJudged)]
     findings.sort(key=lambda item: (-item.severity.rank, item.code))
@@ -107,7 +112,7 @@ def _matches(code: str, patterns: tuple[str, ...]) -> bool:
     return any(fnmatchcase(code, pattern.upper()) for pattern in patterns)
 
 
-def _judge(entry: Rule, case: Case) -> Iterator[Finding | NotJudged]:
+def _judge(entry: Rule, case: Case, online: Online) -> Iterator[Finding | NotJudged]:
     if entry.judge is None:
         return
     for part in entry.needs:
@@ -118,10 +123,10 @@ def _judge(entry: Rule, case: Case) -> Iterator[Finding | NotJudged]:
     scoped = [gap for gap in case.broker.unavailable if gap.part in entry.needs]
     if scoped:
         yield _gap(entry, scoped, broker=case.broker.name)
-    yield from _outcomes(entry, entry.judge(case))
+    yield from _outcomes(entry, entry.judge(case), online)
 
 
-def _judge_cluster(entry: Rule, case: ClusterCase) -> Iterator[Finding | NotJudged]:
+def _judge_cluster(entry: Rule, case: ClusterCase, online: Online) -> Iterator[Finding | NotJudged]:
     """Judges what is there: a broker that could not be asked is named, and the others are compared all the same."""
     if entry.cluster_judge is None:
         return
@@ -129,11 +134,20 @@ def _judge_cluster(entry: Rule, case: ClusterCase) -> Iterator[Finding | NotJudg
         missing = [gap for gap in broker.unavailable if gap.part in entry.needs]
         if missing:
             yield _gap(entry, missing, broker=broker.name)
-    yield from _outcomes(entry, entry.cluster_judge(case))
+    yield from _outcomes(entry, entry.cluster_judge(case), online)
 
 
-def _outcomes(entry: Rule, found: Iterable[Verdict | Unknown]) -> Iterator[Finding | NotJudged]:
+def _concerns(entry: Rule, subject: Subject, online: Online) -> bool:
+    """Tells whether a rule is for the group in question; what no source tells the kind of is judged by all."""
+    if online is None or subject.group is None or not entry.groups:
+        return True
+    return online.get(subject.group, GroupKind.OFFLINE) in entry.groups
+
+
+def _outcomes(entry: Rule, found: Iterable[Verdict | Unknown], online: Online) -> Iterator[Finding | NotJudged]:
     for outcome in found:
+        if not _concerns(entry, outcome.subject, online):
+            continue
         if isinstance(outcome, Unknown):
             yield NotJudged(code=entry.code, subject=outcome.subject, reason=outcome.reason)
             continue

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
+from mqctl.diagnosis.audience import EVERY, JOINED, ONLINE, SHARING, GroupKind
 from mqctl.diagnosis.group_view import GroupView, group_views, losses_of, named_clients, queue_names, wanted_text
 from mqctl.diagnosis.rule import Case, ClusterCase, Unknown, Verdict, cluster_rule, restarting, rule
 from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
@@ -45,7 +46,9 @@ def _silence(view: GroupView) -> Iterator[Unknown]:
         yield Unknown(subject=view.subject, reason=reason)
 
 
-@cluster_rule("MQ202", Severity.FATAL, source="ConsumerManager", needs=_LIVE, playbook="unconsumed-queue")
+@cluster_rule(
+    "MQ202", Severity.FATAL, source="ConsumerManager", needs=_LIVE, playbook="unconsumed-queue", groups=ONLINE
+)
 def different_topics(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     """Instances of one group that subscribe different topics: the allocation gives queues to who does not want them."""
     for view in case.views:
@@ -70,7 +73,12 @@ def different_topics(case: ClusterCase) -> Iterator[Verdict | Unknown]:
 
 
 @cluster_rule(
-    "MQ203", Severity.FATAL, source="ConsumerFilterManager, DefaultMessageFilter", needs=_LIVE, playbook="tag-loss"
+    "MQ203",
+    Severity.FATAL,
+    source="ConsumerFilterManager, DefaultMessageFilter",
+    needs=_LIVE,
+    playbook="tag-loss",
+    groups=ONLINE,
 )
 def different_tags(case: ClusterCase) -> Iterator[Verdict]:
     """Instances that want different tags of a topic: what the owner of a queue does not want is skipped for good."""
@@ -103,7 +111,9 @@ def different_tags(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule("MQ204", Severity.FATAL, source="ConsumerFilterManager", needs=_LIVE, playbook="subscription-change")
+@cluster_rule(
+    "MQ204", Severity.FATAL, source="ConsumerFilterManager", needs=_LIVE, playbook="subscription-change", groups=ONLINE
+)
 def mixed_expression_types(case: ClusterCase) -> Iterator[Verdict]:
     """Tag and SQL92 subscriptions of one topic in one group: the broker filters all by the newest."""
     for view in case.views:
@@ -117,7 +127,14 @@ def mixed_expression_types(case: ClusterCase) -> Iterator[Verdict]:
                 )
 
 
-@cluster_rule("MQ205", Severity.FATAL, source="ConsumerGroupInfo", needs=(Part.MEMBERS,), playbook="unconsumed-queue")
+@cluster_rule(
+    "MQ205",
+    Severity.FATAL,
+    source="ConsumerGroupInfo",
+    needs=(Part.MEMBERS,),
+    playbook="unconsumed-queue",
+    groups=SHARING | {GroupKind.PULL},
+)
 def duplicate_client_ids(case: ClusterCase) -> Iterator[Verdict]:
     """Two connections under one client id: both take the same slice, and the slices after it have no owner."""
     for view in case.views:
@@ -142,7 +159,12 @@ def duplicate_client_ids(case: ClusterCase) -> Iterator[Verdict]:
 
 
 @cluster_rule(
-    "MQ206", Severity.ERROR, source="RebalanceImpl.rebalanceByTopic", needs=(Part.MEMBERS,), playbook="unconsumed-queue"
+    "MQ206",
+    Severity.ERROR,
+    source="RebalanceImpl.rebalanceByTopic",
+    needs=(Part.MEMBERS,),
+    playbook="unconsumed-queue",
+    groups=SHARING,
 )
 def brokers_disagree(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     """Brokers of one group that list different members: instances compute from different lists."""
@@ -174,7 +196,12 @@ def brokers_disagree(case: ClusterCase) -> Iterator[Verdict | Unknown]:
 
 
 @cluster_rule(
-    "MQ207", Severity.WARNING, source="LocalFileOffsetStore", needs=(Part.MEMBERS,), playbook="subscription-change"
+    "MQ207",
+    Severity.WARNING,
+    source="LocalFileOffsetStore",
+    needs=(Part.MEMBERS,),
+    playbook="subscription-change",
+    groups=frozenset({GroupKind.BROADCASTING}),
 )
 def changing_broadcast_names(case: ClusterCase) -> Iterator[Verdict]:
     """Broadcasting instances whose id changes with each start: their local offsets are lost with it."""
@@ -192,7 +219,12 @@ def changing_broadcast_names(case: ClusterCase) -> Iterator[Verdict]:
 
 
 @cluster_rule(
-    "MQ208", Severity.ERROR, source="ConsumerGroupInfo", needs=(Part.MEMBERS,), playbook="subscription-change"
+    "MQ208",
+    Severity.ERROR,
+    source="ConsumerGroupInfo",
+    needs=(Part.MEMBERS,),
+    playbook="subscription-change",
+    groups=ONLINE,
 )
 def mixed_message_models(case: ClusterCase) -> Iterator[Verdict]:
     """One group both broadcasting and clustering: the last heartbeat decides for all."""
@@ -219,6 +251,7 @@ def mixed_message_models(case: ClusterCase) -> Iterator[Verdict]:
     source="RebalanceImpl.rebalanceByTopic",
     needs=(Part.MEMBERS,),
     playbook="subscription-change",
+    groups=ONLINE,
 )
 def mixed_clients(case: ClusterCase) -> Iterator[Verdict]:
     """Clients of several languages in one group: their defaults and strategies differ."""
@@ -235,7 +268,7 @@ def mixed_clients(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule("MQ210", Severity.FATAL, source="MQClientManager", needs=_LIVE, playbook="cluster-mixup")
+@cluster_rule("MQ210", Severity.FATAL, source="MQClientManager", needs=_LIVE, playbook="cluster-mixup", groups=ONLINE)
 def different_name_servers(case: ClusterCase) -> Iterator[Verdict]:
     """Instances of one group that ask different name servers: they may see other routes, or another cluster."""
     for view in case.views:
@@ -261,6 +294,7 @@ def different_name_servers(case: ClusterCase) -> Iterator[Verdict]:
     source="RebalanceImpl",
     needs=(Part.MEMBERS, Part.CONSUMER_OFFSETS),
     playbook="subscription-change",
+    groups=JOINED,
 )
 def abandoned_topic(case: ClusterCase) -> Iterator[Verdict]:
     """A group with members, none of which wants a topic that the group has a backlog on."""
@@ -289,6 +323,7 @@ def abandoned_topic(case: ClusterCase) -> Iterator[Verdict]:
     source="SubscriptionGroupManager",
     needs=(Part.GROUPS, Part.CONSUMER_OFFSETS),
     playbook="subscription-change",
+    groups=EVERY,
 )
 def unknown_group(case: Case) -> Iterator[Verdict]:
     """Offsets of a group that has no settings: deleted, or its settings were lost."""
@@ -306,7 +341,12 @@ def unknown_group(case: Case) -> Iterator[Verdict]:
 
 
 @cluster_rule(
-    "MQ212", Severity.FATAL, source="AllocateMessageQueueStrategy", needs=_RUNNING, playbook="unconsumed-queue"
+    "MQ212",
+    Severity.FATAL,
+    source="AllocateMessageQueueStrategy",
+    needs=_RUNNING,
+    playbook="unconsumed-queue",
+    groups=SHARING,
 )
 def different_strategies(case: ClusterCase) -> Iterator[Verdict]:
     """Members that say they allocate by different strategies: some queues get two owners and some none."""

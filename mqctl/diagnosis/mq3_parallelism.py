@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mqctl.diagnosis.audience import PUSHED, SHARING, GroupKind
 from mqctl.diagnosis.group_view import GroupView, named_clients, queue_names
 from mqctl.diagnosis.rule import Case, ClusterCase, Unknown, Verdict, cluster_rule, restarting, rule
 from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
@@ -33,7 +34,14 @@ def _instances(case: ClusterCase) -> Iterator[tuple[GroupView, RunningInfo]]:
             yield view, info
 
 
-@cluster_rule("MQ302", Severity.WARNING, source="AllocateMessageQueueAveragely", needs=_MEMBERS, playbook="scale-out")
+@cluster_rule(
+    "MQ302",
+    Severity.WARNING,
+    source="AllocateMessageQueueAveragely",
+    needs=_MEMBERS,
+    playbook="scale-out",
+    groups=SHARING,
+)
 def idle_instances(case: ClusterCase) -> Iterator[Verdict]:
     """More instances than queues: the surplus gets nothing."""
     for view in case.views:
@@ -53,7 +61,14 @@ def idle_instances(case: ClusterCase) -> Iterator[Verdict]:
                 )
 
 
-@cluster_rule("MQ303", Severity.WARNING, source="AllocateMessageQueueAveragely", needs=_MEMBERS, playbook="scale-out")
+@cluster_rule(
+    "MQ303",
+    Severity.WARNING,
+    source="AllocateMessageQueueAveragely",
+    needs=_MEMBERS,
+    playbook="scale-out",
+    groups=SHARING,
+)
 def uneven_shares(case: ClusterCase) -> Iterator[Verdict]:
     """Few queues for the instances and no multiple of them: some carry twice what others carry."""
     for view in case.views:
@@ -74,7 +89,12 @@ def uneven_shares(case: ClusterCase) -> Iterator[Verdict]:
 
 
 @cluster_rule(
-    "MQ304", Severity.WARNING, source="ConsumeMessageConcurrentlyService", needs=_RUNNING, playbook="stuck-consumer"
+    "MQ304",
+    Severity.WARNING,
+    source="ConsumeMessageConcurrentlyService",
+    needs=_RUNNING,
+    playbook="stuck-consumer",
+    groups=PUSHED,
 )
 def ineffective_thread_maximum(case: ClusterCase) -> Iterator[Verdict]:
     """A full cache while the pool stays at its minimum: the work queue is unbounded, so it never grows."""
@@ -93,7 +113,14 @@ def ineffective_thread_maximum(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule("MQ305", Severity.INFO, source="ConsumeMessageOrderlyService", needs=_RUNNING, playbook="scale-out")
+@cluster_rule(
+    "MQ305",
+    Severity.INFO,
+    source="ConsumeMessageOrderlyService",
+    needs=_RUNNING,
+    playbook="scale-out",
+    groups=frozenset({GroupKind.ORDERLY}),
+)
 def threads_beyond_queues(case: ClusterCase) -> Iterator[Verdict]:
     """An orderly consumer with a full cache and more threads than queues: each queue is one thread's."""
     for view, info in _instances(case):
@@ -110,7 +137,12 @@ def threads_beyond_queues(case: ClusterCase) -> Iterator[Verdict]:
 
 
 @cluster_rule(
-    "MQ306", Severity.WARNING, source="DefaultMQPushConsumerImpl.pullMessage", needs=_RUNNING, playbook="stuck-consumer"
+    "MQ306",
+    Severity.WARNING,
+    source="DefaultMQPushConsumerImpl.pullMessage",
+    needs=_RUNNING,
+    playbook="stuck-consumer",
+    groups=PUSHED,
 )
 def cache_full(case: ClusterCase) -> Iterator[Verdict]:
     """A queue whose cache holds it back: the consumer pulls no more until its listener catches up."""
@@ -144,7 +176,7 @@ def _limit(case: ClusterCase, info: RunningInfo, held: HeldQueue) -> str | None:
     return "span" if not info.orderly and held.cached_count and span > case.settings.span_limit_count else None
 
 
-@cluster_rule("MQ307", Severity.ERROR, source="ProcessQueue", needs=_RUNNING, playbook="stuck-consumer")
+@cluster_rule("MQ307", Severity.ERROR, source="ProcessQueue", needs=_RUNNING, playbook="stuck-consumer", groups=PUSHED)
 def blocked(case: ClusterCase) -> Iterator[Verdict]:
     """A queue that holds messages of which none was finished for a minute."""
     limit_ms = case.settings.scaled(case.settings.blocked_ms)
@@ -171,7 +203,14 @@ def blocked(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule("MQ308", Severity.ERROR, source="ProcessQueue.isPullExpired", needs=_RUNNING, playbook="stuck-consumer")
+@cluster_rule(
+    "MQ308",
+    Severity.ERROR,
+    source="ProcessQueue.isPullExpired",
+    needs=_RUNNING,
+    playbook="stuck-consumer",
+    groups=PUSHED,
+)
 def pull_stopped(case: ClusterCase) -> Iterator[Verdict]:
     """A queue that its owner stopped pulling although nothing in its cache holds it back."""
     limit_ms = case.settings.scaled(case.settings.pull_stopped_ms)
@@ -202,6 +241,7 @@ def pull_stopped(case: ClusterCase) -> Iterator[Verdict]:
     source="RebalanceImpl.updateProcessQueueTableInRebalance",
     needs=_OWNERS,
     playbook="unconsumed-queue",
+    groups=SHARING,
 )
 def orphans(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     """Queues that no member holds, by what the members themselves report."""
@@ -220,6 +260,7 @@ def orphans(case: ClusterCase) -> Iterator[Verdict | Unknown]:
                 yield Unknown(subject=subject, reason=reason)
                 continue
             without = [client for client in view.running if view.subscription(client, topic) is None]
+            locked = _may_be_locked(case, view, missing) if not without else None
             yield Verdict(
                 subject=subject,
                 params={
@@ -232,9 +273,33 @@ def orphans(case: ClusterCase) -> Iterator[Verdict | Unknown]:
                     "orphan_count": len(missing),
                     "queue_count": len(queues),
                     "waiting_count": case.waiting_in(view.group, missing),
+                    **({"over_time_ms": locked} if locked is not None else {}),
                 },
-                variant="topic" if without else None,
+                variant="topic" if without else "locked" if locked is not None else None,
+                severity=Severity.WARNING if locked is not None else None,
+                confidence=Confidence.MEDIUM if locked is not None else Confidence.HIGH,
             )
+
+
+# RebalanceLockManager.REBALANCE_LOCK_MAX_LIVE_TIME, and the period in which a consumer tries again to get a queue.
+_LOCK_MS, _REBALANCE_MS = 60_000, 20_000
+
+
+def _may_be_locked(case: ClusterCase, view: GroupView, queues: list[MessageQueue]) -> int | None:
+    """Returns when at the latest the locks of a consumer that died are over, for an orderly group; None where nobody
+    held the queues at an earlier look longer ago than locks last: what stays so long is no lock.
+
+    Consumers do not take a queue that is locked for another one, and do not say that they were refused.
+    """
+    if not view.orderly:
+        return None
+    lasts_ms = case.settings.scaled(_LOCK_MS + _REBALANCE_MS)
+    earlier = case.snapshot.earlier
+    if earlier is not None and case.window_ms >= lasts_ms:
+        held = {held.queue for info in earlier.running if info.group == view.group for held in info.queues}
+        if held.isdisjoint(queues):
+            return None
+    return case.now_ms + lasts_ms
 
 
 @cluster_rule(
@@ -243,6 +308,7 @@ def orphans(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     source="RebalanceImpl.updateProcessQueueTableInRebalance",
     needs=_OWNERS,
     playbook="unconsumed-queue",
+    groups=SHARING,
 )
 def double_owners(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     """Queues that two members hold: consumed twice."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
+from mqctl.diagnosis.audience import COMMITTING, EVERY, JOINED, ONLINE
 from mqctl.diagnosis.backlog_advice import BacklogAdvice, backlog_advice
 from mqctl.diagnosis.backlog_rates import Outlook
 from mqctl.diagnosis.backlog_remedies import Effect
@@ -43,7 +44,14 @@ def _queue(key: _Key) -> Subject:
     return Subject(kind=SubjectKind.QUEUE, broker=broker, group=group, topic=topic, queue_id=queue_id)
 
 
-@cluster_rule("MQ410", Severity.ERROR, source="ProcessQueue.removeMessage", needs=_OFFSETS, playbook="stuck-consumer")
+@cluster_rule(
+    "MQ410",
+    Severity.ERROR,
+    source="ProcessQueue.removeMessage",
+    needs=_OFFSETS,
+    playbook="stuck-consumer",
+    groups=JOINED,
+)
 def stuck_offset(case: ClusterCase) -> Iterator[Verdict]:
     """An offset that stands still while its queue grows and the group has members."""
     before = case.snapshot.earlier
@@ -75,6 +83,7 @@ def stuck_offset(case: ClusterCase) -> Iterator[Verdict]:
     source="ConsumerOffsetManager",
     needs=(Part.CONSUMER_OFFSETS,),
     playbook="skip-and-replay",
+    groups=COMMITTING,
 )
 def offsets_going_back(case: ClusterCase) -> Iterator[Verdict]:
     """An offset that is lower than a moment ago: a reset, or two owners that overwrite each other."""
@@ -103,6 +112,7 @@ def offsets_going_back(case: ClusterCase) -> Iterator[Verdict]:
     source="SendMessageProcessor.consumerSendMsgBack",
     needs=(Part.MEMBERS, Part.RUNNING_INFO),
     playbook="dead-letters",
+    groups=ONLINE,
 )
 def failing_consumption(case: ClusterCase) -> Iterator[Verdict]:
     """More than one message in a hundred fails."""
@@ -119,6 +129,7 @@ def failing_consumption(case: ClusterCase) -> Iterator[Verdict]:
                     subject=Subject(kind=SubjectKind.GROUP, group=view.group, topic=topic),
                     params={"group": view.group, "topic": topic},
                     evidence={"failed_share": share, "failed_tps": bad},
+                    variant="orderly" if view.orderly else None,
                 )
 
 
@@ -128,6 +139,7 @@ def failing_consumption(case: ClusterCase) -> Iterator[Verdict]:
     source="SendMessageProcessor.consumerSendMsgBack",
     needs=(Part.QUEUES,),
     playbook="dead-letters",
+    groups=EVERY,
 )
 def growing_dead_letters(case: ClusterCase) -> Iterator[Verdict]:
     """A dead-letter topic that grew since the earlier look."""
@@ -149,7 +161,12 @@ def growing_dead_letters(case: ClusterCase) -> Iterator[Verdict]:
 
 
 @cluster_rule(
-    "MQ414", Severity.FATAL, source="DefaultMessageStore.CleanCommitLogService", needs=_RATES, playbook="backlog"
+    "MQ414",
+    Severity.FATAL,
+    source="DefaultMessageStore.CleanCommitLogService",
+    needs=_RATES,
+    playbook="backlog",
+    groups=JOINED,
 )
 def endless_backlog(case: ClusterCase) -> Iterator[Verdict]:
     """A group that consumes more slowly than messages arrive, or too slowly for the retention of what waits.

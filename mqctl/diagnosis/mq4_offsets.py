@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mqctl.diagnosis.audience import COMMITTING, EVERY, SHARING
 from mqctl.diagnosis.group_view import queue_names
 from mqctl.diagnosis.rule import Case, ClusterCase, Unknown, Verdict, cluster_rule, rule
 from mqctl.model.config import PERM_READ
@@ -43,7 +44,7 @@ def _queue_list(rows: list[QueueLag]) -> str:
     return ", ".join(str(row.queue_id) for row in sorted(rows, key=lambda row: row.queue_id))
 
 
-@rule("MQ401", Severity.ERROR, source="ConsumeStats", needs=_OFFSETS, playbook="backlog")
+@rule("MQ401", Severity.ERROR, source="ConsumeStats", needs=_OFFSETS, playbook="backlog", groups=COMMITTING)
 def backlog(case: Case) -> Iterator[Verdict | Unknown]:
     """A group whose next message to consume is old."""
     for total in _totals(case):
@@ -63,7 +64,14 @@ def backlog(case: Case) -> Iterator[Verdict | Unknown]:
             )
 
 
-@rule("MQ402", Severity.FATAL, source="PullMessageProcessor", needs=_OFFSETS, playbook="expired-before-consumption")
+@rule(
+    "MQ402",
+    Severity.FATAL,
+    source="PullMessageProcessor",
+    needs=_OFFSETS,
+    playbook="expired-before-consumption",
+    groups=COMMITTING,
+)
 def expired(case: Case) -> Iterator[Verdict]:
     """Offsets below the queue's minimum: the messages between are gone unconsumed."""
     for rows in _by_group(case, LagState.BELOW_MIN):
@@ -85,6 +93,7 @@ def expired(case: Case) -> Iterator[Verdict]:
     source="DefaultMessageStore.CleanCommitLogService",
     needs=_OFFSETS,
     playbook="expired-before-consumption",
+    groups=COMMITTING,
 )
 def about_to_expire(case: Case) -> Iterator[Verdict]:
     """The next message to consume is so old that retention may delete it first."""
@@ -103,7 +112,9 @@ def about_to_expire(case: Case) -> Iterator[Verdict]:
             )
 
 
-@rule("MQ404", Severity.ERROR, source="PullMessageProcessor", needs=_OFFSETS, playbook="damaged-store")
+@rule(
+    "MQ404", Severity.ERROR, source="PullMessageProcessor", needs=_OFFSETS, playbook="damaged-store", groups=COMMITTING
+)
 def beyond_max(case: Case) -> Iterator[Verdict]:
     """Offsets beyond the queue's end: the queue lost its tail, was emptied or created anew.
 
@@ -134,6 +145,7 @@ def beyond_max(case: Case) -> Iterator[Verdict]:
     source="SendMessageProcessor.consumerSendMsgBack",
     needs=_OFFSETS,
     playbook="dead-letters",
+    groups=COMMITTING,
 )
 def retries_waiting(case: Case) -> Iterator[Verdict]:
     """Retries that a group has not consumed: it fails faster than it retries, or it is gone."""
@@ -152,6 +164,7 @@ def retries_waiting(case: Case) -> Iterator[Verdict]:
     source="SendMessageProcessor.consumerSendMsgBack",
     needs=(Part.QUEUES,),
     playbook="dead-letters",
+    groups=EVERY,
 )
 def dead_letters(case: Case) -> Iterator[Verdict]:
     """Messages in a dead-letter topic: delivered as often as allowed and given up on."""
@@ -175,6 +188,7 @@ def dead_letters(case: Case) -> Iterator[Verdict]:
     source="SendMessageProcessor.consumerSendMsgBack",
     needs=(Part.TOPICS, Part.QUEUES),
     playbook="dead-letters",
+    groups=EVERY,
 )
 def unreadable_dead_letters(case: Case) -> Iterator[Verdict]:
     """A dead-letter topic with messages and without read permission, as brokers up to 4.9.1 create it."""
@@ -195,6 +209,7 @@ def unreadable_dead_letters(case: Case) -> Iterator[Verdict]:
     source="SubscriptionGroupConfig.consumeEnable",
     needs=(Part.GROUPS,),
     playbook="stuck-consumer",
+    groups=EVERY,
 )
 def consume_disabled(case: Case) -> Iterator[Verdict]:
     """A group that the broker lets consume nothing."""
@@ -218,6 +233,7 @@ def consume_disabled(case: Case) -> Iterator[Verdict]:
     source="PullMessageProcessor.generateOffsetMovedEvent",
     needs=(Part.OFFSET_JUMPS,),
     playbook="expired-before-consumption",
+    groups=EVERY,
 )
 def forced_jumps(case: Case) -> Iterator[Verdict]:
     """Offsets that the broker moved because they lay outside their queue, from OFFSET_MOVED_EVENT."""
@@ -247,6 +263,7 @@ def forced_jumps(case: Case) -> Iterator[Verdict]:
     source="RebalancePushImpl.computePullFromWhere",
     needs=(Part.MEMBERS, Part.CONSUMER_OFFSETS, Part.QUEUES, Part.ROUTES),
     playbook="skip-and-replay",
+    groups=SHARING,
 )
 def skipping_history(case: ClusterCase) -> Iterator[Verdict]:
     """A group without an offset in queues that have lost their first messages: its consumers begin at the end."""

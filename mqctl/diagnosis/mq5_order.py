@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from mqctl.diagnosis.audience import SHARING, GroupKind
 from mqctl.diagnosis.group_view import GroupView, queue_names
 from mqctl.diagnosis.rule import ClusterCase, Verdict, cluster_rule
 from mqctl.model.finding import Severity, Subject, SubjectKind
@@ -36,7 +37,14 @@ def _verdict(view: GroupView, info: RunningInfo, queues: list[HeldQueue], **evid
     )
 
 
-@cluster_rule("MQ501", Severity.WARNING, source="RebalanceLockManager", needs=_RUNNING, playbook="stuck-consumer")
+@cluster_rule(
+    "MQ501",
+    Severity.WARNING,
+    source="RebalanceLockManager",
+    needs=_RUNNING,
+    playbook="stuck-consumer",
+    groups=frozenset({GroupKind.ORDERLY}),
+)
 def unlocked_queues(case: ClusterCase) -> Iterator[Verdict]:
     """Queues of an orderly consumer that the broker has not locked for it: another one's lock has not run out."""
     for view, info in _orderly(case):
@@ -51,6 +59,7 @@ def unlocked_queues(case: ClusterCase) -> Iterator[Verdict]:
     source="RebalancePushImpl.removeUnnecessaryMessageQueue",
     needs=_RUNNING,
     playbook="stuck-consumer",
+    groups=frozenset({GroupKind.ORDERLY}),
 )
 def hung_owner(case: ClusterCase) -> Iterator[Verdict]:
     """An orderly consumer that gave a queue up and cannot let go of it: its listener has not come back."""
@@ -73,6 +82,7 @@ def hung_owner(case: ClusterCase) -> Iterator[Verdict]:
     source="ConsumeMessageOrderlyService.checkReconsumeTimes",
     needs=_RUNNING,
     playbook="stuck-consumer",
+    groups=frozenset({GroupKind.ORDERLY}),
 )
 def poison_message(case: ClusterCase) -> Iterator[Verdict]:
     """An orderly queue that stands at one message while consumption fails: it is retried for ever."""
@@ -102,7 +112,14 @@ def _held_before(earlier: ClusterSnapshot | None) -> dict[tuple[str, str, Messag
     return {(info.group, info.client_id, held.queue): held for info in running for held in info.queues}
 
 
-@cluster_rule("MQ504", Severity.ERROR, source="ProcessQueue.isLockExpired", needs=_RUNNING, playbook="broker-down")
+@cluster_rule(
+    "MQ504",
+    Severity.ERROR,
+    source="ProcessQueue.isLockExpired",
+    needs=_RUNNING,
+    playbook="broker-down",
+    groups=frozenset({GroupKind.ORDERLY}),
+)
 def expired_locks(case: ClusterCase) -> Iterator[Verdict]:
     """Queue locks that an orderly consumer has not renewed: it consumes nothing until it can."""
     limit_ms = case.settings.scaled(case.settings.lock_expired_ms)
@@ -123,6 +140,7 @@ def expired_locks(case: ClusterCase) -> Iterator[Verdict]:
     source="ConsumeMessageConcurrentlyService",
     needs=(*_RUNNING, Part.ROUTES),
     playbook="hot-key",
+    groups=SHARING,
 )
 def concurrent_on_ordered_topic(case: ClusterCase) -> Iterator[Verdict]:
     """A topic declared as ordered that a group consumes concurrently."""

@@ -6,9 +6,11 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
 
-from mqctl.diagnosis.group_view import named_clients, queue_names
+from mqctl.allocation.observed import UNKNOWN, observed_allocation
+from mqctl.diagnosis.audience import SHARING
+from mqctl.diagnosis.group_view import GroupView, named_clients, queue_names
 from mqctl.diagnosis.rule import ClusterCase, Unknown, Verdict, cluster_rule, restarting
-from mqctl.model.finding import Severity, Subject, SubjectKind
+from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
 from mqctl.model.queue import MessageQueue
 
@@ -17,14 +19,24 @@ _CONFIG = "CONFIG"
 
 _MEMBERS = (Part.MEMBERS, Part.ROUTES)
 _UNEVEN = 2.0
+_ROOM_STRATEGIES = frozenset({"MACHINE_ROOM", "MACHINE_ROOM_NEARBY"})
 
 
 class _Shared:
-    """One topic that a group shares out, with its queues and members by room; an empty room is one that is not told."""
+    """One topic that a group shares out, with its queues and members by room; an empty room is one that is not told.
+
+    `confidence` is how far the evidence carries that the group shares out by rooms at all.
+    """
 
     def __init__(
-        self, subject: Subject, members: dict[str, list[MessageQueue]], clients: Counter[str], untold: list[str]
+        self,
+        subject: Subject,
+        members: dict[str, list[MessageQueue]],
+        clients: Counter[str],
+        untold: list[str],
+        confidence: Confidence,
     ) -> None:
+        self.confidence = confidence
         self.subject = subject
         self.members = members
         self.queues = Counter({room: len(queues) for room, queues in members.items()})
@@ -36,12 +48,31 @@ class _Shared:
         return {"group": self.subject.group, "topic": self.subject.topic}
 
 
-def _shared(case: ClusterCase) -> Iterator[_Shared]:
-    """Yields nothing unless a rule says how names tell their room."""
+def _by_rooms(case: ClusterCase, view: GroupView) -> Confidence | None:
+    """Tells how sure it is that a group shares out by rooms: its members tell, or what they hold fits nothing else.
+
+    None where they use another strategy: most groups use AVG, and rooms are nothing to them.
+    """
+    told = {info.strategy for info in view.running.values() if info.strategy is not None}
+    if told:
+        return Confidence.HIGH if told & _ROOM_STRATEGIES else None
+    fitted = {name for topic in observed_allocation(case.snapshot, view.group) for name in topic.strategies}
+    return Confidence.LOW if UNKNOWN in fitted else None
+
+
+def _shared(case: ClusterCase) -> Iterator[_Shared | Unknown]:
+    """Yields the topics of groups that share out by rooms; what it takes to judge them is a rule for names."""
     rule = case.settings.room_rule
-    if rule is None:
-        return
     for view in case.views:
+        sure = _by_rooms(case, view) if view.shares else None
+        if sure is None:
+            continue
+        if rule is None:
+            if sure is Confidence.HIGH:
+                yield Unknown(
+                    subject=view.subject, reason="it shares out by rooms; --room-rule tells which name is in which"
+                )
+            continue
         if case.settling(view):
             continue
         clients = Counter(rule.client_room(client) or "" for client in view.client_ids)
@@ -56,6 +87,7 @@ def _shared(case: ClusterCase) -> Iterator[_Shared]:
                 members,
                 clients,
                 [*silent, *(name for name in brokers if not rule.broker_room(name))],
+                sure,
             )
 
 
@@ -74,13 +106,19 @@ def _holders(case: ClusterCase, shared: _Shared, room: str) -> str | None:
     return named_clients(found) if found else None
 
 
-@cluster_rule("MQ611", Severity.FATAL, source="AllocateMachineRoomNearby", needs=_MEMBERS, playbook="room-lost")
-def rooms_untold(case: ClusterCase) -> Iterator[Verdict]:
+@cluster_rule(
+    "MQ611", Severity.FATAL, source="AllocateMachineRoomNearby", needs=_MEMBERS, playbook="room-lost", groups=SHARING
+)
+def rooms_untold(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     """Names that tell no machine room: the nearby strategy throws for the whole topic, and the assignment freezes."""
     for shared in _shared(case):
+        if isinstance(shared, Unknown):
+            yield shared
+            continue
         if shared.untold:
             yield Verdict(
                 subject=shared.subject,
+                confidence=shared.confidence,
                 params={**shared.names, "names": named_clients(shared.untold)},
                 evidence={
                     "name_count": len(shared.untold),
@@ -90,14 +128,20 @@ def rooms_untold(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule("MQ612", Severity.WARNING, source="AllocateMachineRoomNearby", needs=_MEMBERS, playbook="room-lost")
-def dead_room(case: ClusterCase) -> Iterator[Verdict]:
+@cluster_rule(
+    "MQ612", Severity.WARNING, source="AllocateMachineRoomNearby", needs=_MEMBERS, playbook="room-lost", groups=SHARING
+)
+def dead_room(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     """A machine room with queues and without consumers: another room consumes for it, or nobody does."""
     for shared in _shared(case):
+        if isinstance(shared, Unknown):
+            yield shared
+            continue
         for room, count in sorted(shared.queues.items()):
             if room and room not in shared.clients:
                 yield Verdict(
                     subject=shared.subject,
+                    confidence=shared.confidence,
                     params={
                         **shared.names,
                         "room": room,
@@ -112,10 +156,15 @@ def dead_room(case: ClusterCase) -> Iterator[Verdict]:
                 )
 
 
-@cluster_rule("MQ613", Severity.WARNING, source="AllocateMachineRoomNearby", needs=_MEMBERS, playbook="room-lost")
-def uneven_rooms(case: ClusterCase) -> Iterator[Verdict]:
+@cluster_rule(
+    "MQ613", Severity.WARNING, source="AllocateMachineRoomNearby", needs=_MEMBERS, playbook="room-lost", groups=SHARING
+)
+def uneven_rooms(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     """Rooms of which one has more than twice the queues for each consumer of another."""
     for shared in _shared(case):
+        if isinstance(shared, Unknown):
+            yield shared
+            continue
         loads = {
             room: shared.queues[room] / shared.clients[room]
             for room in shared.queues
@@ -125,6 +174,7 @@ def uneven_rooms(case: ClusterCase) -> Iterator[Verdict]:
             heavy, light = max(loads, key=loads.__getitem__), min(loads, key=loads.__getitem__)
             yield Verdict(
                 subject=shared.subject,
+                confidence=shared.confidence,
                 params={**shared.names, "room": heavy, "other": light},
                 evidence={
                     "queues_per_client": round(loads[heavy], 1),
@@ -139,6 +189,7 @@ def uneven_rooms(case: ClusterCase) -> Iterator[Verdict]:
     source="AllocateMessageQueueByConfig",
     needs=(*_RUNNING, Part.ROUTES),
     playbook="unconsumed-queue",
+    groups=SHARING,
 )
 def stale_lists(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     """Members with fixed lists of queues (CONFIG) that are not the topic's queues any more."""

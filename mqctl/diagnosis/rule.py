@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
+from mqctl.diagnosis.audience import GroupKind
 from mqctl.diagnosis.group_view import GroupView, group_views
 from mqctl.diagnosis.playbooks import PLAYBOOKS
 from mqctl.diagnosis.settings import Settings
@@ -117,7 +118,7 @@ class ClusterCase:
         if not view.shares:
             return
         for topic in view.topics():
-            if topic in self.readable_queues:
+            if topic in self.readable_queues and topic not in view.popped_topics:
                 yield topic, self.readable_queues[topic]
 
     @cached_property
@@ -189,6 +190,7 @@ class Rule:
         severity: the worst it says.
         source: RocketMQ's class (and member) whose behaviour it judges, as of 4.9.8 and 5.3.3.
         needs: parts of the snapshot without which it is not judged.
+        groups: the kinds of consumer groups that it judges, and no others; empty for a rule that is not about groups.
         judge: for a rule that looks at one broker at a time.
         cluster_judge: for a rule that looks at the cluster; one of the two is set.
     """
@@ -198,6 +200,7 @@ class Rule:
     source: str
     needs: tuple[Part, ...]
     playbook: str
+    groups: frozenset[GroupKind] = frozenset()
     judge: Judge | None = None
     cluster_judge: ClusterJudge | None = None
 
@@ -210,7 +213,13 @@ RULES: dict[str, Rule] = {}
 
 
 def rule(
-    code: str, severity: Severity, *, source: str, needs: tuple[Part, ...] = (), playbook: str
+    code: str,
+    severity: Severity,
+    *,
+    source: str,
+    needs: tuple[Part, ...] = (),
+    playbook: str,
+    groups: frozenset[GroupKind] = frozenset(),
 ) -> Callable[[Judge], Judge]:
     """Registers a rule that looks at one broker at a time.
 
@@ -221,14 +230,22 @@ def rule(
     _check(code, playbook)
 
     def register(judge: Judge) -> Judge:
-        RULES[code] = Rule(code=code, severity=severity, source=source, needs=needs, playbook=playbook, judge=judge)
+        RULES[code] = Rule(
+            code=code, severity=severity, source=source, needs=needs, playbook=playbook, groups=groups, judge=judge
+        )
         return judge
 
     return register
 
 
 def cluster_rule(
-    code: str, severity: Severity, *, source: str, needs: tuple[Part, ...] = (), playbook: str
+    code: str,
+    severity: Severity,
+    *,
+    source: str,
+    needs: tuple[Part, ...] = (),
+    playbook: str,
+    groups: frozenset[GroupKind] = frozenset(),
 ) -> Callable[[ClusterJudge], ClusterJudge]:
     """Registers a rule that looks at the whole cluster.
 
@@ -240,7 +257,13 @@ def cluster_rule(
 
     def register(judge: ClusterJudge) -> ClusterJudge:
         RULES[code] = Rule(
-            code=code, severity=severity, source=source, needs=needs, playbook=playbook, cluster_judge=judge
+            code=code,
+            severity=severity,
+            source=source,
+            needs=needs,
+            playbook=playbook,
+            groups=groups,
+            cluster_judge=judge,
         )
         return judge
 

@@ -74,6 +74,7 @@ class GroupMembership:
         client_ids: as request 38 answers: what rebalancing uses. Unsorted, duplicates kept.
         members: connections, as request 203 answers.
         subscriptions: what this broker filters by: the last heartbeat's.
+        popped_topics: those that the broker declares as consumed by POP (5.x, request 402).
     """
 
     group: str
@@ -83,6 +84,7 @@ class GroupMembership:
     message_model: MessageModel | None = None
     consume_from_where: str | None = None
     subscriptions: tuple[Subscription, ...] = ()
+    popped_topics: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

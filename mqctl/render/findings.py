@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from mqctl.diagnosis import Diagnosis
 from mqctl.diagnosis.backlog_advice import BacklogAdvice
+from mqctl.diagnosis.coverage import Covered
 from mqctl.diagnosis.group_view import group_views
 from mqctl.diagnosis.known import KnownState
 from mqctl.diagnosis.playbooks import arguments
@@ -34,6 +35,7 @@ _SILENCED_COLUMNS = (
     Column("until", "until"),
 )
 _GAP_COLUMNS = (Column("codes", "rule"), Column("subject", "about"), Column("reason", "why not"))
+_COVERED_COLUMNS = (Column("names", "group"), Column("reason", "why not wholly"))
 _CODES_NAMED = 3
 _AND_MORE = re.compile(r", and \d+ more$")
 
@@ -78,19 +80,52 @@ class GapLine:
 
 
 def gap_lines(gaps: Iterable[GapRow]) -> list[GapLine]:
-    """Returns a line for each subject and reason; of many rules the first, and how many more. Machines get all."""
+    """Returns a line for each reason and set of rules; of many rules and subjects the first, and how many more.
+    Machines get all."""
     alike: dict[tuple[str, str], list[str]] = {}
     for gap in gaps:
         alike.setdefault((gap.subject, _AND_MORE.sub("", gap.reason)), []).append(gap.code)
+    subjects: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for (subject, reason), codes in alike.items():
+        subjects.setdefault((reason, tuple(dict.fromkeys(codes))), []).append(subject)
     return [
-        GapLine(codes=_some(list(dict.fromkeys(codes))), subject=subject, reason=reason)
-        for (subject, reason), codes in alike.items()
+        GapLine(codes=_some(list(codes)), subject=_some(names), reason=reason)
+        for (reason, codes), names in subjects.items()
     ]
 
 
 def _some(codes: list[str]) -> str:
     more = len(codes) - _CODES_NAMED
     return ", ".join(codes) if more <= 1 else f"{', '.join(codes[:_CODES_NAMED])} +{more}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoveredRow:
+    """How far one group was judged: `yes`, `partly` or `no`, and by how many rules it was not."""
+
+    kind: str
+    name: str
+    judged: str
+    reason: str | None
+    rules_left_out: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoveredLine:
+    """Groups that were not judged wholly, for one reason."""
+
+    names: str
+    reason: str
+
+
+def covered_lines(rows: Iterable[CoveredRow], gaps: Iterable[GapRow]) -> list[CoveredLine]:
+    """Returns a line for each reason that the lines of what is not judged do not tell already."""
+    told = {gap.reason for gap in gaps}
+    alike: dict[str, list[str]] = {}
+    for row in rows:
+        if row.reason is not None and row.reason not in told:
+            alike.setdefault(row.reason, []).append(row.name)
+    return [CoveredLine(names=_some(names), reason=reason) for reason, names in alike.items()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +143,7 @@ class DiagnosisReport:
     """Machine form of `doctor` and the checks.
 
     Attributes:
+        covered: how far each group with members or offsets was judged; empty for a store.
         online_group_count: consumer groups with members to judge; None where the source cannot show any.
         movements: how groups moved between two looks; empty after one.
         time_scale: how many times shorter than RocketMQ's own the periods of the cluster and the rules' windows are.
@@ -120,6 +156,7 @@ class DiagnosisReport:
     not_judged: list[GapRow]
     rules_run: list[str]
     silenced: list[SilencedRow] = field(default_factory=list)
+    covered: list[CoveredRow] = field(default_factory=list)
     online_group_count: int | None = None
     movements: list[BacklogLine] = field(default_factory=list)
     time_scale: float = 1.0
@@ -174,6 +211,7 @@ def diagnosis_document(
     silenced: Sequence[tuple[Finding, KnownState]] = (),
     backlogs: Sequence[BacklogAdvice] = (),
     time_scale: float = 1.0,
+    covered: Sequence[Covered] = (),
 ) -> Document:
     """Builds the document of a diagnosis: a headline, the findings in words, what moves, what could not be judged.
 
@@ -198,6 +236,12 @@ def diagnosis_document(
             for finding, state in silenced
         ],
         time_scale=time_scale,
+        covered=[
+            CoveredRow(
+                kind=item.kind, name=item.name, judged=item.judged, reason=item.reason, rules_left_out=item.rules
+            )
+            for item in covered
+        ],
     )
     report.movements.extend(map(backlog_line, backlogs))
     blocks: list[Table | Paragraphs] = [Paragraphs(list(_headline(snapshot, report, lang)))]
@@ -211,6 +255,9 @@ def diagnosis_document(
         blocks.append(Table(_SILENCED_COLUMNS, report.silenced, title=phrase("silenced", lang)))
     if gaps:
         blocks.append(Table(_GAP_COLUMNS, gap_lines(gaps), title=phrase("not_judged", lang)))
+    partly = covered_lines(report.covered, gaps)
+    if partly:
+        blocks.append(Table(_COVERED_COLUMNS, partly, title=phrase("partly_judged", lang)))
     return Document(schema=schema, value=report, records=rows, csv_columns=FINDING_COLUMNS, blocks=blocks)
 
 

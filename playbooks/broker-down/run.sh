@@ -29,7 +29,7 @@ STORE=${STORE:-}
 WINDOW=${WINDOW:-30s}
 
 # 1. Which brokers do name servers know, and which of them answer?
-step "0 69" mqctl broker list
+step "0 66 69" mqctl broker list
 
 # 2. Is the broker in question known, and how is it?
 if [ -n "$BROKER" ]; then
@@ -37,7 +37,7 @@ if [ -n "$BROKER" ]; then
 fi
 
 # 3. What do the rules about brokers and routes say?
-step "0 1 2 3" mqctl doctor --window "${WINDOW}" --only 'MQ11*' --only MQ504 --only MQ506 --only MQ603 --only MQ605 --only MQ608 --only MQ609 --only MQ610 --only MQ615 --only MQ617
+step "0 1 2 3" mqctl doctor --window "${WINDOW}" --only 'MQ11*' --only MQ504 --only MQ506 --only MQ603 --only MQ605 --only MQ608 --only MQ609 --only MQ610 --only MQ615 --only MQ617 --only MQ618
 
 # 4. How did it stop, and what will its recovery do?
 if [ -n "$STORE" ]; then

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from mqctl.model.finding import Value
-from mqctl.model.member import ProducerMembership, RunningInfo, Subscription, TopicRates
+from mqctl.model.member import HeldQueue, ProducerMembership, RunningInfo, Subscription, TopicRates
 from mqctl.model.queue import MessageQueue
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState
 from mqctl.model.route import TopicRoute
@@ -108,6 +108,10 @@ def _members(count: int, queue_count: int) -> ClusterSnapshot:
 
 def _failing(info: RunningInfo) -> RunningInfo:
     return replace(info, rates=(TopicRates(topic="Pay", consume_ok_tps=90.0, consume_failed_tps=10.0),))
+
+
+def _locked(info: RunningInfo) -> tuple[HeldQueue, ...]:
+    return tuple(replace(item, locked=True, last_lock_time_ms=NOW) for item in info.queues)
 
 
 def _dead(count: int) -> ClusterSnapshot:
@@ -353,6 +357,18 @@ SCENES: list[Scene] = [
     ("MQ616", "gone", _fixed_lists(extra=1), {"missing_count": 0, "gone_count": 1, "queue_count": 4}),
     ("MQ716", None, telling(timerReadBehind="15", timerOffsetBehind="40"), {"behind_ms": 15_000, "waiting_count": 40}),
     ("MQ412", None, with_second(_failing), {"failed_share": 0.1}),
+    (
+        "MQ412",
+        "orderly",
+        with_second(lambda info: saying(PROP_CONSUMEORDERLY="true")(replace(_failing(info), queues=_locked(info)))),
+        {"failed_share": 0.1},
+    ),
+    (
+        "MQ309",
+        "locked",
+        with_second(lambda info: saying(PROP_CONSUMEORDERLY="true")(replace(info, queues=_locked(info)[:1]))),
+        {"orphan_count": 1, "over_time_ms": NOW + 80_000},
+    ),
     ("MQ501", None, orderly(locked=False), {"queue_count": 1}),
     (
         "MQ502",

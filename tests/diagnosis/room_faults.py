@@ -7,10 +7,17 @@ from dataclasses import replace
 from mqctl.allocation.rooms import room_rule
 from mqctl.diagnosis.settings import Settings
 from mqctl.model.finding import Value
+from mqctl.model.member import RunningInfo
 from mqctl.model.snapshot import ClusterSnapshot
 from tests.diagnosis.live_snapshots import BROKERS, LIVE, held, member, membership, running
 
 BY_PREFIX = Settings(room_rule=room_rule("regex:([ab])(?:$|-client)"))
+
+
+def by_rooms(info: RunningInfo) -> RunningInfo:
+    """A member that tells of a strategy by rooms."""
+    strategy = "org.apache.rocketmq.client.consumer.rebalance.AllocateMachineRoomNearby@405209d4"
+    return replace(info, properties={**info.properties, "allocateMessageQueueStrategy": strategy})
 
 
 def rooms(*clients: str) -> ClusterSnapshot:
@@ -25,7 +32,7 @@ def rooms(*clients: str) -> ClusterSnapshot:
     return replace(
         LIVE,
         brokers=tuple(replace(broker, memberships=(members,)) for broker in LIVE.brokers),
-        running=tuple(running(client, BROKERS[0], queues=tuple(shares[client])) for client in clients),
+        running=tuple(by_rooms(running(client, BROKERS[0], queues=tuple(shares[client]))) for client in clients),
     )
 
 

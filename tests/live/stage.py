@@ -35,6 +35,7 @@ from tests.live.cast import Cast, Scripted
 
 BROKERS = ("broker-a", "broker-b")
 ONE, TWO = "192.0.2.1@one-a", "192.0.2.2@two-b"
+NEARBY = "org.apache.rocketmq.client.consumer.rebalance.AllocateMachineRoomNearby@405209d4"
 LATER_MS = 130_000
 HOUR_MS = 3_600_000
 Said = dict[str, str]

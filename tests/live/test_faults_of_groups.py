@@ -19,7 +19,7 @@ from mqctl.model.queue import MessageQueue
 from mqctl.protocol.bodies_client import ConsumeStatus, SubscriptionData
 from mqctl.protocol.bodies_stats import TopicOffset, TopicStatsTable
 from tests.live import test_faults_of_brokers as brokers
-from tests.live.stage import BROKERS, LATER_MS, ONE, TWO, Act, Fault, Stage, all_of, prove, staged
+from tests.live.stage import BROKERS, LATER_MS, NEARBY, ONE, TWO, Act, Fault, Stage, all_of, prove, staged
 
 BY_LETTER = Settings(room_rule=room_rule("regex:-([ab])$"))
 IN_ONE_ROOM = Settings(
@@ -189,7 +189,11 @@ FAULTS: dict[str, Fault] = {
     "MQ504": Fault(inject=orderly(last_lock_timestamp=60_000), says={"idle_ms": 60_000}),
     "MQ505": Fault(inject=brokers.ordered, says={"concurrent_count": 2}),
     "MQ611": Fault(inject=joining("192.0.2.3@nowhere"), settings=BY_LETTER, beside=OWNERS | {"MQ612"}),
-    "MQ612": Fault(inject=lambda _: None, settings=IN_ONE_ROOM, says={"queue_count": 2, "member_count": 2}),
+    "MQ612": Fault(
+        inject=all_of(*(saying(one, allocateMessageQueueStrategy=NEARBY) for one in (ONE, TWO))),
+        settings=IN_ONE_ROOM,
+        says={"queue_count": 2, "member_count": 2},
+    ),
     "MQ613": Fault(
         inject=all_of(joining("192.0.2.3@x-b"), joining("192.0.2.4@y-b")),
         settings=BY_LETTER,

@@ -15,7 +15,7 @@ from mqctl.model.config import SubscriptionGroupConfig
 from mqctl.protocol.codes import Language
 from tests.conftest import Outcome
 from tests.live.conftest import Run
-from tests.live.stage import BROKERS, ONE, TWO, Stage, codes, staged
+from tests.live.stage import BROKERS, NEARBY, ONE, TWO, Stage, codes, staged
 
 TOPIC_GONE, NOT_ONLINE = 17, 206
 
@@ -82,6 +82,8 @@ def test_many_rules_that_lack_the_same_stand_in_one_line_for_people(stage: Stage
 
 def test_names_without_a_room_are_told_by_every_command(stage: Stage, asked: Run) -> None:
     rule = ("--room-rule", "regex:^(ht|cp)-")
+    for client in (ONE, TWO):
+        stage.cast.change(client, properties=stage.said(allocateMessageQueueStrategy=NEARBY))
     report = asked("doctor", "-g", "G", *rule, "-o", "json")
     (finding,) = report.json["findings"]
     assert (report.exit_code, finding["code"], finding["evidence"]["name_count"]) == (2, "MQ611", 4)
@@ -97,7 +99,7 @@ def test_a_group_with_nobody_in_it_is_not_called_healthy(stage: Stage, asked: Ru
         stage.cast.leave(client)
     stage.ask("broker-a", put_group(SubscriptionGroupConfig(name="Empty")))
     report = asked("doctor", "-g", "Empty", "-o", "json")
-    assert (report.exit_code, report.json["online_group_count"]) == (0, 0)
+    assert (report.exit_code, report.json["online_group_count"]) == (3, 0)
     assert "nothing to judge" in asked("doctor", "-g", "Empty").stdout
     assert asked("subscription", "check", "-g", "Empty").exit_code == 3
     assert "nobody" in asked("allocation", "show", "-g", "Empty").stdout
@@ -141,5 +143,5 @@ def test_a_saved_snapshot_can_be_judged_for_one_group_or_broker(stage: Stage, as
 
     assert found() == {"MQ203", "MQ404"}
     assert found("--broker", BROKERS[0]) == {"MQ203"}
-    assert found("-t", "Other") == set()
+    assert asked("doctor", "--snapshot", file, "-t", "Other").exit_code == 66
     assert asked("doctor", "--snapshot", file, "-g", "misspelt").exit_code == 66

@@ -47,7 +47,7 @@ def command(
     """Show for every queue who holds it, whom each instance's own view gives it to, its room and lag.
 
     Marks: orphan (nobody consumes it), double (two do), cross-room, moving (held and expected differ), unknown (an
-    instance did not tell).
+    instance did not tell), pop (shared by POP: no queue has an owner).
     """
     rule = rule_of(room_rule, profile)
     state = read_snapshot(

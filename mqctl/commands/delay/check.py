@@ -19,8 +19,9 @@ from mqctl.cli.options.common import (
     OutputOption,
     SnapshotOption,
 )
+from mqctl.cli.options.doctor import time_scale_of
 from mqctl.cli.sources.snapshot_source import next_source
-from mqctl.diagnosis import diagnose
+from mqctl.diagnosis import Settings, diagnose
 from mqctl.operations.delay.levels import DelaySource, read_delay
 from mqctl.render.delay import delay_document
 
@@ -66,6 +67,7 @@ def command(
         timeout=timeout,
     )
     state = read_delay(source)
-    diagnosis = diagnose(state, only=RULES)
+    scale = time_scale_of(None, namesrv=state.origin.location, store=store)
+    diagnosis = diagnose(state, only=RULES, settings=Settings(time_scale=scale))
     emit(delay_document(state, diagnosis, lang=lang, source=next_source(state, namesrv, profile)), output)
     return diagnosis.exit_code()

@@ -10,6 +10,7 @@ import typer
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import LangOption, NoColorOption, OutputOption
 from mqctl.diagnosis import RULES
+from mqctl.diagnosis.audience import EVERY, GroupKind
 from mqctl.errors import NotFoundError
 from mqctl.render.document import Document, Paragraphs
 from mqctl.render.messages import explain, title
@@ -26,6 +27,8 @@ class RuleExplained:
     playbook: str
     source: str
     needs: list[str]
+    groups: list[str]
+    not_for: list[str]
 
 
 def command(
@@ -38,16 +41,26 @@ def command(
     rule = RULES.get(code.upper())
     if rule is None:
         raise NotFoundError(f"no rule {code}", remedy="mqctl rules list")
-    lines = [f"{rule.code}  {title(rule.code, lang)}", "", *explain(rule.code, lang).splitlines(), ""]
-    lines.append(f"severity:  {rule.severity}")
-    lines.append(f"needs:     {', '.join(map(str, rule.needs)) or 'nothing beyond the snapshot'}")
-    lines.append(f"RocketMQ:  {rule.source}")
-    lines.append(f"playbook:  {rule.playbook} (mqctl playbook show {rule.playbook})")
     value = RuleExplained(
         code=rule.code,
         severity=str(rule.severity),
         playbook=rule.playbook,
         source=rule.source,
         needs=[str(part) for part in rule.needs],
+        groups=_kinds(rule.groups),
+        not_for=_kinds(EVERY - rule.groups if rule.groups else frozenset()),
     )
+    lines = [f"{rule.code}  {title(rule.code, lang)}", "", *explain(rule.code, lang).splitlines(), ""]
+    lines.append(f"severity:  {rule.severity}")
+    lines.append(f"needs:     {', '.join(map(str, rule.needs)) or 'nothing beyond the snapshot'}")
+    if value.groups:
+        lines.append(f"groups:    {', '.join(value.groups)}")
+    if value.not_for:
+        lines.append(f"not for:   {', '.join(value.not_for)}")
+    lines.append(f"RocketMQ:  {rule.source}")
+    lines.append(f"playbook:  {rule.playbook} (mqctl playbook show {rule.playbook})")
     emit(Document(schema="rules.explain/1", value=value, records=[value], blocks=[Paragraphs(lines)]), output)
+
+
+def _kinds(kinds: frozenset[GroupKind]) -> list[str]:
+    return [str(kind) for kind in GroupKind if kind in kinds]

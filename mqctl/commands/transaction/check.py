@@ -13,8 +13,9 @@ from mqctl.cli.options.common import (
     OutputOption,
     SnapshotOption,
 )
+from mqctl.cli.options.doctor import time_scale_of
 from mqctl.cli.sources.snapshot_source import next_source
-from mqctl.diagnosis import diagnose
+from mqctl.diagnosis import Settings, diagnose
 from mqctl.operations.transactions.sources import TransactionSource, read_transactions
 from mqctl.render.transactions import check_document
 
@@ -50,6 +51,7 @@ def command(
         timeout=timeout,
     )
     state = read_transactions(source)
-    diagnosis = diagnose(state, only=RULES)
+    scale = time_scale_of(None, namesrv=state.origin.location, store=store)
+    diagnosis = diagnose(state, only=RULES, settings=Settings(time_scale=scale))
     emit(check_document(state, diagnosis, lang=lang, source=next_source(state, namesrv, profile)), output)
     return diagnosis.exit_code()

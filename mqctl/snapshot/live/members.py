@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 
 from mqctl.client.admin import broker_queries as ask
 from mqctl.model.gap import Cause, Gap, GapSubject, Part
@@ -17,10 +17,13 @@ from mqctl.model.member import (
 )
 from mqctl.model.names import is_system_group
 from mqctl.protocol.bodies_client import ConsumerConnection, ConsumerRunningInfo, SubscriptionData
+from mqctl.protocol.bodies_pop import POP
 from mqctl.protocol.codes import ResponseCode
 from mqctl.snapshot.live.asking import Asking, Scope, refused_with
 from mqctl.snapshot.live.brokers import LiveBroker
 
+# A broker that does not know the request.
+_NOT_SUPPORTED = frozenset({3})
 _OFFLINE = frozenset({int(ResponseCode.CONSUMER_NOT_ONLINE)})
 
 
@@ -48,18 +51,43 @@ def gather_memberships(
     connections = asking.put((key, brokers[key[0]].address.address, ask.consumer_connections(key[1])) for key in wanted)
     online = [key for key in wanted if key in connections.values]
     ids = asking.put((key, brokers[key[0]].address.address, ask.consumer_ids(key[1])) for key in online)
+    popped = _popped(asking, brokers, {number for number, _ in online})
     found: dict[int, list[GroupMembership]] = {}
     for key in wanted:
         number, group = key
         error = connections.errors.get(key) or ids.errors.get(key)
         if error is None:
-            found.setdefault(number, []).append(_membership(group, ids.values[key], connections.values[key]))
+            topics = popped.get(key, ())
+            found.setdefault(number, []).append(_membership(group, ids.values[key], connections.values[key], topics))
         elif not refused_with(error, _OFFLINE):
             brokers[number].miss(Part.MEMBERS, error, GapSubject(group=group))
     return {number: tuple(items) for number, items in found.items()}
 
 
-def _membership(group: str, client_ids: tuple[str, ...], connection: ConsumerConnection) -> GroupMembership:
+def _popped(asking: Asking, brokers: list[LiveBroker], numbers: Set[int]) -> dict[tuple[int, str], tuple[str, ...]]:
+    """Returns the topics that groups consume by POP, by the number of the broker that declares it and the group.
+
+    Brokers before 5.0 know no other way than pulling, and are not asked.
+    """
+    asked = [
+        number for number in sorted(numbers) if brokers[number].runtime.get("brokerVersionDesc", "").startswith("V5")
+    ]
+    answers = asking.put((number, brokers[number].address.address, ask.request_modes()) for number in asked)
+    found: dict[tuple[int, str], tuple[str, ...]] = {}
+    for number, modes in answers.values.items():
+        for mode in modes:
+            if mode.mode == POP:
+                key = (number, mode.consumer_group)
+                found[key] = (*found.get(key, ()), mode.topic)
+    for number, error in answers.errors.items():
+        if not refused_with(error, _NOT_SUPPORTED):
+            brokers[number].miss(Part.MEMBERS, error, GapSubject(place="POP modes"))
+    return found
+
+
+def _membership(
+    group: str, client_ids: tuple[str, ...], connection: ConsumerConnection, popped: tuple[str, ...] = ()
+) -> GroupMembership:
     model = connection.message_model
     return GroupMembership(
         group=group,
@@ -72,6 +100,7 @@ def _membership(group: str, client_ids: tuple[str, ...], connection: ConsumerCon
         message_model=MessageModel(model) if model in set(MessageModel) else None,
         consume_from_where=connection.consume_from_where,
         subscriptions=tuple(read_subscription(item) for _, item in sorted(connection.subscription_table.items())),
+        popped_topics=popped,
     )
 
 

@@ -93,11 +93,15 @@ RULES: dict[str, Text] = {
             "": "Group {group} leaves {orphan_count} of {queue_count:queue} of {topic} to nobody: {queues}.",
             "topic": "Group {group} leaves {orphan_count} of {queue_count:queue} of {topic} to nobody: {queues}. They fall to "
             "{clients}, which do not subscribe it.",
+            "locked": "Nobody in orderly group {group} owns {orphan_count} of {queue_count:queue} of {topic}: {queues}. If a consumer "
+            "was killed, its broker locks keep the new owner out until {over_time_ms} at the latest; then this is over by itself.",
         },
-        effect="{waiting_count:message} wait there, and every new one stays too.",
-        advice="Make all members subscribe alike and use one strategy; look for a member that others do not see.",
+        effect="{waiting_count:message} waiting there; nobody consumes them, nor what comes after them.",
+        advice="Look again after two minutes (`--window 90s` looks twice). If it stays, make all members subscribe alike and use one "
+        "strategy, and look for a member that others do not see.",
         explain="Compares the readable queues of the route with what every instance says it holds. Said only when all of them "
-        "answered and none has started within two minutes.",
+        "answered and none has started within two minutes. In an orderly group a killed consumer's locks last 60 s, and the next owner "
+        "tries again every 20 s: only a second look after that time tells a dead queue from a locked one.",
         next_command=_SHOW,
     ),
     "MQ310": Text(

@@ -32,8 +32,13 @@ RULES: dict[str, Text] = {
     ),
     "MQ412": Text(
         title="Consumption fails",
-        what={"": "{failed_share} of what group {group} consumes of {topic} fails."},
-        effect="Each failure comes back as a retry and adds to the load; after the last one it is a dead letter.",
+        what={
+            "": "{failed_share} of what group {group} consumes of {topic} fails. Each failure comes back as a retry; after the last "
+            "retry it is a dead letter.",
+            "orderly": "{failed_share} of what orderly group {group} consumes of {topic} fails. A message that fails is tried again "
+            "in place, without end unless maxReconsumeTimes is set, and its queue waits behind it.",
+        },
+        effect="Failures add to the load, and the messages behind them get late.",
         advice="Read the listener's errors and the reasons in its retries.",
         explain="Adds the rates that instances report; from 1 % on consumption counts as failing.",
         next_command=_LAG,

@@ -26,6 +26,7 @@ PHRASES = {
     "no_groups": "No consumer group has members online: rules about members had nothing to judge.",
     "time_scale": "Time scale {scale}: a minute of clients, brokers and rules is {minute} here.",
     "silenced": "Known and set aside",
+    "partly_judged": "Judged in part only",
     "not_judged": "Not judged for want of evidence",
     "comma": ", ",
     "unknown": "unknown",

@@ -75,10 +75,11 @@ RULES: dict[str, Text] = {
         what={
             "": "消费组 {group} 的 {topic} 共 {queue_count} 个队列，有 {orphan_count} 个无人消费：{queues}。",
             "topic": "消费组 {group} 的 {topic} 共 {queue_count} 个队列，有 {orphan_count} 个无人消费：{queues}。它们分给了没有订阅的 {clients}。",
+            "locked": "顺序消费组 {group} 的 {topic} 共 {queue_count} 个队列，有 {orphan_count} 个暂时无人消费：{queues}。如果有消费者被强行终止，它在 broker 上的队列锁最迟到 {over_time_ms} 过期，届时会自行恢复。",
         },
         effect="其中积压 {waiting_count} 条消息，新消息也会一直留在那里。",
-        advice="让所有成员的订阅一致并使用同一种策略；查找其他成员看不到的成员。",
-        explain="比较路由中的可读队列与每个实例报告的持有队列。仅当全部实例都已应答且两分钟内没有启动过时给出。",
+        advice="两分钟后再看一次（--window 90s 会看两次）。如果仍然如此，让所有成员的订阅一致并使用同一种策略；查找其他成员看不到的成员。",
+        explain="比较路由中的可读队列与每个实例报告的持有队列。仅当全部实例都已应答且两分钟内没有启动过时给出。顺序消费组中，被强行终止的消费者的锁持续 60 秒，新归属者每 20 秒重试一次，只有在这之后再看一次才能区分。",
     ),
     "MQ310": Text(
         title="队列被两个实例同时消费",

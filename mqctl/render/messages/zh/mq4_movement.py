@@ -25,8 +25,11 @@ RULES: dict[str, Text] = {
     ),
     "MQ412": Text(
         title="消费失败",
-        what={"": "消费组 {group} 在 {topic} 上有 {failed_share} 的消费失败。"},
-        effect="每次失败都会以重试的形式回来并增加负载；最后一次失败后成为死信。",
+        what={
+            "": "消费组 {group} 在 {topic} 上有 {failed_share} 的消费失败。每次失败都会以重试的形式回来，最后一次重试仍失败则成为死信。",
+            "orderly": "顺序消费组 {group} 在 {topic} 上有 {failed_share} 的消费失败。失败的消息在原地重试，除非设置了 maxReconsumeTimes 否则没有次数限制，其后的消息都在等它。",
+        },
+        effect="失败增加负载，后面的消息也会延迟。",
         advice="查看监听器的错误以及重试消息中的原因。",
         explain="汇总各实例报告的速率；失败占 1% 以上即视为消费失败。",
     ),

@@ -26,6 +26,7 @@ PHRASES = {
     "no_groups": "没有任何消费组有成员在线：关于成员的规则无可判断。",
     "time_scale": "时间倍率 {scale}：客户端、broker 与规则的一分钟在此为 {minute}。",
     "silenced": "已知并搁置",
+    "partly_judged": "只能部分判断",
     "not_judged": "因缺少证据而无法判断",
     "comma": "、",
     "unknown": "未知",

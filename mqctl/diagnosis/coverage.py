@@ -1,0 +1,129 @@
+"""What a diagnosis judged of each group, topic and broker, and what it could not: an all-clear must be earned."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+
+from mqctl.diagnosis.audience import GroupKind, kinds
+from mqctl.diagnosis.judging import Diagnosis
+from mqctl.diagnosis.rule import RULES
+from mqctl.model.finding import NotJudged, Subject, SubjectKind
+from mqctl.model.names import is_system_group
+from mqctl.model.origin import OriginKind
+from mqctl.model.snapshot import ClusterSnapshot
+
+NOBODY_ONLINE = "nobody of the group is online"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Covered:
+    """How far one group, topic or broker was judged.
+
+    Attributes:
+        kind: `group`, `topic` or `broker`.
+        judged: `yes`, `partly` or `no`.
+        reason: why not wholly.
+        rules: how many of the rules that were asked for said nothing of it.
+    """
+
+    kind: str
+    name: str
+    judged: str
+    reason: str | None = None
+    rules: int = 0
+
+
+def earned(
+    diagnosis: Diagnosis,
+    snapshot: ClusterSnapshot,
+    *,
+    groups: Collection[str] = (),
+    topics: Collection[str] = (),
+    brokers: Collection[str] = (),
+    rules: Collection[str] = (),
+) -> Diagnosis:
+    """Adds what was asked by name and could not be judged.
+
+    Args:
+        groups, topics, brokers, rules: what was asked for by name; rules as codes.
+    """
+    added = [
+        *_offline(diagnosis, snapshot, groups),
+        *_unseen(diagnosis, snapshot, topics, brokers),
+        *_no_members(diagnosis, snapshot, groups, rules),
+    ]
+    return replace(diagnosis, not_judged=(*diagnosis.not_judged, *added)) if added else diagnosis
+
+
+def coverage(diagnosis: Diagnosis, snapshot: ClusterSnapshot, *, groups: Collection[str] = ()) -> list[Covered]:
+    """Returns how far each group was judged that was asked for, has members or has offsets, by name."""
+    if snapshot.origin.kind is not OriginKind.LIVE:
+        return []
+    known = {item.group for broker in snapshot.brokers for item in broker.memberships}
+    known |= {item.group for broker in snapshot.brokers for item in broker.consumer_offsets}
+    online = kinds(snapshot)
+    about_members = _about_members(diagnosis)
+    open_of: dict[str, list[str]] = {}
+    for gap in diagnosis.not_judged:
+        if gap.subject.group:
+            open_of.setdefault(gap.subject.group, []).append(gap.reason)
+    found = []
+    for name in sorted(item for item in {*known, *groups} if not is_system_group(item)):
+        if groups and name not in groups:
+            continue
+        if name not in online:
+            state, reason, count = "partly", NOBODY_ONLINE, len(about_members)
+        elif name in open_of:
+            state, reason, count = "partly", open_of[name][0], len(open_of[name])
+        else:
+            state, reason, count = "yes", None, 0
+        found.append(Covered(kind="group", name=name, judged=state, reason=reason, rules=count))
+    return found
+
+
+def _about_members(diagnosis: Diagnosis) -> list[str]:
+    """Returns the rules that were asked for and judge groups with members only."""
+    asked = (RULES[code] for code in diagnosis.rules_run)
+    return [entry.code for entry in asked if entry.groups and GroupKind.OFFLINE not in entry.groups]
+
+
+def _offline(diagnosis: Diagnosis, snapshot: ClusterSnapshot, groups: Collection[str]) -> Iterator[NotJudged]:
+    if snapshot.origin.kind is not OriginKind.LIVE or snapshot.without_brokers:
+        return
+    online = kinds(snapshot)
+    gone = sorted(name for name in groups if name not in online and not is_system_group(name))
+    for name in gone:
+        for code in _about_members(diagnosis):
+            yield NotJudged(code=code, subject=Subject(kind=SubjectKind.GROUP, group=name), reason=NOBODY_ONLINE)
+
+
+def _no_members(
+    diagnosis: Diagnosis, snapshot: ClusterSnapshot, groups: Collection[str], rules: Collection[str]
+) -> Iterator[NotJudged]:
+    """A rule that was asked by its code, where no group at all has anybody for it to look at."""
+    if groups or snapshot.origin.kind is not OriginKind.LIVE or kinds(snapshot):
+        return
+    for code in set(rules) & set(_about_members(diagnosis)):
+        reason = "no broker is registered" if snapshot.without_brokers else "no consumer group has anybody online"
+        yield NotJudged(code=code, subject=Subject(kind=SubjectKind.CLUSTER), reason=reason)
+
+
+def _unseen(
+    diagnosis: Diagnosis, snapshot: ClusterSnapshot, topics: Collection[str], brokers: Collection[str]
+) -> Iterator[NotJudged]:
+    """Names that are known and of which nothing could be looked at."""
+    if snapshot.origin.kind is not OriginKind.LIVE or snapshot.without_brokers:
+        return
+    told = {broker.name for broker in snapshot.brokers}
+    for name in sorted(set(brokers) - told):
+        subject = Subject(kind=SubjectKind.BROKER, broker=name)
+        if not any(item.subject == subject for item in diagnosis.findings):
+            for code in diagnosis.rules_run:
+                yield NotJudged(code=code, subject=subject, reason="it is not registered with any name server")
+    seen = {queue.topic for broker in snapshot.brokers for queue in broker.queues}
+    seen |= {config.name for broker in snapshot.brokers for config in broker.topics}
+    for name in sorted(set(topics) - seen):
+        for code in diagnosis.rules_run:
+            subject = Subject(kind=SubjectKind.TOPIC, topic=name)
+            yield NotJudged(code=code, subject=subject, reason="no broker told anything of it")

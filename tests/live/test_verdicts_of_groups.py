@@ -1,0 +1,184 @@
+"""Verdicts about groups are earned: nobody online, strategies, order, POP and a time scale are evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from embedded_broker import Answer, EmbeddedCluster
+from mqctl.model.queue import MessageQueue
+from mqctl.playbook.places import load_playbook, slugs
+from mqctl.protocol.bodies_client import ConsumeStatus
+from mqctl.protocol.bodies_cluster import ClusterInfo
+from mqctl.protocol.bodies_pop import MessageRequestMode, MessageRequestModes
+from tests.conftest import Outcome
+from tests.live.conftest import Run
+from tests.live.stage import BROKERS, NEARBY, ONE, TWO, Stage, staged
+
+AVERAGE = "org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely@405209d4"
+
+
+@pytest.fixture(scope="module", params=["4.9.8", "5.3.3"])
+def running(request: pytest.FixtureRequest) -> Iterator[EmbeddedCluster]:
+    with EmbeddedCluster(brokers=2, version=request.param) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def stage(running: EmbeddedCluster) -> Iterator[Stage]:
+    with staged(running) as found:
+        # Members are seen by the command line at the clock of the machine.
+        found.now_ms = running.now_ms()
+        for client in (ONE, TWO):
+            found.cast.say(found.member(client))
+        yield found
+
+
+@pytest.fixture
+def asked(mqctl: Run, stage: Stage, tmp_path: Path) -> Run:
+    env = {"MQCTL_NAMESRV": stage.cluster.namesrv, "MQCTL_STATE_DIR": str(tmp_path)}
+    return lambda *words: mqctl(*words, env=env)
+
+
+def codes(outcome: Outcome) -> list[str]:
+    return [item["code"] for item in outcome.json["findings"]]
+
+
+def leave(stage: Stage) -> None:
+    stage.cast.leave(ONE)
+    stage.cast.leave(TWO)
+
+
+def test_a3_a_question_about_members_of_whom_nobody_is_online_is_not_answered(asked: Run, stage: Stage) -> None:
+    assert asked("doctor", "-g", "G", "--only", "MQ203").exit_code == 0
+    leave(stage)
+    for words in (("-g", "G", "--only", "MQ203"), ("-g", "G"), ("--only", "MQ203")):
+        outcome = asked("doctor", *words, "-o", "json")
+        assert (outcome.exit_code, codes(outcome), outcome.json["verdict"]) == (3, [], "unknown"), words
+        assert {"MQ203"} <= {gap["code"] for gap in outcome.json["not_judged"]}
+    whole = asked("doctor", "-o", "json")
+    assert (whole.exit_code, whole.json["covered"]) == (
+        0,
+        [
+            {
+                "kind": "group",
+                "name": "G",
+                "judged": "partly",
+                "reason": "nobody of the group is online",
+                "rules_left_out": whole.json["covered"][0]["rules_left_out"],
+            }
+        ],
+    )
+    told = asked("doctor", "-g", "G").stdout
+    assert told.count("nobody of the group is online") == 1  # one line for all the rules
+
+
+def test_a3_the_playbook_of_lost_tags_takes_it_for_unknown(asked: Run, stage: Stage) -> None:
+    leave(stage)
+    outcome = asked("playbook", "run", "tag-loss", "-p", "group=G", "-p", "topic=Pay")
+    assert "Nothing is skipped any more" not in outcome.stdout + outcome.stderr
+    assert "want the same now" not in outcome.stdout + outcome.stderr
+
+
+def test_a6_rooms_that_nobody_told_are_not_judged(asked: Run, stage: Stage) -> None:
+    for client in (ONE, TWO):
+        stage.cast.change(client, properties=stage.said(allocateMessageQueueStrategy=NEARBY))
+    outcome = asked("doctor", "-o", "json")
+    assert (outcome.exit_code, codes(outcome)) == (3, [])
+    assert {(gap["code"], gap["subject"]) for gap in outcome.json["not_judged"]} == {
+        (code, "G") for code in ("MQ611", "MQ612", "MQ613")
+    }
+    assert all("--room-rule" in gap["reason"] for gap in outcome.json["not_judged"])
+
+
+def test_f1_rooms_are_nothing_to_a_group_that_shares_out_evenly(asked: Run, stage: Stage) -> None:
+    wrong = ("--room-rule", "prefix:_")
+    for client in (ONE, TWO):
+        stage.cast.change(client, properties=stage.said(allocateMessageQueueStrategy=AVERAGE))
+    assert codes(asked("doctor", *wrong, "-o", "json")) == []
+    for client in (ONE, TWO):  # a client that does not tell, and holds what AVG gives it
+        stage.cast.change(client, properties=stage.said())
+    assert codes(asked("doctor", *wrong, "-o", "json")) == []
+    for client in (ONE, TWO):
+        stage.cast.change(client, properties=stage.said(allocateMessageQueueStrategy=NEARBY))
+    assert "MQ611" in codes(asked("doctor", *wrong, "-o", "json"))
+
+
+def test_f3_queues_of_a_killed_orderly_consumer_are_locked_for_a_known_time(asked: Run, stage: Stage) -> None:
+    mine = {
+        MessageQueue("Pay", BROKERS[0], number): stage.held(locked=True, last_lock_timestamp=stage.now_ms)
+        for number in (0, 1)
+    }
+    stage.cast.change(ONE, properties=stage.said(PROP_CONSUMEORDERLY="true"), queues=mine)
+    stage.cast.leave(TWO)
+    outcome = asked("doctor", "-g", "G", "-o", "json")
+    (finding,) = outcome.json["findings"]
+    assert (finding["code"], finding["severity"], finding["confidence"]) == ("MQ309", "warning", "medium")
+    left_ms = finding["evidence"]["over_time_ms"] - outcome.json["observed_at_ms"]
+    assert left_ms == 80_000
+    assert "over by itself" in finding["what"]
+    stage.cast.change(ONE, properties=stage.said(), queues={queue: stage.held() for queue in mine})
+    (finding,) = asked("doctor", "-g", "G", "-o", "json").json["findings"]
+    assert (finding["code"], finding["severity"]) == ("MQ309", "fatal")
+
+
+def test_f4_an_orderly_group_that_fails_is_not_told_of_dead_letters(asked: Run, stage: Stage) -> None:
+    failing = {"Pay": ConsumeStatus(consume_ok_tps=1.0, consume_failed_tps=9.0)}
+    stage.cast.change(ONE, rates=failing)
+    (finding,) = asked("doctor", "-g", "G", "-o", "json").json["findings"]
+    assert "dead letter" in finding["what"]
+    held = {
+        MessageQueue("Pay", BROKERS[0], number): stage.held(locked=True, last_lock_timestamp=stage.now_ms)
+        for number in (0, 1)
+    }
+    stage.cast.change(ONE, queues=held, properties=stage.said(PROP_CONSUMEORDERLY="true"))
+    (finding,) = asked("doctor", "-g", "G", "-o", "json").json["findings"]
+    assert finding["code"] == "MQ412"
+    assert "dead letter" not in finding["what"]
+    assert "in place" in finding["what"]
+
+
+def test_f5_what_is_consumed_by_pop_has_no_owners(asked: Run, stage: Stage) -> None:
+    if stage.cluster.spec.version.startswith("4"):
+        pytest.skip("POP came with 5.0")
+    for client in (ONE, TWO):
+        stage.cast.change(client, queues={})
+    assert "MQ309" in codes(asked("doctor", "-g", "G", "-o", "json"))
+    mode = MessageRequestMode(consumer_group="G", topic="Pay", mode="POP")
+    body = MessageRequestModes(message_request_mode_map={"Pay": {"G": mode}}).to_bytes()
+    stage.cluster.fault(402, Answer(0, body=body))
+    outcome = asked("doctor", "-g", "G", "-o", "json")
+    assert (outcome.exit_code, codes(outcome)) == (0, []), outcome.json["not_judged"]
+    shown = asked("allocation", "show", "-g", "G", "-o", "json").json
+    assert {(row["marks"], row["expected"], row["holders"]) for row in shown["queues"]} == {("pop", None, None)}
+    assert {item["strategy"] for item in shown["instances"]} == {"POP"}
+
+
+# What each playbook must be told besides; all of one group and topic.
+ABOUT_MEMBERS = {
+    "cluster-mixup": (),
+    "stuck-consumer": ("window=1s",),
+    "tag-loss": (),
+    "unconsumed-queue": (),
+}
+
+
+@pytest.mark.parametrize("running", ["5.3.3"], indirect=True)
+@pytest.mark.parametrize("slug", sorted(ABOUT_MEMBERS))
+def test_point_1_no_playbook_calls_a_group_well_that_is_offline(asked: Run, stage: Stage, slug: str) -> None:
+    told = [word for item in ("group=G", *ABOUT_MEMBERS[slug]) for word in ("-p", item)]
+    leave(stage)
+    outcome = asked("playbook", "run", slug, *told, "-o", "json")
+    assert outcome.json["ending"] != "done", outcome.stdout
+
+
+@pytest.mark.parametrize("running", ["5.3.3"], indirect=True)
+@pytest.mark.parametrize("slug", sorted(set(slugs()) - {"damaged-store"}))
+def test_point_1_no_playbook_calls_a_cluster_well_that_has_no_brokers(asked: Run, stage: Stage, slug: str) -> None:
+    stage.cluster.fault(106, Answer(0, body=ClusterInfo().to_bytes()))
+    names = {item.name for item in load_playbook(slug).parameters}
+    told = [("-p", f"{name}={value}") for name, value in (("group", "G"), ("topic", "Pay")) if name in names]
+    outcome = asked("playbook", "run", slug, *(word for pair in told for word in pair), "-o", "json")
+    assert outcome.exit_code != 0, outcome.stdout
