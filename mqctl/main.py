@@ -11,6 +11,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from mqctl.cli import catalog
 from mqctl.cli.connection.access_options import add_access_options
+from mqctl.cli.language import spoken
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _ROOT_HELP = "Operations and diagnostics for Apache RocketMQ."
@@ -74,6 +75,7 @@ class CatalogGroup(TyperGroup):
 
 def main(arguments: Sequence[str]) -> object:
     """Parses and runs a command line; returns what the command returned. `help X` is `X --help`."""
+    spoken()  # a language that mqctl does not speak is refused before anything is done
     root = group(())
     if arguments[:1] == ["help"]:
         arguments = [*arguments[1:], "--help"]

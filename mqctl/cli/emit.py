@@ -53,8 +53,13 @@ def emit(document: Document, output: Output) -> None:
 def _write(document: Document, output: Output) -> None:
     stream = sys.stdout
     if output in (Output.TABLE, Output.WIDE):
+        from mqctl.cli.language import spoken
         from mqctl.render import text
 
+        if spoken() is not None and spoken() != "en":
+            from mqctl.render.in_chinese import in_chinese
+
+            document = in_chinese(document)
         wide = output is Output.WIDE
         if stream.isatty() and os.environ.get("TERM") != "dumb":
             room = shutil.get_terminal_size().columns

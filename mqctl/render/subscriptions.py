@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from mqctl.model.lang import Lang
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
+from mqctl.render.messages import phrase
 
 WANT_COLUMNS = (
     Column("topic", "topic"),
@@ -115,24 +117,23 @@ class SubscriptionReport:
     orphans: list[OrphanRow] = field(default_factory=list)
 
 
-_WORDS = {True: "all members want the same", False: "members differ", None: "not every member told what it wants"}
-_OFFLINE = "nobody is online, so that nobody can tell what members want"
+_WORDS = {True: "wants_same", False: "wants_differ", None: "wants_untold"}
 
 
-def subscription_document(schema: str, report: SubscriptionReport) -> Document:
+def subscription_document(schema: str, report: SubscriptionReport, lang: Lang | None = None) -> Document:
     """Builds the document of a group's subscriptions."""
-    words = _WORDS[report.consistent] if report.wants or report.brokers else _OFFLINE
+    words = phrase(_WORDS[report.consistent] if report.wants or report.brokers else "wants_offline", lang)
     blocks: list[Table | Paragraphs] = [
         Paragraphs([f"{report.group}: {words}"]),
-        Table(WANT_COLUMNS, report.wants, empty=f"nobody of {report.group} is online"),
+        Table(WANT_COLUMNS, report.wants, empty=phrase("nobody_online", lang).format(group=report.group)),
         Table(BROKER_COLUMNS, report.brokers, title="What brokers filter by", empty="no subscriptions"),
     ]
     if report.orphans:
         blocks.append(Table(ORPHAN_COLUMNS, report.orphans, title="Queues that nobody consumes"))
     if report.losses:
         exact = all(row.margin_share == 0 for row in report.losses)
-        what = "counted in all messages" if exact else "in the newest messages of each queue"
-        blocks.append(Table(LOSS_COLUMNS, report.losses, title=f"Skipped for good, {what}"))
+        title = phrase("skipped_counted" if exact else "skipped_sampled", lang)
+        blocks.append(Table(LOSS_COLUMNS, report.losses, title=title))
     return Document(schema=schema, value=report, records=report.wants, csv_columns=WANT_COLUMNS, blocks=blocks)
 
 
@@ -173,12 +174,14 @@ class SubscriptionCheckAll:
     groups: list[GroupCheckRow]
 
 
-def check_all_document(rows: Sequence[GroupCheckRow], reports: Sequence[SubscriptionReport]) -> Document:
+def check_all_document(
+    rows: Sequence[GroupCheckRow], reports: Sequence[SubscriptionReport], lang: Lang | None = None
+) -> Document:
     """Builds the document of `subscription check --all`: one line a group, then those whose members differ in full."""
     blocks: list[Table | Paragraphs] = [Table(GROUP_COLUMNS, rows, empty="no consumer groups")]
     for report in reports:
         if report.consistent is False:
-            blocks += subscription_document("subscription.check/1", report).blocks
+            blocks += subscription_document("subscription.check/1", report, lang).blocks
     return Document(
         schema="subscription.check-all/1",
         value=SubscriptionCheckAll(groups=list(rows)),

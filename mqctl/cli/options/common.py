@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.emit import Output, tell
+from mqctl.cli.language import ask_for
 from mqctl.model.body_form import BodyForm
 from mqctl.model.lang import Lang
 
@@ -77,7 +78,12 @@ StacksOption = Annotated[
 ]
 LangOption = Annotated[
     Lang | None,
-    typer.Option("--lang", envvar="MQCTL_LANG", help="Language of sentences. Codes and JSON stay as they are."),
+    typer.Option(
+        "--lang",
+        envvar="MQCTL_LANG",
+        callback=ask_for,
+        help="Language of sentences. Codes and JSON stay as they are.",
+    ),
 ]
 OneTopicOption = Annotated[str, typer.Option("-t", "--topic", metavar="TOPIC", help="Which topic.")]
 OneGroupOption = Annotated[str, typer.Option("-g", "--group", metavar="GROUP", help="Which consumer group.")]

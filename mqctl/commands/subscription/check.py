@@ -7,6 +7,7 @@ from datetime import datetime
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
+from mqctl.cli.language import spoken
 from mqctl.cli.options.common import NoColorOption, OutputOption, SnapshotOption
 from mqctl.cli.sources.snapshot_source import LiveOptions, read_snapshot
 from mqctl.errors import ExitCode
@@ -53,7 +54,7 @@ def command(
         return _all(state, output)
     state = counted_in(state, tags_from or (), view_of(state, group).topics())
     report, gaps = judge_subscriptions(state, group)
-    answer(subscription_document("subscription.check/1", report), gaps, output)
+    answer(subscription_document("subscription.check/1", report, spoken()), gaps, output)
     if report.consistent is False:
         return ExitCode.CRITICAL
     return ExitCode.OK if report.consistent and not gaps else ExitCode.UNKNOWN
@@ -61,7 +62,7 @@ def command(
 
 def _all(state: ClusterSnapshot, output: Output) -> int:
     rows, reports, gaps = every_group(state)
-    answer(check_all_document(rows, reports), gaps, output)
+    answer(check_all_document(rows, reports, spoken()), gaps, output)
     verdicts = {row.verdict for row in rows}
     if "differ" in verdicts:
         return ExitCode.CRITICAL

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.emit import Output, emit
+from mqctl.cli.language import spoken
 from mqctl.cli.options.doctor import time_scale_of
 from mqctl.errors import NotFoundError, UsageError
 from mqctl.model.gap import Part
@@ -88,5 +89,5 @@ def advised(who: Advised, window: str | None, output: Output, *, wanted: bool) -
             raise NotFoundError(f"no consumer group {group} with offsets there", remedy="mqctl group lag")
     moment_ms = state.origin.observed_at_ms
     seen_ms = moment_ms - state.earlier.origin.observed_at_ms if state.earlier else 0
-    emit(advice_document(moment_ms, seen_ms, advices, lang=None, detail=bool(who.groups)), output)
+    emit(advice_document(moment_ms, seen_ms, advices, lang=spoken(), detail=bool(who.groups)), output)
     return tell_gaps(gaps)

@@ -93,7 +93,9 @@ def explain(code: str, lang: Lang | None) -> str:
 def _template_as_prose(template: str) -> str:
     """Shows a template's places in angle brackets: nobody has numbers for them yet."""
     return re.sub(
-        r"\{(\w+)(?::([\w ]+))?\}", lambda place: f"<{place[1]}>{f' {_plural(place[2])}' if place[2] else ''}", template
+        r"\{(\w+)(?::([\w /]+))?\}",
+        lambda place: f"<{place[1]}>{f' {_agreeing(place[2], single=False)}' if place[2] else ''}",
+        template,
     )
 
 
@@ -134,7 +136,10 @@ def evidence_text(finding: Finding, lang: Lang | None) -> list[str]:
 
 
 class _Counted(str):
-    """A written count that can bring its noun: `{lost_count:message}` gives `1 message` or `2 messages`."""
+    """A written count that can bring its noun and its verb.
+
+    `{lost_count:message}` gives `1 message` or `2 messages`, `{lost_count:message is/are}` brings the verb as well.
+    """
 
     single: bool
 
@@ -146,7 +151,14 @@ class _Counted(str):
     def __format__(self, noun: str) -> str:
         if not noun:
             return str(self)
-        return f"{self} {noun}" if self.single else f"{self} {_plural(noun)}"
+        return f"{self} {_agreeing(noun, single=self.single)}"
+
+
+def _agreeing(words: str, *, single: bool) -> str:
+    """Returns a noun, a verb given as `is/are`, or both, as they go with one or with many."""
+    noun, _, verb = words.rpartition(" ") if "/" in words else (words, "", "")
+    one, _, many = verb.partition("/")
+    return " ".join(filter(None, (noun, one) if single else (noun and _plural(noun), many)))
 
 
 def _plural(noun: str) -> str:
@@ -156,6 +168,9 @@ def _plural(noun: str) -> str:
 def _values(finding: Finding, lang: Lang | None) -> dict[str, str]:
     values = {name: written(name, value, lang) for name, value in finding.params.items()}
     return values | {item.name: written(item.name, item.value, lang) for item in finding.evidence}
+
+
+_FRACTIONS = (("_share", units.share), ("_tps", units.rate))
 
 
 def written(name: str, value: Value, lang: Lang | None) -> str:
@@ -174,6 +189,6 @@ def written(name: str, value: Value, lang: Lang | None) -> str:
         for suffix, write in (("_time_ms", units.instant), ("_ms", units.duration), ("_bytes", units.size)):
             if name.endswith(suffix):
                 return write(value)
-    if isinstance(value, float) and name.endswith("_share"):
-        return units.share(value)
+    if isinstance(value, float):
+        return next((write(value) for suffix, write in _FRACTIONS if name.endswith(suffix)), f"{value:,.4g}")
     return printable(str(value))

@@ -74,7 +74,7 @@ RULES: dict[str, Text] = {
     "MQ107": Text(
         title="Clocks disagree",
         what={
-            "producer": "{born_ahead_count} of {message_count:message} were born up to {max_born_ahead_ms} after they were "
+            "producer": "Of {message_count:message}, {born_ahead_count:was/were} born up to {max_born_ahead_ms} after they were "
             "stored.",
             "broker": "The broker's clock went back {step_back_count:time}, by up to {max_step_back_ms}.",
         },

@@ -63,7 +63,7 @@ RULES: dict[str, Text] = {
     ),
     "MQ206": Text(
         title="Brokers disagree about the members of a group",
-        what={"": "Not every broker knows all {member_count} members of group {group}. Missing at {missing}."},
+        what={"": "Not every broker knows all members ({member_count}) of group {group}. Missing at {missing}."},
         effect="Members compute their queues from the list of whichever broker they ask: some queues get two owners, some none.",
         advice="Check the network between those members and those brokers, and their heartbeats.",
         explain="Every client sends heartbeats to every broker. One that cannot reach a broker is missing from its list; a "
@@ -89,7 +89,7 @@ RULES: dict[str, Text] = {
     ),
     "MQ209": Text(
         title="Clients of several languages in one group",
-        what={"": "Group {group} has clients in {language_count} languages. {sides}."},
+        what={"": "Group {group} has clients in {language_count:language}. {sides}."},
         effect="Their allocation, retry and offset rules may differ, and not all of them tell what they do.",
         advice="Compare their settings, the allocation strategy above all.",
         explain="Information only: what a mixed group does depends on how alike its clients are.",
@@ -107,7 +107,7 @@ RULES: dict[str, Text] = {
     "MQ211": Text(
         title="A group has a backlog on a topic that none of its members wants",
         what={
-            "": "Group {group} has {lag_count:message} waiting on {topic}, and none of its {member_count} members subscribes it."
+            "": "Group {group} has {lag_count:message} waiting on {topic}, and none of its members ({member_count}) subscribes it."
         },
         effect="The backlog grows until it expires; monitors that look at the group alone do not see it.",
         advice="Subscribe the topic again, or delete the group's offsets on it.",
@@ -117,7 +117,7 @@ RULES: dict[str, Text] = {
     ),
     "MQ212": Text(
         title="Members of one group allocate by different strategies",
-        what={"": "Members of group {group} allocate queues by {strategy_count} strategies. {sides}."},
+        what={"": "Members of group {group} allocate queues by {strategy_count:strategy}. {sides}."},
         effect="Each is right by its own rule, so that some queues have two owners, consumed twice, and some have none.",
         advice="Set the same strategy everywhere and restart all members.",
         explain="Nothing of a strategy is sent to brokers; members that run on Java or on mqctl print theirs in their settings. "

@@ -25,7 +25,7 @@ RULES: dict[str, Text] = {
     "MQ302": Text(
         title="More instances than queues",
         what={"": "Group {group} has {member_count:instance} for {queue_count:queue} of {topic}."},
-        effect="{idle_count:instance} do nothing for this topic; adding more does not help.",
+        effect="{idle_count:instance does/do} nothing for this topic; adding more does not help.",
         advice="Add queues, which helps new messages only, or raise threads instead of instances.",
         explain="A queue has one owner. What exceeds the number of readable queues stays idle, whatever the strategy.",
         next_command=_SHOW,
@@ -33,7 +33,7 @@ RULES: dict[str, Text] = {
     "MQ303": Text(
         title="Queues do not divide among the instances",
         what={"": "Group {group} shares {queue_count:queue} of {topic} among {member_count:instance}."},
-        effect="{doubled_count:instance} carry two queues and the others one: the group is as fast as its slowest.",
+        effect="{doubled_count:instance carries/carry} two queues and the others one: the group is as fast as its slowest.",
         advice="Choose the number of queues as a multiple of the instances, at least twice as many.",
         explain="Said when there are more queues than instances, but less than twice as many.",
         next_command=_SHOW,
@@ -62,7 +62,7 @@ RULES: dict[str, Text] = {
         what={
             "count": "{client} of {group} holds {cached_count:message} of one queue and pulls no more from {queues}.",
             "size": "{client} of {group} holds {cached_bytes} of one queue and pulls no more from {queues}.",
-            "span": "{client} of {group} holds messages {span_count} offsets apart and pulls no more from {queues}.",
+            "span": "{client} of {group} holds messages {span_count:offset} apart and pulls no more from {queues}.",
         },
         effect="Consumption is as fast as the listener, not as the network; by span, as fast as its slowest message.",
         advice="Look at what the consume threads do.",
@@ -92,7 +92,7 @@ RULES: dict[str, Text] = {
         what={
             "": "Group {group} leaves {orphan_count} of {queue_count:queue} of {topic} to nobody: {queues}.",
             "topic": "Group {group} leaves {orphan_count} of {queue_count:queue} of {topic} to nobody: {queues}. They fall to "
-            "{clients}, which do not subscribe it.",
+            "{clients}, without a subscription to it.",
             "locked": "Nobody in orderly group {group} owns {orphan_count} of {queue_count:queue} of {topic}: {queues}. If a consumer "
             "was killed, its broker locks keep the new owner out until {over_time_ms} at the latest; then this is over by itself.",
         },

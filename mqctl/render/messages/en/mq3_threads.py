@@ -5,7 +5,7 @@ from __future__ import annotations
 from mqctl.render.messages import Text
 
 _LAG = "mqctl group lag {source} -g {group}"
-_SHARE = "{thread_count} of {pool_count:consume thread} of {group} in {client}"
+_OF = "Of {pool_count:consume thread} of {group} in {client}, "
 _REST = "The others: {rest}."
 _QUEUES = "mqctl group lag {source} -g {group} --by queue"
 
@@ -27,8 +27,8 @@ RULES: dict[str, Text] = {
     "MQ321": Text(
         title="Consume threads wait for a lock",
         what={
-            "owner": f"{_SHARE} wait for one lock, at {{line}}. {{owner}} has it and is at {{owner_line}}. {_REST}",
-            "": f"{_SHARE} wait for a lock, at {{line}}; who has it, the dump does not tell. {_REST}",
+            "owner": f"{_OF}{{thread_count:waits/wait}} for one lock, at {{line}}. {{owner}} has it and is at {{owner_line}}. {_REST}",
+            "": f"{_OF}{{thread_count:waits/wait}} for a lock, at {{line}}; who has it, the dump does not tell. {_REST}",
         },
         effect="One thread at a time gets on, however many there are: neither threads nor queues add anything.",
         advice="Look at what the owner does: a slow call inside the lock is what all the others wait for. Move the call out of the "
@@ -40,14 +40,14 @@ RULES: dict[str, Text] = {
     "MQ322": Text(
         title="Consume threads wait for something outside the process",
         what={
-            "http": f"{_SHARE} wait for an HTTP answer, called from {{line}}. {_REST}",
-            "database": f"{_SHARE} wait for a database, called from {{line}}. {_REST}",
-            "redis": f"{_SHARE} wait for Redis, called from {{line}}. {_REST}",
-            "rpc": f"{_SHARE} wait for the answer of a remote call, made from {{line}}. {_REST}",
-            "send": f"{_SHARE} send messages and wait for the broker, called from {{line}}. {_REST}",
-            "socket": f"{_SHARE} wait on a socket, called from {{line}}. {_REST}",
-            "dns": f"{_SHARE} look up a host name, called from {{line}}. {_REST}",
-            "connection-pool": f"{_SHARE} wait for a free connection of a pool, called from {{line}}. {_REST}",
+            "http": f"{_OF}{{thread_count:waits/wait}} for an HTTP answer, called from {{line}}. {_REST}",
+            "database": f"{_OF}{{thread_count:waits/wait}} for a database, called from {{line}}. {_REST}",
+            "redis": f"{_OF}{{thread_count:waits/wait}} for Redis, called from {{line}}. {_REST}",
+            "rpc": f"{_OF}{{thread_count:waits/wait}} for the answer of a remote call, made from {{line}}. {_REST}",
+            "send": f"{_OF}{{thread_count:is/are}} sending messages and waiting for the broker, called from {{line}}. {_REST}",
+            "socket": f"{_OF}{{thread_count:waits/wait}} on a socket, called from {{line}}. {_REST}",
+            "dns": f"{_OF}{{thread_count:looks/look}} up a host name, called from {{line}}. {_REST}",
+            "connection-pool": f"{_OF}{{thread_count:waits/wait}} for a free connection of a pool, called from {{line}}. {_REST}",
         },
         effect="The consumer is as fast as what it waits for. More instances put more load on the same place, which does not keep "
         "up already.",
@@ -60,9 +60,9 @@ RULES: dict[str, Text] = {
     "MQ323": Text(
         title="Consume threads sleep, or wait for other threads",
         what={
-            "sleep": f"{_SHARE} sleep, at {{line}}. {_REST}",
-            "retry": f"{_SHARE} sleep between attempts of their own, at {{line}}. {_REST}",
-            "wait": f"{_SHARE} wait for another thread, or for what the dump does not show, at {{line}}. {_REST}",
+            "sleep": f"{_OF}{{thread_count:sleeps/sleep}}, at {{line}}. {_REST}",
+            "retry": f"{_OF}{{thread_count:sleeps/sleep}} between attempts of their own, at {{line}}. {_REST}",
+            "wait": f"{_OF}{{thread_count:waits/wait}} for another thread, or for what the dump does not show, at {{line}}. {_REST}",
         },
         effect="A thread that sleeps consumes nothing: the messages behind it wait as well, and their offset with them.",
         advice="Give a message back instead of waiting for a better moment: RECONSUME_LATER brings it again, later and later, and "
@@ -74,12 +74,12 @@ RULES: dict[str, Text] = {
     "MQ324": Text(
         title="Consume threads are all at work inside the process",
         what={
-            "cpu": f"{_SHARE} compute, at {{line}}. {_REST}",
-            "gc": f"{_SHARE} run while the garbage collector takes a good part of the processor, at {{line}}. {_REST}",
-            "serialisation": f"{_SHARE} turn objects into text or bytes or back, called from {{line}}. {_REST}",
-            "logging": f"{_SHARE} write log lines or wait to write them, called from {{line}}. {_REST}",
-            "file": f"{_SHARE} read or write files, called from {{line}}. {_REST}",
-            "class-loading": f"{_SHARE} load classes or import modules, called from {{line}}. {_REST}",
+            "cpu": f"{_OF}{{thread_count:computes/compute}}, at {{line}}. {_REST}",
+            "gc": f"{_OF}{{thread_count:runs/run}} while the garbage collector takes a good part of the processor, at {{line}}. {_REST}",
+            "serialisation": f"{_OF}{{thread_count:turns/turn}} objects into text or bytes or back, called from {{line}}. {_REST}",
+            "logging": f"{_OF}{{thread_count:is/are}} writing log lines or waiting to, called from {{line}}. {_REST}",
+            "file": f"{_OF}{{thread_count:is/are}} reading or writing files, called from {{line}}. {_REST}",
+            "class-loading": f"{_OF}{{thread_count:is/are}} loading classes or importing modules, called from {{line}}. {_REST}",
         },
         effect="The pool has no thread to spare; more threads on the same machine take turns on the same processors and disks.",
         advice="Use about as many threads as processors and more instances on other machines for work that computes; log "
@@ -91,8 +91,8 @@ RULES: dict[str, Text] = {
     "MQ325": Text(
         title="Orderly consume threads wait for their queue",
         what={
-            "owner": f"{_SHARE} wait for an orderly queue. {{owner}} has it and is at {{owner_line}}. {_REST}",
-            "": f"{_SHARE} wait for an orderly queue that another thread has. {_REST}",
+            "owner": f"{_OF}{{thread_count:waits/wait}} for an orderly queue. {{owner}} has it and is at {{owner_line}}. {_REST}",
+            "": f"{_OF}{{thread_count:waits/wait}} for an orderly queue that another thread has. {_REST}",
         },
         effect="A queue of an orderly consumer is one thread's at a time: threads beyond the queues wait, and a slow message holds "
         "up its whole queue.",
@@ -104,7 +104,7 @@ RULES: dict[str, Text] = {
     ),
     "MQ326": Text(
         title="Consume threads stand in something that no rule knows",
-        what={"": f"{_SHARE} stand at {{line}} ({{cls}}). {_REST}"},
+        what={"": f"{_OF}{{thread_count:stands/stand}} at {{line}} ({{cls}}). {_REST}"},
         effect="The pool has no thread to spare, for a reason that has no name yet.",
         advice="Look at the calls, which are shown. If the library is one of yours, name it in a file for --rules-file; see "
         "docs/stack-classes.md.",
@@ -114,18 +114,18 @@ RULES: dict[str, Text] = {
     "MQ327": Text(
         title="Consume threads are idle although the consumer is behind",
         what={
-            "held": "{idle_count} of {pool_count:consume thread} of {group} in {client} are idle, but the offset of {queue} is held "
+            "held": "Of {pool_count:consume thread} of {group} in {client}, {idle_count:is/are} idle, but the offset of {queue} is held "
             "at {queue_offset} by one message: its thread is at {line}, and the queue has finished nothing for {idle_ms}.",
-            "lost": "All {pool_count:consume thread} of {group} in {client} are idle, but the offset of {queue} stands at "
+            "lost": "All consume threads ({pool_count}) of {group} in {client} are idle, but the offset of {queue} stands at "
             "{queue_offset}: the message is cached, nobody works on it, and the queue has finished nothing for {idle_ms}.",
             "commit": "{client} has consumed {queue} up to {queue_offset}, {idle_ms} ago, but the broker still has "
-            "{consumer_offset} for {group}: its commits do not arrive. {idle_count} of {pool_count:consume thread} are idle.",
-            "unlocked": "{idle_count} of {pool_count:consume thread} of {group} in {client} are idle: {queue_count:queue} not locked "
+            "{consumer_offset} for {group}: its commits do not arrive. Of {pool_count:consume thread}, {idle_count:is/are} idle.",
+            "unlocked": "Of {pool_count:consume thread} of {group} in {client}, {idle_count:is/are} idle: {queue_count:queue} not locked "
             "on the broker ({queue}).",
-            "stopped": "{idle_count} of {pool_count:consume thread} of {group} in {client} are idle: {queue_count:queue} no longer "
+            "stopped": "Of {pool_count:consume thread} of {group} in {client}, {idle_count:is/are} idle: {queue_count:queue} no longer "
             "pulled ({queue}).",
-            "starved": "All {pool_count:consume thread} of {group} in {client} are idle, although "
-            "{lag_count:message} wait in their queues: nothing reaches them.",
+            "starved": "All consume threads ({pool_count}) of {group} in {client} are idle, although "
+            "{lag_count:message waits/wait} in their queues: nothing reaches them.",
         },
         effect="The backlog grows with threads to spare: more threads or instances change nothing.",
         advice="Where one message holds the offset, find out what it waits for; after consumeTimeout (15 min) it is sent back, a "
@@ -138,8 +138,8 @@ RULES: dict[str, Text] = {
     "MQ328": Text(
         title="Fewer consume threads than configured",
         what={
-            "": "{client} has {pool_count:consume thread} of {group}, {configured_count} are configured, and {cached_count:message} "
-            "wait in its cache.",
+            "": "{client} has {pool_count:consume thread} of {group}, {configured_count:is/are} configured, and "
+            "{cached_count:message waits/wait} in its cache.",
         },
         effect="Messages wait for threads that are not there.",
         advice="Look into the consumer's log for errors that ended threads, and restart it. A thread pool of Java starts its threads "

@@ -14,7 +14,7 @@ RULES: dict[str, Text] = {
             "": "Group {group} stands at {consumer_offset} in queue {queue_id} of {topic} on {broker} while "
             "{arrived_count:message} came in within {window_ms}."
         },
-        effect="{lag_count:message} wait there. If one message holds the offset, a restart repeats all after it.",
+        effect="{lag_count:message waits/wait} there. If one message holds the offset, a restart repeats all after it.",
         advice="Find the owner of the queue and take its stacks.",
         explain="Two looks at least a minute apart: the queue grew, the offset did not, and the group has members.",
         next_command=_LAG,
@@ -25,7 +25,7 @@ RULES: dict[str, Text] = {
             "": "Group {group} went from {earlier_offset} back to {consumer_offset} in queue {queue_id} of {topic} on "
             "{broker} within {window_ms}."
         },
-        effect="{repeated_count:message} are consumed again.",
+        effect="{repeated_count:message is/are} consumed again.",
         advice="If nobody reset it, look for two instances that hold the same queue.",
         explain="Clients only raise offsets; they go back by a reset, a replay or a second owner.",
         next_command=_SHOW,

@@ -17,7 +17,7 @@ RULES: dict[str, Text] = {
     "MQ402": Text(
         title="Messages expired before they were consumed",
         what={
-            "": "Group {group} stands below the minimum of {topic} in queues {queues}: {lost_count:message} are gone "
+            "": "Group {group} stands below the minimum of {topic} in queues {queues}: {lost_count:message is/are} gone "
             "unconsumed."
         },
         effect="The messages are lost to this group; its next pull jumps to the minimum.",
@@ -88,7 +88,7 @@ RULES: dict[str, Text] = {
     "MQ409": Text(
         title="The broker moved offsets by force",
         what={"": "The broker corrected offsets of {group} on {topic} {jump_count:time}, the last at {last_time_ms}."},
-        effect="{skipped_count:message} were jumped over; where the offset went back, messages came again.",
+        effect="{skipped_count:message was/were} jumped over; where the offset went back, messages came again.",
         advice="Look for expired messages, an emptied queue or a wrong reset at these times.",
         explain="A pull outside the queue is answered with a corrected offset, and a 4.9 broker writes an event to "
         "OFFSET_MOVED_EVENT; 5.3 writes none. The events of test tools are left out.",
@@ -97,8 +97,8 @@ RULES: dict[str, Text] = {
     "MQ415": Text(
         title="A group without an offset begins at the end",
         what={
-            "": "Group {group} has no offset in {queue_count:queue} of {topic} ({queues}) and begins at the end: {skipped_count} "
-            "stored messages are not for it."
+            "": "Group {group} has no offset in {queue_count:queue} of {topic} ({queues}) and begins at the end: "
+            "{skipped_count:stored message is/are} not for it."
         },
         effect="What was stored before its first consumer is never delivered to it.",
         advice="If it should have them, reset it by time now.",

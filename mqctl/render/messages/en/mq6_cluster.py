@@ -67,7 +67,7 @@ RULES: dict[str, Text] = {
     "MQ614": Text(
         title="A topic that its first message created, on one broker only",
         what={
-            "": "Topic {topic} lives on {broker} only, one of {broker_count} masters, with {queue_count:queue}: a first send created "
+            "": "Topic {topic} lives on {broker} only, of {broker_count:master}, with {queue_count:queue}: a first send created "
             "it there."
         },
         effect="One broker carries all of it, and its loss is the topic's.",

@@ -10,8 +10,8 @@ RULES: dict[str, Text] = {
     "MQ611": Text(
         title="Names that tell no machine room",
         what={
-            "": "Group {group} shares {topic} out by rooms, and no room can be told of {names}: its {queue_count:queue} stay "
-            "with whoever has them, {waiting_count:message} waiting."
+            "": "Group {group} shares {topic} out by rooms, and no room can be told of {names}: its "
+            "{queue_count:queue stays/stay} with whoever has them, {waiting_count:message} waiting."
         },
         effect="The nearby strategy throws for the whole topic on every instance: owners stay as they are, whoever comes or "
         "goes.",
@@ -45,7 +45,7 @@ RULES: dict[str, Text] = {
     "MQ616": Text(
         title="Fixed lists of queues that are not the topic's any more",
         what={
-            "missing": "Members of group {group} take queues of {topic} by fixed lists, and {missing_count} of {queue_count} are in "
+            "missing": "Members of group {group} take queues of {topic} by fixed lists, and of {queue_count:queue} {missing_count:is/are} in "
             "none that is in use: {missing}.",
             "gone": "Members of group {group} hold {gone_count:queue} of {topic} by fixed lists that the topic does not have: {gone}.",
         },

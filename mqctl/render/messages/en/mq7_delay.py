@@ -40,8 +40,8 @@ RULES: dict[str, Text] = {
     "MQ704": Text(
         title="delayOffset.json is lost",
         what={"": "delayOffset.json is of no use ({problem}) and neither is its backup."},
-        effect="The next start delivers all {again_count:delayed message} that are still stored again; {due_count} of them "
-        "were due before.",
+        effect="The next start delivers {again_count:stored delayed message} again, of which {due_count:was/were} due "
+        "before.",
         advice="Restore the file from a slave or a copy while the broker is stopped, or rebuild it from the queues.",
         explain="With neither file the broker starts every level at 0 and says nothing.",
         next_command=_CHECK,
@@ -49,7 +49,7 @@ RULES: dict[str, Text] = {
     "MQ705": Text(
         title="Delay level that the table does not have",
         what={
-            "waiting": "{waiting_count:message} wait on level {level}; the table ends at level {max_level}.",
+            "waiting": "{waiting_count:message waits/wait} on level {level}; the table ends at level {max_level}.",
             "empty": "delayOffset.json knows level {level}; the table ends at level {max_level}.",
             "key": "delayOffset.json has the key {key}, which is no delay level.",
         },
@@ -147,7 +147,7 @@ RULES: dict[str, Text] = {
     ),
     "MQ714": Text(
         title="Overdue while the disk is full",
-        what={"": "{overdue_count:delayed message} are overdue and the disk is {disk_used_share} full."},
+        what={"": "{overdue_count:delayed message is/are} overdue and the disk is {disk_used_share} full."},
         effect="A broker above 90 % refuses writes, deliveries among them: every level stands still.",
         advice="Free disk space; deliveries go on by themselves. On a copied store this is the copy's disk, not the broker's.",
         explain="A delivery is a write to the target topic.",
@@ -164,7 +164,7 @@ RULES: dict[str, Text] = {
     "MQ716": Text(
         title="Timer messages are read late",
         what={
-            "": "The timer of {broker} is {behind_ms} behind its clock; {waiting_count:message} wait to enter its wheel."
+            "": "The timer of {broker} is {behind_ms} behind its clock; {waiting_count:message waits/wait} to enter its wheel."
         },
         effect="Timer messages are delivered late by as much.",
         advice="Look at the broker's disk and at how many messages are due in the same second.",

@@ -20,8 +20,8 @@ RULES: dict[str, Text] = {
     "MQ721": Text(
         title="Transactions will soon be discarded",
         what={
-            "": "{pending_count:transaction} of producer group {group} ({topics}) were checked up to {most_checks_count} "
-            "times without an answer."
+            "": "{pending_count:transaction} of producer group {group} ({topics}) had up to {most_checks_count:check} "
+            "without an answer."
         },
         effect="At 15 checks the broker gives up on them and the business data may be inconsistent.",
         advice="Bring a producer of the group online whose listener answers, now.",

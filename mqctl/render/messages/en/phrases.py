@@ -28,6 +28,13 @@ PHRASES = {
     "silenced": "Known and set aside",
     "partly_judged": "Judged in part only",
     "not_judged": "Not judged for want of evidence",
+    "wants_same": "all members want the same",
+    "wants_differ": "members differ",
+    "wants_untold": "not every member told what it wants",
+    "wants_offline": "nobody is online, so that nobody can tell what members want",
+    "nobody_online": "nobody of {group} is online",
+    "skipped_counted": "Skipped for good, counted in all messages",
+    "skipped_sampled": "Skipped for good, in the newest messages of each queue",
     "comma": ", ",
     "unknown": "unknown",
 }

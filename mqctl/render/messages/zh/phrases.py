@@ -28,6 +28,13 @@ PHRASES = {
     "silenced": "已知并搁置",
     "partly_judged": "只能部分判断",
     "not_judged": "因缺少证据而无法判断",
+    "wants_same": "所有成员订阅一致",
+    "wants_differ": "成员订阅不一致",
+    "wants_untold": "有成员未告知其订阅",
+    "wants_offline": "没有成员在线，无从得知订阅",
+    "nobody_online": "{group} 没有成员在线",
+    "skipped_counted": "永久跳过的消息（统计全部消息）",
+    "skipped_sampled": "永久跳过的消息（抽样各队列最新消息）",
     "comma": "、",
     "unknown": "未知",
 }

@@ -1,0 +1,37 @@
+"""Chinese of what commands write: advice, subscriptions, heads of tables; and languages that nobody speaks."""
+
+from __future__ import annotations
+
+from embedded_broker import EmbeddedCluster
+from tests.live.cast import Cast, Scripted
+from tests.live.conftest import Run
+
+ZH = {"MQCTL_LANG": "zh"}
+
+
+def test_n11_advice_is_chinese_where_that_is_asked_for(live: Run, cluster: EmbeddedCluster) -> None:
+    shown = live("group", "lag", "-g", "G", "--advise", "--window", "100ms", env=ZH).stdout
+    assert "消费组" in shown and "瓶颈" in shown and "启动该组的消费者" in shown
+    assert "LAG" not in shown and "within" not in shown, shown
+
+
+def test_n11_subscriptions_are_chinese_where_that_is_asked_for(live: Run, cluster: EmbeddedCluster) -> None:
+    with Cast(cluster) as cast:
+        cast.join(Scripted(client_id="one", topics={"Pay": "A"}), Scripted(client_id="two", topics={"Pay": "B"}))
+        shown = live("subscription", "check", "-g", "G", env=ZH).stdout
+    assert "成员订阅不一致" in shown and "订阅内容" in shown and "Broker 的过滤条件" in shown
+    assert "WANTS" not in shown
+
+
+def test_n11_machine_forms_have_no_language(live: Run) -> None:
+    words = ("topic", "list", "-o")
+    for output in ("json", "csv"):
+        assert live(*words, output, env=ZH).stdout == live(*words, output).stdout
+    assert live(*words, "table", env=ZH).stdout != live(*words, "table").stdout
+
+
+def test_n11_an_unknown_language_is_refused_by_name(live: Run) -> None:
+    for words in (("topic", "list"), ("doctor",)):
+        outcome = live(*words, env={"MQCTL_LANG": "klingon"})
+        assert (outcome.exit_code, "MQCTL_LANG=klingon" in outcome.stderr) == (78, True), outcome.stderr
+    assert live("topic", "list", env={"MQCTL_LANG": "ZH"}).exit_code == 0

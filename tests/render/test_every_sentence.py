@@ -1,0 +1,127 @@
+"""Every sentence of the catalogue with counts 0, 1 and 2, in both languages: no `1 messages`, no braces."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from string import Formatter
+
+import pytest
+
+from mqctl.diagnosis import RULES
+from mqctl.model.finding import Confidence, Evidence, Finding, Severity, Subject, SubjectKind, Value
+from mqctl.model.lang import Lang
+from mqctl.render.messages import explain, sentences, title
+from mqctl.render.messages.en import PHRASES as EN_PHRASES
+from mqctl.render.messages.en import RULES as EN
+from mqctl.render.messages.zh import PHRASES as ZH_PHRASES
+from mqctl.render.messages.zh import RULES as ZH
+from mqctl.render.messages.zh.heads import HEADS, TITLES
+from tests.conftest import REPOSITORY
+
+COUNTS = (0, 1, 2)
+CATALOGUES = {Lang.EN: (EN, EN_PHRASES), Lang.ZH: (ZH, ZH_PHRASES)}
+NOUNS = {
+    noun.rpartition(" ")[2]
+    for text in EN.values()
+    for template in (*text.what.values(), text.effect, text.advice)
+    for _, name, noun, _ in Formatter().parse(template)
+    if name and noun and "/" not in noun
+} | {"message", "queue", "instance", "thread", "member", "master", "broker", "topic", "group", "record", "file"}
+MANY = {f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s" for noun in NOUNS}
+PLURAL_VERBS = "are|do|have|were|carry|wait|belong|hold|fail|lie|miss|come|stay|need|want"
+ONE_OF_MANY = re.compile(rf"(?<![\d.,/#:-])1 (?:[a-z-]+ )?(?:(?:{'|'.join(sorted(MANY))})|(?:{PLURAL_VERBS}))\b(?! \()")
+
+
+def places(template: str) -> set[str]:
+    return {name for _, name, _, _ in Formatter().parse(template) if name}
+
+
+def value(name: str, count: int) -> Value:
+    """A value as a rule would give it, by the unit that its name ends in."""
+    kind, _, ending = name.rpartition("_")
+    if ending in ("word", "words"):
+        return next(key.removeprefix(f"{kind}_") for key in EN_PHRASES if key.startswith(f"{kind}_"))
+    if ending == "count":
+        return count
+    if ending in ("ms", "bytes", "id", "offset"):
+        return count * 1_000
+    if ending == "share":
+        return 0.330064814814814
+    if ending in ("tps", "rate", "ratio", "factor"):
+        return count / 3
+    return "text"
+
+
+def written() -> Iterator[tuple[str, str, Lang]]:
+    for lang, (rules, _) in CATALOGUES.items():
+        for code, text in rules.items():
+            for variant in text.what:
+                yield code, variant, lang
+
+
+@pytest.mark.parametrize(("code", "variant", "lang"), [*written()])
+def test_n11_sentences_of_rules_agree_with_their_counts(code: str, variant: str, lang: Lang) -> None:
+    text = CATALOGUES[lang][0][code]
+    commands = [command for command in (EN[code].next_command, EN[code].live_command) if command]
+    names = set().union(*map(places, (text.what[variant], text.effect, text.advice, *commands))) - {"source"}
+    for count in COUNTS:
+        finding = Finding(
+            code=code,
+            severity=Severity.WARNING,
+            confidence=Confidence.HIGH,
+            subject=Subject(kind=SubjectKind.CLUSTER),
+            params={},
+            evidence=tuple(Evidence(name=name, value=value(name, count)) for name in sorted(names)),
+            variant=variant or None,
+        )
+        said = sentences(finding, lang)
+        for sentence in (said.what, said.effect, said.advice, said.next_command or ""):
+            check(sentence, lang)
+
+
+def check(sentence: str, lang: Lang) -> None:
+    assert "{" not in sentence and "}" not in sentence, sentence
+    assert not re.search(r"\d\.\d{4,}", sentence), sentence
+    if lang is Lang.EN:
+        assert not ONE_OF_MANY.search(sentence), sentence
+
+
+def test_n11_one_of_many_is_seen() -> None:
+    for wrong in ("1 messages", "so 1 message are overdue", "1 instances are online", "1 instance carry two"):
+        with pytest.raises(AssertionError):
+            check(wrong, Lang.EN)
+    for right in ("1 message is overdue", "for 1 s", "1 ms", "broker-1 is", "1,001 messages wait", "1 of 2 queues"):
+        check(right, Lang.EN)
+
+
+def test_both_languages_say_the_same_things() -> None:
+    assert EN.keys() == ZH.keys() == RULES.keys()
+    assert EN_PHRASES.keys() == ZH_PHRASES.keys()
+    for code, text in EN.items():
+        assert text.what.keys() == ZH[code].what.keys(), code
+    for key, phrase in EN_PHRASES.items():
+        assert places(phrase) == places(ZH_PHRASES[key]), key
+
+
+@pytest.mark.parametrize("lang", Lang)
+def test_titles_and_explanations_have_no_places_left(lang: Lang) -> None:
+    for code in RULES:
+        check(title(code, lang), lang)
+        check(explain(code, lang), lang)
+
+
+def test_n11_every_head_has_its_chinese() -> None:
+    heads, titles = set(), set()
+    for file in sorted((REPOSITORY / "mqctl").rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if not (isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("Column", "Table")):
+                continue
+            if len(node.args) > 1 and isinstance(node.args[1], ast.Constant):
+                heads.add(node.args[1].value)
+            told = (item.value for item in node.keywords if item.arg in ("none", "empty", "title"))
+            titles |= {item.value for item in told if isinstance(item, ast.Constant) and item.value}
+    keys = {head for head in heads if "_" in str(head)}  # a CSV column is headed by its key
+    assert heads - keys - HEADS.keys() == set()
+    assert titles - TITLES.keys() - HEADS.keys() == set()
