@@ -8,9 +8,9 @@ from typing import Protocol
 
 from mqctl.model.progress import Progress
 from mqctl.spark.aggregates.all import PART_TABLES
-from mqctl.spark.aggregates.counting import Columns
 from mqctl.spark.aggregates.heavy import EDGE, stitches
 from mqctl.spark.aggregates.keyed import KEYED, KeyedTable
+from mqctl.spark.aggregates.rows import Columns
 from mqctl.spark.aggregates.table import PartTable, Work
 from mqctl.spark.aggregates.tracks import PackedTracks, TrackShare, plan_tracks, read_tracks, unpacked
 from mqctl.spark.asking import Ask, Kernels

@@ -9,22 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mqctl.model.message import TAGS
-from mqctl.spark.aggregates.grouping import Coded, Grouped, Heavy, Weights, grouped, heavy_rows
+from mqctl.spark.aggregates.grouping import Coded, Weights, grouped, heavy_rows
+from mqctl.spark.aggregates.rows import DAMAGE, READ, Columns, key_columns, row_columns
 from mqctl.spark.aggregates.twins import use_compiled
 from mqctl.spark.asking import Ask, Cut, Dim
 from mqctl.spark.scan.hosts import hosts
-from mqctl.spark.scan.keys import LONGEST_SHOWN, key_spans, key_text, selected_queues
+from mqctl.spark.scan.keys import LONGEST_SHOWN, key_spans, selected_queues
 from mqctl.spark.scan.log_splits import Chunk, Coverage, LogSplit, shares_of
 from mqctl.spark.wanted import Wanted
 from mqctl.store.kernel import Headers, Int32s, Int64s
 from mqctl.store.mapped_files import Buffer
 from mqctl.store.texts import Alphabet, digests, factorize, property_spans
 
-Columns = dict[str, Sequence[object]]
-"""Rows as columns of one length; a column that is left out is null."""
 _NUMBERS = (Dim.QUEUE, Dim.SIZE, Dim.TIME, Dim.NEW_QUEUE, Dim.TIMES)
-READ, DAMAGE, QUEUES = "read", "damage", "queues"
-"""Cuts that every scan has: what was read and skipped a store; damaged spots; queues there are, whatever they hold."""
 
 
 @dataclass
@@ -123,42 +120,6 @@ class Counter:
         found = heavy_rows(plain, np.concatenate(self._digests), starts >= 0, Weights(sizes, bodies), cut.kept)
         places = [(int(starts[row]), int(lengths[row])) if row >= 0 else None for row in found.example.tolist()]
         yield key_columns(cut, self._store, found, self._buffer, places)
-
-
-def row_columns(cut: Cut, store: str, names: dict[Dim, list[object]], found: Grouped) -> Columns:
-    """Returns the rows of a cut without keys."""
-    count = len(found.messages)
-    return {
-        "cut": [cut.name] * count,
-        "store": [store] * count,
-        **{dim.value: values for dim, values in names.items()},
-        "messages": found.messages.tolist(),
-        "bytes": found.bytes.tolist(),
-        "body_bytes": found.body_bytes.tolist(),
-        "oldest_ms": found.oldest_ms.tolist(),
-        "newest_ms": found.newest_ms.tolist(),
-    }
-
-
-def key_columns(
-    cut: Cut, store: str, found: Heavy, buffer: Buffer, places: Sequence[tuple[int, int] | None]
-) -> Columns:
-    """Returns the rows of the heaviest keys; `places` is where an example of each stands: position and size."""
-    dims = [dim.value for dim in cut.dims if dim is not Dim.KEY]
-    count = len(found.messages)
-    return {
-        "cut": [cut.name] * count,
-        "store": [store] * count,
-        **dict(zip(dims, found.values, strict=True)),
-        "key": [None if place is None else key_text(buffer, *place) for place in places],
-        "is_rest": found.is_rest.tolist(),
-        "messages": found.messages.tolist(),
-        "bytes": found.bytes.tolist(),
-        "body_bytes": found.body_bytes.tolist(),
-        "keys": found.keys.tolist(),
-        "most_messages": found.most_messages.tolist(),
-        "most_bytes": found.most_bytes.tolist(),
-    }
 
 
 def size_class(body_size: Int32s) -> Int64s:

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mqctl.model.message import UNIQ_KEY
-from mqctl.spark.aggregates.counting import Columns, coverage_rows
+from mqctl.spark.aggregates.counting import coverage_rows
 from mqctl.spark.aggregates.heavy import EDGE, Edge, edge_text
+from mqctl.spark.aggregates.rows import Columns
 from mqctl.spark.aggregates.tracks import BUSINESS, UNIQUE, Tracks
 from mqctl.spark.asking import Ask
 from mqctl.spark.scan.keys import key_spans, key_text

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from mqctl.model.lag import LagState, QueueLag
 from mqctl.spark.aggregates.backlog_figures import Segment, behind_all
 from mqctl.spark.aggregates.batches import behind_in_batches, is_batch
-from mqctl.spark.aggregates.counting import Columns
 from mqctl.spark.aggregates.quick import behind_by_entries
+from mqctl.spark.aggregates.rows import Columns
 from mqctl.spark.aggregates.table import PartTable, Work
 from mqctl.spark.aggregates.twins import settled, use_compiled
 from mqctl.spark.asking import Ask

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from mqctl.model.report_rows import StoreRead
-from mqctl.spark.aggregates.counting import DAMAGE, READ
+from mqctl.spark.aggregates.rows import DAMAGE, READ
 from mqctl.spark.engines import Row, count, text
 
 

@@ -16,7 +16,7 @@ from mqctl.model.report_rows import (
     SkewTopic,
 )
 from mqctl.model.reports import SkewReport
-from mqctl.spark.aggregates.counting import QUEUES
+from mqctl.spark.aggregates.rows import QUEUES
 from mqctl.spark.asking import Ask, Cut, Dim, Selector
 from mqctl.spark.engines import Engine, Row, count, maybe_text, text
 from mqctl.spark.reports.figures import gini, max_over_mean, share, stores_read

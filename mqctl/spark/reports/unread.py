@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mqctl.errors import BadInputError, MqctlError
 from mqctl.model.report_rows import Unread
-from mqctl.spark.aggregates.counting import READ
+from mqctl.spark.aggregates.rows import READ
 from mqctl.spark.asking import Ask
 from mqctl.spark.engines import Engine, Row, count, text
 from mqctl.spark.scan.planning import has_queue_files, open_store

@@ -11,8 +11,8 @@ from mqctl.model.message import KEYS, SHARDING_KEY, TAGS
 from mqctl.spark.aggregates.compiled import counting as c
 from mqctl.spark.aggregates.compiled.books import Book, Table
 from mqctl.spark.aggregates.compiled.reading import address_of
-from mqctl.spark.aggregates.counting import Columns, key_columns, row_columns
 from mqctl.spark.aggregates.grouping import Grouped, KeyRows, heaviest
+from mqctl.spark.aggregates.rows import Columns, key_columns, row_columns
 from mqctl.spark.asking import Ask, Cut, Dim
 from mqctl.spark.scan.hosts import shown_host
 from mqctl.spark.scan.keys import LONGEST_SHOWN

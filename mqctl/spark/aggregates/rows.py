@@ -1,0 +1,51 @@
+"""The rows of counts as columns: what numpy and the compiled twin hand on alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mqctl.spark.aggregates.grouping import Grouped, Heavy
+from mqctl.spark.asking import Cut, Dim
+from mqctl.spark.scan.keys import key_text
+from mqctl.store.mapped_files import Buffer
+
+Columns = dict[str, Sequence[object]]
+"""Rows as columns of one length; a column that is left out is null."""
+READ, DAMAGE, QUEUES = "read", "damage", "queues"
+"""Cuts that every scan has: what was read and skipped a store; damaged spots; queues there are, whatever they hold."""
+
+
+def row_columns(cut: Cut, store: str, names: dict[Dim, list[object]], found: Grouped) -> Columns:
+    """Returns the rows of a cut without keys."""
+    count = len(found.messages)
+    return {
+        "cut": [cut.name] * count,
+        "store": [store] * count,
+        **{dim.value: values for dim, values in names.items()},
+        "messages": found.messages.tolist(),
+        "bytes": found.bytes.tolist(),
+        "body_bytes": found.body_bytes.tolist(),
+        "oldest_ms": found.oldest_ms.tolist(),
+        "newest_ms": found.newest_ms.tolist(),
+    }
+
+
+def key_columns(
+    cut: Cut, store: str, found: Heavy, buffer: Buffer, places: Sequence[tuple[int, int] | None]
+) -> Columns:
+    """Returns the rows of the heaviest keys; `places` is where an example of each stands: position and size."""
+    dims = [dim.value for dim in cut.dims if dim is not Dim.KEY]
+    count = len(found.messages)
+    return {
+        "cut": [cut.name] * count,
+        "store": [store] * count,
+        **dict(zip(dims, found.values, strict=True)),
+        "key": [None if place is None else key_text(buffer, *place) for place in places],
+        "is_rest": found.is_rest.tolist(),
+        "messages": found.messages.tolist(),
+        "bytes": found.bytes.tolist(),
+        "body_bytes": found.body_bytes.tolist(),
+        "keys": found.keys.tolist(),
+        "most_messages": found.most_messages.tolist(),
+        "most_bytes": found.most_bytes.tolist(),
+    }
