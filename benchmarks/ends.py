@@ -24,7 +24,7 @@ from mqctl.model.queue import MessageQueue
 from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.messages import sure_bounds
 from mqctl.spark.scan.planning import open_store, queue_bounds
-from mqctl.spark.scan.remote import AT_ONCE, leave, looking
+from mqctl.spark.scan.remote import AT_ONCE, begin_look, leave
 from tests.spark.async_files import Line, behind_url
 from tests.store.builder import StoreBuilder, message
 
@@ -57,7 +57,7 @@ def _store(queues: int, delay_ms: int) -> None:
         store = builder.write(Path(place) / "store")
         for is_async in (False, True):
             line = Line(delay_s=delay_ms / 1000)
-            looking(str(is_async))
+            begin_look(str(is_async))
             with behind_url(store, line, is_async=is_async) as url:
                 opened = open_store(url)
                 taken.append(_timed(partial(queue_bounds, opened)))

@@ -12,7 +12,7 @@ import signal
 import sys
 
 from embedded_broker.clock import SystemClock
-from embedded_broker.cluster import Cluster
+from embedded_broker.cluster import RunningCluster
 from embedded_broker.testing.control_socket import ControlSocket
 from embedded_broker.testing.options import Options, parse
 from mqctl.errors import ExitCode, MqctlError
@@ -27,7 +27,7 @@ async def _serve(options: Options) -> None:
         loop.add_signal_handler(number, stopped.set)
     if options.until_eof or options.until_released:
         loop.add_reader(sys.stdin.fileno(), _hear_starter, loop, options, stopped)
-    cluster = Cluster(options.spec)
+    cluster = RunningCluster(options.spec)
     control = ControlSocket(cluster) if options.control else None
     try:
         await cluster.start()
@@ -52,7 +52,7 @@ def _hear_starter(loop: asyncio.AbstractEventLoop, options: Options, stopped: as
     loop.remove_reader(sys.stdin.fileno())
 
 
-def ready(cluster: Cluster, control: ControlSocket | None) -> dict[str, object]:
+def ready(cluster: RunningCluster, control: ControlSocket | None) -> dict[str, object]:
     """Returns what the ready line says: who listens where."""
     spec = cluster.spec
     return {

@@ -98,7 +98,7 @@ def _securing(tls: ServerTls) -> Make:
     return make
 
 
-class Cluster:
+class RunningCluster:
     """A running cluster; all methods are to be called on its loop.
 
     Attributes:

@@ -42,9 +42,9 @@ def run() -> int:
 
         return _answer_with(f"mqctl {__version__}\n")
     if arguments[:1] == ["__complete"]:
-        from mqctl.cli.completion.answer import answer
+        from mqctl.cli.completion.answer import completions_for
 
-        return _answer_with(answer(arguments[1:]))
+        return _answer_with(completions_for(arguments[1:]))
     from mqctl.cli.connection.credentials import hold_secrets
     from mqctl.cli.exit import run_guarded
 

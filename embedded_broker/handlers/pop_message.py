@@ -16,7 +16,7 @@ from embedded_broker.handlers.pop_checks import (
     pop_of,
     with_empty,
 )
-from embedded_broker.pop.polls import Polling, Waiting
+from embedded_broker.pop.polls import Polling, PopRequest
 from embedded_broker.pop.taking import Taken, Wish, look, take
 from embedded_broker.remoting.handler_table import Call, handles
 from mqctl.protocol.codes import ResponseCode
@@ -62,7 +62,7 @@ def _popped(broker: Broker, request: PopMessage, call: Call, born_ms: int) -> Re
         code = ResponseCode.POLLING_TIMEOUT
         if request.poll_time > 0:
             again = partial(call.resume, partial(_popped, broker, request, call, born_ms))
-            waiting = Waiting(key, born_ms + request.poll_time, call.connection, again, entry_test(broker, wish))
+            waiting = PopRequest(key, born_ms + request.poll_time, call.connection, again, entry_test(broker, wish))
             polling = pop.polls.wait(waiting)
             if polling is Polling.WAITS:
                 return None

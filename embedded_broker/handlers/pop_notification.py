@@ -6,7 +6,7 @@ from functools import partial
 
 from embedded_broker.broker import Broker
 from embedded_broker.handlers.pop_checks import check_place, check_readable, pop_of, with_empty
-from embedded_broker.pop.polls import Polling, Waiting
+from embedded_broker.pop.polls import Polling, PopRequest
 from embedded_broker.pop.taking import Wish, has_something
 from embedded_broker.remoting.handler_table import NO_REMARK_SET, Call, handles
 from mqctl.protocol.frame import RemotingCommand
@@ -36,7 +36,7 @@ def _told(broker: Broker, request: Notification, call: Call, born_ms: int) -> Re
     if not found and request.poll_time > 0:
         key = (wish.topic, wish.group, wish.queue_id)
         again = partial(call.resume, partial(_told, broker, request, call, born_ms))
-        polling = pop.notifications.wait(Waiting(key, born_ms + request.poll_time, call.connection, again))
+        polling = pop.notifications.wait(PopRequest(key, born_ms + request.poll_time, call.connection, again))
         if polling is Polling.WAITS:
             return None
         full = polling is Polling.FULL

@@ -37,7 +37,7 @@ class Polling(Enum):
     OVER = "over"
 
 
-class Waiting:
+class PopRequest:
     """One request that waits.
 
     Attributes:
@@ -64,7 +64,7 @@ class Waiting:
         self.number = 0
         self.over = False
 
-    def __lt__(self, other: Waiting) -> bool:
+    def __lt__(self, other: PopRequest) -> bool:
         return (self.until_ms, self.number) < (other.until_ms, other.number)
 
 
@@ -75,11 +75,11 @@ class Polls:
         self._clock = clock
         self._settings = settings
         self._numbers = count()
-        self._keys: dict[Key, list[Waiting]] = {}
+        self._keys: dict[Key, list[PopRequest]] = {}
         self._groups: dict[str, dict[str, int]] = {}
-        self._deadlines: list[Waiting] = []
+        self._deadlines: list[PopRequest] = []
         self._total = 0
-        self._ready: list[Waiting] = []
+        self._ready: list[PopRequest] = []
         self._timer: Handle | None = None
         self._timer_ms = 0
 
@@ -87,7 +87,7 @@ class Polls:
         """Returns how many wait under one key."""
         return len(self._keys.get(key, ()))
 
-    def wait(self, waiting: Waiting) -> Polling:
+    def wait(self, waiting: PopRequest) -> Polling:
         """Has a request wait, unless too many do or its time is over."""
         if self._total >= self._settings.max_pop_polling_size:
             return Polling.FULL
@@ -126,7 +126,7 @@ class Polls:
         if own:
             self._wake(own[0])
 
-    def _wake(self, waiting: Waiting) -> None:
+    def _wake(self, waiting: PopRequest) -> None:
         self._forget(waiting)
         if not self._ready:
             asyncio.get_running_loop().call_soon(self._run_ready)
@@ -138,7 +138,7 @@ class Polls:
             if not waiting.connection.closed:
                 waiting.again()
 
-    def _forget(self, waiting: Waiting) -> None:
+    def _forget(self, waiting: PopRequest) -> None:
         waiting.over = True
         own = self._keys[waiting.key]
         own.remove(waiting)

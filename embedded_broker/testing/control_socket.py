@@ -14,7 +14,7 @@ import logging
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 
-from embedded_broker.cluster import Cluster
+from embedded_broker.cluster import RunningCluster
 from embedded_broker.remoting.faults import Action, Answer, CloseConnection, CutFrame, Delay, Drop, Fault
 from mqctl.errors import MqctlError, UsageError
 
@@ -27,7 +27,7 @@ Words = Mapping[str, object]
 class ControlSocket:
     """The listener; `address` and `token` are what a controlling process needs."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: RunningCluster) -> None:
         self.address = ""
         self.token = secrets.token_urlsafe(16)
         self._cluster = cluster

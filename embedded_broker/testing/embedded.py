@@ -11,7 +11,7 @@ from typing import Any, Self, TypeVar
 
 from embedded_broker.broker import Broker
 from embedded_broker.clock import SystemClock
-from embedded_broker.cluster import Cluster, ClusterSpec
+from embedded_broker.cluster import ClusterSpec, RunningCluster
 from embedded_broker.remoting.faults import Action, Fault, LoggedRequest
 from embedded_broker.remoting.server import Limits
 from embedded_broker.remoting.tls import ServerTls
@@ -77,7 +77,7 @@ class EmbeddedCluster:
         )
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
-        self._cluster: Cluster | None = None
+        self._cluster: RunningCluster | None = None
 
     # Life
 
@@ -96,7 +96,7 @@ class EmbeddedCluster:
         return self
 
     async def _start(self) -> None:
-        self._cluster = Cluster(self.spec)
+        self._cluster = RunningCluster(self.spec)
         await self._cluster.start()
 
     def stop(self) -> None:
@@ -127,7 +127,7 @@ class EmbeddedCluster:
             raise RefusedError("the cluster is not running", remedy="call start(), or use it as a context manager")
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(_CALL_SECONDS)
 
-    def on_loop(self, function: Callable[[Cluster], T]) -> T:
+    def on_loop(self, function: Callable[[RunningCluster], T]) -> T:
         """Calls a function with the running cluster on the loop's thread and returns its result."""
 
         async def call() -> T:
@@ -135,7 +135,7 @@ class EmbeddedCluster:
 
         return self._await(call())
 
-    def _running(self) -> Cluster:
+    def _running(self) -> RunningCluster:
         if self._cluster is None:
             raise RefusedError("the cluster is not running", remedy="call start(), or use it as a context manager")
         return self._cluster
@@ -172,7 +172,7 @@ class EmbeddedCluster:
     def switch_room(self, room: str, *, to: str | None) -> None:
         """Has the address service of `room` answer with another room's name server, or (None) its own again."""
 
-        def switch(cluster: Cluster) -> None:
+        def switch(cluster: RunningCluster) -> None:
             service = cluster.address_service(room)
             service.switch_back() if to is None else service.switch_to(to)
 
@@ -181,7 +181,7 @@ class EmbeddedCluster:
     def switch_by_health(self, *, on: bool = True) -> None:
         """Has the address services leave a room while it has no broker or no name server."""
 
-        def switch(cluster: Cluster) -> None:
+        def switch(cluster: RunningCluster) -> None:
             for service in cluster.address_services.values():
                 service.by_health = on
 

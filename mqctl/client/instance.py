@@ -23,7 +23,7 @@ from mqctl.client.remoting.link import Link, LinkSettings
 from mqctl.client.remoting.links import Links
 from mqctl.client.remoting.question import Question, nothing
 from mqctl.client.remoting.timers import TimerThread, Trouble, Troubles, listener_error
-from mqctl.client.routes import RouteTable
+from mqctl.client.routes import RouteCache
 from mqctl.errors import DeadlineError, MqctlError, UnreachableError
 from mqctl.protocol.bodies_client import ConsumerData, HeartbeatData, ProducerData
 from mqctl.protocol.codes import RequestCode, ResponseCode
@@ -122,7 +122,7 @@ class ClientInstance:
             first=randrange(1 << 16),
             call_timeout_ms=settings.api_timeout_ms,
         )
-        self.routes = RouteTable(self.name_servers)
+        self.routes = RouteCache(self.name_servers)
         self.producer_groups = (*producer_groups, INNER_PRODUCER_GROUP)
         self.publish_topics: set[str] = set()
         self.member: ConsumerInner | None = None

@@ -59,7 +59,7 @@ def _comparable(route: TopicRouteData) -> tuple[object, ...]:
     return (queues, brokers, route.order_topic_conf)
 
 
-class RouteTable:
+class RouteCache:
     """Routes by topic, shared by the threads of one client.
 
     Several threads may look at once, and answers may overtake each other: the look that began last wins. (Java lets

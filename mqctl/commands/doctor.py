@@ -92,7 +92,7 @@ def command(
     Ends with 0 when nothing is wrong, 1 for warnings, 2 for errors and worse, 3 when evidence is missing and nothing
     worse was found. Nothing is changed. Rules about movement (stuck offsets, offsets that go back) need --window.
     """
-    wish = LiveOptions(
+    options = LiveOptions(
         namesrv=namesrv,
         profile=profile,
         timeout=timeout,
@@ -110,29 +110,29 @@ def command(
         levels=levels,
         broker_name=broker_name,
         quick=quick,
-        live=wish,
+        live=options,
     )
-    _require(state, wish)
+    _require(state, options)
     scale = time_scale_of(time_scale, namesrv=state.origin.location, store=store)
     settings = Settings(time_scale=scale, room_rule=rule_of(room_rule, profile))
     found = diagnose(state, only=tuple(only or ()), skip=tuple(skip or ()), settings=settings)
-    judged = _judged(_scoped(found, state, wish, only or ()), known)
-    emit(_document(state, judged, wish, settings, lang=lang, explain=explain), output)
+    judged = _judged(_scoped(found, state, options, only or ()), known)
+    emit(_document(state, judged, options, settings, lang=lang, explain=explain), output)
     _tell_remedies(state, judged.diagnosis)
     return judged.diagnosis.exit_code(fail_on)
 
 
-def _scoped(found: Diagnosis, state: ClusterSnapshot, wish: LiveOptions, rules: Collection[str]) -> Diagnosis:
+def _scoped(found: Diagnosis, state: ClusterSnapshot, options: LiveOptions, rules: Collection[str]) -> Diagnosis:
     """Leaves out what was not asked for, and adds what was asked for by name and could not be judged."""
-    names = {"groups": wish.groups or (), "topics": wish.topics or (), "brokers": wish.brokers or ()}
+    names = {"groups": options.groups or (), "topics": options.topics or (), "brokers": options.brokers or ()}
     return earned(within(found, **names), state, **names, rules=rules)
 
 
-def _require(state: ClusterSnapshot, wish: LiveOptions) -> None:
+def _require(state: ClusterSnapshot, options: LiveOptions) -> None:
     for names, require in (
-        (wish.brokers, require_broker),
-        (wish.topics, require_topic),
-        (wish.groups, require_group),
+        (options.brokers, require_broker),
+        (options.topics, require_topic),
+        (options.groups, require_group),
     ):
         for name in names or ():
             require(state, name)
@@ -147,7 +147,13 @@ def _judged(diagnosis: Diagnosis, known: Path | None) -> Judged:
 
 
 def _document(
-    state: ClusterSnapshot, judged: Judged, wish: LiveOptions, settings: Settings, *, lang: Lang | None, explain: bool
+    state: ClusterSnapshot,
+    judged: Judged,
+    options: LiveOptions,
+    settings: Settings,
+    *,
+    lang: Lang | None,
+    explain: bool,
 ) -> Document:
     """Joins what was judged with how the backlogs moved that were asked for; they move between two looks only."""
     moved = backlog_advice(state, settings) if state.earlier is not None else []
@@ -156,15 +162,15 @@ def _document(
         judged.diagnosis,
         lang=lang,
         explain=explain,
-        source=next_source(state, wish.namesrv, wish.profile),
+        source=next_source(state, options.namesrv, options.profile),
         silenced=judged.silenced,
         backlogs=[
             item
             for item in moved
-            if item.group in (wish.groups or [item.group]) and item.topic in (wish.topics or [item.topic])
+            if item.group in (options.groups or [item.group]) and item.topic in (options.topics or [item.topic])
         ],
         time_scale=settings.time_scale,
-        covered=coverage(judged.diagnosis, state, groups=wish.groups or ()),
+        covered=coverage(judged.diagnosis, state, groups=options.groups or ()),
     )
 
 

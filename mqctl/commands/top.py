@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection.target import DEFAULT_TIMEOUT_MS, NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import DEFAULT_TIMEOUT_MS, NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output
 from mqctl.cli.options.common import GroupOption, NoColorOption, OutputOption, TopicOption
 from mqctl.cli.terminal.screen import is_terminal
@@ -57,9 +57,9 @@ def command(
     from mqctl.snapshot.live.asking import Scope
     from mqctl.snapshot.live.top import TopGatherer
 
-    chosen = connection(namesrv, profile, timeout)
-    pace = FramePace(every_ms=every_ms, round_ms=min(chosen.timeout_ms, DEFAULT_TIMEOUT_MS), count=count)
-    with chosen.open() as cluster:
+    target = cluster_target(namesrv, profile, timeout)
+    pace = FramePace(every_ms=every_ms, round_ms=min(target.timeout_ms, DEFAULT_TIMEOUT_MS), count=count)
+    with target.open() as cluster:
         scope = Scope(groups=frozenset(group or ()), topics=frozenset(topic or ()))
         frames = TopFrames(
             TopGatherer(cluster, scope), shown=_ASKED_GROUPS, owners_every_ms=parse_span_ms(owners_every)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import ConfirmNameOption, ExecuteOption, NoColorOption, OutputOption
 
@@ -35,6 +35,6 @@ def command(
     from mqctl.operations.plans.undo import take_back
 
     consent = Consent(execute=execute, confirmed=confirm)
-    document, code = take_back(change_id, lambda: connection(namesrv, profile, timeout), consent)
+    document, code = take_back(change_id, lambda: cluster_target(namesrv, profile, timeout), consent)
     emit(document, output)
     return code

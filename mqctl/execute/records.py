@@ -23,7 +23,7 @@ INTERRUPTED = "interrupted"
 """The state of a change that did not come to its end."""
 
 
-class Part(msgspec.Struct, kw_only=True):
+class ChangePart(msgspec.Struct, kw_only=True):
     """One queue, setting, message or stretch of a change.
 
     Attributes:
@@ -46,7 +46,7 @@ class Part(msgspec.Struct, kw_only=True):
         self.cause, self.remedy = cause_of(error), error.remedy
 
 
-class QueuePart(Part, kw_only=True):
+class QueuePart(ChangePart, kw_only=True):
     """One queue of a change: `confirmed`, `not-moved`, `unknown`, or where it was interrupted `planned` or `sent`.
 
     Attributes:
@@ -67,7 +67,7 @@ class QueuePart(Part, kw_only=True):
         return MessageQueue(self.topic, self.broker_name, self.queue_id)
 
 
-class SettingPart(Part, kw_only=True):
+class SettingPart(ChangePart, kw_only=True):
     """One setting at one place.
 
     Attributes:
@@ -85,7 +85,7 @@ class SettingPart(Part, kw_only=True):
     found: dict[str, str] | None = None
 
 
-class StepPart(Part, kw_only=True):
+class StepPart(ChangePart, kw_only=True):
     """One thing that goes from one state to another, in words.
 
     Attributes:
@@ -98,7 +98,7 @@ class StepPart(Part, kw_only=True):
     found: str | None = None
 
 
-class LetterPart(Part, kw_only=True):
+class LetterPart(ChangePart, kw_only=True):
     """One dead letter that is sent again.
 
     Attributes:
@@ -116,7 +116,7 @@ class LetterPart(Part, kw_only=True):
         return LetterKey(letter_id=self.letter_id, unique_key=self.unique_key)
 
 
-class StretchPart(Part, kw_only=True):
+class StretchPart(ChangePart, kw_only=True):
     """One stretch of a queue whose messages are published again.
 
     Attributes:

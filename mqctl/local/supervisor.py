@@ -108,7 +108,7 @@ class Supervisor:
         self._told = told
         self._directory = directory
 
-    def up(self, name: str, wish: LocalClusterOptions) -> LocalCluster:
+    def up(self, name: str, options: LocalClusterOptions) -> LocalCluster:
         """Starts a cluster and waits until it is ready.
 
         Raises:
@@ -120,11 +120,11 @@ class Supervisor:
         with self.locked(name):
             self.refuse_second(name)
             log = self._directory / f"{name}.log"
-            process = self._start(name, wish, log)
+            process = self._start(name, options, log)
             try:
                 ready = self._ready(name, process, log)
                 started_ms = process_started_ms(process.pid) or 0
-                data_dir = None if wish.memory else str(wish.data_dir)
+                data_dir = None if options.memory else str(options.data_dir)
                 state = LocalCluster(name=name, started_ms=started_ms, log=str(log), data_dir=data_dir, ready=ready)
                 self.states.save(state)
                 _release(name, process, log)
@@ -134,9 +134,9 @@ class Supervisor:
                 raise
             return state
 
-    def _start(self, name: str, wish: LocalClusterOptions, log: Path) -> subprocess.Popen[bytes]:
+    def _start(self, name: str, options: LocalClusterOptions, log: Path) -> subprocess.Popen[bytes]:
         # Until it is written down where `local down` finds it, it ends with this process, however that ends.
-        command = [sys.executable, "-m", "embedded_broker", "--until-released", *wish.words()]
+        command = [sys.executable, "-m", "embedded_broker", "--until-released", *options.words()]
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
             with log.open("wb") as errors:

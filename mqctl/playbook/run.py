@@ -203,14 +203,14 @@ class _Run:
             raise _End(Ending.OTHER_CLUSTER, wrong)
 
 
-def run_playbook(playbook: Playbook, wish: RunOptions, world: World) -> PlaybookRun:
+def run_playbook(playbook: Playbook, options: RunOptions, world: World) -> PlaybookRun:
     """Runs a playbook and returns what became of it; it ends by itself at an interruption as well.
 
     Raises:
         StorageError: no command can be started here.
     """
     began_at_ms = world.now_ms()
-    state = _Run(playbook, wish, world)
+    state = _Run(playbook, options, world)
     ending, why = Ending.COMPLETE, ""
     try:
         state.walk()
@@ -223,20 +223,20 @@ def run_playbook(playbook: Playbook, wish: RunOptions, world: World) -> Playbook
         if state.running is not None:
             step, line = state.running
             state.steps.append(
-                StepRun(id=step.id, state=StepState.INTERRUPTED, about=step.about[wish.lang], command=line)
+                StepRun(id=step.id, state=StepState.INTERRUPTED, about=step.about[options.lang], command=line)
             )
     return PlaybookRun(
         playbook=playbook.slug,
-        title=playbook.title[wish.lang],
+        title=playbook.title[options.lang],
         began_at_ms=began_at_ms,
         took_ms=world.now_ms() - began_at_ms,
-        executed=wish.execute,
+        executed=options.execute,
         ending=ending,
         why=why,
-        parameters=wish.values,
+        parameters=options.values,
         cluster=state.first,
         steps=state.steps,
-        rollback=list(playbook.rollback[wish.lang]),
+        rollback=list(playbook.rollback[options.lang]),
     )
 
 

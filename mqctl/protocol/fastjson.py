@@ -24,9 +24,9 @@ __all__ = [
     "dump_bytes",
     "dumps",
     "java_double",
+    "json_string",
     "loads",
     "queue_key",
-    "quoted",
 ]
 
 _MARK = "\x01"
@@ -138,7 +138,7 @@ def _escape(match: re.Match[str]) -> str:
     return f"\\u{point:04X}"
 
 
-def quoted(text: str) -> str:
+def json_string(text: str) -> str:
     """Returns `text` as a JSON string, escaped as fastjson does by default."""
     return f'"{_SPECIAL.sub(_escape, text)}"' if _SPECIAL.search(text) else f'"{text}"'
 
@@ -193,7 +193,7 @@ class _Writer:
         self.out: list[str] = []
         self.pretty = pretty
         self.browser_compatible = browser_compatible
-        self.quote: Callable[[str], str] = _quoted_ascii if browser_compatible else quoted
+        self.quote: Callable[[str], str] = _quoted_ascii if browser_compatible else json_string
 
     def write(self, value: object, indent: int) -> None:
         if isinstance(value, str):

@@ -14,7 +14,7 @@ from struct import error as StructError
 
 from mqctl.errors import BadInputError
 from mqctl.protocol.codes import V4_9_8, Language
-from mqctl.protocol.fastjson import FastjsonError, dumps, loads, quoted
+from mqctl.protocol.fastjson import FastjsonError, dumps, json_string, loads
 
 MAX_FRAME_BYTES = 16 * 1024 * 1024
 FLAG_RESPONSE = 1
@@ -322,14 +322,14 @@ def _ext_fields(value: object) -> dict[str, str] | None:
 def _encode_json(command: RemotingCommand) -> bytes:
     parts = [f'{{"code":{command.code}']
     if command.ext_fields is not None:
-        pairs = ",".join([f"{quoted(name)}:{quoted(value)}" for name, value in command.ext_fields.items()])
+        pairs = ",".join([f"{json_string(name)}:{json_string(value)}" for name, value in command.ext_fields.items()])
         parts.append(f'"extFields":{{{pairs}}}')
     parts.append(f'"flag":{command.flag}')
     if command.language is not None:
         parts.append(f'"language":"{command.language.name}"')
     parts.append(f'"opaque":{command.opaque}')
     if command.remark is not None:
-        parts.append(f'"remark":{quoted(command.remark)}')
+        parts.append(f'"remark":{json_string(command.remark)}')
     parts.append(f'"serializeTypeCurrentRPC":"JSON","version":{command.version}}}')
     return ",".join(parts).encode("utf-8", "replace")
 

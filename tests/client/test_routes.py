@@ -7,7 +7,7 @@ from threading import Event
 
 from mqctl.client.admin.nameserver import NameServers
 from mqctl.client.remoting.links import Links
-from mqctl.client.routes import RouteTable
+from mqctl.client.routes import RouteCache
 from mqctl.protocol.bodies_cluster import BrokerData, QueueData, TopicRouteData
 from mqctl.protocol.frame import RemotingCommand
 from tests.client.consuming import LONG_S
@@ -38,7 +38,7 @@ def test_an_answer_that_comes_late_does_not_replace_what_a_newer_look_found() ->
             asked.set()
 
     with WireServer(name_server) as server, Links() as links, ThreadPoolExecutor(1) as pool:
-        routes = RouteTable(NameServers(links, (server.address,), call_timeout_ms=int(LONG_S * 1_000)))
+        routes = RouteCache(NameServers(links, (server.address,), call_timeout_ms=int(LONG_S * 1_000)))
         first = pool.submit(routes.refresh, "T")
         assert asked.wait(LONG_S)
         assert routes.refresh("T")

@@ -194,9 +194,9 @@ def test_who_waits_for_a_local_cluster_is_told_for_whom_at_once(background: Back
 
 def test_a_local_cluster_is_worked_on_by_one_command_at_a_time(hold: Hold, tmp_path: Path) -> None:
     holder = hold(tmp_path / "default.lock")
-    wish = LocalClusterOptions(memory=True, data_dir=tmp_path / "data")
+    options = LocalClusterOptions(memory=True, data_dir=tmp_path / "data")
     for work in (
-        partial(Supervisor(tmp_path, wait_s=0.1).up, "default", wish),
+        partial(Supervisor(tmp_path, wait_s=0.1).up, "default", options),
         partial(Supervisor(tmp_path, wait_s=0.1).down, "default"),
     ):
         with pytest.raises(RefusedError, match="work on the local cluster default") as caught:

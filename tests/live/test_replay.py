@@ -14,14 +14,14 @@ from threading import Event
 import pytest
 
 from embedded_broker import Answer, CutFrame, Drop, EmbeddedCluster
-from mqctl.cli.connection.target import connection
+from mqctl.cli.connection.target import cluster_target
 from mqctl.client.admin.broker_changes import put_topic
 from mqctl.client.consumer.consumer_settings import ConsumeMode
 from mqctl.client.message.received import ReceivedMessage
 from mqctl.errors import BadInputError
 from mqctl.model.config import TopicConfig
 from mqctl.operations.plans.changing import Consent, journal
-from mqctl.operations.replay.publish import PublishPlan, resume_plan, run
+from mqctl.operations.replay.publish import PublishPlan, resume_plan, run_publishing
 from mqctl.plan.replay import ORIGIN_OFFSET, REPLAY_ID
 from mqctl.snapshot.live.asking import Asking
 from tests.client.consuming import Heard
@@ -383,9 +383,9 @@ def test_one_of_two_that_resume_a_replay_goes_on_with_it(
     cluster.clear_faults()
     monkeypatch.setenv("MQCTL_STATE_DIR", str(tmp_path / "mqctl_state_dir"))
     (record,) = journal().replays.all()
-    chosen = connection(cluster.namesrv, None, None)
-    with chosen.open() as cluster_seen:
-        asking = Asking(cluster_seen, chosen.deadline())
+    target = cluster_target(cluster.namesrv, None, None)
+    with target.open() as cluster_seen:
+        asking = Asking(cluster_seen, target.deadline())
 
         def overtaken_when_planned() -> PublishPlan:
             plan = resume_plan(asking, record, execute=True)
@@ -393,7 +393,7 @@ def test_one_of_two_that_resume_a_replay_goes_on_with_it(
             return plan
 
         with pytest.raises(BadInputError, match="another mqctl has gone on"):
-            run(asking, Consent(execute=True, confirmed="Again"), overtaken_when_planned)
+            run_publishing(asking, Consent(execute=True, confirmed="Again"), overtaken_when_planned)
     assert set(keys_of(live, "Again").values()) == {1}
     assert journal().replays.read(record.id).ended
 

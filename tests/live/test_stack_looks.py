@@ -131,21 +131,21 @@ def test_a_process_is_joined_with_what_its_cluster_says(cluster: EmbeddedCluster
 def test_a_process_of_two_groups_is_judged_as_one_of_them(cluster: EmbeddedCluster, consume: Consume) -> None:
     process = consume("sleep", group="G,H", ready=4)
     # On a busy machine a process stands still for longer than is passed over, and that is told.
-    wish = StackRequest(pid=process.pid, namesrv=cluster.namesrv, dump_count=1, long_pause_ms=60_000.0)
-    evidence = gather_stacks(wish)
+    request = StackRequest(pid=process.pid, namesrv=cluster.namesrv, dump_count=1, long_pause_ms=60_000.0)
+    evidence = gather_stacks(request)
     assert evidence.instances[0].group == "G"
     assert "consumes for G, H: judged as G, -g chooses another" in evidence.notes[0]
-    other = gather_stacks(replace(wish, group="H"))
+    other = gather_stacks(replace(request, group="H"))
     assert (other.instances[0].group, other.notes, other.unavailable) == ("H", (), ())
 
 
 def test_a_long_pause_offers_the_way_without_one(cluster: EmbeddedCluster, consume: Consume) -> None:
     process = consume("sleep")
-    wish = StackRequest(pid=process.pid, namesrv=cluster.namesrv, dump_count=2, every_ms=50, long_pause_ms=0.0)
-    (note,) = gather_stacks(wish).notes
+    request = StackRequest(pid=process.pid, namesrv=cluster.namesrv, dump_count=2, every_ms=50, long_pause_ms=0.0)
+    (note,) = gather_stacks(request).notes
     assert "--nonblocking does without" in note
-    assert gather_stacks(replace(wish, nonblocking=True)).notes == ()
-    assert gather_stacks(replace(wish, long_pause_ms=60_000.0)).notes == ()
+    assert gather_stacks(replace(request, nonblocking=True)).notes == ()
+    assert gather_stacks(replace(request, long_pause_ms=60_000.0)).notes == ()
 
 
 def test_a_process_that_is_no_member_is_judged_by_its_stacks(cluster: EmbeddedCluster) -> None:

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from mqctl.errors import BadInputError, ConfigurationError, MqctlError, NotFoundError, StorageError
 from mqctl.spark.asking import Ask
 from mqctl.spark.engines import PlainEngine
-from mqctl.spark.reports.run import RunSettings, run
+from mqctl.spark.reports.run import RunSettings, run_report
 from mqctl.spark.reports.skew import skew
 from mqctl.spark.scan.planning import open_store
-from mqctl.spark.scan.remote import is_remote, leave, looking, shown
+from mqctl.spark.scan.remote import begin_look, is_remote, leave, shown
 from mqctl.spark.wanted import Bounds, Wanted
 from mqctl.store.ranged import BLOCK_BYTES, Ranged
 from tests.conftest import Outcome
@@ -70,8 +70,8 @@ def test_every_report_says_the_same_of_a_store_behind_a_url(
 ) -> None:
     store = golden_store(name)
     url = memory.upload(store)
-    local = run(PlainEngine(), Wanted((str(store),)), RunSettings())
-    remote = run(PlainEngine(), Wanted((url,)), RunSettings())
+    local = run_report(PlainEngine(), Wanted((str(store),)), RunSettings())
+    remote = run_report(PlainEngine(), Wanted((url,)), RunSettings())
     for report in local.keys() - {"capacity"}:  # the disk is another one
         assert repr(remote[report]) == repr(local[report]).replace(str(store), url), report
 
@@ -95,7 +95,7 @@ def test_only_the_ranges_that_hold_what_is_asked_for_are_read(memory: Counted, t
     assert sum(row.messages for row in skew(PlainEngine(), wanted, top=1).topics) == 10
     assert memory.bytes < everything * 2 // 3
     before, memory.files = memory.bytes, set()
-    looking("again")
+    begin_look("again")
     wanted = Wanted((url,), physical_offset=Bounds(0, 1 << 20))
     assert sum(row.messages for row in skew(PlainEngine(), wanted, top=1).topics) > 900
     assert memory.bytes - before < (3 << 20) + everything // 4, "ends of files are looked for, nothing else is read"

@@ -11,7 +11,7 @@ from mqctl.errors import StorageError
 from mqctl.spark.engines import PlainEngine
 from mqctl.spark.reports.delay import delay
 from mqctl.spark.scan.planning import open_store, queue_bounds
-from mqctl.spark.scan.remote import AT_ONCE, leave, looking
+from mqctl.spark.scan.remote import AT_ONCE, begin_look, leave
 from mqctl.spark.wanted import Wanted
 from mqctl.store.attached import look_at_each
 from tests.store.builder import StoreBuilder, message
@@ -24,7 +24,7 @@ QUEUES = 40
 
 @pytest.fixture(autouse=True)
 def _look(tmp_path: Path) -> Iterator[None]:
-    looking(str(tmp_path))
+    begin_look(str(tmp_path))
     yield
     leave()
 

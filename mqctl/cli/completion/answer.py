@@ -5,7 +5,7 @@ from __future__ import annotations
 from mqctl.cli.catalog import BY_PATH, children
 
 
-def answer(words: list[str]) -> str:
+def completions_for(words: list[str]) -> str:
     """Returns the completions for the command line `words`, one `word<TAB>description` a line.
 
     Args:

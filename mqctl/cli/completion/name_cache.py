@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mqctl.cli.connection.target import connection
+from mqctl.cli.connection.target import cluster_target
 from mqctl.client.admin.nameserver import topic_names
 from mqctl.errors import StorageError
 from mqctl.model.names import group_of, is_system_group, is_system_topic
@@ -24,9 +24,9 @@ def refresh(place: Path, words: list[str]) -> int:
         MqctlError: no name server answered, or the disk is full; the old file stays.
     """
     options = dict(zip(words[::2], words[1::2], strict=False))
-    chosen = connection(options.get("--namesrv") or options.get("-n"), options.get("--profile"), _LIMIT)
-    with chosen.open() as cluster:
-        asking = Asking(cluster, chosen.deadline())
+    target = cluster_target(options.get("--namesrv") or options.get("-n"), options.get("--profile"), _LIMIT)
+    with target.open() as cluster:
+        asking = Asking(cluster, target.deadline())
         addresses = cluster.brokers(asking.deadline)
         brokers = masters_of(list_brokers(asking, addresses, Scope()))
         topics = {

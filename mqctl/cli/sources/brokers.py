@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from mqctl.cli.connection.target import Connection
+from mqctl.cli.connection.target import Target
 from mqctl.client.admin.cluster import Cluster
 from mqctl.errors import MqctlError, NotFoundError
 from mqctl.model.gap import Gap, GapSubject, Part
@@ -35,9 +35,9 @@ def open_brokers(asking: Asking, names: Iterable[str] = ()) -> list[LiveBroker]:
     return list_brokers(asking, chosen, Scope())
 
 
-def asking_of(cluster: Cluster, chosen: Connection) -> Asking:
+def asking_of(cluster: Cluster, target: Target) -> Asking:
     """Starts the command's time."""
-    return Asking(cluster, chosen.deadline())
+    return Asking(cluster, target.deadline())
 
 
 def broker_gaps(brokers: Iterable[LiveBroker]) -> list[Gap]:

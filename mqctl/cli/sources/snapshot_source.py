@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 from mqctl.cli.connection.seen_brokers import with_seen_brokers
-from mqctl.cli.connection.target import connection
+from mqctl.cli.connection.target import cluster_target
 from mqctl.cli.options.common import at_ms
 from mqctl.cli.terminal.progress import step_progress
 from mqctl.errors import UsageError
@@ -83,7 +83,7 @@ def next_source(snapshot: ClusterSnapshot, namesrv: str | None, profile: str | N
     """Returns the options that lead to a live cluster again, keys and TLS included; None for what came from files."""
     if snapshot.origin.kind is not OriginKind.LIVE or snapshot.origin.archive is not None:
         return None
-    return connection(namesrv, profile, None).option
+    return cluster_target(namesrv, profile, None).option
 
 
 def _refuse_store_options(
@@ -113,19 +113,19 @@ def _ask(live: LiveOptions) -> ClusterSnapshot:
     from mqctl.snapshot.live.gatherer import gather_live
     from mqctl.snapshot.live.stacks import with_later_stacks
 
-    chosen = connection(live.namesrv, live.profile, live.timeout)
+    target = cluster_target(live.namesrv, live.profile, live.timeout)
     scope = Scope(
         groups=frozenset(live.groups or ()),
         topics=frozenset(live.topics or ()),
         brokers=frozenset(live.brokers or ()),
     )
-    with chosen.open() as cluster, step_progress() as progress:
+    with target.open() as cluster, step_progress() as progress:
 
         def look() -> ClusterSnapshot:
             now_ms = round(time() * 1000)
             return gather_live(
                 cluster,
-                chosen.deadline(),
+                target.deadline(),
                 now_ms=now_ms,
                 scope=scope,
                 with_stacks=live.with_stacks,
@@ -143,5 +143,5 @@ def _ask(live: LiveOptions) -> ClusterSnapshot:
             if progress is not None:
                 progress("stacks", number, _LATER_STACKS)
             sleep(_STACKS_APART_S)
-            first = with_later_stacks(cluster, chosen.deadline(), first, round(time() * 1000))
+            first = with_later_stacks(cluster, target.deadline(), first, round(time() * 1000))
         return with_seen_brokers(first)

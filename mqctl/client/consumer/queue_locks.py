@@ -17,7 +17,7 @@ from mqctl.protocol.requests_client import UnlockBatchMq
 LOCK_TIMEOUT_MS = 1_000
 
 
-class QueueLocks:
+class OrderlyLocks:
     """The locks of one group's member."""
 
     def __init__(

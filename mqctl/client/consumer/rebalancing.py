@@ -16,7 +16,7 @@ from mqctl.client.admin.broker_queries import consumer_ids
 from mqctl.client.consumer.consumer_settings import ConsumerSettings
 from mqctl.client.consumer.offset_store import OffsetStore
 from mqctl.client.consumer.process_queue import ProcessQueue
-from mqctl.client.consumer.queue_locks import LOCK_TIMEOUT_MS, QueueLocks
+from mqctl.client.consumer.queue_locks import LOCK_TIMEOUT_MS, OrderlyLocks
 from mqctl.client.instance import ClientInstance
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import MqctlError
@@ -65,7 +65,7 @@ class Rebalancing:
         self._locking = ordered and not settings.broadcasting
         self._topics = topics
         self.process_queues: dict[MessageQueue, ProcessQueue] = {}
-        self.locks = QueueLocks(group, instance, self.process_queues)
+        self.locks = OrderlyLocks(group, instance, self.process_queues)
         self._wake = Event()
         self._closed = False
         self._turn = Lock()

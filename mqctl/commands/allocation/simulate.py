@@ -119,7 +119,7 @@ def _begin(
     from mqctl.cli.times import parse_span_ms
 
     namesrv, profile, timeout, window = source
-    wish = LiveOptions(
+    options = LiveOptions(
         namesrv=namesrv,
         profile=profile,
         timeout=timeout,
@@ -127,7 +127,7 @@ def _begin(
         topics=[topic],
         window_ms=parse_span_ms(window) if window else 0,
     )
-    return observed(wish, snapshot, group, topic)
+    return observed(options, snapshot, group, topic)
 
 
 def _show(

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import ConfirmNameOption, ExecuteOption, NoColorOption, OutputOption
 
@@ -28,13 +28,13 @@ def command(
 ) -> int:
     """Plan that name servers let producers write to a broker again; with --execute, do it and read it back."""
     from mqctl.operations.settings.brokers import plan_write_perm
-    from mqctl.operations.settings.change import run
+    from mqctl.operations.settings.change import run_setting_change
 
-    chosen = connection(namesrv, profile, timeout)
-    with chosen.open() as cluster:
-        document, code = run(
+    target = cluster_target(namesrv, profile, timeout)
+    with target.open() as cluster:
+        document, code = run_setting_change(
             cluster,
-            chosen,
+            target,
             lambda asking: plan_write_perm(asking, broker, writable=True),
             execute=execute,
             confirmed=confirm,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import ConfirmNameOption, ExecuteOption, NoColorOption, OnlyBrokersOption, OutputOption
 from mqctl.errors import UsageError
@@ -40,13 +40,13 @@ def command(
             raise UsageError(f"cannot read {item!r}", remedy="write NAME=VALUE, each name once; --broker says where")
         wishes[name] = value
     from mqctl.operations.settings.brokers import plan_settings
-    from mqctl.operations.settings.change import run
+    from mqctl.operations.settings.change import run_setting_change
 
-    chosen = connection(namesrv, profile, timeout)
-    with chosen.open() as cluster:
-        document, code = run(
+    target = cluster_target(namesrv, profile, timeout)
+    with target.open() as cluster:
+        document, code = run_setting_change(
             cluster,
-            chosen,
+            target,
             lambda asking: plan_settings(asking, wishes, broker or ()),
             execute=execute,
             confirmed=confirm,

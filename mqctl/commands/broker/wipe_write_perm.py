@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import ConfirmNameOption, ExecuteOption, NoColorOption, OutputOption
 
@@ -31,13 +31,13 @@ def command(
     For maintenance: consumers go on, producers use the other brokers. mqctl broker add-write-perm ends it.
     """
     from mqctl.operations.settings.brokers import plan_write_perm
-    from mqctl.operations.settings.change import run
+    from mqctl.operations.settings.change import run_setting_change
 
-    chosen = connection(namesrv, profile, timeout)
-    with chosen.open() as cluster:
-        document, code = run(
+    target = cluster_target(namesrv, profile, timeout)
+    with target.open() as cluster:
+        document, code = run_setting_change(
             cluster,
-            chosen,
+            target,
             lambda asking: plan_write_perm(asking, broker, writable=False),
             execute=execute,
             confirmed=confirm,

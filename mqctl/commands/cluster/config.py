@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import NoColorOption, OutputOption
@@ -31,9 +31,9 @@ def command(
     no_color: NoColorOption = False,
 ) -> int:
     """Show the properties of every name server. Addresses, ports and paths differ by nature."""
-    chosen = connection(namesrv, profile, timeout)
-    with chosen.open() as cluster:
-        asking = asking_of(cluster, chosen)
+    target = cluster_target(namesrv, profile, timeout)
+    with target.open() as cluster:
+        asking = asking_of(cluster, target)
         addresses = cluster.name_servers.addresses(asking.deadline)
         answers = asking.put((address, address, name_server_settings()) for address in addresses)
     keys = sorted({name for settings in answers.values.values() for name in settings})

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import BrokersOption, LevelsOption, NoColorOption, OutputOption
 from mqctl.errors import UsageError
@@ -51,9 +51,9 @@ def command(
         from mqctl.cli.sources.brokers import asking_of
         from mqctl.operations.delay.ways import delay_ways
 
-        chosen = connection(namesrv, profile, timeout)
-        with chosen.open() as cluster:
-            ways = delay_ways(asking_of(cluster, chosen), tuple(brokers or ()))
+        target = cluster_target(namesrv, profile, timeout)
+        with target.open() as cluster:
+            ways = delay_ways(asking_of(cluster, target), tuple(brokers or ()))
         table, levels = ways.table, ways.levels
         native = ways.timer_reach_ms is not None and moment.epoch_ms - now_ms <= ways.timer_reach_ms
     chain = cheapest_chain(table, moment.epoch_ms - now_ms)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit, tell
 from mqctl.cli.options.common import NoColorOption, OutputOption
 
@@ -31,16 +31,16 @@ def command(
     from mqctl.operations.delay.ways import delay_ways
     from mqctl.render.delay_plans import RelayReport, relay_document
 
-    chosen = connection(namesrv, profile, timeout)
-    with chosen.open() as cluster:
-        asking = asking_of(cluster, chosen)
+    target = cluster_target(namesrv, profile, timeout)
+    with target.open() as cluster:
+        asking = asking_of(cluster, target)
         ways = delay_ways(asking)
         for master in cluster.masters(asking.deadline):
             if RELAY_TOPIC not in cluster.ask(master.address, topic_configs(), asking.deadline):
                 topic = TopicConfig(name=RELAY_TOPIC, read_queue_count=4, write_queue_count=4)
                 cluster.ask(master.address, put_topic(topic), asking.deadline)
                 tell(f"mqctl: created topic {RELAY_TOPIC} on {master.broker_name}")
-    client = ClientSettings(name_servers=chosen.namesrv, links=chosen.links())
+    client = ClientSettings(name_servers=target.namesrv, links=target.links())
     with DelayRelay(client, ways.table) as relay:
         tell(f"mqctl: relaying over the levels {ways.levels}; interrupt it to end")
         wait_for_interrupt()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import (
     AtOption,
@@ -86,7 +86,7 @@ def command(
             execute=execute,
             confirmed=confirm,
         )
-        document, code = send_again(request, connection(namesrv, profile, timeout))
+        document, code = send_again(request, cluster_target(namesrv, profile, timeout))
     else:
         if level or first is not None or until is not None or broker or namesrv or profile:
             raise UsageError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from time import time
 
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import GroupOption, NoColorOption, OutputOption
@@ -28,9 +28,9 @@ def command(
 
     A dead letter is a message that a group failed to consume more often than it may; it stays until its file expires.
     """
-    chosen = connection(namesrv, profile, timeout)
-    with chosen.open() as cluster:
-        asking = asking_of(cluster, chosen)
+    target = cluster_target(namesrv, profile, timeout)
+    with target.open() as cluster:
+        asking = asking_of(cluster, target)
         brokers = masters_of(open_brokers(asking))
         ask_topics(asking, brokers)
         found = dead_letter_topics(asking, brokers, frozenset(group or ()))

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import ConfirmOption, ExecuteOption, NoColorOption, OneGroupOption, OutputOption
 from mqctl.errors import UsageError
@@ -69,13 +69,13 @@ def command(
         from mqctl.client.message.outgoing import check_topic
 
         check_topic(to_topic)
-    from mqctl.operations.dlq.resend import LetterRequest, run
+    from mqctl.operations.dlq.resend import LetterRequest, run_resend
     from mqctl.operations.plans.changing import Consent
 
     choice = letter_choice(key, message_id, since, until, broker)
     request = LetterRequest(group=group, choice=choice, to_topic=to_topic, rate=rate, limit=limit, resume=resume)
-    chosen = connection(namesrv, profile, timeout)
-    with chosen.open() as cluster:
-        done = run(cluster, chosen, request, Consent(execute=execute, confirmed=confirm))
+    target = cluster_target(namesrv, profile, timeout)
+    with target.open() as cluster:
+        done = run_resend(cluster, target, request, Consent(execute=execute, confirmed=confirm))
     emit(done.document, output)
     return done.code

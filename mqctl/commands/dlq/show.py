@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import BodyOption, NoColorOption, OneGroupOption, OutputOption
@@ -52,9 +52,9 @@ def command(
     message id. Letters are read without joining a group, also where the topic's permission keeps consumers out.
     """
     choice = letter_choice(key, message_id, since, until, broker)
-    chosen = connection(namesrv, profile, timeout)
-    with chosen.open() as cluster:
-        asking = asking_of(cluster, chosen)
+    target = cluster_target(namesrv, profile, timeout)
+    with target.open() as cluster:
+        asking = asking_of(cluster, target)
         brokers = letter_brokers(asking, group, choice.brokers)
         letters, found = dead_letters(asking, brokers, group, choice, limit)
     missing = [*broker_gaps(brokers), *queue_gaps(found.errors)]

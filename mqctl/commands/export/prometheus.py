@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.options.common import GroupOption, TopicOption
 from mqctl.cli.times import parse_span_ms
 from mqctl.errors import ExitCode
@@ -46,9 +46,9 @@ def command(
     from mqctl.operations.checks.export import listen_address, registry_of, serve
 
     host, port = listen_address(listen)
-    chosen = connection(namesrv, profile, timeout)
+    target = cluster_target(namesrv, profile, timeout)
     if timeout is None:
-        chosen = replace(chosen, timeout_ms=min(chosen.timeout_ms, _TIMEOUT_MS))
+        target = replace(target, timeout_ms=min(target.timeout_ms, _TIMEOUT_MS))
 
     def gather() -> ClusterSnapshot:
         from time import time
@@ -57,8 +57,8 @@ def command(
         from mqctl.snapshot.live.gatherer import gather_numbers
 
         scope = Scope(groups=frozenset(group or ()), topics=frozenset(topic or ()))
-        with chosen.open() as cluster:
-            return gather_numbers(cluster, chosen.deadline(), now_ms=round(time() * 1000), scope=scope)
+        with target.open() as cluster:
+            return gather_numbers(cluster, target.deadline(), now_ms=round(time() * 1000), scope=scope)
 
     registry = registry_of(gather, parse_span_ms(every) / 1000)
     if once:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import (
     ConfirmNameOption,
@@ -43,14 +43,14 @@ def command(
 
     Refused while anybody consumes for it. Its offsets stay, so that mqctl undo brings all of it back.
     """
-    from mqctl.operations.settings.change import run
+    from mqctl.operations.settings.change import run_setting_change
     from mqctl.operations.settings.groups import plan_deletion
 
-    chosen = connection(namesrv, profile, timeout)
-    with chosen.open() as cluster:
-        document, code = run(
+    target = cluster_target(namesrv, profile, timeout)
+    with target.open() as cluster:
+        document, code = run_setting_change(
             cluster,
-            chosen,
+            target,
             lambda asking: plan_deletion(asking, group, broker or (), with_topics=with_topics),
             execute=execute,
             confirmed=confirm,

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output
 from mqctl.cli.options.common import (
     AllOption,
@@ -95,23 +95,23 @@ def command(
         return advised(who, window, output, wanted=advise and store is None)
     rows = by or (By.BOTH if group else By.GROUP)
     closely = store is None and (rows is not By.GROUP or output is Output.WIDE)
-    wish = LagRequest(groups=group or (), topics=topic or (), system=system, with_consumers=closely)
+    request = LagRequest(groups=group or (), topics=topic or (), system=system, with_consumers=closely)
     if store is not None:
         from mqctl.snapshot.store.lag import gather_lag
 
-        view = lag_view([gather_lag(store, at_ms=at_ms(at, datetime.now().astimezone()))], wish)
+        view = lag_view([gather_lag(store, at_ms=at_ms(at, datetime.now().astimezone()))], request)
     elif snapshot is not None:
-        view = lag_view(snapshot_lag(snapshot), wish)
+        view = lag_view(snapshot_lag(snapshot), request)
     else:
-        chosen = connection(namesrv, profile, timeout)
+        target = cluster_target(namesrv, profile, timeout)
         if again:
             from mqctl.operations.lag.watch import Again, look_again
 
             asked = Again(watching=watching, until=until, every=every, count=count, limit=timeout)
-            return look_again(chosen, wish, asked, rows, output)
-        with chosen.open() as cluster:
-            view = live_lag(cluster, chosen.deadline(), wish)
-    return show(view, wish, rows, output)
+            return look_again(target, request, asked, rows, output)
+        with target.open() as cluster:
+            view = live_lag(cluster, target.deadline(), request)
+    return show(view, request, rows, output)
 
 
 def _refuse(store: Path | None, snapshot: Path | None, at: str | None, *, again: bool, advise: bool) -> None:

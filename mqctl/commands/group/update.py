@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import (
     ConfirmNameOption,
@@ -69,14 +69,14 @@ def command(
         consume_message_orderly=orderly,
         consume_timeout_minute=consume_timeout,
     )
-    from mqctl.operations.settings.change import run
+    from mqctl.operations.settings.change import run_setting_change
     from mqctl.operations.settings.groups import plan_update
 
-    chosen = connection(namesrv, profile, timeout)
-    with chosen.open() as cluster:
-        document, code = run(
+    target = cluster_target(namesrv, profile, timeout)
+    with target.open() as cluster:
+        document, code = run_setting_change(
             cluster,
-            chosen,
+            target,
             lambda asking: plan_update(asking, group, wishes, broker or ()),
             execute=execute,
             confirmed=confirm,

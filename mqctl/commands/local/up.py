@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection.target import connection
+from mqctl.cli.connection.target import cluster_target
 from mqctl.cli.emit import Output, emit, note, tell
 from mqctl.cli.options.common import LocalNameOption, NoColorOption, OutputOption
 from mqctl.cli.places import state_dir
@@ -128,7 +128,7 @@ def command(
     if memory and data_dir is not None:
         raise UsageError("--memory and --data-dir contradict each other")
     places = state_dir() / "local"
-    wish = LocalClusterOptions(
+    options = LocalClusterOptions(
         brokers=brokers,
         rooms=rooms,
         memory=memory,
@@ -142,7 +142,7 @@ def command(
         acl_file=acl.absolute() if acl is not None else None,
         tls=_tls(tls_mode, tls_cert, tls_key, tls_client_auth, tls_trust),
     )
-    state = Supervisor(places, told=note).up(name, wish)
+    state = Supervisor(places, told=note).up(name, options)
     emit(local_document([local_row(state)]), output)
     tell(f"mqctl: name server {state.ready.namesrv}; stop it with: mqctl local down{_named(name)}")
     _tell_where_commands_go(state.ready.namesrv)
@@ -152,12 +152,12 @@ def _tell_where_commands_go(here: str) -> None:
     """Warns whoever starts a cluster to try things on while other settings lead commands to another one."""
     hint = f"export MQCTL_NAMESRV={shlex.quote(here)} leads them here, or --namesrv with each"
     try:
-        chosen = connection(None, None, None)
+        target = cluster_target(None, None, None)
     except MqctlError as error:
         tell(f"mqctl: commands do not find it by themselves: {error}\n  next: {hint}")
         return
-    if chosen.namesrv != here:
-        tell(f"mqctl: commands still go to {chosen.source} ({chosen.namesrv})\n  next: {hint}")
+    if target.namesrv != here:
+        tell(f"mqctl: commands still go to {target.source} ({target.namesrv})\n  next: {hint}")
 
 
 def _tls(

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output
 from mqctl.cli.options.common import BodyOption, NoColorOption, OneTopicOption, OutputOption
 from mqctl.cli.times import parse_instant, parse_span_ms
@@ -82,7 +82,7 @@ def command(
         since_ms = parse_instant(since, datetime.now().astimezone()).epoch_ms
     from mqctl.operations.messages.consume import ConsumeOptions, consume
 
-    wish = ConsumeOptions(
+    options = ConsumeOptions(
         topic=topic,
         expression=expression,
         kind=kind,
@@ -93,5 +93,5 @@ def command(
         commit=commit,
         dedup=DedupOptions(by=dedup_by, states=dedup_states or IN_MEMORY) if dedup_by is not None else None,
     )
-    unconfirmed = consume(connection(namesrv, profile, timeout), wish, body, output)
+    unconfirmed = consume(cluster_target(namesrv, profile, timeout), options, body, output)
     return ExitCode.UNKNOWN if unconfirmed else ExitCode.OK

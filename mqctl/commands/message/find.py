@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import BodyOption, NoColorOption, OneTopicOption, OutputOption
@@ -52,9 +52,9 @@ def command(
         end_ms=parse_instant(until, now).epoch_ms if until else FAR,
         count=count,
     )
-    chosen = connection(namesrv, profile, timeout)
-    with chosen.open() as cluster:
-        asking = asking_of(cluster, chosen)
+    target = cluster_target(namesrv, profile, timeout)
+    with target.open() as cluster:
+        asking = asking_of(cluster, target)
         found, errors = by_key(asking, query) if key is not None else by_unique_key(asking, query)
     gaps = [Gap.of(Part.MESSAGES, error) for error in errors]
     return answer(message_document(found, body, schema="message.list/1"), gaps, output)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import BodyOption, NoColorOption, OutputOption
@@ -36,10 +36,10 @@ def command(
     no_color: NoColorOption = False,
 ) -> int:
     """Show a message by its id. Both kinds of id look alike: one that names a broker is looked up there first."""
-    chosen = connection(namesrv, profile, timeout)
+    target = cluster_target(namesrv, profile, timeout)
     check_id(message_id)
-    with chosen.open() as cluster:
-        found, errors = find_by_id(asking_of(cluster, chosen), message_id, topic)
+    with target.open() as cluster:
+        found, errors = find_by_id(asking_of(cluster, target), message_id, topic)
     if not found and not errors:
         remedy = "it may have expired; mqctl message trace shows what clients traced"
         if topic is None:

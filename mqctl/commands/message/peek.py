@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import BodyOption, NoColorOption, OneTopicOption, OutputOption
@@ -46,9 +46,9 @@ def command(
     """Look at messages of queues, the newest of each unless told otherwise. No offset is committed, no group joined."""
     if sum([offset is not None, since is not None, from_start]) > 1:
         raise UsageError("--offset, --since and --from-start contradict each other", remedy="use one of them")
-    chosen = connection(namesrv, profile, timeout)
-    with chosen.open() as cluster:
-        asking = asking_of(cluster, chosen)
+    target = cluster_target(namesrv, profile, timeout)
+    with target.open() as cluster:
+        asking = asking_of(cluster, target)
         queues = {
             item: address
             for item, address in queue_addresses(asking, topic, slaves=True).items()

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.gaps import tell_remedies
 from mqctl.cli.options.common import NoColorOption, OutputOption
@@ -42,16 +42,16 @@ def command(
     from mqctl.client.producer.producer import Producer
     from mqctl.operations.messages.probe import own_queues, probe, topic_queues
 
-    chosen = connection(namesrv, profile, timeout)
-    with Producer("MQCTL_PRODUCER", chosen.sender()) as producer:
-        queues = topic_queues(producer, topic) if topic else own_queues(producer, chosen)
+    target = cluster_target(namesrv, profile, timeout)
+    with Producer("MQCTL_PRODUCER", target.sender()) as producer:
+        queues = topic_queues(producer, topic) if topic else own_queues(producer, target)
         wanted = [queue for queue in queues if broker in (None, queue.broker_name)]
         if not wanted:
             raise NotFoundError(
                 f"nothing to send to{f' on {broker}' if broker else ''}",
                 remedy=f"mqctl topic route -t {topic}" if topic else "mqctl broker list",
             )
-        probes = [probe(producer, queue, count, size, chosen.timeout_ms) for queue in wanted]
+        probes = [probe(producer, queue, count, size, target.timeout_ms) for queue in wanted]
     gaps = [gap for _, found in probes for gap in found]
     emit(probe_document(size, [row for row, _ in probes]), output)
     tell_remedies(gaps)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mqctl.cli.connection.target import Connection, NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, Target, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit, tell
 from mqctl.cli.options.common import NoColorOption, OneTopicOption, OutputOption
 from mqctl.errors import DeadlineError, NotFoundError, UsageError
@@ -78,23 +78,23 @@ def command(
     content = os.fsencode(body) if body is not None else _read(body_file or "-")
     from mqctl.client.message.outgoing import OutgoingMessage, check_topic
 
-    chosen = connection(namesrv, profile, timeout)
+    target = cluster_target(namesrv, profile, timeout)
     message = OutgoingMessage(
         topic=topic, body=content, tags=tag, keys=tuple(key or ()), properties=extra, delay_level=delay_level or 0
     )
     check_topic(topic)
     if not create:
-        _must_be_there(topic, chosen)
+        _must_be_there(topic, target)
     way = None
     if deliver_at is not None:
         from mqctl.operations.delay.deliver_at import at_moment
 
-        message, way = at_moment(message, deliver_at, chosen)
-    result = _sent(message, chosen)
+        message, way = at_moment(message, deliver_at, target)
+    result = _sent(message, target)
     if delay_level is not None:
         from mqctl.operations.delay.ways import level_taken
 
-        way = level_taken(delay_level, result.queue.broker_name, chosen)
+        way = level_taken(delay_level, result.queue.broker_name, target)
     emit(sent_document(_row(result, way)), output)
 
 
@@ -110,13 +110,13 @@ def _row(result: SendResult, way: str | None) -> SentMessage:
     )
 
 
-def _sent(message: OutgoingMessage, chosen: Connection) -> SendResult:
+def _sent(message: OutgoingMessage, target: Target) -> SendResult:
     from mqctl.client.producer.producer import Producer
 
     doubt = f"it may have been stored all the same: mqctl message peek -t {message.topic}"
-    with Producer("MQCTL_PRODUCER", chosen.sender()) as producer:
+    with Producer("MQCTL_PRODUCER", target.sender()) as producer:
         try:
-            return producer.send(message, timeout_ms=chosen.timeout_ms)
+            return producer.send(message, timeout_ms=target.timeout_ms)
         except KeyboardInterrupt:
             tell(f"mqctl: {doubt}")
             raise
@@ -125,12 +125,12 @@ def _sent(message: OutgoingMessage, chosen: Connection) -> SendResult:
             raise DeadlineError(error.problem, reason=error.reason, remedy=remedy) from error
 
 
-def _must_be_there(topic: str, chosen: Connection) -> None:
+def _must_be_there(topic: str, target: Target) -> None:
     """Raises NotFoundError when no name server knows the topic: a misspelt one would be there for ever."""
     from mqctl.client.admin.nameserver import route, topic_names
 
-    with chosen.open() as cluster:
-        deadline = chosen.deadline()
+    with target.open() as cluster:
+        deadline = target.deadline()
         try:
             cluster.name_servers.ask(route(topic), deadline)
         except NotFoundError as error:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output
 from mqctl.cli.options.common import BodyOption, NoColorOption, OneTopicOption, OutputOption
 from mqctl.cli.times import parse_span_ms
@@ -60,4 +60,4 @@ def command(
         output=output,
     )
     wanted = TailRequest(topic=topic, expression=expression, kind=kind)
-    return tail_topic(connection(namesrv, profile, timeout), wanted, following)
+    return tail_topic(cluster_target(namesrv, profile, timeout), wanted, following)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import BodyOption, NoColorOption, OutputOption
@@ -45,7 +45,7 @@ def command(
     `filtered` past it but not wanted; `passed` past it, the rest not known because the group is offline.
     """
     check_id(message_id)
-    chosen = connection(namesrv, profile, timeout)
-    with chosen.open() as cluster:
-        report, gaps = trace_message(asking_of(cluster, chosen), message_id, topic, trace_topic, body)
+    target = cluster_target(namesrv, profile, timeout)
+    with target.open() as cluster:
+        report, gaps = trace_message(asking_of(cluster, target), message_id, topic, trace_topic, body)
     return answer(trace_document(report), gaps, output)

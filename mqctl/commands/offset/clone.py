@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import (
     ConfirmOption,
@@ -45,12 +45,14 @@ def command(
     if source == group:
         raise UsageError("a group already stands where it stands", remedy="name two groups")
     from mqctl.cli.sources.brokers import asking_of
-    from mqctl.operations.offsets.change import consent_of, run
+    from mqctl.operations.offsets.change import consent_of, run_offset_change
     from mqctl.operations.offsets.requests import clone_request
 
-    chosen = connection(namesrv, profile, timeout)
-    with chosen.open() as cluster:
-        asking = asking_of(cluster, chosen)
-        done = run(asking, clone_request(asking, source, group, topic), consent_of(confirm, settle, execute=execute))
+    target = cluster_target(namesrv, profile, timeout)
+    with target.open() as cluster:
+        asking = asking_of(cluster, target)
+        done = run_offset_change(
+            asking, clone_request(asking, source, group, topic), consent_of(confirm, settle, execute=execute)
+        )
     emit(done.document, output)
     return done.code

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit, tell
 from mqctl.cli.options.common import (
     ConfirmOption,
@@ -102,11 +102,13 @@ def command(
     target = _target(to_time, by_duration, to_earliest, to_latest, to_current, to_offset, shift_by)
     request = _request(group, topic, target, brokers, queues, from_file, resume, with_retry=with_retry, clamp=clamp)
     from mqctl.cli.sources.brokers import asking_of
-    from mqctl.operations.offsets.change import consent_of, run
+    from mqctl.operations.offsets.change import consent_of, run_offset_change
 
-    chosen = connection(namesrv, profile, timeout)
-    with chosen.open() as cluster:
-        done = run(asking_of(cluster, chosen), request, consent_of(confirm, settle, execute=execute, export=export))
+    connected_to = cluster_target(namesrv, profile, timeout)
+    with connected_to.open() as cluster:
+        done = run_offset_change(
+            asking_of(cluster, connected_to), request, consent_of(confirm, settle, execute=execute, export=export)
+        )
     emit(done.document, output)
     return done.code
 

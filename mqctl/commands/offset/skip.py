@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import (
     ConfirmOption,
@@ -56,10 +56,10 @@ def command(
     from mqctl.operations.offsets.change import consent_of
     from mqctl.operations.offsets.skip import skip
 
-    chosen = connection(namesrv, profile, timeout)
-    with chosen.open() as cluster:
+    target = cluster_target(namesrv, profile, timeout)
+    with target.open() as cluster:
         done = skip(
-            asking_of(cluster, chosen),
+            asking_of(cluster, target),
             group,
             topic,
             consent_of(confirm, settle, execute=execute),

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import ConfirmOption, ExecuteOption, NoColorOption, OutputOption, SettleOption
 
@@ -34,13 +34,13 @@ def command(
     An offset whose messages are deleted by now becomes the queue's minimum.
     """
     from mqctl.cli.sources.brokers import asking_of
-    from mqctl.operations.offsets.change import consent_of, run
+    from mqctl.operations.offsets.change import consent_of, run_offset_change
     from mqctl.operations.offsets.requests import undo_request
     from mqctl.operations.plans.changing import journal
 
     request = undo_request(journal().offsets.read(change_id))
-    chosen = connection(namesrv, profile, timeout)
-    with chosen.open() as cluster:
-        done = run(asking_of(cluster, chosen), request, consent_of(confirm, settle, execute=execute))
+    target = cluster_target(namesrv, profile, timeout)
+    with target.open() as cluster:
+        done = run_offset_change(asking_of(cluster, target), request, consent_of(confirm, settle, execute=execute))
     emit(done.document, output)
     return done.code

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from mqctl.allocation.key_order import key_spread, re_routing
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.gaps import tell_gaps
 from mqctl.cli.options.common import NoColorOption, OneTopicOption, OptionalStoreOption, OutputOption
@@ -55,9 +55,9 @@ def command(
     else:
         from mqctl.cli.sources.brokers import asking_of
 
-        chosen = connection(namesrv, profile, timeout)
-        with chosen.open() as cluster:
-            sample = live_sample(asking_of(cluster, chosen), topic, key=key, count=count)
+        target = cluster_target(namesrv, profile, timeout)
+        with target.open() as cluster:
+            sample = live_sample(asking_of(cluster, target), topic, key=key, count=count)
     tell_gaps(sample.gaps)
     spread = key_spread(sample.messages, sample.queues)
     brokers = len({queue.broker_name for queue in sample.queues})

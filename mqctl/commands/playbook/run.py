@@ -86,7 +86,7 @@ def command(
     """
     playbook = load_playbook(slug)
     words = lang or Lang.EN
-    wish = RunOptions(
+    options = RunOptions(
         values=bound(playbook, given or ()),
         execute=execute,
         lang=words,
@@ -102,12 +102,12 @@ def command(
         total=len(playbook.steps),
     )
     if dry_run:
-        emit(dry_document(playbook, wish.values, _command_lines(playbook, wish, world)), output)
+        emit(dry_document(playbook, options.values, _command_lines(playbook, options, world)), output)
         return None
     files = tuple(report or ())
     check_reports(files)
     with terminable():
-        outcome = run_playbook(playbook, wish, world)
+        outcome = run_playbook(playbook, options, world)
     emit(run_document(outcome, words), output)
     write_reports(outcome, words, files)
     return outcome.ending.exit_code
@@ -121,14 +121,16 @@ def _cluster_options(namesrv: str | None, profile: str | None) -> list[str]:
     return ["--profile", profile] if profile is not None else []
 
 
-def _command_lines(playbook: Playbook, wish: RunOptions, world: Terminal) -> list[str | None]:
+def _command_lines(playbook: Playbook, options: RunOptions, world: Terminal) -> list[str | None]:
     lines: list[str | None] = []
     for step in playbook.steps:
         if step.command is None:
             lines.append(None)
             continue
-        words = template.filled(step.command, wish.values, unknown=True)
+        words = template.filled(step.command, options.values, unknown=True)
         words = world.connected(words) or words
-        name = template.fill(step.confirm or "", wish.values, unknown=True)
-        lines.append(command_line([*words, "--execute", "--confirm", name] if step.changes and wish.execute else words))
+        name = template.fill(step.confirm or "", options.values, unknown=True)
+        lines.append(
+            command_line([*words, "--execute", "--confirm", name] if step.changes and options.execute else words)
+        )
     return lines

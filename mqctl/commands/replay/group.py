@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import ConfirmOption, ExecuteOption, NoColorOption, OutputOption
 from mqctl.cli.options.replay import (
@@ -70,9 +70,9 @@ def command(
         brokers=brokers,
         queues=queues,
     )
-    chosen = connection(namesrv, profile, timeout)
-    with chosen.open() as cluster:
+    target = cluster_target(namesrv, profile, timeout)
+    with target.open() as cluster:
         consent = Consent(execute=execute, confirmed=confirm)
-        done = replay_by_group(asking_of(cluster, chosen), source, group, consent)
+        done = replay_by_group(asking_of(cluster, target), source, group, consent)
     emit(done.document, output)
     return done.code

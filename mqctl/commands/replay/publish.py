@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import ExecuteOption, NoColorOption, OutputOption
 from mqctl.cli.options.replay import (
@@ -63,7 +63,7 @@ def command(
     from mqctl.cli.sources.brokers import asking_of
     from mqctl.model.stretch import ReplayFilter
     from mqctl.operations.plans.changing import Consent
-    from mqctl.operations.replay.publish import plan_publish, run
+    from mqctl.operations.replay.publish import plan_publish, run_publishing
     from mqctl.operations.replay.sources import source_of
 
     source = source_of(
@@ -77,11 +77,11 @@ def command(
         brokers=brokers,
         queues=queues,
     )
-    chosen = connection(namesrv, profile, timeout)
-    with chosen.open() as cluster:
-        asking = asking_of(cluster, chosen)
+    connected_to = cluster_target(namesrv, profile, timeout)
+    with connected_to.open() as cluster:
+        asking = asking_of(cluster, connected_to)
         wanted = ReplayFilter(tags=tags, key=key, sql=sql)
-        done = run(
+        done = run_publishing(
             asking,
             Consent(execute=execute, confirmed=confirm),
             lambda: plan_publish(asking, source, target, wanted, rate, execute=execute),

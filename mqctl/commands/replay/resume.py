@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import ExecuteOption, NoColorOption, OutputOption
 from mqctl.cli.options.replay import ConfirmTopicOption
@@ -36,15 +36,15 @@ def command(
     """
     from mqctl.cli.sources.brokers import asking_of
     from mqctl.operations.plans.changing import Consent, journal
-    from mqctl.operations.replay.publish import resume_plan, run
+    from mqctl.operations.replay.publish import resume_plan, run_publishing
 
     record = journal().replays.read(replay_id)
     if rate is not None:
         record.rate_per_s = rate
-    chosen = connection(namesrv, profile, timeout)
-    with chosen.open() as cluster:
-        asking = asking_of(cluster, chosen)
+    target = cluster_target(namesrv, profile, timeout)
+    with target.open() as cluster:
+        asking = asking_of(cluster, target)
         consent = Consent(execute=execute, confirmed=confirm)
-        done = run(asking, consent, lambda: resume_plan(asking, record, execute=execute))
+        done = run_publishing(asking, consent, lambda: resume_plan(asking, record, execute=execute))
     emit(done.document, output)
     return done.code

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import NoColorOption, OutputOption
 
@@ -44,8 +44,8 @@ def command(
         return 0
     from mqctl.cli.sources.brokers import asking_of
 
-    chosen = connection(namesrv, profile, timeout)
-    with chosen.open() as cluster:
-        report = report_of(record, committed_by(asking_of(cluster, chosen), record))
+    target = cluster_target(namesrv, profile, timeout)
+    with target.open() as cluster:
+        report = report_of(record, committed_by(asking_of(cluster, target), record))
     emit(replay_document(report), output)
     return 0 if report.state == "reached" else 1

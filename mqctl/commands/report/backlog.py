@@ -95,12 +95,12 @@ def command(
     with answering(question, of_groups=False) as (engine, wanted):
         from mqctl.spark.brokers import with_brokers
         from mqctl.spark.reports.backlog import backlog_rows, forecast
-        from mqctl.spark.reports.unread import counted, needed, unread_parts
+        from mqctl.spark.reports.unread import needed, unread_parts, with_message_counts
 
         rows = backlog_rows(engine, wanted, by, quick=quick, bucket_ms=width)
         rows = with_brokers(rows, wanted)
         rows = forecast(rows, per_second=rate, retention_ms=retention_ms)
-        unread = with_brokers(counted(engine, needed("backlog", unread_parts(wanted.stores))), wanted)
+        unread = with_brokers(with_message_counts(engine, needed("backlog", unread_parts(wanted.stores))), wanted)
     # A group without messages behind it has neither tags nor times.
     if not settings.is_local and by not in (BacklogBy.TAG, BacklogBy.TIME):
         _require_groups(group or (), {row.group for row in rows}, paths)

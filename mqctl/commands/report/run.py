@@ -93,7 +93,7 @@ def command(
     The page needs nothing but a browser: findings first, charts, then tables whose figures can be saved as CSV.
     """
     from mqctl.spark.brokers import with_brokers
-    from mqctl.spark.reports.run import RunSettings, run
+    from mqctl.spark.reports.run import RunSettings, run_report
 
     moment = at_ms(at, datetime.now().astimezone())
     require_levels(levels)
@@ -113,7 +113,7 @@ def command(
             snapshot=known.snapshot,
             brokers=known.by_store(wanted.stores),
         )
-        made = run(engine, wanted, settings, steps.step if steps else None)
+        made = run_report(engine, wanted, settings, steps.step if steps else None)
         reports = {name: with_brokers(value, wanted) for name, value in made.items()}
     _write(question, wanted.stores, reports, html=html, save=save)
     from mqctl.render.runs import run_document

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import GroupOption, NoColorOption, OutputOption
@@ -35,9 +35,9 @@ def command(
     it consumes them. Of each delay level the first 20,000 undelivered messages are looked through.
     """
     groups = frozenset(group or ())
-    chosen = connection(namesrv, profile, timeout)
-    with chosen.open() as cluster:
-        asking = asking_of(cluster, chosen)
+    target = cluster_target(namesrv, profile, timeout)
+    with target.open() as cluster:
+        asking = asking_of(cluster, target)
         brokers = masters_of(open_brokers(asking))
         ask_settings(asking, brokers)
         ask_topics(asking, brokers)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit, tell
 from mqctl.cli.gaps import tell_gaps
 from mqctl.cli.options.common import LangOption, NoColorOption, OutputOption
@@ -100,7 +100,7 @@ def command(
 
     if collapsed and output is not Output.TABLE:
         raise UsageError("--collapsed contradicts -o", reason="collapsed stacks have a format of their own")
-    wish = StackRequest(
+    request = StackRequest(
         pid=pid,
         client_id=client,
         group=group,
@@ -114,16 +114,16 @@ def command(
         profile=profile,
         timeout=timeout,
     )
-    wish.check()
+    request.check()
     classifier = classifier_of(rules_file)
-    evidence = gather_stacks(wish)
+    evidence = gather_stacks(request)
     _keep(evidence, save)
     if collapsed:
         _print_collapsed(evidence, everything=everything)
         return _told(evidence)
     from mqctl.render.stacks import StackView
 
-    view = StackView(lang=lang, source=_source_words(wish), everything=everything, calls=calls, explain=explain)
+    view = StackView(lang=lang, source=_source_words(request), everything=everything, calls=calls, explain=explain)
     emit(_judged(evidence, classifier, view), output)
     return _told(evidence)
 
@@ -137,11 +137,11 @@ def _keep(evidence: StackEvidence, place: Path | None) -> None:
         tell(f"mqctl: saved {saved}")
 
 
-def _source_words(wish: StackRequest) -> str:
+def _source_words(request: StackRequest) -> str:
     """Returns the option that names the source, for commands to type next."""
-    if wish.snapshot is not None:
-        return f"--snapshot {shlex.quote(str(wish.snapshot))}"
-    return connection(wish.namesrv, wish.profile, None).option if wish.namesrv or wish.profile else ""
+    if request.snapshot is not None:
+        return f"--snapshot {shlex.quote(str(request.snapshot))}"
+    return cluster_target(request.namesrv, request.profile, None).option if request.namesrv or request.profile else ""
 
 
 def _print_collapsed(evidence: StackEvidence, *, everything: bool) -> None:

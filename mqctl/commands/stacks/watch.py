@@ -41,7 +41,7 @@ def command(
 
     A process that ends while it is watched ends the watching with 66; instances that come and go are followed.
     """
-    wish = StackRequest(
+    request = StackRequest(
         pid=pid,
         client_id=client,
         group=group,
@@ -51,4 +51,4 @@ def command(
         profile=profile,
         timeout=timeout,
     )
-    return watch_stacks(wish, WatchPace(every_ms=parse_span_ms(every), count=count), output)
+    return watch_stacks(request, WatchPace(every_ms=parse_span_ms(every), count=count), output)

@@ -52,10 +52,10 @@ def command(
     Shows for each tag what would be skipped meanwhile, and a way that loses nothing. Shares come from the newest
     messages of each queue, with their error, or from all entries of a store. Nothing is changed.
     """
-    wish = LiveOptions(
+    options = LiveOptions(
         namesrv=namesrv, profile=profile, timeout=timeout, groups=[group], topics=[topic], sampled=frozenset({topic})
     )
-    state = read_snapshot(store=None, snapshot=snapshot, now=datetime.now().astimezone(), live=wish)
+    state = read_snapshot(store=None, snapshot=snapshot, now=datetime.now().astimezone(), live=options)
     require_group(state, group)
     state = counted_in(state, tags_from or (), [topic])
     report = release_report(state, group, topic, to, instances=instances, clients=client or (), strategy=strategy)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import NoColorOption, OneTopicOption, OutputOption
@@ -44,9 +44,9 @@ def command(
     An entry is what the broker filters by before it reads the message; with --group the verdict is the broker's own,
     by the subscription that the group has there now.
     """
-    chosen = connection(namesrv, profile, timeout)
-    with chosen.open() as cluster:
-        asking = asking_of(cluster, chosen)
+    target = cluster_target(namesrv, profile, timeout)
+    with target.open() as cluster:
+        asking = asking_of(cluster, target)
         addresses = queue_addresses(asking, topic)
         queues = {
             item: address

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import ConfirmNameOption, ExecuteOption, NoColorOption, OneTopicOption, OutputOption
 from mqctl.errors import UsageError
@@ -37,14 +37,14 @@ def command(
     """
     if (value is None) != remove:
         raise UsageError("what is it to be?", remedy="use one of --set and --remove")
-    from mqctl.operations.settings.change import run
+    from mqctl.operations.settings.change import run_setting_change
     from mqctl.operations.settings.topics import plan_order
 
-    chosen = connection(namesrv, profile, timeout)
-    with chosen.open() as cluster:
-        document, code = run(
+    target = cluster_target(namesrv, profile, timeout)
+    with target.open() as cluster:
+        document, code = run_setting_change(
             cluster,
-            chosen,
+            target,
             lambda asking: plan_order(asking, topic, value),
             execute=execute,
             confirmed=confirm,

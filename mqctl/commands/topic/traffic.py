@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import AllOption, NoColorOption, OutputOption, TopicOption
@@ -36,9 +36,9 @@ def command(
     The numbers are the brokers' own counters of the last minute and day, summed over the masters; a broker counts from
     its start on. A topic with messages and no group is one that nobody reads.
     """
-    chosen = connection(namesrv, profile, timeout)
-    with chosen.open() as cluster:
-        asking = asking_of(cluster, chosen)
+    target = cluster_target(namesrv, profile, timeout)
+    with target.open() as cluster:
+        asking = asking_of(cluster, target)
         brokers, topics = gather_traffic(asking, topic or (), system=everything)
     shown = [item for item in topics if item.in_day_count] if active else topics
     return answer(traffic_document(shown), broker_gaps(brokers), output)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import (
     ConfirmNameOption,
@@ -62,7 +62,7 @@ def command(
         raise UsageError(
             "what is to change?", remedy="give --queues, --read-queues, --write-queues, --perm or --attribute"
         )
-    from mqctl.operations.settings.change import run
+    from mqctl.operations.settings.change import run_setting_change
     from mqctl.operations.settings.topics import late_messages, plan_update
 
     plans: list[SettingPlan] = []
@@ -71,11 +71,11 @@ def command(
         plans.append(plan_update(asking, topic, wish, broker or ()))
         return plans[-1]
 
-    chosen = connection(namesrv, profile, timeout)
-    with chosen.open() as cluster:
-        document, code = run(
+    target = cluster_target(namesrv, profile, timeout)
+    with target.open() as cluster:
+        document, code = run_setting_change(
             cluster,
-            chosen,
+            target,
             make,
             execute=execute,
             confirmed=confirm,

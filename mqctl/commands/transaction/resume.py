@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import (
     BrokersOption,
@@ -57,6 +57,6 @@ def command(
         execute=execute,
         confirmed=confirm,
     )
-    document, code = bring_back(request, connection(namesrv, profile, timeout))
+    document, code = bring_back(request, cluster_target(namesrv, profile, timeout))
     emit(document, output)
     return code

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, connection
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import NoColorOption, OptionalStoreOption, OutputOption
 from mqctl.errors import NotFoundError
@@ -43,9 +43,9 @@ def command(
         from mqctl.snapshot.live.brokers import ask_topics, masters_of
         from mqctl.snapshot.transaction_stories import live_story
 
-        chosen = connection(namesrv, profile, timeout)
-        with chosen.open() as cluster:
-            asking = asking_of(cluster, chosen)
+        target = cluster_target(namesrv, profile, timeout)
+        with target.open() as cluster:
+            asking = asking_of(cluster, target)
             masters = masters_of(open_brokers(asking))
             ask_topics(asking, masters)
             stories = [story for master in masters if (story := live_story(asking, master, unique_key)) is not None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from mqctl.cli.connection.target import Connection
+from mqctl.cli.connection.target import Target
 from mqctl.cli.emit import tell
 from mqctl.cli.sources.brokers import asking_of
 from mqctl.cli.times import parse_instant
@@ -16,7 +16,7 @@ from mqctl.operations.delay.ways import delay_ways, need_relay
 _TIMER = "TIMER_DELIVER_MS"
 
 
-def at_moment(message: OutgoingMessage, text: str, chosen: Connection) -> tuple[OutgoingMessage, str | None]:
+def at_moment(message: OutgoingMessage, text: str, target: Target) -> tuple[OutgoingMessage, str | None]:
     """Returns what to send so that consumers see `message` at a moment, and by which way; past ones are sent at once.
 
     Raises:
@@ -30,8 +30,8 @@ def at_moment(message: OutgoingMessage, text: str, chosen: Connection) -> tuple[
         tell(f"mqctl: {moment.text} is past: sent at once")
         return message, None
     tell(f"mqctl: to be delivered at {moment.text}")
-    with chosen.open() as cluster:
-        asking = asking_of(cluster, chosen)
+    with target.open() as cluster:
+        asking = asking_of(cluster, target)
         ways = delay_ways(asking)
         if ways.timer_reach_ms is not None and moment.epoch_ms - now_ms <= ways.timer_reach_ms:
             return replace(message, properties={**message.properties, _TIMER: str(moment.epoch_ms)}), "timer"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from mqctl.cli.connection.target import connection
+from mqctl.cli.connection.target import cluster_target
 from mqctl.cli.options.common import at_ms
 from mqctl.cli.sources.brokers import asking_of, gaps_of
 from mqctl.cli.sources.snapshot_source import read_snapshot
@@ -71,10 +71,10 @@ def _ask(asked: DelaySource, now: datetime) -> ClusterSnapshot:
     from mqctl.snapshot.live.asking import Scope
     from mqctl.snapshot.live.delay import gather_live_delay
 
-    chosen = connection(asked.namesrv, asked.profile, asked.timeout)
-    with chosen.open() as cluster:
+    target = cluster_target(asked.namesrv, asked.profile, asked.timeout)
+    with target.open() as cluster:
         scope = Scope(brokers=frozenset(asked.brokers))
-        state = gather_live_delay(asking_of(cluster, chosen), scope, now_ms=round(now.timestamp() * 1000))
+        state = gather_live_delay(asking_of(cluster, target), scope, now_ms=round(now.timestamp() * 1000))
     if not state.brokers:
         reason = f"asked for {', '.join(asked.brokers)}" if asked.brokers else ""
         raise NotFoundError("there is no such master", reason=reason, remedy="mqctl broker list")

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from mqctl.cli.connection.target import Connection
+from mqctl.cli.connection.target import Target
 from mqctl.cli.emit import tell
 from mqctl.cli.sources.brokers import asking_of
 from mqctl.client.message.outgoing import OutgoingMessage
@@ -52,7 +52,7 @@ class StrandedRequest:
     confirmed: str | None
 
 
-def resend(request: StrandedRequest, chosen: Connection) -> tuple[Document, int]:
+def resend(request: StrandedRequest, target: Target) -> tuple[Document, int]:
     """Plans, and sends when asked to. Messages of which a delivered copy is found are left out.
 
     Raises:
@@ -61,12 +61,12 @@ def resend(request: StrandedRequest, chosen: Connection) -> tuple[Document, int]
     going: list[Resend] = []
 
     def make() -> StepPlan:
-        with chosen.open() as cluster:
-            going[:], plan = _planned(asking_of(cluster, chosen), request)
+        with target.open() as cluster:
+            going[:], plan = _planned(asking_of(cluster, target), request)
         return plan
 
     def perform(record: StepRecord, save: Save) -> None:
-        with Producer("MQCTL_PRODUCER", chosen.sender()) as producer:
+        with Producer("MQCTL_PRODUCER", target.sender()) as producer:
             for item, part in zip(going, record.parts, strict=True):
                 _send(producer, item, record.subject, part)
                 save()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mqctl.cli.connection.target import Connection
+from mqctl.cli.connection.target import Target
 from mqctl.cli.sources.brokers import asking_of, open_brokers
 from mqctl.client.admin.broker_queries import consumer_connections
 from mqctl.client.producer.delay_relay import RELAY_GROUP
@@ -57,11 +57,11 @@ def delay_ways(asking: Asking, brokers: tuple[str, ...] = ()) -> DelayWays:
     return DelayWays(table=DelayLevelTable.parse(levels), levels=levels, timer_reach_ms=reach_ms)
 
 
-def level_taken(level: int, broker: str, chosen: Connection) -> str:
+def level_taken(level: int, broker: str, target: Target) -> str:
     """Says in which level a message lies: a broker puts one beyond its table into the highest that it has."""
     try:
-        with chosen.open() as cluster:
-            highest = delay_ways(asking_of(cluster, chosen), (broker,)).table.max_level
+        with target.open() as cluster:
+            highest = delay_ways(asking_of(cluster, target), (broker,)).table.max_level
     except MqctlError:
         return f"level {level}, or the highest of {broker} if that is lower: it did not tell its levels"
     return f"level {level}" if level <= highest else f"level {highest}, the highest of {broker}"

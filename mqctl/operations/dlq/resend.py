@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from time import monotonic, sleep
 
-from mqctl.cli.connection.target import Connection
+from mqctl.cli.connection.target import Target
 from mqctl.cli.emit import tell
 from mqctl.client.admin import broker_queries as ask
 from mqctl.client.admin.cluster import Cluster
@@ -23,8 +23,7 @@ from mqctl.model.plan import ClusterIdentity
 from mqctl.model.queue import MessageQueue
 from mqctl.model.resend import RESENT_BY, Fate, LetterKey, ResendItem, ResendPlan, letter_key, target_of
 from mqctl.operations.dlq.letters import letter_brokers
-from mqctl.operations.plans.changing import Change, Consent, Finished, journal, now_ms
-from mqctl.operations.plans.changing import run as run_change
+from mqctl.operations.plans.changing import Change, Consent, Finished, journal, now_ms, run_change
 from mqctl.operations.plans.same_cluster import refuse_other_cluster
 from mqctl.operations.plans.shown_plan import overtaken, shown_before
 from mqctl.plan.resend import decide
@@ -70,7 +69,7 @@ class _Shown:
 class LetterResend(Change[ResendPlan, ResendRecord]):
     """Dead letters of a group sent again."""
 
-    def __init__(self, cluster: Cluster, target: Connection, request: LetterRequest) -> None:
+    def __init__(self, cluster: Cluster, target: Target, request: LetterRequest) -> None:
         self._cluster = cluster
         self._target = target
         self._request = request
@@ -136,7 +135,7 @@ class LetterResend(Change[ResendPlan, ResendRecord]):
         return self._request if self._request.resume else _only(self._request, letters)
 
 
-def run(cluster: Cluster, target: Connection, request: LetterRequest, consent: Consent) -> Finished[ResendRecord]:
+def run_resend(cluster: Cluster, target: Target, request: LetterRequest, consent: Consent) -> Finished[ResendRecord]:
     """Plans, and sends when asked to.
 
     Raises:
@@ -308,7 +307,7 @@ def _hearers(asking: Asking, routes: dict[str, TopicRouteData], group: str) -> d
     return {topic: tuple(sorted(names)) for topic, names in found.items()}
 
 
-def _send(cluster: Cluster, target: Connection, work: Work[ResendPlan, ResendRecord]) -> bool:
+def _send(cluster: Cluster, target: Target, work: Work[ResendPlan, ResendRecord]) -> bool:
     from mqctl.client.producer.packing import ProducerSettings
     from mqctl.client.producer.producer import Producer
 

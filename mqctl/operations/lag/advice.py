@@ -63,7 +63,7 @@ def advised(who: Advised, window: str | None, output: Output, *, wanted: bool) -
     window_ms = parse_span_ms(window or DEFAULT_WINDOW)
     if window_ms <= 0:
         raise UsageError("--window must be longer than nothing", remedy="use for instance --window 10s")
-    wish = LiveOptions(
+    options = LiveOptions(
         namesrv=who.namesrv,
         profile=who.profile,
         timeout=who.timeout,
@@ -71,7 +71,7 @@ def advised(who: Advised, window: str | None, output: Output, *, wanted: bool) -
         topics=who.topics,
         window_ms=window_ms,
     )
-    state = read_snapshot(store=None, snapshot=who.snapshot, now=datetime.now().astimezone(), live=wish)
+    state = read_snapshot(store=None, snapshot=who.snapshot, now=datetime.now().astimezone(), live=options)
     settings = Settings(time_scale=time_scale_of(None, namesrv=state.origin.location))
     advices = [
         advice

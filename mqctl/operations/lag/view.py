@@ -54,27 +54,27 @@ class LagView:
     minor_gaps: Sequence[Gap] = ()
 
 
-def lag_view(evidence: Sequence[LagEvidence], wish: LagRequest) -> LagView:
+def lag_view(evidence: Sequence[LagEvidence], request: LagRequest) -> LagView:
     """Computes the view.
 
     Raises:
         NotFoundError: a group that was named has no offsets, and everybody who could know it was asked.
     """
     moment_ms = max((item.origin.observed_at_ms for item in evidence), default=round(time() * 1000))
-    rows = lag_rows(evidence, moment_ms, system=wish.system or bool(wish.groups))
-    rows = [row for row in rows if not wish.topics or row.topic in wish.topics]
+    rows = lag_rows(evidence, moment_ms, system=request.system or bool(request.groups))
+    rows = [row for row in rows if not request.topics or row.topic in request.topics]
     found = [gap.at(item.name) for item in evidence for gap in item.unavailable]
     gaps = [gap for gap in found if gap.part not in _BESIDE_LAG]
     known = {row.group for row in rows}
-    for name in wish.groups:
+    for name in request.groups:
         if name not in known and not gaps:
             raise NotFoundError(
-                f"no consumer group {name} with offsets{_on(wish.topics)}",
+                f"no consumer group {name} with offsets{_on(request.topics)}",
                 remedy=f"groups with offsets there: {', '.join(sorted(known)[:10])}"
-                if known - set(wish.groups)
+                if known - set(request.groups)
                 else "mqctl group list --all",
             )
-    rows = [row for row in rows if not wish.groups or row.group in wish.groups]
+    rows = [row for row in rows if not request.groups or row.group in request.groups]
     return LagView(
         moment_ms=moment_ms,
         groups=with_pop(with_rates(group_lags(rows), evidence), evidence),
@@ -88,7 +88,7 @@ def _on(topics: Collection[str]) -> str:
     return f" on {' or '.join(sorted(topics))}" if topics else ""
 
 
-def live_lag(cluster: Cluster, deadline: Deadline, wish: LagRequest) -> LagView:
+def live_lag(cluster: Cluster, deadline: Deadline, request: LagRequest) -> LagView:
     """Asks a cluster.
 
     Raises:
@@ -102,16 +102,16 @@ def live_lag(cluster: Cluster, deadline: Deadline, wish: LagRequest) -> LagView:
         cluster,
         deadline,
         now_ms=round(time() * 1000),
-        scope=Scope(groups=frozenset(wish.groups), topics=frozenset(wish.topics)),
-        system=wish.system or bool(wish.groups),
-        with_consumers=wish.with_consumers,
+        scope=Scope(groups=frozenset(request.groups), topics=frozenset(request.topics)),
+        system=request.system or bool(request.groups),
+        with_consumers=request.with_consumers,
     )
-    return lag_view(evidence, wish)
+    return lag_view(evidence, request)
 
 
-def show(view: LagView, wish: LagRequest, rows: By, output: Output) -> ExitCode:
+def show(view: LagView, request: LagRequest, rows: By, output: Output) -> ExitCode:
     """Writes the view, and names on stderr what could not be asked; returns the exit code of a read command."""
-    document = lag_document(view.moment_ms, view.groups, view.queues, by=rows, with_consumers=wish.with_consumers)
+    document = lag_document(view.moment_ms, view.groups, view.queues, by=rows, with_consumers=request.with_consumers)
     return answer(document, view.gaps, output, minor=view.minor_gaps)
 
 

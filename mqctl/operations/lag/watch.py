@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from time import monotonic, sleep
 
-from mqctl.cli.connection.target import DEFAULT_TIMEOUT_MS, Connection
+from mqctl.cli.connection.target import DEFAULT_TIMEOUT_MS, Target
 from mqctl.cli.emit import Output, tell
 from mqctl.cli.gaps import answer, gap_lines
 from mqctl.cli.terminal.screen import Screen, fitted_lines, is_terminal
@@ -69,7 +69,7 @@ class Again:
     limit: str | None
 
 
-def look_again(chosen: Connection, wish: LagRequest, again: Again, rows: By, output: Output) -> int:
+def look_again(target: Target, request: LagRequest, again: Again, rows: By, output: Output) -> int:
     """Runs `--watch` or `--until`; returns the exit code.
 
     Raises:
@@ -83,12 +83,12 @@ def look_again(chosen: Connection, wish: LagRequest, again: Again, rows: By, out
         raise UsageError("--watch shows groups", remedy="leave --by queue out, or ask again and again without --watch")
     pace = LagPace(
         every_ms=parse_span_ms(again.every),
-        round_ms=min(chosen.timeout_ms, DEFAULT_TIMEOUT_MS),
+        round_ms=min(target.timeout_ms, DEFAULT_TIMEOUT_MS),
         count=again.count,
-        limit_ms=_limit_ms(again, chosen),
+        limit_ms=_limit_ms(again, target),
     )
-    narrow = replace(wish, with_consumers=False)
-    with chosen.open() as cluster:
+    narrow = replace(request, with_consumers=False)
+    with target.open() as cluster:
         found = rounds(lambda limit_ms: live_lag(cluster, Deadline(limit_ms), narrow), pace)
         if again.watching or condition is None:
             return watch(found, output, condition)
@@ -98,9 +98,9 @@ def look_again(chosen: Connection, wish: LagRequest, again: Again, rows: By, out
     return code
 
 
-def _limit_ms(again: Again, chosen: Connection) -> int | None:
+def _limit_ms(again: Again, target: Target) -> int | None:
     if again.limit is not None:
-        return chosen.timeout_ms
+        return target.timeout_ms
     return UNTIL_LIMIT_MS if again.until is not None else None
 
 

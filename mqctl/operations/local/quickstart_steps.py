@@ -15,7 +15,7 @@ from time import monotonic
 from types import TracebackType
 from typing import Self
 
-from mqctl.cli.connection.target import connection
+from mqctl.cli.connection.target import cluster_target
 from mqctl.cli.terminal.progress import step_progress
 from mqctl.errors import ConfigurationError, ExitCode, NotFoundError
 from mqctl.local.state import LocalCluster
@@ -81,7 +81,7 @@ def _command(words: Sequence[str]) -> list[str]:
 def _is_found(cluster: LocalCluster) -> bool:
     """Tells whether commands that name no cluster ask this one: no environment, profile or other cluster is first."""
     try:
-        return connection(None, None, None).namesrv == cluster.ready.namesrv
+        return cluster_target(None, None, None).namesrv == cluster.ready.namesrv
     except (ConfigurationError, NotFoundError):
         return False
 

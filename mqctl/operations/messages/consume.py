@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from secrets import token_hex
 from time import monotonic
 
-from mqctl.cli.connection.target import Connection
+from mqctl.cli.connection.target import Target
 from mqctl.cli.emit import Output, emit, tell
 from mqctl.cli.sources.live_or_saved import LiveOrSaved
 from mqctl.client.consumer.consumer_settings import ConsumeFrom
@@ -56,7 +56,7 @@ class ConsumeOptions:
     dedup: DedupOptions | None = None
 
 
-def consume(chosen: Connection, wish: ConsumeOptions, form: BodyForm, output: Output) -> list[ConsumedQueue]:
+def consume(target: Target, options: ConsumeOptions, form: BodyForm, output: Output) -> list[ConsumedQueue]:
     """Joins, takes messages, shows them, commits what was shown when that is wished, and leaves.
 
     What was not seen must come again: everything is written before anything is committed.
@@ -69,31 +69,31 @@ def consume(chosen: Connection, wish: ConsumeOptions, form: BodyForm, output: Ou
         MqctlError: the group cannot be joined.
     """
     left: list[str] = []
-    with chosen.open() as cluster, ExitStack() as stack:
-        group = wish.group
-        deadline = chosen.deadline()
+    with target.open() as cluster, ExitStack() as stack:
+        group = options.group
+        deadline = target.deadline()
         asking = Asking(cluster, deadline)
-        addresses = queue_addresses(asking, wish.topic)
+        addresses = queue_addresses(asking, options.topic)
         if group is None:
             group = f"mqctl-{os.getpid()}-{token_hex(4)}"
-            starts = _starts(asking, addresses, wish.since_ms)
+            starts = _starts(asking, addresses, options.since_ms)
             made = temporary_group(cluster, deadline, group, addresses=addresses, starts=starts, left_behind=left)
             stack.enter_context(made)
         else:
             group_holders(LiveOrSaved(asking, None), group)
-        consumer = stack.enter_context(_consumer(chosen, wish, group))
-        found = _collect(consumer, wish)
-        report = _report(consumer, wish, found, form)
+        consumer = stack.enter_context(_consumer(target, options, group))
+        found = _collect(consumer, options)
+        report = _report(consumer, options, found, form)
         emit(consume_document(report), output)
         sys.stdout.flush()
-        unconfirmed = _commit(consumer, wish.topic, report.queues) if wish.commit else []
+        unconfirmed = _commit(consumer, options.topic, report.queues) if options.commit else []
     for line in (outcome_line(report, unconfirmed), *left):
         tell(f"mqctl: {line}")
     return unconfirmed
 
 
 def _report(
-    consumer: LitePullConsumer, wish: ConsumeOptions, found: list[ReceivedMessage], form: BodyForm
+    consumer: LitePullConsumer, options: ConsumeOptions, found: list[ReceivedMessage], form: BodyForm
 ) -> ConsumeReport:
     ends: dict[MessageQueue, int] = {}
     for message in found:
@@ -101,14 +101,14 @@ def _report(
     return ConsumeReport(
         group=consumer.group,
         client_id=consumer.client_id,
-        temporary=wish.group is None,
-        committing=wish.commit,
+        temporary=options.group is None,
+        committing=options.commit,
         queues=[
             ConsumedQueue(broker_name=queue.broker_name, queue_id=queue.queue_id, next_offset=offset)
             for queue, offset in sorted(ends.items())
         ],
         messages=[shown_message(item, form) for item in map(Unpacker().stored, (message.stored for message in found))],
-        deduplication=_measured(wish.dedup, found),
+        deduplication=_measured(options.dedup, found),
     )
 
 
@@ -127,24 +127,24 @@ def _starts(asking: Asking, addresses: dict[MessageQueue, str], since_ms: int | 
     return {queue: high if since_ms is None else low for queue, (low, high) in ends.items()}
 
 
-def _consumer(chosen: Connection, wish: ConsumeOptions, group: str) -> LitePullConsumer:
+def _consumer(target: Target, options: ConsumeOptions, group: str) -> LitePullConsumer:
     settings = LitePullSettings(
         auto_commit=False,
         consume_from=ConsumeFrom.LAST_OFFSET,
-        pull_batch_size=min(_MOST_AT_ONCE, wish.count),
+        pull_batch_size=min(_MOST_AT_ONCE, options.count),
         rebalance_period_ms=1_000,
     )
-    client = ClientSettings(name_servers=chosen.namesrv, links=chosen.links())
+    client = ClientSettings(name_servers=target.namesrv, links=target.links())
     consumer = LitePullConsumer(group, client, settings)
-    consumer.subscribe(wish.topic, wish.expression, kind=wish.kind)
+    consumer.subscribe(options.topic, options.expression, kind=options.kind)
     return consumer
 
 
-def _collect(consumer: LitePullConsumer, wish: ConsumeOptions) -> list[ReceivedMessage]:
+def _collect(consumer: LitePullConsumer, options: ConsumeOptions) -> list[ReceivedMessage]:
     found: list[ReceivedMessage] = []
-    ends_at = monotonic() + wish.wait_ms / 1000
-    while len(found) < wish.count and (left_s := ends_at - monotonic()) > 0:
-        found += consumer.poll(max(1, round(left_s * 1000)))[: wish.count - len(found)]
+    ends_at = monotonic() + options.wait_ms / 1000
+    while len(found) < options.count and (left_s := ends_at - monotonic()) > 0:
+        found += consumer.poll(max(1, round(left_s * 1000)))[: options.count - len(found)]
     return found
 
 

@@ -15,16 +15,16 @@ from mqctl.render.deduplication import Deduplication, RepeatedKey
 _SHOWN = 20
 
 
-def measure(wish: DedupOptions, messages: Sequence[ReceivedMessage]) -> Deduplication:
+def measure(options: DedupOptions, messages: Sequence[ReceivedMessage]) -> Deduplication:
     """Enters the messages into the states as the wrapper would, and counts.
 
     Raises:
         StorageError: the states cannot be used.
         ConfigurationError: they are in Redis, and its client is not installed.
     """
-    key_of = _key_of(wish.by)
+    key_of = _key_of(options.by)
     keyed = [(message, key) for message in messages if (key := key_of(message)) is not None]
-    states = RedisStates(wish.states) if "://" in wish.states else SqliteStates(wish.states)
+    states = RedisStates(options.states) if "://" in options.states else SqliteStates(options.states)
     began = monotonic()
     standings = Counter[Standing]()
     repeats: Counter[str] = Counter()
@@ -44,8 +44,8 @@ def measure(wish: DedupOptions, messages: Sequence[ReceivedMessage]) -> Deduplic
     for message, key in keyed:
         times.setdefault(key, []).append(message.stored.store_time_ms)
     return Deduplication(
-        by=wish.by,
-        states=wish.states,
+        by=options.by,
+        states=options.states,
         message_count=len(messages),
         keyless_count=len(messages) - len(keyed),
         new_count=standings[Standing.NEW],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from time import perf_counter
 
-from mqctl.cli.connection.target import Connection
+from mqctl.cli.connection.target import Target
 from mqctl.client.message.outgoing import OutgoingMessage
 from mqctl.client.producer.producer import Producer
 from mqctl.errors import MqctlError, NotFoundError
@@ -21,10 +21,10 @@ def topic_queues(producer: Producer, topic: str) -> list[MessageQueue]:
     return list(producer.queues(topic))
 
 
-def own_queues(producer: Producer, chosen: Connection) -> list[MessageQueue]:
+def own_queues(producer: Producer, target: Target) -> list[MessageQueue]:
     """Returns a queue of the topic that each master keeps under its own name."""
-    with chosen.open() as cluster:
-        names = sorted({item.broker_name for item in cluster.masters(chosen.deadline())})
+    with target.open() as cluster:
+        names = sorted({item.broker_name for item in cluster.masters(target.deadline())})
     for name in names:
         producer.instance.refresh_route(name)
     return [MessageQueue(name, name, 0) for name in names]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from time import monotonic, sleep
 
-from mqctl.cli.connection.target import DEFAULT_TIMEOUT_MS, Connection
+from mqctl.cli.connection.target import DEFAULT_TIMEOUT_MS, Target
 from mqctl.cli.emit import Output, emit, tell
 from mqctl.cli.gaps import answer, tell_gaps
 from mqctl.cli.sources.brokers import queue_gaps
@@ -45,15 +45,15 @@ class Following:
     output: Output
 
 
-def tail_topic(chosen: Connection, wanted: TailRequest, following: Following) -> int:
+def tail_topic(target: Target, wanted: TailRequest, following: Following) -> int:
     """Runs the command; returns its exit code.
 
     Raises:
         NotFoundError: there is no such topic.
         MqctlError: no queue of it could be read at first.
     """
-    with chosen.open() as cluster:
-        asking = Asking(cluster, chosen.deadline())
+    with target.open() as cluster:
+        asking = Asking(cluster, target.deadline())
         addresses = queue_addresses(asking, wanted.topic, slaves=True)
         ends, lost = ask_bounds(asking, addresses)
         places = {queue: max(low, high - following.lines) for queue, (low, high) in ends.items()}
@@ -69,7 +69,7 @@ def tail_topic(chosen: Connection, wanted: TailRequest, following: Following) ->
         shown = _Shown(following)
         if not shown.more(begun):
             return ExitCode.OK
-        limit = chosen.timeout_ms if following.limited else None
+        limit = target.timeout_ms if following.limited else None
         return _follow(cluster, tail, shown, errors, limit)
 
 

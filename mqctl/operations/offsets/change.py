@@ -23,8 +23,7 @@ from mqctl.execute.settling import Patience
 from mqctl.model.config import SubscriptionGroupConfig
 from mqctl.model.plan import OffsetChange, OffsetPlan
 from mqctl.operations.offsets.planning import OffsetRequest, make_plan
-from mqctl.operations.plans.changing import Change, Consent, Finished
-from mqctl.operations.plans.changing import run as run_change
+from mqctl.operations.plans.changing import Change, Consent, Finished, run_change
 from mqctl.operations.plans.shown_plan import overtaken, shown_before
 from mqctl.render.document import Document
 from mqctl.render.offsets import change_document, plan_document
@@ -142,7 +141,7 @@ class GroupOffsets(Change[OffsetPlan, OffsetRecord]):
             self._asking.cluster.ask(addresses[name], question, self._asking.deadline)
 
 
-def run(asking: Asking, request: OffsetRequest, consent: OffsetConsent) -> Finished[OffsetRecord]:
+def run_offset_change(asking: Asking, request: OffsetRequest, consent: OffsetConsent) -> Finished[OffsetRecord]:
     """Plans, and carries the plan out when asked to.
 
     Raises:

@@ -12,7 +12,7 @@ from mqctl.errors import ExitCode, StorageError
 from mqctl.execute.records import NOT_MOVED, OffsetRecord
 from mqctl.model.names import retry_topic
 from mqctl.model.plan import PlanKind
-from mqctl.operations.offsets.change import OffsetConsent, run, write_file
+from mqctl.operations.offsets.change import OffsetConsent, run_offset_change, write_file
 from mqctl.operations.offsets.planning import OffsetRequest
 from mqctl.operations.plans.changing import Finished
 from mqctl.plan.range_file import FileRange, RangeFile, write_ranges
@@ -33,7 +33,7 @@ def skip(
     """Moves a group to the end of a topic, and writes the replay plan before and, with what was told, after.
 
     Raises:
-        MqctlError: as `run`; StorageError: the plan cannot be written, and nothing was changed then.
+        MqctlError: as `run_offset_change`; StorageError: the plan cannot be written, and nothing was changed then.
     """
     request = OffsetRequest(
         group=group,
@@ -49,7 +49,7 @@ def skip(
     def write(record: OffsetRecord) -> None:
         write_file(place(record), write_ranges(_skipped(record, group)))
 
-    done = run(asking, request, replace(consent, opened=write))
+    done = run_offset_change(asking, request, replace(consent, opened=write))
     if done.record is None:
         return done
     following = f"  next: mqctl replay publish --skipped {done.record.id} --to {topic}"

@@ -16,7 +16,7 @@ from mqctl.cli.terminal.progress import step_progress
 from mqctl.errors import ExitCode
 from mqctl.execute.engine import Performer, carry_through
 from mqctl.execute.journal import Journal
-from mqctl.execute.records import CONFIRMED, NOT_MOVED, UNKNOWN, AnyRecord, Part
+from mqctl.execute.records import CONFIRMED, NOT_MOVED, UNKNOWN, AnyRecord, ChangePart
 from mqctl.model.gap import Cause
 from mqctl.render.document import Document
 
@@ -92,7 +92,9 @@ def journal() -> Journal:
     return Journal(state_dir())
 
 
-def run(change: Change[P, R], consent: Consent, *, planned: Callable[[P, Document], None] | None = None) -> Finished[R]:
+def run_change(
+    change: Change[P, R], consent: Consent, *, planned: Callable[[P, Document], None] | None = None
+) -> Finished[R]:
     """Plans, and carries the plan out when asked to.
 
     Args:
@@ -128,7 +130,7 @@ def run(change: Change[P, R], consent: Consent, *, planned: Callable[[P, Documen
     return Finished(document=change.report(record), code=ended.exit_code, record=record)
 
 
-def _tell_what_next(parts: Iterable[Part], change_id: str, finish: str) -> None:
+def _tell_what_next(parts: Iterable[ChangePart], change_id: str, finish: str) -> None:
     """Says on stderr what a change that was not confirmed leaves to do."""
     listed = list(parts)
     states = {part.state for part in listed}

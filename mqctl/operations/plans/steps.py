@@ -12,7 +12,7 @@ from mqctl.execute.journal import Drawer, Journal
 from mqctl.execute.record_files import new_id, who
 from mqctl.execute.records import StepPart, StepRecord
 from mqctl.model.step_plan import StepPlan
-from mqctl.operations.plans.changing import Change, Consent, run
+from mqctl.operations.plans.changing import Change, Consent, run_change
 from mqctl.operations.plans.shown_plan import must_be_shown
 from mqctl.render.document import Document
 from mqctl.render.step_plans import step_change_document, step_plan_document
@@ -118,7 +118,7 @@ def run_steps(change: StepChange, consent: Consent) -> tuple[Document, int]:
         MqctlError: as `mqctl.operations.plans.changing.run`.
     """
     left_out: list[bool] = []
-    done = run(change, consent, planned=lambda plan, _: left_out.append(bool(plan.left_out)))
+    done = run_change(change, consent, planned=lambda plan, _: left_out.append(bool(plan.left_out)))
     code = max(done.code, ExitCode.WARNING) if done.record is not None and left_out == [True] else done.code
     return done.document, code
 

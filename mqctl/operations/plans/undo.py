@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mqctl.cli.connection.target import Connection
+from mqctl.cli.connection.target import Target
 from mqctl.cli.sources.brokers import asking_of
 from mqctl.operations.plans.changing import Consent, journal
 from mqctl.render.document import Document
 
 
-def take_back(change_id: str, connection: Callable[[], Connection], consent: Consent) -> tuple[Document, int]:
+def take_back(change_id: str, connection: Callable[[], Target], consent: Consent) -> tuple[Document, int]:
     """Plans the way back from a change, and goes it when asked to; returns what to show and the exit code.
 
     Raises:
@@ -19,7 +19,7 @@ def take_back(change_id: str, connection: Callable[[], Connection], consent: Con
     """
     book = journal()
     if book.settings.has(change_id):
-        from mqctl.operations.settings.change import run as change_settings
+        from mqctl.operations.settings.change import run_setting_change as change_settings
         from mqctl.operations.settings.undo import plan_undo
 
         past = book.settings.read(change_id)
@@ -36,12 +36,12 @@ def take_back(change_id: str, connection: Callable[[], Connection], consent: Con
         from mqctl.operations.delay.repair import undo
 
         return undo(change_id, execute=consent.execute, confirmed=consent.confirmed)
-    from mqctl.operations.offsets.change import OffsetConsent, run
+    from mqctl.operations.offsets.change import OffsetConsent, run_offset_change
     from mqctl.operations.offsets.requests import undo_request
 
     request = undo_request(book.offsets.read(change_id))
     target = connection()
     with target.open() as cluster:
         offsets = OffsetConsent(execute=consent.execute, confirmed=consent.confirmed)
-        done = run(asking_of(cluster, target), request, offsets)
+        done = run_offset_change(asking_of(cluster, target), request, offsets)
     return done.document, done.code

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mqctl.cli.emit import tell
 from mqctl.execute.records import OffsetRecord, ReplayRecord
 from mqctl.model.plan import PlanKind
-from mqctl.operations.offsets.change import OffsetConsent, run
+from mqctl.operations.offsets.change import OffsetConsent, run_offset_change
 from mqctl.operations.offsets.planning import OffsetRequest
 from mqctl.operations.plans.changing import Consent, Finished, journal
 from mqctl.operations.plans.shown_plan import shown_before
@@ -52,4 +52,6 @@ def replay_by_group(asking: Asking, source: Source, group: str, consent: Consent
         journal().replays.write(record)
         tell(f"mqctl: replay {change.id}; mqctl replay status {change.id} tells when its end is reached")
 
-    return run(asking, request, OffsetConsent(execute=consent.execute, confirmed=consent.confirmed, opened=opened))
+    return run_offset_change(
+        asking, request, OffsetConsent(execute=consent.execute, confirmed=consent.confirmed, opened=opened)
+    )

@@ -22,8 +22,7 @@ from mqctl.execute.replay import Pace, Publishing, publish
 from mqctl.model.gap import Gap, Part
 from mqctl.model.queue import MessageQueue
 from mqctl.model.stretch import ReplayFilter, Stretch
-from mqctl.operations.plans.changing import Change, Consent, Finished, journal, now_ms
-from mqctl.operations.plans.changing import run as run_change
+from mqctl.operations.plans.changing import Change, Consent, Finished, journal, now_ms, run_change
 from mqctl.operations.plans.same_cluster import refuse_other_cluster
 from mqctl.operations.plans.shown_plan import must_be_shown, shown_before
 from mqctl.operations.replay.progress import report_of
@@ -122,7 +121,7 @@ class Publication(Change[PublishPlan, ReplayRecord]):
         return replay_document(report_of(record))
 
 
-def run(asking: Asking, consent: Consent, make: Callable[[], PublishPlan]) -> Finished[ReplayRecord]:
+def run_publishing(asking: Asking, consent: Consent, make: Callable[[], PublishPlan]) -> Finished[ReplayRecord]:
     """Plans, and publishes when asked to.
 
     Raises:

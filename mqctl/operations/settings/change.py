@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from mqctl.cli.connection.target import Connection
+from mqctl.cli.connection.target import Target
 from mqctl.cli.emit import tell
 from mqctl.cli.sources.brokers import open_brokers
 from mqctl.client.admin.cluster import Cluster
@@ -16,8 +16,7 @@ from mqctl.execute.records import NOT_MOVED, SettingPart, SettingRecord
 from mqctl.execute.settings import carry_out
 from mqctl.model.plan import ClusterIdentity
 from mqctl.model.setting_plan import SettingPlan
-from mqctl.operations.plans.changing import Change, Consent
-from mqctl.operations.plans.changing import run as run_change
+from mqctl.operations.plans.changing import Change, Consent, run_change
 from mqctl.operations.plans.shown_plan import must_be_shown
 from mqctl.render.document import Document
 from mqctl.render.settings import change_document, plan_document
@@ -36,7 +35,7 @@ class SettingChange(Change[SettingPlan, SettingRecord]):
     """
 
     def __init__(
-        self, cluster: Cluster, target: Connection, make: Make, after: Callable[[Asking], list[str]] = lambda _: []
+        self, cluster: Cluster, target: Target, make: Make, after: Callable[[Asking], list[str]] = lambda _: []
     ) -> None:
         self._cluster = cluster
         self._target = target
@@ -106,9 +105,9 @@ class SettingChange(Change[SettingPlan, SettingRecord]):
         return Asking(self._cluster, self._target.deadline())
 
 
-def run(
+def run_setting_change(
     cluster: Cluster,
-    target: Connection,
+    target: Target,
     make: Make,
     *,
     execute: bool,

@@ -9,7 +9,7 @@ from time import sleep
 
 from mqctl.capture.access import obstacle
 from mqctl.capture.processes import LocalProcess, Surroundings, find_consumers
-from mqctl.cli.connection.target import connection
+from mqctl.cli.connection.target import cluster_target
 from mqctl.cli.sources.brokers import asking_of, open_brokers
 from mqctl.errors import ConfigurationError, DeadlineError, NotFoundError, UnreachableError
 from mqctl.model.gap import Gap, Part
@@ -32,21 +32,21 @@ class ClusterStackRequest:
     timeout: str | None = None
 
 
-def surroundings(wish: ClusterStackRequest) -> tuple[Surroundings | None, list[Gap]]:
+def surroundings(request: ClusterStackRequest) -> tuple[Surroundings | None, list[Gap]]:
     """Asks the cluster for its members and addresses, and says what is missing; None when no cluster is named.
 
     Raises:
         NotFoundError, UsageError, ConfigurationError: the cluster is named, and wrongly.
     """
     try:
-        chosen = connection(wish.namesrv, wish.profile, wish.timeout)
+        target = cluster_target(request.namesrv, request.profile, request.timeout)
     except ConfigurationError:
-        if wish.profile:
+        if request.profile:
             raise
         return None, []
     try:
-        with chosen.open() as cluster:
-            known = members_of(asking_of(cluster, chosen), Scope())
+        with target.open() as cluster:
+            known = members_of(asking_of(cluster, target), Scope())
     except (UnreachableError, DeadlineError) as error:
         return Surroundings(), [Gap.of(Part.MEMBERS, error)]
     return known.around, known.gaps

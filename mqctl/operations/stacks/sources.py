@@ -16,7 +16,7 @@ from time import monotonic, sleep, time
 from typing import Protocol
 
 from mqctl.capture.processes import ConsumerIdentity, identities_of
-from mqctl.cli.connection.target import DEFAULT_TIMEOUT_MS, Connection, connection
+from mqctl.cli.connection.target import DEFAULT_TIMEOUT_MS, Target, cluster_target
 from mqctl.cli.sources.brokers import open_brokers
 from mqctl.cli.sources.live_or_saved import LiveOrSaved
 from mqctl.cli.terminal.progress import Report, step_progress
@@ -109,7 +109,7 @@ def now_ms() -> int:
 
 
 @contextmanager
-def open_source(wish: StackRequest) -> Iterator[tuple[StackSource, int]]:
+def open_source(request: StackRequest) -> Iterator[tuple[StackSource, int]]:
     """Yields the live source that is wished for, and the milliseconds that one look at it may take.
 
     Raises:
@@ -117,33 +117,33 @@ def open_source(wish: StackRequest) -> Iterator[tuple[StackSource, int]]:
         PermissionDeniedError, RefusedError, ConfigurationError: something is in the way of a dump.
         UnreachableError, DeadlineError: no name server answered.
     """
-    if wish.pid is not None:
-        process = _Process(wish.pid, wish)  # before anybody else is asked: what is in the way of it is the answer
-        chosen = _cluster_if_any(wish)
-        if chosen is None:
-            yield process, connection_timeout_ms(wish)
+    if request.pid is not None:
+        process = _Process(request.pid, request)  # before anybody else is asked: what is in the way of it is the answer
+        target = _cluster_if_any(request)
+        if target is None:
+            yield process, connection_timeout_ms(request)
             return
-        with chosen.open() as cluster:
-            process.join(cluster, chosen)
-            yield process, chosen.timeout_ms
+        with target.open() as cluster:
+            process.join(cluster, target)
+            yield process, target.timeout_ms
         return
-    chosen = connection(wish.namesrv, wish.profile, wish.timeout)
-    with chosen.open() as cluster:
-        yield GroupSource(cluster, chosen.deadline(), wish.group or "", wish.client_id), chosen.timeout_ms
+    target = cluster_target(request.namesrv, request.profile, request.timeout)
+    with target.open() as cluster:
+        yield GroupSource(cluster, target.deadline(), request.group or "", request.client_id), target.timeout_ms
 
 
-def connection_timeout_ms(wish: StackRequest) -> int:
+def connection_timeout_ms(request: StackRequest) -> int:
     """Returns the limit of one look where no cluster is named."""
     from mqctl.cli.times import parse_span_ms
 
-    return parse_span_ms(wish.timeout) if wish.timeout else DEFAULT_TIMEOUT_MS
+    return parse_span_ms(request.timeout) if request.timeout else DEFAULT_TIMEOUT_MS
 
 
-def _cluster_if_any(wish: StackRequest) -> Connection | None:
+def _cluster_if_any(request: StackRequest) -> Target | None:
     try:
-        return connection(wish.namesrv, wish.profile, wish.timeout)
+        return cluster_target(request.namesrv, request.profile, request.timeout)
     except ConfigurationError:
-        if wish.profile:
+        if request.profile:
             raise
         return None
 
@@ -206,26 +206,26 @@ class _Joined:
 class _Process:
     """A process of this machine, joined with what its cluster says of it."""
 
-    def __init__(self, pid: int, wish: StackRequest) -> None:
+    def __init__(self, pid: int, request: StackRequest) -> None:
         from mqctl.capture.local import LocalProcessDumps, Manner
         from mqctl.capture.tools import SearchPath
 
         search = SearchPath(path=os.environ.get("PATH", ""), java_home=os.environ.get("JAVA_HOME"))
-        manner = Manner(native=wish.native, nonblocking=wish.nonblocking, search=search)
+        manner = Manner(native=request.native, nonblocking=request.nonblocking, search=search)
         self._dumps = LocalProcessDumps(pid, manner, now_ms=now_ms)
         self._pid = pid
-        self._group = wish.group
-        self._nonblocking = wish.nonblocking
-        self._long_pause_ms = wish.long_pause_ms
+        self._group = request.group
+        self._nonblocking = request.nonblocking
+        self._long_pause_ms = request.long_pause_ms
         self._told_cost = False
-        self._cluster: tuple[Cluster, Connection] | None = None
+        self._cluster: tuple[Cluster, Target] | None = None
         self._joined: _Joined | None = None
 
-    def join(self, cluster: Cluster, chosen: Connection) -> None:
+    def join(self, cluster: Cluster, target: Target) -> None:
         """Has the cluster asked, once the process has shown its threads, for which group it consumes."""
-        self._cluster = (cluster, chosen)
+        self._cluster = (cluster, target)
 
-    def _join(self, cluster: Cluster, chosen: Connection, dump: StackDump) -> _Joined:
+    def _join(self, cluster: Cluster, target: Target, dump: StackDump) -> _Joined:
         """Finds out who the process is; a cluster that does not answer is a gap, not an end.
 
         Names of consume threads tell the group as a rule, so that not every group of the cluster is asked about.
@@ -236,14 +236,14 @@ class _Process:
         try:
             for groups in scopes:
                 scope = Scope(groups=frozenset(name for name in groups if name))
-                known = members_of(Asking(cluster, chosen.deadline()), scope)
+                known = members_of(Asking(cluster, target.deadline()), scope)
                 found = [item for item in identities_of(self._pid, known.around) if item.client_id is not None]
                 if found:
                     break
         except (UnreachableError, DeadlineError) as error:
             gap = Gap.of(Part.MEMBERS, error)
             return _Joined(cluster=cluster, brokers=[], memberships={}, identity=None, gaps=(gap,))
-        gaps, notes = tuple(known.gaps), self._notes_on(found, chosen)
+        gaps, notes = tuple(known.gaps), self._notes_on(found, target)
         if not found and self._group:
             subject = GapSubject(place=f"pid {self._pid}")
             gaps += (Gap(part=Part.MEMBERS, cause=Cause.LEFT_OUT, reason="; ".join(notes), subject=subject),)
@@ -257,14 +257,14 @@ class _Process:
             notes=notes,
         )
 
-    def _notes_on(self, found: list[ConsumerIdentity], chosen: Connection) -> tuple[str, ...]:
+    def _notes_on(self, found: list[ConsumerIdentity], target: Target) -> tuple[str, ...]:
         if len(found) > 1:
             names = ", ".join(item.group for item in found)
             return (f"process {self._pid} consumes for {names}: judged as {found[0].group}, -g chooses another",)
         if found:
             return ()
         whose = f" of {self._group}" if self._group else ": it is judged by its stacks alone"
-        return (f"no broker of {chosen.source} names a connection of process {self._pid} as a member{whose}",)
+        return (f"no broker of {target.source} names a connection of process {self._pid} as a member{whose}",)
 
     def refresh(self, deadline: Deadline) -> None:
         """A process stays who it is."""
@@ -307,7 +307,9 @@ class _Process:
         return [f"process {self._pid} stood still for {dump.pause_ms:.0f} ms: --nonblocking does without, less exactly"]
 
 
-def take_looks(source: StackSource, look_ms: int, wish: StackRequest, progress: Report | None = None) -> StackEvidence:
+def take_looks(
+    source: StackSource, look_ms: int, request: StackRequest, progress: Report | None = None
+) -> StackEvidence:
     """Looks as often as wished, and puts the looks together.
 
     A source that is lost after the first look ends the looking: what was seen stays, and the loss is named.
@@ -317,10 +319,10 @@ def take_looks(source: StackSource, look_ms: int, wish: StackRequest, progress: 
     """
     looks: list[StackLook] = []
     started = monotonic()
-    for number in range(wish.dump_count):
+    for number in range(request.dump_count):
         if progress is not None:
-            progress("looks at the stacks", number, wish.dump_count)
-        pause_s = started + number * wish.every_ms / 1000 - monotonic()
+            progress("looks at the stacks", number, request.dump_count)
+        pause_s = started + number * request.every_ms / 1000 - monotonic()
         if pause_s > 0:
             sleep(pause_s)
         try:
@@ -328,7 +330,7 @@ def take_looks(source: StackSource, look_ms: int, wish: StackRequest, progress: 
         except MqctlError as error:
             if not looks:
                 raise
-            subject = GapSubject(place=f"look {number + 1} of {wish.dump_count}")
+            subject = GapSubject(place=f"look {number + 1} of {request.dump_count}")
             gap = Gap.of(Part.STACKS, error, subject)
             if isinstance(error, NotFoundError):  # the process has ended
                 gap = replace(gap, cause=Cause.SILENT)
@@ -337,22 +339,22 @@ def take_looks(source: StackSource, look_ms: int, wish: StackRequest, progress: 
     return put_together([read_sights(look) for look in looks])
 
 
-def gather_stacks(wish: StackRequest) -> StackEvidence:
+def gather_stacks(request: StackRequest) -> StackEvidence:
     """Gathers from whatever source is wished for.
 
     Raises:
         UsageError: none is named, or two.
     """
-    wish.check()
-    if wish.files:
-        return from_files(wish.files)
-    if wish.snapshot is not None:
+    request.check()
+    if request.files:
+        return from_files(request.files)
+    if request.snapshot is not None:
         from mqctl.snapshot.archive import load_snapshot
         from mqctl.snapshot.saved_stacks import saved_stacks
 
-        return saved_stacks(load_snapshot(wish.snapshot), wish.group, wish.client_id)
-    with open_source(wish) as (source, look_ms), step_progress() as progress:
-        return take_looks(source, look_ms, wish, progress)
+        return saved_stacks(load_snapshot(request.snapshot), request.group, request.client_id)
+    with open_source(request) as (source, look_ms), step_progress() as progress:
+        return take_looks(source, look_ms, request, progress)
 
 
 def from_files(files: tuple[Path, ...]) -> StackEvidence:

@@ -39,23 +39,23 @@ class WatchPace:
             raise UsageError("--count must be at least 1")
 
 
-def watch_stacks(wish: StackRequest, pace: WatchPace, output: Output) -> int:
+def watch_stacks(request: StackRequest, pace: WatchPace, output: Output) -> int:
     """Shows rounds until they are over or Ctrl-C; returns the exit code.
 
     Raises:
         UsageError: a format that has no rounds.
         MqctlError: the first round showed nothing, or what is watched has ended.
     """
-    wish.check()
+    request.check()
     if output in (Output.YAML, Output.CSV):
         raise UsageError(f"stacks watch has no {output} form", remedy="use -o ndjson: one line for each pool and round")
-    if wish.files:
+    if request.files:
         raise UsageError("--file cannot be watched: it does not change", remedy="mqctl stacks dump --file FILE")
     screen = Screen() if output in (Output.TABLE, Output.WIDE) and is_terminal() else None
     since: dict[_Doing, int] = {}
     code = ExitCode.OK
-    with open_source(wish) as (source, limit_ms):
-        for number, looks in _rounds(source, limit_ms, pace, wish.dump_count):
+    with open_source(request) as (source, limit_ms):
+        for number, looks in _rounds(source, limit_ms, pace, request.dump_count):
             # What could not be seen two rounds ago is no news.
             evidence = replace(put_together(looks), unavailable=looks[-1].unavailable)
             rows = _rows(evidence, since)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mqctl.cli.connection.target import Connection
+from mqctl.cli.connection.target import Target
 from mqctl.cli.gaps import tell_gaps
 from mqctl.cli.sources.brokers import asking_of, broker_gaps
 from mqctl.client.admin.broker_changes import check_half_message_again
@@ -59,22 +59,22 @@ class _Resume:
     step: Step
 
 
-def resume(request: ResumeRequest, chosen: Connection) -> tuple[Document, int]:
+def resume(request: ResumeRequest, target: Target) -> tuple[Document, int]:
     """Plans, and resumes when asked to.
 
     Raises:
         NotFoundError: no such transaction was discarded.
         MqctlError: the cluster cannot be asked.
     """
-    with chosen.open() as cluster:
+    with target.open() as cluster:
         found: list[_Resume] = []
 
         def make() -> StepPlan:
-            found[:], plan = _planned(asking_of(cluster, chosen), request)
+            found[:], plan = _planned(asking_of(cluster, target), request)
             return plan
 
         def perform(record: StepRecord, save: Save) -> None:
-            asking = asking_of(cluster, chosen)
+            asking = asking_of(cluster, target)
             going = (item for item in found if item.step.moves)
             for item, part in zip(going, record.parts, strict=True):
                 _resume_one(asking, item, part)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from mqctl.cli.connection.target import connection
+from mqctl.cli.connection.target import cluster_target
 from mqctl.cli.sources.brokers import asking_of, gaps_of
 from mqctl.cli.sources.snapshot_source import read_snapshot
 from mqctl.errors import NotFoundError, UsageError
@@ -53,10 +53,10 @@ def read_transactions(asked: TransactionSource) -> ClusterSnapshot:
     from mqctl.snapshot.live.asking import Scope
     from mqctl.snapshot.live.transactions import gather_live_transactions
 
-    chosen = connection(asked.namesrv, asked.profile, asked.timeout)
-    with chosen.open() as cluster:
+    target = cluster_target(asked.namesrv, asked.profile, asked.timeout)
+    with target.open() as cluster:
         scope = Scope(brokers=frozenset(asked.brokers))
-        asking = asking_of(cluster, chosen)
+        asking = asking_of(cluster, target)
         state, brokers = gather_live_transactions(asking, scope, now_ms=round(now.timestamp() * 1000))
     if not brokers:
         reason = f"asked for {', '.join(asked.brokers)}" if asked.brokers else ""

@@ -40,7 +40,7 @@ class _Column:
         return Coded.of_numbers(values) if dim in _NUMBERS else Coded.of_names(values, list(self.names))
 
 
-class Counter:
+class SplitCounter:
     """Collects the messages of one split and gives their counts."""
 
     def __init__(self, ask: Ask) -> None:
@@ -140,7 +140,7 @@ def count_rows(splits: Sequence[LogSplit], wanted: Wanted, ask: Ask) -> Iterator
             yield from coverage_rows(covered)
         return
     for found, covered in shares_of(splits, wanted):
-        counter = Counter(ask)
+        counter = SplitCounter(ask)
         for chunk in found:
             counter.add(chunk)
         yield from counter.rows()

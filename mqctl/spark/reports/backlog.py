@@ -14,7 +14,7 @@ from mqctl.errors import UsageError
 from mqctl.model.backlog import BacklogBy, BacklogRow
 from mqctl.spark.aggregates.parts_backlog import ARRIVAL, ARRIVALS, TAG
 from mqctl.spark.asking import Ask, Cut
-from mqctl.spark.engines import Engine, Row, count, maybe_text, number, text
+from mqctl.spark.engines import Engine, Row, maybe_text, number, sum_of, text
 from mqctl.spark.reports.unread import require_queues
 from mqctl.spark.wanted import Wanted
 
@@ -68,7 +68,7 @@ def _row(own: Sequence[Row], by: BacklogBy) -> BacklogRow:
     keys, first = _KEYS[by], own[0]
 
     def total(name: str) -> int:
-        return sum(count(row, name) for row in own)
+        return sum(sum_of(row, name) for row in own)
 
     def ends(name: str) -> list[int]:
         return [time for row in own if (time := number(row.get(name))) is not None]

@@ -10,8 +10,8 @@ from mqctl.model.report_rows_state import CapacityBucket, CapacityStore, Capacit
 from mqctl.model.reports import CapacityReport
 from mqctl.model.spans import HOUR_MS
 from mqctl.spark.asking import Ask, Cut, Dim
-from mqctl.spark.engines import Engine, Row, count, number, text
-from mqctl.spark.reports.figures import share, stores_read
+from mqctl.spark.engines import Engine, Row, number, sum_of, text
+from mqctl.spark.reports.figures import share_of, stores_read
 from mqctl.spark.wanted import Wanted
 
 CAPACITY_CUTS = (Cut("capacity.times", (Dim.TIME,)), Cut("capacity.topics", (Dim.TOPIC,)))
@@ -34,9 +34,9 @@ def capacity_report(counted: Sequence[Row], extents: Sequence[Row], *, bucket_ms
         (
             CapacityBucket(
                 store=text(row, "store"),
-                time_ms=count(row, "time_ms"),
-                messages=count(row, "messages"),
-                bytes=count(row, "bytes"),
+                time_ms=sum_of(row, "time_ms"),
+                messages=sum_of(row, "messages"),
+                bytes=sum_of(row, "bytes"),
             )
             for row in counted
             if row["cut"] == "capacity.times"
@@ -58,8 +58,8 @@ def capacity_report(counted: Sequence[Row], extents: Sequence[Row], *, bucket_ms
 
 def _range(times: Sequence[Row], store: str) -> tuple[int | None, int | None]:
     own = [row for row in times if row["store"] == store]
-    first = min((count(row, "oldest_ms") for row in own), default=None)
-    return first, max((count(row, "newest_ms") for row in own), default=None)
+    first = min((sum_of(row, "oldest_ms") for row in own), default=None)
+    return first, max((sum_of(row, "newest_ms") for row in own), default=None)
 
 
 def _growth(times: Sequence[Row], extents: Sequence[Row]) -> dict[str, float]:
@@ -68,7 +68,7 @@ def _growth(times: Sequence[Row], extents: Sequence[Row]) -> dict[str, float]:
     for extent in extents:
         first, last = _range(times, text(extent, "store"))
         if first is not None and last is not None and last - first >= _SHORTEST_MS:
-            size = sum(count(row, "bytes") for row in times if row["store"] == extent["store"])
+            size = sum(sum_of(row, "bytes") for row in times if row["store"] == extent["store"])
             found[text(extent, "device")] += size / (last - first)
     return found
 
@@ -98,7 +98,7 @@ def _store(
         peak_bytes_per_second=peak_bytes * 1000 / bucket_ms if peak_bytes is not None else None,
         peak_at_ms=busiest.time_ms if busiest else None,
         bytes_per_day=size * 86_400_000 / span if span else None,
-        log_bytes=count(extent, "log_bytes"),
+        log_bytes=sum_of(extent, "log_bytes"),
         kept_hours=(newest - oldest) / HOUR_MS if oldest is not None and newest is not None else None,
         disk_bytes=number(extent.get("disk_bytes")),
         free_bytes=number(extent.get("free_bytes")),
@@ -111,7 +111,7 @@ def _hours_to(extent: Row, used_share: float, bytes_per_ms: float) -> float | No
     """Hours until that share of the disk is used, if nothing were deleted; None without growth, or without a disk."""
     if number(extent.get("disk_bytes")) is None:
         return None
-    room = count(extent, "free_bytes") - (1 - used_share) * count(extent, "disk_bytes")
+    room = sum_of(extent, "free_bytes") - (1 - used_share) * sum_of(extent, "disk_bytes")
     if room <= 0:
         return 0.0
     return room / bytes_per_ms / HOUR_MS if bytes_per_ms else None
@@ -120,16 +120,16 @@ def _hours_to(extent: Row, used_share: float, bytes_per_ms: float) -> float | No
 def _topics(rows: Sequence[Row]) -> list[CapacityTopic]:
     sums: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     for row in rows:
-        sums[text(row, "topic")][0] += count(row, "messages")
-        sums[text(row, "topic")][1] += count(row, "bytes")
+        sums[text(row, "topic")][0] += sum_of(row, "messages")
+        sums[text(row, "topic")][1] += sum_of(row, "bytes")
     messages, size = sum(own[0] for own in sums.values()), sum(own[1] for own in sums.values())
     found = [
         CapacityTopic(
             topic=topic,
             messages=own[0],
             bytes=own[1],
-            share=share(own[0], messages),
-            bytes_share=share(own[1], size),
+            share=share_of(own[0], messages),
+            bytes_share=share_of(own[1], size),
         )
         for topic, own in sums.items()
     ]

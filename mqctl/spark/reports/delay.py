@@ -10,8 +10,8 @@ from mqctl.model.reports import DelayReport
 from mqctl.spark.aggregates.parts_delay import DUE, LEVELS
 from mqctl.spark.aggregates.parts_timers import TIMER_DUE, TIMERS
 from mqctl.spark.asking import Ask, Cut
-from mqctl.spark.engines import Engine, Row, count, maybe_text, number, text
-from mqctl.spark.reports.unread import counted, needed, require_queues, unread_parts
+from mqctl.spark.engines import Engine, Row, maybe_text, number, sum_of, text
+from mqctl.spark.reports.unread import needed, require_queues, unread_parts, with_message_counts
 from mqctl.spark.wanted import Wanted
 
 
@@ -31,7 +31,7 @@ def delay(
     """
     if unread is None:
         require_queues(wanted)
-        unread = counted(engine, needed("delay", unread_parts(wanted.stores)))
+        unread = with_message_counts(engine, needed("delay", unread_parts(wanted.stores)))
     at_ms, rows = delay_rows(engine, wanted, at_ms=at_ms, bucket_ms=bucket_ms, levels=levels)
     return delay_report(rows, unread, at_ms=at_ms, bucket_ms=bucket_ms)
 
@@ -63,8 +63,8 @@ def delay_report(rows: Iterable[Row], unread: Sequence[Unread], *, at_ms: int, b
                     store=text(row, "store"),
                     level=number(row.get("level")),
                     topic=maybe_text(row, "topic"),
-                    time_ms=count(row, "time_ms"),
-                    waiting=count(row, "waiting"),
+                    time_ms=sum_of(row, "time_ms"),
+                    waiting=sum_of(row, "waiting"),
                 )
                 for row in found
                 if row["cut"] in (DUE, TIMER_DUE)
@@ -78,10 +78,10 @@ def _timer(row: Row) -> TimerTopic:
     return TimerTopic(
         store=text(row, "store"),
         topic=text(row, "topic"),
-        waiting=count(row, "waiting"),
-        missing=count(row, "missing"),
-        overdue=count(row, "overdue"),
-        not_due=count(row, "not_due"),
+        waiting=sum_of(row, "waiting"),
+        missing=sum_of(row, "missing"),
+        overdue=sum_of(row, "overdue"),
+        not_due=sum_of(row, "not_due"),
         head_due_ms=number(row.get("head_due_ms")),
         first_overdue_ms=number(row.get("first_overdue_ms")),
         last_due_ms=number(row.get("last_due_ms")),
@@ -89,7 +89,7 @@ def _timer(row: Row) -> TimerTopic:
 
 
 def _level(row: Row) -> DelayLevel:
-    low, high, following = count(row, "min_offset"), count(row, "max_offset"), number(row.get("next_offset"))
+    low, high, following = sum_of(row, "min_offset"), sum_of(row, "max_offset"), number(row.get("next_offset"))
     state = "ok"
     if following is None:
         state = "unknown"
@@ -99,16 +99,16 @@ def _level(row: Row) -> DelayLevel:
         state = "below"
     return DelayLevel(
         store=text(row, "store"),
-        level=count(row, "level"),
+        level=sum_of(row, "level"),
         delay_ms=number(row.get("delay_ms")),
         min_offset=low,
         max_offset=high,
         next_offset=following,
         offset_state=state,
-        waiting=count(row, "waiting"),
-        missing=count(row, "missing"),
-        overdue=count(row, "overdue"),
-        not_due=count(row, "not_due"),
+        waiting=sum_of(row, "waiting"),
+        missing=sum_of(row, "missing"),
+        overdue=sum_of(row, "overdue"),
+        not_due=sum_of(row, "not_due"),
         head_due_ms=number(row.get("head_due_ms")),
         first_overdue_ms=number(row.get("first_overdue_ms")),
         last_due_ms=number(row.get("last_due_ms")),

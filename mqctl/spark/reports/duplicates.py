@@ -16,7 +16,7 @@ from mqctl.model.report_rows import (
 from mqctl.model.reports import DuplicatesReport
 from mqctl.spark.aggregates import tracks
 from mqctl.spark.asking import Ask
-from mqctl.spark.engines import Engine, Row, count, text, whole_keys
+from mqctl.spark.engines import Engine, Row, sum_of, text, whole_keys
 from mqctl.spark.reports.figures import periods, stores_read
 from mqctl.spark.wanted import Wanted
 
@@ -43,21 +43,21 @@ def duplicates_report(found: Sequence[Row], *, top: int, bucket_ms: int) -> Dupl
                 cuts[text(row, "cut")].append(row)
         report.gaps.extend(
             DuplicateGap(
-                by=by, topic=text(row, "topic"), from_ms=count(row, "gap_class_ms"), copies=count(row, "copies")
+                by=by, topic=text(row, "topic"), from_ms=sum_of(row, "gap_class_ms"), copies=sum_of(row, "copies")
             )
-            for row in sorted(cuts["gaps"], key=lambda row: (text(row, "topic"), count(row, "gap_class_ms")))
+            for row in sorted(cuts["gaps"], key=lambda row: (text(row, "topic"), sum_of(row, "gap_class_ms")))
         )
         report.topics.extend(_topics(by, cuts["topics"], report.gaps))
         report.windows.extend(_windows(by, cuts["times"], bucket_ms))
         report.times.extend(
-            DuplicateTime(by=by, topic=text(row, "topic"), time_ms=count(row, "time_ms"), copies=count(row, "copies"))
-            for row in sorted(cuts["times"], key=lambda row: (text(row, "topic"), count(row, "time_ms")))
+            DuplicateTime(by=by, topic=text(row, "topic"), time_ms=sum_of(row, "time_ms"), copies=sum_of(row, "copies"))
+            for row in sorted(cuts["times"], key=lambda row: (text(row, "topic"), sum_of(row, "time_ms")))
         )
         report.producers.extend(
             DuplicateProducer(
-                by=by, topic=text(row, "topic"), born_host=text(row, "born_host"), copies=count(row, "copies")
+                by=by, topic=text(row, "topic"), born_host=text(row, "born_host"), copies=sum_of(row, "copies")
             )
-            for row in sorted(cuts["hosts"], key=lambda row: (-count(row, "copies"), text(row, "born_host")))
+            for row in sorted(cuts["hosts"], key=lambda row: (-sum_of(row, "copies"), text(row, "born_host")))
         )
         report.keys.extend(_keys(by, cuts["keys"], top))
     return report
@@ -72,15 +72,15 @@ def _topics(by: str, rows: Iterable[Row], gaps: Iterable[DuplicateGap]) -> list[
         DuplicateTopic(
             by=by,
             topic=text(row, "topic"),
-            messages=count(row, "messages"),
-            keys=count(row, "keys"),
-            repeated_keys=count(row, "repeated_keys"),
-            copies=count(row, "copies"),
-            same_host_copies=count(row, "same_host_copies"),
+            messages=sum_of(row, "messages"),
+            keys=sum_of(row, "keys"),
+            repeated_keys=sum_of(row, "repeated_keys"),
+            copies=sum_of(row, "copies"),
+            same_host_copies=sum_of(row, "same_host_copies"),
             typical_gap_ms=commonest[text(row, "topic")].from_ms if text(row, "topic") in commonest else None,
         )
         for row in rows
-        if count(row, "messages")
+        if sum_of(row, "messages")
     ]
     return sorted(found, key=lambda row: (-row.copies, row.topic))
 
@@ -88,7 +88,7 @@ def _topics(by: str, rows: Iterable[Row], gaps: Iterable[DuplicateGap]) -> list[
 def _windows(by: str, rows: Iterable[Row], bucket_ms: int) -> list[DuplicateWindow]:
     times: dict[str, dict[int, int]] = defaultdict(dict)
     for row in rows:
-        times[text(row, "topic")][count(row, "time_ms")] = count(row, "copies")
+        times[text(row, "topic")][sum_of(row, "time_ms")] = sum_of(row, "copies")
     return [
         DuplicateWindow(
             by=by,
@@ -105,7 +105,7 @@ def _windows(by: str, rows: Iterable[Row], bucket_ms: int) -> list[DuplicateWind
 def _keys(by: str, rows: Iterable[Row], top: int) -> list[DuplicateKey]:
     shown: dict[str, int] = defaultdict(int)
     found = []
-    for row in sorted(rows, key=lambda row: (text(row, "topic"), -count(row, "copies"), text(row, "key"))):
+    for row in sorted(rows, key=lambda row: (text(row, "topic"), -sum_of(row, "copies"), text(row, "key"))):
         shown[text(row, "topic")] += 1
         if shown[text(row, "topic")] <= top:
             found.append(
@@ -113,10 +113,10 @@ def _keys(by: str, rows: Iterable[Row], top: int) -> list[DuplicateKey]:
                     by=by,
                     topic=text(row, "topic"),
                     key=text(row, "key"),
-                    messages=count(row, "messages"),
-                    hosts=count(row, "hosts"),
-                    oldest_ms=count(row, "oldest_ms"),
-                    newest_ms=count(row, "newest_ms"),
+                    messages=sum_of(row, "messages"),
+                    hosts=sum_of(row, "hosts"),
+                    oldest_ms=sum_of(row, "oldest_ms"),
+                    newest_ms=sum_of(row, "newest_ms"),
                 )
             )
     return found

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from mqctl.model.report_rows import StoreRead
 from mqctl.spark.aggregates.rows import DAMAGE, READ
-from mqctl.spark.engines import Row, count, text
+from mqctl.spark.engines import Row, sum_of, text
 
 
 def gini(values: Sequence[int]) -> float:
@@ -25,7 +25,7 @@ def max_over_mean(values: Sequence[int]) -> float | None:
     return max(values) * len(values) / total if total else None
 
 
-def share(part: int, whole: int) -> float:
+def share_of(part: int, whole: int) -> float:
     """Returns a share between 0 and 1; 0 of nothing."""
     return part / whole if whole else 0.0
 
@@ -49,13 +49,13 @@ def stores_read(rows: Iterable[Row]) -> list[StoreRead]:
         if row["cut"] == READ:
             read[text(row, "store")] = row
         elif row["cut"] == DAMAGE:
-            spots.setdefault(text(row, "store"), []).append(count(row, "physical_offset"))
+            spots.setdefault(text(row, "store"), []).append(sum_of(row, "physical_offset"))
     return [
         StoreRead(
             store=store,
-            messages=count(row, "messages"),
-            bytes=count(row, "bytes"),
-            skipped_bytes=count(row, "skipped_bytes"),
+            messages=sum_of(row, "messages"),
+            bytes=sum_of(row, "bytes"),
+            skipped_bytes=sum_of(row, "skipped_bytes"),
             damaged_at=sorted(spots.get(store, ())),
         )
         for store, row in sorted(read.items())

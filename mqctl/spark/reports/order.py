@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from mqctl.model.report_rows import OrderKey, OrderPeriod, OrderTime, OrderTopic
 from mqctl.model.reports import OrderReport
 from mqctl.spark.asking import Ask, Cut, Dim
-from mqctl.spark.engines import Engine, Row, count, number, text, whole_keys
+from mqctl.spark.engines import Engine, Row, number, sum_of, text, whole_keys
 from mqctl.spark.reports.figures import periods, stores_read
 from mqctl.spark.wanted import Wanted
 
@@ -29,15 +29,15 @@ def order_report(found: Iterable[Row], counted: Iterable[Row], *, top: int, buck
         cuts[text(row, "cut")].append(row)
     counts = list(counted)
     changes: dict[str, Row] = {}
-    for row in sorted(cuts["changes"], key=lambda row: count(row, "queues_before") + count(row, "queues_after")):
+    for row in sorted(cuts["changes"], key=lambda row: sum_of(row, "queues_before") + sum_of(row, "queues_after")):
         known = changes.get(text(row, "topic"))
-        if known is None or count(row, "moves") > count(known, "moves"):
+        if known is None or sum_of(row, "moves") > sum_of(known, "moves"):
             changes[text(row, "topic")] = row
     return OrderReport(
         bucket_ms=bucket_ms,
         read=stores_read(counts),
         topics=sorted(
-            (_topic(row, changes.get(text(row, "topic"))) for row in cuts["topics"] if count(row, "messages")),
+            (_topic(row, changes.get(text(row, "topic"))) for row in cuts["topics"] if sum_of(row, "messages")),
             key=lambda row: (-row.moves, -row.inversions, row.topic),
         ),
         periods=_periods(cuts, counts, bucket_ms),
@@ -51,23 +51,23 @@ def order_report(found: Iterable[Row], counted: Iterable[Row], *, top: int, buck
 
 
 def _topic(row: Row, change: Row | None) -> OrderTopic:
-    moves = count(row, "moves")
+    moves = sum_of(row, "moves")
     fewer = more = explained = back = None
     # A change that explains less than half of the moves is no explanation.
-    if change is not None and 2 * count(change, "moves") > moves:
-        fewer, more = count(change, "queues_before"), count(change, "queues_after")
-        explained, growing = min(moves, count(change, "moves")), count(change, "growing")
-        back = count(change, "moves") - growing
+    if change is not None and 2 * sum_of(change, "moves") > moves:
+        fewer, more = sum_of(change, "queues_before"), sum_of(change, "queues_after")
+        explained, growing = min(moves, sum_of(change, "moves")), sum_of(change, "growing")
+        back = sum_of(change, "moves") - growing
         first, other = number(change.get("growing_ms")), number(change.get("shrinking_ms"))
         if first is None or (other is not None and other < first):
             fewer, more, back = more, fewer, growing
     return OrderTopic(
         topic=text(row, "topic"),
-        messages=count(row, "messages"),
-        keys=count(row, "keys"),
-        moved_keys=count(row, "moved_keys"),
+        messages=sum_of(row, "messages"),
+        keys=sum_of(row, "keys"),
+        moved_keys=sum_of(row, "moved_keys"),
         moves=moves,
-        inversions=count(row, "inversions"),
+        inversions=sum_of(row, "inversions"),
         queues_before=fewer,
         queues_after=more,
         explained_moves=explained,
@@ -82,8 +82,8 @@ def _periods(cuts: dict[str, list[Row]], counts: list[Row], bucket_ms: int) -> l
     in_use: dict[str, dict[int, set[tuple[str, int]]]] = defaultdict(lambda: defaultdict(set))
     for row in counts:
         if row["cut"] == "order.queues":
-            queue = (text(row, "store"), count(row, "queue_id"))
-            in_use[text(row, "topic")][count(row, "time_ms")].add(queue)
+            queue = (text(row, "store"), sum_of(row, "queue_id"))
+            in_use[text(row, "topic")][sum_of(row, "time_ms")].add(queue)
     found = []
     for topic, buckets in sorted(times.items()):
         for begin, end in periods(buckets, bucket_ms):
@@ -109,7 +109,7 @@ def _times(cuts: dict[str, list[Row]]) -> dict[str, dict[int, list[int]]]:
     times: dict[str, dict[int, list[int]]] = defaultdict(lambda: defaultdict(lambda: [0, 0]))
     for place, name in enumerate(("moves", "inversions")):
         for row in cuts[name]:
-            times[text(row, "topic")][count(row, "time_ms")][place] += count(row, name)
+            times[text(row, "topic")][sum_of(row, "time_ms")][place] += sum_of(row, name)
     return times
 
 
@@ -118,12 +118,12 @@ def _keys(rows: Iterable[Row], top: int) -> list[OrderKey]:
         OrderKey(
             topic=text(row, "topic"),
             key=text(row, "key"),
-            messages=count(row, "messages"),
-            queues=count(row, "queues"),
-            moves=count(row, "moves"),
-            inversions=count(row, "inversions"),
-            oldest_ms=count(row, "oldest_ms"),
-            newest_ms=count(row, "newest_ms"),
+            messages=sum_of(row, "messages"),
+            queues=sum_of(row, "queues"),
+            moves=sum_of(row, "moves"),
+            inversions=sum_of(row, "inversions"),
+            oldest_ms=sum_of(row, "oldest_ms"),
+            newest_ms=sum_of(row, "newest_ms"),
         )
         for row in rows
     ]

@@ -12,9 +12,9 @@ from mqctl.model.report_rows_state import RetryAttempt, RetryDelayed, RetryError
 from mqctl.model.reports import RetriesReport
 from mqctl.spark.aggregates.parts_delay import RETURNS, RETURNS_CUT
 from mqctl.spark.asking import Ask, Cut, Dim
-from mqctl.spark.engines import Engine, Row, count, number, text
+from mqctl.spark.engines import Engine, Row, number, sum_of, text
 from mqctl.spark.reports.figures import stores_read
-from mqctl.spark.reports.unread import QUEUES, counted, needed, unread_parts
+from mqctl.spark.reports.unread import QUEUES, needed, unread_parts, with_message_counts
 from mqctl.spark.wanted import Wanted
 
 
@@ -51,7 +51,7 @@ def retries(engine: Engine, wanted: Wanted, *, bucket_ms: int, error_property: s
         engine.rows("delay", everything, Ask((RETURNS_CUT,), bucket_ms=bucket_ms)),
         wanted,
         bucket_ms=bucket_ms,
-        unread=counted(engine, needed("retries", unread_parts(wanted.stores))),
+        unread=with_message_counts(engine, needed("retries", unread_parts(wanted.stores))),
     )
 
 
@@ -70,7 +70,7 @@ def retries_report(
     for row in lags:
         lag = number(row.get("lag"))
         if text(row, "topic") == RETRY_PREFIX + text(row, "group") and lag is not None:
-            waiting[text(row, "group")] += max(0, lag - count(row, "lost"))
+            waiting[text(row, "group")] += max(0, lag - sum_of(row, "lost"))
     # Where no store has queues that can be read, nobody knows what waits.
     known = {each.store for each in unread if each.part == QUEUES} != set(wanted.stores)
     return RetriesReport(
@@ -101,13 +101,13 @@ def _groups(counts: Iterable[Row], delayed: Iterable[Row], wanted: Wanted) -> di
             continue
         own = groups[group]
         attempts = own.dead if topic.startswith(DLQ_PREFIX) else own.retried
-        attempts[count(row, "reconsume_times")] += count(row, "messages")
-        own.times += [count(row, "oldest_ms"), count(row, "newest_ms")]
+        attempts[sum_of(row, "reconsume_times")] += sum_of(row, "messages")
+        own.times += [sum_of(row, "oldest_ms"), sum_of(row, "newest_ms")]
     levels: dict[tuple[str, int, int], list[Row]] = defaultdict(list)
     for row in delayed:
         topic, group = _of_group(row)
         if row["cut"] == RETURNS and group is not None and _asked(group, wanted):
-            levels[(group, count(row, "reconsume_times"), count(row, "level"))].append(row)
+            levels[(group, sum_of(row, "reconsume_times"), sum_of(row, "level"))].append(row)
     for (group, attempt, level), rows in levels.items():
         groups[group].delayed[attempt].append(_delayed(group, attempt, level, rows))
     return groups
@@ -127,9 +127,9 @@ def _delayed(group: str, attempt: int, level: int, stores: Sequence[Row]) -> Ret
         group=group,
         attempt=attempt,
         level=level,
-        messages=sum(count(row, "waiting") for row in stores),
-        first_due_ms=min(count(row, "head_due_ms") for row in stores),
-        last_due_ms=max(count(row, "last_due_ms") for row in stores),
+        messages=sum(sum_of(row, "waiting") for row in stores),
+        first_due_ms=min(sum_of(row, "head_due_ms") for row in stores),
+        last_due_ms=max(sum_of(row, "last_due_ms") for row in stores),
     )
 
 
@@ -138,7 +138,7 @@ def _flow(counts: Iterable[Row], groups: Container[str]) -> list[RetryFlow]:
     for row in counts:
         topic, group = _of_group(row)
         if row["cut"] == "retries.flow" and group is not None and group in groups:
-            flow[(group, count(row, "time_ms"))][topic.startswith(DLQ_PREFIX)] += count(row, "messages")
+            flow[(group, sum_of(row, "time_ms"))][topic.startswith(DLQ_PREFIX)] += sum_of(row, "messages")
     return [
         RetryFlow(group=group, time_ms=at, retries=sums[0], dead=sums[1]) for (group, at), sums in sorted(flow.items())
     ]
@@ -149,7 +149,7 @@ def _errors(counts: Iterable[Row], groups: Container[str]) -> list[RetryError]:
     for row in counts:
         _, group = _of_group(row)
         if row["cut"] == "retries.errors" and row.get("value") is not None and group is not None and group in groups:
-            errors[(group, text(row, "value"))] += count(row, "messages")
+            errors[(group, text(row, "value"))] += sum_of(row, "messages")
     return [
         RetryError(group=group, value=value, messages=messages)
         for (group, value), messages in sorted(errors.items(), key=lambda item: (item[0][0], -item[1], item[0][1]))

@@ -15,7 +15,7 @@ from mqctl.spark.aggregates.keyed import ORDER
 from mqctl.spark.aggregates.parts_backlog import ARRIVAL, ARRIVALS
 from mqctl.spark.aggregates.parts_delay import RETURNS_CUT
 from mqctl.spark.asking import Ask, Cut
-from mqctl.spark.engines import Engine, Row, count, number, text, whole_keys
+from mqctl.spark.engines import Engine, Row, number, sum_of, text, whole_keys
 from mqctl.spark.reports.backlog import rows_by
 from mqctl.spark.reports.capacity import CAPACITY_CUTS, capacity_report
 from mqctl.spark.reports.delay import delay_report, delay_rows
@@ -55,7 +55,9 @@ class RunSettings:
     brokers: Mapping[str, str] | None = None
 
 
-def run(engine: Engine, wanted: Wanted, settings: RunSettings, progress: Progress | None = None) -> dict[str, object]:
+def run_report(
+    engine: Engine, wanted: Wanted, settings: RunSettings, progress: Progress | None = None
+) -> dict[str, object]:
     """Makes every report; the values by name."""
 
     def step(what: str, done: int) -> None:
@@ -113,9 +115,9 @@ def _backlog(engine: Engine, wanted: Wanted, width: int, unread: Sequence[Unread
         BacklogArrival(
             group=text(row, "group"),
             topic=text(row, "topic"),
-            time_ms=count(row, "time_ms"),
-            messages=count(row, "messages"),
-            bytes=count(row, "bytes"),
+            time_ms=sum_of(row, "time_ms"),
+            messages=sum_of(row, "messages"),
+            bytes=sum_of(row, "bytes"),
         )
         for row in rows
         if row["kind"] == ARRIVAL

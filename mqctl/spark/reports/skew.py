@@ -18,8 +18,8 @@ from mqctl.model.report_rows import (
 from mqctl.model.reports import SkewReport
 from mqctl.spark.aggregates.rows import QUEUES
 from mqctl.spark.asking import Ask, Cut, Dim, Selector
-from mqctl.spark.engines import Engine, Row, count, maybe_text, text
-from mqctl.spark.reports.figures import gini, max_over_mean, share, stores_read
+from mqctl.spark.engines import Engine, Row, maybe_text, sum_of, text
+from mqctl.spark.reports.figures import gini, max_over_mean, share_of, stores_read
 from mqctl.spark.wanted import Wanted
 
 KEYS_KEPT = 200
@@ -73,7 +73,7 @@ def skew_report(rows: Iterable[Row], *, top: int, what_if: WhatIf | None = None)
         cuts[text(row, "cut")].append(row)
     places: dict[str, dict[Place, Row]] = defaultdict(dict)
     for row in cuts[QUEUES] + cuts["skew.queues"]:  # queues without messages first: those with some replace them
-        places[text(row, "topic")][(text(row, "store"), count(row, "queue_id"))] = row
+        places[text(row, "topic")][(text(row, "store"), sum_of(row, "queue_id"))] = row
     keys = _keys(cuts["skew.keys"], places, top, what_if)
     return SkewReport(
         read=stores_read(cuts["read"] + cuts["damage"]),
@@ -91,10 +91,10 @@ def _by_messages(row: SkewTopic) -> tuple[int, str]:
 
 
 def _topic(topic: str, own: dict[Place, Row], keys: Sequence[SkewKey]) -> SkewTopic:
-    messages = [count(row, "messages") for row in own.values()]
-    sizes = [count(row, "bytes") for row in own.values()]
+    messages = [sum_of(row, "messages") for row in own.values()]
+    sizes = [sum_of(row, "bytes") for row in own.values()]
     total = sum(messages)
-    hot = max(sorted(own), key=lambda place: count(own[place], "messages")) if total else None
+    hot = max(sorted(own), key=lambda place: sum_of(own[place], "messages")) if total else None
     totals: dict[str, int] = defaultdict(int)
     for key in keys:
         if key.topic == topic and key.key is not None:
@@ -111,24 +111,24 @@ def _topic(topic: str, own: dict[Place, Row], keys: Sequence[SkewKey]) -> SkewTo
         bytes_max_over_mean=max_over_mean(sizes),
         hot_store=hot[0] if hot else None,
         hot_queue_id=hot[1] if hot else None,
-        hot_share=share(max(messages, default=0), total),
+        hot_share=share_of(max(messages, default=0), total),
         hot_key=hot_key,
-        hot_key_share=share(totals[hot_key], total) if hot_key is not None else 0.0,
+        hot_key_share=share_of(totals[hot_key], total) if hot_key is not None else 0.0,
     )
 
 
 def _queues(topic: str, own: dict[Place, Row]) -> list[SkewQueue]:
-    messages = sum(count(row, "messages") for row in own.values())
-    size = sum(count(row, "bytes") for row in own.values())
+    messages = sum(sum_of(row, "messages") for row in own.values())
+    size = sum(sum_of(row, "bytes") for row in own.values())
     return [
         SkewQueue(
             topic=topic,
             store=store,
             queue_id=queue_id,
-            messages=count(row, "messages"),
-            bytes=count(row, "bytes"),
-            share=share(count(row, "messages"), messages),
-            bytes_share=share(count(row, "bytes"), size),
+            messages=sum_of(row, "messages"),
+            bytes=sum_of(row, "bytes"),
+            share=share_of(sum_of(row, "messages"), messages),
+            bytes_share=share_of(sum_of(row, "bytes"), size),
         )
         for (store, queue_id), row in sorted(own.items())
     ]
@@ -138,27 +138,27 @@ def _keys(rows: Sequence[Row], places: dict[str, dict[Place, Row]], top: int, wh
     by_queue: dict[tuple[str, str, int], list[Row]] = defaultdict(list)
     missed: dict[tuple[str, str, int], int] = defaultdict(int)
     for row in rows:
-        where = (text(row, "topic"), text(row, "store"), count(row, "queue_id"))
+        where = (text(row, "topic"), text(row, "store"), sum_of(row, "queue_id"))
         if row.get("is_rest"):
-            missed[where] += count(row, "most_messages")
+            missed[where] += sum_of(row, "most_messages")
         elif row.get("key") is not None:
             by_queue[where].append(row)
     found = []
     for (topic, store, queue_id), own in sorted(by_queue.items()):
         chosen: dict[str, Row] = {}
         for measure in ("messages", "bytes"):
-            heaviest = sorted(own, key=lambda row: (-count(row, measure), text(row, "key")))[:top]
+            heaviest = sorted(own, key=lambda row: (-sum_of(row, measure), text(row, "key")))[:top]
             chosen.update({text(row, "key"): row for row in heaviest})
-        total = count(places[topic][(store, queue_id)], "messages")
+        total = sum_of(places[topic][(store, queue_id)], "messages")
         found += [
             SkewKey(
                 topic=topic,
                 store=store,
                 queue_id=queue_id,
                 key=key,
-                messages=count(row, "messages"),
-                bytes=count(row, "bytes"),
-                share=share(count(row, "messages"), total),
+                messages=sum_of(row, "messages"),
+                bytes=sum_of(row, "bytes"),
+                share=share_of(sum_of(row, "messages"), total),
                 missed_messages_most=missed[(topic, store, queue_id)],
                 new_queue=_new_queue(key, what_if),
             )
@@ -181,11 +181,11 @@ def _producers(rows: Sequence[Row]) -> list[SkewProducer]:
     totals: dict[str, int] = defaultdict(int)
     for row in rows:  # of one host in several stores
         known = sums[(text(row, "topic"), maybe_text(row, "born_host") or "?")]
-        known[0] += count(row, "messages")
-        known[1] += count(row, "bytes")
-        totals[text(row, "topic")] += count(row, "messages")
+        known[0] += sum_of(row, "messages")
+        known[1] += sum_of(row, "bytes")
+        totals[text(row, "topic")] += sum_of(row, "messages")
     found = [
-        SkewProducer(topic=topic, born_host=host, messages=number, bytes=size, share=share(number, totals[topic]))
+        SkewProducer(topic=topic, born_host=host, messages=number, bytes=size, share=share_of(number, totals[topic]))
         for (topic, host), (number, size) in sums.items()
     ]
     return sorted(found, key=lambda row: (row.topic, -row.messages, row.born_host))
@@ -194,9 +194,9 @@ def _producers(rows: Sequence[Row]) -> list[SkewProducer]:
 def _sizes(rows: Sequence[Row]) -> list[SkewSize]:
     sums: dict[tuple[str, int], list[int]] = defaultdict(lambda: [0, 0])
     for row in rows:
-        known = sums[(text(row, "topic"), count(row, "size_class"))]
-        known[0] += count(row, "messages")
-        known[1] += count(row, "bytes")
+        known = sums[(text(row, "topic"), sum_of(row, "size_class"))]
+        known[0] += sum_of(row, "messages")
+        known[1] += sum_of(row, "bytes")
     return [
         SkewSize(topic=topic, from_bytes=low, messages=number, bytes=size)
         for (topic, low), (number, size) in sorted(sums.items())
@@ -214,11 +214,11 @@ def _resharded(rows: Sequence[Row], places: dict[str, dict[Place, Row]], what_if
         now, then = [0] * len(index), [0] * what_if.queues
         moved = unkeyed = 0
         for row in own:
-            number, new = count(row, "messages"), count(row, "new_queue")
+            number, new = sum_of(row, "messages"), sum_of(row, "new_queue")
             if new < 0:
                 unkeyed += number
                 continue
-            place = index[(text(row, "store"), count(row, "queue_id"))]
+            place = index[(text(row, "store"), sum_of(row, "queue_id"))]
             now[place] += number
             then[new] += number
             moved += number if place != new else 0
@@ -234,13 +234,13 @@ def _resharded(rows: Sequence[Row], places: dict[str, dict[Place, Row]], what_if
                 messages=keyed + unkeyed,
                 unkeyed_messages=unkeyed,
                 moved_messages=moved,
-                moved_share=share(moved, keyed),
+                moved_share=share_of(moved, keyed),
                 gini_now=gini(now),
                 gini_then=gini(then),
                 max_over_mean_now=max_over_mean(now),
                 max_over_mean_then=max_over_mean(then),
                 busiest_queue=busiest,
-                busiest_share=share(max(then), keyed),
+                busiest_share=share_of(max(then), keyed),
             )
         )
     return found

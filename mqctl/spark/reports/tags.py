@@ -12,8 +12,8 @@ from mqctl.model.reports import TagsReport
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.model.tag_sample import TagSample
 from mqctl.spark.asking import Ask, Cut, Dim
-from mqctl.spark.engines import Engine, Row, count, maybe_text, text
-from mqctl.spark.reports.figures import share, stores_read
+from mqctl.spark.engines import Engine, Row, maybe_text, sum_of, text
+from mqctl.spark.reports.figures import share_of, stores_read
 from mqctl.spark.wanted import Wanted
 
 TAG_CUTS = (Cut("tags", (Dim.TOPIC, Dim.QUEUE, Dim.TAG)),)
@@ -42,20 +42,20 @@ def tags_report(
     for row in own:
         topic = text(row, "topic")
         sums = topic_sums[(topic, maybe_text(row, "tag"))]
-        sums[0] += count(row, "messages")
-        sums[1] += count(row, "bytes")
-        topic_totals[topic] += count(row, "messages")
-        queue_totals[(topic, text(row, "store"), count(row, "queue_id"))] += count(row, "messages")
+        sums[0] += sum_of(row, "messages")
+        sums[1] += sum_of(row, "bytes")
+        topic_totals[topic] += sum_of(row, "messages")
+        queue_totals[(topic, text(row, "store"), sum_of(row, "queue_id"))] += sum_of(row, "messages")
     queues = [
         TagQueue(
             topic=text(row, "topic"),
             store=text(row, "store"),
-            queue_id=count(row, "queue_id"),
+            queue_id=sum_of(row, "queue_id"),
             tag=maybe_text(row, "tag"),
-            messages=count(row, "messages"),
-            bytes=count(row, "bytes"),
-            share=share(
-                count(row, "messages"), queue_totals[(text(row, "topic"), text(row, "store"), count(row, "queue_id"))]
+            messages=sum_of(row, "messages"),
+            bytes=sum_of(row, "bytes"),
+            share=share_of(
+                sum_of(row, "messages"), queue_totals[(text(row, "topic"), text(row, "store"), sum_of(row, "queue_id"))]
             ),
         )
         for row in own
@@ -63,7 +63,7 @@ def tags_report(
     return TagsReport(
         read=stores_read(found),
         topics=[
-            TagShare(topic=topic, tag=tag, messages=number, bytes=size, share=share(number, topic_totals[topic]))
+            TagShare(topic=topic, tag=tag, messages=number, bytes=size, share=share_of(number, topic_totals[topic]))
             for (topic, tag), (number, size) in sorted(
                 topic_sums.items(), key=lambda item: (item[0][0], -item[1][0], item[0][1] or "")
             )

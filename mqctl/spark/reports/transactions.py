@@ -10,8 +10,8 @@ from mqctl.model.report_rows_state import PendingHalf, ResolutionTime, Transacti
 from mqctl.model.reports import TransactionsReport
 from mqctl.spark.aggregates.parts_transactions import GROUPS, MISSING, PENDING, TIMES
 from mqctl.spark.asking import Ask
-from mqctl.spark.engines import Engine, Row, count, maybe_text, number, text
-from mqctl.spark.reports.unread import counted, needed, require_queues, unread_parts
+from mqctl.spark.engines import Engine, Row, maybe_text, number, sum_of, text
+from mqctl.spark.reports.unread import needed, require_queues, unread_parts, with_message_counts
 from mqctl.spark.wanted import Wanted
 
 
@@ -25,7 +25,7 @@ def transactions(
     """
     if unread is None:
         require_queues(wanted)
-        unread = counted(engine, needed("transactions", unread_parts(wanted.stores)))
+        unread = with_message_counts(engine, needed("transactions", unread_parts(wanted.stores)))
     return transactions_report(engine.rows("transactions", wanted, Ask(())), unread, top=top)
 
 
@@ -43,15 +43,15 @@ def transactions_report(rows: Iterable[Row], unread: Sequence[Unread], *, top: i
                     part=text(row, "topic"),
                     reason="entries of its queue lead to no sound record",
                     bytes=0,
-                    messages=count(row, "transactions"),
+                    messages=sum_of(row, "transactions"),
                 )
             )
         elif row["cut"] == GROUPS:
             groups[(text(row, "producer_group"), text(row, "topic"))].append(row)
         elif row["cut"] == TIMES:
-            sums = times[(text(row, "producer_group"), count(row, "class_ms"))]
+            sums = times[(text(row, "producer_group"), sum_of(row, "class_ms"))]
             for place, name in enumerate(("ended", "committed", "rolled_back")):
-                sums[place] += count(row, name)
+                sums[place] += sum_of(row, name)
         elif row["cut"] == PENDING:
             pending[text(row, "store")].append(
                 PendingHalf(
@@ -59,8 +59,8 @@ def transactions_report(rows: Iterable[Row], unread: Sequence[Unread], *, top: i
                     producer_group=text(row, "producer_group"),
                     topic=text(row, "topic"),
                     unique_key=maybe_text(row, "unique_key"),
-                    half_offset=count(row, "half_offset"),
-                    first_stored_ms=count(row, "oldest_pending_ms"),
+                    half_offset=sum_of(row, "half_offset"),
+                    first_stored_ms=sum_of(row, "oldest_pending_ms"),
                 )
             )
     return TransactionsReport(
@@ -83,7 +83,7 @@ def transactions_report(rows: Iterable[Row], unread: Sequence[Unread], *, top: i
 
 def _group(name: str, topic: str, rows: list[Row]) -> TransactionGroup:
     def total(name: str) -> int:
-        return sum(count(row, name) for row in rows)
+        return sum(sum_of(row, name) for row in rows)
 
     ended, committed, rolled_back = total("ended"), total("committed"), total("rolled_back")
     oldest = [time for row in rows if (time := number(row.get("oldest_pending_ms"))) is not None]
@@ -94,7 +94,7 @@ def _group(name: str, topic: str, rows: list[Row]) -> TransactionGroup:
         ended=ended,
         pending=total("pending"),
         mean_resolution_ms=total("resolution_ms") / ended if ended else None,
-        longest_ms=max(count(row, "longest_ms") for row in rows) if ended else None,
+        longest_ms=max(sum_of(row, "longest_ms") for row in rows) if ended else None,
         oldest_pending_ms=min(oldest, default=None),
         committed=committed,
         rolled_back=rolled_back,

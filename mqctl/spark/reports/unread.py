@@ -10,7 +10,7 @@ from mqctl.errors import BadInputError, MqctlError
 from mqctl.model.report_rows import Unread
 from mqctl.spark.aggregates.rows import READ
 from mqctl.spark.asking import Ask
-from mqctl.spark.engines import Engine, Row, count, text
+from mqctl.spark.engines import Engine, Row, sum_of, text
 from mqctl.spark.scan.planning import has_queue_files, open_store
 from mqctl.spark.wanted import Wanted
 from mqctl.store.directory import StoreDirectory
@@ -70,7 +70,7 @@ def _opened(stores: Iterable[str]) -> Iterator[tuple[str, StoreDirectory]]:
         yield path, store
 
 
-def counted(engine: Engine, parts: Sequence[Unread]) -> list[Unread]:
+def with_message_counts(engine: Engine, parts: Sequence[Unread]) -> list[Unread]:
     """Tells how many messages the commit logs of stores with unread queues hold, by one scan of these."""
     stores = tuple(dict.fromkeys(each.store for each in parts if each.part == QUEUES))
     if not stores:
@@ -80,7 +80,7 @@ def counted(engine: Engine, parts: Sequence[Unread]) -> list[Unread]:
 
 def with_messages(parts: Sequence[Unread], rows: Iterable[Row]) -> list[Unread]:
     """Adds the messages of the commit log, as a scan has counted them, to what its unread queues leave out."""
-    messages = {text(row, "store"): count(row, "messages") for row in rows if row["cut"] == READ}
+    messages = {text(row, "store"): sum_of(row, "messages") for row in rows if row["cut"] == READ}
     return [replace(each, messages=messages.get(each.store)) if each.part == QUEUES else each for each in parts]
 
 

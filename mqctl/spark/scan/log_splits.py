@@ -36,7 +36,7 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 
-class Read(Protocol[T_co]):
+class FileWalk(Protocol[T_co]):
     """Walks the records of a file from `start` on; the last pair has the tail."""
 
     def __call__(
@@ -223,7 +223,7 @@ def chunks(split: LogSplit, wanted: Wanted, covered: Coverage) -> Iterator[Chunk
         yield from _chunk(split.store, buffer, found, wanted)
 
 
-def sound_parts(split: LogSplit, covered: Coverage, read: Read[T]) -> Iterator[tuple[Buffer, T]]:
+def sound_parts(split: LogSplit, covered: Coverage, read: FileWalk[T]) -> Iterator[tuple[Buffer, T]]:
     """Yields what `read` makes of the sound records of a split, with the file's bytes; notes where and why it stopped.
 
     `read` walks records from a position on until something is none, and tells what that is at last.

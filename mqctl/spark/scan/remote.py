@@ -57,7 +57,7 @@ def shown(location: str) -> str:
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
 
-def looking(look: str) -> None:
+def begin_look(look: str) -> None:
     """Begins a look at stores, or goes on with one: what an earlier look has listed is forgotten."""
     if _LOOK and _LOOK[0] == look:
         return
@@ -68,7 +68,7 @@ def looking(look: str) -> None:
 
 def leave() -> None:
     """Clears away what was listed, at the end of a command."""
-    looking("")
+    begin_look("")
 
 
 def _forget(location: str) -> None:

@@ -15,14 +15,14 @@ from mqctl.store.texts import Alphabet, Spans, factorize
 
 def binary(buffer: Buffer, spans: Spans) -> pa.LargeBinaryArray:
     """Copies byte spans into one arrow array; what has no span is null."""
-    data, offsets = gathered(buffer, spans)
+    data, offsets = packed_spans(buffer, spans)
     absent = None if spans.present.all() else pa.py_buffer(np.packbits(spans.present, bitorder="little"))
     return pa.LargeBinaryArray.from_buffers(
         pa.large_binary(), len(spans.start), [absent, pa.py_buffer(offsets), pa.py_buffer(data)]
     )
 
 
-def gathered(buffer: Buffer, spans: Spans) -> tuple[Buffer, Int64s]:
+def packed_spans(buffer: Buffer, spans: Spans) -> tuple[Buffer, Int64s]:
     """Copies byte spans one behind the other; returns the bytes and where each begins (and the last ends)."""
     starts = np.where(spans.present, spans.start, 0)
     offsets = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(spans.size, dtype=np.int64)))
@@ -48,7 +48,7 @@ def named(alphabet: Alphabet) -> pa.StringArray:
 def properties(buffer: Buffer, found: Headers) -> pa.MapArray:
     """Parses the properties of records, by the rules of `parse_properties`: of duplicates the later wins."""
     sizes = np.maximum(found.properties_size, 0)
-    data, offsets = gathered(buffer, Spans(found.properties_start, sizes))
+    data, offsets = packed_spans(buffer, Spans(found.properties_start, sizes))
     # Pairs end at separators and at the ends of records.
     ends = np.union1d(np.flatnonzero(data == PROPERTY_SEPARATOR), offsets[1:])
     begins = np.concatenate((np.zeros(1, np.int64), ends[:-1]))

@@ -30,7 +30,7 @@ from mqctl.model.spans import FAR
 from mqctl.spark.asking import Ask
 from mqctl.spark.brokers import broker_names
 from mqctl.spark.carried import carrying
-from mqctl.spark.scan.remote import looking
+from mqctl.spark.scan.remote import begin_look
 from mqctl.spark.source.table import SourceTable, Work
 from mqctl.spark.source.tables import TABLES
 from mqctl.spark.wanted import Bounds, Wanted
@@ -101,14 +101,14 @@ class _Reader(DataSourceReader):  # type: ignore[misc]  # PySpark is not typed f
         # One look at stores that are listed over a network: workers that outlive it list them anew.
         look = uuid4().hex
         with carrying():
-            looking(look)
+            begin_look(look)
             work = TABLES[self._table].plan(self._wanted, self._ask, self._count)
             return [_Partition(each, look) for each in work]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, _Partition)
         with carrying():
-            looking(partition.look)
+            begin_look(partition.look)
             yield from TABLES[self._table].read(partition.work, self._names)
 
 
