@@ -130,7 +130,7 @@ def observed_allocation(
         examined = _Topic(
             topic=topic, queues=queues, memberships=memberships, running=running, given=strategy, rule=rule
         )
-        examined.popped = topic in popped
+        examined.popped = topic in popped or snapshot.pops(group, topic)
         found.append(examined.allocation(lags))
     return found
 

@@ -19,6 +19,7 @@ class PopShare:
         invisible_count: popped, not acknowledged, and not due yet.
         due_count: popped, not acknowledged, due, and not in the retry topic yet.
         retry_count: waiting in the retry topics of both names.
+        retry_v2_count: those of them in the one of the second name, which is read with `enableRetryTopicV2` only.
         given_up_count: messages in the group's dead-letter topic, of whatever topic they were.
         blocked_queue_count: ordered queues that give out nothing until a message is acknowledged or due; None when not
             known: brokers do not tell.
@@ -35,6 +36,17 @@ class PopShare:
     given_up_count: int
     blocked_queue_count: int | None
     next_visible_ms: tuple[int, ...] = ()
+    retry_v2_count: int = 0
+
+    @property
+    def back_ms(self) -> int | None:
+        """When the next invisible message comes back, epoch milliseconds."""
+        return self.next_visible_ms[0] if self.next_visible_ms else None
+
+    @property
+    def pops(self) -> bool:
+        """Whether the group shares messages of the topic now."""
+        return self.mode == "POP" or (self.mode is None and bool(self.invisible_count or self.due_count))
 
 
 def summed_shares(shares: Iterable[PopShare]) -> dict[tuple[str, str], PopShare]:
@@ -60,5 +72,6 @@ def _sum(first: PopShare, second: PopShare) -> PopShare:
         retry_count=first.retry_count + second.retry_count,
         given_up_count=first.given_up_count + second.given_up_count,
         blocked_queue_count=blocked,
+        retry_v2_count=first.retry_v2_count + second.retry_v2_count,
         next_visible_ms=tuple(sorted({*first.next_visible_ms, *second.next_visible_ms})[:NEXT_MOMENTS]),
     )

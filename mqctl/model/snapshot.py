@@ -14,6 +14,7 @@ from mqctl.model.gap import Gap, Part
 from mqctl.model.member import GroupMembership, ProducerMembership, RunningInfo
 from mqctl.model.offset_jump import OffsetJump
 from mqctl.model.origin import Origin
+from mqctl.model.pop_share import PopShare
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState
 from mqctl.model.route import NameServerView, TopicRoute
 from mqctl.model.seen_broker import SeenBroker
@@ -34,6 +35,7 @@ class BrokerSnapshot:
         cluster, address, broker_id: of a live broker; `address` is the one that was asked.
         version: text of a live broker's release, for instance `V4_9_8`.
         memberships, producers: who is connected; only a live broker knows.
+        pop: who shares messages instead of queues (5.x), and how far they are.
         runtime, config: a live broker's own texts (requests 28 and 26).
     """
 
@@ -55,6 +57,7 @@ class BrokerSnapshot:
     producers: tuple[ProducerMembership, ...] = ()
     runtime: Mapping[str, str] = field(default_factory=dict)
     config: Mapping[str, str] = field(default_factory=dict)
+    pop: tuple[PopShare, ...] = ()
     unavailable: tuple[Gap, ...] = ()
 
     def lacks(self, part: Part) -> Gap | None:
@@ -99,6 +102,11 @@ class ClusterSnapshot:
             for route in view.routes:
                 known.setdefault(route.topic, route)
         return known
+
+    def pops(self, group: str, topic: str) -> bool:
+        """Tells whether a group shares the messages of a topic: then nobody owns its queues."""
+        shares = (share for broker in self.brokers for share in broker.pop)
+        return any(share.pops and (share.group, share.topic) == (group, topic) for share in shares)
 
     def members_of(self, group: str) -> dict[str, GroupMembership]:
         """Returns what each broker that knows `group` says of it, by broker name."""

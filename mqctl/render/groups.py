@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from mqctl.model.config import SubscriptionGroupConfig
 from mqctl.model.member import GroupMembership, Member, ProducerMembership, RunningInfo, Subscription
+from mqctl.model.pop_share import PopShare
 from mqctl.protocol.codes import version_text
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 
@@ -55,6 +56,19 @@ PRODUCER_COLUMNS = (
     Column("version", "version"),
     Column("brokers", "connected to"),
     Column("last_heartbeat_ms", "last heartbeat", CellKind.TIME_MS, wide=True),
+)
+
+
+SHARE_COLUMNS = (
+    Column("topic", "topic"),
+    Column("mode", "mode", none="not set"),
+    Column("ready_count", "ready", CellKind.COUNT),
+    Column("invisible_count", "invisible", CellKind.COUNT),
+    Column("due_count", "due", CellKind.COUNT),
+    Column("retry_count", "retry", CellKind.COUNT),
+    Column("given_up_count", "given up", CellKind.COUNT),
+    Column("blocked_queue_count", "ordered blocks", CellKind.COUNT, none="?"),
+    Column("back_ms", "next back at", CellKind.TIME_MS),
 )
 
 
@@ -138,6 +152,7 @@ class GroupMembers:
 
     Attributes:
         consume_type, message_model, consume_from_where: as the first broker that knows members has them.
+        pops: topics of which the group shares messages instead of queues (5.x), all brokers together.
     """
 
     group: str
@@ -147,6 +162,7 @@ class GroupMembers:
     members: list[MemberRow]
     subscriptions: list[SubscriptionRow]
     brokers: list[GroupOnBroker]
+    pops: list[PopShare]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,6 +272,7 @@ def members_document(
     memberships: Mapping[str, GroupMembership],
     running: Sequence[RunningInfo],
     configs: Sequence[GroupOnBroker] = (),
+    pops: Sequence[PopShare] = (),
 ) -> Document:
     """Builds the document of `group members`; with settings, that of `group describe`."""
     members = member_rows(memberships, running)
@@ -279,12 +296,15 @@ def members_document(
         members=members,
         subscriptions=subscriptions,
         brokers=list(configs),
+        pops=list(pops),
     )
     told = [value.message_model, value.consume_type, value.consume_from_where]
     blocks: list[Table | Paragraphs] = [
         Table(MEMBER_COLUMNS, members, empty=f"nobody of {group} is online"),
         Table(SUBSCRIPTION_COLUMNS, subscriptions, title="What brokers filter by", empty="no subscriptions"),
     ]
+    if pops:
+        blocks.append(Table(SHARE_COLUMNS, pops, title="What the group pops"))
     if any(told):
         blocks.append(Paragraphs([", ".join(word for word in told if word)]))
     if configs:

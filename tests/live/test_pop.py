@@ -10,7 +10,7 @@ import pytest
 from embedded_broker import EmbeddedCluster
 from mqctl.protocol.bodies_pop import MessageRequestMode
 from mqctl.protocol.requests_pop import SetMessageRequestMode
-from tests.embedded_broker.messages import send
+from tests.embedded_broker.messages import heartbeat, send
 from tests.embedded_broker.test_pop import ack, pop, popped
 from tests.embedded_broker.wire import Peer
 from tests.live.conftest import Run
@@ -76,3 +76,11 @@ def test_a_live_group_that_pops_tells_what_it_holds(mqctl: Run, popping: Embedde
         table = mqctl("group", "lag", "-g", "GP", env=env)
         assert {"INVISIBLE", "NEXT"} <= set(table.stdout.split())
         assert "mqctl: pop" not in outcome.stderr
+        (share,) = mqctl("group", "describe", "-g", "GP", "-o", "json", env=env).json["pops"]
+        assert [share[name] for name in COUNTS] == [2, 3, 0, 0]
+        peer.version = 61  # too old to be asked what it holds
+        heartbeat(peer, "one", group="GP", subscriptions={"Shared": "*"})
+        shown = mqctl("allocation", "show", "-g", "GP", "-o", "json", env=env)
+        assert {row["marks"] for row in shown.json["queues"]} == {"pop"}
+        (topic,) = shown.json["topics"]
+        assert (topic["orphan_count"], topic["strategies"]) == (0, "POP")

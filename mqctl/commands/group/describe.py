@@ -8,7 +8,7 @@ from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import NoColorOption, OneGroupOption, OutputOption, SnapshotOption
 from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
-from mqctl.operations.topics.groups import group_holders, memberships_by_broker
+from mqctl.operations.topics.groups import group_holders, group_shares, memberships_by_broker
 from mqctl.render.groups import config_rows, members_document
 
 EXAMPLES = ("mqctl group describe -g order-service", "mqctl group describe -g order-service -o yaml")
@@ -23,12 +23,16 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Show a group's settings, its instances, and what brokers filter by. Its lag: `mqctl group lag -g GROUP`."""
+    """Show a group's settings, its instances, what brokers filter by, and what it pops.
+
+    Its lag: `mqctl group lag -g GROUP`, which says how the states of popped messages are known.
+    """
     with looking(namesrv, profile, timeout, snapshot) as look:
         brokers = group_holders(look, group)
         memberships = memberships_by_broker(look, brokers, group)
         numbered = {n: (memberships[item.name],) for n, item in enumerate(brokers) if item.name in memberships}
         running, gaps = look.running(brokers, numbered)
+        pops = group_shares(look, brokers, group)
     configs = config_rows({broker.name: broker.groups[group] for broker in brokers if group in broker.groups})
     missing = [*broker_gaps(brokers), *gaps]
-    return answer(members_document(group, memberships, running, configs), missing, output)
+    return answer(members_document(group, memberships, running, configs, pops), missing, output)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from time import time
+
 from mqctl.cli.sources.live_or_saved import LiveOrSaved
 from mqctl.errors import NotFoundError
 from mqctl.model.gap import Part
 from mqctl.model.member import GroupMembership
 from mqctl.model.near_names import meant
+from mqctl.model.pop_share import PopShare, summed_shares
 from mqctl.snapshot.live.asking import Scope
 from mqctl.snapshot.live.brokers import LiveBroker, ask_groups, masters_of
 
@@ -29,3 +32,16 @@ def memberships_by_broker(look: LiveOrSaved, brokers: list[LiveBroker], group: s
     """Returns what each broker says of one group's members."""
     found = look.memberships(brokers, frozenset({group}))
     return {brokers[number].name: items[0] for number, items in found.items()}
+
+
+def group_shares(look: LiveOrSaved, brokers: list[LiveBroker], group: str) -> list[PopShare]:
+    """Returns the topics of which a group pops messages (5.x), all brokers together; gaps become those of brokers."""
+    if look.saved is not None:
+        shares = [share for broker in look.saved.brokers for share in broker.pop if share.group == group]
+    else:
+        from mqctl.snapshot.live.pop import gather_pop
+
+        masters = [broker for broker in brokers if broker.address.is_master]
+        found = {} if look.asking is None else gather_pop(look.asking, masters, {group}, round(time() * 1000))
+        shares = [share for own in found.values() for share in own]
+    return list(summed_shares(shares).values())

@@ -8,10 +8,12 @@ from typing import TypeVar
 
 from mqctl.client.admin.cluster import BrokerAddress, Cluster, none_registered
 from mqctl.client.remoting.deadline import Deadline
+from mqctl.model.delay_state import DelayState
 from mqctl.model.gap import Gap, GapSubject, Part
 from mqctl.model.member import GroupMembership, RunningInfo
 from mqctl.model.names import group_of, is_system_topic
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
+from mqctl.model.pop_share import PopShare
 from mqctl.model.progress import Progress
 from mqctl.model.queue import MessageQueue
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState
@@ -19,10 +21,12 @@ from mqctl.model.route import NameServerView
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.spans import HOUR_MS
 from mqctl.model.tag_sample import TagSample
+from mqctl.model.transaction_state import TransactionState
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, gather_brokers, masters_of
 from mqctl.snapshot.live.delay import FEW_RECORDS, delay_states
 from mqctl.snapshot.live.members import gather_memberships, gather_running, without_stacks
+from mqctl.snapshot.live.pop import gather_pop
 from mqctl.snapshot.live.queues import gather_offsets, gather_queues
 from mqctl.snapshot.live.routes import ask_name_servers, ask_routes
 from mqctl.snapshot.live.tags import sample_tags
@@ -72,9 +76,7 @@ def gather_live(
     say("consumers")
     memberships = gather_memberships(asking, brokers, wanted)
     running, running_gaps = gather_running(asking, brokers, memberships, with_stacks=with_stacks)
-    masters = masters_of(brokers)
-    delayed = _by_address(masters, delay_states(asking, masters, now_ms=now_ms, records=FEW_RECORDS))
-    pending = _by_address(masters, transaction_states(asking, masters, limit=FEW_HALVES))
+    delayed, pending, popped = _by_records(asking, masters_of(brokers), wanted, now_ms)
     running_gaps += tuple(without_stacks(running) if with_stacks else ())
     samples, sample_gaps = _tag_samples(asking, running, views, sampled)
     return ClusterSnapshot(
@@ -84,6 +86,7 @@ def gather_live(
                 _snapshot(broker, queues.get(number, ()), offsets.get(number, ()), memberships.get(number, ())),
                 delay=delayed.get(broker.address),
                 transactions=pending.get(broker.address),
+                pop=popped.get(broker.address, ()),
             )
             for number, broker in enumerate(brokers)
         ),
@@ -121,6 +124,19 @@ def gather_numbers(cluster: Cluster, deadline: Deadline, *, now_ms: int, scope: 
             replace(part, delay=delayed.get(broker.address)) for part, broker in zip(parts, brokers, strict=True)
         ),
         unavailable=tuple(gaps),
+    )
+
+
+def _by_records(
+    asking: Asking, masters: list[LiveBroker], scope: Scope, now_ms: int
+) -> tuple[
+    dict[BrokerAddress, DelayState], dict[BrokerAddress, TransactionState], dict[BrokerAddress, tuple[PopShare, ...]]
+]:
+    """Returns what only records of internal queues tell: delay levels, transactions, and what is popped."""
+    return (
+        _by_address(masters, delay_states(asking, masters, now_ms=now_ms, records=FEW_RECORDS)),
+        _by_address(masters, transaction_states(asking, masters, limit=FEW_HALVES)),
+        _by_address(masters, gather_pop(asking, masters, scope.groups, now_ms)),
     )
 
 

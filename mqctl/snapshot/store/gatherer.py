@@ -15,7 +15,9 @@ from mqctl.snapshot.store.commit_marks import commit_marks
 from mqctl.snapshot.store.delay import delay_file_state, delay_state
 from mqctl.snapshot.store.health import storage_state
 from mqctl.snapshot.store.jumps import offset_jumps
+from mqctl.snapshot.store.lag import may_pop
 from mqctl.snapshot.store.moment import mtime_ms, store_origin
+from mqctl.snapshot.store.pop import store_pop_shares
 from mqctl.snapshot.store.queues import offset_states, queue_states
 from mqctl.snapshot.store.reading import Reading
 from mqctl.snapshot.store.transactions import transaction_state
@@ -69,6 +71,7 @@ def gather_store(
         delay=delay_state(reading, levels=levels, observed_at_ms=origin.observed_at_ms),
         transactions=transaction_state(reading, commit_marks(reading) if deep else None),
         storage=storage_state(reading, files=files, checkpoint=checkpoint, report=report),
+        pop=store_pop_shares(reading, origin.observed_at_ms) if may_pop(reading) else (),
         unavailable=tuple(reading.gaps),
     )
     return ClusterSnapshot(origin=origin, brokers=(broker,))
