@@ -41,7 +41,7 @@ TimeoutOption = Annotated[
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class ClusterTarget:
     """What a command was told about the cluster.
 
     Attributes:
@@ -83,7 +83,7 @@ class Target:
         return Deadline(self.timeout_ms)
 
 
-def cluster_target(namesrv: str | None, profile: str | None, timeout: str | None) -> Target:
+def cluster_target(namesrv: str | None, profile: str | None, timeout: str | None) -> ClusterTarget:
     """Decides which cluster is meant.
 
     Raises:
@@ -99,7 +99,7 @@ def cluster_target(namesrv: str | None, profile: str | None, timeout: str | None
                 address, source = os.environ[variable], variable
                 break
     if address is not None:
-        return Target(
+        return ClusterTarget(
             namesrv=address,
             timeout_ms=timeout_ms or DEFAULT_TIMEOUT_MS,
             source=source,
@@ -127,7 +127,7 @@ def _timeout_ms(text: str | None) -> int | None:
     return limit
 
 
-def _from_profile(name: str | None, timeout_ms: int | None) -> Target | None:
+def _from_profile(name: str | None, timeout_ms: int | None) -> ClusterTarget | None:
     directory = config_dir()
     if name is None and not (directory / "profiles.yaml").exists():
         return None
@@ -138,7 +138,7 @@ def _from_profile(name: str | None, timeout_ms: int | None) -> Target | None:
     if chosen is None:
         return None
     found = profiles.get(chosen)
-    return Target(
+    return ClusterTarget(
         namesrv=found.namesrv,
         timeout_ms=timeout_ms or found.timeout_ms or DEFAULT_TIMEOUT_MS,
         source=f"profile {chosen}",
@@ -150,7 +150,7 @@ def _from_profile(name: str | None, timeout_ms: int | None) -> Target | None:
     )
 
 
-def _local(timeout_ms: int | None) -> Target:
+def _local(timeout_ms: int | None) -> ClusterTarget:
     """The local cluster that runs, if there is just one."""
     directory = state_dir() / "local"
     running = []
@@ -160,7 +160,7 @@ def _local(timeout_ms: int | None) -> Target:
         running = [state for state in LocalStates(directory).all() if state.alive]
     if len(running) == 1:
         address = running[0].ready.namesrv
-        return Target(
+        return ClusterTarget(
             namesrv=address,
             timeout_ms=timeout_ms or DEFAULT_TIMEOUT_MS,
             source=f"local cluster {running[0].name}",

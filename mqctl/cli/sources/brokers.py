@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from mqctl.cli.connection.target import Target
+from mqctl.cli.connection.target import ClusterTarget
 from mqctl.client.admin.cluster import Cluster
 from mqctl.errors import MqctlError, NotFoundError
 from mqctl.model.gap import Gap, GapSubject, Part
@@ -35,7 +35,7 @@ def open_brokers(asking: Asking, names: Iterable[str] = ()) -> list[LiveBroker]:
     return list_brokers(asking, chosen, Scope())
 
 
-def asking_of(cluster: Cluster, target: Target) -> Asking:
+def asking_of(cluster: Cluster, target: ClusterTarget) -> Asking:
     """Starts the command's time."""
     return Asking(cluster, target.deadline())
 

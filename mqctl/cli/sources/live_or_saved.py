@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Concatenate, ParamSpec
 
-from mqctl.cli.connection.target import Target, cluster_target
+from mqctl.cli.connection.target import ClusterTarget, cluster_target
 from mqctl.cli.sources.brokers import asking_of, open_brokers
 from mqctl.client.admin.cluster import BrokerAddress, none_registered
 from mqctl.errors import NotFoundError
@@ -175,7 +175,7 @@ def looking(
 
         yield LiveOrSaved(None, load_snapshot(snapshot))
         return
-    target: Target = cluster_target(namesrv, profile, timeout)
+    target: ClusterTarget = cluster_target(namesrv, profile, timeout)
     with target.open() as cluster:
         yield LiveOrSaved(asking_of(cluster, target), None, target.cluster)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, Target, TimeoutOption, cluster_target
+from mqctl.cli.connection.target import ClusterTarget, NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit, tell
 from mqctl.cli.options.common import NoColorOption, OneTopicOption, OutputOption
 from mqctl.errors import DeadlineError, NotFoundError, UsageError
@@ -110,7 +110,7 @@ def _row(result: SendResult, way: str | None) -> SentMessage:
     )
 
 
-def _sent(message: OutgoingMessage, target: Target) -> SendResult:
+def _sent(message: OutgoingMessage, target: ClusterTarget) -> SendResult:
     from mqctl.client.producer.producer import Producer
 
     doubt = f"it may have been stored all the same: mqctl message peek -t {message.topic}"
@@ -125,7 +125,7 @@ def _sent(message: OutgoingMessage, target: Target) -> SendResult:
             raise DeadlineError(error.problem, reason=error.reason, remedy=remedy) from error
 
 
-def _must_be_there(topic: str, target: Target) -> None:
+def _must_be_there(topic: str, target: ClusterTarget) -> None:
     """Raises NotFoundError when no name server knows the topic: a misspelt one would be there for ever."""
     from mqctl.client.admin.nameserver import route, topic_names
 

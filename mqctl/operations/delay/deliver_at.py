@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from mqctl.cli.connection.target import Target
+from mqctl.cli.connection.target import ClusterTarget
 from mqctl.cli.emit import tell
 from mqctl.cli.sources.brokers import asking_of
 from mqctl.cli.times import parse_instant
@@ -16,7 +16,7 @@ from mqctl.operations.delay.ways import delay_ways, need_relay
 _TIMER = "TIMER_DELIVER_MS"
 
 
-def at_moment(message: OutgoingMessage, text: str, target: Target) -> tuple[OutgoingMessage, str | None]:
+def at_moment(message: OutgoingMessage, text: str, target: ClusterTarget) -> tuple[OutgoingMessage, str | None]:
     """Returns what to send so that consumers see `message` at a moment, and by which way; past ones are sent at once.
 
     Raises:

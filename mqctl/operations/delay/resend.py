@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from mqctl.cli.connection.target import Target
+from mqctl.cli.connection.target import ClusterTarget
 from mqctl.cli.emit import tell
 from mqctl.cli.sources.brokers import asking_of
 from mqctl.client.message.outgoing import OutgoingMessage
@@ -52,7 +52,7 @@ class StrandedRequest:
     confirmed: str | None
 
 
-def resend(request: StrandedRequest, target: Target) -> tuple[Document, int]:
+def resend(request: StrandedRequest, target: ClusterTarget) -> tuple[Document, int]:
     """Plans, and sends when asked to. Messages of which a delivered copy is found are left out.
 
     Raises:

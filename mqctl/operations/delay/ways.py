@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mqctl.cli.connection.target import Target
+from mqctl.cli.connection.target import ClusterTarget
 from mqctl.cli.sources.brokers import asking_of, open_brokers
 from mqctl.client.admin.broker_queries import consumer_connections
 from mqctl.client.producer.delay_relay import RELAY_GROUP
@@ -57,7 +57,7 @@ def delay_ways(asking: Asking, brokers: tuple[str, ...] = ()) -> DelayWays:
     return DelayWays(table=DelayLevelTable.parse(levels), levels=levels, timer_reach_ms=reach_ms)
 
 
-def level_taken(level: int, broker: str, target: Target) -> str:
+def level_taken(level: int, broker: str, target: ClusterTarget) -> str:
     """Says in which level a message lies: a broker puts one beyond its table into the highest that it has."""
     try:
         with target.open() as cluster:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from time import monotonic, sleep
 
-from mqctl.cli.connection.target import Target
+from mqctl.cli.connection.target import ClusterTarget
 from mqctl.cli.emit import tell
 from mqctl.client.admin import broker_queries as ask
 from mqctl.client.admin.cluster import Cluster
@@ -69,7 +69,7 @@ class _Shown:
 class LetterResend(Change[ResendPlan, ResendRecord]):
     """Dead letters of a group sent again."""
 
-    def __init__(self, cluster: Cluster, target: Target, request: LetterRequest) -> None:
+    def __init__(self, cluster: Cluster, target: ClusterTarget, request: LetterRequest) -> None:
         self._cluster = cluster
         self._target = target
         self._request = request
@@ -135,7 +135,9 @@ class LetterResend(Change[ResendPlan, ResendRecord]):
         return self._request if self._request.resume else _only(self._request, letters)
 
 
-def run_resend(cluster: Cluster, target: Target, request: LetterRequest, consent: Consent) -> Finished[ResendRecord]:
+def run_resend(
+    cluster: Cluster, target: ClusterTarget, request: LetterRequest, consent: Consent
+) -> Finished[ResendRecord]:
     """Plans, and sends when asked to.
 
     Raises:
@@ -307,7 +309,7 @@ def _hearers(asking: Asking, routes: dict[str, TopicRouteData], group: str) -> d
     return {topic: tuple(sorted(names)) for topic, names in found.items()}
 
 
-def _send(cluster: Cluster, target: Target, work: Work[ResendPlan, ResendRecord]) -> bool:
+def _send(cluster: Cluster, target: ClusterTarget, work: Work[ResendPlan, ResendRecord]) -> bool:
     from mqctl.client.producer.packing import ProducerSettings
     from mqctl.client.producer.producer import Producer
 

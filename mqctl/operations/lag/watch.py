@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from time import monotonic, sleep
 
-from mqctl.cli.connection.target import DEFAULT_TIMEOUT_MS, Target
+from mqctl.cli.connection.target import DEFAULT_TIMEOUT_MS, ClusterTarget
 from mqctl.cli.emit import Output, tell
 from mqctl.cli.gaps import answer, gap_lines
 from mqctl.cli.terminal.screen import Screen, fitted_lines, is_terminal
@@ -69,7 +69,7 @@ class Again:
     limit: str | None
 
 
-def look_again(target: Target, request: LagRequest, again: Again, rows: By, output: Output) -> int:
+def look_again(target: ClusterTarget, request: LagRequest, again: Again, rows: By, output: Output) -> int:
     """Runs `--watch` or `--until`; returns the exit code.
 
     Raises:
@@ -98,7 +98,7 @@ def look_again(target: Target, request: LagRequest, again: Again, rows: By, outp
     return code
 
 
-def _limit_ms(again: Again, target: Target) -> int | None:
+def _limit_ms(again: Again, target: ClusterTarget) -> int | None:
     if again.limit is not None:
         return target.timeout_ms
     return UNTIL_LIMIT_MS if again.until is not None else None

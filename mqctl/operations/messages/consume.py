@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from secrets import token_hex
 from time import monotonic
 
-from mqctl.cli.connection.target import Target
+from mqctl.cli.connection.target import ClusterTarget
 from mqctl.cli.emit import Output, emit, tell
 from mqctl.cli.sources.live_or_saved import LiveOrSaved
 from mqctl.client.consumer.consumer_settings import ConsumeFrom
@@ -56,7 +56,7 @@ class ConsumeOptions:
     dedup: DedupOptions | None = None
 
 
-def consume(target: Target, options: ConsumeOptions, form: BodyForm, output: Output) -> list[ConsumedQueue]:
+def consume(target: ClusterTarget, options: ConsumeOptions, form: BodyForm, output: Output) -> list[ConsumedQueue]:
     """Joins, takes messages, shows them, commits what was shown when that is wished, and leaves.
 
     What was not seen must come again: everything is written before anything is committed.
@@ -127,7 +127,7 @@ def _starts(asking: Asking, addresses: dict[MessageQueue, str], since_ms: int | 
     return {queue: high if since_ms is None else low for queue, (low, high) in ends.items()}
 
 
-def _consumer(target: Target, options: ConsumeOptions, group: str) -> LitePullConsumer:
+def _consumer(target: ClusterTarget, options: ConsumeOptions, group: str) -> LitePullConsumer:
     settings = LitePullSettings(
         auto_commit=False,
         consume_from=ConsumeFrom.LAST_OFFSET,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from time import perf_counter
 
-from mqctl.cli.connection.target import Target
+from mqctl.cli.connection.target import ClusterTarget
 from mqctl.client.message.outgoing import OutgoingMessage
 from mqctl.client.producer.producer import Producer
 from mqctl.errors import MqctlError, NotFoundError
@@ -21,7 +21,7 @@ def topic_queues(producer: Producer, topic: str) -> list[MessageQueue]:
     return list(producer.queues(topic))
 
 
-def own_queues(producer: Producer, target: Target) -> list[MessageQueue]:
+def own_queues(producer: Producer, target: ClusterTarget) -> list[MessageQueue]:
     """Returns a queue of the topic that each master keeps under its own name."""
     with target.open() as cluster:
         names = sorted({item.broker_name for item in cluster.masters(target.deadline())})

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from time import monotonic, sleep
 
-from mqctl.cli.connection.target import DEFAULT_TIMEOUT_MS, Target
+from mqctl.cli.connection.target import DEFAULT_TIMEOUT_MS, ClusterTarget
 from mqctl.cli.emit import Output, emit, tell
 from mqctl.cli.gaps import answer, tell_gaps
 from mqctl.cli.sources.brokers import queue_gaps
@@ -45,7 +45,7 @@ class Following:
     output: Output
 
 
-def tail_topic(target: Target, wanted: TailRequest, following: Following) -> int:
+def tail_topic(target: ClusterTarget, wanted: TailRequest, following: Following) -> int:
     """Runs the command; returns its exit code.
 
     Raises:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mqctl.cli.connection.target import Target
+from mqctl.cli.connection.target import ClusterTarget
 from mqctl.cli.sources.brokers import asking_of
 from mqctl.operations.plans.changing import Consent, journal
 from mqctl.render.document import Document
 
 
-def take_back(change_id: str, connection: Callable[[], Target], consent: Consent) -> tuple[Document, int]:
+def take_back(change_id: str, connection: Callable[[], ClusterTarget], consent: Consent) -> tuple[Document, int]:
     """Plans the way back from a change, and goes it when asked to; returns what to show and the exit code.
 
     Raises:

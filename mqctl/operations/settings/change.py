@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from mqctl.cli.connection.target import Target
+from mqctl.cli.connection.target import ClusterTarget
 from mqctl.cli.emit import tell
 from mqctl.cli.sources.brokers import open_brokers
 from mqctl.client.admin.cluster import Cluster
@@ -35,7 +35,7 @@ class SettingChange(Change[SettingPlan, SettingRecord]):
     """
 
     def __init__(
-        self, cluster: Cluster, target: Target, make: Make, after: Callable[[Asking], list[str]] = lambda _: []
+        self, cluster: Cluster, target: ClusterTarget, make: Make, after: Callable[[Asking], list[str]] = lambda _: []
     ) -> None:
         self._cluster = cluster
         self._target = target
@@ -107,7 +107,7 @@ class SettingChange(Change[SettingPlan, SettingRecord]):
 
 def run_setting_change(
     cluster: Cluster,
-    target: Target,
+    target: ClusterTarget,
     make: Make,
     *,
     execute: bool,

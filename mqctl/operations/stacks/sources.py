@@ -16,7 +16,7 @@ from time import monotonic, sleep, time
 from typing import Protocol
 
 from mqctl.capture.processes import ConsumerIdentity, identities_of
-from mqctl.cli.connection.target import DEFAULT_TIMEOUT_MS, Target, cluster_target
+from mqctl.cli.connection.target import DEFAULT_TIMEOUT_MS, ClusterTarget, cluster_target
 from mqctl.cli.sources.brokers import open_brokers
 from mqctl.cli.sources.live_or_saved import LiveOrSaved
 from mqctl.cli.terminal.progress import Report, step_progress
@@ -139,7 +139,7 @@ def connection_timeout_ms(request: StackRequest) -> int:
     return parse_span_ms(request.timeout) if request.timeout else DEFAULT_TIMEOUT_MS
 
 
-def _cluster_if_any(request: StackRequest) -> Target | None:
+def _cluster_if_any(request: StackRequest) -> ClusterTarget | None:
     try:
         return cluster_target(request.namesrv, request.profile, request.timeout)
     except ConfigurationError:
@@ -218,14 +218,14 @@ class _Process:
         self._nonblocking = request.nonblocking
         self._long_pause_ms = request.long_pause_ms
         self._told_cost = False
-        self._cluster: tuple[Cluster, Target] | None = None
+        self._cluster: tuple[Cluster, ClusterTarget] | None = None
         self._joined: _Joined | None = None
 
-    def join(self, cluster: Cluster, target: Target) -> None:
+    def join(self, cluster: Cluster, target: ClusterTarget) -> None:
         """Has the cluster asked, once the process has shown its threads, for which group it consumes."""
         self._cluster = (cluster, target)
 
-    def _join(self, cluster: Cluster, target: Target, dump: StackDump) -> _Joined:
+    def _join(self, cluster: Cluster, target: ClusterTarget, dump: StackDump) -> _Joined:
         """Finds out who the process is; a cluster that does not answer is a gap, not an end.
 
         Names of consume threads tell the group as a rule, so that not every group of the cluster is asked about.
@@ -257,7 +257,7 @@ class _Process:
             notes=notes,
         )
 
-    def _notes_on(self, found: list[ConsumerIdentity], target: Target) -> tuple[str, ...]:
+    def _notes_on(self, found: list[ConsumerIdentity], target: ClusterTarget) -> tuple[str, ...]:
         if len(found) > 1:
             names = ", ".join(item.group for item in found)
             return (f"process {self._pid} consumes for {names}: judged as {found[0].group}, -g chooses another",)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mqctl.cli.connection.target import Target
+from mqctl.cli.connection.target import ClusterTarget
 from mqctl.cli.gaps import tell_gaps
 from mqctl.cli.sources.brokers import asking_of, broker_gaps
 from mqctl.client.admin.broker_changes import check_half_message_again
@@ -59,7 +59,7 @@ class _Resume:
     step: Step
 
 
-def resume(request: ResumeRequest, target: Target) -> tuple[Document, int]:
+def resume(request: ResumeRequest, target: ClusterTarget) -> tuple[Document, int]:
     """Plans, and resumes when asked to.
 
     Raises:
