@@ -16,6 +16,17 @@ _NOTES = {
         "damaged frames. Inputs that reach lines which none before them did are kept and edited further. Only named "
         "errors count as an answer, within 5 s of processor time and 256 MiB.",
     ),
+    "abuse": (
+        "Others under an attack",
+        "python -m tests.reliability.abuse --seconds 5",
+        "A broker process is attacked as a stranger may, with a few small requests or a few connections, while a "
+        "client in a process of its own sends a message every 5 ms; `quiet` is the same machine without an attack. "
+        "The attacks: progress of a group on 20 topics of 65,536 queues and on one of them, values of 8 MB for the "
+        "name server, 80,000 pulls that wait on one queue and messages for it, a hundred messages of 5,000 keys at "
+        "once, 100,000 groups in a heartbeat and 300 connections that close, 500 connections with a tenth of a frame "
+        "of 16 MB each. The suite runs them in a short form, and asserts that others are served and that memory stays "
+        "below 512 MiB.",
+    ),
     "disks": (
         "Disks that fill, fail and lose power",
         "python -m tests.reliability.disks --rounds 2000 --seed N",

@@ -29,8 +29,10 @@ from embedded_broker.release import FURTHER_READING, Release
 from embedded_broker.remoting.dispatcher import Dispatcher
 from embedded_broker.remoting.faults import Control
 from embedded_broker.remoting.handler_table import BROKER, Handler, handlers_of, sends
+from embedded_broker.remoting.listener import Listener, Make, PortError
 from embedded_broker.remoting.outbound import OnAnswer
-from embedded_broker.remoting.server import Limits, Listener, Make, PortError
+from embedded_broker.remoting.server import Limits
+from embedded_broker.remoting.slices import Slices
 from embedded_broker.settings import BrokerSettings
 from embedded_broker.stats import Stats
 from embedded_broker.tables.config_file import write_config
@@ -40,8 +42,9 @@ from embedded_broker.tables.topics import TopicTable
 from embedded_broker.transactions.half_messages import Transactions
 from mqctl.errors import ConfigurationError, StorageError
 from mqctl.model.delay_level import DelayLevelTable
+from mqctl.protocol.answer_template import AnswerTemplate
 from mqctl.protocol.codes import RequestCode, ResponseCode
-from mqctl.protocol.frame import FLAG_RESPONSE, AnswerTemplate, RemotingCommand
+from mqctl.protocol.frame import FLAG_RESPONSE, RemotingCommand
 from mqctl.protocol.header import Request
 from mqctl.protocol.requests_client import NotifyConsumerIdsChanged, SendMessageReply
 from mqctl.store.config_files import CONSUMER_FILTERS
@@ -110,7 +113,7 @@ class Broker:
         )
         if settings.enable_calc_filter_bit_map:
             self.storage.dispatcher.bit_map = self.filters.bit_map
-        self.schedule = DelaySchedule(self.storage, levels, clock, release, config)
+        self.schedule = DelaySchedule(self.storage, self.stats, clock, release, config)
         self.intake = Intake(self.storage, clock, settings, release, self.stats)
         self.transactions = Transactions(self.intake, self.topics, self.offsets, self.clients)
         self.timers = Timers(self.intake) if release.is_v5 and settings.timer_wheel_enable else None
@@ -124,6 +127,7 @@ class Broker:
         self.send_answers = self._render_send_answers()
         self.unique_ids = UniqueIds(clock, settings.broker_ip1)
         self.registration: Registration | None = None
+        self.slices = Slices()
         self.access = self._access_list(acl_file or directory / "conf" / ACL_FILE)
         self._main, self._fast = self._listeners(limits or Limits())
         self._offset_flush: Periodic | None = None
@@ -339,6 +343,7 @@ class Broker:
         self.filters.stop()
         self.stats.stop()
         self.pull_holds.stop()
+        self.slices.stop()
         if self.access is not None:
             self.access.stop()
         if self._offset_flush is not None:

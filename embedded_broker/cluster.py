@@ -16,7 +16,8 @@ from embedded_broker.namesrv.nameserver import NameServer
 from embedded_broker.namesrv.nsaddr import AddressService
 from embedded_broker.release import as_version
 from embedded_broker.remoting.faults import Control
-from embedded_broker.remoting.server import Accepted, Limits, Make, Service
+from embedded_broker.remoting.listener import Accepted, Make
+from embedded_broker.remoting.server import Limits, Service
 from embedded_broker.remoting.tls import SecuredConnection, ServerTls
 from embedded_broker.settings import BrokerSettings
 from mqctl.errors import NotFoundError, RefusedError, StorageError, UsageError

@@ -7,11 +7,18 @@ from dataclasses import dataclass, fields
 
 from embedded_broker.log.settings import ASYNC_FLUSH, StoreSettings
 from mqctl.model.delay_level import DEFAULT_LEVELS
+from mqctl.model.numbers import MOST_INT64, decimal
 from mqctl.model.spans import DAY_MS
 from mqctl.protocol.declared import camel_case
 
 _STORE = StoreSettings()
 _WIRE_NAMES = {"broker_ip1": "brokerIP1", "broker_ip2": "brokerIP2"}
+
+
+_POSITIVE = frozenset(
+    {"timer_precision_ms", "timer_roll_window_slot", "transaction_check_interval", "default_topic_queue_nums"}
+)
+"""Settings of which nothing works at 0."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -23,6 +30,8 @@ class BrokerSettings:
         start_accept_send_request_time_stamp: epoch milliseconds before which sends are refused.
         acl_enable: requests are checked against `plain_acl.yml` (4.9); read at the start.
         reject_transaction_message: half messages are refused with code 16.
+        reject_internal_topic_message: sends to topics that only the broker fills (timers, revive records, checkpoints)
+            are refused with code 16; a real 5.3.3 takes them, and one such message can end its timer wheel.
         enable_property_filter: SQL92 subscriptions are served; as in a real broker, they are not by default.
         filter_data_clean_time_span: milliseconds after which a dead subscription is forgotten.
         expect_consumer_num_use_filter, max_error_rate_of_bloom_filter: number of groups and percent of false hits that
@@ -69,6 +78,7 @@ class BrokerSettings:
     message_delay_level: str = DEFAULT_LEVELS
     start_accept_send_request_time_stamp: int = 0
     reject_transaction_message: bool = False
+    reject_internal_topic_message: bool = True
     acl_enable: bool = False
     timer_wheel_enable: bool = True
     recall_message_enable: bool = False
@@ -157,7 +167,7 @@ class BrokerSettings:
             wire = _wire_name(item.name)
             if wire in changes:
                 value = _read(changes[wire], type(getattr(self, item.name)))
-                if value is not None:
+                if value is not None and not (item.name in _POSITIVE and isinstance(value, int) and value < 1):
                     setattr(self, item.name, value)
                     taken.add(wire)
         return taken
@@ -175,8 +185,5 @@ def _read(text: str, kind: type) -> object:
     if kind is bool:
         return text.strip().lower() == "true"
     if kind is int:
-        try:
-            return int(text)
-        except ValueError:
-            return None
+        return decimal(text.strip(), -MOST_INT64)
     return text

@@ -6,12 +6,15 @@ every hour for the day.
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable, Set
 from dataclasses import dataclass, field
 from functools import partial
 
 from embedded_broker.clock import Clock, Periodic
+
+log = logging.getLogger("embedded_broker")
 
 TOPIC_PUT_NUMS, TOPIC_PUT_SIZE = "TOPIC_PUT_NUMS", "TOPIC_PUT_SIZE"
 GROUP_GET_NUMS, GROUP_GET_SIZE = "GROUP_GET_NUMS", "GROUP_GET_SIZE"
@@ -63,12 +66,14 @@ class Stats:
 
     Attributes:
         boot_ms: when the broker started.
-        put_failed: sends that the store refused.
+        put_failed: messages that the store refused.
+        aside: by internal topic, the records that its machine could not handle and left where they are.
     """
 
     def __init__(self, clock: Clock, cluster: str) -> None:
         self.boot_ms = clock.now_ms()
         self.put_failed = 0
+        self.aside: dict[str, int] = {}
         self._clock = clock
         self._cluster = cluster
         self._items: dict[tuple[str, str], Counter] = {}
@@ -83,6 +88,11 @@ class Stats:
         """Ends the sampling."""
         for timer in self._timers:
             timer.cancel()
+
+    def set_aside(self, topic: str, record: str, reason: object) -> None:
+        """Notes a record of an internal topic that its machine cannot handle; what comes behind it is handled."""
+        self.aside[topic] = self.aside.get(topic, 0) + 1
+        log.error("%s: %s is set aside: %s", topic, record, reason)
 
     def _sample(self, index: int) -> None:
         now_ms = self._clock.now_ms()

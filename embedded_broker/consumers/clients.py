@@ -79,7 +79,7 @@ class Clients:
         self._clock = clock
         self._changed = on_group_changed
         self._gone = on_group_gone
-        self._watched: set[Connection] = set()
+        self._groups: dict[Connection, tuple[set[str], set[str]]] = {}
         self._fingerprints: dict[str, int] = {}
         self._scan = Periodic(clock, _SCAN_MS, self._drop_silent, first_ms=_SCAN_MS)
 
@@ -91,7 +91,7 @@ class Clients:
 
     def register_producer(self, group: str, client: Client) -> None:
         """Takes a heartbeat for a producer group."""
-        self._watch(client.connection)
+        self._watch(client.connection)[0].add(group)
         self.producers.setdefault(group, {})[client.connection] = client
 
     def is_new_fingerprint(self, group: str, fingerprint: int) -> bool:
@@ -109,7 +109,7 @@ class Clients:
             notify: whether members hear of changes.
             with_subscriptions: not so in a V2 heartbeat, which leaves them as they are.
         """
-        self._watch(client.connection)
+        self._watch(client.connection)[1].add(data.group_name)
         group = self.consumers.get(data.group_name)
         if group is None:
             group = self.consumers[data.group_name] = ConsumerGroup(data.group_name)
@@ -169,17 +169,22 @@ class Clients:
         elif gone is not None and notify:
             self._changed(group)
 
-    def _watch(self, connection: Connection) -> None:
-        if connection not in self._watched:
-            self._watched.add(connection)
+    def _watch(self, connection: Connection) -> tuple[set[str], set[str]]:
+        """Returns the producer and the consumer groups that a connection has been in."""
+        groups = self._groups.get(connection)
+        if groups is None:
+            groups = self._groups[connection] = (set(), set())
             connection.on_close(self._forget)
+        return groups
 
     def _forget(self, connection: Connection) -> None:
-        self._watched.discard(connection)
-        for name in [name for name, members in self.producers.items() if connection in members]:
+        producing, consuming = self._groups.pop(connection, ((), ()))
+        for name in producing:
             self.unregister_producer(name, connection)
-        for name in [name for name, group in self.consumers.items() if connection in group.members]:
-            self.unregister_consumer(name, connection, notify=True)
+        for name in consuming:
+            group = self.consumers.get(name)
+            if group is not None and connection in group.members:
+                self.unregister_consumer(name, connection, notify=True)
 
     def _drop_silent(self) -> None:
         before_ms = self._clock.now_ms() - EXPIRY_MS

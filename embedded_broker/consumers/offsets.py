@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from embedded_broker.clock import Clock
 from embedded_broker.tables.persistence import ConfigFile
+from mqctl.errors import StorageError
 from mqctl.store.config_files import CONSUMER_OFFSETS, consumer_offsets, read_config
 
 
@@ -31,6 +33,27 @@ class ConsumerOffsets:
         """Stores an offset, forward or backward."""
         self._table.setdefault((topic, group), {})[queue_id] = offset
         self.file.mark()
+
+    @contextmanager
+    def confirmed(self, group: str, topic: str) -> Iterator[None]:
+        """Has what a block changes of a group's offsets on a topic on the disk behind it, with SYNC_FLUSH.
+
+        Raises:
+            StorageError: it is not there, and the block's changes were taken back.
+        """
+        key = (topic, group)
+        stored = self._table.get(key)
+        before, resets = None if stored is None else dict(stored), dict(self._resets)
+        yield
+        try:
+            self.file.confirm()
+        except StorageError:
+            self._resets = resets
+            if before is None:
+                self._table.pop(key, None)
+            else:
+                self._table[key] = before
+            raise
 
     def reset(self, group: str, topic: str, queue_id: int, offset: int) -> None:
         """Stores an offset that the next pull of the queue must begin at (server-side reset of 5.x)."""

@@ -8,14 +8,20 @@ has its answer first and a batch is one answer.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from time import monotonic
 
 from embedded_broker.clock import Clock, Handle, Periodic
 from embedded_broker.log.store import Dispatched
 from embedded_broker.remoting.server import Connection
+from embedded_broker.remoting.slices import SLICE_SECONDS
 
 _SWEEP_MS = 5_000
 _BUCKET_MS = 50
+_CROWD = 256
+"""Pulls of one queue that are looked at in one go."""
 
 Wants = Callable[[int], bool]
 WantsEntry = Callable[[Dispatched], bool]
@@ -60,14 +66,16 @@ class PullHolds:
         most: how many may be held at one time.
     """
 
-    def __init__(self, clock: Clock, max_offset: Callable[[str, int], int], most: int = 100_000) -> None:
+    def __init__(self, clock: Clock, max_offset: Callable[[str, int], int], most: int = 20_000) -> None:
         self._clock = clock
         self._most = most
         self._count = 0
         self._max_offset = max_offset
         self._queues: dict[tuple[str, int], dict[Held, None]] = {}
         self._buckets: dict[int, dict[Held, None]] = {}
-        self._ready: list[Held] = []
+        self._ready: deque[Held] = deque()
+        self._crowded: dict[tuple[str, int], Iterator[Held]] = {}
+        self._working = False
         self._timer: Handle | None = None
         self._timer_bucket = 0
         self._sweep = Periodic(clock, _SWEEP_MS, self._look_at_all, first_ms=_SWEEP_MS)
@@ -94,6 +102,10 @@ class PullHolds:
         waiting = self._queues.get((entry.topic, entry.queue_id))
         if not waiting:
             return
+        if len(waiting) > _CROWD:
+            self._crowded[entry.topic, entry.queue_id] = iter(tuple(waiting))
+            self._work_soon()
+            return
         woken = [
             held
             for held in waiting
@@ -103,20 +115,42 @@ class PullHolds:
         ]
         self._wake(woken)
 
-    def _wake(self, woken: list[Held]) -> None:
-        if not woken:
-            return
+    def _wake(self, woken: Iterable[Held]) -> None:
         for held in woken:
             self._forget(held)
-        if not self._ready:
-            asyncio.get_running_loop().call_soon(self._run_ready)
-        self._ready += woken
+            self._ready.append(held)
+        if self._ready:
+            self._work_soon()
 
-    def _run_ready(self) -> None:
-        ready, self._ready = self._ready, []
-        for held in ready:
-            if not held.connection.closed:
-                held.again()
+    def _work_soon(self) -> None:
+        if not self._working:
+            self._working = True
+            asyncio.get_running_loop().call_soon(self._work)
+
+    def _work(self) -> None:
+        """Answers who was woken, looks who is to be woken of a crowd; after a moment others have a turn."""
+        self._working = False
+        end = monotonic() + SLICE_SECONDS
+        while self._ready or self._crowded:
+            if self._ready:
+                held = self._ready.popleft()
+                if not held.connection.closed:
+                    held.again()
+            else:
+                self._look_at_crowd()
+            if monotonic() > end:
+                self._work_soon()
+                return
+
+    def _look_at_crowd(self) -> None:
+        """Wakes a portion of the pulls of one queue: all whose offset is there, whatever their filter says."""
+        key = next(iter(self._crowded))
+        portion = tuple(islice(self._crowded[key], _CROWD))
+        if not portion:
+            del self._crowded[key]
+            return
+        waiting, end = self._queues.get(key, {}), self._max_offset(*key)
+        self._wake([held for held in portion if held in waiting and (held.connection.closed or end > held.offset)])
 
     def _forget(self, held: Held) -> None:
         queue = self._queues[held.key]
@@ -157,3 +191,4 @@ class PullHolds:
         self._count = 0
         self._buckets.clear()
         self._ready.clear()
+        self._crowded.clear()

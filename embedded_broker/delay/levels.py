@@ -10,16 +10,16 @@ import logging
 from pathlib import Path
 
 from embedded_broker.clock import Clock, Handle, Periodic
-from embedded_broker.log.copies import copy_of
+from embedded_broker.log.copies import copy_of, target_of
 from embedded_broker.log.reput import Dispatched
 from embedded_broker.log.store import MessageRefused, Storage
 from embedded_broker.release import Release
+from embedded_broker.stats import Stats
 from embedded_broker.tables.persistence import ConfigFile
 from mqctl.errors import ConfigurationError, MqctlError, StorageError
 from mqctl.model.config_file import ConfigFileState
-from mqctl.model.delay_level import DelayLevelTable
-from mqctl.model.message import REAL_QID, REAL_TOPIC, Message
-from mqctl.model.names import HALF_TOPIC, SCHEDULE_TOPIC
+from mqctl.model.message import REAL_QID, REAL_TOPIC
+from mqctl.model.names import BROKERS_OWN_TOPICS, SCHEDULE_TOPIC
 from mqctl.protocol.message_record import RecordError, decode_message
 from mqctl.store.config_files import DELAY_OFFSETS, delay_offsets, read_config
 from mqctl.store.record_writer import store_time_of, text_of_properties
@@ -63,12 +63,13 @@ class DelaySchedule:
         read_from: which of the file and its backup the offsets came from.
     """
 
-    def __init__(self, storage: Storage, levels: DelayLevelTable, clock: Clock, release: Release, config: Path) -> None:
-        self.levels = levels
+    def __init__(self, storage: Storage, stats: Stats, clock: Clock, release: Release, config: Path) -> None:
+        self.levels = storage.dispatcher.levels
         self.offsets: dict[int, int] = {}
         self.file = ConfigFile(config, DELAY_OFFSETS, clock, self._document, lambda: len(self.offsets))
         self.read_from: ConfigFileState | None = None
         self._storage = storage
+        self._stats = stats
         self._clock = clock
         self._release = release
         self._config = config
@@ -229,22 +230,18 @@ class DelaySchedule:
             message = decode_message(record)
         except RecordError:
             return False
-        topic, queue_id = _target(message)
-        if topic == HALF_TOPIC:
-            log.error("a half message waited for delivery; it is dropped")
+        if message.properties.get(REAL_TOPIC) in BROKERS_OWN_TOPICS:
+            where = f"message at physical offset {physical_offset}"
+            self._stats.set_aside(SCHEDULE_TOPIC, where, "it is for a topic of the broker's own")
             return False
+        target = target_of(message)
+        if target is None:
+            raise UndeliverableError(
+                f"could not deliver the message at physical offset {physical_offset}",
+                reason=f"its properties {REAL_TOPIC} and {REAL_QID} name no queue: "
+                f"{message.properties.get(REAL_TOPIC)!r:.140}, {message.properties.get(REAL_QID)!r:.40}",
+            )
         copy = copy_of(message, text_of_properties(record))
-        copy.topic, copy.queue_id = topic, queue_id
+        copy.topic, copy.queue_id = target
         self._storage.append(copy)
         return True
-
-
-def _target(message: Message) -> tuple[str, int]:
-    topic, queue_id = message.properties.get(REAL_TOPIC), message.properties.get(REAL_QID)
-    problem = f"could not deliver the message at physical offset {message.physical_offset}"
-    if not topic:
-        raise UndeliverableError(problem, reason=f"it has no property {REAL_TOPIC}")
-    try:
-        return topic, int(queue_id or "")
-    except ValueError:
-        raise UndeliverableError(problem, reason=f"its property {REAL_QID} is {queue_id!r}") from None

@@ -10,6 +10,7 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from dataclasses import dataclass
 
 from mqctl.errors import BadInputError
+from mqctl.model.numbers import decimal
 
 _VERSION = "v1"
 _PARTS = 5
@@ -53,6 +54,7 @@ class RecallHandle:
             parts = urlsafe_b64decode(text.encode()).decode().split(" ")
         except (binascii.Error, UnicodeError):
             parts = []
-        if len(parts) != _PARTS or parts[0] != _VERSION or not (parts[3].isascii() and parts[3].isdigit()):
-            raise RecallHandleError(f"{text!r} is no recall handle", reason="it is not what a send answered")
-        return cls(parts[1], parts[2], int(parts[3]), parts[4])
+        deliver_ms = decimal(parts[3]) if len(parts) == _PARTS and parts[0] == _VERSION else None
+        if deliver_ms is None:
+            raise RecallHandleError(f"{text!r:.200} is no recall handle", reason="it is not what a send answered")
+        return cls(parts[1], parts[2], deliver_ms, parts[4])

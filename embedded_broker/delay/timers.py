@@ -15,13 +15,14 @@ from itertools import islice
 from embedded_broker.clock import Handle, Periodic
 from embedded_broker.delay.timer_files import SLOTS, TimerFiles
 from embedded_broker.delay.timer_records import DEFAULT, DELETE, NO_POSITION, ROLL, TimerCheckpoint, TimerRecord
-from embedded_broker.log.copies import copy_of
+from embedded_broker.log.copies import copy_of, target_of
 from embedded_broker.log.intake import Intake
 from embedded_broker.log.settings import SYNC_FLUSH
 from mqctl.errors import MqctlError, StorageError
 from mqctl.model.java_hash import java_string_hash
-from mqctl.model.message import REAL_QID, REAL_TOPIC, Message
+from mqctl.model.message import REAL_TOPIC, Message
 from mqctl.model.names import TIMER_TOPIC
+from mqctl.model.numbers import decimal
 from mqctl.protocol.message_record import RecordError, decode_message
 from mqctl.protocol.properties import parse_properties, with_properties
 from mqctl.store.layouts import TIMER_LOG_RECORD_BYTES
@@ -35,6 +36,8 @@ _SLICE = 64
 _RETRY_MS = 1_000
 _CLEAN_MS = 30_000
 _MOST_RECALLED = 100_000
+_LATEST_MS = 1 << 46
+"""No message waits for the year 4199; and a slot of the wheel holds no more."""
 _MARGIN = 60
 """Units that a broker which was down for long leaves out at the end of the wheel's reach."""
 
@@ -129,7 +132,7 @@ class Timers:
         if message is None or message[0].queue_offset < check.queue_offset:
             return True
         properties = message[0].properties
-        out_ms = _number(properties.get(OUT_MS))
+        out_ms = decimal(properties.get(OUT_MS))
         hangs_ms = record.write_ms + record.delayed_ms
         if out_ms is None or hangs_ms < check.read_ms or (DELETE_KEY in properties) != bool(record.magic & DELETE):
             return False
@@ -255,16 +258,16 @@ class Timers:
         storage = self._storage
         while entries := storage.entries(TIMER_TOPIC, 0, self.queue_offset, _SLICE):
             for physical_offset, size, _code in entries:
-                yield from _insistently(partial(self._enqueue, physical_offset, size))
+                yield from self._insistently(physical_offset, partial(self._enqueue, physical_offset, size))
                 self.queue_offset += 1
                 yield 0
 
     def _enqueue(self, physical_offset: int, size: int) -> None:
         self._has_moved = True
         properties = parse_properties(text_of_properties(self._storage.message_at(physical_offset) or b""))
-        out_ms = _number(properties.get(OUT_MS))
+        out_ms = decimal(properties.get(OUT_MS), high=_LATEST_MS)
         if out_ms is None:
-            log.error("timer message at physical offset %d names no time", physical_offset)
+            self._set_aside(physical_offset, "it names no time")
             return
         now_ms = self._clock.now_ms()
         write_ms = now_ms // self._precision_ms * self._precision_ms
@@ -306,7 +309,7 @@ class Timers:
                 self._recall(record)
         for record in records:
             if record.magic & ROLL or not record.magic & DELETE:
-                yield from _insistently(partial(self._deliver, record))
+                yield from self._insistently(record.physical_offset, partial(self._deliver, record))
                 yield 0
 
     def _recall(self, record: TimerRecord) -> None:
@@ -328,18 +331,18 @@ class Timers:
         message, properties = found
         changes = {ENQUEUE_MS: str(record.write_ms), DEQUEUE_MS: str(self._clock.now_ms())}
         if record.magic & ROLL:
-            rolls = _number(message.properties.get(ROLL_TIMES)) or 0
+            rolls = decimal(message.properties.get(ROLL_TIMES)) or 0
             self._intake.put(copy_of(message, with_properties(properties, {**changes, ROLL_TIMES: str(rolls + 1)})))
-            self._has_late |= (_number(message.properties.get(OUT_MS)) or 0) < self._clock.now_ms()
+            self._has_late |= (decimal(message.properties.get(OUT_MS)) or 0) < self._clock.now_ms()
             return
-        topic, queue_id = message.properties.get(REAL_TOPIC, ""), _number(message.properties.get(REAL_QID))
+        topic, target = message.properties.get(REAL_TOPIC, ""), target_of(message)
         if (f"{topic}+{message.unique_key}", message.properties.get(OUT_MS, "")) in self._recalled:
             return
-        if not topic or queue_id is None:
-            log.error("timer message at physical offset %d names no queue; it is dropped", record.physical_offset)
+        if target is None:
+            self._set_aside(record.physical_offset, "it names no queue for messages")
             return
         copy = copy_of(message, with_properties(properties, changes))
-        copy.topic, copy.queue_id = topic, queue_id
+        copy.topic, copy.queue_id = target
         self._intake.put(copy)
 
     def _message(self, physical_offset: int) -> tuple[Message, str] | None:
@@ -352,20 +355,18 @@ class Timers:
             log.warning("timer message at physical offset %d cannot be read: %s", physical_offset, error)
             return None
 
+    def _insistently(self, physical_offset: int, act: Callable[[], None]) -> Generator[float]:
+        """Does something until the store takes it; yields how long to pause. What can never be stored is set aside."""
+        while True:
+            try:
+                act()
+            except (MessageRefused, RecordError) as error:
+                self._set_aside(physical_offset, error)
+            except MqctlError as error:
+                log.error("timer message waits: %s", error)
+                yield _RETRY_MS
+                continue
+            return
 
-def _insistently(act: Callable[[], None]) -> Generator[float]:
-    """Does something until the store takes it; yields how long to pause. What fits no record is given up."""
-    while True:
-        try:
-            act()
-        except MessageRefused as error:
-            log.error("timer message dropped: %s", error)
-        except MqctlError as error:
-            log.error("timer message waits: %s", error)
-            yield _RETRY_MS
-            continue
-        return
-
-
-def _number(text: str | None) -> int | None:
-    return int(text) if text is not None and text.isascii() and text.isdigit() else None
+    def _set_aside(self, physical_offset: int, reason: object) -> None:
+        self._intake.stats.set_aside(TIMER_TOPIC, f"message at physical offset {physical_offset}", reason)

@@ -26,6 +26,7 @@ _QUEUES = {
 def get_runtime_info(broker: Broker, request: GetBrokerRuntimeInfo, call: Call) -> RemotingCommand:
     table = {**_identity(broker), **_counters(broker), **_pools(), **_store(broker), **_delays(broker)}
     table |= _timers(broker)
+    table |= {f"recordsSetAside_{topic}": str(count) for topic, count in broker.stats.aside.items()}
     return call.answer(body=KVTable(table=table).to_bytes())
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 
 from embedded_broker.broker import Broker
+from embedded_broker.handlers.queue_tables import check_listed, listed_in_slices
 from embedded_broker.remoting.handler_table import Call, handles
+from embedded_broker.remoting.refusals import Refusal
+from embedded_broker.remoting.slices import Steps
 from embedded_broker.stats import GROUP_GET_NUMS
 from mqctl.model.config import TopicConfig
 from mqctl.model.queue import MessageQueue
@@ -17,12 +21,11 @@ from mqctl.protocol.bodies_stats import (
     OffsetWrapper,
 )
 from mqctl.protocol.codes import ResponseCode
-from mqctl.protocol.frame import RemotingCommand
 from mqctl.protocol.requests_admin import GetConsumeStats, GetConsumeStatsInBroker, QueryConsumeTimeSpan
 
 
 @handles(GetConsumeStats)
-def get_consume_stats(broker: Broker, request: GetConsumeStats, call: Call) -> RemotingCommand:
+def get_consume_stats(broker: Broker, request: GetConsumeStats, call: Call) -> None:
     group, is_v5 = request.consumer_group, broker.release.is_v5
     listed = [item for item in (request.topic_list or "").split(";") if item.strip()] if is_v5 else []
     topic_name = request.topic or ""
@@ -31,15 +34,19 @@ def get_consume_stats(broker: Broker, request: GetConsumeStats, call: Call) -> R
         consumed = [config for topic in listed if (config := broker.topics.find(topic)) is not None]
     else:
         consumed = _consumed(broker, group, topics)
-    table: dict[MessageQueue, OffsetWrapper] = {}
-    rate = 0.0
-    for topic in consumed:
-        for number in range(topic.read_queue_count):
-            queue = MessageQueue(topic.name, broker.name, number)
-            table[queue] = _progress(broker, group, queue, broker.offsets.pulled(group, topic.name, number))
-        rate += _rate(broker, group, topic.name)
-    stats = ConsumeStats(offset_table=table, consume_tps=rate)
-    return call.answer(body=stats.to_bytes(is_v5=is_v5))
+    check_listed(sum(topic.read_queue_count for topic in consumed), f"progress of group {group}")
+    rate = sum(_rate(broker, group, topic.name) for topic in consumed)
+
+    def progress() -> Iterator[tuple[MessageQueue, OffsetWrapper]]:
+        for topic in consumed:
+            for number in range(topic.read_queue_count):
+                queue = MessageQueue(topic.name, broker.name, number)
+                yield queue, _progress(broker, group, queue, broker.offsets.pulled(group, topic.name, number))
+
+    def encode(table: Mapping[MessageQueue, OffsetWrapper]) -> bytes:
+        return ConsumeStats(offset_table=table, consume_tps=rate).to_bytes(is_v5=is_v5)
+
+    broker.slices.answer(call, listed_in_slices(call, progress(), encode))
 
 
 def _consumed(broker: Broker, group: str, topics: list[str]) -> list[TopicConfig]:
@@ -69,22 +76,33 @@ def _rate(broker: Broker, group: str, topic: str) -> float:
 
 
 @handles(GetConsumeStatsInBroker)
-def get_all_consume_stats(broker: Broker, request: GetConsumeStatsInBroker, call: Call) -> RemotingCommand:
+def get_all_consume_stats(broker: Broker, request: GetConsumeStatsInBroker, call: Call) -> None:
     """5.3.3 fills no pull offsets in here, and so tells a total in flight that is negative."""
+    groups = {group: _consumed(broker, group, broker.offsets.topics_of(group)) for group in broker.groups.configs}
+    chosen = {
+        group: [topic for topic in topics if topic.order or not request.is_order] for group, topics in groups.items()
+    }
+    count = sum(topic.write_queue_count for topics in chosen.values() for topic in topics)
+    check_listed(count, "progress of all groups")
+    broker.slices.answer(call, _all_stats(broker, chosen, call))
+
+
+def _all_stats(broker: Broker, chosen: Mapping[str, list[TopicConfig]], call: Call) -> Steps:
+    is_v5 = broker.release.is_v5
     listed = []
     total = in_flight = 0
-    for group in broker.groups.configs:
-        topics = _consumed(broker, group, broker.offsets.topics_of(group))
-        chosen = [topic for topic in topics if topic.order or not request.is_order]
+    for group, topics in chosen.items():
         stats = []
-        for topic in chosen:
-            queues = [MessageQueue(topic.name, broker.name, number) for number in range(topic.write_queue_count)]
-            table = {queue: _progress(broker, group, queue) for queue in queues}
-            total += sum(item.broker_offset - item.consumer_offset for item in table.values())
-            in_flight += sum((item.pull_offset or 0) - item.consumer_offset for item in table.values())
+        for topic in topics:
+            table = {}
+            for number in range(topic.write_queue_count):
+                queue = MessageQueue(topic.name, broker.name, number)
+                found = table[queue] = _progress(broker, group, queue)
+                total += found.broker_offset - found.consumer_offset
+                in_flight += (found.pull_offset or 0) - found.consumer_offset
+                yield
             stats.append(ConsumeStats(offset_table=table, consume_tps=_rate(broker, group, topic.name)))
         listed.append({group: tuple(stats)})
-    is_v5 = broker.release.is_v5
     answer = BrokerConsumeStats(
         broker_addr=broker.address,
         consume_stats_list=tuple(listed),
@@ -95,12 +113,19 @@ def get_all_consume_stats(broker: Broker, request: GetConsumeStatsInBroker, call
 
 
 @handles(QueryConsumeTimeSpan)
-def query_time_span(broker: Broker, request: QueryConsumeTimeSpan, call: Call) -> RemotingCommand:
+def query_time_span(broker: Broker, request: QueryConsumeTimeSpan, call: Call) -> None:
     topic = broker.topics.find(request.topic)
     if topic is None:
-        return call.answer(ResponseCode.TOPIC_NOT_EXIST, remark=f"topic[{request.topic}] not exist")
-    spans = tuple(_span(broker, request.group, topic.name, number) for number in range(topic.write_queue_count))
-    return call.answer(body=ConsumeTimeSpans(consume_time_span_set=spans).to_bytes())
+        raise Refusal(ResponseCode.TOPIC_NOT_EXIST, f"topic[{request.topic}] not exist")
+    broker.slices.answer(call, _spans(broker, request.group, topic, call))
+
+
+def _spans(broker: Broker, group: str, topic: TopicConfig, call: Call) -> Steps:
+    spans = []
+    for number in range(topic.write_queue_count):
+        spans.append(_span(broker, group, topic.name, number))
+        yield
+    return call.answer(body=ConsumeTimeSpans(consume_time_span_set=tuple(spans)).to_bytes())
 
 
 def _span(broker: Broker, group: str, topic: str, number: int) -> ConsumeTimeSpan:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 
 from embedded_broker.broker import Broker
+from embedded_broker.handlers.durable import confirmed_offsets
 from embedded_broker.remoting.handler_table import Call, handles
 from embedded_broker.remoting.refusals import Refusal
 from mqctl.protocol.codes import ResponseCode
@@ -52,7 +53,11 @@ def update_consumer_offset(broker: Broker, ext: Mapping[str, str], call: Call) -
     where = (request.consumer_group, request.topic, request.queue_id)
     if broker.settings.use_server_side_reset_offset and broker.offsets.was_reset(*where):
         return call.answer(remark="Offset has been previously reset")
-    broker.offsets.commit(*where, request.commit_offset)
+    if call.command.is_oneway:  # as clients commit every few seconds; who waits for the answer wants to know
+        broker.offsets.commit(*where, request.commit_offset)
+    else:
+        with confirmed_offsets(broker, request.consumer_group, request.topic):
+            broker.offsets.commit(*where, request.commit_offset)
     return call.answer()
 
 

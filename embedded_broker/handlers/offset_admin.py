@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from embedded_broker.broker import Broker
 from embedded_broker.consumers.clients import ConsumerGroup
+from embedded_broker.handlers.durable import confirmed_offsets
 from embedded_broker.log.store import Boundary
 from embedded_broker.remoting.handler_table import NO_REMARK_SET, Call, handles, sends
 from mqctl.errors import BadInputError
@@ -139,8 +140,9 @@ def _reset_here(broker: Broker, request: InvokeBrokerToResetOffset, call: Call) 
                 wanted[number] = _by_time(broker, topic.name, number, request.timestamp)
     if not wanted:
         return call.answer(ResponseCode.SYSTEM_ERROR, remark="No queues to reset.")
-    for number, offset in wanted.items():
-        broker.offsets.reset(request.group, topic.name, number, offset)
+    with confirmed_offsets(broker, request.group, topic.name):
+        for number, offset in wanted.items():
+            broker.offsets.reset(request.group, topic.name, number, offset)
     table = {MessageQueue(topic.name, broker.name, number): offset for number, offset in wanted.items()}
     return call.answer(body=QueueOffsets(offset_table=table).to_bytes(is_v5=True))
 
@@ -190,7 +192,8 @@ def clone_offsets(broker: Broker, request: CloneGroupOffset, call: Call) -> Remo
     if broker.topics.find(topic) is not None and not _not_wanted(
         broker.clients.consumers.get(request.src_group), topic, offline=request.offline
     ):
-        broker.offsets.clone(request.src_group, topic, request.dest_group)
+        with confirmed_offsets(broker, request.dest_group, topic):
+            broker.offsets.clone(request.src_group, topic, request.dest_group)
     return call.answer()
 
 

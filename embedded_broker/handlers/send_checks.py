@@ -26,6 +26,9 @@ _FORBIDDEN = frozenset(
         "SELF_TEST_TOPIC",
     }
 )
+_KEPT_PREFIXES = (names.REVIVE_TOPIC_PREFIX, "rmq_sys_SYNC_BROKER_MEMBER_")
+_KEPT = frozenset({names.TIMER_TOPIC, "CHECKPOINT_TOPIC"})
+"""Topics of 5.x that only the broker itself fills; 5.3.3 takes sends to them all the same."""
 MAX_RECONSUME_SINCE = 121
 """Version ordinal (3.4.9) from which a request's own limit of deliveries counts."""
 
@@ -64,7 +67,7 @@ def checked_topic(broker: Broker, request: SendMessage, peer: str) -> TopicConfi
     if known is None:
         _check_name(broker, topic)
         known = _created(broker, request, peer)
-    elif topic in _FORBIDDEN:
+    elif topic in _FORBIDDEN or (broker.settings.reject_internal_topic_message and _is_kept(topic)):
         raise Refusal(ResponseCode.NO_PERMISSION, f"Sending message to topic[{topic}] is forbidden.")
     if request.queue_id >= max(known.read_queue_count, known.write_queue_count):
         code = ResponseCode.INVALID_PARAMETER if broker.release.is_v5 else ResponseCode.SYSTEM_ERROR
@@ -74,6 +77,10 @@ def checked_topic(broker: Broker, request: SendMessage, peer: str) -> TopicConfi
             f"Producer: {peer}",
         )
     return known
+
+
+def _is_kept(topic: str) -> bool:
+    return topic in _KEPT or topic.startswith(_KEPT_PREFIXES)
 
 
 def _written(time_ms: int) -> str:
@@ -99,7 +106,7 @@ def _check_name(broker: Broker, topic: str) -> None:
     if problem is not None:
         code = ResponseCode.INVALID_PARAMETER if broker.release.is_v5 else ResponseCode.SYSTEM_ERROR
         raise Refusal(code, problem)
-    if topic in _FORBIDDEN:
+    if topic in _FORBIDDEN or (broker.settings.reject_internal_topic_message and _is_kept(topic)):
         raise Refusal(ResponseCode.NO_PERMISSION, f"Sending message to topic[{topic}] is forbidden.")
 
 

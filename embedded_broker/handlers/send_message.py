@@ -21,6 +21,7 @@ from embedded_broker.remoting.handler_table import Call, handles
 from embedded_broker.remoting.refusals import Refusal
 from mqctl.errors import MqctlError, StorageError
 from mqctl.model.names import RETRY_PREFIX, TIMER_TOPIC, dlq_topic
+from mqctl.model.numbers import decimal
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.frame import SerializeType
 from mqctl.protocol.message_batch import decode_batch
@@ -112,11 +113,11 @@ def _single(broker: Broker, request: SendMessage, call: Call) -> SendMessageRepl
 
 def _recall_handle(broker: Broker, topic: str, waiting: Incoming) -> str | None:
     """Returns what recalls a message for `topic` that waits in the timer wheel; retried ones cannot be recalled."""
-    out_ms = property_of(waiting.properties, "TIMER_OUT_MS")
+    out_ms = decimal(property_of(waiting.properties, "TIMER_OUT_MS"))
     if topic.startswith(RETRY_PREFIX) or topic == TIMER_TOPIC or out_ms is None:
         return None
     key = property_of(waiting.properties, "UNIQ_KEY") or ""
-    return str(RecallHandle(topic, broker.name, int(out_ms) + 1, key))
+    return str(RecallHandle(topic, broker.name, out_ms + 1, key))
 
 
 def _batch(broker: Broker, request: SendMessage, call: Call) -> SendMessageReply:
@@ -127,8 +128,7 @@ def _batch(broker: Broker, request: SendMessage, call: Call) -> SendMessageReply
     check_message(broker, call.command.body, properties)
     if broker.release.is_v5 and request.topic.startswith(RETRY_PREFIX):
         raise Refusal(ResponseCode.MESSAGE_ILLEGAL, f"batch request does not support retry group {request.topic}")
-    delay = property_of(properties, "DELAY") or "0"
-    if request.sys_flag & TRANSACTION_BITS or (delay.isdigit() and int(delay)):
+    if request.sys_flag & TRANSACTION_BITS or decimal(property_of(properties, "DELAY")):
         raise Refusal(ResponseCode.MESSAGE_ILLEGAL, illegal_remark(broker))
     try:
         elements = decode_batch(call.command.body)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 from embedded_broker.broker import Broker
+from embedded_broker.handlers.queue_tables import listed_in_slices
 from embedded_broker.remoting.handler_table import Call, handles
+from embedded_broker.remoting.refusals import Refusal
 from embedded_broker.stats import TOPIC_PUT_NUMS, Counter, Span
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.bodies_cluster import GroupList
@@ -14,22 +18,29 @@ from mqctl.protocol.requests_admin import GetTopicStatsInfo, QueryTopicConsumeBy
 
 
 @handles(GetTopicStatsInfo)
-def get_topic_stats(broker: Broker, request: GetTopicStatsInfo, call: Call) -> RemotingCommand:
+def get_topic_stats(broker: Broker, request: GetTopicStatsInfo, call: Call) -> None:
     topic = broker.topics.find(request.topic)
     if topic is None:
-        return call.answer(ResponseCode.TOPIC_NOT_EXIST, remark=f"topic[{request.topic}] not exist")
-    storage = broker.storage
-    table = {}
-    read = topic.read_queue_count if broker.release.is_v5 else 0
-    for number in range(max(topic.write_queue_count, read)):
-        end = storage.max_offset(topic.name, number)
-        last_ms = storage.store_time(topic.name, number, end - 1) if end else None
-        table[MessageQueue(topic.name, broker.name, number)] = TopicOffset(
-            min_offset=storage.min_offset(topic.name, number), max_offset=end, last_update_timestamp=last_ms or 0
-        )
-    rate = _per_second(broker.stats.item(TOPIC_PUT_NUMS, topic.name)) if broker.release.is_v5 else None
-    stats = TopicStatsTable(offset_table=table, topic_put_tps=rate)
-    return call.answer(body=stats.to_bytes(is_v5=broker.release.is_v5))
+        raise Refusal(ResponseCode.TOPIC_NOT_EXIST, f"topic[{request.topic}] not exist")
+    name, is_v5, storage = topic.name, broker.release.is_v5, broker.storage
+    read = topic.read_queue_count if is_v5 else 0
+    rate = _per_second(broker.stats.item(TOPIC_PUT_NUMS, name)) if is_v5 else None
+
+    def bounds() -> Iterator[tuple[MessageQueue, TopicOffset]]:
+        for number in range(max(topic.write_queue_count, read)):
+            end = storage.max_offset(name, number)
+            last_ms = storage.store_time(name, number, end - 1) if end else None
+            yield (
+                MessageQueue(name, broker.name, number),
+                TopicOffset(
+                    min_offset=storage.min_offset(name, number), max_offset=end, last_update_timestamp=last_ms or 0
+                ),
+            )
+
+    def encode(table: Mapping[MessageQueue, TopicOffset]) -> bytes:
+        return TopicStatsTable(offset_table=table, topic_put_tps=rate).to_bytes(is_v5=is_v5)
+
+    broker.slices.answer(call, listed_in_slices(call, bounds(), encode))
 
 
 def _per_second(counter: Counter | None) -> float:

@@ -17,6 +17,7 @@ from embedded_broker.settings import BrokerSettings
 from embedded_broker.stats import Stats
 from mqctl.errors import StorageError
 from mqctl.model.names import HALF_TOPIC, SCHEDULE_TOPIC, TIMER_TOPIC
+from mqctl.model.numbers import MOST_INT64, decimal
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.message_record import pack_host
 from mqctl.protocol.properties import NAME_VALUE_SEPARATOR as NV
@@ -156,9 +157,10 @@ class Intake:
             f"{settings.timer_max_delay_sec * 1000}ms; or if set del msg, the delay time should be bigger than the "
             "current time",
         )
-        if not text.isascii() or not text.lstrip("-").isdigit():
+        number = decimal(text, -MOST_INT64)
+        if number is None:
             raise illegal
-        deliver_ms = int(text) if name == "TIMER_DELIVER_MS" else now_ms + int(text) * _TIMER_UNITS_MS[name]
+        deliver_ms = number if name == "TIMER_DELIVER_MS" else now_ms + number * _TIMER_UNITS_MS[name]
         if deliver_ms <= now_ms:
             if property_of(properties, "TIMER_DEL_UNIQKEY") is not None:
                 raise illegal
@@ -174,10 +176,7 @@ def _real(message: Incoming) -> dict[str, str]:
 
 
 def _level(properties: str) -> int:
-    try:
-        return int(property_of(properties, "DELAY") or "0")
-    except ValueError:
-        return 0
+    return decimal(property_of(properties, "DELAY")) or 0
 
 
 def v5_properties(properties: str, own: Mapping[str, str], unique_id: Callable[[], str]) -> str:

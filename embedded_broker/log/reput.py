@@ -19,6 +19,7 @@ from mqctl.store.index_writer import IndexFiles, Keyed
 from mqctl.store.queue_writer import ConsumeQueues, QueueWriter
 from mqctl.store.record_writer import StoredRecord
 
+_CHARACTERS_PER_ENTRY = 512  # of properties, which may be keys: 32 KiB of them are thousands of index entries
 _MOST_PENDING = 64  # written in well under a millisecond, so that no sender waits long
 
 
@@ -80,7 +81,7 @@ class RecordDispatcher:
     def new(self, queue: QueueWriter, entry: Dispatched, properties: str, sys_flag: int) -> None:
         """Takes a record that was just appended."""
         self.newest_ms = entry.store_ms
-        self._pending += 1
+        self._pending += 1 + len(properties) // _CHARACTERS_PER_ENTRY
         if self._index is not None and sys_flag & SYSFLAG_TRANSACTION_MASK != SYSFLAG_ROLLBACK:
             self._to_index.append((entry.topic, properties, entry.physical_offset, entry.store_ms))
         if not is_consumable(sys_flag):

@@ -14,6 +14,7 @@ from embedded_broker.clock import Clock, Periodic
 from embedded_broker.log.settings import StoreSettings
 from mqctl.errors import StorageError
 from mqctl.model.names import SCHEDULE_TOPIC
+from mqctl.model.numbers import decimal
 from mqctl.model.spans import HOUR_MS
 from mqctl.store.ext_queue import ExtQueues
 from mqctl.store.index_writer import IndexFiles
@@ -85,7 +86,7 @@ class Retention:
 
     def _is_time(self) -> bool:
         local = datetime.fromtimestamp(self._clock.now_ms() / 1_000)  # noqa: DTZ006 - deleteWhen is in local hours
-        return local.hour in {int(hour) for hour in self._settings.delete_when.split(";") if hour.strip().isdigit()}
+        return local.hour in {decimal(hour.strip()) for hour in self._settings.delete_when.split(";")}
 
     # Commit log
 

@@ -6,10 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from embedded_broker.tables.config_file import write_config
+from mqctl.errors import RefusedError
 from mqctl.store.config_files import read_config
 
 ORDER_TOPICS = "ORDER_TOPIC_CONFIG"
 _FILE = "kvConfig.json"
+MOST_CHARACTERS = 2 * 1024 * 1024
+"""Keys and values of all namespaces together; order configurations have a few hundred each."""
 
 
 class KVConfig:
@@ -29,7 +32,17 @@ class KVConfig:
                     self._table[str(namespace)] = {str(key): str(value) for key, value in values.items()}
 
     def put(self, namespace: str, key: str, value: str) -> None:
-        """Sets a value. Raises StorageError when it cannot be persisted."""
+        """Sets a value.
+
+        Raises:
+            RefusedError: the table would become larger than it may be: it is written whole at every change.
+            StorageError: it cannot be persisted.
+        """
+        size = sum(len(name) + len(held) for table in self._table.values() for name, held in table.items())
+        size += len(key) + len(value)
+        if size > MOST_CHARACTERS:
+            reason = f"keys and values would have {size} characters, at most {MOST_CHARACTERS} are taken"
+            raise RefusedError(f"key {key[:200]} not set", reason=reason)
         self._table.setdefault(namespace, {})[key] = value
         self._persist()
 

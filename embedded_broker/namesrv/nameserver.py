@@ -12,7 +12,8 @@ from embedded_broker.release import Release
 from embedded_broker.remoting.dispatcher import Dispatcher
 from embedded_broker.remoting.faults import Control
 from embedded_broker.remoting.handler_table import NAMESRV, handlers_of
-from embedded_broker.remoting.server import Connection, Limits, Listener, Make
+from embedded_broker.remoting.listener import Listener, Make
+from embedded_broker.remoting.server import Connection, Limits
 
 log = logging.getLogger("embedded_broker")
 

@@ -16,6 +16,7 @@ from embedded_broker.pop.records import PopRecords
 from embedded_broker.remoting.refusals import Refusal
 from mqctl.errors import BadInputError, MqctlError
 from mqctl.model.names import RETRY_PREFIX, REVIVE_GROUP, pop_retry_topic, popped_topic
+from mqctl.model.numbers import decimal
 from mqctl.protocol.bodies_pop import ACK_TAG, BATCH_ACK_TAG, CK_TAG, AckRecord, PopCheckPoint
 from mqctl.protocol.declared import replaced
 from mqctl.protocol.message_record import RecordError, decode_message
@@ -117,9 +118,7 @@ class _ReviveQueue:
         except BadInputError as error:
             log.error("a record of revive queue %d cannot be read: %s", self.number, error)
             return
-        deliver = message.properties.get("TIMER_DELIVER_MS", "")
-        if deliver.isdigit():
-            self._seen_ms = max(self._seen_ms, int(deliver))
+        self._seen_ms = max(self._seen_ms, decimal(message.properties.get("TIMER_DELIVER_MS")) or 0)
 
     def _mark(self, ack: AckRecord) -> None:
         """An acknowledgement before its checkpoint, or behind a revived one, has no effect."""
@@ -196,8 +195,7 @@ class _ReviveQueue:
 
     def _put_off(self, checkpoint: PopCheckPoint, offset: int) -> None:
         """Has one message tried again later. Raises MqctlError."""
-        before = checkpoint.put_again or ""
-        times = int(before) if before.isdigit() else 0
+        times = decimal(checkpoint.put_again) or 0
         longer_ms = _PAUSES_S[min(times, len(_PAUSES_S) - 1)] * 1_000
         later = replaced(
             checkpoint,

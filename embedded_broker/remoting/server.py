@@ -1,4 +1,4 @@
-"""Sockets: connections that speak the remoting protocol, and listeners that guard their limits.
+"""Connections that speak the remoting protocol.
 
 A connection carries requests and responses in both directions. Bytes that are no frame close it, as `NettyDecoder`
 does; everything else is the business of the service behind it.
@@ -10,13 +10,11 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from errno import EADDRINUSE
 from itertools import count
 from time import monotonic
 from typing import Protocol, cast
 
-from embedded_broker.clock import Clock, Handle, Periodic
-from mqctl.errors import ExitCode, MqctlError
+from embedded_broker.clock import Clock, Handle
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.frame import (
     FLAG_ONEWAY,
@@ -31,11 +29,9 @@ from mqctl.protocol.frame import (
 log = logging.getLogger("embedded_broker")
 
 OnAnswer = Callable[[RemotingCommand | None], None]
-_PORT_ATTEMPTS, _PORT_WAIT_S = 6, 0.1
-_LISTEN_BACKLOG = 1024
 _WRITE_BUFFER_BYTES = 4 * 1024 * 1024
-_SWEEP_MS = 1_000
 _LAST_WORDS_SECONDS = 1.0
+_TURN_SECONDS = 0.005
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,18 +40,23 @@ class Limits:
 
     Attributes:
         frame_bytes: longest frame, its length field included.
+        header_bytes: longest header; that of a send has at most some 33 KiB.
         idle_ms: silence after which a connection is closed (RocketMQ: 120 s without reading and writing).
         half_frame_ms: time that a frame may take from its first byte to its last.
         connections: connections at one time; further ones are closed at once.
         held_pulls: pulls of one broker that wait for messages; further ones are answered at once.
+        unfinished_bytes: of frames of all connections of a listener that have not ended; beyond it, the connections
+            with the most of them are closed.
         asked: requests to one client that wait for its answer; further ones count as unanswered at once.
     """
 
     frame_bytes: int = MAX_FRAME_BYTES
+    header_bytes: int = 1024 * 1024
     idle_ms: int = 120_000
     half_frame_ms: int = 30_000
     connections: int = 20_000
-    held_pulls: int = 100_000
+    held_pulls: int = 20_000
+    unfinished_bytes: int = 128 * 1024 * 1024
     asked: int = 1_000
 
 
@@ -87,8 +88,9 @@ class Connection(asyncio.Protocol):
         self._service = service
         self._limits = limits
         self._transport: asyncio.Transport | None = None
-        self._frames = FrameDecoder(max_frame_bytes=limits.frame_bytes)
+        self._frames = FrameDecoder(max_frame_bytes=limits.frame_bytes, max_header_bytes=limits.header_bytes)
         self._paused = False
+        self._later = False
         self._frame_began_ms = 0
         self._calls: dict[int, tuple[OnAnswer, Handle]] = {}
         self._opaques = count(1)
@@ -151,6 +153,11 @@ class Connection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
+    def drop(self) -> None:
+        """Closes the connection at once and forgets what came of a frame."""
+        self._frames.clear()
+        self.abort()
+
     def _answered(self, opaque: int, answer: RemotingCommand | None) -> None:
         waiting = self._calls.pop(opaque, None)
         if waiting is not None:
@@ -162,6 +169,11 @@ class Connection(asyncio.Protocol):
         if not self.closed:
             log.warning("%s: connection closed: %s", self.peer, reason)
             self.close()
+
+    @property
+    def unfinished_bytes(self) -> int:
+        """Bytes of a frame that has not ended yet, and of those whose turn has not come."""
+        return self._frames.pending_bytes
 
     def overdue(self, now_ms: int) -> str | None:
         """Returns why the connection has to be closed for its silence, or None."""
@@ -198,8 +210,10 @@ class Connection(asyncio.Protocol):
     def resume_writing(self) -> None:
         self._paused = False
         self.active_ms = self._clock.now_ms()
+        if self._later:
+            return
         self._take()
-        if not self._paused and self._transport is not None and not self._transport.is_closing():
+        if not self._later and not self._paused and self._transport is not None and not self._transport.is_closing():
             self._transport.resume_reading()
 
     def data_received(self, data: bytes) -> None:
@@ -207,10 +221,16 @@ class Connection(asyncio.Protocol):
         if not self._frames.pending_bytes:
             self._frame_began_ms = self.active_ms
         self._frames.receive(data)
-        self._take()
+        if not self._later:
+            self._take()
 
     def _take(self) -> None:
-        """Deals with the frames that are complete, until the peer has to read answers first."""
+        """Deals with the frames that are complete, until the peer has to read answers first.
+
+        After a moment others have their turn: one connection may bring a hundred requests at once that cost something.
+        """
+        self._later = False
+        end = monotonic() + _TURN_SECONDS
         try:
             while not self._paused and (command := self._frames.next_command()) is not None:
                 self._frame_began_ms = self.active_ms
@@ -220,8 +240,21 @@ class Connection(asyncio.Protocol):
                     self._service.dispatch(self, command)
                 if self._transport is None or self._transport.is_closing():
                     return
+                if self._frames.pending_bytes and monotonic() > end:
+                    self._go_on_later(self._transport)
+                    return
         except FrameError as error:
             self.refuse(str(error))
+
+    def _go_on_later(self, transport: asyncio.Transport) -> None:
+        self._later = True
+        transport.pause_reading()
+        asyncio.get_running_loop().call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        self._take()
+        if not self._later and not self._paused and self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()
 
 
 def _address(name: object) -> str:
@@ -240,119 +273,3 @@ async def gone(connections: Iterable[Connection]) -> None:
         if monotonic() > deadline:
             for connection in waiting:
                 connection.abort()
-
-
-class PortError(MqctlError):
-    """A port that cannot be listened on."""
-
-    exit_code = ExitCode.IO
-
-
-class Listener:
-    """A listening socket with its connections.
-
-    Args:
-        make: makes an accepted connection; None makes plain ones.
-    """
-
-    def __init__(self, service: Service, clock: Clock, limits: Limits, make: Make | None = None) -> None:
-        self.connections: set[Connection] = set()
-        self.port = 0
-        self._service = service
-        self._clock = clock
-        self._limits = limits
-        self._make = make or Accepted
-        self._server: asyncio.Server | None = None
-        self._sweep: Periodic | None = None
-        self._refused = 0
-        self._closed = False
-
-    async def open(self, host: str, port: int) -> None:
-        """Starts to listen.
-
-        Args:
-            port: 0 for any free one; `self.port` tells which.
-
-        Raises:
-            PortError: the address is in use, or not ours.
-        """
-        self._closed = False
-        try:
-            self._server = await self._listen(host, port)
-        except OSError as error:
-            raise PortError(
-                f"could not listen on {host}:{port}", reason=error.strerror or str(error), remedy="choose another port"
-            ) from error
-        self.port = self._server.sockets[0].getsockname()[1]
-        self._sweep = Periodic(self._clock, _SWEEP_MS, self._close_silent, first_ms=_SWEEP_MS)
-
-    async def _listen(self, host: str, port: int) -> asyncio.Server:
-        """Listens; a port of the range for outgoing connections may be somebody's for a moment, so it tries again."""
-        loop = asyncio.get_running_loop()
-        for _ in range(_PORT_ATTEMPTS - 1 if port else 0):
-            try:
-                return await loop.create_server(self._accept, host, port, backlog=_LISTEN_BACKLOG)
-            except OSError as error:
-                if error.errno != EADDRINUSE:
-                    raise
-                await asyncio.sleep(_PORT_WAIT_S)
-        return await loop.create_server(self._accept, host, port, backlog=_LISTEN_BACKLOG)
-
-    def _accept(self) -> Connection:
-        connection = self._make(self._service, self._clock, self._limits)
-        connection.listener = self
-        return connection
-
-    def admit(self, connection: Connection) -> None:
-        """Takes a new connection in, or closes it when there are too many, or when the listener was closed meanwhile.
-
-        The loop accepts a connection some turns before it is made, so that `close` may not have seen it: a client that
-        came in that moment would be served, and its messages acknowledged, by a broker that is no more.
-        """
-        if self._closed:
-            connection.abort()
-            return
-        if len(self.connections) >= self._limits.connections:
-            if not self._refused:
-                log.warning("more than %d connections: further ones are closed", self._limits.connections)
-            self._refused += 1
-            connection.abort()
-            return
-        self._refused = 0
-        self.connections.add(connection)
-        connection.on_close(self.connections.discard)
-
-    def _close_silent(self) -> None:
-        now_ms = self._clock.now_ms()
-        for connection in list(self.connections):
-            reason = connection.overdue(now_ms)
-            if reason is not None:
-                connection.refuse(reason)
-
-    async def close(self, *, abort: bool = False) -> None:
-        """Stops to listen and closes all connections; with `abort` without sending what is still to be written."""
-        self._closed = True
-        if self._sweep is not None:
-            self._sweep.cancel()
-        connections = list(self.connections)
-        for connection in connections:
-            connection.abort() if abort else connection.close()
-        if self._server is not None:
-            for sock in self._server.sockets:
-                asyncio.get_running_loop().remove_reader(sock)
-            await asyncio.sleep(0)  # what was accepted in this turn becomes a connection, which `admit` ends
-            self._server.close()
-        await gone(connections)
-
-
-class Accepted(Connection):
-    """A connection that a listener took in."""
-
-    listener: Listener
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        super().connection_made(transport)
-        self.listener.admit(self)
-
-
-Make = Callable[[Service, Clock, Limits], Accepted]

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from embedded_broker.clock import Clock
-from embedded_broker.remoting.server import Accepted, Limits, Service
+from embedded_broker.remoting.listener import Accepted
+from embedded_broker.remoting.server import Limits, Service
 from mqctl.errors import ConfigurationError
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from mqctl.errors import RefusedError
+from mqctl.model.numbers import MOST_INT64, decimal
 
 MESSAGE_TYPE = "message.type"
 _MOST = (1 << 63) - 1
@@ -31,10 +32,9 @@ def _one_of(*values: str) -> Callable[[str], None]:
 
 
 def _reserve_time(value: str) -> None:
-    try:
-        number = int(value)
-    except ValueError as error:
-        raise AttributeRefused(f'For input string: "{value}"') from error
+    number = decimal(value, -MOST_INT64)
+    if number is None:
+        raise AttributeRefused(f'For input string: "{value:.80}"')
     if not -1 <= number <= _MOST:
         raise AttributeRefused(f"value is not in range(-1, {_MOST})")
 

@@ -10,8 +10,10 @@ from embedded_broker.clock import Clock
 from embedded_broker.release import Release
 from embedded_broker.settings import BrokerSettings
 from embedded_broker.tables.persistence import ConfigFile
+from mqctl.errors import StorageError
 from mqctl.model.config import DataVersion, SubscriptionGroupConfig
 from mqctl.model.names import SYSTEM_GROUP_PREFIX, TRANSACTION_GROUP
+from mqctl.model.numbers import decimal
 from mqctl.protocol.bodies_cluster import SubscriptionGroupTable
 from mqctl.store.config_files import GROUPS, group_configs, read_config
 
@@ -50,7 +52,8 @@ class GroupTable:
             self.configs[config.name] = config
         version = file.value.get("dataVersion")
         if isinstance(version, dict):
-            self.version = DataVersion(int(version.get("counter") or 0), int(version.get("timestamp") or 0))
+            counter, changed_ms = (decimal(str(version.get(name))) or 0 for name in ("counter", "timestamp"))
+            self.version = DataVersion(counter, changed_ms)
         self.file = ConfigFile(directory, GROUPS, clock, self._document, lambda: len(self.configs))
 
     def _document(self) -> object:
@@ -76,19 +79,39 @@ class GroupTable:
         return config
 
     def put(self, config: SubscriptionGroupConfig) -> SubscriptionGroupConfig:
-        """Creates or replaces a group and persists the table."""
-        self.configs[config.name] = config
-        self._changed()
+        """Creates or replaces a group and persists the table.
+
+        Raises:
+            StorageError: with SYNC_FLUSH, it is not on the disk; nothing has changed.
+        """
+        self._replace(config.name, config)
         return config
 
     def delete(self, name: str) -> bool:
-        """Deletes a group's settings; returns whether there were any."""
-        if self.configs.pop(name, None) is None:
+        """Deletes a group's settings; returns whether there were any.
+
+        Raises:
+            StorageError: with SYNC_FLUSH, that is not on the disk; nothing has changed.
+        """
+        if name not in self.configs:
             log.warning("delete group %s: no such group", name)
             return False
-        self._changed()
+        self._replace(name, None)
         return True
 
-    def _changed(self) -> None:
-        self.version = DataVersion(self.version.counter + 1, self._clock.now_ms())
-        self.file.changed()
+    def _replace(self, name: str, config: SubscriptionGroupConfig | None) -> None:
+        before, version = self.configs.get(name), self.version
+        self._set(name, config)
+        self.version = DataVersion(version.counter + 1, self._clock.now_ms())
+        try:
+            self.file.changed()
+        except StorageError:
+            self._set(name, before)
+            self.version = version
+            raise
+
+    def _set(self, name: str, config: SubscriptionGroupConfig | None) -> None:
+        if config is None:
+            self.configs.pop(name, None)
+        else:
+            self.configs[name] = config

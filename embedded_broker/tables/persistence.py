@@ -46,12 +46,29 @@ class ConfigFile:
             self.write()
 
     def changed(self) -> None:
-        """Has the file written, now or soon."""
+        """Has the file written, now or soon; with SYNC_FLUSH it is on the disk when this returns.
+
+        Raises:
+            StorageError: with SYNC_FLUSH only, the change is not on the disk; whoever made it has to take it back.
+        """
         self._dirty = True
-        if self._size() <= _SMALL_ENTRIES:
+        if self.durable:
+            self.confirm()
+        elif self._size() <= _SMALL_ENTRIES:
             self.write()
         elif self._timer is None:
             self._timer = self._clock.call_later(_GATHER_MS, self.write)
+
+    def confirm(self) -> None:
+        """With SYNC_FLUSH, brings all changes to the disk now.
+
+        Raises:
+            StorageError: they are not there.
+        """
+        if self.durable and self._dirty:
+            self.forget()
+            write_config(self._directory, self._name, self._document(), durable=True)
+            self._dirty = False
 
     def mark(self) -> None:
         """Notes a change that the next periodic `write` will bring to disk."""

@@ -11,10 +11,11 @@ from embedded_broker.clock import Clock
 from embedded_broker.release import Release
 from embedded_broker.settings import BrokerSettings
 from embedded_broker.tables.persistence import ConfigFile
-from mqctl.errors import RefusedError
+from mqctl.errors import RefusedError, StorageError
 from mqctl.model import names
 from mqctl.model.config import PERM_INHERIT, DataVersion, TopicConfig
 from mqctl.model.delay_level import DelayLevelTable
+from mqctl.model.numbers import decimal
 from mqctl.protocol.bodies_cluster import TopicConfigTable
 from mqctl.store.config_files import TOPICS, read_config, topic_configs
 from mqctl.store.record_writer import is_name
@@ -98,7 +99,8 @@ class TopicTable:
                 log.warning("topic %r of %s is left out: it can name no directory", config.name, TOPICS)
         version = file.value.get("dataVersion")
         if isinstance(version, dict):
-            self.version = DataVersion(int(version.get("counter") or 0), int(version.get("timestamp") or 0))
+            counter, changed_ms = (decimal(str(version.get(name))) or 0 for name in ("counter", "timestamp"))
+            self.version = DataVersion(counter, changed_ms)
 
     def _document(self) -> object:
         return self.table().to_json(is_v5=self._release.is_v5)
@@ -119,6 +121,7 @@ class TopicTable:
         """Creates or replaces a topic, persists the table and tells the name servers.
 
         Raises:
+            StorageError: with SYNC_FLUSH, it is not on the disk; nothing has changed.
             RefusedError: its name can name no directory, or it has more queues than anybody can mean; a real broker
                 would try.
         """
@@ -128,28 +131,40 @@ class TopicTable:
         if max(config.read_queue_count, config.write_queue_count) > MOST_QUEUES:
             asked = f"{config.read_queue_count} queues to read and {config.write_queue_count} to write"
             raise RefusedError(f"topic {config.name} not created", reason=f"{asked}, at most {MOST_QUEUES} are taken")
-        self.configs[config.name] = config
-        self._changed([config])
+        self._replace(config.name, config)
+        for listener in self._listeners:
+            listener([config])
         return config
 
     def delete(self, name: str) -> bool:
-        """Deletes a topic's settings; returns whether there were any."""
-        if self.configs.pop(name, None) is None:
+        """Deletes a topic's settings; returns whether there were any.
+
+        Raises:
+            StorageError: with SYNC_FLUSH, that is not on the disk; nothing has changed.
+        """
+        if name not in self.configs:
             log.warning("delete topic %s: no such topic", name)
             return False
-        self._changed([])
+        # An empty registration would only tell name servers the new version, and they would ignore the next whole one.
+        self._replace(name, None)
         return True
 
-    def _changed(self, configs: list[TopicConfig]) -> None:
-        self.version = DataVersion(self.version.counter + 1, self._clock.now_ms())
-        self.file.changed()
-        # An empty registration would only tell name servers the new version, and they would ignore the next whole one.
-        for listener in self._listeners if configs else ():
-            listener(configs)
+    def _replace(self, name: str, config: TopicConfig | None) -> None:
+        before, version = self.configs.get(name), self.version
+        _set(self.configs, name, config)
+        self.version = DataVersion(version.counter + 1, self._clock.now_ms())
+        try:
+            self.file.changed()
+        except StorageError:
+            _set(self.configs, name, before)
+            self.version = version
+            raise
 
     def touch(self) -> None:
         """Raises the version without a change of a topic, so that a registration counts as new."""
-        self._changed([])
+        self.version = DataVersion(self.version.counter + 1, self._clock.now_ms())
+        self.file.mark()
+        self.file.write()
 
     def update_orders(self, orders: Mapping[str, str]) -> None:
         """Takes the order topics from a name server's answer (`updateOrderTopicConfig`); 5.x takes none back."""
@@ -160,8 +175,7 @@ class TopicTable:
                 self.configs[name] = replace(config, order=name in orders)
                 changed = True
         if changed:
-            self.version = DataVersion(self.version.counter + 1, self._clock.now_ms())
-            self.file.changed()
+            self.touch()
 
     def create_from_template(
         self, name: str, template_name: str, wanted_queues: int, sys_flag: int
@@ -200,6 +214,13 @@ class TopicTable:
         return self.put(
             TopicConfig(name=name, read_queue_count=queues, write_queue_count=queues, perm=perm, sys_flag=sys_flag)
         )
+
+
+def _set(configs: dict[str, TopicConfig], name: str, config: TopicConfig | None) -> None:
+    if config is None:
+        configs.pop(name, None)
+    else:
+        configs[name] = config
 
 
 def unit_flags(*, unit: bool, retry: bool) -> int:

@@ -85,7 +85,7 @@ class ControlSocket:
             words = json.loads(line)
             if not isinstance(words, dict):
                 raise UsageError("the request is no JSON object")
-            if not secrets.compare_digest(str(words.get("token")), self.token):
+            if not secrets.compare_digest(str(words.get("token")).encode("utf-8", "replace"), self.token.encode()):
                 raise UsageError("the token is wrong", remedy="take it from the ready line")
             verb = self._verbs.get(_text(words, "do"))
             if verb is None:

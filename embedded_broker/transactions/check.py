@@ -33,16 +33,20 @@ from mqctl.model.message import (
     Message,
 )
 from mqctl.model.names import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, TRANSACTION_GROUP
+from mqctl.model.numbers import MOST_INT32, decimal
 from mqctl.model.spans import HOUR_MS
 from mqctl.protocol.message_record import RecordError, decode_message, encode_message
 from mqctl.protocol.properties import format_properties
 from mqctl.protocol.requests_client import CheckTransactionState
+from mqctl.store.record_writer import MessageRefused
 
 log = logging.getLogger("embedded_broker")
 
 IMMUNITY = "CHECK_IMMUNITY_TIME_IN_SECONDS"
 _ROUND_LIMIT_MS = 60_000
 _SLICE = 64
+_MOST_SECONDS = 1 << 32
+"""Far beyond the life of any message; what is longer counts as no number."""
 
 sends(CheckTransactionState)
 
@@ -128,7 +132,7 @@ class TransactionCheck:
             replace(
                 half,
                 topic=topic,
-                queue_id=int(queue_id) if queue_id.isascii() and queue_id.isdigit() else 0,
+                queue_id=decimal(queue_id, high=MOST_INT32) or 0,
                 queue_offset=copy.queue_offset,
                 physical_offset=copy.physical_offset,
                 store_time_ms=copy.store_ms,
@@ -190,7 +194,7 @@ class _Round:
                     half = self._read(position)
                     if half is not None:
                         yield from self._look_for_original(half, ops)
-                        if not self._deal_with(position, half, ops):
+                        if self._is_too_young(position, half, ops):
                             break
                 ops.passed(position)
                 position += 1
@@ -224,16 +228,24 @@ class _Round:
 
     @staticmethod
     def _look_for_original(half: Message, ops: OpReader) -> Iterator[None]:
-        original = _number(half.properties.get(TRAN_PREPARED_QUEUE_OFFSET))
+        original = decimal(half.properties.get(TRAN_PREPARED_QUEUE_OFFSET))
         if original is not None:
             yield from ops.look_for(original)
+
+    def _is_too_young(self, position: int, half: Message, ops: OpReader) -> bool:
+        """Deals with one half message; one whose copy fits no record is set aside, and the round goes on behind it."""
+        try:
+            return not self._deal_with(position, half, ops)
+        except (MessageRefused, RecordError) as error:
+            self._intake.stats.set_aside(HALF_TOPIC, f"half message at queue offset {position}", error)
+            return False
 
     def _deal_with(self, position: int, half: Message, ops: OpReader) -> bool:
         """Discards, spares or checks one half message; False when it and those behind it are too young."""
         intake, settings = self._intake, self._intake.settings
         now_ms = intake.clock.now_ms()
         age_ms = now_ms - half.born_time_ms
-        checks = _number(half.properties.get(TRANSACTION_CHECK_TIMES)) or 0
+        checks = decimal(half.properties.get(TRANSACTION_CHECK_TIMES)) or 0
         if checks >= settings.transaction_check_max or age_ms > settings.file_reserved_time * HOUR_MS:
             self._discard(half)
             return True
@@ -245,7 +257,7 @@ class _Round:
             if 0 <= age_ms < settings.transaction_time_out:
                 return False
         elif age_ms < own_ms:
-            original = _number(half.properties.get(TRAN_PREPARED_QUEUE_OFFSET))
+            original = decimal(half.properties.get(TRAN_PREPARED_QUEUE_OFFSET))
             if original is not None and ops.is_ended(original):
                 ops.passed(original)
                 return True
@@ -277,9 +289,5 @@ def immunity_ms(half: Message, timeout_ms: int) -> int | None:
     text = half.properties.get(IMMUNITY)
     if text is None:
         return None
-    seconds = _number(text)
+    seconds = decimal(text, high=_MOST_SECONDS)
     return timeout_ms if seconds is None else seconds * 1000
-
-
-def _number(text: str | None) -> int | None:
-    return int(text) if text is not None and text.isascii() and text.isdigit() else None

@@ -11,7 +11,7 @@ import logging
 
 from embedded_broker.consumers.clients import Clients
 from embedded_broker.consumers.offsets import ConsumerOffsets
-from embedded_broker.log.copies import copy_of
+from embedded_broker.log.copies import copy_of, target_of
 from embedded_broker.log.intake import Incoming, Intake
 from embedded_broker.log.store import Appended
 from embedded_broker.remoting.handler_table import NO_REMARK_SET
@@ -25,20 +25,23 @@ from mqctl.model.message import (
     REAL_TOPIC,
     SYSFLAG_COMMIT,
     SYSFLAG_TRANSACTION_MASK,
+    TRAN_PREPARED_QUEUE_OFFSET,
     TRANSACTION_CHECK_TIMES,
     Message,
 )
-from mqctl.model.names import HALF_TOPIC
+from mqctl.model.names import DISCARD_TOPIC, HALF_TOPIC
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.message_record import RecordError, decode_message
-from mqctl.protocol.properties import with_properties
+from mqctl.protocol.properties import MAX_PROPERTIES_LENGTH, with_properties
 from mqctl.protocol.requests_client import EndTransaction
-from mqctl.store.record_writer import text_of_properties
+from mqctl.store.record_writer import MessageRefused, text_of_properties
 
 log = logging.getLogger("embedded_broker")
 
 COMMIT, ROLLBACK = 8, 12
 _TRANSACTION_ID = "__transactionId__"
+_ROOM_FOR_CHECKS = len(f"{TRANSACTION_CHECK_TIMES}\x01999\x02{TRAN_PREPARED_QUEUE_OFFSET}\x01{1 << 62}\x02")
+"""Bytes of properties that the copies of a half message have beyond it."""
 
 
 class Transactions:
@@ -73,7 +76,8 @@ class Transactions:
         """Stores a half message.
 
         Raises:
-            DiskFullError, MessageRefused, StorageError: nothing was stored.
+            MessageRefused: it, or the copies that checks store of it, fit no record.
+            DiskFullError, StorageError: nothing was stored.
         """
         changes = {REAL_TOPIC: message.topic, REAL_QID: str(message.queue_id)}
         if self._intake.release.is_v5 and unique_key is not None:
@@ -82,6 +86,13 @@ class Transactions:
         message.topic, message.queue_id = HALF_TOPIC, 0
         message.properties = with_properties(message.properties, changes)
         message.sys_flag &= ~SYSFLAG_TRANSACTION_MASK
+        needed = len(message.properties.encode("utf-8", "replace")) + _ROOM_FOR_CHECKS
+        if needed > MAX_PROPERTIES_LENGTH:
+            raise MessageRefused(
+                f"could not store a half message for {changes[REAL_TOPIC]}",
+                reason=f"its properties take {needed} bytes with those that checks add, at most "
+                f"{MAX_PROPERTIES_LENGTH} fit",
+            )
         return self._intake.put(message)
 
     def end(self, request: EndTransaction) -> None:
@@ -104,7 +115,7 @@ class Transactions:
             half = decode_message(record) if record is not None else None
         except RecordError:  # the offset points into the middle of a record
             half = None
-        if record is None or half is None:
+        if record is None or half is None or half.topic != HALF_TOPIC:
             raise Refusal(ResponseCode.SYSTEM_ERROR, "Find prepared transaction message failed")
         self._check_age(half, request)
         if half.properties.get(PRODUCER_GROUP) != request.producer_group:
@@ -129,15 +140,16 @@ class Transactions:
             raise Refusal(ResponseCode.ILLEGAL_OPERATION, NO_REMARK_SET)
 
     def _commit(self, half: Message, properties: str) -> None:
-        topic, queue_id = half.properties.get(REAL_TOPIC, ""), half.properties.get(REAL_QID, "")
-        if not topic or not queue_id.isascii() or not queue_id.isdigit():
+        target = target_of(half)
+        if target is None:
             raise Refusal(
                 ResponseCode.SYSTEM_ERROR,
-                f"the half message at physical offset {half.physical_offset} names no queue: "
-                f"{REAL_TOPIC} {topic!r}, {REAL_QID} {queue_id!r}",
+                f"the half message at physical offset {half.physical_offset} names no queue for messages: "
+                f"{REAL_TOPIC} {half.properties.get(REAL_TOPIC)!r:.200}, {REAL_QID} "
+                f"{half.properties.get(REAL_QID)!r:.40}",
             )
         message = copy_of(half, properties)
-        message.topic, message.queue_id = topic, int(queue_id)
+        message.topic, message.queue_id = target
         message.sys_flag = half.sys_flag & ~SYSFLAG_TRANSACTION_MASK | SYSFLAG_COMMIT
         message.prepared_offset = half.physical_offset
         self._intake.put(message)
@@ -156,7 +168,7 @@ class Transactions:
             found = decode_message(record) if record is not None else None
         except RecordError:
             found = None
-        if record is None or found is None:
+        if record is None or found is None or found.topic not in (HALF_TOPIC, DISCARD_TOPIC):
             return False
         message = copy_of(found, with_properties(text_of_properties(record), {TRANSACTION_CHECK_TIMES: "0"}))
         self._topics.find_or_create(HALF_TOPIC, 1)

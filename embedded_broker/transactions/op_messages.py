@@ -16,6 +16,7 @@ from embedded_broker.log.store import Storage
 from embedded_broker.tables.topics import TopicTable
 from mqctl.errors import MqctlError
 from mqctl.model.names import OP_TOPIC
+from mqctl.model.numbers import decimal
 from mqctl.protocol.message_record import RecordError, decode_message
 from mqctl.protocol.properties import with_properties
 
@@ -146,4 +147,4 @@ class OpReader:
 def ended_offsets(body: bytes) -> list[int]:
     """Returns the half queue offsets that an op message names, in either format; what is no number is left out."""
     parts = (part.strip() for part in body.split(b","))
-    return [int(part) for part in parts if part.isdigit()]
+    return [offset for part in parts if (offset := decimal(part)) is not None]

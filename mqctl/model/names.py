@@ -27,6 +27,9 @@ SYSTEM_TOPIC_PREFIX = "rmq_sys_"
 SYSTEM_GROUP_PREFIX = "CID_RMQ_SYS_"
 REPLY_TOPIC_SUFFIX = "_REPLY_TOPIC"
 
+BROKERS_OWN_TOPICS = frozenset({SCHEDULE_TOPIC, TIMER_TOPIC, HALF_TOPIC, OP_TOPIC})
+"""Topics from which a broker takes messages to where they belong; none of these may belong there."""
+
 _SYSTEM_TOPICS = frozenset(
     {
         SCHEDULE_TOPIC,

@@ -6,8 +6,8 @@ ROCKETMQ form, told apart frame by frame. Source: `RemotingCommand`, `RocketMQSe
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import IntEnum
 from struct import Struct
 from struct import error as StructError
@@ -25,7 +25,8 @@ _BINARY = Struct(">hBhiii")
 _INT = Struct(">i")
 _SHORT = Struct(">h")
 _HEADER_MASK = 0xFFFFFF
-_MARK = "\ue000"
+_SMALL_BYTES = 4_096
+"""Pieces of a frame that are smaller are joined at once: each costs as much again in memory."""
 _LANGUAGES = {language.value: language for language in Language}
 _LANGUAGE_NAMES = {language.name: language for language in Language}
 
@@ -114,28 +115,39 @@ class FrameDecoder:
 
     Args:
         max_frame_bytes: limit of one frame, its length field included.
+        max_header_bytes: limit of its header, which costs far more to read than a body.
     """
 
-    def __init__(self, *, max_frame_bytes: int = MAX_FRAME_BYTES) -> None:
-        self._buffer: bytes | bytearray = b""
+    def __init__(self, *, max_frame_bytes: int = MAX_FRAME_BYTES, max_header_bytes: int = MAX_FRAME_BYTES) -> None:
+        self._buffer = b""
         self._at = 0
+        self._parts: list[bytes] = []
+        self._parts_bytes = 0
+        self._wanted = 0
         self._max_bytes = max_frame_bytes
+        self._max_header_bytes = max_header_bytes
         self._failure: FrameError | None = None
 
     @property
     def pending_bytes(self) -> int:
         """Bytes that were received and not given out as commands."""
-        return len(self._buffer) - self._at
+        return len(self._buffer) - self._at + self._parts_bytes
 
     def receive(self, data: bytes | bytearray | memoryview) -> None:
-        """Takes the next bytes of the stream."""
-        if self._at == len(self._buffer):
-            self._buffer, self._at = data if isinstance(data, bytes) else bytes(data), 0
-        elif isinstance(self._buffer, bytearray):
-            self._buffer += data
+        """Takes the next bytes of the stream.
+
+        Those of a frame that has not ended are kept in pieces, each copied to what it needs: a buffer that grows, and
+        one that was read into and cut, leave holes in memory that nobody can use, several times as large.
+        """
+        data = data if isinstance(data, bytes) else bytes(data)
+        if not self._parts_bytes and self._at == len(self._buffer):
+            self._buffer, self._at = data, 0
+            return
+        if self._parts and len(self._parts[-1]) < _SMALL_BYTES:
+            self._parts[-1] += data
         else:
-            self._buffer, self._at = bytearray(memoryview(self._buffer)[self._at :]), 0
-            self._buffer += data
+            self._parts.append(bytes(memoryview(data)))
+        self._parts_bytes += len(data)
 
     def next_command(self) -> RemotingCommand | None:
         """Returns the next command, None while its frame is not complete.
@@ -145,25 +157,28 @@ class FrameDecoder:
         """
         if self._failure is not None:
             raise self._failure
+        if self._parts_bytes:
+            if self.pending_bytes < self._wanted:
+                return None
+            self._buffer, self._at = b"".join((self._buffer[self._at :], *self._parts)), 0
+            self._parts.clear()
+            self._parts_bytes = 0
         buffer, start = self._buffer, self._at
         size = len(buffer)
         if size - start < 4:
+            self._wanted = 4
             return None
-        total = int.from_bytes(buffer[start : start + 4], "big", signed=True)
-        end = start + 4 + total
+        end = start + 4 + int.from_bytes(buffer[start : start + 4], "big", signed=True)
         try:
-            self._check_length(total)
+            self._check_lengths(buffer, start, end)
             if end > size:
-                if start:
-                    self._buffer, self._at = buffer[start:], 0
+                self._buffer, self._at, self._wanted = bytes(memoryview(buffer)[start:]), 0, end - start
                 return None
             if end == size:
                 self.clear()
             else:
                 self._at = end
-            if end - start == size and isinstance(buffer, bytes):
-                return decode(buffer)
-            return decode(bytes(memoryview(buffer)[start:end]))
+            return decode(buffer if end - start == size else buffer[start:end])
         except FrameError as error:
             self._failure = error
             self.clear()
@@ -172,6 +187,8 @@ class FrameDecoder:
     def clear(self) -> None:
         """Forgets what was received and not given out."""
         self._buffer, self._at = b"", 0
+        self._parts.clear()
+        self._parts_bytes = 0
 
     def feed(self, data: bytes | bytearray | memoryview) -> list[RemotingCommand]:
         """Takes the next bytes of the stream and returns the commands that are now complete.
@@ -189,7 +206,8 @@ class FrameDecoder:
             raise
         return commands
 
-    def _check_length(self, total: int) -> None:
+    def _check_lengths(self, buffer: bytes, start: int, end: int) -> None:
+        total = end - start - 4
         if total < 4:
             raise FrameError("A frame cannot be read", reason=f"its length field says {total}")
         if total + 4 > self._max_bytes:
@@ -199,6 +217,12 @@ class FrameDecoder:
                 raise FrameError("A frame cannot be read", reason=f"it begins with {word.decode()!r}, which is {named}")
             raise FrameError(
                 "A frame cannot be read", reason=f"{total + 4} bytes are more than the limit of {self._max_bytes}"
+            )
+        header_bytes = int.from_bytes(buffer[start + 5 : start + 8], "big")
+        if header_bytes > self._max_header_bytes:
+            raise FrameError(
+                "A frame cannot be read",
+                reason=f"{header_bytes} bytes of header are more than the limit of {self._max_header_bytes}",
             )
 
 
@@ -245,27 +269,6 @@ def encode(command: RemotingCommand) -> bytes:
     if total + 4 > MAX_FRAME_BYTES:
         raise FrameError("A frame is too long to send", reason=f"{total + 4} bytes, peers accept {MAX_FRAME_BYTES}")
     return b"".join((_PREFIX.pack(total, command.serialize_type << 24 | len(header)), header, command.body))
-
-
-class AnswerTemplate:
-    """Answers without body that differ in few plain values: encoded once, filled in many times; for the hot paths.
-
-    Args:
-        answer: one of them, with a JSON header.
-        fields: the ext fields that differ, in their order. Their values are written as they are: nothing in them may
-            need escaping.
-    """
-
-    def __init__(self, answer: RemotingCommand, fields: Sequence[str]) -> None:
-        marks = dict.fromkeys(fields, _MARK)
-        text = _encode_json(replace(answer, opaque=0, ext_fields={**(answer.ext_fields or {}), **marks})).decode()
-        self._text = text.replace("%", "%%").replace(_MARK, "%s").replace('"opaque":0,', '"opaque":%d,')
-
-    def fill(self, opaque: int, *values: object) -> bytes:
-        """Returns the frame of the answer to call `opaque`."""
-        header = (self._text % (*values, opaque)).encode()
-        size = len(header)
-        return _PREFIX.pack(4 + size, size) + header
 
 
 # JSON headers

@@ -19,6 +19,7 @@ from mqctl.model.message import (
     UNIQ_KEY,
 )
 from mqctl.model.names import SCHEDULE_TOPIC
+from mqctl.model.numbers import decimal
 from mqctl.protocol.properties import NAME_VALUE_SEPARATOR, PROPERTY_SEPARATOR, property_of
 
 _UNKNOWN_LEVEL_MS = 1_000
@@ -35,7 +36,7 @@ def is_consumable(sys_flag: int) -> bool:
 def tags_code(topic: str, properties: str, store_ms: int, levels: DelayLevelTable) -> int:
     """Returns the tags code of a record: the hash of its tag, or the due time of a message that waits for delivery."""
     if topic == SCHEDULE_TOPIC:
-        level = _number(property_of(properties, DELAY))
+        level = decimal(property_of(properties, DELAY)) or 0
         if level > 0:
             delay_ms = levels.delay_ms(min(level, levels.max_level))
             return store_ms + (_UNKNOWN_LEVEL_MS if delay_ms is None else delay_ms)
@@ -57,10 +58,3 @@ def index_keys(properties: str) -> list[str]:
             unique = item[len(_UNIQ_KEY) :] or unique
     found = [key for key in keys.split(" ") if key]
     return [unique, *found] if unique else found
-
-
-def _number(text: str | None) -> int:
-    try:
-        return int(text or 0)
-    except ValueError:
-        return 0

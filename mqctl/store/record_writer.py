@@ -120,7 +120,13 @@ class RecordWriter:
             RecordError: a host is no address.
         """
         magic, topic_bytes = self.topic(message.topic)
-        text = message.properties.encode()
+        try:
+            text = message.properties.encode()
+        except UnicodeEncodeError as error:
+            raise MessageRefused(
+                f"could not store a message of topic {message.topic}",
+                reason=f"character {error.start} of its properties is half of a surrogate pair",
+            ) from None
         if len(text) > MAX_PROPERTIES_LENGTH:
             raise MessageRefused(
                 f"could not store a message of topic {message.topic}",

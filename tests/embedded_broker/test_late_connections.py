@@ -8,7 +8,8 @@ import socket
 import pytest
 
 from embedded_broker.clock import SystemClock
-from embedded_broker.remoting.server import Connection, Limits, Listener
+from embedded_broker.remoting.listener import Listener
+from embedded_broker.remoting.server import Connection, Limits
 from mqctl.protocol.frame import RemotingCommand
 
 _LONG_S = 30

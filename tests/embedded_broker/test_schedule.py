@@ -12,6 +12,7 @@ from embedded_broker.delay.levels import DelaySchedule
 from embedded_broker.log.settings import StoreSettings
 from embedded_broker.log.store import Storage
 from embedded_broker.release import as_version
+from embedded_broker.stats import Stats
 from mqctl.model.delay_level import DEFAULT_TABLE, DelayLevelTable
 from mqctl.model.java_hash import java_string_hash
 from mqctl.model.message import Message
@@ -37,7 +38,11 @@ class Running:
         self.storage = Storage(self.root, SMALL, self.clock, levels=self.levels)
         self.storage.open()
         self.schedule = DelaySchedule(
-            self.storage, self.levels, self.clock, as_version(self.release), self.root / "config"
+            self.storage,
+            Stats(self.clock, "DefaultCluster"),
+            self.clock,
+            as_version(self.release),
+            self.root / "config",
         )
         self.schedule.load()
         self.schedule.start()

@@ -10,7 +10,10 @@ from embedded_broker.namesrv.kv_config import ORDER_TOPICS
 from embedded_broker.namesrv.nameserver import BROKER_TIMEOUT_MS, NameServer
 from embedded_broker.namesrv.routes import Registration
 from embedded_broker.remoting.handler_table import NAMESRV, Call, handles
+from embedded_broker.tables.topics import MOST_QUEUES
+from mqctl.errors import RefusedError
 from mqctl.model.config import DataVersion, TopicConfig
+from mqctl.model.numbers import MOST_INT32, decimal
 from mqctl.protocol.bodies_cluster import KVTable, RegisterBrokerBody, TopicConfigTable
 from mqctl.protocol.body import BodyError, read_data_version, write_data_version
 from mqctl.protocol.codes import ResponseCode
@@ -51,6 +54,7 @@ def register_broker(server: NameServer, request: RegisterBroker, call: Call) -> 
     known = version is not None
     if version is None:
         version, topics = _topics(request, command)
+        _check_counts(topics)
         known = server.routes.knows(broker, version)
         if known and not server.release.is_v5:  # 5.x puts back a topic that was deleted here only
             topics = None
@@ -74,6 +78,15 @@ def _topics(request: RegisterBroker, command: RemotingCommand) -> tuple[DataVers
     return table.data_version, list(table.topic_config_table.values())
 
 
+def _check_counts(topics: list[TopicConfig]) -> None:
+    """Raises RefusedError for a count of queues that no broker has: clients would make a list of so many."""
+    for topic in topics:
+        for field, count in (("readQueueNums", topic.read_queue_count), ("writeQueueNums", topic.write_queue_count)):
+            if not 0 <= count <= MOST_QUEUES:
+                reason = f"{field} of topic {topic.name[:200]} is {count}, at most {MOST_QUEUES} are taken"
+                raise RefusedError("broker not registered", reason=reason)
+
+
 def _compressed_topics(body: bytes) -> tuple[DataVersion, list[TopicConfig]]:
     """Reads the compressed form: `name readQueues writeQueues perm filterType` per topic, order and flags lost."""
     try:
@@ -88,15 +101,12 @@ def _compressed_topics(body: bytes) -> tuple[DataVersion, list[TopicConfig]]:
         topics = []
         for _ in range(count):
             text, at = _piece(data, at)
-            name, read, write, perm, kind = str(text, "utf-8", "replace").split(" ")[:5]
+            name, *words, kind = str(text, "utf-8", "replace").split(" ")[:5]
+            read, write, perm = (decimal(word, high=MOST_INT32) for word in words)
+            if read is None or write is None or perm is None:
+                raise BodyError("A compressed registration cannot be read", reason=f"{text[:200]!r} is no topic")
             topics.append(
-                TopicConfig(
-                    name=name,
-                    read_queue_count=int(read),
-                    write_queue_count=int(write),
-                    perm=int(perm),
-                    filter_type=kind,
-                )
+                TopicConfig(name=name, read_queue_count=read, write_queue_count=write, perm=perm, filter_type=kind)
             )
     except (zlib.error, StructError, ValueError, FastjsonError) as error:
         raise BodyError("A compressed registration cannot be read", reason=str(error)) from error

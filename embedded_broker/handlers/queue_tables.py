@@ -1,0 +1,45 @@
+"""Answers that list queues: made in slices, and bounded, for topics may have 65,536 queues each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
+from typing import TypeVar
+
+from embedded_broker.remoting.handler_table import Call
+from embedded_broker.remoting.refusals import Refusal
+from embedded_broker.remoting.slices import Steps
+from mqctl.model.queue import MessageQueue
+from mqctl.protocol.codes import ResponseCode
+
+T = TypeVar("T")
+
+MOST_LISTED = 65_536
+"""Queues in one answer: more would not fit a frame."""
+_PORTION = 64
+_EMPTY_TABLE = b'"offsetTable":{}'
+
+
+def check_listed(count: int, asked: str) -> None:
+    """Raises Refusal when an answer would list more queues than it can."""
+    if count > MOST_LISTED:
+        remark = f"{asked}: {count} queues, at most {MOST_LISTED} are listed in one answer"
+        raise Refusal(ResponseCode.SYSTEM_ERROR, remark)
+
+
+def listed_in_slices(
+    call: Call, items: Iterable[tuple[MessageQueue, T]], encode: Callable[[Mapping[MessageQueue, T]], bytes]
+) -> Steps:
+    """Returns the steps that make an answer whose body has a table of queues, `offsetTable`.
+
+    Args:
+        encode: makes the body of a table.
+    """
+    start, end = encode({}).split(_EMPTY_TABLE, 1)
+    start, end = start + _EMPTY_TABLE[:-1], b"}" + end
+    rest = iter(items)
+    parts: list[bytes] = []
+    while portion := dict(islice(rest, _PORTION)):
+        parts.append(encode(portion)[len(start) : -len(end)])
+        yield
+    return call.answer(body=b"".join((start, b",".join(parts), end)))

@@ -1,0 +1,78 @@
+"""Long work in slices: between two of them the loop serves others.
+
+A real broker has a thread pool for administration; here everything runs on one loop, so what takes longer than a moment
+is a generator that pauses after every small step. One such piece of work runs at a time, which bounds what all of them
+hold in memory; the others wait in the order they came.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Generator
+from time import monotonic
+
+from embedded_broker.remoting.handler_table import Call
+from embedded_broker.remoting.refusals import Refusal
+from mqctl.errors import MqctlError
+from mqctl.protocol.codes import ResponseCode
+from mqctl.protocol.frame import RemotingCommand
+
+SLICE_SECONDS = 0.005
+_MOST_WAITING = 1_000
+
+Steps = Generator[None, None, RemotingCommand]
+
+
+class Slices:
+    """The long work of one broker."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[tuple[Call, Steps]] = deque()
+        self._running = False
+
+    def answer(self, call: Call, steps: Steps) -> None:
+        """Answers a request with what `steps` return in the end, or with what their errors become.
+
+        Raises:
+            Refusal: too many wait already.
+        """
+        if len(self._waiting) >= _MOST_WAITING:
+            raise Refusal(ResponseCode.SYSTEM_BUSY, f"{len(self._waiting)} long requests wait already")
+        self._waiting.append((call, steps))
+        if not self._running:
+            self._running = True
+            self._turn()
+
+    def _turn(self) -> None:
+        end = monotonic() + SLICE_SECONDS
+        while self._waiting and monotonic() < end:
+            call, steps = self._waiting[0]
+            if call.connection.closed or self._has_ended(call, steps, end):
+                self._waiting.popleft()
+                steps.close()
+        self._running = bool(self._waiting)
+        if self._running:
+            asyncio.get_running_loop().call_soon(self._turn)
+
+    @staticmethod
+    def _has_ended(call: Call, steps: Steps, end: float) -> bool:
+        """Goes on with one piece of work until it or the slice ends; answers what has ended."""
+        try:
+            while monotonic() < end:
+                next(steps)
+        except StopIteration as done:
+            call.respond(done.value)
+            return True
+        except (Refusal, MqctlError) as error:
+            call.resume(lambda error=error: _raise(error))  # type: ignore[misc]
+            return True
+        return False
+
+    def stop(self) -> None:
+        """Forgets what waits; the connections are about to be closed."""
+        self._waiting.clear()
+
+
+def _raise(error: Exception) -> RemotingCommand:
+    raise error
