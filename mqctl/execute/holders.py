@@ -1,9 +1,9 @@
-"""Who holds a queue, in the words of the members themselves (request 307 through a broker)."""
+"""Who holds a queue, and how much was consumed, in the words of the members themselves (request 307 via a broker)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from mqctl.client.admin.broker_queries import consumer_ids, running_info
 from mqctl.client.admin.cluster import Cluster
@@ -12,6 +12,8 @@ from mqctl.client.remoting.fan_out import AddressedQuestion
 from mqctl.model.queue import MessageQueue
 
 _ASK_MS = 3_000
+_WINDOW_S = 60
+"""Members report their rates over the last minute (`ConsumerStatsManager` of 4.9.8)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,10 +22,12 @@ class QueueHolder:
 
     Attributes:
         dropped: it has given up what it had of the queue, and will begin anew.
+        position: the offset that it would commit next; None where it remembers none, and commits none.
     """
 
     client_id: str
     dropped: bool
+    position: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,11 +38,13 @@ class QueueHolders:
         queues: by queue; a member that has dropped it counts where nobody else has it.
         complete: whether every member answered.
         member_count: how many were asked.
+        consumed: messages of the last minute by topic, all members together, those that failed too.
     """
 
     queues: dict[MessageQueue, QueueHolder]
     complete: bool
     member_count: int
+    consumed: Mapping[str, float] = field(default_factory=dict)
 
 
 def holders(cluster: Cluster, addresses: Iterable[str], group: str, deadline: Deadline) -> QueueHolders:
@@ -53,6 +59,7 @@ def holders(cluster: Cluster, addresses: Iterable[str], group: str, deadline: De
         for client_id in outcome.value():
             ways.setdefault(client_id, outcome.ask.address)
     found: dict[MessageQueue, QueueHolder] = {}
+    consumed: dict[str, float] = {}
     asks = [
         AddressedQuestion(address, running_info(group, client_id), client_id)
         for client_id, address in sorted(ways.items())
@@ -61,7 +68,16 @@ def holders(cluster: Cluster, addresses: Iterable[str], group: str, deadline: De
         if answer.error is not None:
             complete = False
             continue
-        for queue, state in answer.value().mq_table.items():
+        info = answer.value()
+        for topic, status in info.status_table.items():
+            rate = status.consume_ok_tps + status.consume_failed_tps
+            consumed[topic] = consumed.get(topic, 0.0) + rate * _WINDOW_S
+        for queue, state in info.mq_table.items():
             if queue not in found or found[queue].dropped:
-                found[queue] = QueueHolder(client_id=str(answer.ask.about), dropped=state.dropped)
-    return QueueHolders(queues=found, complete=complete, member_count=len(ways))
+                # 0 stands for none, too.
+                position = state.commit_offset or None
+                if position is None and state.cached_msg_count and not state.dropped:
+                    position = state.cached_msg_min_offset
+                client_id = str(answer.ask.about)
+                found[queue] = QueueHolder(client_id=client_id, dropped=state.dropped, position=position)
+    return QueueHolders(queues=found, complete=complete, member_count=len(ways), consumed=consumed)

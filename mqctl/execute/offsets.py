@@ -11,7 +11,17 @@ from mqctl.client.admin.cluster import Cluster
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import DeadlineError, MqctlError, NotAskedError, UnreachableError
 from mqctl.execute.holders import holders
-from mqctl.execute.records import CONFIRMED, NOT_MOVED, PLANNED, SENT, UNKNOWN, OffsetRecord, QueuePart
+from mqctl.execute.records import (
+    CONFIRMED,
+    CONSUMED_ON,
+    NOT_MOVED,
+    PLANNED,
+    SENT,
+    UNKNOWN,
+    WENT_BACK,
+    OffsetRecord,
+    QueuePart,
+)
 from mqctl.execute.settling import Patience, settle
 from mqctl.model.plan import Callback, Method
 
@@ -40,14 +50,47 @@ def carry_out(work: OffsetWork) -> None:
     Raises:
         StorageError: the journal cannot be written any more; the change stops there.
     """
+    if work.record.method == Method.COMMIT:
+        _queue_by_queue(work)
+        return
+    _have_members_move(work)
+    if _planned_again(work.record):
+        work.save()
+        _have_members_move(work)
+
+
+def _have_members_move(work: OffsetWork) -> None:
+    """Sends what is planned, and watches until members have taken it over and keep it."""
     record = work.record
+    before = holders(work.cluster, set(work.addresses.values()), record.subject, work.deadline)
     if record.method == Method.CALLBACK:
         for callback in record.callbacks:
             _call_back(work, callback)
     else:
         _queue_by_queue(work)
-    if record.method != Method.COMMIT:
-        settle(work.cluster, record, work.addresses, work.patience)
+    settle(work.cluster, record, work.addresses, work.patience, before)
+
+
+def _planned_again(record: OffsetRecord) -> bool:
+    """Plans what went back once more, and tells whether there is any.
+
+    Brokers that tell members tell them all queues of a topic: where some were consumed on already, their messages would
+    be consumed a third time, and the others are left as they are.
+    """
+    went_back = [part for part in record.parts if part.state == WENT_BACK]
+    if record.method == Method.CALLBACK:
+        gone_on = {(part.topic, part.broker_name) for part in record.parts if part.state == CONSUMED_ON}
+        places = {(part.topic, part.broker_name) for part in went_back} - gone_on
+        again = [part for part in record.parts if (part.topic, part.broker_name) in places]
+        for part in went_back:
+            if (part.topic, part.broker_name) in gone_on:
+                part.reason = f"{part.reason}; not set again: members have gone on in other queues of the topic"
+    else:
+        again = went_back
+    for part in again:
+        part.reason = f"it went back to {part.found}, and was set again" if part.state == WENT_BACK else None
+        part.state, part.cause, part.remedy = PLANNED, None, None
+    return bool(again)
 
 
 def _queue_by_queue(work: OffsetWork) -> None:

@@ -19,6 +19,10 @@ from mqctl.model.stretch import ReplayFilter
 
 PLANNED, SENT, CONFIRMED, NOT_MOVED, UNKNOWN = "planned", "sent", "confirmed", "not-moved", "unknown"
 """The states of a part: `sent` holds from right before its request until it is known what came of it."""
+CONSUMED_ON, WENT_BACK = "consumed-on", "went-back"
+"""Two more of a queue with members: they went on from the new offset, or brought the queue back to where it was."""
+DONE = frozenset({CONFIRMED, CONSUMED_ON})
+_WORST_FIRST = (UNKNOWN, SENT, WENT_BACK, NOT_MOVED, PLANNED)
 INTERRUPTED = "interrupted"
 """The state of a change that did not come to its end."""
 
@@ -47,7 +51,10 @@ class ChangePart(msgspec.Struct, kw_only=True):
 
 
 class QueuePart(ChangePart, kw_only=True):
-    """One queue of a change: `confirmed`, `not-moved`, `unknown`, or where it was interrupted `planned` or `sent`.
+    """One queue of a change, and its state.
+
+    `confirmed`, `consumed-on` (members went on from there), `went-back` (members brought it back), `not-moved`,
+    `unknown`, or where it was interrupted `planned` or `sent`.
 
     Attributes:
         old: committed offset before; None when there was none.
@@ -180,15 +187,17 @@ class ChangeRecord(msgspec.Struct, Generic[P], kw_only=True, tag_field="performe
 
     @property
     def unfinished(self) -> set[str]:
-        """The states of the parts that are not confirmed."""
-        return {part.state for part in self.parts} - {CONFIRMED}
+        """The states of the parts that are not done."""
+        return {part.state for part in self.parts} - DONE
 
     @property
     def state(self) -> str:
         """`confirmed`, or what keeps it from being so."""
         if not self.ended:
             return INTERRUPTED
-        return next((state for state in (UNKNOWN, SENT, NOT_MOVED, PLANNED) if state in self.unfinished), CONFIRMED)
+        return next(
+            (state for state in (UNKNOWN, SENT, WENT_BACK, NOT_MOVED, PLANNED) if state in self.unfinished), CONFIRMED
+        )
 
     @property
     def is_nothing_done(self) -> bool:

@@ -106,6 +106,7 @@ class GroupSituation:
 
     Attributes:
         online: whether any broker knows a member of the group.
+        approximate: whether a little before the offsets will do, where brokers only take a time: for an undo.
         server_side: whether every broker changes offsets itself (5.x with useServerSideResetOffset).
         whole_topics: whether the wish covers all queues of each topic on each broker it touches.
         polling: whether a member polls by itself (`CONSUME_ACTIVELY`): such members ignore what a broker tells them.
@@ -118,6 +119,7 @@ class GroupSituation:
     whole_topics: bool
     polling: bool = False
     broadcasting: bool = False
+    approximate: bool = False
 
 
 def choose_method(situation: GroupSituation, target: Target) -> Method:
@@ -139,7 +141,7 @@ def choose_method(situation: GroupSituation, target: Target) -> Method:
         raise RefusedError(problem, reason=reason, remedy=remedy)
     if situation.server_side:
         return Method.SERVER
-    by_time = isinstance(target, ToTime | ToEarliest | ToLatest)
+    by_time = isinstance(target, ToTime | ToEarliest | ToLatest) or situation.approximate
     if by_time and situation.whole_topics and not situation.polling:
         return Method.CALLBACK
     if situation.polling:

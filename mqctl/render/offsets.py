@@ -70,7 +70,11 @@ class PlannedQueue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetPlanReport:
-    """Machine form of a plan that was not executed."""
+    """Machine form of a plan that was not executed.
+
+    Attributes:
+        undo: the command that takes it back, and what that needs.
+    """
 
     kind: str
     cluster: str
@@ -84,6 +88,7 @@ class OffsetPlanReport:
     skipped_count: int
     left_out: list[str]
     creates_on: list[str]
+    undo: list[str]
     queues: list[PlannedQueue]
 
 
@@ -154,6 +159,7 @@ def plan_document(plan: OffsetPlan, next_step: str) -> Document:
         skipped_count=plan.skipped_count,
         left_out=list(plan.left_out),
         creates_on=list(plan.creates_on),
+        undo=_way_back(plan),
         queues=rows,
     )
     moving = len(plan.moving)
@@ -163,17 +169,37 @@ def plan_document(plan: OffsetPlan, next_step: str) -> Document:
         *([f"the group is created on {', '.join(plan.creates_on)}"] if plan.creates_on else []),
         *_ways(plan),
         *(f"left out: {item}" for item in plan.left_out),
+        *(f"undo: {item}" for item in (report.undo if moving else ())),
         next_step if moving else "nothing to do",
     ]
     blocks: list[Table | Paragraphs] = [Table(PLAN_COLUMNS, rows), Paragraphs(lines)]
     return Document(schema="offset.plan/1", value=report, records=rows, blocks=blocks, csv_columns=CSV_COLUMNS)
 
 
+def _way_back(plan: OffsetPlan) -> list[str]:
+    """Says what an undo needs, since that is not always what the change needs."""
+    lines = [f"mqctl offset undo ID --execute --confirm {plan.group}, with the ID that the change is given"]
+    if plan.method is Method.SERVER:
+        lines.append("members may stay online, and offsets go back exactly")
+    else:
+        online = "members may stay online" if plan.method is Method.CALLBACK else "members may be online again"
+        lines.append(
+            f"{online}: brokers then take a time for all queues of a topic, and some messages are consumed once more "
+            "than they would be; offsets go back exactly while no member is online"
+        )
+    if without := sum(change.old is None for change in plan.moving):
+        lines.append(f"{counted(without, 'queue')} without an offset keep the one they get: brokers forget none")
+    return lines
+
+
 def _ways(plan: OffsetPlan) -> list[str]:
     """Says how a group with members is changed, since that takes its time."""
     if plan.method is Method.CALLBACK:
-        rest = f"they rest about 10 s for each of {len(plan.callbacks)} broker and topic"
-        return [f"members are online: their brokers tell them, {rest}, commit the new offsets and go on"]
+        rest = f"members pause about 10 s for each of {len(plan.callbacks)} broker and topic"
+        return [
+            f"members are online: the broker pushes the new offsets; {rest}, commit them, and go on within 20 s; "
+            "it is watched until the offsets hold"
+        ]
     if plan.method is Method.SERVER:
         told = "the brokers change the offsets, and members learn of it with their next pull"
         again = "until they commit the new ones, about 10 s later, their old ones may show once more"

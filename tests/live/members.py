@@ -86,6 +86,39 @@ class DeafConsumer(PushConsumer):
         """Does nothing."""
 
 
+class LateConsumer(PushConsumer):
+    """A client that obeys, and still remembers where it was: its next commit brings the queues back there.
+
+    Attributes:
+        late_times: after how many words of a broker it does so; a reset is one of each broker.
+    """
+
+    late_times = 2
+
+    def take_offsets(self, offsets: Mapping[MessageQueue, int]) -> None:
+        """As others do; what it remembers is known again once it has committed the new offsets."""
+        remembered = {queue: self.offsets.stored(queue) for queue in offsets}
+        super().take_offsets(offsets)
+        if self.late_times == 0:
+            return
+        self.late_times -= 1
+
+        def remember() -> None:
+            for queue, offset in remembered.items():
+                if offset is not None:
+                    self.offsets.update(queue, offset, increase_only=False)
+                    self.offsets.persist_one(queue)
+
+        after_ms = self.settings.reset_delay_ms + self.instance.settings.persist_period_ms
+        self.instance.timers.after(after_ms, "commit what it remembers", remember)
+
+
+class AlwaysLateConsumer(LateConsumer):
+    """One that never forgets."""
+
+    late_times = 9
+
+
 class StubbornConsumer(PushConsumer):
     """A client that answers a reset with offsets of its own."""
 

@@ -83,7 +83,7 @@ def test_a_file_that_names_another_queue_is_refused() -> None:
 @given(
     low=st.integers(0, 50),
     size=st.integers(0, 50),
-    old=st.none() | st.integers(0, 200),
+    committed=st.none() | st.integers(0, 200),
     count=st.integers(-200, 200),
 )
 def test_a_clamped_plan_always_lands_inside_and_counts_add_up(

@@ -105,8 +105,8 @@ SettleOption = Annotated[
     typer.Option(
         "--settle",
         metavar="SPAN",
-        help="How long to wait for members to take new offsets over. Default: 10 s for each broker and topic they are "
-        "told of, and 10 s more.",
+        help="How long to wait for members to take new offsets over and to keep them. Default: 10 s for each broker "
+        "and topic they are told of, and 30 s more.",
     ),
 ]
 ConfirmNameOption = Annotated[

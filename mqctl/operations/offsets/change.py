@@ -18,7 +18,7 @@ from mqctl.execute.engine import Work
 from mqctl.execute.journal import Drawer, Journal
 from mqctl.execute.offsets import OffsetWork, carry_out
 from mqctl.execute.record_files import new_id, who
-from mqctl.execute.records import CONFIRMED, PLANNED, OffsetRecord, QueuePart
+from mqctl.execute.records import CONFIRMED, DONE, PLANNED, OffsetRecord, QueuePart
 from mqctl.execute.settling import Patience
 from mqctl.model.config import SubscriptionGroupConfig
 from mqctl.model.plan import OffsetChange, OffsetPlan
@@ -30,8 +30,9 @@ from mqctl.render.offsets import change_document, plan_document
 from mqctl.snapshot.live.asking import Asking
 from mqctl.store.whole_file import write_whole
 
-# A member rests for ten seconds after each callback of a broker, one after the other (`resetOffset` of 4.9.8).
-_REST_MS = 10_000
+# A member pauses for ten seconds after each callback of a broker, one after the other (`resetOffset` of 4.9.8), takes
+# the queues up with its next rebalance, 20 s later at most, and commits every 5 s: both are waited for.
+_PAUSE_MS, _REBALANCE_MS, _HOLD_MS = 10_000, 20_000, 10_000
 Opened = Callable[[OffsetRecord], None]
 
 
@@ -103,7 +104,8 @@ class GroupOffsets(Change[OffsetPlan, OffsetRecord]):
 
     def opened(self, record: OffsetRecord) -> str:
         self._consent.opened(record)
-        return f"mqctl: change {record.id}; mqctl offset undo {record.id} takes it back"
+        undo = f"mqctl offset undo {record.id} --execute --confirm {record.subject}"
+        return f"mqctl: change {record.id}; {undo} takes it back"
 
     def carry_out(self, work: Work[OffsetPlan, OffsetRecord]) -> None:
         plan, wanted_ms = work.plan, self._consent.settle_ms
@@ -111,7 +113,7 @@ class GroupOffsets(Change[OffsetPlan, OffsetRecord]):
         patience = Patience(
             wait_ms=_wait_ms(plan) if wanted_ms is None else wanted_ms,
             pause=lambda ms: sleep(ms / 1000),
-            report=lambda done, total: work.report("members", done, total),
+            report=work.report,
         )
         carry_out(
             OffsetWork(
@@ -213,7 +215,7 @@ def _taken_up(record: OffsetRecord, plan: OffsetPlan) -> OffsetRecord:
     now = {change.queue: change for change in plan.changes}
     for part in record.parts:
         change = now.get(part.queue)
-        if change is not None and part.state != CONFIRMED:
+        if change is not None and part.state not in DONE:
             part.new, part.reason = change.new, None
             part.state, part.found = (PLANNED, None) if change.moves else (CONFIRMED, change.old)
     record.method, record.callbacks, record.ended = plan.method.value, list(plan.callbacks), False
@@ -221,7 +223,7 @@ def _taken_up(record: OffsetRecord, plan: OffsetPlan) -> OffsetRecord:
 
 
 def _wait_ms(plan: OffsetPlan) -> int:
-    return _REST_MS * (1 + max(1, len(plan.callbacks)))
+    return _PAUSE_MS * max(1, len(plan.callbacks)) + _REBALANCE_MS + _HOLD_MS
 
 
 def _as_shown(shown: OffsetPlan, now: OffsetPlan) -> OffsetPlan:

@@ -26,7 +26,7 @@ from mqctl.plan.callback import (
     instants,
 )
 from mqctl.plan.offsets import GroupSituation, choose_method, plan_changes
-from mqctl.plan.targets import Target, ToEarliest, ToTime
+from mqctl.plan.targets import Target, ToEarliest, ToGiven, ToTime
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, ask_groups, ask_offsets, ask_settings, masters_of
 from mqctl.snapshot.live.messages import all_bounds, at_time, queue_addresses, searched, store_times
@@ -144,6 +144,7 @@ def _situation(
         online=bool(online),
         server_side=all(broker.config.get("useServerSideResetOffset") == "true" for broker in touched),
         whole_topics=not request.queue_ids,
+        approximate=request.kind is PlanKind.UNDO,
         polling=any(found.consume_type == _POLLING for found in online),
         broadcasting=any(found.message_model is MessageModel.BROADCASTING for found in online),
     )
@@ -247,6 +248,8 @@ def _search_for(
     asking: Asking, target: Target, addresses: dict[MessageQueue, str], positions: list[QueuePosition]
 ) -> tuple[Search, Mapping[MessageQueue, int]]:
     """Returns the search to send, and the offsets that are wanted."""
+    if isinstance(target, ToGiven):
+        return _search_before(asking, target, addresses, positions)
     if isinstance(target, ToTime):
         exact = at_time(asking, addresses, target.time_ms)
         inside = {item.queue: exact[item.queue] for item in positions if exact[item.queue] < item.max_offset}
@@ -256,6 +259,24 @@ def _search_for(
     else:
         exact, times = {item.queue: item.max_offset for item in positions}, (LATEST_MS,)
     return best_search([_search(asking, addresses, positions, time_ms) for time_ms in times], exact), exact
+
+
+def _search_before(
+    asking: Asking, target: ToGiven, addresses: dict[MessageQueue, str], positions: list[QueuePosition]
+) -> tuple[Search, Mapping[MessageQueue, int]]:
+    """Returns the search that begins at given offsets or before them, and the offsets.
+
+    Brokers take a time for all queues of a topic: a queue for which nothing is given stands where it stands, or before.
+    """
+    exact = {}
+    for item in positions:
+        given = target.offsets.get(item.queue, item.old or item.min_offset)
+        exact[item.queue] = min(max(given, item.min_offset), item.max_offset)
+    inside = {item.queue: exact[item.queue] for item in positions if exact[item.queue] < item.max_offset}
+    times = {EARLIEST_MS, *([] if inside else [LATEST_MS])}
+    for time_ms in store_times(asking, addresses, inside).values():
+        times |= {time_ms, time_ms - 1}
+    return best_search([_search(asking, addresses, positions, time_ms) for time_ms in sorted(times)], exact), exact
 
 
 def _search(asking: Asking, addresses: dict[MessageQueue, str], positions: list[QueuePosition], time_ms: int) -> Search:

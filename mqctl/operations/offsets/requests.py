@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mqctl.cli.sources.brokers import open_brokers
 from mqctl.errors import BadInputError, NotFoundError, RefusedError, UsageError
-from mqctl.execute.records import CONFIRMED, NOT_MOVED, PLANNED, OffsetRecord, QueuePart
+from mqctl.execute.records import DONE, NOT_MOVED, PLANNED, OffsetRecord, QueuePart
 from mqctl.model.plan import PlanKind
 from mqctl.model.queue import MessageQueue
 from mqctl.operations.offsets.planning import OffsetRequest, all_answered
@@ -55,7 +55,7 @@ def resume_request(record: OffsetRecord) -> OffsetRequest:
     Raises:
         RefusedError: there is nothing to finish.
     """
-    rest = [queue for queue in record.parts if queue.state != CONFIRMED]
+    rest = [queue for queue in record.parts if queue.state not in DONE]
     if not rest:
         raise RefusedError(f"change {record.id} is complete", reason="every queue of it is confirmed")
     places = {(queue.topic, queue.broker_name) for queue in rest}

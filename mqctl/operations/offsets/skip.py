@@ -9,7 +9,7 @@ from pathlib import Path
 from mqctl.cli.emit import tell
 from mqctl.cli.places import state_dir
 from mqctl.errors import ExitCode, StorageError
-from mqctl.execute.records import NOT_MOVED, OffsetRecord
+from mqctl.execute.records import NOT_MOVED, WENT_BACK, OffsetRecord
 from mqctl.model.names import retry_topic
 from mqctl.model.plan import PlanKind
 from mqctl.operations.offsets.change import OffsetConsent, run_offset_change, write_file
@@ -75,7 +75,7 @@ def _skipped(record: OffsetRecord, group: str) -> RangeFile:
             count=queue.new - (queue.old or 0),
         )
         for queue in record.parts
-        if queue.state != NOT_MOVED and (queue.old or 0) < queue.new
+        if queue.state not in (NOT_MOVED, WENT_BACK) and (queue.old or 0) < queue.new
     ]
     return RangeFile(
         group=group,

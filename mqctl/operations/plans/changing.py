@@ -16,7 +16,7 @@ from mqctl.cli.terminal.progress import step_progress
 from mqctl.errors import ExitCode
 from mqctl.execute.engine import Performer, carry_through
 from mqctl.execute.journal import Journal
-from mqctl.execute.records import CONFIRMED, NOT_MOVED, UNKNOWN, AnyRecord, ChangePart
+from mqctl.execute.records import DONE, NOT_MOVED, UNKNOWN, WENT_BACK, AnyRecord, ChangePart
 from mqctl.model.gap import Cause
 from mqctl.render.document import Document
 
@@ -134,11 +134,11 @@ def _tell_what_next(parts: Iterable[ChangePart], change_id: str, finish: str) ->
     """Says on stderr what a change that was not confirmed leaves to do."""
     listed = list(parts)
     states = {part.state for part in listed}
-    if states <= {CONFIRMED}:
+    if states <= DONE:
         return
     if states <= {NOT_MOVED}:
         tell(f"mqctl: nothing of change {change_id} was done: there is nothing to take back")
-    unfinished = [part for part in listed if part.state != CONFIRMED]
+    unfinished = [part for part in listed if part.state not in DONE]
     late = [part for part in unfinished if part.cause is Cause.NOT_ASKED]
     denied = [part for part in unfinished if part.cause is Cause.DENIED]
     if denied:
@@ -146,7 +146,7 @@ def _tell_what_next(parts: Iterable[ChangePart], change_id: str, finish: str) ->
             tell(f"  next: {remedy}")
     elif late:
         tell(f"mqctl: {len(late):,} of {len(listed):,}: {late[-1].reason}\n  next: {late[-1].remedy}; {finish}")
-    elif UNKNOWN in states:
+    elif states & {UNKNOWN, WENT_BACK}:
         tell(f"  next: {finish}")
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mqctl.cli.emit import tell
 from mqctl.errors import BadInputError, NotFoundError, UsageError
-from mqctl.execute.records import NOT_MOVED, PLANNED
+from mqctl.execute.records import NOT_MOVED, PLANNED, WENT_BACK
 from mqctl.model.queue import MessageQueue
 from mqctl.model.stretch import Stretch
 from mqctl.operations.plans.changing import journal
@@ -161,7 +161,9 @@ def _instant(text: str | None) -> tuple[int | None, str | None]:
 def _of_change(change_id: str) -> Source:
     record = journal().offsets.read(change_id)
     skipped = [
-        queue for queue in record.parts if queue.state not in (PLANNED, NOT_MOVED) and (queue.old or 0) < queue.new
+        queue
+        for queue in record.parts
+        if queue.state not in (PLANNED, NOT_MOVED, WENT_BACK) and (queue.old or 0) < queue.new
     ]
     if not skipped:
         raise UsageError(f"change {change_id} has skipped nothing", remedy=f"mqctl offset history -g {record.subject}")
