@@ -13,6 +13,7 @@ from docs.dependencies import page as dependency_page
 from docs.man import pages as man_pages
 from docs.playbook_scripts import scripts
 from docs.reliability_page import page as reliability
+from docs.rule_worlds import WORLDS
 from docs.schemas import SCHEMAS
 from docs.settings import pages as setting_pages
 from docs.stack_classes import page as stack_classes
@@ -189,6 +190,8 @@ def rules() -> str:
             others = [str(kind) for kind in GroupKind if kind not in rule.groups]
             judged = f"Judges groups: {', '.join(str(kind) for kind in GroupKind if kind in rule.groups)}"
             parts.append(f"{judged}; not: {', '.join(others)}." if others else f"{judged}.")
+        speaks, silent = WORLDS[rule.code]
+        parts += ["", f"- Speaks: {speaks}.", f"- Silent: {silent}."]
     return "\n".join([*parts, ""])
 
 

@@ -176,7 +176,7 @@ def brokers_disagree(case: ClusterCase) -> Iterator[Verdict | Unknown]:
         if not missing:
             continue
         if case.settling(view):
-            yield restarting(view.subject, f"{len(missing)} brokers miss members")
+            yield restarting(view.subject, f"brokers that miss members: {len(missing)}")
             continue
         before = earlier.get(view.group)
         known = before.memberships if before is not None else {}

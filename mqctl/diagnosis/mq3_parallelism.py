@@ -253,10 +253,10 @@ def orphans(case: ClusterCase) -> Iterator[Verdict | Unknown]:
                 continue
             subject = Subject(kind=SubjectKind.GROUP, group=view.group, topic=topic)
             if case.settling(view):
-                yield restarting(subject, f"{len(missing)} queues have no owner")
+                yield restarting(subject, f"queues without an owner: {len(missing)}")
                 continue
             if view.silent:
-                reason = f"{len(missing)} queues may belong to {named_clients(view.silent)}, which did not answer"
+                reason = f"queues that may belong to {named_clients(view.silent)}, which did not answer: {len(missing)}"
                 yield Unknown(subject=subject, reason=reason)
                 continue
             without = [client for client in view.running if view.subscription(client, topic) is None]
@@ -327,7 +327,7 @@ def double_owners(case: ClusterCase) -> Iterator[Verdict | Unknown]:
         for topic, queues in sorted(topics.items()):
             subject = Subject(kind=SubjectKind.GROUP, group=view.group, topic=topic)
             if case.settling(view):
-                yield restarting(subject, f"{len(queues)} queues have two owners")
+                yield restarting(subject, f"queues with two owners: {len(queues)}")
                 continue
             yield Verdict(
                 subject=subject,

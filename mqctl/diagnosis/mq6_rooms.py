@@ -205,7 +205,7 @@ def stale_lists(case: ClusterCase) -> Iterator[Verdict | Unknown]:
                 continue
             subject = Subject(kind=SubjectKind.GROUP, group=view.group, topic=topic)
             if case.settling(view):
-                yield restarting(subject, f"{len(missing)} queues are in no list that is in use")
+                yield restarting(subject, f"queues in no list that is in use: {len(missing)}")
                 continue
             yield Verdict(
                 subject=subject,

@@ -1,0 +1,127 @@
+"""The two worlds of every rule, a sentence each: one in which it speaks, and the likeliest false alarm, in which it is
+silent. `tests/diagnosis/test_worlds.py` builds both and holds that they are told here."""
+
+from __future__ import annotations
+
+_TEXT = """
+MQ101: the broker was killed and left its abort marker | the broker stopped cleanly in the middle of a mapped file
+MQ102: the checkpoint is missing, empty or damaged | the checkpoint is ten seconds older than the newest message
+MQ103: an entry that the log has is missing from a consume queue | every consume queue knows the last message of the log
+MQ104: a record of the log contradicts its checksum | a verification finds something odd that is no damage
+MQ105: the log ends in bytes that no consume queue knows | the last record of the log is dispatched
+MQ106: a configuration file is unreadable and the backup is used | nobody has changed the configuration files for days
+MQ107: the broker's clock went back by four seconds | the clock went back by less than a second
+MQ110: the disk is fuller than the level from which old files are deleted early | the disk is just below that level
+MQ111: a message waited more than a second for the page cache | the page cache is held for less than that
+MQ112: sends wait 250 ms in their queue, longer than sends may | as many sends wait, but only 150 ms
+MQ113: dispatching is 100 MiB behind the log | dispatching is 60 MiB behind under load
+MQ114: one message in a hundred takes 80 ms to append | it takes 30 ms
+MQ115: the transient store pool has no buffer left | the pool is switched off and therefore reports no buffers
+MQ116: a slave is 300 MiB behind its master | a slave is 100 MiB behind, within what it may be
+MQ201: a group with offsets has no settings | a tool's group has offsets and needs no settings
+MQ202: one of two members does not subscribe the topic | both subscribe the same topics, listed in another order
+MQ203: members want different tags of one topic | members want the same two tags
+MQ204: one member filters by tags and one by SQL92 | all members filter by the same SQL92 expression
+MQ205: two connections of one broker bear the same client id | each client has a connection to each broker
+MQ206: a broker does not know a member that others know | the same a minute after the members were started
+MQ207: broadcasting members whose client ids change with every start | broadcasting members with fixed instance names
+MQ208: one member of the group broadcasts | all members broadcast
+MQ209: a group has members in Java and C++ | all members are in C++
+MQ210: members name different name servers | members name the same name servers in another order
+MQ211: messages wait on a topic that no member subscribes any more | such a topic was consumed to its end
+MQ212: members allocate queues by different strategies | members print the same strategy as different objects
+MQ301: a queue holds ten times as much as the others | the same on a topic of a few hundred messages
+MQ302: three instances share two queues | two instances share two queues
+MQ303: two instances share three queues | two instances share four queues
+MQ304: a full cache, and a thread maximum that is never reached | the same maximum with a cache that is nearly empty
+MQ305: an orderly consumer with a full cache has more threads than queues | the same without a backlog in its cache
+MQ306: a full cache holds a concurrent consumer back | an orderly consumer with offsets far apart, which may be
+MQ307: messages are cached and none was finished for three minutes | none was finished for 50 seconds
+MQ308: a queue was not pulled for three minutes | a full cache is why it was not pulled
+MQ309: a queue that no member owns | the same a minute after the members were started: it is not judged yet
+MQ310: two members own one queue | the former owner still lists a queue that it has given up
+MQ320: threads wait for each other, in two looks | two blocked threads go on before the second look
+MQ321: 18 of 20 threads wait for one lock, and messages wait | they wait for a lock while the group keeps up
+MQ322: 18 of 20 threads wait for HTTP answers, and messages wait | they wait for HTTP answers while the group keeps up
+MQ323: 18 of 20 threads sleep, and messages wait | they sleep while the group keeps up
+MQ324: 18 of 20 threads compute, and messages wait | they compute while the group keeps up
+MQ325: orderly threads wait for their queue, and messages wait | they wait while the group keeps up
+MQ326: 18 of 20 threads stand in the same unknown call, and messages wait | they stand there while the group keeps up
+MQ327: all threads are idle although messages wait | all threads are idle and nothing waits
+MQ328: one of 20 threads exists although messages are cached | one of 20 threads exists, and no more were needed yet
+MQ401: the next message has waited for ten minutes | the next message has waited for four minutes
+MQ402: the group stands below the minimum offset | the group stands exactly at the minimum offset
+MQ403: the next message expires within two hours | the next message expires in three hours
+MQ404: the group stands beyond the maximum offset | the group stands exactly at the maximum offset
+MQ405: messages wait in the retry topic | all retries are consumed
+MQ406: a dead-letter queue holds messages | all messages of a dead-letter queue have expired
+MQ407: a dead-letter topic with messages cannot be read | a dead-letter topic without messages cannot be read
+MQ408: consumption is switched off for the group | consumption is switched on for both groups
+MQ409: the broker corrected the group's offset an hour ago | the broker keeps no record of a correction
+MQ410: messages arrive and the offset stands still | the offset stands still because all is consumed
+MQ411: the offset went back between two looks | the offset went forward between two looks
+MQ412: one message in ten fails | one message in two hundred fails
+MQ413: four dead letters came between two looks | old dead letters, and none came between two looks
+MQ414: more arrives than the group consumes | the group consumes more than arrives
+MQ415: a group begins at the end of a queue with messages | the same setting in a group that has its offsets
+MQ501: an orderly consumer has a queue without its lock | the same a minute after it was started
+MQ502: a listener has had one message for two minutes | a listener has had one message for 50 seconds
+MQ503: an orderly queue fails and does not move | an orderly queue has messages in its cache and moves
+MQ504: a queue lock was renewed a minute ago | a queue lock was renewed 25 seconds ago
+MQ505: a topic with ordered keys is consumed concurrently | it is consumed by orderly members
+MQ506: an ordered topic lost a broker between two looks | a topic without order lost a broker
+MQ507: an ordered topic got more queues between two looks | a topic without order got more queues
+MQ601: producers use queues that nobody reads | consumers read more queues than producers use, while a topic shrinks
+MQ602: consumers read queues that nobody writes | producers use more queues than consumers read
+MQ603: a topic cannot be read | a topic has its usual permissions and the bit for inheriting
+MQ604: the group has offsets of a topic that is gone | the group has offsets of its retry topic, which has no settings
+MQ605: name servers show a broker as closed for sends, its settings do not | the topic was closed in its settings
+MQ606: one of two masters does not have the topic | both have it, with different numbers of queues
+MQ607: masters have different numbers of queues | all masters got more queues
+MQ608: name servers tell different routes | name servers tell the same route in another order
+MQ609: a broker has a slave and no master | both brokers have a slave beside their master
+MQ610: a broker accepts no sends | brokers have the usual permission written out
+MQ611: a room strategy meets a client whose room nobody can tell | the same names under a strategy without rooms
+MQ612: a room has queues and no consumer, under a room strategy | the same rooms under a strategy without rooms
+MQ613: one client of a room carries three times as much as those of the other | both rooms have as many clients
+MQ614: a first send created the topic on one of two masters | somebody created it on one broker by hand
+MQ615: all producers of a group left between two looks | two of three producers left between two looks
+MQ616: a fixed list has queues that are gone | fixed lists that fit the route
+MQ617: a broker was seen a minute ago and is gone | the broker that was seen is still there, at another address
+MQ618: no name server knows any broker | one of two name servers knows no broker
+MQ701: the recorded offset is beyond the messages that were delivered | everything is delivered and the record says so
+MQ702: the recorded offset is below the queue's minimum | the recorded offset is the queue's minimum
+MQ703: a level has messages and no recorded offset | an unused level has no recorded offset
+MQ704: delayOffset.json is missing and messages are delayed | it is missing and no delay level was ever used
+MQ705: messages wait on a level beyond the table | all levels in use are in the table
+MQ706: the recorded offset lags behind what was delivered | the recorded offset lags, and nothing was delivered
+MQ707: delayed messages are a minute overdue | the next message is due this very moment
+MQ708: the head of a delay queue cannot be delivered | the head of a delay queue waits for its time
+MQ709: a delayed message has no record in the log | all delayed messages have their record
+MQ710: messages wait that were delayed by another table | only delivered messages were delayed by another table
+MQ711: one delay queue was filled under two tables | one delay queue was filled under one former table
+MQ712: a level is longer than retention | the longest level is shorter than retention
+MQ713: due times of a delay queue go back | due times of a delay queue only rise
+MQ714: the disk is nearly full and delayed messages are overdue | the disk is nearly full, delayed messages come in time
+MQ715: a message with a delay level came through a transaction, which nothing can show | no world can show it
+MQ716: the timer is fifteen seconds behind its clock | messages wait for the timer, which is not behind
+MQ720: a half message waits for its end | half messages that were ended lie in the half topic as ever
+MQ721: a transaction was checked twelve times | a transaction was checked nine times
+MQ722: the broker gave up on a transaction | the broker is about to ask for the fourteenth time
+MQ723: a committed transaction has no op message | a transaction that is pending has none either
+MQ724: a transaction was committed twice | each transaction was committed once
+MQ725: no producer is online to be asked | a producer of the group is online
+"""
+
+
+def _worlds() -> dict[str, tuple[str, str]]:
+    found = {}
+    for line in _TEXT.strip().splitlines():
+        code, _, both = line.partition(": ")
+        speaks, _, silent = both.partition(" | ")
+        found[code] = (speaks, silent)
+    return found
+
+
+# By code: the world in which the rule speaks, the world in which it is silent.
+WORLDS = _worlds()

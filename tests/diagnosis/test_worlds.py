@@ -1,0 +1,36 @@
+"""Every rule has two worlds: one in which it speaks, and the likeliest false alarm, of which it says nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from docs.rule_worlds import WORLDS
+from mqctl.diagnosis import RULES, diagnose
+from tests.diagnosis.snapshots import DOUBLE_FAULTS, FAULTS, cluster
+from tests.diagnosis.twins import TWINS
+
+# Listed to say that nothing can show what it is about.
+UNKNOWABLE = {"MQ715"}
+# Owners and members that came or went a moment ago are looked at again: said, and no finding.
+LOOKED_AT_AGAIN = {"MQ206", "MQ309"}
+
+
+def test_every_rule_has_its_pair_of_worlds() -> None:
+    speaking = {fault.code for fault in FAULTS} | {fault.code for fault, _ in DOUBLE_FAULTS}
+    assert speaking == RULES.keys() - UNKNOWABLE
+    assert TWINS.keys() == RULES.keys() - UNKNOWABLE
+
+
+def test_both_worlds_of_every_rule_are_told() -> None:
+    assert WORLDS.keys() == RULES.keys()
+    assert all(speaks and silent and speaks != silent for speaks, silent in WORLDS.values())
+
+
+@pytest.mark.parametrize("code", TWINS)
+def test_a_rule_is_silent_in_its_likeliest_false_alarm(code: str) -> None:
+    twin = TWINS[code]
+    diagnosis = diagnose(cluster(twin.state), settings=twin.settings)
+    assert code not in {item.code for item in diagnosis.findings}
+    # Silence counts only where the rule has looked.
+    assert code in diagnosis.rules_run
+    assert (code in {gap.code for gap in diagnosis.not_judged}) == (code in LOOKED_AT_AGAIN)
