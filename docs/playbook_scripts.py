@@ -73,7 +73,7 @@ def _step(step: PlaybookStep, parameters: set[str]) -> list[str]:
         condition = f", when {step.when}" if step.when else ""
         return [_told(f"then{condition}: mqctl {step.command}")]
     # A change is shown as its plan here, and a plan ends with 0.
-    exits = " ".join(map(str, sorted({0} if step.changes else set(step.exits) or {0})))
+    exits = " ".join(map(str, sorted({0} if step.changes else set(map(int, step.meanings)) or {0})))
     line = f'step "{exits}" mqctl {_shell_words(step.command)}'
     if step.when is None:
         return [line]

@@ -12,7 +12,7 @@ def command(output: OutputOption = Output.TABLE, no_color: NoColorOption = False
     """Show every change made by this user on this machine, the latest first, and how to take it back.
 
     Offsets, topics, groups, brokers and resent dead letters. `interrupted` is one that was killed half-way. A
-    record that cannot be read is named, and the exit code is 69; the others are shown.
+    record that cannot be read is named, and the exit code is 74; the others are shown.
     """
     from mqctl.operations.plans.history import UnreadRecords, entries
     from mqctl.render.settings import history_document

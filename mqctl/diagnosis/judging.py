@@ -131,9 +131,9 @@ def _judge_cluster(entry: Rule, case: ClusterCase, online: Online) -> Iterator[F
     if entry.cluster_judge is None:
         return
     for broker in case.snapshot.brokers:
-        missing = [gap for gap in broker.unavailable if gap.part in entry.needs]
-        if missing:
-            yield _gap(entry, missing, broker=broker.name)
+        gaps = [gap for gap in broker.unavailable if gap.part in entry.needs]
+        if gaps:
+            yield _gap(entry, gaps, broker=broker.name)
     yield from _outcomes(entry, entry.cluster_judge(case), online)
 
 

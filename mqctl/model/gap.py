@@ -47,6 +47,7 @@ class Part(StrEnum):
     CONFIG = "config"
     PROCESSES = "processes"
     STACKS = "stacks"
+    RECORDS = "records"
 
 
 class Cause(StrEnum):

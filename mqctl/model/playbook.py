@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from mqctl.errors import ExitCode
 from mqctl.model.lang import Lang
 
 Words = Mapping[Lang, str]
@@ -65,6 +66,9 @@ class StepResult:
     stop: PlaybookEnd | None = None
 
 
+_IN_PART = (ExitCode.IO, ExitCode.TIMEOUT, ExitCode.REFUSED)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaybookStep:
     """One step: a command of mqctl, or (with `options`) a decision that a person takes.
@@ -90,6 +94,13 @@ class PlaybookStep:
     changes: bool = False
     confirm: str | None = None
     options: Mapping[str, Words] = field(default_factory=dict)
+
+    @property
+    def meanings(self) -> Mapping[int, Words]:
+        """What each expected exit code means. 69 stands for every answer in part that other keys would not complete:
+        silent, timed out, refused and damaged mean the same to a playbook unless it says otherwise."""
+        part = self.exits.get(ExitCode.UNREACHABLE)
+        return self.exits if part is None else {**dict.fromkeys(_IN_PART, part), **self.exits}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

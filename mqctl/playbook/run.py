@@ -169,7 +169,8 @@ class _Run:
             limit_ms = self.wish.timeout_ms or step.timeout_ms
             return replace(run, state=StepState.TIMED_OUT, means=[f"no end within {limit_ms / 1000:g} s"])
         self.exits[step.id] = spoken.exit_code
-        expected = {0, *step.exits} if good is StepState.PLANNED else step.exits or {0: {}}
+        meanings = step.meanings
+        expected = {0, *meanings} if good is StepState.PLANNED else meanings or {0: {}}
         if spoken.exit_code not in expected:
             wanted = ", ".join(map(str, sorted(expected)))
             return replace(run, state=StepState.UNEXPECTED, means=[f"exit {spoken.exit_code}; expected {wanted}"])
@@ -179,7 +180,7 @@ class _Run:
             held = [result for result in step.results if self._holds(result.when)]
         except BadInputError as error:
             return replace(run, state=StepState.UNEXPECTED, means=[str(error)])
-        words = [step.exits[spoken.exit_code]] if spoken.exit_code in step.exits else []
+        words = [meanings[spoken.exit_code]] if spoken.exit_code in meanings else []
         means = [self._text(text) for text in [*words, *(result.means for result in held)]]
         return replace(run, means=means, captured=captured, result=held[0].id if held else None)
 

@@ -29,10 +29,10 @@ TOPIC=${TOPIC:-}
 WINDOW=${WINDOW:-30s}
 
 # 1. How far is the group behind, by count and by time?
-step "0 69" mqctl group lag -g "${GROUP}" ${TOPIC:+-t "${TOPIC}"}
+step "0 69 74 75 76" mqctl group lag -g "${GROUP}" ${TOPIC:+-t "${TOPIC}"}
 
 # 2. Is anybody online, and what does each instance hold?
-step "0 69" mqctl group members -g "${GROUP}"
+step "0 69 74 75 76" mqctl group members -g "${GROUP}"
 
 # 3. Which rule names the cause? The doctor looks twice, and at the consume threads.
 step "0 1 2 3" mqctl doctor -g "${GROUP}" ${TOPIC:+-t "${TOPIC}"} --window "${WINDOW}" --stacks

@@ -29,11 +29,11 @@ STORE=${STORE:-}
 WINDOW=${WINDOW:-30s}
 
 # 1. Which brokers do name servers know, and which of them answer?
-step "0 66 69" mqctl broker list
+step "0 66 69 74 75 76" mqctl broker list
 
 # 2. Is the broker in question known, and how is it?
 if [ -n "$BROKER" ]; then
-  step "0 66 69 75" mqctl broker describe "${BROKER}"
+  step "0 66 69 74 75 76" mqctl broker describe "${BROKER}"
 fi
 
 # 3. What do the rules about brokers and routes say?

@@ -30,17 +30,17 @@ OTHER_NAMESRV=${OTHER_NAMESRV:-}
 step "0 1 2 3" mqctl doctor -g "${GROUP}" --only MQ206 --only MQ210 --only MQ608
 
 # 2. Which instance asks which name servers?
-step "0 69" mqctl group members -g "${GROUP}"
+step "0 69 74 75 76" mqctl group members -g "${GROUP}"
 
 # 3. Which clusters and brokers do these name servers know?
-step "0 69" mqctl cluster list
+step "0 69 74 75 76" mqctl cluster list
 
 # 4. With whom do brokers register (namesrvAddr), and as which cluster?
-step "0 69" mqctl broker config --key namesrvAddr --key brokerClusterName --key brokerName
+step "0 69 74 75 76" mqctl broker config --key namesrvAddr --key brokerClusterName --key brokerName
 
 # 5. And the other cluster?
 if [ -n "$OTHER_NAMESRV" ]; then
-  step "0 3 69" mqctl snapshot save other-cluster.snap --force --namesrv "${OTHER_NAMESRV}"
+  step "0 3 69 74 75 76" mqctl snapshot save other-cluster.snap --force --namesrv "${OTHER_NAMESRV}"
 fi
 
 # 6. Where is it to be mended?

@@ -29,16 +29,16 @@ TOPIC=${TOPIC:-}
 HOURS=${HOURS:-}
 
 # 1. How much is gone, and how much is left?
-step "0 69" mqctl group lag -g "${GROUP}" ${TOPIC:+-t "${TOPIC}"}
+step "0 69 74 75 76" mqctl group lag -g "${GROUP}" ${TOPIC:+-t "${TOPIC}"}
 
 # 2. Are more about to expire?
 step "0 1 2 3" mqctl doctor -g "${GROUP}" ${TOPIC:+-t "${TOPIC}"} --only MQ402 --only MQ403 --only MQ409
 
 # 3. How long do brokers keep messages, and when do they delete?
-step "0 69" mqctl broker config --key fileReservedTime --key deleteWhen --key diskMaxUsedSpaceRatio --key cleanFileForciblyEnable
+step "0 69 74 75 76" mqctl broker config --key fileReservedTime --key deleteWhen --key diskMaxUsedSpaceRatio --key cleanFileForciblyEnable
 
 # 4. Is there room for a longer retention?
-step "0 69" mqctl broker list
+step "0 69 74 75 76" mqctl broker list
 
 # 5. Keep messages for so many hours, on every master.
 if [ -n "$HOURS" ]; then

@@ -33,13 +33,13 @@ QUEUES=${QUEUES:-8}
 ORDER=${ORDER:-}
 
 # 1. How are messages spread over the queues?
-step "0 69" mqctl topic stats -t "${TOPIC}"
+step "0 69 74 75 76" mqctl topic stats -t "${TOPIC}"
 
 # 2. Which keys are hot, does each lie in one queue only, and what would more queues move?
 step "0 1 3" mqctl order check -t "${TOPIC}" ${KEY:+--key "${KEY}"} --queues "${QUEUES}"
 
 # 3. Which brokers and queues does the topic have, and is its order configured?
-step "0 69" mqctl topic route -t "${TOPIC}"
+step "0 69 74 75 76" mqctl topic route -t "${TOPIC}"
 
 # 4. Does the group keep up, and does it consume in order?
 if [ -n "$GROUP" ]; then

@@ -38,7 +38,7 @@ BROKER=${BROKER:-}
 step "0 1 2 3" mqctl doctor -g "${GROUP}" --room-rule "${ROOM_RULE}" --only MQ309 --only MQ611 --only MQ612 --only MQ613
 
 # 2. Which queues cross rooms, and which have nobody?
-step "0 69" mqctl allocation show -g "${GROUP}" -t "${TOPIC}" --room-rule "${ROOM_RULE}"
+step "0 69 74 75 76" mqctl allocation show -g "${GROUP}" -t "${TOPIC}" --room-rule "${ROOM_RULE}"
 
 # 3. If that room is lost, what do the others have to carry, and can they?
 if [ -n "$ROOM" ]; then
@@ -49,7 +49,7 @@ fi
 step "0" mqctl group lag -g "${GROUP}" -t "${TOPIC}" --advise --window "${WINDOW}"
 
 # 5. What do the name servers tell? Each room's own name servers may tell their room only.
-step "0 69" mqctl topic route -t "${TOPIC}"
+step "0 69 74 75 76" mqctl topic route -t "${TOPIC}"
 
 # 6. What is to be done?
 echo 'decide: carry: The other rooms carry it: add instances there until the lag above ends.'

@@ -31,7 +31,7 @@ QUEUES=${QUEUES:-}
 WINDOW=${WINDOW:-30s}
 
 # 1. Which brokers and queues does the topic have?
-step "0 69" mqctl topic describe -t "${TOPIC}"
+step "0 69 74 75 76" mqctl topic describe -t "${TOPIC}"
 
 # 2. What keeps it from spreading?
 step "0 1 2 3" mqctl doctor -t "${TOPIC}" ${GROUP:+-g "${GROUP}"} --only MQ302 --only MQ303 --only MQ305 --only MQ602 --only MQ606 --only MQ607 --only MQ614
@@ -43,7 +43,7 @@ fi
 
 # 4. Who would own what with two instances more?
 if [ -n "$GROUP" ]; then
-  step "0 69" mqctl allocation simulate -g "${GROUP}" -t "${TOPIC}" --add-clients 2
+  step "0 69 74 75 76" mqctl allocation simulate -g "${GROUP}" -t "${TOPIC}" --add-clients 2
 fi
 
 # 5. Would the new number of queues send keys elsewhere?

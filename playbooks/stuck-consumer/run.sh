@@ -29,19 +29,19 @@ WINDOW=${WINDOW:-60s}
 CLIENT=${CLIENT:-}
 
 # 1. Which queues stand, and who holds them?
-step "0 69" mqctl group lag -g "${GROUP}" --by queue
+step "0 69 74 75 76" mqctl group lag -g "${GROUP}" --by queue
 
 # 2. Does the broker deliver to this group at all?
-step "0 69" mqctl group config -g "${GROUP}"
+step "0 69 74 75 76" mqctl group config -g "${GROUP}"
 
 # 3. Let brokers deliver to the group again.
 echo 'then, when disabled > `0`: mqctl group update -g GROUP --consume'
 
 # 4. What do the consume threads do? Three dumps tell waiting from working.
-step "0 69" mqctl stacks dump -g "${GROUP}" ${CLIENT:+--client "${CLIENT}"} --explain
+step "0 69 74 75 76" mqctl stacks dump -g "${GROUP}" ${CLIENT:+--client "${CLIENT}"} --explain
 
 # 5. For orderly listeners, who holds the queue locks?
-step "0 69" mqctl lock show -g "${GROUP}"
+step "0 69 74 75 76" mqctl lock show -g "${GROUP}"
 
 # 6. What do all rules say together?
 step "0 1 2 3" mqctl doctor -g "${GROUP}" --window "${WINDOW}" --only 'MQ30[4678]' --only MQ408 --only MQ410 --only 'MQ50[123]'

@@ -30,11 +30,11 @@ STORE=${STORE:-}
 step "0 1 2 3" mqctl transaction check ${STORE:+--store "${STORE}"}
 
 # 2. Which ones, of which producer group, how old, checked how often?
-step "0 69" mqctl transaction list ${GROUP:+-g "${GROUP}"} ${STORE:+--store "${STORE}"}
+step "0 69 74 75 76" mqctl transaction list ${GROUP:+-g "${GROUP}"} ${STORE:+--store "${STORE}"}
 
 # 3. Is a producer of the group online to be asked?
 if [ -z "$STORE" ]; then
-  step "0 69" mqctl producer list ${GROUP:+-g "${GROUP}"}
+  step "0 69 74 75 76" mqctl producer list ${GROUP:+-g "${GROUP}"}
 fi
 
 # 4. Which cluster is it?

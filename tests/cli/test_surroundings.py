@@ -148,7 +148,7 @@ class TestHome:
         journal.chmod(mode)
         for words in (("history",), ("offset", "history")):
             code, _, told = at_home(*words)
-            assert (code, f"could not read {journal}" in told) == (69, True), told
+            assert (code, f"could not read {journal}" in told) == (74, True), told
             assert "Permission denied; it is left out" in told
         journal.chmod(0o700)
 

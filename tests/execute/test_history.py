@@ -68,14 +68,14 @@ def test_history_shows_what_can_be_read_and_names_the_rest(mqctl: Callable[..., 
     (tmp_path / "replays" / "torn.json").write_text("{")
     env = {"MQCTL_STATE_DIR": str(tmp_path)}
     outcome = mqctl("history", "-o", "json", env=env)
-    assert (outcome.exit_code, [item["id"] for item in outcome.json["changes"]]) == (69, [good.id])
+    assert (outcome.exit_code, [item["id"] for item in outcome.json["changes"]]) == (74, [good.id])
     named = (str(file), str(tmp_path / "journal" / "torn.json"), str(tmp_path / "replays" / "torn.json"))
     assert len(outcome.json["unreadable"]) == 3
     assert all(name in outcome.stderr and name in str(outcome.json["unreadable"]) for name in named)
     assert "restore it, or move it away" in outcome.stderr
     for words, key in ((("offset", "history"), "changes"), (("replay", "status"), "replays")):
         part = mqctl(*words, "-o", "json", env=env)
-        assert (part.exit_code, part.json[key], len(part.json["unreadable"])) == (69, [], 1), part.stderr
+        assert (part.exit_code, part.json[key], len(part.json["unreadable"])) == (74, [], 1), part.stderr
     damaged = mqctl("undo", torn.id, "--namesrv", "127.0.0.1:1", env=env)
     assert (damaged.exit_code, str(file) in damaged.stderr) == (65, True), damaged.stderr
 
@@ -122,12 +122,12 @@ def test_what_is_no_record_hides_no_others(
             os.mkfifo(file)
     env = {"MQCTL_STATE_DIR": str(tmp_path)}
     outcome = mqctl("history", "-o", "json", env=env)
-    assert (outcome.exit_code, [item["id"] for item in outcome.json["changes"]]) == (69, [kept])
+    assert (outcome.exit_code, [item["id"] for item in outcome.json["changes"]]) == (74, [kept])
     assert f"could not read {file}: " in outcome.stderr
     assert [str(file) in line for line in outcome.json["unreadable"]] == [True]
     if words is not None:
         part = mqctl(*words, "-o", "json", env=env)
-        assert (part.exit_code, len(part.json["unreadable"])) == (69, 1), part.stderr
+        assert (part.exit_code, len(part.json["unreadable"])) == (74, 1), part.stderr
 
 
 def test_a_record_that_is_removed_meanwhile_is_left_out(tmp_path: Path) -> None:

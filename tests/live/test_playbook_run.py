@@ -311,3 +311,15 @@ def test_an_interrupted_run_still_reports(cluster: EmbeddedCluster, playbook: Pa
     assert process.wait(60) == 130
     document = json.loads(report.read_text())
     assert (document["ending"], document["steps"][0]["state"]) == ("interrupted", "interrupted")
+
+
+@pytest.mark.parametrize(("code", "ending"), [(14, "complete"), (16, "unexpected")], ids=["refused", "denied"])
+def test_an_answer_in_part_is_expected_where_69_is_but_for_wrong_keys(
+    live: Run, playbook: Path, cluster: EmbeddedCluster, code: int, ending: str
+) -> None:
+    part = '      69: {en: "in part: {lag}", zh: "部分：{lag}"}\n'
+    cluster.fault(RequestCode.GET_ALL_CONSUMER_OFFSET, Answer(code, remark="no"), server="broker-b")
+    outcome = live("playbook", "run", write(playbook, LAG + part), "-p", "group=G", "-o", "json")
+    (step,) = outcome.json["steps"]
+    assert (outcome.json["ending"], step["exit_code"]) == (ending, 76 if code == 14 else 77), outcome
+    assert (step["means"] == ["in part: 2"]) == (code == 14)

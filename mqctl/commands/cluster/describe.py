@@ -35,14 +35,14 @@ def command(
 ) -> int:
     """Show one cluster: name servers and where they differ, brokers, rates, and how many topics and groups it has."""
     with looking(namesrv, profile, timeout, snapshot) as look:
-        servers, addresses, gaps = look.name_servers()
+        servers, addresses, server_gaps = look.name_servers()
         which = _which(name or look.cluster, sorted({item.cluster for item in addresses}))
         brokers = look.brokers_at(tuple(item for item in addresses if item.cluster == which), _PARTS)
         look.ask(ask_runtime, brokers)
         look.ask(ask_topics, masters_of(brokers))
         look.ask(ask_groups, masters_of(brokers), Scope())
-    missing = [*gaps, *broker_gaps(brokers)]
-    return answer(description_document(cluster_description(which, brokers, servers, gaps)), missing, output)
+    gaps = [*server_gaps, *broker_gaps(brokers)]
+    return answer(description_document(cluster_description(which, brokers, servers, server_gaps)), gaps, output)
 
 
 def _which(name: str | None, known: list[str]) -> str:

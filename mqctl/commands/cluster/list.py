@@ -27,13 +27,13 @@ def command(
 ) -> int:
     """List the clusters with their brokers and rates. Every name server is asked; those that differ are named."""
     with looking(namesrv, profile, timeout, snapshot) as look:
-        servers, addresses, gaps = look.name_servers()
+        servers, addresses, server_gaps = look.name_servers()
         brokers = look.brokers_at(addresses, {Part.RUNTIME})
         look.ask(ask_runtime, brokers)
         if look.asking is not None:
             note_brokers(look.asking.cluster, addresses)
     first = next(iter(servers.values()), ())
     differing = [address for address, endpoints in servers.items() if endpoints != first]
-    missing = [*gaps, *broker_gaps(brokers)]
+    gaps = [*server_gaps, *broker_gaps(brokers)]
     rows = [broker_row(broker) for broker in brokers]
-    return answer(cluster_document(rows, list(servers), differing), missing, output)
+    return answer(cluster_document(rows, list(servers), differing), gaps, output)

@@ -57,5 +57,5 @@ def command(
         asking = asking_of(cluster, target)
         brokers = letter_brokers(asking, group, choice.brokers)
         letters, found = dead_letters(asking, brokers, group, choice, limit)
-    missing = [*broker_gaps(brokers), *queue_gaps(found.errors)]
-    return answer(letters_document(group, letters, body, more=found.more, now_ms=round(time() * 1000)), missing, output)
+    gaps = [*broker_gaps(brokers), *queue_gaps(found.errors)]
+    return answer(letters_document(group, letters, body, more=found.more, now_ms=round(time() * 1000)), gaps, output)

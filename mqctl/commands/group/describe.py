@@ -31,8 +31,8 @@ def command(
         brokers = group_holders(look, group)
         memberships = memberships_by_broker(look, brokers, group)
         numbered = {n: (memberships[item.name],) for n, item in enumerate(brokers) if item.name in memberships}
-        running, gaps = look.running(brokers, numbered)
+        running, unanswered = look.running(brokers, numbered)
         pops = group_shares(look, brokers, group)
     configs = config_rows({broker.name: broker.groups[group] for broker in brokers if group in broker.groups})
-    missing = [*broker_gaps(brokers), *gaps]
-    return answer(members_document(group, memberships, running, configs, pops), missing, output)
+    gaps = [*broker_gaps(brokers), *unanswered]
+    return answer(members_document(group, memberships, running, configs, pops), gaps, output)

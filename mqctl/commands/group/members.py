@@ -32,6 +32,6 @@ def command(
         if not memberships and not any(broker.gaps for broker in brokers):
             group_holders(look, group)  # nobody online is an answer, a name that no broker knows is not
         numbered = {n: (memberships[item.name],) for n, item in enumerate(brokers) if item.name in memberships}
-        running, gaps = look.running(brokers, numbered)
-    missing = [*broker_gaps(brokers), *gaps]
-    return answer(members_document(group, memberships, running), missing, output)
+        running, unanswered = look.running(brokers, numbered)
+    gaps = [*broker_gaps(brokers), *unanswered]
+    return answer(members_document(group, memberships, running), gaps, output)

@@ -12,7 +12,7 @@ def command(group: GroupOption = None, output: OutputOption = Output.TABLE, no_c
     """Show the changes of offsets made by this user on this machine, the latest first, with their old values in JSON.
 
     `interrupted` is one that was killed half-way: `mqctl offset undo` takes it back as any other. A record that cannot
-    be read is named, and the exit code is 69; the others are shown.
+    be read is named, and the exit code is 74; the others are shown.
     """
     from mqctl.operations.plans.changing import journal
     from mqctl.operations.plans.history import UnreadRecords

@@ -43,5 +43,5 @@ def command(
         ask_topics(asking, brokers)
         ask_offsets(asking, brokers, Scope(groups=groups))
         rows, found = waiting_retries(asking, brokers, groups, limit)
-    missing = [*broker_gaps(brokers), *queue_gaps(found.errors)]
-    return answer(retries_document(rows, more=found.more, now_ms=round(time() * 1000)), missing, output)
+    gaps = [*broker_gaps(brokers), *queue_gaps(found.errors)]
+    return answer(retries_document(rows, more=found.more, now_ms=round(time() * 1000)), gaps, output)

@@ -44,8 +44,8 @@ def command(
     live = LiveOptions(namesrv=namesrv, profile=profile, timeout=timeout, groups=[group] if group else None)
     state = read_snapshot(store=None, snapshot=snapshot, now=datetime.now().astimezone(), live=live)
     if group is None:
-        rows, reports, missing = every_group(state)
-        return answer(check_all_document(rows, reports), missing, output)
+        rows, reports, gaps = every_group(state)
+        return answer(check_all_document(rows, reports), gaps, output)
     state = counted_in(state, tags_from or (), view_of(state, group).topics())
     report, gaps = judge_subscriptions(state, group)
     return answer(subscription_document("subscription.show/1", report), gaps, output)

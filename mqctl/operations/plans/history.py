@@ -16,6 +16,7 @@ from mqctl.execute.records import (
     SettingRecord,
     StepRecord,
 )
+from mqctl.model.gap import Gap, Part, exit_code_of
 from mqctl.operations.plans.changing import journal
 from mqctl.render.change_words import face_state
 from mqctl.render.settings import HistoryEntry
@@ -25,23 +26,24 @@ _REPAIR = "delay-repair"  # as `delay_repairs` has it, which reads stores and ta
 
 
 class UnreadRecords:
-    """Records that cannot be read: each is told at once, and the exit code says that they are missing.
-
-    Attributes:
-        told: file and reason of each.
-    """
+    """Records that cannot be read: each is told at once, and is a gap in the answer."""
 
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self._gaps: list[Gap] = []
 
     def __call__(self, error: BadInputError) -> None:
-        self.told.append(str(error))
+        self._gaps.append(Gap.of(Part.RECORDS, error))
         note(f"{printable(str(error))}; it is left out")  # a file's name may hold line ends
         tell(f"  next: {error.remedy}")
 
     @property
+    def told(self) -> list[str]:
+        """File and reason of each."""
+        return [gap.reason for gap in self._gaps]
+
+    @property
     def exit_code(self) -> ExitCode:
-        return ExitCode.UNREACHABLE if self.told else ExitCode.OK
+        return exit_code_of(self._gaps)
 
 
 def entries(unread: UnreadRecords) -> list[HistoryEntry]:

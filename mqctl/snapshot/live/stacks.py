@@ -29,7 +29,7 @@ class GroupLooks:
     Attributes:
         brokers, memberships: who knows whom, by the broker's number.
         client_id: the only instance to look at; None for all.
-        silent: instances that did not answer, by client id: they are not asked again, each look would wait for them.
+        gaps: instances that did not answer, by client id: they are not asked again, each look would wait for them.
     """
 
     cluster: Cluster
@@ -37,7 +37,7 @@ class GroupLooks:
     brokers: list[LiveBroker]
     memberships: Memberships
     client_id: str | None = None
-    silent: dict[str, Gap] = field(default_factory=dict)
+    gaps: dict[str, Gap] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         known = self.client_ids()
@@ -64,12 +64,14 @@ class GroupLooks:
         asking = Asking(self.cluster, deadline)
         lags, gaps = lags_of(self.cluster, deadline, self.group, now_ms)
         wanted = self._wanted()
-        running, silent = gather_running(asking, self.brokers, wanted, with_stacks=True, limit_ms=deadline.remaining_ms)
-        for gap in silent:
-            self.silent[gap.client or ""] = gap
-        heard = {info.client_id for info in running} | self.silent.keys()
+        running, unanswered = gather_running(
+            asking, self.brokers, wanted, with_stacks=True, limit_ms=deadline.remaining_ms
+        )
+        for gap in unanswered:
+            self.gaps[gap.client or ""] = gap
+        heard = {info.client_id for info in running} | self.gaps.keys()
         for name in {name for items in wanted.values() for item in items for name in item.client_ids} - heard:
-            self.silent[name] = Gap(
+            self.gaps[name] = Gap(
                 part=Part.RUNNING_INFO,
                 cause=Cause.SILENT,
                 reason="it left the group while it was asked",
@@ -86,11 +88,11 @@ class GroupLooks:
             )
             for info in running
         )
-        return StackLook(at_ms=now_ms, sights=sights, lags=lags, unavailable=(*gaps, *self.silent.values()))
+        return StackLook(at_ms=now_ms, sights=sights, lags=lags, unavailable=(*gaps, *self.gaps.values()))
 
     def _wanted(self) -> Memberships:
         def asked(name: str) -> bool:
-            return name not in self.silent and self.client_id in (None, name)
+            return name not in self.gaps and self.client_id in (None, name)
 
         return {
             number: tuple(replace(item, client_ids=tuple(filter(asked, item.client_ids))) for item in items)
