@@ -64,7 +64,10 @@ def even_slice(index: int, queue_count: int, client_count: int) -> range:
 
 @dataclass(frozen=True, slots=True)
 class Average:
-    """AVG, the default: neighbouring queues in equal slices; the first clients carry the remainder."""
+    """AVG, the default (`AllocateMessageQueueAveragely`): neighbouring queues in equal slices.
+
+    The first clients carry the remainder.
+    """
 
     name: str = "AVG"
 
@@ -77,7 +80,7 @@ class Average:
 
 @dataclass(frozen=True, slots=True)
 class AverageByCircle:
-    """AVG_BY_CIRCLE: queues dealt out in turn."""
+    """AVG_BY_CIRCLE (`AllocateMessageQueueAveragelyByCircle`): queues dealt out in turn."""
 
     name: str = "AVG_BY_CIRCLE"
 
@@ -88,7 +91,7 @@ class AverageByCircle:
 
 @dataclass(frozen=True, slots=True)
 class ByConfig:
-    """CONFIG: a fixed list for each client, whatever topics and queues there are."""
+    """CONFIG (`AllocateMessageQueueByConfig`): a fixed list for each client, whatever topics and queues there are."""
 
     queues_of: Mapping[str, Sequence[MessageQueue]]
     name: str = "CONFIG"
@@ -99,7 +102,10 @@ class ByConfig:
 
 @dataclass(frozen=True, slots=True)
 class ByMachineRoom:
-    """MACHINE_ROOM: only queues of brokers named `room@rest` whose room is listed; nobody gets the others."""
+    """MACHINE_ROOM (`AllocateMessageQueueByMachineRoom`): only queues of brokers named `room@rest` with a listed room.
+
+    Nobody gets the others.
+    """
 
     rooms: frozenset[str]
     name: str = "MACHINE_ROOM"
@@ -124,7 +130,9 @@ class ByMachineRoom:
 
 @dataclass(frozen=True, slots=True)
 class NearbyRoom:
-    """MACHINE_ROOM_NEARBY: an inner strategy within each room; a room without clients is shared by all.
+    """MACHINE_ROOM_NEARBY (`AllocateMachineRoomNearby`): an inner strategy within each room.
+
+    A room without clients is shared by all.
 
     Attributes:
         broker_room, client_room: the resolver; an empty room or None makes the strategy throw.
@@ -191,7 +199,10 @@ def _by_room(items: Sequence[T], room_of: Callable[[T], str | None], what: str) 
 
 @dataclass(frozen=True, slots=True)
 class ConsistentHash:
-    """CONSISTENT_HASH: a ring of virtual nodes; a queue belongs to the next node at or after its hash."""
+    """CONSISTENT_HASH (`AllocateMessageQueueConsistentHash`): a ring of virtual nodes.
+
+    A queue belongs to the next node at or after its hash.
+    """
 
     virtual_nodes: int = VIRTUAL_NODES
     name: str = "CONSISTENT_HASH"

@@ -9,13 +9,10 @@ import socket
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
-
-import msgspec
+from typing import Protocol, TypeVar
 
 from mqctl.errors import BadInputError, NotFoundError, StorageError
 from mqctl.store.plain_files import read_whole
-from mqctl.store.whole_file import write_whole
 
 
 class Record(Protocol):
@@ -74,46 +71,6 @@ def read_all(names: Callable[[], Iterable[str]], read: Callable[[str], R], unrea
         except BadInputError as error:
             unreadable(error)
     return sorted(found, key=lambda record: record.made_at_ms, reverse=True)
-
-
-class RecordFiles(Generic[R]):
-    """The records of one kind that this machine keeps.
-
-    Args:
-        directory: created with the first record.
-        kind: type of the records.
-    """
-
-    def __init__(self, directory: Path, kind: type[R]) -> None:
-        self.directory = directory
-        self._kind = kind
-
-    def write(self, record: R) -> None:
-        """Writes a record, whole or not at all, and to the disk. Raises StorageError."""
-        file = self._file(record.id)
-        try:
-            write_whole(file, msgspec.json.format(msgspec.json.encode(record)), sweep="" if file.exists() else "*")
-        except OSError as error:
-            raise journal_not_written(self.directory, error) from error
-
-    def has(self, identity: str) -> bool:
-        """Tells whether there is a record of this id."""
-        return is_record(self._file(identity), identity)
-
-    def read(self, identity: str) -> R:
-        """Returns one record. Raises NotFoundError, BadInputError."""
-        file = self._file(identity)
-        try:
-            return msgspec.json.decode(read_record(file, identity, "change", "mqctl history"), type=self._kind)
-        except (UnicodeDecodeError, msgspec.DecodeError, RecursionError) as error:
-            raise unread(file, error) from error
-
-    def all(self, unreadable: Unreadable = refuse) -> list[R]:
-        """Returns every record, the latest first; of one that cannot be read, `unreadable` is told. Raises as that."""
-        return read_all(lambda: names_in(self.directory, ".json"), self.read, unreadable)
-
-    def _file(self, identity: str) -> Path:
-        return self.directory / f"{identity}.json"
 
 
 def is_record(file: Path, identity: str) -> bool:

@@ -1,4 +1,4 @@
-"""Requests that change a broker's topics, groups, offsets and settings, or what its clients do."""
+"""Requests that change a broker's topics, groups, offsets and settings, or what its clients do (`MQClientAPIImpl`)."""
 
 from __future__ import annotations
 

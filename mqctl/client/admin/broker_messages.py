@@ -1,4 +1,4 @@
-"""Questions to brokers about messages: pulling, viewing and finding them."""
+"""Questions to brokers about messages: pulling, viewing and finding them (`MQClientAPIImpl`)."""
 
 from __future__ import annotations
 

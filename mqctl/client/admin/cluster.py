@@ -1,4 +1,4 @@
-"""A whole cluster as one thing to ask: its brokers, and questions to many of them at once."""
+"""A whole cluster as one thing to ask: its brokers, and questions to many of them at once (`DefaultMQAdminExt`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Pulling for a consumer that polls: no commit on the way, the subscription travels with each request."""
+"""Pulling for a consumer that polls: no commit on the way, the subscription travels with each request.
+
+Source: `DefaultLitePullConsumerImpl.PullTaskImpl` of 4.9.8.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The consume threads of one group, named as RocketMQ names them."""
+"""The consume threads of one group, named as RocketMQ names them (`ThreadFactoryImpl`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages as listeners see them."""
+"""Messages as listeners see them (`MessageExt`, `ConsumeConcurrentlyContext`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All connections of one client or command."""
+"""All connections of one client or command (`NettyRemotingClient.channelTables`)."""
 
 from __future__ import annotations
 

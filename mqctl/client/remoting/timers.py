@@ -1,4 +1,4 @@
-"""Timers of one client, run one after the other on one thread, as Java's scheduled executor of one thread does."""
+"""Timers of one client, run one after the other on one thread (`MQClientInstance.scheduledExecutorService`)."""
 
 from __future__ import annotations
 
