@@ -1,4 +1,9 @@
-"""Locks of message queues for orderly consumption (`RebalanceLockManager` of 4.9.8): in memory, per broker."""
+"""Locks of message queues for orderly consumption (`RebalanceLockManager` of 4.9.8): in memory, per broker.
+
+Theory of operation. A lock is a client id and the moment it was renewed; it is free for others when that is a minute
+ago. Clients renew every 20 s, so a client that dies holds its queues for a minute, and one that is slow may find them
+taken. Nothing is persisted: after a restart whoever asks first has the lock.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,11 @@
 """Pulls that wait for messages: long polling by queue (`PullRequestHoldService` of 4.9.8).
 
-A held pull ends when a message arrives that its filter wants, at the sweep every 5 s, or at its deadline (which a real
-broker notices only at the next sweep). Arrivals are gathered until the end of the loop's round, so that the producer
-has its answer first and a batch is one answer.
+Theory of operation. A pull that finds nothing is held under its queue and under its deadline (buckets of 50 ms, one
+timer for the earliest). It leaves both when a message arrives that its filter wants, at the sweep every 5 s when its
+offset is there, whatever the filter says, or at its deadline (which a real broker notices only at the next sweep).
+Then it is ready: read once more, and answered. Ready pulls are answered behind the loop's round, so that the producer
+has its answer first and a batch is one answer, and for a moment at a time. Of a queue with a crowd of pulls not each
+arrival asks all of them: they are looked at in portions, as the sweep looks.
 """
 
 from __future__ import annotations

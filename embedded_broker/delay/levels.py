@@ -1,5 +1,11 @@
 """Delay levels: messages wait in SCHEDULE_TOPIC_XXXX, one queue a level, until their due time; then a copy goes on.
 
+Theory of operation. A level has one position, its next entry, and one timer, set to when that is due. Nothing
+overtakes: all messages of a level wait equally long, so its queue is in order of due times. An entry that cannot be
+delivered holds its level up and is tried every 100 ms, as in 4.9.3 and later; one that is for a topic of the broker's
+own (it would feed itself) is set aside and counted. An offset is noted when the copy is stored, and written behind the
+log.
+
 The due time of an entry is its tags code, so a level is served from its consume queue alone. Offsets are kept in
 `config/delayOffset.json`. Source: `ScheduleMessageService` of 4.9.8.
 """

@@ -1,8 +1,15 @@
 """Timer messages of 5.x: delivered at a moment that the message names, to the second.
 
+Theory of operation. Three positions move forward only: the offset of the timer topic (what is before it hangs in the
+wheel or was delivered), the end of the timer log (a record for each hung message; those of one slot are a chain from
+the newest back), and the unit read (slots before it are empty). A round hangs in what is new, then empties the slots
+that have passed, delete markers first. The checkpoint holds the three; recovery believes it only as far as log and
+wheel bear it out, and reads again what they do not. What the store refuses is tried again, what it can never take is
+set aside and counted, so no record stops the wheel.
+
 A timer message waits in `rmq_sys_wheel_timer`; from there it is hung into the wheel, whose slot is emptied when its
-second has passed. What waits longer than the window is rolled: taken out and hung in again. Source: `TimerMessageStore`
-and `HookUtils` of 5.3.3.
+second has passed. What waits longer than the window is rolled: taken out and hung in again. Source:
+`TimerMessageStore` and `HookUtils` of 5.3.3.
 """
 
 from __future__ import annotations

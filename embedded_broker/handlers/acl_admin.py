@@ -1,4 +1,4 @@
-"""The access list by request: 50 puts an account, 51 drops one, 53 replaces the white list, 52 tells file versions.
+"""50, 51, 53, 52: the access list: puts an account, drops one, replaces the white list, tells file versions.
 
 A broker without access control answers the changes with a failure without text, and 52 not at all: what it does when it
 looks for a list that it does not have (`AdminBrokerProcessor` of 4.9.8).

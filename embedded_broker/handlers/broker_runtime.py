@@ -1,4 +1,8 @@
-"""What the broker tells about itself (28): every value is text."""
+"""28: what the broker tells about itself; every value is text (`AdminBrokerProcessor`).
+
+4.9.8 and 5.3.3 differ in keys; those of the timers and `recordsSetAside_TOPIC` (ours) come where there is something to
+tell.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Properties of the broker: 26 reads all, 25 changes some."""
+"""26, 25: all properties of the broker; changes of some (`AdminBrokerProcessor`)."""
 
 from __future__ import annotations
 

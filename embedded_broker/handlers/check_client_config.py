@@ -1,4 +1,4 @@
-"""Does a filter expression compile? 46."""
+"""46: does a filter expression compile? (`ClientManageProcessor`)."""
 
 from __future__ import annotations
 

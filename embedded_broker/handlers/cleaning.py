@@ -1,4 +1,7 @@
-"""Cleaning on demand: queues of unknown topics (316), queues whose messages are gone (306), old log files (329)."""
+"""316, 306, 329: cleaning on demand: queues of unknown topics, queues whose messages are gone, old log files.
+
+Source: `AdminBrokerProcessor`.
+"""
 
 from __future__ import annotations
 

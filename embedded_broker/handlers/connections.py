@@ -1,4 +1,7 @@
-"""Who is connected: 203 a consumer group, 204 a producer group, 328 all producers."""
+"""203, 204, 328: who is connected: a consumer group, a producer group, all producers (`AdminBrokerProcessor`).
+
+328 is of 4.9.1 and later.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""How far groups are: 208 one group, 317 all of them, 303 by time."""
+"""208, 317, 303: how far groups are: one group, all of them, by time (`AdminBrokerProcessor`).
+
+5.x adds pull offsets to 208; 317 has none there, and so a negative total in flight. Lists are made in slices.
+"""
 
 from __future__ import annotations
 

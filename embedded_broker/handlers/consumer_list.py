@@ -1,4 +1,4 @@
-"""Client ids of a consumer group: 38."""
+"""38: client ids of a consumer group (`ConsumerManageProcessor`)."""
 
 from __future__ import annotations
 

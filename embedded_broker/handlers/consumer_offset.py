@@ -1,4 +1,7 @@
-"""Committed offsets of a group: 14 reads one, 15 stores one."""
+"""14, 15: reads a committed offset of a group, stores one (`ConsumerManageProcessor`).
+
+5.x refuses a commit for a group or topic that it does not know, 4.9 stores whatever comes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Commit or roll back a half message: 37."""
+"""37: commits or rolls back a half message (`EndTransactionProcessor`).
+
+5.x refuses an end that comes later than the message's own immunity lasts, unless a check asked for it.
+"""
 
 from __future__ import annotations
 

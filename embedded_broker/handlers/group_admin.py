@@ -1,4 +1,9 @@
-"""Consumer groups by hand: 200 replaces the settings of one, 207 deletes one, 201 and 352 read them."""
+"""200, 207, 201, 352: consumer groups by hand: replaces the settings of one, deletes one, reads them.
+
+Source: `AdminBrokerProcessor`.
+
+Offsets go along with a group when `removeOffset` (4.9) or `cleanOffset` (5.x) says so.
+"""
 
 from __future__ import annotations
 

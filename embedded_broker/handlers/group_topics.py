@@ -1,4 +1,4 @@
-"""What a group consumes, for tools of 5.x: 343 its topics, 345 its subscription of one."""
+"""343, 345: what a group consumes, for tools of 5.x: its topics, its subscription of one (`AdminBrokerProcessor`)."""
 
 from __future__ import annotations
 

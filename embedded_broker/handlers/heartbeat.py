@@ -1,4 +1,7 @@
-"""A client with its groups: 34."""
+"""34: a client with its groups (`ClientManageProcessor`).
+
+5.x knows heartbeats with a fingerprint instead of subscriptions (V2).
+"""
 
 from __future__ import annotations
 

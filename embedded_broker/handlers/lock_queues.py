@@ -1,4 +1,4 @@
-"""Locks for orderly consumption: 41, 42."""
+"""41, 42: locks for orderly consumption, and their release (`AdminBrokerProcessor`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Messages by where they are or what they carry: 33 by physical offset, 12 by key, 321 raw entries of a queue."""
+"""33, 12, 321: messages by physical offset, by key; raw entries of a queue.
+
+Source: `QueryMessageProcessor` and `AdminBrokerProcessor`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Offsets by hand: 222 resets a group by time, 223 asks its clients, 314 copies, 308 corrects; 43 and 45 read all."""
+"""222, 223, 314, 308, 43, 45: offsets by hand: reset by time, those of clients, copies, corrections, all of them.
+
+Source: `AdminBrokerProcessor`.
+
+5.x with `useServerSideResetOffset` resets in the broker, 4.9 tells the clients.
+"""
 
 from __future__ import annotations
 

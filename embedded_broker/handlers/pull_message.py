@@ -1,4 +1,7 @@
-"""Fetch messages of one queue, perhaps after waiting for them: 11, and 361 for the lite consumers of 5.x."""
+"""11, 361: messages of one queue, perhaps after waiting for them (`PullMessageProcessor`).
+
+361 is that of the lite consumers of 5.x; 4.9 stores an event for a pull beyond a queue's ends, 5.x does not.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ends of a queue, and offsets by time: 29, 30, 31, 32."""
+"""29, 30, 31, 32: an offset by time, ends of a queue, its first store time (`AdminBrokerProcessor`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Have a timer message not delivered: 370 (5.x). A marker in the same slot of the wheel takes it away."""
+"""370: has a timer message of 5.x not delivered (`RecallMessageProcessor`).
+
+A marker in the same slot of the wheel takes the message away.
+"""
 
 from __future__ import annotations
 

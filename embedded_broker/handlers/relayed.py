@@ -1,4 +1,7 @@
-"""Questions that the broker passes on to a consumer and back: 307 what it does, 309 consume one message now."""
+"""307, 309: questions that the broker passes on to a consumer and back: what it does, consume one message now.
+
+Source: `AdminBrokerProcessor`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Have a half message that was given up checked again: 323."""
+"""323: has a half message that was given up checked again (`AdminBrokerProcessor`).
+
+Real brokers resume any message; here it must be a half message, or one that was given up.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Store a message: 10 and 310; a batch, whichever the code, when the header says so (320)."""
+"""10, 310, 320: stores a message, or a batch where the header says so (`SendMessageProcessor`).
+
+5.x answers a transaction id and stores region and tracing with the message; 4.9 drops WAIT.
+"""
 
 from __future__ import annotations
 

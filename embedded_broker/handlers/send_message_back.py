@@ -1,4 +1,7 @@
-"""Have a message delivered later, or buried with the dead letters: 36."""
+"""36: has a message delivered later, or buried with the dead letters.
+
+Source: `AbstractSendMessageProcessor.consumerSendMsgBack`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The answer to a request message: 324 and 325; the broker hands it to the client that asked (326)."""
+"""324, 325: the answer to a request message; the broker hands it to the client that asked (326).
+
+Source: `ReplyMessageProcessor`.
+"""
 
 from __future__ import annotations
 

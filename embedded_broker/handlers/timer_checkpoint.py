@@ -1,4 +1,4 @@
-"""Where the timer wheel of a 5.x broker stands: 60. Its slaves ask."""
+"""60: where the timer wheel of a 5.x broker stands; its slaves ask (`AdminBrokerProcessor`)."""
 
 from __future__ import annotations
 

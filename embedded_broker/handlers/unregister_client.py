@@ -1,4 +1,4 @@
-"""A client leaves: 35. Removal goes by channel, not by client id."""
+"""35: a client leaves; removal goes by channel, not by client id (`ClientManageProcessor`)."""
 
 from __future__ import annotations
 

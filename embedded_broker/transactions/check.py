@@ -1,8 +1,15 @@
 """The check loop: producers are asked about half messages that nobody ended in time.
 
+Theory of operation. Half messages lie in one queue, op messages, which name the ended ones, in another. A round walks
+the first from the recorded offset and reads the second as far as it needs to: an ended half message is passed, one too
+young ends the round, any other is copied to the queue's end, with its count of checks raised, and passed. So what is
+before the offset is dealt with, and the offset of the op queue follows to the first op whose half message is not. A
+half message that cannot be copied is set aside and counted; a store that refuses ends the round, and the next begins
+where this one did.
+
 Every check stores a copy of the half message with its count of checks raised, and asks about the copy; after
-`transactionCheckMax` of them it goes to TRANS_CHECK_MAX_TIME_TOPIC. Source: `TransactionalMessageServiceImpl.check` and
-`AbstractTransactionalMessageCheckListener` of 4.9.8 and 5.3.3. A round runs in slices between other requests.
+`transactionCheckMax` of them it goes to TRANS_CHECK_MAX_TIME_TOPIC. Source: `TransactionalMessageServiceImpl.check`
+and `AbstractTransactionalMessageCheckListener` of 4.9.8 and 5.3.3. A round runs in slices between other requests.
 """
 
 from __future__ import annotations

@@ -1,5 +1,9 @@
 """What a broker does when it starts: finding the end of its commit log, and queues that agree with it.
 
+Theory of operation. The log is the truth; queues and index are made of it. Its end is behind the last record that is
+whole, and what lies behind that is cut. Queues are cut to what the log bears out and then filled again from the first
+record that they may lack, so recovery can be repeated: a record that is in its queue already is passed over.
+
 After a clean stop the last three files are checked; after a crash (`abort` is there) records are dispatched again from
 a file that the checkpoint vouches for. Source: `DefaultMessageStore.load`, `CommitLog.recoverNormally` and
 `recoverAbnormally` of 4.9.8.

@@ -1,4 +1,7 @@
-"""Keys and values of the name server: 100, 101, 102, 219."""
+"""100, 101, 102, 219: keys and values of the name server (`DefaultRequestProcessor` and `KVConfigManager`).
+
+All of them together are bounded; real name servers take what comes.
+"""
 
 from __future__ import annotations
 

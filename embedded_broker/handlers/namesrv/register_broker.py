@@ -1,4 +1,7 @@
-"""Brokers come, stay and go: 103, 104, 322 and the light heartbeat 904 of 5.x."""
+"""103, 104, 322, 904: brokers come, stay and go (`DefaultRequestProcessor` and `RouteInfoManager`).
+
+904 is the light heartbeat of 5.x.
+"""
 
 from __future__ import annotations
 

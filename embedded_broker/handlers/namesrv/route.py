@@ -1,4 +1,4 @@
-"""Where topics live, and who is there: 105, 106, 216, 217."""
+"""105, 106, 216, 217: where topics live, and who is there (`DefaultRequestProcessor`)."""
 
 from __future__ import annotations
 

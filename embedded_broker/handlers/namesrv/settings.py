@@ -1,4 +1,7 @@
-"""Properties of the name server: 318, 319. They live as long as the process."""
+"""318, 319: changes of the name server's properties, and all of them; they live as long as the process.
+
+Source: `DefaultRequestProcessor`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists of topics: 206, 224, 304, 311, 312, 313."""
+"""206, 224, 304, 311, 312, 313: lists of topics (`DefaultRequestProcessor`)."""
 
 from __future__ import annotations
 

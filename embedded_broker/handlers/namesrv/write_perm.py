@@ -1,4 +1,4 @@
-"""Take a broker out of writing, and put it back: 205, 327."""
+"""205, 327: takes a broker out of writing, and puts it back (`DefaultRequestProcessor`)."""
 
 from __future__ import annotations
 
