@@ -11,6 +11,7 @@ MQ104: a record of the log contradicts its checksum | a verification finds somet
 MQ105: the log ends in bytes that no consume queue knows | the last record of the log is dispatched
 MQ106: a configuration file is unreadable and the backup is used | nobody has changed the configuration files for days
 MQ107: the broker's clock went back by four seconds | the clock went back by less than a second
+MQ108: a recovery moved a file of the log to commitlog.set-aside | what was set aside has been deleted since
 MQ110: the disk is fuller than the level from which old files are deleted early | the disk is just below that level
 MQ111: a message waited more than a second for the page cache | the page cache is held for less than that
 MQ112: sends wait 250 ms in their queue, longer than sends may | as many sends wait, but only 150 ms

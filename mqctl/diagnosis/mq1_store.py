@@ -40,7 +40,14 @@ def unclean_stop(case: Case) -> Iterator[Verdict]:
     if storage is not None and storage.has_abort:
         dispatched, log = storage.dispatched_offset, storage.commit_log
         behind = max(0, log.max_offset - dispatched) if log and dispatched is not None else None
-        yield Verdict(subject=_store(case), evidence={"not_dispatched_bytes": behind})
+        holder = storage.holder
+        yield Verdict(
+            subject=_store(case),
+            params={"pid": holder.pid} if holder else {},
+            evidence={"not_dispatched_bytes": behind, **({"started_time_ms": holder.since_ms} if holder else {})},
+            severity=Severity.INFO if holder else None,
+            variant="runs" if holder else None,
+        )
 
 
 @rule("MQ102", Severity.WARNING, source="StoreCheckpoint", needs=_STORE, playbook="broker-down")
@@ -53,7 +60,13 @@ def checkpoint_worthless(case: Case) -> Iterator[Verdict]:
     has_records = storage.commit_log.max_offset > storage.commit_log.min_offset
     if status is not CheckpointStatus.OK and has_records:
         evidence = {"commit_log_bytes": storage.commit_log.max_offset - storage.commit_log.min_offset}
-        yield Verdict(subject=_store(case), variant=status.value, evidence=evidence)
+        young = storage.holder is not None and status is not CheckpointStatus.UNREADABLE  # the first flush writes it
+        yield Verdict(
+            subject=_store(case),
+            variant=status.value,
+            evidence=evidence,
+            severity=Severity.INFO if young else None,
+        )
 
 
 @rule("MQ103", Severity.WARNING, source="CommitLog.recoverAbnormally", needs=_VERIFIED, playbook="broker-down")
@@ -161,3 +174,11 @@ def clock_skew(case: Case) -> Iterator[Verdict | Unknown]:
             "first_physical_offset": clocks.first_step_back_offset,
         }
         yield Verdict(subject=_store(case), variant="broker", evidence=evidence)
+
+
+@rule("MQ108", Severity.ERROR, source="MappedFileQueue.load", needs=_STORE, playbook="damaged-store")
+def files_set_aside(case: Case) -> Iterator[Verdict]:
+    """Commit log files that a recovery put aside, since they do not follow one another: nobody gets what they hold."""
+    files = case.broker.storage.set_aside if case.broker.storage else ()
+    if files:
+        yield Verdict(subject=_store(case), params={"file": files[0]}, evidence={"file_count": len(files)})

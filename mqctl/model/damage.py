@@ -38,6 +38,7 @@ class DamageCode(StrEnum):
     LENGTH_MISMATCH = "length_mismatch"
     BLANK_LENGTH_MISMATCH = "blank_length_mismatch"
     FOREIGN_RECORD = "foreign_record"
+    FOREIGN_ENTRY = "foreign_entry"
     HOLE = "hole"
     UNCONFIRMED_TAIL = "unconfirmed_tail"
     STORE_TIME_STEP_BACK = "store_time_step_back"

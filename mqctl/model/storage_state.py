@@ -90,6 +90,18 @@ class ClockState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LockHolder:
+    """A process that holds the lock of a store.
+
+    Attributes:
+        since_ms: when the process was started; None where that cannot be told.
+    """
+
+    pid: int
+    since_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StorageState:
     """What the files say about the store itself.
 
@@ -100,6 +112,8 @@ class StorageState:
         dispatched_offset: end of the last record that any consume queue knows.
         disk_used_share: used share of the file system the directory lies on now; of the copy, if it is one.
         config_files: every configuration file that was looked for.
+        holder: the process that holds the store's lock on this machine; None where nobody does, or it cannot be told.
+        set_aside: commit log files that a recovery put aside, relative to the root of the store.
     """
 
     has_abort: bool
@@ -113,3 +127,5 @@ class StorageState:
     tail: UnconfirmedTail | None = None
     dispatched_offset: int | None = None
     disk_used_share: float | None = None
+    holder: LockHolder | None = None
+    set_aside: tuple[str, ...] = ()

@@ -46,7 +46,7 @@ def parse_checkpoint(data: bytes) -> Checkpoint:
     """Reads the first 40 bytes of a checkpoint file.
 
     Raises:
-        BadInputError: the file is shorter than that.
+        BadInputError: the file is shorter than that, or its times cannot be.
     """
     if len(data) < CHECKPOINT.size:
         raise BadInputError(
@@ -55,6 +55,12 @@ def parse_checkpoint(data: bytes) -> Checkpoint:
             remedy="copy the store again",
         )
     physical, queue, index, master, confirm = CHECKPOINT.unpack_from(data)
+    if min(physical, queue, index) < 0:
+        raise BadInputError(
+            "could not read the checkpoint file",
+            reason=f"its times are {physical}, {queue} and {index} ms; no message is stored before 1970",
+            remedy="copy the store again; a broker without a checkpoint reads the commit log from its first file",
+        )
     return Checkpoint(
         physical_time_ms=physical,
         queue_time_ms=queue,

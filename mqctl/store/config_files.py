@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,9 +91,28 @@ def _attempt(path: Path) -> tuple[Table | None, str]:
         value = loads(data)
     except FastjsonError as error:
         return None, f"unparsable: {error}"
-    return (
-        ({str(key): item for key, item in value.items()}, "") if isinstance(value, dict) else (None, "no JSON object")
-    )
+    if not isinstance(value, dict):
+        return None, "no JSON object"
+    problem = _unfit(value)
+    return (None, problem) if problem else ({str(key): item for key, item in value.items()}, "")
+
+
+def _unfit(value: Table) -> str:
+    """Returns what keeps a broker from loading a document that can be parsed: numbers that its fields cannot hold."""
+    version = _object(value.get("dataVersion"))
+    for key in ("timestamp", "counter", "stateVersion", "stateMachineVersion"):
+        if version.get(key) is not None and _maybe_int(version[key]) is None:
+            return f"unparsable: dataVersion.{key} is no number"
+    endless = _endless(value)
+    return f"unparsable: {endless} is no finite number" if endless else ""
+
+
+def _endless(value: object, place: str = "") -> str | None:
+    """Returns where a number stands that is not finite."""
+    if isinstance(value, float):
+        return None if isfinite(value) else place
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return next((found for key, item in items if (found := _endless(item, f"{place}.{key}".lstrip(".")))), None)
 
 
 def topic_configs(file: LoadedConfig) -> tuple[TopicConfig, ...]:

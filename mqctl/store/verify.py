@@ -18,6 +18,7 @@ from mqctl.model.verification import VerificationSummary
 from mqctl.store.config_files import ALWAYS_THERE, CONSUMER_OFFSETS, GROUPS, TOPICS
 from mqctl.store.directory import StoreDirectory, Unreadable
 from mqctl.store.log_window import LastRecord, LogFindings
+from mqctl.store.plain_files import reading_error
 from mqctl.store.verify_index import IndexFindings, IndexVerifier
 from mqctl.store.verify_log import LogVerifier
 from mqctl.store.verify_queues import QueueFindings, QueueVerifier
@@ -99,7 +100,7 @@ def verify(store: StoreDirectory, *, progress: Progress | None = None) -> Verify
 def _report(store: StoreDirectory, log: LogFindings, queues: QueueFindings, index: IndexFindings) -> VerifyReport:
     unread: list[Unreadable] = []
     timers, configs = _timers(store, unread), _configs(store, unread)
-    parts = (log.damages, queues.damages, index.damages, timers, _checkpoint(store), configs)
+    parts = (_foreign(store), log.damages, queues.damages, index.damages, timers, _checkpoint(store), configs)
     damages = [damage for part in parts for damage in part]
     unconfirmed = _unconfirmed(store, log.last, confirmed=queues.confirms_last or log.followed)
     if unconfirmed is not None and log.last is not None:
@@ -130,6 +131,26 @@ def _report(store: StoreDirectory, log: LogFindings, queues: QueueFindings, inde
         clocks=log.clocks,
         unread=tuple(unread),
     )
+
+
+def _foreign(store: StoreDirectory) -> list[Damage]:
+    """Names what lies among the commit log's files and is none: brokers refuse to start over it, or pass it over."""
+    log = store.path / "commitlog"
+    try:
+        entries = sorted(log.iterdir()) if log.is_dir() else []
+    except OSError as error:
+        raise reading_error(log, error) from error
+    known = {file.path.name for file in store.commit_log.files}
+    return [
+        Damage(
+            code=DamageCode.FOREIGN_ENTRY,
+            grade=DamageGrade.DAMAGE,
+            file=f"commitlog/{entry.name}",
+            params={"kind": "directory" if entry.is_dir() else "file"},
+        )
+        for entry in entries
+        if entry.name not in known
+    ]
 
 
 def _silent(_part: str, _done: int, _total: int) -> None:

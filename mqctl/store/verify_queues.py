@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -83,12 +84,13 @@ class QueueVerifier:
         if not self._is_there:
             return
         self._queues = self._store.queue_ids()
+        size_bytes = _common_size(self._store, self._queues)
         for number, (topic, queue_id) in enumerate(self._queues):
             queue = self._store.consume_queue(topic, queue_id)
             damages = self._file_damages[number] = []
             try:
                 self._max_offsets[topic, queue_id] = queue.max_offset
-                damages += _files(self._store, queue)
+                damages += _files(self._store, queue, size_bytes)
                 for run in _runs(number, queue):
                     self._add(run)
             except MqctlError as error:
@@ -241,9 +243,19 @@ def _runs(number: int, queue: ConsumeQueue) -> Iterator[_Run]:
             yield _Run(number, (queue.topic, queue.queue_id), plain, first, end - first)
 
 
-def _files(store: StoreDirectory, queue: ConsumeQueue) -> list[Damage]:
-    """Checks names, sizes and written ends of a queue's files."""
-    size = queue.file_size_bytes
+def _common_size(store: StoreDirectory, queues: list[tuple[str, int]]) -> int | None:
+    """Returns the size that the store's consume queue files have: one setting gives it to all of them."""
+    sizes: Counter[int] = Counter()
+    for topic, queue_id in queues:
+        try:
+            sizes.update(file.size_bytes for file in store.consume_queue(topic, queue_id).files if file.size_bytes)
+        except MqctlError:
+            continue  # named where the queue itself is looked at
+    return max(sizes, key=lambda size: (sizes[size], size), default=None)
+
+
+def _files(store: StoreDirectory, queue: ConsumeQueue, size: int | None) -> list[Damage]:
+    """Checks names, sizes and written ends of a queue's files; `size` is that of all consume queues."""
     used = [file for file in queue.files if written_entries_linear(file.buffer)]
     killed = store.abort()
     damages: list[Damage] = []

@@ -26,6 +26,7 @@ from mqctl.model.storage_state import (
     CheckpointStatus,
     ClockState,
     CommitLogState,
+    LockHolder,
     QueueBehind,
     StorageState,
     UnconfirmedTail,
@@ -199,6 +200,8 @@ def _damaged(code: DamageCode) -> Damage:
 def _storage_faults() -> list[Fault]:
     return [
         _storage("MQ101", replace(STORAGE, has_abort=True)),
+        _storage("MQ101", replace(STORAGE, has_abort=True, holder=LockHolder(pid=7, since_ms=NOW)), "runs"),
+        _storage("MQ108", replace(STORAGE, set_aside=("commitlog.set-aside/00000000000000000000",))),
         *(_storage("MQ102", _checkpoint(status), status.value) for status in CheckpointStatus if status != "ok"),
         _storage(
             "MQ103",

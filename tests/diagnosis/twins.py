@@ -218,6 +218,7 @@ STATES: dict[str, State] = {
         )
     ),
     "MQ107": _store(clocks=ClockState(sampled_count=9, step_back_count=1, max_step_back_ms=900)),
+    "MQ108": _store(has_abort=False, set_aside=()),
     "MQ110": live.telling(commitLogDiskRatio="0.74", consumeQueueDiskRatio="0.74"),
     "MQ111": live.telling(pageCacheLockTimeMills="900"),
     "MQ112": live.telling(sendThreadPoolQueueHeadWaitTimeMills="150", sendThreadPoolQueueSize="40"),

@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 
 from mqctl.model.config_file import ConfigFileState
-from mqctl.model.storage_state import CheckpointState, CommitLogState, StorageState
+from mqctl.model.storage_state import CheckpointState, CommitLogState, QueueBehind, StorageState
 from mqctl.snapshot.store.reading import Reading
+from mqctl.store.directory import StoreDirectory
+from mqctl.store.lock_holder import lock_holder
+from mqctl.store.plain_files import reading_error
 from mqctl.store.verify import VerifyReport
 
 
@@ -15,6 +18,8 @@ def storage_state(
 ) -> StorageState:
     """Returns what the files say about themselves; damages and clocks only after the deep pass."""
     store = reading.store
+    holder = lock_holder(store.path)
+    behind = report.behind if report else ()
     return StorageState(
         has_abort=store.abort(),
         commit_log=_commit_log(reading, report),
@@ -23,11 +28,32 @@ def storage_state(
         config_files=tuple(files),
         verified=report is not None,
         damages=report.damages if report else (),
-        behind=report.behind if report else (),
+        behind=_after_a_second_look(reading, behind) if holder and behind else behind,
         tail=report.unconfirmed if report else None,
         dispatched_offset=_dispatched(reading),
         disk_used_share=_disk_used_share(reading),
+        holder=holder,
+        set_aside=_set_aside(reading),
     )
+
+
+def _after_a_second_look(reading: Reading, behind: tuple[QueueBehind, ...]) -> tuple[QueueBehind, ...]:
+    """Returns the queues that lack now what the log held at the first look: dispatch is behind by milliseconds."""
+    again = StoreDirectory.open(reading.store.path)
+    return tuple(
+        item for item in behind if again.consume_queue(item.topic, item.queue_id).max_offset < item.log_max_offset
+    )
+
+
+def _set_aside(reading: Reading) -> tuple[str, ...]:
+    """Lists what recoveries put aside beside the commit log."""
+    place = reading.store.path / "commitlog.set-aside"
+    try:
+        return tuple(f"{place.name}/{entry.name}" for entry in sorted(place.iterdir()))
+    except (FileNotFoundError, NotADirectoryError):
+        return ()
+    except OSError as error:
+        raise reading_error(place, error) from error
 
 
 def _commit_log(reading: Reading, report: VerifyReport | None) -> CommitLogState | None:

@@ -7,8 +7,11 @@ from mqctl.render.messages import Text
 RULES: dict[str, Text] = {
     "MQ101": Text(
         title="The broker runs, or did not stop cleanly",
-        what={"": "The file `abort` is there: the broker is running, or it ended without a clean shutdown."},
-        effect="The next start is an abnormal recovery: records are checked again and indexed anew; {not_dispatched_bytes} "
+        what={
+            "": "The file `abort` is there: the broker is running, or it ended without a clean shutdown.",
+            "runs": "Process {pid} has the store's lock: the broker runs, since {started_time_ms}. `abort` belongs to a running broker.",
+        },
+        effect="After a crash the next start is an abnormal recovery: records are checked again and indexed anew; {not_dispatched_bytes} "
         "of the commit log are not in any consume queue yet.",
         advice="If the broker is down, let it recover by itself and watch its store log; do not delete `abort`.",
         explain="A broker creates the empty file `abort` when it starts and deletes it at a clean stop. 5.x leaves `abort.bak` "
@@ -20,7 +23,7 @@ RULES: dict[str, Text] = {
         what={
             "zero": "The checkpoint is all zero: nothing was ever flushed on record.",
             "missing": "There is no checkpoint file.",
-            "unreadable": "The checkpoint file is too short to hold its times.",
+            "unreadable": "The checkpoint file is too short to hold its times, or holds times that cannot be.",
         },
         effect="An abnormal recovery finds no point to start from and reads the commit log from its first file "
         "({commit_log_bytes}).",
@@ -70,6 +73,15 @@ RULES: dict[str, Text] = {
         explain="The broker writes NAME.tmp, copies the old file to NAME.bak and renames. When NAME is missing, empty or "
         "unparsable it takes the backup; with neither it starts empty without an error.",
         next_command="mqctl store describe {source}",
+    ),
+    "MQ108": Text(
+        title="Commit log files were set aside",
+        what={"": "A recovery set {file_count:file} of the commit log aside, {file} among them: the log had a gap."},
+        effect="Their messages are not served any more.",
+        advice="The files are still there. See what they hold, send again what is needed, and delete them afterwards.",
+        explain="Where files of the log do not follow one another, a broker can go on with one side of the gap only. The other "
+        "side is moved to commitlog.set-aside, and stays there until somebody deletes it.",
+        next_command="mqctl store verify {source}",
     ),
     "MQ107": Text(
         title="Clocks disagree",

@@ -7,7 +7,10 @@ from mqctl.render.messages import Text
 RULES: dict[str, Text] = {
     "MQ101": Text(
         title="broker 正在运行，或上次未正常关闭",
-        what={"": "存在 `abort` 文件：broker 正在运行，或上次没有正常关闭。"},
+        what={
+            "": "存在 `abort` 文件：broker 正在运行，或上次没有正常关闭。",
+            "runs": "进程 {pid} 持有存储的锁：broker 正在运行（始于 {started_time_ms}）。运行中的 broker 本来就有 abort 文件。",
+        },
         effect="下次启动将走异常恢复流程：重新校验消息并重建索引；提交日志中还有 {not_dispatched_bytes} 未分发到任何消费队列。",
         advice="如果 broker 已停止，请让它自行恢复并观察 store 日志；不要手工删除 `abort`。",
         explain="broker 启动时创建空文件 `abort`，正常关闭时删除。5.x 正常关闭后会留下 `abort.bak`，没有特别含义。",
@@ -57,6 +60,13 @@ RULES: dict[str, Text] = {
         advice="在 broker 启动之前，从最新的拷贝、slave 或快照恢复该文件。",
         explain="broker 先写 NAME.tmp，把旧文件复制为 NAME.bak，再改名。NAME 缺失、为空或无法解析时使用备份；两者都没有时以空数据启动，"
         "且不报错。",
+    ),
+    "MQ108": Text(
+        title="commit log 文件被移到一边",
+        what={"": "恢复时有 {file_count} 个 commit log 文件因前后不连续被移走，例如 {file}。"},
+        effect="其中的消息不再提供服务。",
+        advice="文件还在：先用 mqctl store cat 看清其中的消息，需要的重新发送，确认之后再删除。",
+        explain="文件之间有缺口时，broker 只能保留其中一段，另一段移到 commitlog.set-aside。",
     ),
     "MQ107": Text(
         title="时钟不一致",
