@@ -26,7 +26,10 @@ async def _serve(options: Options) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
     if options.until_eof or options.until_released:
-        loop.add_reader(sys.stdin.fileno(), _hear_starter, loop, options, stopped)
+        try:
+            loop.add_reader(sys.stdin.fileno(), _hear_starter, loop, options, stopped)
+        except PermissionError:  # a file or /dev/null, which is never waited for: it ends at once
+            stopped.set()
     cluster = RunningCluster(options.spec)
     control = ControlSocket(cluster) if options.control else None
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,6 +22,8 @@ from embedded_broker.remoting.server import Limits, Service
 from embedded_broker.remoting.tls import SecuredConnection, ServerTls
 from embedded_broker.settings import BrokerSettings
 from mqctl.errors import NotFoundError, RefusedError, StorageError, UsageError
+
+log = logging.getLogger("embedded_broker")
 
 _STEP_MS = 5_000
 _V5_CHECK_INTERVAL_MS = 30_000
@@ -277,7 +280,14 @@ class RunningCluster:
         if self.release.is_v5:
             settings.transaction_check_interval = _V5_CHECK_INTERVAL_MS
         settings.acl_enable = self.spec.acl_file is not None
-        settings.update({**self.spec.settings, **changes})
+        wanted = {**self.spec.settings, **changes}
+        ignored = sorted(wanted.keys() - settings.update(wanted))
+        if ignored:  # configuration files of real brokers name hundreds
+            log.warning(
+                "broker %s ignores properties that it does not know, or whose values are of another kind: %s",
+                name,
+                ", ".join(ignored),
+            )
         return settings
 
     def broker(self, name: str) -> Broker:

@@ -15,6 +15,7 @@ from pathlib import Path
 from embedded_broker.acl.addresses import Matches, address_pattern
 from embedded_broker.acl.rules import SHORTEST_KEY, Account, permission, permissions
 from mqctl.errors import ConfigurationError, StorageError
+from mqctl.model.numbers import decimal
 from mqctl.protocol.yaml_text import UnreadableYaml, load_yaml
 from mqctl.store.plain_files import read_named
 
@@ -123,9 +124,9 @@ def next_version(node: Node, now_ms: int) -> FileVersion:
 def _version(node: Mapping[str, object]) -> FileVersion | None:
     for item in _items(node, VERSION):
         if isinstance(item, dict):
-            counter, timestamp = _text(item.get("counter")) or "", _text(item.get("timestamp")) or ""
-            if counter.isdecimal() and timestamp.isdecimal():
-                return FileVersion(int(counter), int(timestamp))
+            counter, changed_ms = decimal(_text(item.get("counter"))), decimal(_text(item.get("timestamp")))
+            if counter is not None and changed_ms is not None:
+                return FileVersion(counter, changed_ms)
     return None
 
 

@@ -10,6 +10,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from mqctl.model.numbers import MOST_INT32, decimal
+
 _PREFIX = "embedded-broker-"
 _MEMORY = Path("/dev/shm")
 _ROOMY_BYTES = 512 * 1024 * 1024
@@ -19,8 +21,8 @@ def make_throw_away_directory() -> Path:
     """Makes a private directory, and removes those of this user's processes that are dead."""
     parent = _MEMORY if _is_roomy(_MEMORY) else Path(tempfile.gettempdir())
     for path in parent.glob(f"{_PREFIX}*"):
-        owner = path.name.removeprefix(_PREFIX).partition("-")[0]
-        if owner.isdigit() and os.access(path, os.W_OK) and not _is_alive(int(owner)):
+        owner = decimal(path.name.removeprefix(_PREFIX).partition("-")[0], high=MOST_INT32)
+        if owner is not None and os.access(path, os.W_OK) and not _is_alive(owner):
             shutil.rmtree(path, ignore_errors=True)
     return Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=parent))
 

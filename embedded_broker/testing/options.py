@@ -12,6 +12,7 @@ from embedded_broker.release import RELEASES
 from embedded_broker.remoting.tls import ClientAuth, ServerTls, TlsMode
 from embedded_broker.testing.embedded import broker_names
 from mqctl.errors import UsageError
+from mqctl.model.numbers import decimal
 
 _MOST_BROKERS = 1_000
 _LAST_PORT = 65_535
@@ -124,8 +125,8 @@ def parse(words: list[str]) -> Options:
 
 
 def _port(text: str) -> int:
-    number = int(text)
-    if not 0 <= number <= _LAST_PORT:
+    number = decimal(text, high=_LAST_PORT)
+    if number is None:
         raise argparse.ArgumentTypeError(f"{text} is no port: ports end at {_LAST_PORT}")
     return number
 
@@ -147,9 +148,8 @@ def _tls(given: argparse.Namespace) -> ServerTls | None:
 
 
 def _brokers(text: str) -> tuple[str, ...]:
-    try:
-        count = int(text)
-    except ValueError:
+    count = decimal(text)
+    if count is None:
         return _names(text)
     if count < 1:
         raise UsageError(f"--brokers {text} leaves no broker", remedy="give a number from 1, or names with commas")

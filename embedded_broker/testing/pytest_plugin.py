@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from mqctl.model.numbers import decimal
+
 if TYPE_CHECKING:
     from embedded_broker import EmbeddedBroker, EmbeddedCluster
 
@@ -28,7 +30,7 @@ def mq_session_cluster(pytestconfig: pytest.Config) -> Iterator[EmbeddedCluster]
     from embedded_broker import EmbeddedCluster
 
     wanted = str(pytestconfig.getini("mq_brokers"))
-    brokers = int(wanted) if wanted.isdigit() else wanted.split()
+    brokers = decimal(wanted) or wanted.split()
     with EmbeddedCluster(brokers=brokers, version=str(pytestconfig.getini("mq_version"))) as cluster:
         yield cluster
 

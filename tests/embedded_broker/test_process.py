@@ -147,3 +147,23 @@ def test_the_process_imports_only_what_it_needs() -> None:
     modules = set(done.stdout.split())
     assert not modules & {"numpy", "rich", "typer", "msgspec", "yaml", "psutil", "dateparser", "email"}
     assert not any(name.startswith(("mqctl.cli", "mqctl.render", "mqctl.snapshot")) for name in modules)
+
+
+def test_a_standard_input_that_cannot_be_waited_for_has_ended() -> None:
+    words = [sys.executable, "-m", "embedded_broker", "--until-eof"]
+    ended = subprocess.run(
+        words, cwd=REPOSITORY, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_SECONDS, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_properties_that_are_not_known_are_named() -> None:
+    words = [sys.executable, "-m", "embedded_broker", "--until-eof", "--set", "maxMessageSize=4096"]
+    words += ["--set", "enableDLegerCommitLog=true", "--set", "transactionCheckMax=many"]
+    ended = subprocess.run(
+        words, cwd=REPOSITORY, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_SECONDS, check=False
+    )
+    assert ended.returncode == 0
+    assert ended.stderr.rstrip().endswith(
+        "not known here, or no such value: enableDLegerCommitLog, transactionCheckMax"
+    )
