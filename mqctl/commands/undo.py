@@ -26,7 +26,7 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Plan the way back from a change of topics, groups, brokers or offsets; with --execute, go it.
+    """Plan the way back from a change of topics, groups, brokers or offsets; --execute reverts it.
 
     Interrupted changes too. What is there now is asked anew. What a change created is deleted only while nobody uses
     it. Offsets go back as with mqctl offset undo; messages that were sent stay sent.

@@ -56,7 +56,7 @@ def callback_changes(
         new, wanted = search.found[queue], exact[queue]
         note = None if new == wanted else f"the broker's own search begins {wanted - new} before offset {wanted}"
         if search.time_ms == LATEST_MS:
-            note = "and what arrives until then"
+            note = "plus messages arriving before it runs"
         changes.append(position.to(new, note))
     return changes, Callback(topic=place[0], broker_name=place[1], time_ms=search.time_ms)
 

@@ -150,7 +150,7 @@ def choose_method(situation: GroupSituation, target: Target) -> Method:
     else:
         limit = " for some queues only" if by_time else " by exact offset"
         way = "; or reset all queues by --to-time, --to-earliest or --to-latest"
-        reason = "it has members, and they would overwrite what is committed behind their backs"
+        reason = "online members would overwrite the new offsets"
     raise RefusedError(
         f"{problem}{limit}",
         reason=reason,

@@ -28,9 +28,9 @@ _ADVICE_COLUMNS = (
     Column("bound", "bounded by"),
 )
 _REMEDY_COLUMNS = (
-    Column("what", "adding"),
+    Column("what", "option"),
     Column("effect", "effect"),
-    Column("needed_count", "in all", CellKind.COUNT),
+    Column("needed_count", "total needed", CellKind.COUNT),
     Column("reason", "because"),
 )
 _QUEUE_COLUMNS = (

@@ -13,7 +13,7 @@ QUEUE_COLUMNS = (
     Column("broker", "broker"),
     Column("queue_id", "queue", CellKind.COUNT),
     Column("holders", "held by", none="nobody"),
-    Column("expected", "by their views", none="nobody"),
+    Column("expected", "expected owner", none="nobody"),
     Column("room", "room"),
     Column("lag_count", "lag", CellKind.COUNT, none="?"),
     Column("marks", "marks"),

@@ -38,7 +38,7 @@ _FORECAST = (
 )
 _STATES = (
     Column("lost_count", "lost", CellKind.COUNT),
-    Column("dangling_count", "lead nowhere", CellKind.COUNT),
+    Column("dangling_count", "message deleted", CellKind.COUNT),
     Column("never_committed_count", "never committed", CellKind.COUNT),
     Column("lag_count", "lag", CellKind.COUNT, wide=True, none="never committed"),
     Column("beyond_max_count", "beyond max", CellKind.COUNT, wide=True),

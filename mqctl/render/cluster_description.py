@@ -17,7 +17,7 @@ from mqctl.snapshot.live.brokers import LiveBroker
 _SERVER_COLUMNS = (
     Column("address", "name server"),
     Column("broker_count", "broker processes", CellKind.COUNT, none="?"),
-    Column("difference", "other than the rest"),
+    Column("difference", "differs from others"),
     Column("problem", "problem"),
 )
 
@@ -42,7 +42,7 @@ class ClusterDescription:
     """Machine form of `cluster describe`.
 
     Attributes:
-        topic_count, group_count: those of applications, by the masters that told; None when none told.
+        topic_count, group_count: those application, by the masters that told; None when none told.
         retry_topic_count, dead_letter_topic_count: topics that groups got.
     """
 
@@ -112,7 +112,7 @@ def description_document(description: ClusterDescription) -> Document:
         f"cluster      {row.cluster}, {row.versions or 'version not known'}",
         f"brokers      {counted(description.master_count, 'master')}, {counted(description.slave_count, 'slave')}",
         f"rates        {_or_unknown(row.put_tps)} in/s, {_or_unknown(row.get_tps)} out/s",
-        f"topics       {_number(description.topic_count)} of applications, "
+        f"topics       {_number(description.topic_count)} application, "
         f"{_number(description.retry_topic_count)} retry, {_number(description.dead_letter_topic_count)} dead-letter",
         f"groups       {_number(description.group_count)}",
     ]

@@ -17,7 +17,7 @@ PROCESS_COLUMNS = (
     Column("cpu_share", "cpu", CellKind.SHARE, none="?"),
     Column("rss_bytes", "memory", CellKind.BYTES, none="?"),
     Column("user", "user", none="?"),
-    Column("obstacle", "in the way of a dump"),
+    Column("obstacle", "cannot dump because"),
     Column("known_by", "known by", wide=True),
     Column("started_time_ms", "started", CellKind.TIME_MS, wide=True),
     Column("connected_to", "connected to", wide=True),

@@ -152,8 +152,8 @@ def plan_document(plan: ResendPlan) -> Document:
 def _lines(plan: ResendPlan, counts: dict[Fate, int]) -> list[str]:
     sending = counts[Fate.SEND]
     lines = [
-        f"{plan.group} on {plan.identity.cluster}: {sending:,} of {len(plan.items):,} dead letters would be sent, "
-        f"{counts[Fate.RESENT]:,} were before, {counts[Fate.STUCK]:,} cannot be"
+        f"{plan.group} on {plan.identity.cluster}: {sending:,} to send, {counts[Fate.RESENT]:,} already resent, "
+        f"{counts[Fate.STUCK]:,} not resendable"
     ]
     if doubtful := counts[Fate.DOUBTFUL]:
         lines.append(f"{doubtful:,} may have been sent by a resend whose record is damaged, and are left alone")

@@ -9,6 +9,7 @@ from mqctl.execute.records import SettingRecord
 from mqctl.model.setting_plan import Fields, SettingPlan, shown_value
 from mqctl.model.topic_use import KeyMoves
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
+from mqctl.render.units import counted
 
 PLAN_COLUMNS = (
     Column("place", "place"),
@@ -36,7 +37,7 @@ HISTORY_COLUMNS = (
     Column("subject", "of"),
     Column("part_count", "parts", CellKind.COUNT),
     Column("state", "state"),
-    Column("back", "the way back", none="none"),
+    Column("back", "undo with", none="none"),
     Column("who", "who", wide=True),
     Column("cluster", "cluster", wide=True),
     Column("undoes", "undoes", wide=True),
@@ -194,7 +195,8 @@ def plan_document(plan: SettingPlan) -> Document:
     moving = len(plan.moving)
     doing = f"--execute --confirm {plan.subject}" if plan.severe else "--execute"
     lines = [
-        f"{plan.kind} {plan.subject} on {plan.identity.cluster}: {moving} of {len(rows)} places change",
+        f"{plan.kind} {plan.subject} on {plan.identity.cluster}: {moving} of {counted(len(rows), 'place')} "
+        f"{'changes' if moving == 1 else 'change'}",
         *(f"note: {warning}" for warning in plan.warnings),
         f"nothing was changed; add {doing} to do it" if moving else "nothing to do",
     ]

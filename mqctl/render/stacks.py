@@ -193,15 +193,15 @@ def _headline(rows: Sequence[StackInstanceRow]) -> Iterable[str]:
             name = printable(pool.group or "consume pool")
             yield f"  {name}: {_counted(pool.thread_count, 'consume ')}{size}, {pool.idle_count} idle"
             if pool.line and pool.line_count > 1:
-                yield f"    {pool.line_count} stand on {printable(pool.line)}"
+                yield f"    {pool.line_count} threads are at {printable(pool.line)}"
         if len(row.pools) > _SHOWN_POOLS:
             hidden = row.pools[_SHOWN_POOLS:]
             yield f"  and {len(hidden)} more groups with {sum(pool.thread_count for pool in hidden)} consume threads"
-        rest = {Role.CLIENT: "of the client", Role.RUNTIME: "of the runtime", Role.OTHER: "more"}
+        rest = {Role.CLIENT: "client", Role.RUNTIME: "runtime", Role.OTHER: "other"}
         counts = {role: sum(g.thread_count for g in row.groups if g.role == role) for role in rest}
         folded = ", ".join(f"{number} {rest[role]}" for role, number in counts.items() if number)
         if folded:
-            yield f"  beside them {folded} (--all shows them)"
+            yield f"  other threads: {folded} (--all shows them)"
     if len(rows) > _SHOWN_SOURCES:
         others = rows[_SHOWN_SOURCES:]
         yield f"and {len(others)} more instances with {sum(row.thread_count for row in others)} threads"

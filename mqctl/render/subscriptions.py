@@ -84,7 +84,7 @@ ORPHAN_COLUMNS = (
     Column("topic", "topic"),
     Column("broker", "broker"),
     Column("queue_id", "queue", CellKind.COUNT),
-    Column("slot", "falls to", none="nobody"),
+    Column("slot", "should be owned by", none="nobody"),
     Column("waiting_count", "waiting", CellKind.COUNT, none="?"),
 )
 
@@ -272,7 +272,7 @@ def release_document(report: ReleaseReport) -> Document:
     ]
     blocks: list[Table | Paragraphs] = [
         Paragraphs(lines),
-        Table(FORECAST_COLUMNS, report.losses, title="Skipped for good meanwhile", empty="nothing was looked at"),
+        Table(FORECAST_COLUMNS, report.losses, title="Would be skipped meanwhile", empty="nothing was looked at"),
         Paragraphs(ways),
         Table(STEP_COLUMNS, report.safe_way),
     ]

@@ -35,7 +35,7 @@ def test_a_consumer_is_found_with_its_group_and_client_id(
 def test_without_a_cluster_command_lines_speak(mqctl: Run, consume: Consume, live: Run) -> None:
     process = consume("content")
     outcome = mqctl("stacks", "find", "-o", "json")
-    assert (outcome.exit_code, "no cluster is named" in outcome.stderr) == (0, True)
+    assert (outcome.exit_code, "no cluster selected" in outcome.stderr) == (0, True)
     assert process.pid not in {row["pid"] for row in outcome.json["processes"] if row["group"]}
     silent = live("stacks", "find", "--namesrv", "127.0.0.1:1", "--timeout", "2s", "-o", "json")
     assert (silent.exit_code, "members not read" in silent.stderr) == (69, True)

@@ -171,9 +171,9 @@ def _local(timeout_ms: int | None) -> ClusterTarget:
     if running:
         names = ", ".join(f"{state.name} ({state.ready.namesrv})" for state in running)
         raise ConfigurationError(
-            "no cluster is named, and several local ones run", reason=names, remedy="add --namesrv HOST:PORT"
+            "no cluster selected and several local clusters running", reason=names, remedy="add --namesrv HOST:PORT"
         )
     raise ConfigurationError(
-        "no cluster is named, and no local one runs",
+        "no cluster selected and no local cluster running",
         remedy="add --namesrv HOST:PORT; or mqctl profile add NAME --namesrv HOST:PORT; or mqctl local up",
     )

@@ -11,12 +11,12 @@ TopicOption = Annotated[str | None, typer.Option("-t", "--topic", metavar="TOPIC
 SinceOption = Annotated[
     str | None, typer.Option("--since", metavar="TIME", help="From the first message stored at or after a time.")
 ]
-UntilOption = Annotated[str | None, typer.Option("--until", metavar="TIME", help="Up to, not with, a store time.")]
+UntilOption = Annotated[str | None, typer.Option("--until", metavar="TIME", help="Up to this store time (exclusive).")]
 FromOffsetOption = Annotated[
     int | None, typer.Option("--from-offset", metavar="OFFSET", min=0, help="From this queue offset of each queue.")
 ]
 ToOffsetOption = Annotated[
-    int | None, typer.Option("--to-offset", metavar="OFFSET", min=0, help="Up to, not with, this queue offset.")
+    int | None, typer.Option("--to-offset", metavar="OFFSET", min=0, help="Up to this queue offset (exclusive).")
 ]
 SkippedOption = Annotated[
     str | None, typer.Option("--skipped", metavar="ID", help="What a change of `mqctl offset history` has skipped.")

@@ -41,7 +41,7 @@ _ByDuration = Annotated[
     str | None, typer.Option("--by-duration", metavar="SPAN", help="Back by a span from now: 90s, 2h, 1d.")
 ]
 _ToCurrent = Annotated[
-    bool, typer.Option("--to-current", help="Where it stands, brought inside each queue; gives every queue one.")
+    bool, typer.Option("--to-current", help="Keep offsets, clamped to each queue's range; gives every queue one.")
 ]
 _ToOffset = Annotated[int | None, typer.Option("--to-offset", metavar="OFFSET", min=0, help="One queue offset.")]
 _ShiftBy = Annotated[
@@ -128,7 +128,7 @@ def _request(
     given = len(target) + (from_file is not None) + (resume is not None)
     if given != 1:
         raise UsageError(
-            f"where to? {given} targets are given",
+            "no target given" if not given else f"{given} targets given",
             remedy="use one of --to-time, --by-duration, --to-earliest, --to-latest, --to-current, --to-offset, "
             "--shift-by, --from-file, --resume",
         )

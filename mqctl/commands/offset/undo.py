@@ -27,7 +27,7 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Plan the way back to the offsets before a change, interrupted ones too; with --execute, go it.
+    """Plan the way back to the offsets before a change, interrupted ones too; --execute reverts it.
 
     With members online it goes the way that the change went; where brokers only take a time, queues may begin a little
     before where they stood, never behind it, and the plan says by how much. What was consumed since stays consumed. A

@@ -27,7 +27,7 @@ _Namesrv = Annotated[
     typer.Option("--namesrv", "-n", metavar="ADDRESSES", help="Name servers, or the URL of an address service."),
 ]
 _Cluster = Annotated[
-    str | None, typer.Option("--cluster", metavar="NAME", help="Cluster to speak of, where there are several.")
+    str | None, typer.Option("--cluster", metavar="NAME", help="Cluster to use, where there are several.")
 ]
 _AclFile = Annotated[
     Path | None,

@@ -36,6 +36,7 @@ def command(
     emit(processes_document(shown), output)
     if around is None:
         tell(
-            "mqctl: no cluster is named and no local one runs: groups are known from command lines only (add --namesrv)"
+            "mqctl: no cluster selected and no local cluster running: groups are known from "
+            "command lines only (add --namesrv)"
         )
     return tell_gaps(gaps, minor=hidden)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from mqctl.cli.emit import tell
 from mqctl.errors import MqctlError, NotFoundError, UsageError
 from mqctl.model.stored_message import StoredMessage
 from mqctl.protocol.message_id import MessageIdError, OffsetId
@@ -37,10 +36,9 @@ def find_by_id(asking: Asking, message_id: str, topic: str | None) -> tuple[list
     check_id(message_id)
     try:
         found = by_offset_id(asking, message_id, asking.cluster.brokers(asking.deadline))
-    except NotFoundError as error:
+    except NotFoundError:  # it names no broker of this cluster: a unique id, then
         if topic is None:
             raise
-        tell(f"mqctl: taken as a unique id: {error}")
         found = []
     if found or topic is None:
         return found, []

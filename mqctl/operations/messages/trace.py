@@ -40,8 +40,8 @@ def trace_message(
             errors += failed
     if found is None and not traced and not errors:
         raise NotFoundError(
-            f"there is neither a message {message_id} nor a trace of it",
-            reason="" if topic else "a unique id that nobody traced is looked up on a topic",
+            f"message {message_id} not found, nor a trace of it",
+            reason="" if topic else "to look up a unique id, add -t TOPIC",
             remedy="it may have expired" if topic else f"mqctl message trace {message_id} -t TOPIC",
         )
     tracks, gaps = gather_tracks(asking, found.message) if found else ([], [])

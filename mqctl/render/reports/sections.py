@@ -36,7 +36,7 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
                 Column("oldest_ms", "oldest stored", CellKind.TIME_MS),
                 Column("newest_ms", "newest stored", CellKind.TIME_MS),
                 Column("lost_count", "lost", CellKind.COUNT),
-                Column("dangling_count", "lead nowhere", CellKind.COUNT),
+                Column("dangling_count", "message deleted", CellKind.COUNT),
                 Column("never_committed_count", "never committed", CellKind.COUNT),
             ),
         ),

@@ -51,7 +51,7 @@ PHRASES = {
     "reason_downstream_elsewhere": "the listener is not what bounds the group",
     "reason_downstream_faster": "half the time a message takes is twice the rate",
     "uncertain": "Uncertain: the two looks lie {window} apart, less than consumers take to commit, or not every member told.",
-    "remedies": "{group} on {topic}: what helps, and how many in all to consume the backlog within {target}",
+    "remedies": "{group} on {topic}: to drain within {target}",
     "never": "never",
     "no_rate": "no rate: look twice",
 }

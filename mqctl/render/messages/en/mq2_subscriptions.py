@@ -32,8 +32,8 @@ RULES: dict[str, Text] = {
         what={
             "": "Members of group {group} want different tags of {topic}. {sides}. The broker filters by {effective} now.",
             "counted": "Members of group {group} want different tags of {topic}. {sides}. The broker filters by {effective} "
-            "now. As it filters now, {lost_count} of the newest {sampled_count:message} would be skipped although some member wants "
-            "them, in {queues}; what was skipped before depends on the filters of that time.",
+            "now. As it filters now, {lost_count} of the newest {sampled_count:message} would be skipped although another "
+            "member subscribes to them, in {queues}; what was skipped before depends on the filters of that time.",
         },
         effect="A message whose tag the owner of its queue does not want is skipped without an error, and the offset moves "
         "on: it is lost to the whole group.",

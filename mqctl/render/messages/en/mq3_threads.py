@@ -65,7 +65,7 @@ RULES: dict[str, Text] = {
             "wait": f"{_OF}{{thread_count:waits/wait}} for another thread, or for what the dump does not show, at {{line}}. {_REST}",
         },
         effect="A thread that sleeps consumes nothing: the messages behind it wait as well, and their offset with them.",
-        advice="Give a message back instead of waiting for a better moment: RECONSUME_LATER brings it again, later and later, and "
+        advice="Return RECONSUME_LATER instead of sleeping: it brings the message again, later and later, and "
         "leaves the thread free. Where it is not clear what they wait for, dump a Python process with --native.",
         explain="Most threads of the pool sleep, wait for a future, a latch or a queue, or stand in a C function that the tool does "
         "not show, and the consumer is behind.",

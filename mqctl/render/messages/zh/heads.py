@@ -18,7 +18,7 @@ producers in=生产者所在机房|stay in their room=留在本机房|status=状
 scenario=场景|what is wrong=问题|doctor finds=doctor 的发现|playbook=处理手册|time scale=时间倍率|consumers=消费者|in/s=写入/秒|out/s=消费/秒
 disk=磁盘|commit log=CommitLog|problem=问题|lag=积压|change=变化|time lag=延迟时间|trend=趋势|owners=所有者|severity=严重程度|what=内容
 hash=哈希|tags with this hash=同哈希的 Tag|kind=种类|read queues=读队列|write queues=写队列|part=部分|where=位置|reason=原因|bytes=字节
-drained in=消化需时|oldest expires=最早过期|lost=丢失|lead nowhere=指向无效|never committed=从未提交|beyond max=超出最大位点|no queue=无队列
+drained in=消化需时|oldest expires=最早过期|lost=丢失|message deleted=消息已删除|never committed=从未提交|beyond max=超出最大位点|no queue=无队列
 store=存储|arrived from=来自|messages in its log=日志中的消息|why=原因|passed over=跳过|damaged at=损坏位置|in 24 h=24 小时写入
 out 24 h=24 小时消费|members=成员|model=模式|type=类型|subscribes=订阅|consumes=消费|broadcast=广播|retries=重试次数|retry queues=重试队列
 reads from id=读取的 Broker ID|when slow=变慢时|from min=从最小位点|notified of changes=变更通知|client id=客户端 ID|address=地址|language=语言
@@ -27,25 +27,25 @@ consumer offset=消费位点|MiB=MiB|locked=已加锁|dropped=已放弃|last pul
 cached to=缓存终点|in hand=处理中|last lock=最近加锁|pull ms=拉取毫秒|pulled/s=拉取/秒|consume ms=消费毫秒|consumed/s=消费/秒|failed/s=失败/秒
 failed in the last hour=近一小时失败|property=属性|value=值|transaction=事务|checks=回查次数|online=在线|half offset=Half 位点|pending=未决
 half behind=Half 落后|op offset=Op 位点|op behind=Op 落后|lost ops=丢失的 Op|committed twice=重复提交|wants=订阅内容|holds queues=持有队列
-differs=不一致|filters by=过滤条件|sampled=抽样|skipped=被跳过|share=占比|+/-=误差|where (queue: owner)=位置（队列：所有者）|falls to=归属
+differs=不一致|filters by=过滤条件|sampled=抽样|skipped=被跳过|share=占比|+/-=误差|where (queue: owner)=位置（队列：所有者）|should be owned by=归属
 waiting=等待|verdict=结论|silent=未作答|differ in=不一致的 Topic|of sampled=抽样总数|wanted by=订阅方
 skipped while brokers filter by the old tags=Broker 按旧 Tag 过滤时跳过|by the new=按新 Tag 过滤时跳过|all members from=所有成员从
 skipped on the way=过程中跳过|command=命令|impact=影响|what it does=作用|mqadmin=mqadmin|mqctl=mqctl|coverage=覆盖|in=于|note=说明|lock=锁
 holder=持有者|renewed=续期时间|listener silent=监听器无进展|free at the latest=最迟释放|moves=变动次数|last move=最近变动|keys re-routed=改道的 Key
 of keys=占 Key|gone in=过期还剩|place=位置|is=现值|becomes=变为|stage=阶段|was=原值|requested=要求|when=时间|of=属于|parts=部分
-the way back=回退命令|who=操作者|undoes=撤销|grade=等级|file=文件|byte=字节位置|count=数量|details=详情|in flight=处理中
+undo with=回退命令|who=操作者|undoes=撤销|grade=等级|file=文件|byte=字节位置|count=数量|details=详情|in flight=处理中
 handed out/s=下发/秒|min offset=最小位点|broker offset=Broker 位点|next message stored=下一条存储时间|owner=所有者|processes=进程|versions=版本
 name server=NameServer|from offset=起始位点|to offset=结束位点|deleted=已删除|reached=已到|left=剩余|published=已发布|filtered out=已过滤
 replay=重放|in doubt=存疑|ordered=顺序|master=Master|slaves=Slave|max offset=最大位点|last message=最近消息|report=报告|what stands out=要点
 section=部分|figure=数字|code=代码|subject=对象|rule=规则|about=关于|why accepted=接受原因|until=截止|why not=未判断原因|why not wholly=未完整判断的原因
-broker processes=Broker 进程|other than the rest=与其余不同|queue offset=队列位点|size=大小|tags code=Tag 哈希|passes=通过|bit map=位图
+broker processes=Broker 进程|differs from others=与其余不同|queue offset=队列位点|size=大小|tags code=Tag 哈希|passes=通过|bit map=位图
 profile=配置档|current=当前|name servers=NameServer|timeout=超时|TLS by=TLS 来源|rooms by=机房规则|threads=线程|do=操作|at=时间|cpu=CPU
 instances=实例|by rule=按规则|line=行|lock held by=锁持有者|instance=实例|role=角色|class=类别|phase=阶段|root=根帧|new offset=新位点
 delta=差值|replayed=重放|stored at=存储时间|min=最小|max=最大|old offset=旧位点|read back=回读|target=目标|began=开始|took=用时
 succeeded=成功|outcome=结果|mqadmin says=mqadmin 的结果|same for=持续|pid=PID|runs=运行|consuming=消费|memory=内存|user=用户
-in the way of a dump=妨碍转储的原因|known by=识别依据|repetitions=重复|drains in=消化需时|retention in=距过期|retention first=先过期
-bounded by=瓶颈|adding=手段|effect=效果|in all=总数|because=原因|held by=持有者|movement=移动|drain=消化|recorded=记录|overdue=逾期
-late by=迟到|next due=下次到期|what it is for=用途|parameters=参数|findings=发现|step=步骤|only when=条件|by their views=按各自视图
+cannot dump because=妨碍转储的原因|known by=识别依据|repetitions=重复|drains in=消化需时|retention in=距过期|retention first=先过期
+bounded by=瓶颈|option=手段|effect=效果|total needed=总数|because=原因|held by=持有者|movement=移动|drain=消化|recorded=记录|overdue=逾期
+late by=迟到|next due=下次到期|what it is for=用途|parameters=参数|findings=发现|step=步骤|only when=条件|expected owner=按各自视图
 marks=标记|multiple=整除|doubles=重复持有|strategies=策略|expected=应有|holds=持有|first ms=首次毫秒|median ms=中位毫秒|max ms=最大毫秒
 in today=今日写入|out today=今日消费|oldest message=最早消息|up since=启动于|exit=退出码|what it means=含义|now=现在|then=当时
 asked for=要求|to topic=目标 Topic|plan=计划|sent as=发送为|check=检查|found=发现|as version=模拟版本|up for=已运行|stores=存储|log=日志
@@ -65,7 +65,7 @@ mean to rollback, ms=平均回滚毫秒|longest=最长|ended=结束|mode=模式|
 _TITLES = """
 Queues by client=各客户端的队列|Queues that producers use which stay in their room=留在本机房的生产者所用队列|Not read=未读取
 What brokers filter by=Broker 的过滤条件|Queues=队列|Rates of the last minute=最近一分钟的速率|Subscriptions=订阅|Properties=属性
-check loops=回查循环|Skipped for good meanwhile=期间永久跳过|Queues that nobody consumes=无人消费的队列|keys in several queues=分布于多个队列的 Key
+check loops=回查循环|Would be skipped meanwhile=期间永久跳过|Queues that nobody consumes=无人消费的队列|keys in several queues=分布于多个队列的 Key
 keys that came again=再次出现的 Key|Instances=实例|Topics=Topic|nothing to show=没有内容|?=?|-=-|no group has dead letters=没有消费组有死信
 nothing waits to be retried=没有等待重试的消息|no dead letters=没有死信|nothing=无|nobody=无|at once=立即|nothing to remark=没有要说明的
 no consumer group has anything there=没有消费组在此有内容|no producer is connected=没有生产者连接|no subscriptions=没有订阅|none=无
@@ -74,7 +74,7 @@ no transaction was ever sent here=此处从未发送过事务|no transaction is 
 nothing was looked at=没有查看任何消息|no member subscribes a topic that has queues=没有成员订阅有队列的 Topic|plain=明文|end=末尾
 no group has offsets there=没有消费组在此有位点|no change was made from here=本机没有做过变更|no replay was made from here=本机没有做过重放
 no consumer group=没有消费组|the two runs have the same figures=两次运行的数字相同|15 s=15 秒|no consume thread was seen=没有看到消费线程
-not ended=未结束|no producer traced it=没有生产者轨迹|no consumer traced it=没有消费者轨迹|no group has offsets on its queue=没有消费组在其队列上有位点
+not ended=未结束|not set=未设置|What the group pops=该组以 POP 取走的消息|no producer traced it=没有生产者轨迹|no consumer traced it=没有消费者轨迹|no group has offsets on its queue=没有消费组在其队列上有位点
 no process of this machine looks like a consumer=本机没有看似消费者的进程|nothing waits=没有等待的消息|no instances=没有实例|no topics=没有 Topic
 no step ran=没有步骤运行|everything is as it should be=一切正常|no dead letter was chosen=没有选中死信|thrown away=已丢弃|(none)=（无）
 not in the table=不在表中|unknown: not everything could be asked=未知：有内容无法查询
