@@ -164,6 +164,4 @@ def test_properties_that_are_not_known_are_named() -> None:
         words, cwd=REPOSITORY, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_SECONDS, check=False
     )
     assert ended.returncode == 0
-    assert ended.stderr.rstrip().endswith(
-        "not known here, or no such value: enableDLegerCommitLog, transactionCheckMax"
-    )
+    assert ended.stderr.rstrip().endswith("of another kind: enableDLegerCommitLog, transactionCheckMax")
