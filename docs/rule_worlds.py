@@ -65,6 +65,8 @@ MQ412: one message in ten fails | one message in two hundred fails
 MQ413: four dead letters came between two looks | old dead letters, and none came between two looks
 MQ414: more arrives than the group consumes | the group consumes more than arrives
 MQ415: a group begins at the end of a queue with messages | the same setting in a group that has its offsets
+MQ416: popped messages have been due for a minute | the same within the minute, while they are being revived
+MQ417: retries lie under the second name and the broker reads the first | the broker reads the second name
 MQ501: an orderly consumer has a queue without its lock | the same a minute after it was started
 MQ502: a listener has had one message for two minutes | a listener has had one message for 50 seconds
 MQ503: an orderly queue fails and does not move | an orderly queue has messages in its cache and moves

@@ -16,6 +16,8 @@ class Settings:
         lag_warning_ms, lag_error_ms: age of the next message to consume from which a group is behind.
         lag_min_count: lags of fewer messages are no backlog, however old: a quiet topic is not a sick one.
         expiry_margin_ms: a group this close to the oldest message that is left is about to lose messages.
+        revive_late_ms: popped messages that are due this long without coming again are stuck; two to four seconds
+            are usual.
         hot_queue_factor: a queue with more than this many times the mean of its topic is hot.
         hot_queue_min_count: smaller queues are noise.
         hot_key_share: share of one key among a hot queue's messages that explains it.
@@ -46,6 +48,7 @@ class Settings:
     lag_error_ms: int = 60 * 60_000
     lag_min_count: int = 1
     expiry_margin_ms: int = 2 * HOUR_MS
+    revive_late_ms: int = 60_000
     hot_queue_factor: float = 2.0
     hot_queue_min_count: int = 400
     hot_key_share: float = 0.5

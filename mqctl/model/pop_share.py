@@ -23,6 +23,7 @@ class PopShare:
         given_up_count: messages in the group's dead-letter topic, of whatever topic they were.
         blocked_queue_count: ordered queues that give out nothing until a message is acknowledged or due; None when not
             known: brokers do not tell.
+        oldest_due_ms: since when the oldest of the due messages is, epoch milliseconds; None without any.
         next_visible_ms: the next moments at which invisible messages come back, epoch milliseconds.
     """
 
@@ -37,6 +38,7 @@ class PopShare:
     blocked_queue_count: int | None
     next_visible_ms: tuple[int, ...] = ()
     retry_v2_count: int = 0
+    oldest_due_ms: int | None = None
 
     @property
     def back_ms(self) -> int | None:
@@ -73,5 +75,6 @@ def _sum(first: PopShare, second: PopShare) -> PopShare:
         given_up_count=first.given_up_count + second.given_up_count,
         blocked_queue_count=blocked,
         retry_v2_count=first.retry_v2_count + second.retry_v2_count,
+        oldest_due_ms=min((at for at in (first.oldest_due_ms, second.oldest_due_ms) if at is not None), default=None),
         next_visible_ms=tuple(sorted({*first.next_visible_ms, *second.next_visible_ms})[:NEXT_MOMENTS]),
     )

@@ -147,6 +147,7 @@ def _share(share: Share, own: _Open, notes: PopNotes, now_ms: int) -> PopShare:
         invisible_count=len(later),
         due_count=len(own.due_ms) - len(later),
         retry_count=sum(notes.waiting(group, pop_retry_topic(group, topic, v2=v2)) for v2 in (False, True)),
+        oldest_due_ms=min((moment for moment in own.due_ms if moment <= now_ms), default=None),
         retry_v2_count=notes.waiting(group, pop_retry_topic(group, topic, v2=True)),
         given_up_count=sum(end - low for (name, _), (low, end) in notes.bounds.items() if name == dead),
         blocked_queue_count=None if notes.batches is None else own.blocked_count,

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from mqctl.model.finding import Value
 from mqctl.model.member import MessageModel, Subscription
+from mqctl.model.pop_share import PopShare
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState
 from mqctl.model.snapshot import ClusterSnapshot
 from tests.diagnosis.live_snapshots import (
@@ -51,6 +52,26 @@ def _broadcasting() -> ClusterSnapshot:
     return replace(snapshot, running=running)
 
 
+def popping(switch: str = "false", **changes: int) -> ClusterSnapshot:
+    """Group G pops Pay from the first broker, whose `enableRetryTopicV2` is as told."""
+    share = PopShare(
+        group="G",
+        topic="Pay",
+        mode=None,
+        ready_count=1,
+        invisible_count=2,
+        due_count=changes.get("due_count", 0),
+        retry_count=changes.get("retry_count", 0),
+        given_up_count=0,
+        blocked_queue_count=None,
+        retry_v2_count=changes.get("retry_v2_count", 0),
+        oldest_due_ms=changes.get("oldest_due_ms"),
+    )
+    first, *others = LIVE.brokers
+    config = {**first.config, "enableRetryTopicV2": switch}
+    return replace(LIVE, brokers=(replace(first, pop=(share,), config=config), *others))
+
+
 SCENES: dict[str, ClusterSnapshot] = {
     "MQ202": with_second(subscribing(Subscription(topic="Refund"))),
     "MQ203": with_second(subscribing(_tags("b"))),
@@ -62,9 +83,13 @@ SCENES: dict[str, ClusterSnapshot] = {
     "MQ209": with_members(members=(member(ONE, 5_001), replace(member(TWO, 5_002), language="CPP"))),
     "MQ210": with_second(saying(PROP_NAMESERVER_ADDR="192.0.2.77:9876;")),
     "MQ211": _abandoned(),
+    "MQ416": popping(due_count=3, oldest_due_ms=NOW - 60_000),
+    "MQ417": popping(retry_count=5, retry_v2_count=2),
 }
 
 NUMBERS: dict[str, dict[str, Value]] = {
+    "MQ416": {"due_count": 3, "late_ms": 60_000},
+    "MQ417": {"stranded_count": 2},
     "MQ202": {"member_count": 2, "differing_count": 1, "newest_subscription_time_ms": NOW - 3_600_000},
     "MQ203": {"member_count": 2, "set_count": 2, "newest_subscription_time_ms": NOW - 1},
     "MQ204": {"member_count": 2},

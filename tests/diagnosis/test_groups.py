@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from mqctl.diagnosis import Settings, diagnose
 from mqctl.model.finding import Confidence, Severity
 from mqctl.model.member import Subscription
-from tests.diagnosis.group_faults import SCENES
+from mqctl.model.snapshot import ClusterSnapshot
+from tests.diagnosis.group_faults import SCENES, popping
 from tests.diagnosis.live_snapshots import (
     BROKERS,
     LIVE,
@@ -74,3 +77,16 @@ def test_a_rolling_restart_is_no_disagreement_and_time_scales() -> None:
 def test_name_server_lists_that_overlap_are_one_cluster() -> None:
     more = with_second(saying(PROP_NAMESERVER_ADDR="192.0.2.70:9876;192.0.2.7:9876;"))
     assert _codes(more) == []
+
+
+@pytest.mark.parametrize(
+    "scene",
+    [
+        popping(due_count=3, oldest_due_ms=NOW - 59_999),
+        popping(switch="true", retry_count=5, retry_v2_count=2),
+        popping(retry_count=5),
+    ],
+    ids=["revived in a moment", "the second name is read", "the first name only"],
+)
+def test_pops_as_they_should_be_are_no_fault(scene: ClusterSnapshot) -> None:
+    assert diagnose(scene).findings == ()

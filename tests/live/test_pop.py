@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 
 from embedded_broker import EmbeddedCluster
-from mqctl.protocol.bodies_pop import MessageRequestMode
+from embedded_broker.broker import Broker
+from mqctl.model.names import pop_retry_topic
+from mqctl.protocol.bodies_pop import MessageRequestMode, PopCheckPoint
 from mqctl.protocol.requests_pop import SetMessageRequestMode
+from mqctl.store.record_writer import Incoming
 from tests.embedded_broker.messages import heartbeat, send
 from tests.embedded_broker.test_pop import ack, pop, popped
 from tests.embedded_broker.wire import Peer
@@ -84,3 +87,39 @@ def test_a_live_group_that_pops_tells_what_it_holds(mqctl: Run, popping: Embedde
         assert {row["marks"] for row in shown.json["queues"]} == {"pop"}
         (topic,) = shown.json["topics"]
         assert (topic["orphan_count"], topic["strategies"]) == (0, "POP")
+
+
+def test_what_does_not_come_back_is_found(mqctl: Run) -> None:
+    def spoil(broker: Broker) -> None:
+        """The revive service is dead, and two retries lie under the name that nobody reads."""
+        assert broker.pop is not None
+        broker.pop.revive.stop()
+        old = PopCheckPoint(
+            broker_name="broker-a", consumer_group="GP", offset_differences=(0,), invisible_ms=1_000, count=1,
+            pop_ms=broker.clock.now_ms() - 120_000, queue_id=0, start_offset=0, topic="Shared",
+        )  # fmt: skip
+        broker.pop.records.store_checkpoint(old, 0)
+        stranded = pop_retry_topic("GP", "Shared", v2=True)
+        broker.topics.find_or_create(stranded, 1)
+        for body in (b"1", b"2"):
+            message = Incoming(
+                topic=stranded, queue_id=0, body=body, properties="", born_ms=1, born_host=broker.address
+            )
+            broker.intake.put(message)
+
+    with EmbeddedCluster(version="5.3.3") as cluster, Peer(cluster.broker().address, version=479) as peer:
+        assert peer.call(send("Shared", queues=1), b"x").code == 0
+        pop(peer, "Shared", "GP", max_msg_nums=1)
+        words = ("doctor", "--only", "MQ416", "--only", "MQ417", "-o", "json")
+        env = {"MQCTL_NAMESRV": cluster.namesrv}
+        healthy = mqctl(*words, env=env)
+        assert healthy.exit_code == 0, healthy.stderr
+        assert healthy.json["findings"] == []
+        cluster.broker().on_loop(spoil)
+        ill = mqctl(*words, env=env)
+        assert ill.exit_code == 2, ill.stderr
+        findings = {item["code"]: item for item in ill.json["findings"]}
+        assert findings.keys() == {"MQ416", "MQ417"}
+        evidence = {item["name"]: item["value"] for code in findings for item in findings[code]["evidence"]}
+        assert (evidence["due_count"], evidence["stranded_count"]) == (1, 2)
+        assert evidence["late_ms"] >= 119_000
