@@ -1,1 +1,1 @@
-"""Pure planners: from what is and what is wished to a plan. Nothing here asks or changes a cluster."""
+"""Pure planners: from what is and what is requested to a plan. Nothing here asks or changes a cluster."""

@@ -47,24 +47,24 @@ class LevelRepair:
     problem: str | None = None
 
 
-def plan_repair(state: DelayState, wishes: Mapping[int, int] | None = None) -> tuple[LevelRepair, ...]:
+def plan_repair(state: DelayState, offsets: Mapping[int, int] | None = None) -> tuple[LevelRepair, ...]:
     """Returns the levels whose recorded offset should change, ascending.
 
     Args:
-        wishes: offsets that are asked for by level; they are taken as they are.
+        offsets: offsets that are asked for by level; they are taken as they are.
 
     Raises:
-        UsageError: a wish is about no level of the table, or lies outside of its queue.
+        UsageError: an offset is about no level of the table, or lies outside of its queue.
     """
-    wanted = dict(wishes or {})
+    wanted = dict(offsets or {})
     found = []
     for level in state.levels:
-        wish = wanted.pop(level.level, None)
+        requested = wanted.pop(level.level, None)
         if level.delay_ms is None or level.queue is None:
-            if wish is not None:
+            if requested is not None:
                 raise _no_level(level.level, state)
             continue
-        repair = _own(level, level.queue) if wish is None else _wish(level, level.queue, wish)
+        repair = _own(level, level.queue) if requested is None else _as_requested(level, level.queue, requested)
         if repair is not None:
             found.append(repair)
     if wanted:
@@ -123,23 +123,23 @@ def _own(level: DelayLevelState, queue: DelayQueueState) -> LevelRepair | None:
     )
 
 
-def _wish(level: DelayLevelState, queue: DelayQueueState, wish: int) -> LevelRepair | None:
-    if not queue.min_offset <= wish <= queue.max_offset:
+def _as_requested(level: DelayLevelState, queue: DelayQueueState, requested: int) -> LevelRepair | None:
+    if not queue.min_offset <= requested <= queue.max_offset:
         raise UsageError(
-            f"level {level.level} cannot be set to {wish}",
+            f"level {level.level} cannot be set to {requested}",
             reason=f"its queue goes from {queue.min_offset} to {queue.max_offset}",
         )
-    if level.recorded_offset == wish:
+    if level.recorded_offset == requested:
         return None
     first = _first(level, queue)
     undelivered = queue.max_offset if queue.first_undelivered_offset is None else queue.first_undelivered_offset
-    lost = max(0, wish - max(undelivered, first))
+    lost = max(0, requested - max(undelivered, first))
     return LevelRepair(
         level=level.level,
         reason=RepairReason.WISH,
         old=level.recorded_offset,
-        new=wish,
-        passed_count=max(0, wish - first - lost),
-        again_count=max(0, min(undelivered, queue.max_offset) - wish) if wish < undelivered else 0,
+        new=requested,
+        passed_count=max(0, requested - first - lost),
+        again_count=max(0, min(undelivered, queue.max_offset) - requested) if requested < undelivered else 0,
         lost_count=lost,
     )

@@ -108,7 +108,7 @@ class GroupSituation:
         online: whether any broker knows a member of the group.
         approximate: whether a little before the offsets will do, where brokers only take a time: for an undo.
         server_side: whether every broker changes offsets itself (5.x with useServerSideResetOffset).
-        whole_topics: whether the wish covers all queues of each topic on each broker it touches.
+        whole_topics: whether the request covers all queues of each topic on each broker it touches.
         polling: whether a member polls by itself (`CONSUME_ACTIVELY`): such members ignore what a broker tells them.
         broadcasting: whether members keep offsets of their own.
     """

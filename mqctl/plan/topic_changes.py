@@ -18,7 +18,7 @@ each consumer's allocation, so that a greater number is a slip of the finger."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TopicWish:
+class TopicRequest:
     """What is wanted of a topic; None leaves as it is.
 
     Attributes:
@@ -34,8 +34,8 @@ class TopicWish:
 
     @property
     def empty(self) -> bool:
-        wishes = (self.queues, self.read_queues, self.write_queues, self.perm)
-        return all(wish is None for wish in wishes) and not self.attributes
+        requested = (self.queues, self.read_queues, self.write_queues, self.perm)
+        return all(value is None for value in requested) and not self.attributes
 
 
 def parse_perm(text: str) -> int:
@@ -48,17 +48,19 @@ def parse_perm(text: str) -> int:
     return sum(_LETTERS[letter] for letter in set(letters))
 
 
-def first_config(topic: str, wish: TopicWish) -> TopicConfig:
+def first_config(topic: str, request: TopicRequest) -> TopicConfig:
     """Returns the settings of a topic that is created. Raises UsageError."""
-    write = _first(wish.write_queues, wish.queues, 8)
-    read = _first(wish.read_queues, wish.queues, write)
-    config = TopicConfig(name=topic, read_queue_count=read, write_queue_count=write, attributes=dict(wish.attributes))
+    write = _first(request.write_queues, request.queues, 8)
+    read = _first(request.read_queues, request.queues, write)
+    config = TopicConfig(
+        name=topic, read_queue_count=read, write_queue_count=write, attributes=dict(request.attributes)
+    )
     _all_read(config)
-    return config if wish.perm is None else replace(config, perm=wish.perm)
+    return config if request.perm is None else replace(config, perm=request.perm)
 
 
 def next_config(
-    config: TopicConfig, wish: TopicWish, broker_name: str, use: TopicUse
+    config: TopicConfig, request: TopicRequest, broker_name: str, use: TopicUse
 ) -> tuple[TopicConfig, str | None]:
     """Returns the settings that a topic gets on one broker now, and what is left for later.
 
@@ -69,11 +71,11 @@ def next_config(
         UsageError: messages would go to queues that nobody reads.
         RefusedError: messages of queues that are to go are unread, or producers still write there.
     """
-    write = _first(wish.write_queues, wish.queues, config.write_queue_count)
-    read = _first(wish.read_queues, wish.queues, config.read_queue_count)
+    write = _first(request.write_queues, request.queues, config.write_queue_count)
+    read = _first(request.read_queues, request.queues, config.read_queue_count)
     note = None
     if read < config.read_queue_count:
-        if config.write_queue_count > read and wish.read_queues is None:
+        if config.write_queue_count > read and request.read_queues is None:
             read, note = config.read_queue_count, f"run it again to read {read} only, when all is read"
         elif config.write_queue_count > read:
             raise RefusedError(
@@ -87,8 +89,8 @@ def next_config(
         config,
         read_queue_count=read,
         write_queue_count=write,
-        perm=config.perm if wish.perm is None else wish.perm,
-        attributes={**config.attributes, **wish.attributes},
+        perm=config.perm if request.perm is None else request.perm,
+        attributes={**config.attributes, **request.attributes},
     )
     _all_read(changed)
     return changed, note
@@ -114,5 +116,5 @@ def _all_read(config: TopicConfig) -> None:
         )
 
 
-def _first(*wishes: int | None) -> int:
-    return next(wish for wish in wishes if wish is not None)
+def _first(*requested: int | None) -> int:
+    return next(count for count in requested if count is not None)

@@ -13,7 +13,7 @@ from mqctl.model.queue import MessageQueue
 from mqctl.model.setting_plan import config_of, fields_of
 from mqctl.model.topic_use import Reader, TopicUse
 from mqctl.plan.reshard import key_moves, publish_queues
-from mqctl.plan.topic_changes import TopicWish, next_config, parse_perm
+from mqctl.plan.topic_changes import TopicRequest, next_config, parse_perm
 
 NUMBERS = st.integers(1, 6)
 WISHES = st.none() | NUMBERS
@@ -48,9 +48,9 @@ def test_no_queue_goes_that_is_written_or_unread(data: st.DataObject) -> None:
     write = data.draw(st.integers(1, read))
     config = TopicConfig(name="T", read_queue_count=read, write_queue_count=write)
     use = data.draw(uses(read))
-    wish = TopicWish(queues=data.draw(WISHES), read_queues=data.draw(WISHES), write_queues=data.draw(WISHES))
+    request = TopicRequest(queues=data.draw(WISHES), read_queues=data.draw(WISHES), write_queues=data.draw(WISHES))
     try:
-        after, note = next_config(config, wish, "a", use)
+        after, note = next_config(config, request, "a", use)
     except (UsageError, RefusedError):
         return
     assert after.write_queue_count <= after.read_queue_count
@@ -62,8 +62,8 @@ def test_no_queue_goes_that_is_written_or_unread(data: st.DataObject) -> None:
             low, high = use.bounds[item]
             assert low == high or clustering
             assert all(max(reader.offsets.get(item, low), low) >= high for reader in clustering)
-    if wish.queues is not None and note is None and wish.read_queues is None:
-        assert after.read_queue_count == wish.queues
+    if request.queues is not None and note is None and request.read_queues is None:
+        assert after.read_queue_count == request.queues
 
 
 @given(st.integers(1, 6), st.integers(1, 6))
@@ -72,9 +72,9 @@ def test_two_runs_reach_fewer_queues_when_all_is_read(before: int, wished: int) 
     reader = Reader(group="G", member_count=1, broadcasting=False, offsets=dict.fromkeys(bounds, 2))
     use = TopicUse(topic="T", bounds=bounds, readers=(reader,))
     config = TopicConfig(name="T", read_queue_count=before, write_queue_count=before)
-    first, note = next_config(config, TopicWish(queues=wished), "a", use)
+    first, note = next_config(config, TopicRequest(queues=wished), "a", use)
     assert (first.write_queue_count, note is not None) == (wished, wished < before)
-    second, _ = next_config(first, TopicWish(queues=wished), "a", use)
+    second, _ = next_config(first, TopicRequest(queues=wished), "a", use)
     assert (second.read_queue_count, second.write_queue_count) == (wished, wished)
 
 

@@ -48,6 +48,6 @@ ConsumeTimeoutOption = Annotated[
 ]
 
 
-def group_wishes(**given: bool | int | None) -> dict[str, str]:
+def group_settings_given(**given: bool | int | None) -> dict[str, str]:
     """Returns the settings that were given, as text by their name in `SubscriptionGroupConfig`."""
     return {name: str(value).lower() for name, value in given.items() if value is not None}

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from mqctl.errors import UsageError
-from mqctl.plan.topic_changes import MAX_QUEUES, TopicWish, parse_perm
+from mqctl.plan.topic_changes import MAX_QUEUES, TopicRequest, parse_perm
 
 QueuesOption = Annotated[
     int | None,
@@ -32,13 +32,13 @@ AttributeOption = Annotated[
 ]
 
 
-def topic_wish(
+def topic_request(
     queues: int | None,
     read_queues: int | None,
     write_queues: int | None,
     perm: str | None,
     attributes: list[str] | None,
-) -> TopicWish:
+) -> TopicRequest:
     """Reads what is wanted of a topic. Raises UsageError."""
     named: dict[str, str] = {}
     for item in attributes or ():
@@ -48,7 +48,7 @@ def topic_wish(
                 f"cannot read --attribute {item!r}", remedy="write NAME=VALUE, message.type=FIFO for instance"
             )
         named[name] = value
-    return TopicWish(
+    return TopicRequest(
         queues=queues,
         read_queues=read_queues,
         write_queues=write_queues,

@@ -33,12 +33,12 @@ def command(
     The name to confirm is the broker's, or the cluster's where several change. Brokers take a property they do not
     know with success, and forget it; here that is refused.
     """
-    wishes: dict[str, str] = {}
+    requested: dict[str, str] = {}
     for item in settings:
         name, given, value = item.partition("=")
-        if not given or not name or name in wishes:
+        if not given or not name or name in requested:
             raise UsageError(f"cannot read {item!r}", remedy="write NAME=VALUE, each name once; --broker says where")
-        wishes[name] = value
+        requested[name] = value
     from mqctl.operations.settings.brokers import plan_settings
     from mqctl.operations.settings.change import run_setting_change
 
@@ -47,7 +47,7 @@ def command(
         document, code = run_setting_change(
             cluster,
             target,
-            lambda asking: plan_settings(asking, wishes, broker or ()),
+            lambda asking: plan_settings(asking, requested, broker or ()),
             execute=execute,
             confirmed=confirm,
         )

@@ -23,7 +23,7 @@ from mqctl.cli.options.group import (
     RetryMaxOption,
     RetryQueuesOption,
     SlowBrokerIdOption,
-    group_wishes,
+    group_settings_given,
 )
 
 EXAMPLES = (
@@ -57,7 +57,7 @@ def command(
 
     What is not given is as brokers set it up themselves: 16 retries, one retry queue.
     """
-    wishes = group_wishes(
+    requested = group_settings_given(
         consume_enable=consume,
         consume_broadcast_enable=broadcast,
         consume_from_min_enable=from_min,
@@ -77,7 +77,7 @@ def command(
         document, code = run_setting_change(
             cluster,
             target,
-            lambda asking: plan_creation(asking, group, wishes, broker or ()),
+            lambda asking: plan_creation(asking, group, requested, broker or ()),
             execute=execute,
             confirmed=confirm,
         )

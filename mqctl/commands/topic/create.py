@@ -18,7 +18,7 @@ from mqctl.cli.options.topic import (
     QueuesOption,
     ReadQueuesOption,
     WriteQueuesOption,
-    topic_wish,
+    topic_request,
 )
 
 EXAMPLES = (
@@ -49,7 +49,7 @@ def command(
     Without numbers it gets 8 queues on each broker. A broker that has it with the same settings is left alone, one with
     others refuses the plan.
     """
-    wish = topic_wish(queues, read_queues, write_queues, perm, attributes)
+    request = topic_request(queues, read_queues, write_queues, perm, attributes)
     from mqctl.operations.settings.change import run_setting_change
     from mqctl.operations.settings.topics import plan_creation
 
@@ -58,7 +58,7 @@ def command(
         document, code = run_setting_change(
             cluster,
             target,
-            lambda asking: plan_creation(asking, topic, wish, broker or ()),
+            lambda asking: plan_creation(asking, topic, request, broker or ()),
             execute=execute,
             confirmed=confirm,
         )

@@ -20,7 +20,7 @@ from mqctl.cli.options.topic import (
     QueuesOption,
     ReadQueuesOption,
     WriteQueuesOption,
-    topic_wish,
+    topic_request,
 )
 from mqctl.errors import UsageError
 
@@ -57,8 +57,8 @@ def command(
     while any group has messages there, stops consumers from reading them. The plan tells from a sample of stored
     messages which share of keys would go to another queue.
     """
-    wish = topic_wish(queues, read_queues, write_queues, perm, attributes)
-    if wish.empty:
+    request = topic_request(queues, read_queues, write_queues, perm, attributes)
+    if request.empty:
         raise UsageError(
             "what is to change?", remedy="give --queues, --read-queues, --write-queues, --perm or --attribute"
         )
@@ -68,7 +68,7 @@ def command(
     plans: list[SettingPlan] = []
 
     def make(asking: Asking) -> SettingPlan:
-        plans.append(plan_update(asking, topic, wish, broker or ()))
+        plans.append(plan_update(asking, topic, request, broker or ()))
         return plans[-1]
 
     target = cluster_target(namesrv, profile, timeout)

@@ -21,17 +21,17 @@ _FIXED = frozenset(
 )
 
 
-def plan_settings(asking: Asking, wishes: Mapping[str, str], brokers: Sequence[str]) -> SettingPlan:
+def plan_settings(asking: Asking, requested: Mapping[str, str], brokers: Sequence[str]) -> SettingPlan:
     """Plans other values of broker properties.
 
     Raises:
         NotFoundError: a broker has no such property: it would take it with success, and forget it.
         RefusedError: a property that must not change while the broker runs, or holds a secret.
     """
-    for name in sorted(_FIXED & set(wishes)):
+    for name in sorted(_FIXED & set(requested)):
         problem = f"{name} of a running broker cannot be changed"
         raise RefusedError(problem, reason="it says who the broker is or where its files are", remedy="restart it")
-    for name in sorted(filter(holds_secret, wishes)):
+    for name in sorted(filter(holds_secret, requested)):
         raise RefusedError(
             f"{name} is not changed from here",
             reason="it holds a secret, which plans show and journals keep",
@@ -42,7 +42,7 @@ def plan_settings(asking: Asking, wishes: Mapping[str, str], brokers: Sequence[s
     all_told(masters)
     steps = []
     for broker in masters:
-        for name, value in sorted(wishes.items()):
+        for name, value in sorted(requested.items()):
             if name not in broker.config:
                 listed = f"mqctl broker config {broker.name}"
                 near = get_close_matches(name, broker.config, 3)

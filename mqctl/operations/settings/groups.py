@@ -23,19 +23,19 @@ from mqctl.snapshot.live.topic_use import all_told, topic_use
 _FIVE_ONLY = frozenset({"consume_message_orderly", "consume_timeout_minute"})
 
 
-def plan_creation(asking: Asking, group: str, wishes: Fields, brokers: Sequence[str]) -> SettingPlan:
+def plan_creation(asking: Asking, group: str, requested: Fields, brokers: Sequence[str]) -> SettingPlan:
     """Plans a new group.
 
     Args:
-        wishes: settings as text by their name in `SubscriptionGroupConfig`, those that are given.
+        requested: settings as text by their name in `SubscriptionGroupConfig`, those that are given.
 
     Raises:
         UsageError: its name cannot be.
         RefusedError: a broker has it with other settings, or does not know a setting.
     """
     check_group(group)
-    masters = _masters(asking, group, wishes, brokers)
-    new = _with(SubscriptionGroupConfig(name=group), wishes)
+    masters = _masters(asking, group, requested, brokers)
+    new = _with(SubscriptionGroupConfig(name=group), requested)
     steps = []
     for broker in masters:
         old = broker.groups.get(group)
@@ -46,22 +46,22 @@ def plan_creation(asking: Asking, group: str, wishes: Fields, brokers: Sequence[
                 remedy=f"mqctl group update -g {group}; or name the brokers that lack it with --broker",
             )
         steps.append(_step(broker, group, old, new))
-    return _plan("group-create", group, masters, steps, _meanings(wishes), severe=False)
+    return _plan("group-create", group, masters, steps, _meanings(requested), severe=False)
 
 
-def plan_update(asking: Asking, group: str, wishes: Fields, brokers: Sequence[str]) -> SettingPlan:
+def plan_update(asking: Asking, group: str, requested: Fields, brokers: Sequence[str]) -> SettingPlan:
     """Plans other settings of a group; what is not given stays as it is.
 
     Raises:
         NotFoundError: no broker has it.
         RefusedError: a broker does not know a setting.
     """
-    if not wishes:
+    if not requested:
         raise UsageError("what is to change?", remedy="give at least one setting; see mqctl group update --help")
-    holders = _holders(_masters(asking, group, wishes, brokers), group)
+    holders = _holders(_masters(asking, group, requested, brokers), group)
     _policy_known(holders, group)
-    steps = [_step(item, group, item.groups[group], _with(item.groups[group], wishes)) for item in holders]
-    return _plan("group-update", group, holders, steps, _meanings(wishes), severe=True)
+    steps = [_step(item, group, item.groups[group], _with(item.groups[group], requested)) for item in holders]
+    return _plan("group-update", group, holders, steps, _meanings(requested), severe=True)
 
 
 def plan_deletion(asking: Asking, group: str, brokers: Sequence[str], *, with_topics: bool) -> SettingPlan:
@@ -133,18 +133,18 @@ def refuse_with_members(asking: Asking, holders: list[LiveBroker], group: str) -
         )
 
 
-def _masters(asking: Asking, group: str, wishes: Fields, brokers: Sequence[str]) -> list[LiveBroker]:
+def _masters(asking: Asking, group: str, requested: Fields, brokers: Sequence[str]) -> list[LiveBroker]:
     if is_system_group(group):
         raise UsageError(f"group {group} belongs to the brokers", reason="they and mqadmin rely on it")
     masters = touched_masters(asking, brokers)
     ask_groups(asking, masters, Scope(groups=frozenset({group})))
-    if _FIVE_ONLY & set(wishes):
+    if _FIVE_ONLY & set(requested):
         ask_runtime(asking, masters)
     all_told(masters)
-    for broker in masters if _FIVE_ONLY & set(wishes) else ():
+    for broker in masters if _FIVE_ONLY & set(requested) else ():
         version = broker.runtime.get("brokerVersionDesc", "?")
         if not version.startswith("V5"):
-            name = min(_FIVE_ONLY & set(wishes))
+            name = min(_FIVE_ONLY & set(requested))
             problem = f"broker {broker.name} does not know the setting {name}"
             raise RefusedError(problem, reason=f"it is {version}", remedy="leave it out, or name others with --broker")
     return masters
@@ -185,8 +185,8 @@ def _plan(
     )
 
 
-def _with(config: SubscriptionGroupConfig, wishes: Fields) -> SubscriptionGroupConfig:
-    return config_of(SubscriptionGroupConfig, config.name, {**(fields_of(config) or {}), **wishes})
+def _with(config: SubscriptionGroupConfig, requested: Fields) -> SubscriptionGroupConfig:
+    return config_of(SubscriptionGroupConfig, config.name, {**(fields_of(config) or {}), **requested})
 
 
 def _step(
@@ -202,13 +202,13 @@ def _step(
     )
 
 
-def _meanings(wishes: Fields) -> list[str]:
+def _meanings(requested: Fields) -> list[str]:
     """Returns what settings mean that are easily misread."""
     found = []
-    if wishes.get("consume_enable") == "false":
+    if requested.get("consume_enable") == "false":
         found.append("its consumers get nothing more: brokers refuse their pulls with NO_PERMISSION (16)")
-    if wishes.get("retry_queue_count") == "0":
+    if requested.get("retry_queue_count") == "0":
         found.append("without retry queues a message that fails is dropped, without a dead letter")
-    if wishes.get("retry_max_times") == "0":
+    if requested.get("retry_max_times") == "0":
         found.append("without retries a message that fails once becomes a dead letter")
     return found

@@ -20,7 +20,7 @@ from mqctl.model.topic_use import KeyMoves, TopicUse
 from mqctl.operations.plans.changing import now_ms
 from mqctl.operations.settings.change import identity_of, touched_masters
 from mqctl.plan.reshard import key_moves, publish_queues
-from mqctl.plan.topic_changes import TopicWish, first_config, next_config
+from mqctl.plan.topic_changes import TopicRequest, first_config, next_config
 from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.brokers import LiveBroker, ask_runtime, ask_topics, masters_of
 from mqctl.snapshot.live.messages import bounds
@@ -29,7 +29,7 @@ from mqctl.snapshot.live.topic_use import all_told, sampled_keys, topic_use
 _NUMBER = re.compile("[0-9]{1,9}")
 
 
-def plan_creation(asking: Asking, topic: str, wish: TopicWish, brokers: Sequence[str]) -> SettingPlan:
+def plan_creation(asking: Asking, topic: str, request: TopicRequest, brokers: Sequence[str]) -> SettingPlan:
     """Plans a new topic.
 
     Raises:
@@ -41,8 +41,8 @@ def plan_creation(asking: Asking, topic: str, wish: TopicWish, brokers: Sequence
     _not_reserved(masters, topic)
     ask_topics(asking, masters)
     all_told(masters)
-    _attributes_known(asking, masters, wish)
-    new = fields_of(first_config(topic, wish))
+    _attributes_known(asking, masters, request)
+    new = fields_of(first_config(topic, request))
     steps = []
     for broker in masters:
         old = fields_of(broker.topics.get(topic))
@@ -64,7 +64,7 @@ def plan_creation(asking: Asking, topic: str, wish: TopicWish, brokers: Sequence
     )
 
 
-def plan_update(asking: Asking, topic: str, wish: TopicWish, brokers: Sequence[str]) -> SettingPlan:
+def plan_update(asking: Asking, topic: str, request: TopicRequest, brokers: Sequence[str]) -> SettingPlan:
     """Plans other settings of a topic.
 
     Raises:
@@ -72,13 +72,13 @@ def plan_update(asking: Asking, topic: str, wish: TopicWish, brokers: Sequence[s
         RefusedError: queues that are to go hold unread messages.
     """
     holders = _holders(asking, topic, brokers)
-    _attributes_known(asking, holders, wish)
+    _attributes_known(asking, holders, request)
     use = topic_use(asking, holders, topic)
     old = {broker.name: broker.topics[topic] for broker in holders}
     new: dict[str, TopicConfig] = {}
     steps = []
     for broker in holders:
-        new[broker.name], note = next_config(old[broker.name], wish, broker.name, use)
+        new[broker.name], note = next_config(old[broker.name], request, broker.name, use)
         step = _step(broker, topic, fields_of(old[broker.name]), fields_of(new[broker.name]))
         steps.append(replace(step, note=note))
     moves = _key_moves(asking, use, old, new)
@@ -259,8 +259,8 @@ def _not_reserved(brokers: Sequence[LiveBroker], topic: str) -> None:
         raise UsageError(f"topic {topic} belongs to the brokers", reason="they refuse to have it changed")
 
 
-def _attributes_known(asking: Asking, brokers: list[LiveBroker], wish: TopicWish) -> None:
-    if not wish.attributes:
+def _attributes_known(asking: Asking, brokers: list[LiveBroker], request: TopicRequest) -> None:
+    if not request.attributes:
         return
     ask_runtime(asking, brokers)
     for broker in brokers:
