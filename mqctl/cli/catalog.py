@@ -7,6 +7,8 @@ when it runs. Keep it free of imports that cost time.
 from __future__ import annotations
 
 Path = tuple[str, ...]
+Options = dict[str, tuple[str, tuple[str, ...]]]
+"""What each option is for, by its name, and the values it takes where they are fixed."""
 
 
 class Entry:
@@ -203,3 +205,21 @@ def children(path: Path) -> dict[str, str]:
             word = entry.path[depth]
             found[word] = entry.summary if len(entry.path) == depth + 1 else GROUPS[word]
     return dict(sorted(found.items()))
+
+
+def options_of(path: Path) -> Options:
+    """Returns the options of a command by each of their names, and its arguments; none for what is no command."""
+    from mqctl.cli.catalog_options import COMMANDS, OPTIONS
+
+    _, _, rest = COMMANDS.partition(f"\n{' '.join(path)}: ")
+    rows = OPTIONS.split("\n")
+    options: Options = {}
+    for number in rest.partition("\n")[0].split():
+        names, _, about = rows[int(number) + 1].partition(" ")
+        choices: tuple[str, ...] = ()
+        if about[:1] == "{":
+            values, _, about = about[1:].partition("} ")
+            choices = tuple(values.split(","))
+        for name in names.split(","):
+            options[name] = (about, choices)
+    return options

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Protocol
 
 from mqctl.model.progress import Progress
 from mqctl.spark.aggregates.all import PART_TABLES
+from mqctl.spark.aggregates.combiner import Columns, Combiner, Row, Value
 from mqctl.spark.aggregates.heavy import EDGE, stitches
-from mqctl.spark.aggregates.keyed import KEYED, KeyedTable
-from mqctl.spark.aggregates.rows import Columns
-from mqctl.spark.aggregates.table import PartTable, Work
+from mqctl.spark.aggregates.keyed import KEYED
+from mqctl.spark.aggregates.table import Work
 from mqctl.spark.aggregates.tracks import PackedTracks, TrackShare, plan_tracks, read_tracks, unpacked
 from mqctl.spark.asking import Ask, Kernels
 from mqctl.spark.scan.planning import committed_offsets, open_store
 from mqctl.spark.wanted import Wanted
-
-Row = dict[str, object]
-"""A combined row by column name; columns that do not apply are None or absent."""
 
 
 class Engine(Protocol):
@@ -58,11 +55,16 @@ class PlainEngine:
         """See `Engine`."""
         ask = replace(ask, kernels=self._kernels)
         if table in KEYED:
-            return _combined(KEYED[table], self._judged(table, wanted, ask), by)
+            combiner = Combiner(KEYED[table], by)
+            for columns in self._judged(table, wanted, ask):
+                combiner.add(columns)
+            return combiner.rows()
         part = PART_TABLES[table]
-        return _combined(
-            part, (rows for work in self._told(table, part.plan(wanted, ask, 1)) for rows in part.read(work)), by
-        )
+        combiner = Combiner(part, by)
+        for work in self._told(table, part.plan(wanted, ask, 1)):
+            for columns in part.read(work):
+                combiner.add(columns)
+        return combiner.rows()
 
     def _told(self, table: str, work: Sequence[Work]) -> Iterator[Work]:
         """Yields shares, and tells how many are done."""
@@ -86,54 +88,19 @@ def whole_keys(found: Sequence[Row], table: str, ask: Ask) -> list[Row]:
     added = list(stitches(found, ask.bucket_ms))
     if not added:
         return list(found)
-    part = KEYED[table]
-    keys = list(part.keys)
-    combined: dict[tuple[object, ...], Row] = {}
+    combiner = Combiner(KEYED[table])
     for row in (*found, *added):
         if row["cut"] != EDGE:
-            _combine(part, keys, combined, row)
-    return list(combined.values())
+            combiner.add({name: (value,) for name, value in row.items()})
+    return combiner.rows()
 
 
-def _combined(part: PartTable | KeyedTable, found: Iterable[Columns], by: Sequence[str] | None) -> list[Row]:
-    combined: dict[tuple[object, ...], Row] = {}
-    keys = list(part.keys if by is None else by)
-    for columns in found:
-        names = list(columns)
-        for values in zip(*columns.values(), strict=True):
-            _combine(part, keys, combined, dict(zip(names, values, strict=True)))
-    return list(combined.values())
-
-
-def _combine(
-    part: PartTable | KeyedTable, keys: Sequence[str], combined: dict[tuple[object, ...], Row], row: Row
-) -> None:
-    key = tuple(row.get(name) for name in keys)
-    known = combined.setdefault(key, {name: row.get(name) for name in keys})
-    for name in part.sums:
-        known[name] = _either(known.get(name), row.get(name), int.__add__)
-    for name in part.lows:
-        known[name] = _either(known.get(name), row.get(name), min)
-    for name in part.highs:
-        known[name] = _either(known.get(name), row.get(name), max)
-
-
-class _Join(Protocol):
-    def __call__(self, left: int, right: int, /) -> int: ...
-
-
-def _either(left: object, right: object, join: _Join) -> int | None:
-    if left is None or right is None:
-        return number(right) if left is None else number(left)
-    return join(int(str(left)), int(str(right)))
-
-
-def number(value: object) -> int | None:
+def number(value: Value) -> int | None:
     """Reads a number of a row; None where it does not apply."""
     return value if isinstance(value, int) else None
 
 
-def sum_of(row: Row, name: str) -> int:
+def count(row: Row, name: str) -> int:
     """Reads a sum of a row; 0 where nothing was added."""
     return number(row.get(name)) or 0
 

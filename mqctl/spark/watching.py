@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from mqctl.errors import MqctlError
 from mqctl.model.progress import Progress
+from mqctl.spark.aggregates.combiner import Row
 from mqctl.spark.asking import Ask
-from mqctl.spark.engines import Engine, Row
+from mqctl.spark.engines import Engine
 from mqctl.spark.scan.planning import open_store
 from mqctl.spark.wanted import Wanted
 

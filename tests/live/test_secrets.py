@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from embedded_broker import Answer, EmbeddedCluster
-from mqctl.cli.catalog_options import OPTIONS
+from mqctl.cli.catalog import ENTRIES, options_of
 from mqctl.client.remoting.link import LinkSettings
 from mqctl.client.remoting.tls import TlsSettings
 from mqctl.protocol.acl import Credentials
@@ -153,7 +153,7 @@ def test_what_holds_secrets_does_not_represent_them() -> None:
 
 def test_no_option_takes_a_secret() -> None:
     """Process lists and shell histories show what options were given."""
-    words = {option for options in OPTIONS.values() for option in options}
+    words = {option for entry in ENTRIES for option in options_of(entry.path)}
     of_secrets = {word for word in words if any(part in word for part in ("secret", "password", "token"))}
     assert of_secrets == {"--secret-key-env"}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mqctl.cli.catalog import BY_PATH, children
+from mqctl.cli.catalog import BY_PATH, Options, children, options_of
 
 
 def completions_for(words: list[str]) -> str:
@@ -28,9 +28,7 @@ def candidates(before: list[str], current: str) -> list[tuple[str, str]]:
     if path not in BY_PATH:
         words = list(children(path).items())
         return [*words, ("--help", "Show help.")] if current.startswith("-") else words
-    from mqctl.cli.catalog_options import OPTIONS
-
-    options = OPTIONS[" ".join(path)]
+    options = options_of(path)
     if before and before[-1] in options and options[before[-1]][1]:
         return [(choice, "") for choice in options[before[-1]][1]]
     if not current.startswith("-"):
@@ -41,9 +39,7 @@ def candidates(before: list[str], current: str) -> list[tuple[str, str]]:
     return [(name, summary) for name, (summary, _) in options.items() if name[0] == "-" and name not in before]
 
 
-def _known_names(
-    command: str, before: list[str], options: dict[str, tuple[str, tuple[str, ...]]]
-) -> list[tuple[str, str]] | None:
+def _known_names(command: str, before: list[str], options: Options) -> list[tuple[str, str]] | None:
     """Returns the names that this machine or a cluster knows, None where none belong."""
     from mqctl.cli.completion.names import kind_of, names_of_kind
     from mqctl.cli.completion.own_names import own_names

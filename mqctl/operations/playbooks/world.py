@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import time
 
-from mqctl.cli.catalog import BY_PATH
-from mqctl.cli.catalog_options import OPTIONS
+from mqctl.cli.catalog import BY_PATH, options_of
 from mqctl.cli.connection.credentials import with_secrets
 from mqctl.cli.emit import tell
 from mqctl.errors import UsageError
@@ -62,7 +61,7 @@ class Terminal:
 
     def connected(self, words: Sequence[str]) -> list[str] | None:
         path = tuple(words[:2]) if tuple(words[:2]) in BY_PATH else tuple(words[:1])
-        takes = "--namesrv" in OPTIONS.get(" ".join(path), {})
+        takes = "--namesrv" in options_of(path)
         if not takes or any(word in _ELSEWHERE for word in words):
             return None
         return [*words, *self.cluster_options]

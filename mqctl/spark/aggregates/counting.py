@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mqctl.model.message import TAGS
+from mqctl.spark.aggregates.combiner import Columns, Value
 from mqctl.spark.aggregates.grouping import Coded, Weights, grouped, heavy_rows
-from mqctl.spark.aggregates.rows import DAMAGE, READ, Columns, key_columns, row_columns
+from mqctl.spark.aggregates.rows import DAMAGE, READ, key_columns, row_columns
 from mqctl.spark.aggregates.twins import use_compiled
 from mqctl.spark.asking import Ask, Cut, Dim
 from mqctl.spark.scan.hosts import hosts
@@ -112,7 +113,7 @@ class SplitCounter:
                 yield from self._key_rows(cut, [coded[dim] for dim in plain], sizes, bodies)
                 continue
             found = grouped([coded[dim] for dim in plain], sizes, bodies, times)
-            names: dict[Dim, list[object]] = dict(zip(plain, found.values, strict=True))
+            names: dict[Dim, list[Value]] = dict(zip(plain, found.values, strict=True))
             yield row_columns(cut, self._store, names, found)
 
     def _key_rows(self, cut: Cut, plain: list[Coded], sizes: Int32s, bodies: Int32s) -> Iterator[Columns]:

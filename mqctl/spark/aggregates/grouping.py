@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from mqctl.spark.aggregates.combiner import Value
 from mqctl.store.kernel import Int32s, Int64s
 
 _DENSE = 1 << 21
@@ -23,7 +24,7 @@ class Coded:
     codes: Int64s
     count: int
     first: int = 0
-    known: tuple[object, ...] | None = None
+    known: tuple[Value, ...] | None = None
 
     @classmethod
     def of_names(cls, codes: Int64s, names: Sequence[str]) -> Coded:
@@ -39,7 +40,7 @@ class Coded:
         known, codes = np.unique(values, return_inverse=True)
         return cls(codes, len(known), 0, tuple(known.tolist()))
 
-    def values(self, codes: Int64s) -> list[object]:
+    def values(self, codes: Int64s) -> list[Value]:
         """Spells out codes."""
         if self.known is None:
             return list((codes + self.first).tolist())
@@ -50,7 +51,7 @@ class Coded:
 class Grouped:
     """Sums by group: for each column its values, one a group; times are epoch ms."""
 
-    values: list[list[object]]
+    values: list[list[Value]]
     messages: Int64s
     bytes: Int64s
     body_bytes: Int64s
@@ -92,8 +93,8 @@ def _joined(columns: Sequence[Coded], length: int) -> tuple[Int64s, Int64s]:
     return codes, known
 
 
-def _spelled(columns: Sequence[Coded], known: Int64s) -> list[list[object]]:
-    values: list[list[object]] = []
+def _spelled(columns: Sequence[Coded], known: Int64s) -> list[list[Value]]:
+    values: list[list[Value]] = []
     rest = known
     for column in reversed(columns):
         rest, codes = np.divmod(rest, column.count)
@@ -126,7 +127,7 @@ class Heavy:
         most_messages, most_bytes: in rows of a rest what no key left out has more of; 0 otherwise.
     """
 
-    values: list[list[object]]
+    values: list[list[Value]]
     example: Int64s
     is_rest: NDArray[np.bool_]
     messages: Int64s

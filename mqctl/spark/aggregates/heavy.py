@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from mqctl.spark.aggregates.combiner import Row, Value
 from mqctl.spark.scan.log_splits import LogSplit
 from mqctl.store.kernel import Int64s
 
@@ -26,7 +27,6 @@ HEAVY_MESSAGES = 1_000_000
 _SAMPLES = 64
 _SAMPLE_BYTES = 256 << 10
 _FEWEST_SEEN = 8
-Row = dict[str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +75,10 @@ class Edge:
     messages: int
     moves: int
     inversions: int
-    places: list[list[object]]
+    places: list[list[Value]]
     hosts: list[str]
-    first: list[object]
-    last: list[object]
+    first: list[Value]
+    last: list[Value]
 
 
 def edge_text(edge: Edge) -> str:
@@ -88,7 +88,7 @@ def edge_text(edge: Edge) -> str:
 
 def stitches(rows: Iterable[Row], bucket_ms: int) -> Iterator[Row]:
     """Yields what is to be added to combined rows for keys that were cut: what lies between their slices."""
-    slices: dict[tuple[object, object, object, int], list[Edge]] = defaultdict(list)
+    slices: dict[tuple[Value, Value, Value, int], list[Edge]] = defaultdict(list)
     for row in rows:
         if row["cut"] == EDGE:
             edge = Edge(**json.loads(str(row["key"])))
@@ -100,11 +100,11 @@ def stitches(rows: Iterable[Row], bucket_ms: int) -> Iterator[Row]:
         yield from ({**where, **row} for row in make(own, bucket_ms))
 
 
-def _pairs(own: Sequence[Edge]) -> list[tuple[list[object], list[object]]]:
+def _pairs(own: Sequence[Edge]) -> list[tuple[list[Value], list[Value]]]:
     return [(left.last, right.first) for left, right in itertools.pairwise(own)]
 
 
-def _number(value: object) -> int:
+def _number(value: Value) -> int:
     assert isinstance(value, int)
     return value
 

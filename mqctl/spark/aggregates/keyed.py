@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mqctl.model.message import UNIQ_KEY
+from mqctl.spark.aggregates.combiner import Columns, Value
 from mqctl.spark.aggregates.counting import coverage_rows
 from mqctl.spark.aggregates.heavy import EDGE, Edge, edge_text
-from mqctl.spark.aggregates.rows import Columns
 from mqctl.spark.aggregates.tracks import BUSINESS, UNIQUE, Tracks
 from mqctl.spark.asking import Ask
 from mqctl.spark.scan.keys import key_spans, key_text
@@ -264,7 +264,7 @@ def _slice_rows(found: Iterator[Columns], tracks: Tracks, ask: Ask) -> Iterator[
     back = (rows["born_ms"][1:] < rows["born_ms"][:-1]) & (rows["host"][1:] == rows["host"][:-1])
     known = np.unique(np.stack((rows["store"].astype(np.int64), rows["queue"].astype(np.int64))), axis=1).T
 
-    def end(row: NDArray[np.void]) -> list[object]:
+    def end(row: NDArray[np.void]) -> list[Value]:
         host = tracks.hosts[int(row["host"])]
         return [tracks.stores[int(row["store"])], int(row["queue"]), int(row["born_ms"]), host, int(row["store_ms"])]
 

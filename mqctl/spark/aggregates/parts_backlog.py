@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from mqctl.model.lag import LagState, QueueLag
 from mqctl.spark.aggregates.backlog_figures import Segment, behind_all
 from mqctl.spark.aggregates.batches import behind_in_batches, is_batch
+from mqctl.spark.aggregates.combiner import Columns, Value
 from mqctl.spark.aggregates.quick import behind_by_entries
-from mqctl.spark.aggregates.rows import Columns
 from mqctl.spark.aggregates.table import PartTable, Work
 from mqctl.spark.aggregates.twins import settled, use_compiled
 from mqctl.spark.asking import Ask
@@ -59,7 +59,7 @@ def _read(work: Work) -> Iterator[Columns]:
     assert isinstance(work, BacklogShare)
     if work.states:
         yield _state_rows(work.states)
-    rows: list[tuple[object, ...]] = []
+    rows: list[tuple[Value, ...]] = []
     for each, group, segment in _behind(work):
         rows += _segment_rows(each, group, segment)
         if len(rows) >= _BATCH_ROWS:
@@ -121,13 +121,13 @@ _NAMES = (
 )  # fmt: skip
 
 
-def _columns(rows: list[tuple[object, ...]]) -> Columns:
+def _columns(rows: list[tuple[Value, ...]]) -> Columns:
     return dict(zip(_NAMES, zip(*rows, strict=True), strict=True))
 
 
-def _segment_rows(work: QueueRange, group: str, segment: Segment) -> list[tuple[object, ...]]:
+def _segment_rows(work: QueueRange, group: str, segment: Segment) -> list[tuple[Value, ...]]:
     where = (work.store, group, work.topic, work.queue_id)
-    rows: list[tuple[object, ...]] = [
+    rows: list[tuple[Value, ...]] = [
         (TAG, *where, tag, None, sums.messages, sums.bytes, sums.oldest_ms, sums.newest_ms, 0)
         for tag, sums in segment.by_tag.items()
     ]

@@ -15,9 +15,9 @@ from mqctl.model.delay_level import DelayLevelTable
 from mqctl.model.message import REAL_TOPIC
 from mqctl.model.names import RETRY_PREFIX, SCHEDULE_TOPIC
 from mqctl.snapshot.delay_records import SLACK_MS
+from mqctl.spark.aggregates.combiner import Columns
 from mqctl.spark.aggregates.parts_store import plan_stores, store_work
 from mqctl.spark.aggregates.parts_timers import timer_rows
-from mqctl.spark.aggregates.rows import Columns
 from mqctl.spark.aggregates.table import PartTable, Work
 from mqctl.spark.asking import Ask, Cut
 from mqctl.spark.scan.following import records_at

@@ -6,7 +6,7 @@ import os
 import socket
 from collections.abc import Iterator
 
-from mqctl.spark.aggregates.rows import Columns
+from mqctl.spark.aggregates.combiner import Columns
 from mqctl.spark.aggregates.table import PartTable, Work
 from mqctl.spark.asking import Ask
 from mqctl.spark.scan.log_splits import first_store_time

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from mqctl.model.message import REAL_TOPIC, UNIQ_KEY
 from mqctl.model.names import TIMER_TOPIC
 from mqctl.snapshot.delay_records import SLACK_MS
-from mqctl.spark.aggregates.rows import Columns
+from mqctl.spark.aggregates.combiner import Columns
 from mqctl.spark.asking import Ask
 from mqctl.spark.scan.following import records_at
 from mqctl.spark.scan.keys import key_text

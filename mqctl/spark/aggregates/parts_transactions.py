@@ -23,8 +23,8 @@ from mqctl.model.message import (
     UNIQ_KEY,
 )
 from mqctl.model.names import HALF_TOPIC, OP_TOPIC, TRANSACTION_GROUP
+from mqctl.spark.aggregates.combiner import Columns
 from mqctl.spark.aggregates.parts_store import plan_stores, store_work
-from mqctl.spark.aggregates.rows import Columns
 from mqctl.spark.aggregates.table import PartTable, Work
 from mqctl.spark.scan.following import records_at
 from mqctl.spark.scan.keys import key_text

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mqctl.spark.aggregates.combiner import Columns, Value
 from mqctl.spark.aggregates.grouping import Grouped, Heavy
 from mqctl.spark.asking import Cut, Dim
 from mqctl.spark.scan.keys import key_text
 from mqctl.store.mapped_files import Buffer
 
-Columns = dict[str, Sequence[object]]
-"""Rows as columns of one length; a column that is left out is null."""
 READ, DAMAGE, QUEUES = "read", "damage", "queues"
 """Cuts that every scan has: what was read and skipped a store; damaged spots; queues there are, whatever they hold."""
 
 
-def row_columns(cut: Cut, store: str, names: dict[Dim, list[object]], found: Grouped) -> Columns:
+def row_columns(cut: Cut, store: str, names: dict[Dim, list[Value]], found: Grouped) -> Columns:
     """Returns the rows of a cut without keys."""
     count = len(found.messages)
     return {

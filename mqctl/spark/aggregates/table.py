@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from mqctl.spark.aggregates.combiner import Columns
 from mqctl.spark.aggregates.counting import count_rows
-from mqctl.spark.aggregates.rows import QUEUES, Columns
+from mqctl.spark.aggregates.rows import QUEUES
 from mqctl.spark.aggregates.twins import settled
 from mqctl.spark.asking import Ask
 from mqctl.spark.scan.log_splits import LogSplit, log_splits

@@ -12,9 +12,10 @@ from dataclasses import replace
 
 from mqctl.errors import UsageError
 from mqctl.model.backlog import BacklogBy, BacklogRow
+from mqctl.spark.aggregates.combiner import Row
 from mqctl.spark.aggregates.parts_backlog import ARRIVAL, ARRIVALS, TAG
 from mqctl.spark.asking import Ask, Cut
-from mqctl.spark.engines import Engine, Row, maybe_text, number, sum_of, text
+from mqctl.spark.engines import Engine, maybe_text, number, sum_of, text
 from mqctl.spark.reports.unread import require_queues
 from mqctl.spark.wanted import Wanted
 

@@ -9,8 +9,9 @@ from dataclasses import replace
 from mqctl.model.report_rows_state import CapacityBucket, CapacityStore, CapacityTopic
 from mqctl.model.reports import CapacityReport
 from mqctl.model.spans import HOUR_MS
+from mqctl.spark.aggregates.combiner import Row
 from mqctl.spark.asking import Ask, Cut, Dim
-from mqctl.spark.engines import Engine, Row, number, sum_of, text
+from mqctl.spark.engines import Engine, number, sum_of, text
 from mqctl.spark.reports.figures import share_of, stores_read
 from mqctl.spark.wanted import Wanted
 

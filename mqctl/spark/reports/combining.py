@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mqctl.spark.aggregates.all import PART_TABLES
+from mqctl.spark.aggregates.combiner import Row
 from mqctl.spark.aggregates.keyed import KEYED
 from mqctl.spark.aggregates.tracks import PackedTracks, unpacked
 from mqctl.spark.asking import Ask, Kernels
 from mqctl.spark.carried import carrying, delivered
-from mqctl.spark.engines import Row
 from mqctl.spark.reports.gathering import gathered
 from mqctl.spark.source.data_source import FORMAT, register, wanted_options
 from mqctl.spark.wanted import Wanted

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 from mqctl.model.report_rows import Unread
 from mqctl.model.report_rows_state import DelayDue, DelayLevel, TimerTopic
 from mqctl.model.reports import DelayReport
+from mqctl.spark.aggregates.combiner import Row
 from mqctl.spark.aggregates.parts_delay import DUE, LEVELS
 from mqctl.spark.aggregates.parts_timers import TIMER_DUE, TIMERS
 from mqctl.spark.asking import Ask, Cut
-from mqctl.spark.engines import Engine, Row, maybe_text, number, sum_of, text
+from mqctl.spark.engines import Engine, maybe_text, number, sum_of, text
 from mqctl.spark.reports.unread import needed, require_queues, unread_parts, with_message_counts
 from mqctl.spark.wanted import Wanted
 

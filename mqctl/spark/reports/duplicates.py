@@ -15,8 +15,9 @@ from mqctl.model.report_rows import (
 )
 from mqctl.model.reports import DuplicatesReport
 from mqctl.spark.aggregates import tracks
+from mqctl.spark.aggregates.combiner import Row
 from mqctl.spark.asking import Ask
-from mqctl.spark.engines import Engine, Row, sum_of, text, whole_keys
+from mqctl.spark.engines import Engine, sum_of, text, whole_keys
 from mqctl.spark.reports.figures import periods, stores_read
 from mqctl.spark.wanted import Wanted
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from mqctl.model.report_rows import StoreRead
+from mqctl.spark.aggregates.combiner import Row
 from mqctl.spark.aggregates.rows import DAMAGE, READ
-from mqctl.spark.engines import Row, sum_of, text
+from mqctl.spark.engines import sum_of, text
 
 
 def gini(values: Sequence[int]) -> float:

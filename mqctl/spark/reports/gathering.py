@@ -13,10 +13,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from mqctl.spark.aggregates.all import PART_TABLES
+from mqctl.spark.aggregates.combiner import Row
 from mqctl.spark.aggregates.table import PartTable, Work
 from mqctl.spark.asking import Ask
 from mqctl.spark.carried import CarriedError, carrying, delivered_error
-from mqctl.spark.engines import Row
 from mqctl.spark.scan.planning import open_store
 from mqctl.spark.scan.remote import is_remote
 from mqctl.spark.wanted import Wanted

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 
 from mqctl.model.report_rows import OrderKey, OrderPeriod, OrderTime, OrderTopic
 from mqctl.model.reports import OrderReport
+from mqctl.spark.aggregates.combiner import Row
 from mqctl.spark.asking import Ask, Cut, Dim
-from mqctl.spark.engines import Engine, Row, number, sum_of, text, whole_keys
+from mqctl.spark.engines import Engine, number, sum_of, text, whole_keys
 from mqctl.spark.reports.figures import periods, stores_read
 from mqctl.spark.wanted import Wanted
 

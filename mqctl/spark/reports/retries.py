@@ -10,9 +10,10 @@ from mqctl.model.names import DLQ_PREFIX, RETRY_PREFIX, group_of
 from mqctl.model.report_rows import Unread
 from mqctl.model.report_rows_state import RetryAttempt, RetryDelayed, RetryError, RetryFlow, RetryGroup
 from mqctl.model.reports import RetriesReport
+from mqctl.spark.aggregates.combiner import Row
 from mqctl.spark.aggregates.parts_delay import RETURNS, RETURNS_CUT
 from mqctl.spark.asking import Ask, Cut, Dim
-from mqctl.spark.engines import Engine, Row, number, sum_of, text
+from mqctl.spark.engines import Engine, number, sum_of, text
 from mqctl.spark.reports.figures import stores_read
 from mqctl.spark.reports.unread import QUEUES, needed, unread_parts, with_message_counts
 from mqctl.spark.wanted import Wanted

@@ -11,11 +11,12 @@ from mqctl.model.report_rows import Unread
 from mqctl.model.report_rows_state import BacklogArrival
 from mqctl.model.reports import BacklogOverview
 from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.spark.aggregates.combiner import Row
 from mqctl.spark.aggregates.keyed import ORDER
 from mqctl.spark.aggregates.parts_backlog import ARRIVAL, ARRIVALS
 from mqctl.spark.aggregates.parts_delay import RETURNS_CUT
 from mqctl.spark.asking import Ask, Cut
-from mqctl.spark.engines import Engine, Row, number, sum_of, text, whole_keys
+from mqctl.spark.engines import Engine, number, sum_of, text, whole_keys
 from mqctl.spark.reports.backlog import rows_by
 from mqctl.spark.reports.capacity import CAPACITY_CUTS, capacity_report
 from mqctl.spark.reports.delay import delay_report, delay_rows

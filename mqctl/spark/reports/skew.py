@@ -16,9 +16,10 @@ from mqctl.model.report_rows import (
     SkewTopic,
 )
 from mqctl.model.reports import SkewReport
+from mqctl.spark.aggregates.combiner import Row
 from mqctl.spark.aggregates.rows import QUEUES
 from mqctl.spark.asking import Ask, Cut, Dim, Selector
-from mqctl.spark.engines import Engine, Row, maybe_text, sum_of, text
+from mqctl.spark.engines import Engine, maybe_text, sum_of, text
 from mqctl.spark.reports.figures import gini, max_over_mean, share_of, stores_read
 from mqctl.spark.wanted import Wanted
 

@@ -11,8 +11,9 @@ from mqctl.model.report_rows_state import LostTag, TagQueue, TagShare
 from mqctl.model.reports import TagsReport
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.model.tag_sample import TagSample
+from mqctl.spark.aggregates.combiner import Row
 from mqctl.spark.asking import Ask, Cut, Dim
-from mqctl.spark.engines import Engine, Row, maybe_text, sum_of, text
+from mqctl.spark.engines import Engine, maybe_text, sum_of, text
 from mqctl.spark.reports.figures import share_of, stores_read
 from mqctl.spark.wanted import Wanted
 

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Sequence
 from mqctl.model.report_rows import Unread
 from mqctl.model.report_rows_state import PendingHalf, ResolutionTime, TransactionGroup
 from mqctl.model.reports import TransactionsReport
+from mqctl.spark.aggregates.combiner import Row
 from mqctl.spark.aggregates.parts_transactions import GROUPS, MISSING, PENDING, TIMES
 from mqctl.spark.asking import Ask
-from mqctl.spark.engines import Engine, Row, maybe_text, number, sum_of, text
+from mqctl.spark.engines import Engine, maybe_text, number, sum_of, text
 from mqctl.spark.reports.unread import needed, require_queues, unread_parts, with_message_counts
 from mqctl.spark.wanted import Wanted
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from mqctl.errors import BadInputError, MqctlError
 from mqctl.model.report_rows import Unread
+from mqctl.spark.aggregates.combiner import Row
 from mqctl.spark.aggregates.rows import READ
 from mqctl.spark.asking import Ask
-from mqctl.spark.engines import Engine, Row, sum_of, text
+from mqctl.spark.engines import Engine, sum_of, text
 from mqctl.spark.scan.planning import has_queue_files, open_store
 from mqctl.spark.wanted import Wanted
 from mqctl.store.directory import StoreDirectory

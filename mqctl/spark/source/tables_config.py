@@ -20,7 +20,7 @@ _TYPES = {
     "boolean": pa.bool_(),
     "map<string,string>": pa.map_(pa.string(), pa.string()),
 }
-Row = dict[str, object]
+ConfigRow = dict[str, object]
 
 
 def _plan_stores(wanted: Wanted, ask: Ask, count: int) -> list[Work]:
@@ -34,7 +34,7 @@ def _store_work(work: Work) -> tuple[str, Wanted]:
     return path, wanted
 
 
-def small_table(columns: Mapping[str, str], rows: Callable[[str, Wanted], list[Row]]) -> SourceTable:
+def small_table(columns: Mapping[str, str], rows: Callable[[str, Wanted], list[ConfigRow]]) -> SourceTable:
     """Makes a table of few rows a store; `columns` gives each column's Spark type."""
 
     def read(work: Work, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -46,7 +46,7 @@ def small_table(columns: Mapping[str, str], rows: Callable[[str, Wanted], list[R
     return SourceTable(", ".join(f"`{name}` {kind}" for name, kind in columns.items()), _plan_stores, read)
 
 
-def _offsets(path: str, wanted: Wanted) -> list[Row]:
+def _offsets(path: str, wanted: Wanted) -> list[ConfigRow]:
     return [
         {"group": each.group, "topic": each.topic, "queue_id": each.queue_id, "consumer_offset": each.offset}
         for each in committed_offsets(open_store(path))
@@ -54,13 +54,13 @@ def _offsets(path: str, wanted: Wanted) -> list[Row]:
     ]
 
 
-def _delay_offsets(path: str, wanted: Wanted) -> list[Row]:
+def _delay_offsets(path: str, wanted: Wanted) -> list[ConfigRow]:
     del wanted  # levels have neither topic nor group
     found = configs.delay_offsets(open_store(path).config(configs.DELAY_OFFSETS))
     return [{"level": level, "queue_id": level - 1, "next_offset": offset} for level, offset in found.offsets.items()]
 
 
-def _topics(path: str, wanted: Wanted) -> list[Row]:
+def _topics(path: str, wanted: Wanted) -> list[ConfigRow]:
     return [
         {
             "topic": each.name,
@@ -77,7 +77,7 @@ def _topics(path: str, wanted: Wanted) -> list[Row]:
     ]
 
 
-def _groups(path: str, wanted: Wanted) -> list[Row]:
+def _groups(path: str, wanted: Wanted) -> list[ConfigRow]:
     return [
         {
             "group": each.name,

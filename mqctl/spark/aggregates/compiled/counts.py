@@ -8,11 +8,12 @@ from functools import partial
 import numpy as np
 
 from mqctl.model.message import KEYS, SHARDING_KEY, TAGS
+from mqctl.spark.aggregates.combiner import Columns, Value
 from mqctl.spark.aggregates.compiled import counting as c
 from mqctl.spark.aggregates.compiled.books import Book, Table
 from mqctl.spark.aggregates.compiled.reading import address_of
 from mqctl.spark.aggregates.grouping import Grouped, KeyRows, heaviest
-from mqctl.spark.aggregates.rows import Columns, key_columns, row_columns
+from mqctl.spark.aggregates.rows import key_columns, row_columns
 from mqctl.spark.asking import Ask, Cut, Dim
 from mqctl.spark.scan.hosts import shown_host
 from mqctl.spark.scan.keys import LONGEST_SHOWN
@@ -164,7 +165,7 @@ class _Counter:
             if Dim.KEY in cut.dims:
                 yield self._key_rows(cut, store, own, plain, spellers)
                 continue
-            names: dict[Dim, list[object]] = {dim: spellers[dim](own[:, column]) for dim, column in plain}
+            names: dict[Dim, list[Value]] = {dim: spellers[dim](own[:, column]) for dim, column in plain}
             found = Grouped([], *(own[:, place] for place in (c.MESSAGES, c.BYTES, c.BODIES, c.OLDEST, c.NEWEST)))
             yield row_columns(cut, store, names, found)
 
@@ -195,12 +196,12 @@ class _Counter:
         }
 
 
-_Speller = Callable[[Int64s], list[object]]
+_Speller = Callable[[Int64s], list[Value]]
 
 
-def _numbers(codes: Int64s) -> list[object]:
+def _numbers(codes: Int64s) -> list[Value]:
     return list(codes.tolist())
 
 
-def _names(names: list[str | None], codes: Int64s) -> list[object]:
+def _names(names: list[str | None], codes: Int64s) -> list[Value]:
     return [names[code] for code in codes.tolist()]
