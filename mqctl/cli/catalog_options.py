@@ -198,7 +198,7 @@ message_id Offset id (of a send result) or unique id.
 --trace-topic Where clients write their traces.
 --from The group whose offsets are taken.
 -g,--group The group that gets them.
---settle How long to wait for members to take new offsets over.
+--settle How long to wait for members to take new offsets over and to keep them.
 --to-time The first message stored at or after a time.
 --by-duration Back by a span from now: 90s, 2h, 1d.
 --to-earliest The first message that is still there.

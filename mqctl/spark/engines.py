@@ -100,7 +100,7 @@ def number(value: Value) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def count(row: Row, name: str) -> int:
+def sum_of(row: Row, name: str) -> int:
     """Reads a sum of a row; 0 where nothing was added."""
     return number(row.get(name)) or 0
 

@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mqctl.spark.aggregates import grouping
+from mqctl.spark.aggregates.combiner import Row
 from mqctl.spark.asking import Ask, Cut, Dim, Kernels
-from mqctl.spark.engines import PlainEngine, Row
+from mqctl.spark.engines import PlainEngine
 from mqctl.spark.reports.skew import skew
 from mqctl.spark.reports.tags import tags
 from mqctl.spark.scan.log_splits import LogSplit

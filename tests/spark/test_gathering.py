@@ -16,7 +16,7 @@ from mqctl.spark.wanted import Wanted
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from mqctl.spark.engines import Row
+    from mqctl.spark.aggregates.combiner import Row
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
 

@@ -11,6 +11,7 @@ import pytest
 
 from mqctl.spark import engines
 from mqctl.spark.aggregates import heavy, tracks
+from mqctl.spark.aggregates.combiner import Row
 from mqctl.spark.aggregates.tracks import PackedTracks, Tracks
 from mqctl.spark.asking import Ask
 from mqctl.spark.engines import Engine, PlainEngine
@@ -107,7 +108,7 @@ def test_spark_cuts_and_joins_alike(table: str, tmp_path: Path, spark: SparkSess
     usual = replace(asked, heavy_messages=0)
     whole = PlainEngine().rows(table, wanted, usual)
 
-    def told(rows: list[dict[str, object]]) -> list[tuple[str, ...]]:
+    def told(rows: list[Row]) -> list[tuple[str, ...]]:
         sums = [row for row in rows if row["cut"] in ("topics", "moves", "inversions", "times", "hosts", "gaps")]
         return sorted(tuple(f"{name}={row[name]}" for name in sorted(row) if row[name] is not None) for row in sums)
 
