@@ -26,8 +26,8 @@ import numpy as np
 import psutil
 
 from mqctl.spark.scan.planning import QueueRange, cells, open_store, ranges
+from mqctl.spark.selection import Selection
 from mqctl.spark.session.open import SessionSettings, open_session
-from mqctl.spark.wanted import Wanted
 from mqctl.store.dtypes import QUEUE_ENTRY, RECORD_HEADER
 from mqctl.store.layouts import MAGIC_BLANK, MAGIC_V1
 
@@ -105,7 +105,7 @@ def ours(spark: SparkSession, store: str) -> dict[tuple[str, str | None], int]:
 
     return {
         (str(row.topic), row.tag): row.messages
-        for row in backlog_rows(SparkEngine(spark), Wanted((store,)), BacklogBy.TAG)
+        for row in backlog_rows(SparkEngine(spark), Selection((store,)), BacklogBy.TAG)
     }
 
 
@@ -114,7 +114,7 @@ def tuples(spark: SparkSession, store: str) -> dict[tuple[str, str | None], int]
     from mqctl.spark.scan import planning
 
     planned, planning.RANGE_ENTRIES = planning.RANGE_ENTRIES, 50_000
-    work = ranges(store, cells(open_store(store), Wanted((store,))))
+    work = ranges(store, cells(open_store(store), Selection((store,))))
     planning.RANGE_ENTRIES = planned
     found = (
         spark.sparkContext.parallelize(work, 8)

@@ -29,15 +29,15 @@ import psutil
 
 from benchmarks.spark_backlog import PeakMemory, tuples, write_store
 from mqctl.model.backlog import BacklogBy
-from mqctl.spark.asking import Kernels
 from mqctl.spark.engines import Engine, PlainEngine
+from mqctl.spark.query import Kernels
 from mqctl.spark.reports.backlog import backlog_rows
 from mqctl.spark.reports.combining import SparkEngine
 from mqctl.spark.reports.duplicates import duplicates
 from mqctl.spark.reports.order import order
 from mqctl.spark.reports.skew import skew
+from mqctl.spark.selection import Selection
 from mqctl.spark.session.open import SessionSettings, open_session
-from mqctl.spark.wanted import Wanted
 from mqctl.store.dtypes import QUEUE_ENTRY
 from tests.store.builder import message, record_bytes
 
@@ -120,7 +120,7 @@ def against(name: str, ours: list[Cost], other: list[Cost]) -> str:
 def records(spark: SparkSession, root: Path, walker: Path, total_bytes: int, body_bytes: int, rounds: int) -> None:
     """Prints backlog and skew beside the C walker on one store, and the RDD of tuples."""
     count = write_store(root, total_bytes, body_bytes)
-    wanted, engine = Wanted((str(root),)), SparkEngine(spark)
+    wanted, engine = Selection((str(root),)), SparkEngine(spark)
     print(f"{count:,} messages, {total_bytes / 1e6:,.0f} MB, bodies of {body_bytes} bytes, local[2]")
     pairs: dict[str, tuple[Work, str]] = {
         "backlog by tag": (lambda: backlog_rows(engine, wanted, BacklogBy.TAG), "headers"),
@@ -144,7 +144,7 @@ def records(spark: SparkSession, root: Path, walker: Path, total_bytes: int, bod
 def keyed(spark: SparkSession, root: Path, total_bytes: int) -> None:
     """Prints the reports that bring all messages of a key together; every message of this store has the same one."""
     count = write_store(root, total_bytes, 1_024)
-    wanted, engine = Wanted((str(root),)), SparkEngine(spark)
+    wanted, engine = Selection((str(root),)), SparkEngine(spark)
     works: dict[str, Work] = {
         "order": lambda: order(engine, wanted, top=5, bucket_ms=60_000),
         "duplicates": lambda: duplicates(engine, wanted, top=5, bucket_ms=60_000),
@@ -159,7 +159,7 @@ def keyed(spark: SparkSession, root: Path, total_bytes: int) -> None:
 
 def kernels(root: Path, total_bytes: int, count: int, rounds: int) -> None:
     """Prints what one core does without Spark: numpy beside the compiled functions."""
-    wanted = Wanted((str(root),))
+    wanted = Selection((str(root),))
     for name, report in (
         ("backlog by tag", lambda engine: backlog_rows(engine, wanted, BacklogBy.TAG)),
         ("skew", lambda engine: skew(engine, wanted, top=5)),
@@ -216,7 +216,7 @@ def _write_record(root: Path, queue: int, number: int) -> None:
 def small(engine: Engine, root: Path, rounds: int) -> None:
     """Prints how long warm reports on a store of 2 MB take."""
     write_store(root, 2 << 20, 1_024)
-    wanted = Wanted((str(root),))
+    wanted = Selection((str(root),))
     works: dict[str, Work] = {
         "backlog by tag": lambda: backlog_rows(engine, wanted, BacklogBy.TAG),
         "skew": lambda: skew(engine, wanted, top=5),
@@ -228,7 +228,7 @@ def small(engine: Engine, root: Path, rounds: int) -> None:
 
 def entries(engine: Engine, root: Path, count: int, name: str, rounds: int) -> None:
     """Prints how fast queue entries are turned into a backlog."""
-    wanted = Wanted((str(root),))
+    wanted = Selection((str(root),))
 
     def run() -> None:
         rows = backlog_rows(engine, wanted, BacklogBy.QUEUE, quick=True)
@@ -267,7 +267,7 @@ def main() -> None:
         for body in options.body or (1_024, 100):
             total = options.megabytes << (20 if body >= 512 else 19)
             root = scratch / f"store-{body}"
-            count = sum(row.messages for row in backlog_rows(PlainEngine(), Wanted((str(root),)), BacklogBy.TOPIC))
+            count = sum(row.messages for row in backlog_rows(PlainEngine(), Selection((str(root),)), BacklogBy.TOPIC))
             print(f"bodies of {body} bytes, one process")
             kernels(root, total, count, max(1, rounds // 2))
 

@@ -9,7 +9,7 @@ from typing import Any
 from mqctl.errors import MqctlError
 from mqctl.model.names import is_system_topic
 from mqctl.spark.scan.planning import open_store
-from mqctl.spark.wanted import Wanted
+from mqctl.spark.selection import Selection
 from mqctl.store.config_files import TOPICS, topic_configs
 from mqctl.store.directory import StoreDirectory
 
@@ -54,7 +54,7 @@ def broker_names(stores: Sequence[str], told: Sequence[str] = ()) -> tuple[str, 
     return tuple(found)
 
 
-def with_brokers(report: Any, wanted: Wanted) -> Any:
+def with_brokers(report: Any, wanted: Selection) -> Any:
     """Returns the report (a dataclass, or a list of rows) with the broker beside each store that it names."""
     if isinstance(report, list):
         return [_row(row, wanted) for row in report]
@@ -68,7 +68,7 @@ def with_brokers(report: Any, wanted: Wanted) -> Any:
     return replace(report, **lists)
 
 
-def _row(row: object, wanted: Wanted) -> object:
+def _row(row: object, wanted: Selection) -> object:
     if not is_dataclass(row) or isinstance(row, type):
         return row
     names = {each.name for each in fields(row)}

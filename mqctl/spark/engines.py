@@ -13,15 +13,15 @@ from mqctl.spark.aggregates.heavy import EDGE, stitches
 from mqctl.spark.aggregates.keyed import KEYED
 from mqctl.spark.aggregates.table import Work
 from mqctl.spark.aggregates.tracks import PackedTracks, TrackShare, plan_tracks, read_tracks, unpacked
-from mqctl.spark.asking import Ask, Kernels
+from mqctl.spark.query import Kernels, Query
 from mqctl.spark.scan.planning import committed_offsets, open_store
-from mqctl.spark.wanted import Wanted
+from mqctl.spark.selection import Selection
 
 
 class Engine(Protocol):
     """Computes the combined rows of a table of partial aggregates."""
 
-    def rows(self, table: str, wanted: Wanted, ask: Ask, by: Sequence[str] | None = None) -> list[Row]:
+    def rows(self, table: str, wanted: Selection, query: Query, by: Sequence[str] | None = None) -> list[Row]:
         """Reads the stores of `wanted`; rows are combined by the table's keys, or by some of them.
 
         Raises:
@@ -31,7 +31,7 @@ class Engine(Protocol):
         """
         ...
 
-    def group_topics(self, wanted: Wanted) -> dict[str, set[str]]:
+    def group_topics(self, wanted: Selection) -> dict[str, set[str]]:
         """Returns the topics that each consumer group has offsets for."""
         ...
 
@@ -43,7 +43,7 @@ class PlainEngine:
         self._kernels = kernels
         self._progress = progress
 
-    def group_topics(self, wanted: Wanted) -> dict[str, set[str]]:
+    def group_topics(self, wanted: Selection) -> dict[str, set[str]]:
         """See `Engine`."""
         found: dict[str, set[str]] = {}
         for path in wanted.stores:
@@ -51,17 +51,17 @@ class PlainEngine:
                 found.setdefault(each.group, set()).add(each.topic)
         return found
 
-    def rows(self, table: str, wanted: Wanted, ask: Ask, by: Sequence[str] | None = None) -> list[Row]:
+    def rows(self, table: str, wanted: Selection, query: Query, by: Sequence[str] | None = None) -> list[Row]:
         """See `Engine`."""
-        ask = replace(ask, kernels=self._kernels)
+        query = replace(query, kernels=self._kernels)
         if table in KEYED:
             combiner = Combiner(KEYED[table], by)
-            for columns in self._judged(table, wanted, ask):
+            for columns in self._judged(table, wanted, query):
                 combiner.add(columns)
             return combiner.rows()
         part = PART_TABLES[table]
         combiner = Combiner(part, by)
-        for work in self._told(table, part.plan(wanted, ask, 1)):
+        for work in self._told(table, part.plan(wanted, query, 1)):
             for columns in part.read(work):
                 combiner.add(columns)
         return combiner.rows()
@@ -73,19 +73,19 @@ class PlainEngine:
                 self._progress(f"{table}: share {number + 1} of {len(work)}", number, len(work))
             yield each
 
-    def _judged(self, table: str, wanted: Wanted, ask: Ask) -> Iterator[Columns]:
+    def _judged(self, table: str, wanted: Selection, query: Query) -> Iterator[Columns]:
         buckets: dict[int, list[PackedTracks]] = {}
-        for work in self._told(table, plan_tracks(wanted, ask, 1)):
+        for work in self._told(table, plan_tracks(wanted, query, 1)):
             assert isinstance(work, TrackShare)
             for packed in read_tracks(work):
                 buckets.setdefault(packed.bucket, []).append(packed)
         for found in buckets.values():
-            yield from KEYED[table].judge(unpacked(found), ask)
+            yield from KEYED[table].judge(unpacked(found), query)
 
 
-def whole_keys(found: Sequence[Row], table: str, ask: Ask) -> list[Row]:
+def whole_keys(found: Sequence[Row], table: str, query: Query) -> list[Row]:
     """Adds what lies between the slices of keys that were cut (`aggregates.heavy`) to the rows of a keyed table."""
-    added = list(stitches(found, ask.bucket_ms))
+    added = list(stitches(found, query.bucket_ms))
     if not added:
         return list(found)
     combiner = Combiner(KEYED[table])

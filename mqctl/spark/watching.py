@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from mqctl.errors import MqctlError
 from mqctl.model.progress import Progress
 from mqctl.spark.aggregates.combiner import Row
-from mqctl.spark.asking import Ask
 from mqctl.spark.engines import Engine
+from mqctl.spark.query import Query
 from mqctl.spark.scan.planning import open_store
-from mqctl.spark.wanted import Wanted
+from mqctl.spark.selection import Selection
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,18 +32,18 @@ class WatchedEngine:
         self._spark = spark
         self._progress = progress
 
-    def rows(self, table: str, wanted: Wanted, ask: Ask, by: Sequence[str] | None = None) -> list[Row]:
+    def rows(self, table: str, wanted: Selection, query: Query, by: Sequence[str] | None = None) -> list[Row]:
         """See `Engine`."""
         size = log_bytes(wanted) if table in _OF_LOGS else 0
         with _watching(self._spark, self._progress, table, size):
-            return self._engine.rows(table, wanted, ask, by)
+            return self._engine.rows(table, wanted, query, by)
 
-    def group_topics(self, wanted: Wanted) -> dict[str, set[str]]:
+    def group_topics(self, wanted: Selection) -> dict[str, set[str]]:
         """See `Engine`."""
         return self._engine.group_topics(wanted)
 
 
-def log_bytes(wanted: Wanted) -> int:
+def log_bytes(wanted: Selection) -> int:
     """Returns the sizes of the commit logs' files, as far as this host sees them; their unwritten rest included."""
     with suppress(MqctlError):
         return sum(file.size_bytes for path in wanted.stores for file in open_store(path).commit_log.files)

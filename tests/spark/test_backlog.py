@@ -16,7 +16,7 @@ from mqctl.model.names import is_system_group, is_system_topic
 from mqctl.spark.engines import PlainEngine
 from mqctl.spark.scan import planning
 from mqctl.spark.scan.planning import QueueRange, ranges, shares
-from mqctl.spark.wanted import Wanted
+from mqctl.spark.selection import Selection
 from tests.spark.plain_backlog import Found, plain_backlog
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 STORES = ["store-clean", "store-killed", "store-killed-recovered-clean", "store-rolled-clean", "store-5.3.3"]
 
 
-def run(spark: SparkSession, wanted: Wanted, by: str) -> list[BacklogRow]:
+def run(spark: SparkSession, wanted: Selection, by: str) -> list[BacklogRow]:
     pytest.importorskip("pyspark", reason="the spark extra is not installed")
     from mqctl.model.backlog import BacklogBy
     from mqctl.spark.reports.backlog import backlog_rows
@@ -86,7 +86,7 @@ def test_queue_figures_equal_the_slow_reference(
     store = golden_store(name)
     truth = by_queue(plain_backlog(store))
     assert truth
-    assert reported(run(spark, Wanted((str(store),), system=True), "queue")) == truth
+    assert reported(run(spark, Selection((str(store),), system=True), "queue")) == truth
 
 
 def test_tag_figures_equal_the_slow_reference_over_two_stores(
@@ -98,7 +98,7 @@ def test_tag_figures_equal_the_slow_reference_over_two_stores(
         for (group, topic, _), found in plain_backlog(store).items():
             for tag, messages in found.tags.items():
                 truth.setdefault((group, topic, tag), []).extend(messages)
-    rows = run(spark, Wanted(tuple(map(str, stores)), system=True), "tag")
+    rows = run(spark, Selection(tuple(map(str, stores)), system=True), "tag")
     assert len(rows) == len(truth)
     got = {(row.group, row.topic, row.tag): (row.messages, row.bytes, row.oldest_ms, row.newest_ms) for row in rows}
     assert got == {where: figures(messages) for where, messages in truth.items()}
@@ -110,11 +110,11 @@ def test_groups_and_topics_narrow_the_report_and_system_ones_are_left_out(
 ) -> None:
     store = golden_store("store-5.3.3")
     everything = plain_backlog(store)
-    rows = run(spark, Wanted((str(store),)), "topic")
+    rows = run(spark, Selection((str(store),)), "topic")
     users = {(g, t) for g, t, _ in everything if not is_system_group(g) and not is_system_topic(t)}
     assert {(row.group, row.topic) for row in rows} == users
     assert users != {(group, topic) for group, topic, _ in everything}
-    narrowed = run(spark, Wanted((str(store),), groups=("CG_push",), topics=("TopicTest",)), "group")
+    narrowed = run(spark, Selection((str(store),), groups=("CG_push",), topics=("TopicTest",)), "group")
     (row,) = narrowed
     assert (row.group, row.topic, row.queue_id) == ("CG_push", None, None)
     assert row.messages == sum(
@@ -142,7 +142,7 @@ def test_entries_that_lead_nowhere_are_counted_apart(store_copy: Callable[[str],
     if len(files) > 2:
         files[1].unlink()  # a hole in the queue itself
     truth = by_queue(plain_backlog(store))
-    rows = run(spark, Wanted((str(store),)), "queue")
+    rows = run(spark, Selection((str(store),)), "queue")
     assert reported(rows) == truth
     early = {row.queue_id: row for row in rows if row.group == "early"}
     assert all((row.dangling_count or 0) > 0 and row.messages > 0 for row in early.values())
@@ -156,7 +156,7 @@ def test_expired_messages_are_lost_and_not_behind(store_copy: Callable[[str], Pa
     set_offsets(store, {"TopicRoll@early": {0: 0, 1: 0}})
     for file in sorted((store / "commitlog").iterdir())[:2]:
         file.unlink()
-    rows = run(spark, Wanted((str(store),)), "queue")
+    rows = run(spark, Selection((str(store),)), "queue")
     assert reported(rows) == by_queue(plain_backlog(store))
     assert sum(row.lost_count or 0 for row in rows) > 0
     assert [row.dangling_count for row in rows] == [0, 0]
@@ -173,21 +173,21 @@ def test_torn_last_entry_and_missing_commit_log_hide_nothing(
         file.write_bytes(data[: written - 7])
     shutil.rmtree(store / "commitlog")
     (store / "commitlog").mkdir()
-    rows = run(spark, Wanted((str(store),)), "queue")
+    rows = run(spark, Selection((str(store),)), "queue")
     assert reported(rows) == by_queue(plain_backlog(store))
     assert all(row.messages == 0 and row.dangling_count == row.lag_count for row in rows)
 
 
 def test_store_missing_where_it_is_read_names_path_and_host(tmp_path: Path, spark: SparkSession) -> None:
     with pytest.raises(NotFoundError) as caught:
-        run(spark, Wanted((str(tmp_path / "gone"),)), "group")
+        run(spark, Selection((str(tmp_path / "gone"),)), "group")
     assert str(tmp_path / "gone") in caught.value.problem
     assert "no such directory (on " in caught.value.reason
 
 
 def test_rocksdb_store_is_refused_with_the_way_out(golden_store: Callable[[str], Path], spark: SparkSession) -> None:
     with pytest.raises(BadInputError) as caught:
-        run(spark, Wanted((str(golden_store("store-5.3.3-rocksdb-auth")),)), "group")
+        run(spark, Selection((str(golden_store("store-5.3.3-rocksdb-auth")),)), "group")
     assert "RocksDB" in caught.value.reason
     assert "group lag --namesrv" in caught.value.remedy
 
@@ -256,7 +256,7 @@ def test_a_cut_queue_has_the_figures_of_a_whole_one(
     store = store_copy("store-rolled-clean")
     set_offsets(store, {"TopicRoll@a": {0: 0, 1: 5}, "TopicRoll@b": {0: 13, 1: 200}, "TopicRoll@c": {0: 13}})
     opened = planning.open_store(str(store))
-    states = planning.cells(opened, Wanted((str(store),)))
+    states = planning.cells(opened, Selection((str(store),)))
     monkeypatch.setattr(planning, "RANGE_ENTRIES", 17)
     totals: dict[tuple[str, int], Segment] = {}
     for each in ranges(str(store), states):
@@ -278,7 +278,7 @@ def test_figures_from_the_queues_alone_are_those_of_the_records(
     from mqctl.model.backlog import BacklogBy
     from mqctl.spark.reports.backlog import backlog_rows
 
-    wanted = Wanted((str(golden_store(name)),), system=True)
+    wanted = Selection((str(golden_store(name)),), system=True)
     assert backlog_rows(PlainEngine(), wanted, BacklogBy(by), quick=True) == backlog_rows(
         PlainEngine(), wanted, BacklogBy(by)
     )
@@ -299,7 +299,7 @@ def test_queues_that_cannot_be_believed_send_us_to_the_records(store_copy: Calla
     else:
         with logs[0].open("r+b") as file:
             file.write(bytes(8))
-    wanted = Wanted((str(store),))
+    wanted = Selection((str(store),))
     rows = backlog_rows(PlainEngine(), wanted, BacklogBy.QUEUE, quick=True)
     assert rows == backlog_rows(PlainEngine(), wanted, BacklogBy.QUEUE)
     assert reported(rows) == by_queue(plain_backlog(store))
@@ -307,11 +307,11 @@ def test_queues_that_cannot_be_believed_send_us_to_the_records(store_copy: Calla
 
 
 def test_arrivals_add_up_to_the_backlog(golden_store: Callable[[str], Path]) -> None:
-    from mqctl.spark.asking import Ask, Cut
+    from mqctl.spark.query import Cut, Query
 
     store = golden_store("store-killed")
-    ask = Ask((Cut("arrivals", ()),), bucket_ms=1_000)
-    rows = PlainEngine().rows("backlog", Wanted((str(store),), system=True), ask, ("kind", "group", "time_ms"))
+    query = Query((Cut("arrivals", ()),), bucket_ms=1_000)
+    rows = PlainEngine().rows("backlog", Selection((str(store),), system=True), query, ("kind", "group", "time_ms"))
     found = {(row["group"], row["time_ms"]): row["messages"] for row in rows if row["kind"] == "arrival"}
     truth: dict[tuple[object, object], int] = {}
     for (group, _, _), own in plain_backlog(store).items():
@@ -326,14 +326,14 @@ def test_what_arrived_when_and_a_forecast(golden_store: Callable[[str], Path], s
     from mqctl.spark.reports.backlog import forecast
 
     store = golden_store("store-killed")
-    rows = run(spark, Wanted((str(store),), system=True), "time")
+    rows = run(spark, Selection((str(store),), system=True), "time")
     truth: dict[tuple[str, str, int], int] = {}
     for (group, topic, _), own in plain_backlog(store).items():
         for time, _ in (each for messages in own.tags.values() for each in messages):
             where = (group, topic, time // 60_000 * 60_000)
             truth[where] = truth.get(where, 0) + 1
     assert {(row.group, row.topic, row.time_ms): row.messages for row in rows} == truth != {}
-    topics = run(spark, Wanted((str(store),), system=True), "topic")
+    topics = run(spark, Selection((str(store),), system=True), "topic")
     told = forecast(topics, per_second=2.0, retention_ms=3_600_000)
     assert [(row.drain_ms, row.expires_ms) for row in told] == [
         (row.messages * 500, None if row.oldest_ms is None else row.oldest_ms + 3_600_000) for row in topics

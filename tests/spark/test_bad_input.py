@@ -14,7 +14,7 @@ from mqctl.model.report_rows import StoreRead
 from mqctl.model.reports import SkewReport
 from mqctl.spark.engines import PlainEngine
 from mqctl.spark.reports import order, skew, tags
-from mqctl.spark.wanted import Wanted
+from mqctl.spark.selection import Selection
 from tests.conftest import Outcome
 from tests.spark.plain_reports import messages_of, plain_gini
 from tests.store.builder import StoreBuilder, message
@@ -33,7 +33,7 @@ def made(root: Path, count: int = 900) -> tuple[Path, StoreBuilder]:
 
 
 def skewed(*stores: Path) -> SkewReport:
-    return skew.skew(PlainEngine(), Wanted(tuple(map(str, stores))), top=5)
+    return skew.skew(PlainEngine(), Selection(tuple(map(str, stores))), top=5)
 
 
 def total(report: SkewReport) -> int:
@@ -123,7 +123,7 @@ def test_queues_without_a_log_and_a_log_without_queues(tmp_path: Path) -> None:
 
 def test_stores_of_both_versions_in_one_read(golden_store: Store) -> None:
     stores = [golden_store("store-clean"), golden_store("store-5.3.3")]
-    report = tags.tags(PlainEngine(), Wanted(tuple(map(str, stores))))
+    report = tags.tags(PlainEngine(), Selection(tuple(map(str, stores))))
     assert sum(row.messages for row in report.topics) == sum(len(messages_of(store)) for store in stores)
     assert {row.store for row in report.queues} == set(map(str, stores))
 
@@ -136,7 +136,7 @@ def test_a_topic_with_ten_thousand_queues(tmp_path: Path) -> None:
     (topic,) = report.topics
     assert (topic.queues, topic.messages, len(report.queues)) == (10_000, 10_300, 10_000)
     assert topic.gini == pytest.approx(plain_gini([2] * 3 + [1] * 97), abs=0.001)
-    found = order.order(PlainEngine(), Wanted((str(tmp_path / "store"),)), top=3, bucket_ms=1_000)
+    found = order.order(PlainEngine(), Selection((str(tmp_path / "store"),)), top=3, bucket_ms=1_000)
     assert [(row.keys, row.moved_keys) for row in found.topics] == [(50, 50)]
 
 
@@ -161,7 +161,7 @@ def test_the_longest_keys_and_thousands_of_properties(tmp_path: Path) -> None:
     split = LogSplit(str(store), 0, 0, 1 << 18, 1 << 18)
     parsed = [
         dict(row)
-        for chunk in chunks(split, Wanted((str(store),)), Coverage(str(store), 0))
+        for chunk in chunks(split, Selection((str(store),)), Coverage(str(store), 0))
         for row in columns.properties(chunk.buffer, chunk.found).to_pylist()
     ]
     assert parsed == [dict(each.properties) for each in builder.messages]

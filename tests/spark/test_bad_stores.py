@@ -17,7 +17,7 @@ from mqctl.spark.reports.duplicates import duplicates
 from mqctl.spark.reports.order import order
 from mqctl.spark.reports.transactions import transactions
 from mqctl.spark.scan.log_splits import Coverage, chunks, log_splits
-from mqctl.spark.wanted import Wanted
+from mqctl.spark.selection import Selection
 from tests.conftest import Outcome
 from tests.store.builder import StoreBuilder, message
 
@@ -39,7 +39,7 @@ def store_with_backlog(root: Path) -> tuple[Path, StoreBuilder]:
 def test_a_backlog_whose_commit_log_is_gone_leads_nowhere(quick: bool, tmp_path: Path) -> None:
     store, builder = store_with_backlog(tmp_path / "store")
     shutil.rmtree(store / "commitlog")
-    (row,) = backlog_rows(PlainEngine(), Wanted((str(store),)), BacklogBy.TOPIC, quick=quick)
+    (row,) = backlog_rows(PlainEngine(), Selection((str(store),)), BacklogBy.TOPIC, quick=quick)
     assert (row.lag_count, row.messages, row.bytes, row.dangling_count) == (900, 0, 0, 900)
     assert builder.messages
 
@@ -50,11 +50,11 @@ def test_a_backlog_with_one_log_file_of_several_lost_counts_the_others(quick: bo
     files = sorted((store / "commitlog").iterdir())
     files[1].unlink()
     lost = sum(each.physical_offset >> 16 == 1 for each in builder.messages)
-    (row,) = backlog_rows(PlainEngine(), Wanted((str(store),)), BacklogBy.TOPIC, quick=quick)
+    (row,) = backlog_rows(PlainEngine(), Selection((str(store),)), BacklogBy.TOPIC, quick=quick)
     assert (row.messages, row.dangling_count) == (900 - lost, lost)
     files[2].write_bytes(bytes(1 << 16))
     lost += sum(each.physical_offset >> 16 == 2 for each in builder.messages)
-    (row,) = backlog_rows(PlainEngine(), Wanted((str(store),)), BacklogBy.TOPIC)
+    (row,) = backlog_rows(PlainEngine(), Selection((str(store),)), BacklogBy.TOPIC)
     assert (row.messages, row.dangling_count) == (900 - lost, lost)
 
 
@@ -66,19 +66,19 @@ def test_a_file_of_a_consume_queue_that_is_lost_is_counted(tmp_path: Path) -> No
     (store / "config" / "consumerOffset.json").write_text('{"offsetTable":{"Orders@billing":{0:50}}}')
     sorted((store / "consumequeue" / "Orders" / "0").iterdir())[2].unlink()
     for quick in (False, True):
-        (row,) = backlog_rows(PlainEngine(), Wanted((str(store),)), BacklogBy.TOPIC, quick=quick)
+        (row,) = backlog_rows(PlainEngine(), Selection((str(store),)), BacklogBy.TOPIC, quick=quick)
         assert (row.lag_count, row.messages, row.dangling_count) == (400, 300, 100)
 
 
 def test_a_split_whose_file_is_gone_when_it_is_read_is_passed_over_loudly(tmp_path: Path) -> None:
     store, _ = store_with_backlog(tmp_path / "store")
-    (share,) = log_splits(Wanted((str(store),)), 1)
+    (share,) = log_splits(Selection((str(store),)), 1)
     gone = sorted((store / "commitlog").iterdir())[0]
     size = gone.stat().st_size
     gone.unlink()
     split = next(each for each in share if each.start == 0)
     covered = Coverage(split.store, split.start)
-    assert list(chunks(split, Wanted((str(store),)), covered)) == []
+    assert list(chunks(split, Selection((str(store),)), covered)) == []
     assert covered.skipped_bytes == split.high - split.low <= size
     assert covered.damaged_at == (0,)
 
@@ -90,7 +90,7 @@ def test_reports_on_keys_tell_what_they_passed_over(mqctl: Run, tmp_path: Path) 
         file.seek(hurt.physical_offset + 4)
         file.write(b"\0\0\0\1")
     for make in (order, duplicates):
-        report = make(PlainEngine(), Wanted((str(store),)), top=3, bucket_ms=1_000)
+        report = make(PlainEngine(), Selection((str(store),)), top=3, bucket_ms=1_000)
         (read,) = report.read
         assert (read.messages, read.skipped_bytes, read.damaged_at) == (899, hurt.size_bytes, [hurt.physical_offset])
         assert {row.messages for row in report.topics} == {899}
@@ -112,9 +112,9 @@ def test_half_and_delayed_messages_without_a_sound_record_are_told(tmp_path: Pat
         for offset in (builder.messages[2].physical_offset, delayed.physical_offset):
             file.seek(offset + 4)
             file.write(b"none")
-    report = transactions(PlainEngine(), Wanted((str(store),)), top=9)
+    report = transactions(PlainEngine(), Selection((str(store),)), top=9)
     assert [(row.transactions, row.pending) for row in report.groups] == [(5, 5)]
     (unread,) = report.unread
     assert (unread.part, unread.messages) == ("RMQ_SYS_TRANS_HALF_TOPIC", 1)
-    levels = delay(PlainEngine(), Wanted((str(store),)), at_ms=START_MS, bucket_ms=1_000).levels
+    levels = delay(PlainEngine(), Selection((str(store),)), at_ms=START_MS, bucket_ms=1_000).levels
     assert [(row.level, row.waiting, row.missing) for row in levels] == [(3, 1, 1)]

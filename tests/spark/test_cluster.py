@@ -96,9 +96,10 @@ def master() -> Iterator[str]:
                 yield url
 
 
-def options(master: str) -> list[str]:
-    """The way to the cluster: where the driver is found, and where its workers find mqctl."""
+def options(master: str, *, cores: int) -> list[str]:
+    """The way to the cluster: where the driver is found, and where its workers, one for each core, find mqctl."""
     settings = {
+        "spark.cores.max": str(cores),
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.executor.memory": "512m",
@@ -121,11 +122,13 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.mark.parametrize("words", [["order"], ["backlog", "--by", "tag"]])
-def test_a_standalone_cluster_gives_the_same_figures(mqctl: Run, master: str, store: Path, words: list[str]) -> None:
+@pytest.mark.parametrize(("words", "cores"), [(["order"], 2), (["backlog", "--by", "tag"], 1)])
+def test_a_standalone_cluster_gives_the_same_figures(
+    mqctl: Run, master: str, store: Path, words: list[str], cores: int
+) -> None:
     environ = {"HOME": "", "PYSPARK_PYTHON": sys.executable}
     common = ["report", *words, "--store", str(store), "-o", "json"]
-    outcome = mqctl(*common, *options(master), env=environ)
+    outcome = mqctl(*common, *options(master, cores=cores), env=environ)
     assert (outcome.exit_code, outcome.stderr) == (0, "")
     assert outcome.json == mqctl(*common, "--no-spark").json
 
@@ -140,8 +143,19 @@ def test_spark_submit_runs_the_package_from_an_archive(store: Path, tmp_path: Pa
     environ = environment(tmp_path)
     del environ["PYTHONPATH"]
     words = ["report", "order", "--store", str(store), "-o", "json"]
+    submit = [f"{environ['SPARK_HOME']}/bin/spark-submit"]
     done = subprocess.run(
-        [f"{environ['SPARK_HOME']}/bin/spark-submit", "--master", "local[1]", "--py-files", archive, program, *words],
+        [
+            *submit,
+            "--master",
+            "local[1]",
+            "--driver-java-options",
+            LEAN,
+            "--py-files",
+            str(archive),
+            str(program),
+            *words,
+        ],
         env=environ,
         cwd=tmp_path,
         capture_output=True,
@@ -156,7 +170,7 @@ def test_spark_submit_runs_the_package_from_an_archive(store: Path, tmp_path: Pa
 def test_executors_without_the_files_are_named_with_path_and_host(mqctl: Run, master: str, tmp_path: Path) -> None:
     environ = {"HOME": "", "PYSPARK_PYTHON": sys.executable}
     missing = tmp_path / "not-there"
-    outcome = mqctl("report", "skew", "--store", missing, *options(master), env=environ)
+    outcome = mqctl("report", "skew", "--store", missing, *options(master, cores=1), env=environ)
     assert (outcome.exit_code, outcome.stdout) == (66, "")
     assert str(missing) in outcome.stderr
     assert "no such directory (on " in outcome.stderr

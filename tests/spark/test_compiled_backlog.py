@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 from mqctl.model.backlog import BacklogBy
 from mqctl.spark.aggregates.backlog_figures import Segment, behind
-from mqctl.spark.asking import Kernels
 from mqctl.spark.engines import PlainEngine
+from mqctl.spark.query import Kernels
 from mqctl.spark.reports.backlog import backlog_rows
 from mqctl.spark.scan.planning import QueueRange, cells, open_store, placed_shares, ranges
-from mqctl.spark.wanted import EVERYTHING, Bounds, Wanted
+from mqctl.spark.selection import EVERYTHING, Bounds, Selection
 from tests.spark.test_backlog import STORES, set_offsets
 from tests.store.builder import StoreBuilder, message, record_bytes
 
@@ -51,7 +51,7 @@ def both(store: Path, work: Sequence[QueueRange], times: Bounds = EVERYTHING, wi
 
 
 def whole(store: Path) -> list[QueueRange]:
-    return ranges(str(store), cells(open_store(str(store)), Wanted((str(store),), system=True)))
+    return ranges(str(store), cells(open_store(str(store)), Selection((str(store),), system=True)))
 
 
 @pytest.mark.parametrize("name", STORES)
@@ -68,7 +68,7 @@ def test_recorded_stores(name: str, store_copy: Callable[[str], Path]) -> None:
     times = [s for tags, *_ in found.values() for s in tags.values()]
     middle = sorted(oldest for _, _, oldest, _ in times)[len(times) // 2] if times else 0
     both(store, whole(store), Bounds(middle, middle + 5_000), 100)
-    wanted = Wanted((str(store),), system=True)
+    wanted = Selection((str(store),), system=True)
     for by in (BacklogBy.TAG, BacklogBy.QUEUE, BacklogBy.TIME):
         rows = backlog_rows(PlainEngine(Kernels.NUMPY), wanted, by)
         assert backlog_rows(PlainEngine(Kernels.COMPILED), wanted, by) == rows
@@ -208,7 +208,7 @@ def test_numpy_does_the_work_where_numba_is_missing() -> None:
     program = """
 import sys
 sys.modules["numba"] = None
-from mqctl.spark.asking import Kernels
+from mqctl.spark.query import Kernels
 from mqctl.spark.aggregates.twins import use_compiled
 print(use_compiled(Kernels.COMPILED), use_compiled(Kernels.AUTO))
 """
@@ -218,10 +218,10 @@ print(use_compiled(Kernels.COMPILED), use_compiled(Kernels.AUTO))
 def test_small_stores_are_read_before_numba_is_loaded() -> None:
     program = """
 import sys
-from mqctl.spark.asking import Ask, Kernels
+from mqctl.spark.query import Query, Kernels
 from mqctl.spark.aggregates.twins import settled, use_compiled
-small, large = Ask(()), settled(Ask(()), messages=10**9)
-never = settled(Ask((), kernels=Kernels.NUMPY), size_bytes=1 << 40)
+small, large = Query(()), settled(Query(()), messages=10**9)
+never = settled(Query((), kernels=Kernels.NUMPY), size_bytes=1 << 40)
 print(settled(small, messages=10).kernels, never.kernels, use_compiled(small.kernels), "numba" in sys.modules)
 print(use_compiled(large.kernels), use_compiled(small.kernels), use_compiled(never.kernels))
 """

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from mqctl.spark.aggregates import grouping
 from mqctl.spark.aggregates.combiner import Row
-from mqctl.spark.asking import Ask, Cut, Dim, Kernels
 from mqctl.spark.engines import PlainEngine
+from mqctl.spark.query import Cut, Dim, Kernels, Query
 from mqctl.spark.reports.skew import skew
 from mqctl.spark.reports.tags import tags
 from mqctl.spark.scan.log_splits import LogSplit
-from mqctl.spark.wanted import Bounds, Wanted
+from mqctl.spark.selection import Bounds, Selection
 from tests.spark.test_backlog import STORES
 from tests.store.builder import StoreBuilder, message, record_bytes
 
@@ -41,10 +41,10 @@ def rows(found: list[Row]) -> list[tuple[tuple[str, str], ...]]:
     return sorted(tuple(sorted((k, str(v)) for k, v in row.items() if v is not None)) for row in found)
 
 
-def both(wanted: Wanted, ask: Ask) -> list[Row]:
+def both(wanted: Selection, query: Query) -> list[Row]:
     """What both kernels say, which must be one."""
-    plain = PlainEngine(Kernels.NUMPY).rows("counts", wanted, ask)
-    compiled = PlainEngine(Kernels.COMPILED).rows("counts", wanted, ask)
+    plain = PlainEngine(Kernels.NUMPY).rows("counts", wanted, query)
+    compiled = PlainEngine(Kernels.COMPILED).rows("counts", wanted, query)
     assert rows(compiled) == rows(plain)
     return plain
 
@@ -53,17 +53,20 @@ def both(wanted: Wanted, ask: Ask) -> list[Row]:
 @pytest.mark.parametrize("key", ["", "UNIQ_KEY"])
 def test_recorded_stores(name: str, key: str, golden_store: Callable[[str], Path]) -> None:
     store = str(golden_store(name))
-    ask = Ask(CUTS, bucket_ms=250, key_property=key, value_property="CLUSTER" if key else "WAIT")
-    found = both(Wanted((store,), system=True), ask)
+    query = Query(CUTS, bucket_ms=250, key_property=key, value_property="CLUSTER" if key else "WAIT")
+    found = both(Selection((store,), system=True), query)
     assert sum(row["cut"] == "keys" for row in found) > 1
-    both(Wanted((store,)), ask)
+    both(Selection((store,)), query)
     times = [row for row in found if row["cut"] == "all"]
     low, high = int(str(times[0]["oldest_ms"])), int(str(times[0]["newest_ms"]))
-    narrow = Wanted((store,), queue_ids=(1, 3), store_time_ms=Bounds(low + 1, (low + high) // 2 + 1))
-    both(narrow, ask)
-    both(Wanted((store,), queue_offset=Bounds(2, 9), physical_offset=Bounds(1_000, 50_000)), ask)
-    both(Wanted((store,), topics=("TopicTest",)), ask)
-    for report in (lambda engine: skew(engine, Wanted((store,)), top=3), lambda engine: tags(engine, Wanted((store,)))):
+    narrow = Selection((store,), queue_ids=(1, 3), store_time_ms=Bounds(low + 1, (low + high) // 2 + 1))
+    both(narrow, query)
+    both(Selection((store,), queue_offset=Bounds(2, 9), physical_offset=Bounds(1_000, 50_000)), query)
+    both(Selection((store,), topics=("TopicTest",)), query)
+    for report in (
+        lambda engine: skew(engine, Selection((store,)), top=3),
+        lambda engine: tags(engine, Selection((store,))),
+    ):
         assert report(PlainEngine(Kernels.COMPILED)) == report(PlainEngine(Kernels.NUMPY))
 
 
@@ -74,8 +77,8 @@ def test_more_keys_than_the_tables_begin_with(tmp_path: Path) -> None:
         builder.append(message("T", number % 3, bytes(number % 5), key), version=1 + number % 2)
         builder.append(message("T", 1, properties={"__SHARDINGKEY": f"s{number % 40}", "KEYS": "no"}))
     store = builder.write(tmp_path)
-    ask = Ask(CUTS, value_property="KEYS")
-    assert len(both(Wanted((str(store),)), ask)) > 9_000
+    query = Query(CUTS, value_property="KEYS")
+    assert len(both(Selection((str(store),)), query)) > 9_000
 
 
 def test_the_heaviest_keys_are_kept_and_the_rest_is_summed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,9 +87,9 @@ def test_the_heaviest_keys_are_kept_and_the_rest_is_summed(tmp_path: Path, monke
         for _ in range(number + 1):
             builder.append(message("T", number % 3, b"", {"KEYS": f"k{number:02}"}))
     store = builder.write(tmp_path)
-    ask = Ask(CUTS[1:4])
+    query = Query(CUTS[1:4])
     monkeypatch.setattr(grouping, "KEEP_ALL", 50)
-    found = both(Wanted((str(store),)), ask)
+    found = both(Selection((str(store),)), query)
     assert {row["is_rest"] for row in found if row["cut"] == "keys"} == {True, False}
 
 
@@ -99,7 +102,7 @@ def test_a_store_with_damaged_spots_and_a_torn_tail(store_copy: Callable[[str], 
             file.write(b"\xda\xa3\x20\xa7" * 20)
     with logs[-1].open("r+b") as file:
         file.truncate(logs[-1].stat().st_size // 2 + 11)
-    found = both(Wanted((str(store),)), Ask(CUTS))
+    found = both(Selection((str(store),)), Query(CUTS))
     assert any(row.get("skipped_bytes") for row in found)
     assert any(row["cut"] == "damage" for row in found)
 
@@ -112,11 +115,11 @@ def test_splits_cut_anywhere_count_every_record_once(golden_store: Callable[[str
     size = len(log.read_bytes().rstrip(b"\0"))
     edges = [0, 1, 777, size // 3, size // 2, size - 40, size]
     splits = [LogSplit(str(store), int(log.name), low, high, size) for low, high in itertools.pairwise(edges)]
-    wanted = Wanted((str(store),), system=True)
+    wanted = Selection((str(store),), system=True)
     for kernels in (Kernels.NUMPY, Kernels.COMPILED):
-        counted = count_rows(splits, wanted, Ask((Cut("all", ()),), kernels=kernels))
+        counted = count_rows(splits, wanted, Query((Cut("all", ()),), kernels=kernels))
         cut = [columns for columns in counted if columns["cut"][0] == "all"]
-        whole = list(count_rows([LogSplit(str(store), int(log.name), 0, size, size)], wanted, Ask((Cut("all", ()),))))
+        whole = list(count_rows([LogSplit(str(store), int(log.name), 0, size, size)], wanted, Query((Cut("all", ()),))))
         assert sum(int(str(n)) for columns in cut for n in columns["messages"]) == whole[0]["messages"][0]
 
 
@@ -141,7 +144,7 @@ def test_invented_properties(items: list[tuple[Mapping[str, str], bool, int]], k
         log = sorted((store / "commitlog").iterdir())[-1]
         with log.open("r+b") as file:  # the last record ends the file: nothing may be read behind it
             file.truncate(len(builder.log) - int(log.name))
-        both(Wanted((str(store),)), Ask(CUTS, bucket_ms=300, key_property=key, value_property="V"))
+        both(Selection((str(store),)), Query(CUTS, bucket_ms=300, key_property=key, value_property="V"))
 
 
 def test_raw_properties_of_any_bytes(tmp_path: Path) -> None:
@@ -160,5 +163,5 @@ def test_raw_properties_of_any_bytes(tmp_path: Path) -> None:
     (directory / f"{0:020}").write_bytes(data)
     (tmp_path / "config").mkdir()
     (tmp_path / "consumequeue").mkdir()
-    found = both(Wanted((str(tmp_path),)), Ask(CUTS, value_property="TAGS"))
+    found = both(Selection((str(tmp_path),)), Query(CUTS, value_property="TAGS"))
     assert next(row for row in found if row["cut"] == "all")["messages"] == len(odd)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mqctl.spark.aggregates.all import PART_TABLES
-from mqctl.spark.asking import Ask
+from mqctl.spark.query import Query
 from mqctl.spark.reports.skew import skew_cuts
-from mqctl.spark.wanted import Wanted
+from mqctl.spark.selection import Selection
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,11 +33,11 @@ def test_rows_combined_by_spark_and_by_the_driver_are_the_same(
     from mqctl.spark.reports.combining import SparkEngine
 
     engine = SparkEngine(spark)
-    wanted = Wanted(tuple(str(golden_store(name)) for name in ("store-clean", "store-5.3.3")), system=True)
-    ask = Ask(skew_cuts(None), at_ms=1_795_300_000_000)
-    by_driver = {table: engine.rows(table, wanted, ask) for table in PART_TABLES}
+    wanted = Selection(tuple(str(golden_store(name)) for name in ("store-clean", "store-5.3.3")), system=True)
+    query = Query(skew_cuts(None), at_ms=1_795_300_000_000)
+    by_driver = {table: engine.rows(table, wanted, query) for table in PART_TABLES}
     monkeypatch.setattr(gathering, "MOST_TASKS", 0)
     for table, rows in by_driver.items():
-        assert gathering.gathered(spark.sparkContext, table, wanted, ask) is None
-        assert ordered(engine.rows(table, wanted, ask)) == ordered(rows)
+        assert gathering.gathered(spark.sparkContext, table, wanted, query) is None
+        assert ordered(engine.rows(table, wanted, query)) == ordered(rows)
     assert all(by_driver[table] for table in ("backlog", "counts", "extents"))

@@ -13,11 +13,11 @@ from mqctl.spark import engines
 from mqctl.spark.aggregates import heavy, tracks
 from mqctl.spark.aggregates.combiner import Row
 from mqctl.spark.aggregates.tracks import PackedTracks, Tracks
-from mqctl.spark.asking import Ask
 from mqctl.spark.engines import Engine, PlainEngine
+from mqctl.spark.query import Query
 from mqctl.spark.reports.duplicates import duplicates
 from mqctl.spark.reports.order import order
-from mqctl.spark.wanted import Wanted
+from mqctl.spark.selection import Selection
 from tests.spark.plain_reports import messages_of, plain_duplicates, plain_order, sequences
 from tests.store.builder import StoreBuilder, message
 
@@ -52,7 +52,7 @@ def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tracks, "FLUSH_MESSAGES", 700)
 
 
-def both(engine: Engine, wanted: Wanted) -> tuple[object, object]:
+def both(engine: Engine, wanted: Selection) -> tuple[object, object]:
     return order(engine, wanted, top=50, bucket_ms=500), duplicates(engine, wanted, top=50, bucket_ms=500)
 
 
@@ -61,7 +61,7 @@ def test_a_key_that_is_cut_is_judged_as_one(
     stores: int, share: float, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paths = [giant_store(tmp_path / f"store{number}", number, share) for number in range(stores)]
-    wanted = Wanted(tuple(map(str, paths)))
+    wanted = Selection(tuple(map(str, paths)))
     monkeypatch.setattr(tracks, "BUCKET_MESSAGES", 400)
     whole = both(PlainEngine(), wanted)
     request.getfixturevalue("small_limits")
@@ -100,8 +100,8 @@ def test_a_key_that_is_cut_is_judged_as_one(
 def test_spark_cuts_and_joins_alike(table: str, tmp_path: Path, spark: SparkSession) -> None:
     from mqctl.spark.reports.combining import SparkEngine
 
-    wanted = Wanted((str(giant_store(tmp_path / "store", 7, 0.9)),))
-    asked = Ask((), bucket_ms=500, unique_keys=table != "order", heavy_messages=600)
+    wanted = Selection((str(giant_store(tmp_path / "store", 7, 0.9)),))
+    asked = Query((), bucket_ms=500, unique_keys=table != "order", heavy_messages=600)
     found = SparkEngine(spark).rows(table, wanted, asked)
     slices = [row for row in found if row["cut"] == heavy.EDGE]
     assert len(slices) >= 6, "2,700 messages in slices of 300 or so"

@@ -23,7 +23,7 @@ from mqctl.render.runs import RunDiff, RunReported
 from mqctl.snapshot.archive import load_snapshot
 from mqctl.spark.engines import Engine
 from mqctl.spark.reports.run import NAMES, RunSettings, run_report
-from mqctl.spark.wanted import Wanted
+from mqctl.spark.selection import Selection
 from tests.conftest import Outcome
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
@@ -40,7 +40,7 @@ def test_every_plant_is_named_with_its_figure(planted: tuple[Path, Planted], eng
     directory, truth = planted
     store = str(directory / "store")
     settings = RunSettings(snapshot=load_snapshot(directory / "cluster.snap"), brokers={store: "broker-a"})
-    reports = run_report(engine, Wanted((store,)), settings)
+    reports = run_report(engine, Selection((store,)), settings)
     assert tuple(reports) == NAMES
     words = {name: " ".join(findings(name, value)) for name, value in reports.items()}
 

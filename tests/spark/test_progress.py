@@ -14,9 +14,9 @@ import psutil
 import pytest
 
 from mqctl.cli.terminal.progress import StepProgress
-from mqctl.spark.asking import Ask
 from mqctl.spark.engines import PlainEngine
-from mqctl.spark.wanted import Wanted
+from mqctl.spark.query import Query
+from mqctl.spark.selection import Selection
 from mqctl.spark.watching import progress_words
 from tests.conftest import REPOSITORY
 from tests.store.builder import StoreBuilder, message
@@ -102,8 +102,8 @@ def test_ctrl_c_ends_report_job_and_jvm(store: Path, tmp_path: Path) -> None:
 def test_reading_in_this_process_tells_its_shares(store: Path) -> None:
     told: list[tuple[str, int, int]] = []
     engine = PlainEngine(progress=lambda *values: told.append(values))
-    engine.rows("counts", Wanted((str(store), str(store))), Ask(()))
-    engine.rows("order", Wanted((str(store),)), Ask(()))
+    engine.rows("counts", Selection((str(store), str(store))), Query(()))
+    engine.rows("order", Selection((str(store),)), Query(()))
     counts = [each for each in told if each[0].startswith("counts")]
     assert counts[0] == (f"counts: share 1 of {len(counts)}", 0, len(counts))
     assert [done for _, done, _ in counts] == list(range(len(counts)))

@@ -16,13 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mqctl.errors import BadInputError, ConfigurationError, MqctlError, NotFoundError, StorageError
-from mqctl.spark.asking import Ask
 from mqctl.spark.engines import PlainEngine
+from mqctl.spark.query import Query
 from mqctl.spark.reports.run import RunSettings, run_report
 from mqctl.spark.reports.skew import skew
 from mqctl.spark.scan.planning import open_store
 from mqctl.spark.scan.remote import begin_look, is_remote, leave, shown
-from mqctl.spark.wanted import Bounds, Wanted
+from mqctl.spark.selection import Bounds, Selection
 from mqctl.store.ranged import BLOCK_BYTES, Ranged
 from tests.conftest import Outcome
 from tests.store.builder import StoreBuilder, message
@@ -70,8 +70,8 @@ def test_every_report_says_the_same_of_a_store_behind_a_url(
 ) -> None:
     store = golden_store(name)
     url = memory.upload(store)
-    local = run_report(PlainEngine(), Wanted((str(store),)), RunSettings())
-    remote = run_report(PlainEngine(), Wanted((url,)), RunSettings())
+    local = run_report(PlainEngine(), Selection((str(store),)), RunSettings())
+    remote = run_report(PlainEngine(), Selection((url,)), RunSettings())
     for report in local.keys() - {"capacity"}:  # the disk is another one
         assert repr(remote[report]) == repr(local[report]).replace(str(store), url), report
 
@@ -91,12 +91,12 @@ def test_only_the_ranges_that_hold_what_is_asked_for_are_read(memory: Counted, t
     url = memory.upload(store)
     everything = sum(path.stat().st_size for path in (store / "commitlog").iterdir())
     low, high = (builder.messages[number].store_time_ms for number in (1_900, 1_910))
-    wanted = Wanted((url,), store_time_ms=Bounds(low, high))
+    wanted = Selection((url,), store_time_ms=Bounds(low, high))
     assert sum(row.messages for row in skew(PlainEngine(), wanted, top=1).topics) == 10
     assert memory.bytes < everything * 2 // 3
     before, memory.files = memory.bytes, set()
     begin_look("again")
-    wanted = Wanted((url,), physical_offset=Bounds(0, 1 << 20))
+    wanted = Selection((url,), physical_offset=Bounds(0, 1 << 20))
     assert sum(row.messages for row in skew(PlainEngine(), wanted, top=1).topics) > 900
     assert memory.bytes - before < (3 << 20) + everything // 4, "ends of files are looked for, nothing else is read"
 
@@ -112,7 +112,7 @@ def rare_store(root: Path) -> Path:
 def test_files_without_an_asked_topic_are_not_read(memory: Counted, tmp_path: Path) -> None:
     store = rare_store(tmp_path / "store")
     url = memory.upload(store)
-    found = skew(PlainEngine(), Wanted((url,), topics=("Rare",)), top=1)
+    found = skew(PlainEngine(), Selection((url,), topics=("Rare",)), top=1)
     assert sum(row.messages for row in found.topics) == 99
     (read,) = found.read
     assert read.messages < 1_100
@@ -120,7 +120,7 @@ def test_files_without_an_asked_topic_are_not_read(memory: Counted, tmp_path: Pa
     queues = sum(path.stat().st_size for path in (store / "consumequeue").rglob("*") if path.is_file())
     assert memory.bytes < everything // 3 + queues + 12 * BLOCK_BYTES
     memory.bytes = 0
-    assert skew(PlainEngine(), Wanted((url,), topics=("Nothing",)), top=1).topics == []
+    assert skew(PlainEngine(), Selection((url,), topics=("Nothing",)), top=1).topics == []
     assert memory.bytes < queues + 12 * BLOCK_BYTES
 
 
@@ -138,7 +138,7 @@ def test_queues_that_do_not_account_for_the_log_hide_no_messages(lost: str, tmp_
         entries = np.fromfile(queues / "Rare" / "0" / f"{0:020}", dtype=np.uint8)
         entries[32 * 20 : 33 * 20] = 0
         entries.tofile(queues / "Rare" / "0" / f"{0:020}")
-    found = skew(PlainEngine(), Wanted((str(store),), topics=("Rare",)), top=1)
+    found = skew(PlainEngine(), Selection((str(store),), topics=("Rare",)), top=1)
     assert sum(row.messages for row in found.topics) == 99
 
 
@@ -146,7 +146,7 @@ def test_a_backlog_from_queues_reads_no_more_of_the_log_than_a_few_records(memor
     store, _ = big_store(tmp_path / "store")
     (store / "config" / "consumerOffset.json").write_text('{"offsetTable":{"Orders@billing":{0:0,1:0,2:0}}}')
     url = memory.upload(store)
-    rows = PlainEngine().rows("backlog", Wanted((url,)), Ask((), quick=True), ("kind", "topic"))
+    rows = PlainEngine().rows("backlog", Selection((url,)), Query((), quick=True), ("kind", "topic"))
     assert sum(int(str(row["messages"] or 0)) for row in rows) == 3_000
     log = {name for name in memory.files if "/commitlog/" in name}
     assert memory.bytes < 100_000 + 2 * BLOCK_BYTES * (len(log) + 6)
@@ -204,7 +204,7 @@ def test_a_file_that_has_shrunk_since_it_was_listed_is_an_error(memory: Counted,
     name = f"{url.removeprefix('memory:/')}/commitlog/{0:020}"
     memory.system.pipe_file(name, b"short")
     with pytest.raises(StorageError, match="commitlog") as failed:
-        skew(PlainEngine(), Wanted((url,)), top=1)
+        skew(PlainEngine(), Selection((url,)), top=1)
     assert url in str(failed.value)
 
 

@@ -12,7 +12,7 @@ from mqctl.spark.engines import PlainEngine
 from mqctl.spark.reports.delay import delay
 from mqctl.spark.scan.planning import open_store, queue_bounds
 from mqctl.spark.scan.remote import AT_ONCE, begin_look, leave
-from mqctl.spark.wanted import Wanted
+from mqctl.spark.selection import Selection
 from mqctl.store.attached import look_at_each
 from tests.store.builder import StoreBuilder, message
 
@@ -60,7 +60,9 @@ def test_the_end_of_the_log_and_delay_levels_are_found_alike(tmp_path: Path) -> 
     line = Line()
     with behind_url(store, line) as url:
         assert open_store(url).log_end_hint() == open_store(str(store)).log_end_hint()
-        here, there = (delay(PlainEngine(), Wanted((each,)), at_ms=None, bucket_ms=1_000) for each in (str(store), url))
+        here, there = (
+            delay(PlainEngine(), Selection((each,)), at_ms=None, bucket_ms=1_000) for each in (str(store), url)
+        )
     assert repr(there) == repr(here).replace(str(store), url)
     assert 1 < line.most <= AT_ONCE
 

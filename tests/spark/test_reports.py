@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from mqctl.model.message import UNIQ_KEY
 from mqctl.spark.aggregates import grouping
-from mqctl.spark.asking import Selector
 from mqctl.spark.engines import Engine, PlainEngine
+from mqctl.spark.query import Selector
 from mqctl.spark.reports import duplicates, order, skew
-from mqctl.spark.wanted import Wanted
+from mqctl.spark.selection import Selection
 from tests.spark import plain_reports as plain
 from tests.store.builder import StoreBuilder, message
 
@@ -69,7 +69,7 @@ def stores(request: pytest.FixtureRequest, golden_store: Store, two_stores: list
 def test_skew_equals_the_slow_reference(stores: list[Path], engine: Engine) -> None:
     truth = {str(store): plain.messages_of(store) for store in stores}
     everything = [each for messages in truth.values() for each in messages]
-    report = skew.skew(engine, Wanted(tuple(map(str, stores))), top=10_000)
+    report = skew.skew(engine, Selection(tuple(map(str, stores))), top=10_000)
     assert [(each.store, each.skipped_bytes) for each in report.read] == [(str(store), 0) for store in sorted(stores)]
     queues = {(row.topic, row.store, row.queue_id): (row.messages, row.bytes) for row in report.queues}
     counted = Counter((each.topic, store, each.queue_id) for store, own in truth.items() for each in own)
@@ -96,7 +96,7 @@ def test_a_what_if_moves_what_the_selector_would(two_stores: list[Path], engine:
     store = two_stores[0]
     messages = [each for each in plain.messages_of(store) if each.topic == "Orders"]
     what_if = skew.WhatIf(queues, Selector.HASH)
-    report = skew.skew(engine, Wanted((str(store),), topics=("Orders",)), top=10_000, what_if=what_if)
+    report = skew.skew(engine, Selection((str(store),), topics=("Orders",)), top=10_000, what_if=what_if)
     (row,) = report.resharded
     keyed = [(each, key) for each in messages if (key := plain.key_of(each)) is not None]
     then = [plain.java_selected(key, queues) for _, key in keyed]
@@ -116,7 +116,7 @@ def test_keys_that_were_dropped_are_missed_by_no_more_than_is_said(
 ) -> None:
     monkeypatch.setattr(grouping, "KEEP_ALL", 0)
     truth = plain.plain_keys({str(store): plain.messages_of(store) for store in two_stores})
-    report = skew.skew(PlainEngine(), Wanted(tuple(map(str, two_stores))), top=10_000, kept=kept)
+    report = skew.skew(PlainEngine(), Selection(tuple(map(str, two_stores))), top=10_000, kept=kept)
     shown = [row for row in report.keys if row.key is not None and len(row.key) < 100]
     assert any(row.missed_messages_most for row in shown)
     for row in shown:
@@ -126,7 +126,7 @@ def test_keys_that_were_dropped_are_missed_by_no_more_than_is_said(
 
 def test_order_equals_the_slow_reference(stores: list[Path], engine: Engine) -> None:
     truth = plain.plain_order(plain.sequences({str(store): plain.messages_of(store) for store in stores}))
-    report = order.order(engine, Wanted(tuple(map(str, stores))), top=20, bucket_ms=MINUTE_MS)
+    report = order.order(engine, Selection(tuple(map(str, stores))), top=20, bucket_ms=MINUTE_MS)
     names = ("messages", "keys", "moved_keys", "moves", "inversions")
     got = {row.topic: {name: asdict(row)[name] for name in names} for row in report.topics}
     assert got == {topic: {name: sums.get(name, 0) for name in names} for topic, sums in truth.items()}
@@ -147,7 +147,7 @@ def test_a_change_of_the_queue_count_explains_the_moves(tmp_path: Path, engine: 
             )
         )
     store = builder.write(tmp_path / "store")
-    report = order.order(engine, Wanted((str(store),)), top=5, bucket_ms=MINUTE_MS)
+    report = order.order(engine, Selection((str(store),)), top=5, bucket_ms=MINUTE_MS)
     (topic,) = report.topics
     moved = sum(plain.java_selected(f"order-{n}", 4) != plain.java_selected(f"order-{n}", 6) for n in range(40))
     assert (topic.moves, topic.moved_keys, topic.explained_moves) == (moved, moved, moved)
@@ -159,7 +159,7 @@ def test_a_change_of_the_queue_count_explains_the_moves(tmp_path: Path, engine: 
 
 def test_duplicates_equal_the_slow_reference(stores: list[Path], engine: Engine) -> None:
     messages = {str(store): plain.messages_of(store) for store in stores}
-    report = duplicates.duplicates(engine, Wanted(tuple(map(str, stores))), top=20, bucket_ms=MINUTE_MS)
+    report = duplicates.duplicates(engine, Selection(tuple(map(str, stores))), top=20, bucket_ms=MINUTE_MS)
     names = ("messages", "keys", "repeated_keys", "copies", "same_host_copies")
     for by, name in (("unique key", UNIQ_KEY), ("business key", "")):
         tracks = plain.sequences(messages, name)
@@ -186,5 +186,5 @@ def test_any_text_as_key_is_told_apart(tmp_path_factory: pytest.TempPathFactory,
         return
     store = builder.write(tmp_path_factory.mktemp("keys"))
     truth = plain.plain_keys({str(store): builder.messages})
-    report = skew.skew(PlainEngine(), Wanted((str(store),)), top=1_000)
+    report = skew.skew(PlainEngine(), Selection((str(store),)), top=1_000)
     assert {(r.topic, r.store, r.queue_id, r.key): (r.messages, r.bytes) for r in report.keys} == truth

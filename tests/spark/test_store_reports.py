@@ -19,7 +19,7 @@ from mqctl.snapshot.half_messages import ended_offsets
 from mqctl.snapshot.store.gatherer import gather_store
 from mqctl.spark.engines import Engine
 from mqctl.spark.reports import capacity, delay, retries, tags, transactions
-from mqctl.spark.wanted import Bounds, Wanted
+from mqctl.spark.selection import Bounds, Selection
 from tests.spark.plain_reports import messages_of
 from tests.store.builder import StoreBuilder, message
 
@@ -34,8 +34,8 @@ def store(request: pytest.FixtureRequest, golden_store: Store) -> Path:
     return golden_store(request.param)
 
 
-def wanted(*stores: Path, **more: object) -> Wanted:
-    return replace(Wanted(tuple(map(str, stores))), **more)  # type: ignore[arg-type]
+def wanted(*stores: Path, **more: object) -> Selection:
+    return replace(Selection(tuple(map(str, stores))), **more)  # type: ignore[arg-type]
 
 
 def test_tags_equal_the_slow_reference(store: Path, engine: Engine) -> None:

@@ -18,7 +18,7 @@ from mqctl.model.names import is_system_topic
 from mqctl.spark.carried import delivered
 from mqctl.spark.scan import log_splits as scan
 from mqctl.spark.scan.log_splits import Coverage, LogSplit, chunks, log_splits, shares_of
-from mqctl.spark.wanted import Bounds, Wanted
+from mqctl.spark.selection import Bounds, Selection
 from mqctl.store.directory import StoreDirectory
 from tests.conftest import extract_store
 
@@ -115,10 +115,10 @@ def test_a_range_of_store_times_leaves_files_unread(golden_store: Store, monkeyp
     messages = decoded(store)
     times = sorted(message.store_time_ms for message in messages)
     middle = Bounds(times[len(times) // 2], times[len(times) // 2] + 1)
-    planned = [split for share in log_splits(Wanted((str(store),), store_time_ms=middle), 4) for split in share]
-    everything = [split for share in log_splits(Wanted((str(store),)), 4) for split in share]
+    planned = [split for share in log_splits(Selection((str(store),), store_time_ms=middle), 4) for split in share]
+    everything = [split for share in log_splits(Selection((str(store),)), 4) for split in share]
     assert 0 < len(planned) < len(everything)
-    found = read(planned, Wanted((str(store),), store_time_ms=middle))
+    found = read(planned, Selection((str(store),), store_time_ms=middle))
     assert found == sorted(
         message.physical_offset
         for message in messages
@@ -126,7 +126,7 @@ def test_a_range_of_store_times_leaves_files_unread(golden_store: Store, monkeyp
     )
 
 
-def read(splits: list[LogSplit], wanted: Wanted) -> list[int]:
+def read(splits: list[LogSplit], wanted: Selection) -> list[int]:
     return sorted(
         offset
         for found, _ in shares_of(splits, wanted)
@@ -140,7 +140,7 @@ def read(splits: list[LogSplit], wanted: Wanted) -> list[int]:
 def test_wherever_a_file_is_cut_each_record_is_read_once(tmp_path_factory: Any, cuts: list[int]) -> None:
     store = _unpacked(tmp_path_factory, "store-rolled-clean")
     log = StoreDirectory.open(store).commit_log
-    wanted = Wanted((str(store),), system=True)
+    wanted = Selection((str(store),), system=True)
     splits = []
     for file in log.files:
         edges = [0, *sorted({cut for cut in cuts if 0 < cut < file.size_bytes}), file.size_bytes]
@@ -170,7 +170,7 @@ def test_damage_is_passed_over_and_measured(store_copy: Store) -> None:
         raw.write(b"\x00\x00\x00\x5b")
     damaged = Coverage(str(store), file.start)
     split = LogSplit(str(store), file.start, 0, file.size_bytes, file.size_bytes)
-    found = [p for chunk in chunks(split, Wanted((str(store),), system=True), damaged) for p in chunk.found.position]
+    found = [p for chunk in chunks(split, Selection((str(store),), system=True), damaged) for p in chunk.found.position]
     assert found == positions[:3] + positions[4:]
     assert damaged.skipped_bytes == positions[4] - positions[3]
     assert damaged.damaged_at == (file.start + positions[3],)

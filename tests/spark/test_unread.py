@@ -16,7 +16,7 @@ from mqctl.model.backlog import BacklogBy
 from mqctl.spark.engines import PlainEngine
 from mqctl.spark.reports.backlog import backlog_rows
 from mqctl.spark.reports.delay import delay
-from mqctl.spark.wanted import Bounds, Wanted
+from mqctl.spark.selection import Bounds, Selection
 from mqctl.store import dtypes
 from mqctl.store.layouts import TIMER_CHECK
 from tests.conftest import Outcome
@@ -58,28 +58,28 @@ def test_timers_that_wait_are_those_of_slots_not_read_yet(tmp_path: Path) -> Non
     hour = 3_600_000
     due = {"Orders": [START_MS + at * 1_000 for at in (60, 120, 180, 240)], "Bills": [START_MS + hour] * 3}
     store = timer_store(tmp_path / "store", due, read_ms=START_MS + 60_000, marks=())
-    report = delay(PlainEngine(), Wanted((str(store),)), at_ms=START_MS + 150_000, bucket_ms=60_000)
+    report = delay(PlainEngine(), Selection((str(store),)), at_ms=START_MS + 150_000, bucket_ms=60_000)
     found = {row.topic: (row.waiting, row.overdue, row.not_due, row.head_due_ms) for row in report.timers}
     assert found == {"Orders": (3, 1, 2, START_MS + 120_000), "Bills": (3, 0, 3, START_MS + hour)}
     assert sum(row.waiting for row in report.due if row.topic == "Orders") == 3
-    only = delay(PlainEngine(), Wanted((str(store),), topics=("Bills",)), at_ms=START_MS, bucket_ms=60_000)
+    only = delay(PlainEngine(), Selection((str(store),), topics=("Bills",)), at_ms=START_MS, bucket_ms=60_000)
     assert [row.topic for row in only.timers] == ["Bills"]
-    none = Wanted((str(store),), store_time_ms=Bounds(low=START_MS + 1))
+    none = Selection((str(store),), store_time_ms=Bounds(low=START_MS + 1))
     assert delay(PlainEngine(), none, at_ms=START_MS, bucket_ms=60_000).timers == []
 
 
 def test_a_recalled_timer_does_not_wait_and_lost_records_are_told(tmp_path: Path) -> None:
     due = {"Orders": [START_MS + 60_000, START_MS + 60_000, START_MS + 120_000]}
     store = timer_store(tmp_path / "store", due, read_ms=START_MS, marks=("Orders1",))
-    report = delay(PlainEngine(), Wanted((str(store),)), at_ms=START_MS, bucket_ms=60_000)
+    report = delay(PlainEngine(), Selection((str(store),)), at_ms=START_MS, bucket_ms=60_000)
     assert [(row.topic, row.waiting) for row in report.timers] == [("Orders", 2)]
     with next((store / "commitlog").iterdir()).open("r+b") as file:
         file.seek(4)
         file.write(b"none")
-    report = delay(PlainEngine(), Wanted((str(store),)), at_ms=START_MS, bucket_ms=60_000)
+    report = delay(PlainEngine(), Selection((str(store),)), at_ms=START_MS, bucket_ms=60_000)
     assert {row.topic: (row.waiting, row.missing) for row in report.timers} == {"Orders": (1, 0), "?": (1, 1)}
     (store / "config" / "timercheck").unlink()
-    report = delay(PlainEngine(), Wanted((str(store),)), at_ms=START_MS, bucket_ms=60_000)
+    report = delay(PlainEngine(), Selection((str(store),)), at_ms=START_MS, bucket_ms=60_000)
     assert [each.part for each in report.unread] == ["config/timercheck"]
 
 
@@ -92,7 +92,7 @@ def test_timers_of_a_real_store(golden_store: Store) -> None:
         if each.topic == "rmq_sys_wheel_timer" and int(each.properties["TIMER_OUT_MS"]) > read_ms
     )
     assert truth
-    report = delay(PlainEngine(), Wanted((str(store),), system=True), at_ms=read_ms, bucket_ms=60_000)
+    report = delay(PlainEngine(), Selection((str(store),), system=True), at_ms=read_ms, bucket_ms=60_000)
     assert {row.topic: row.waiting for row in report.timers} == truth
     assert report.unread == []
 
@@ -122,7 +122,7 @@ def batch_store(root: Path, *, offset: int) -> Path:
 
 @pytest.mark.parametrize(("offset", "tags"), [(0, {"A": 4, "B": 1}), (3, {"A": 1, "B": 1}), (4, {"B": 1}), (6, {})])
 def test_batch_queues_are_followed_into_their_records(offset: int, tags: dict[str, int], tmp_path: Path) -> None:
-    wanted = Wanted((str(batch_store(tmp_path / "store", offset=offset)),))
+    wanted = Selection((str(batch_store(tmp_path / "store", offset=offset)),))
     rows = backlog_rows(PlainEngine(), wanted, BacklogBy.TAG)
     assert {row.tag: row.messages for row in rows} == tags
     (row,) = backlog_rows(PlainEngine(), wanted, BacklogBy.QUEUE)
@@ -137,7 +137,7 @@ def test_the_backlog_of_a_real_batch_queue(golden_store: Store, tmp_path: Path) 
     store = tmp_path / "store"
     shutil.copytree(golden_store("store-5.3.3"), store)
     (store / "config" / "consumerOffset.json").write_text('{"offsetTable":{"TopicBatchCQ@billing":{3:1}}}')
-    (row,) = backlog_rows(PlainEngine(), Wanted((str(store),)), BacklogBy.QUEUE)
+    (row,) = backlog_rows(PlainEngine(), Selection((str(store),)), BacklogBy.QUEUE)
     (record,) = [each for each in messages_of(store) if each.topic == "TopicBatchCQ"]
     assert (row.queue_id, row.lag_count, row.messages, row.bytes) == (3, 3, 3, record.size_bytes)
     assert row.oldest_ms == record.store_time_ms
@@ -189,7 +189,7 @@ def test_queues_in_rocksdb_are_named_with_how_much_they_leave_out(
 def test_a_recorded_rocksdb_store_is_refused_where_queues_are_asked_for(mqctl: Run, golden_store: Store) -> None:
     store = golden_store("store-5.3.3-rocksdb-auth")
     with pytest.raises(BadInputError, match="RocksDB"):
-        backlog_rows(PlainEngine(), Wanted((str(store),)), BacklogBy.TOPIC)
+        backlog_rows(PlainEngine(), Selection((str(store),)), BacklogBy.TOPIC)
     outcome = mqctl("report", "run", "--store", store, "--no-spark")
     assert outcome.exit_code == 74
     assert "config/consumerOffsets" in outcome.stderr

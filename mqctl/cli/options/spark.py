@@ -18,8 +18,8 @@ from mqctl.errors import UsageError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from mqctl.spark.selection import Selection
     from mqctl.spark.session.open import SessionSettings
-    from mqctl.spark.wanted import Wanted
 
 
 def _directories(incomplete: str) -> list[str]:
@@ -110,21 +110,21 @@ def wanted_of(
     until: str | None,
     system: bool = False,
     brokers: Sequence[str] = (),
-) -> Wanted:
+) -> Selection:
     """Builds what is asked for; times are echoed to stderr.
 
     Raises:
         UsageError: a time cannot be read, or nothing lies between the two.
     """
     from mqctl.model.spans import FAR
-    from mqctl.spark.wanted import Bounds, Wanted
+    from mqctl.spark.selection import Bounds, Selection
 
     low, high = _instant_ms(since, "since"), _instant_ms(until, "until")
     if low is not None and high is not None and low >= high:
         raise UsageError("--since is not before --until", remedy="swap them, or give other times")
     bounds = Bounds(-FAR if low is None else low, FAR if high is None else high)
     names = (tuple(paths), tuple(groups or ()), tuple(topics or ()))
-    return Wanted(*names, system=system, store_time_ms=bounds, brokers=tuple(brokers))
+    return Selection(*names, system=system, store_time_ms=bounds, brokers=tuple(brokers))
 
 
 def _instant_ms(text: str | None, name: str) -> int | None:

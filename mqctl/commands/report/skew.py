@@ -18,7 +18,7 @@ from mqctl.operations.reports.run import (
     TopOption,
     report,
 )
-from mqctl.spark.asking import Selector
+from mqctl.spark.query import Selector
 
 EXAMPLES = (
     "mqctl report skew --store /backup/store",

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mqctl.model.report_rows import StoreRead, Unread
     from mqctl.model.snapshot import ClusterSnapshot
     from mqctl.spark.engines import Engine
-    from mqctl.spark.wanted import Wanted
+    from mqctl.spark.selection import Selection
 
 NoSparkOption = Annotated[
     bool, typer.Option("--no-spark", help="Read in this process, without Spark and Java: for small stores.")
@@ -72,7 +72,7 @@ class ReportOptions:
 @contextmanager
 def answering(
     question: ReportOptions, *, of_groups: bool = True, progress: Report | None = None
-) -> Iterator[tuple[Engine, Wanted]]:
+) -> Iterator[tuple[Engine, Selection]]:
     """Yields what computes the report and what it is asked for; a session lives as long as the block.
 
     On a terminal a bar tells how far the work is, unless a `progress` is given that shows it otherwise.
@@ -97,7 +97,9 @@ def answering(
 
 
 @contextmanager
-def _answering(question: ReportOptions, progress: Report | None, *, of_groups: bool) -> Iterator[tuple[Engine, Wanted]]:
+def _answering(
+    question: ReportOptions, progress: Report | None, *, of_groups: bool
+) -> Iterator[tuple[Engine, Selection]]:
     settings = session_settings(question.master, question.conf)
     paths = store_paths(question.stores, settings)
     from mqctl.spark.brokers import broker_names
@@ -136,7 +138,7 @@ def _answering(question: ReportOptions, progress: Report | None, *, of_groups: b
         yield engine, _of_groups(engine, wanted) if of_groups else wanted
 
 
-def _of_groups(engine: Engine, wanted: Wanted) -> Wanted:
+def _of_groups(engine: Engine, wanted: Selection) -> Selection:
     """Narrows what is wanted to the topics of the asked groups."""
     if not wanted.groups:
         return wanted
@@ -171,7 +173,7 @@ def bucket_ms(text: str) -> int:
 
 def report(
     question: ReportOptions,
-    make: Callable[[Engine, Wanted], object],
+    make: Callable[[Engine, Selection], object],
     name: str,
     output: Output,
     parquet: Path | None = None,

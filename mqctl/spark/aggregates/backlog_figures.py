@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mqctl.spark.scan.planning import QueueRange
-from mqctl.spark.wanted import EVERYTHING, Bounds
+from mqctl.spark.selection import EVERYTHING, Bounds
 from mqctl.store.commitlog import CommitLog
 from mqctl.store.consumequeue import Entries, is_filler
 from mqctl.store.directory import StoreDirectory

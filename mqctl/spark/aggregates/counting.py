@@ -13,11 +13,11 @@ from mqctl.spark.aggregates.combiner import Columns, Value
 from mqctl.spark.aggregates.grouping import Coded, Weights, grouped, heavy_rows
 from mqctl.spark.aggregates.rows import DAMAGE, READ, key_columns, row_columns
 from mqctl.spark.aggregates.twins import use_compiled
-from mqctl.spark.asking import Ask, Cut, Dim
+from mqctl.spark.query import Cut, Dim, Query
 from mqctl.spark.scan.hosts import hosts
 from mqctl.spark.scan.keys import LONGEST_SHOWN, key_spans, selected_queues
 from mqctl.spark.scan.log_splits import Chunk, Coverage, LogSplit, shares_of
-from mqctl.spark.wanted import Wanted
+from mqctl.spark.selection import Selection
 from mqctl.store.kernel import Headers, Int32s, Int64s
 from mqctl.store.mapped_files import Buffer
 from mqctl.store.texts import Alphabet, digests, factorize, property_spans
@@ -44,9 +44,9 @@ class _Column:
 class SplitCounter:
     """Collects the messages of one split and gives their counts."""
 
-    def __init__(self, ask: Ask) -> None:
-        self._ask = ask
-        self._columns = {dim: _Column() for dim in ask.dims - {Dim.KEY}}
+    def __init__(self, query: Query) -> None:
+        self._query = query
+        self._columns = {dim: _Column() for dim in query.dims - {Dim.KEY}}
         self._sizes: list[Int32s] = []
         self._bodies: list[Int32s] = []
         self._times: list[Int64s] = []
@@ -71,14 +71,14 @@ class SplitCounter:
                 column.parts.append(self._numbers(dim, found))
             else:
                 column.add_names(self._alphabet(dim, chunk))
-        if Dim.KEY in self._ask.dims or Dim.NEW_QUEUE in self._columns:
+        if Dim.KEY in self._query.dims or Dim.NEW_QUEUE in self._columns:
             self._add_keys(chunk)
 
     def _numbers(self, dim: Dim, found: Headers) -> Int64s:
         if dim is Dim.SIZE:
             return size_class(found.body_size)
         if dim is Dim.TIME:
-            return found.store_time_ms // self._ask.bucket_ms * self._ask.bucket_ms
+            return found.store_time_ms // self._query.bucket_ms * self._query.bucket_ms
         return (found.queue_id if dim is Dim.QUEUE else found.reconsume_times).astype(np.int64)
 
     def _alphabet(self, dim: Dim, chunk: Chunk) -> Alphabet:
@@ -86,17 +86,17 @@ class SplitCounter:
             return chunk.topics
         if dim is Dim.HOST:
             return hosts(chunk.buffer, chunk.found, born=True, port=False)
-        name = TAGS if dim is Dim.TAG else self._ask.value_property
+        name = TAGS if dim is Dim.TAG else self._query.value_property
         spans = property_spans(chunk.buffer, chunk.found, [name])[name]
         size = spans.size if dim is Dim.TAG else np.minimum(spans.size, LONGEST_SHOWN)
         return factorize(chunk.buffer, spans.start, size)
 
     def _add_keys(self, chunk: Chunk) -> None:
-        spans = key_spans(chunk.buffer, chunk.found, self._ask.key_property)
+        spans = key_spans(chunk.buffer, chunk.found, self._query.key_property)
         if Dim.NEW_QUEUE in self._columns:
-            chosen = selected_queues(chunk.buffer, spans, self._ask.new_queues, self._ask.selector)
+            chosen = selected_queues(chunk.buffer, spans, self._query.new_queues, self._query.selector)
             self._columns[Dim.NEW_QUEUE].parts.append(chosen)
-        if Dim.KEY in self._ask.dims:
+        if Dim.KEY in self._query.dims:
             self._digests.append(digests(chunk.buffer, np.maximum(spans.start, 0), spans.size))
             self._key_starts.append(spans.start)
             self._key_sizes.append(spans.size)
@@ -107,7 +107,7 @@ class SplitCounter:
             return
         coded = {dim: column.coded(dim) for dim, column in self._columns.items()}
         sizes, bodies, times = np.concatenate(self._sizes), np.concatenate(self._bodies), np.concatenate(self._times)
-        for cut in self._ask.cuts:
+        for cut in self._query.cuts:
             plain = [dim for dim in cut.dims if dim is not Dim.KEY]
             if Dim.KEY in cut.dims:
                 yield from self._key_rows(cut, [coded[dim] for dim in plain], sizes, bodies)
@@ -129,19 +129,19 @@ def size_class(body_size: Int32s) -> Int64s:
     return np.where(body_size > 0, np.left_shift(1, np.maximum(exponent - 1, 0), dtype=np.int64), 0)
 
 
-def count_rows(splits: Sequence[LogSplit], wanted: Wanted, ask: Ask) -> Iterator[Columns]:
+def count_rows(splits: Sequence[LogSplit], wanted: Selection, query: Query) -> Iterator[Columns]:
     """Yields the partial counts of some splits, and what was read of them."""
     # Selectors look at characters of keys, which compiled functions do not decode.
-    if use_compiled(ask.kernels) and Dim.NEW_QUEUE not in ask.dims:
+    if use_compiled(query.kernels) and Dim.NEW_QUEUE not in query.dims:
         from mqctl.spark.aggregates.compiled.counts import count_split
 
         for split in splits:
             covered = Coverage(split.store, split.start)
-            yield from count_split(split, wanted, ask, covered)
+            yield from count_split(split, wanted, query, covered)
             yield from coverage_rows(covered)
         return
     for found, covered in shares_of(splits, wanted):
-        counter = SplitCounter(ask)
+        counter = SplitCounter(query)
         for chunk in found:
             counter.add(chunk)
         yield from counter.rows()

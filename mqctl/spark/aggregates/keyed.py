@@ -16,7 +16,7 @@ from mqctl.spark.aggregates.combiner import Columns, Value
 from mqctl.spark.aggregates.counting import coverage_rows
 from mqctl.spark.aggregates.heavy import EDGE, Edge, edge_text
 from mqctl.spark.aggregates.tracks import BUSINESS, UNIQUE, Tracks
-from mqctl.spark.asking import Ask
+from mqctl.spark.query import Query
 from mqctl.spark.scan.keys import key_spans, key_text
 from mqctl.spark.scan.planning import open_store
 from mqctl.store.kernel import Int64s, headers
@@ -54,10 +54,10 @@ class _Steps:
         topics = self.tracks.rows["topic"][mask][first]
         return [int(count) for count in np.bincount(topics, minlength=len(self.tracks.topics))]
 
-    def timed(self, name: str, column: str, mask: NDArray[np.bool_], ask: Ask) -> Columns:
+    def timed(self, name: str, column: str, mask: NDArray[np.bool_], query: Query) -> Columns:
         """Counts the marked rows by topic and time bucket."""
         rows = self.tracks.rows[mask]
-        bucket = rows["store_ms"] // ask.bucket_ms * ask.bucket_ms
+        bucket = rows["store_ms"] // query.bucket_ms * query.bucket_ms
         return self._pairs(name, ("time_ms", column), rows["topic"], bucket)
 
     def hosted(self, mask: NDArray[np.bool_]) -> Columns:
@@ -75,7 +75,7 @@ class _Steps:
             columns[1]: counts.tolist(),
         }
 
-    def shown_keys(self, weight: Int64s, ask: Ask) -> Iterator[tuple[int, NDArray[np.void]]]:
+    def shown_keys(self, weight: Int64s, query: Query) -> Iterator[tuple[int, NDArray[np.void]]]:
         """Yields for each topic the keys of greatest weight above 0 (one weight a key): its number and its rows."""
         starts = np.flatnonzero(~self.same)
         ends = np.append(starts[1:], len(self.same))
@@ -85,7 +85,7 @@ class _Steps:
             for key in members[np.argsort(-weight[members], kind="stable")][:KEYS_SHOWN].tolist():
                 yield key, self.tracks.rows[starts[key] : ends[key]]
 
-    def text(self, row: NDArray[np.void], ask: Ask) -> str:
+    def text(self, row: NDArray[np.void], query: Query) -> str:
         """Reads the key of one message where it stands."""
         log = open_store(self.tracks.stores[int(row["store"])]).commit_log
         file = log.file_of(int(row["physical"]))
@@ -93,12 +93,12 @@ class _Steps:
             return f"key of digest {int(row['digest']):016x}"
         position = np.array([int(row["physical"]) - file.start], dtype=np.int64)
         buffer = file.records_view(position)
-        name = UNIQ_KEY if self.tracks.kind == UNIQUE else ask.key_property
+        name = UNIQ_KEY if self.tracks.kind == UNIQUE else query.key_property
         spans = key_spans(buffer, headers(buffer, position), name)
         return key_text(buffer, int(spans.start[0]), int(spans.size[0]))
 
 
-def order_rows(tracks: Tracks, ask: Ask) -> Iterator[Columns]:
+def order_rows(tracks: Tracks, query: Query) -> Iterator[Columns]:
     """Tells which keys stand in several queues, when they moved, and where send and store order disagree.
 
     A move is a message that stands in another queue than the message of its key stored before it. An inversion is one
@@ -129,10 +129,10 @@ def order_rows(tracks: Tracks, ask: Ask) -> Iterator[Columns]:
         "oldest_ms": [int(at) if count else None for at, count in zip(oldest, moves, strict=True)],
         "newest_ms": [int(at) if count else None for at, count in zip(newest, moves, strict=True)],
     }
-    yield steps.timed("moves", "moves", moved, ask)
-    yield steps.timed("inversions", "inversions", inverted, ask)
+    yield steps.timed("moves", "moves", moved, query)
+    yield steps.timed("inversions", "inversions", inverted, query)
     yield _explained(steps, moved)
-    yield _order_keys(steps, moved, inverted, ask)
+    yield _order_keys(steps, moved, inverted, query)
 
 
 def _explained(steps: _Steps, moved: NDArray[np.bool_]) -> Columns:
@@ -182,23 +182,23 @@ def _selected(rows: NDArray[np.void], counts: Int64s) -> NDArray[np.bool_]:
     return marks
 
 
-def _order_keys(steps: _Steps, moved: NDArray[np.bool_], inverted: NDArray[np.bool_], ask: Ask) -> Columns:
+def _order_keys(steps: _Steps, moved: NDArray[np.bool_], inverted: NDArray[np.bool_], query: Query) -> Columns:
     weight = np.bincount(steps.group, weights=moved * 1_000_000.0 + inverted).astype(np.int64)
     found = []
-    for _, rows in steps.shown_keys(weight, ask):
+    for _, rows in steps.shown_keys(weight, query):
         step = np.flatnonzero(np.diff(rows["queue"]) | np.diff(rows["store"]))
         same = np.flatnonzero((np.diff(rows["queue"]) == 0) & (np.diff(rows["store"].astype(np.int64)) == 0))
         back = (rows["born_ms"][same + 1] < rows["born_ms"][same]) & (rows["host"][same + 1] == rows["host"][same])
         queues = len(np.unique(rows["store"].astype(np.int64) << 32 | rows["queue"]))
         times = rows["store_ms"]
-        name, key = steps.tracks.topics[int(rows[0]["topic"])], steps.text(rows[0], ask)
+        name, key = steps.tracks.topics[int(rows[0]["topic"])], steps.text(rows[0], query)
         found.append((name, key, len(rows), queues, len(step), int(back.sum()), int(times.min()), int(times.max())))
     columns = list(zip(*found, strict=True)) if found else [()] * 8
     names = ("topic", "key", "messages", "queues", "moves", "inversions", "oldest_ms", "newest_ms")
     return {"cut": ["keys"] * len(found), **dict(zip(names, columns, strict=True))}
 
 
-def duplicate_rows(tracks: Tracks, ask: Ask) -> Iterator[Columns]:
+def duplicate_rows(tracks: Tracks, query: Query) -> Iterator[Columns]:
     """Tells which keys were stored more than once: how often, how far apart, by whom, when."""
     steps, rows = _Steps.of(tracks), tracks.rows
     if not len(rows):
@@ -215,15 +215,15 @@ def duplicate_rows(tracks: Tracks, ask: Ask) -> Iterator[Columns]:
         "copies": steps.per_topic(again),
         "same_host_copies": steps.per_topic(near),
     }
-    yield steps.timed("times", "copies", again, ask)
+    yield steps.timed("times", "copies", again, query)
     yield steps.hosted(again)
     gap = np.diff(rows["store_ms"], prepend=0)[again]
     exponent = np.where(gap > 0, np.left_shift(1, np.maximum(np.frexp(gap.astype(float))[1] - 1, 0), dtype=np.int64), 0)
     yield steps._pairs("gaps", ("gap_class_ms", "copies"), rows["topic"][again], exponent)
     found = []
-    for _, own in steps.shown_keys(np.bincount(steps.group) - 1, ask):
+    for _, own in steps.shown_keys(np.bincount(steps.group) - 1, query):
         times = own["store_ms"]
-        name, key = steps.tracks.topics[int(own[0]["topic"])], steps.text(own[0], ask)
+        name, key = steps.tracks.topics[int(own[0]["topic"])], steps.text(own[0], query)
         count, addresses = len(own), len(np.unique(own["host"]))
         found.append((name, key, count, count - 1, addresses, int(times.min()), int(times.max())))
     columns = list(zip(*found, strict=True)) if found else [()] * 7
@@ -239,7 +239,7 @@ class KeyedTable:
     sums: tuple[str, ...]
     lows: tuple[str, ...]
     highs: tuple[str, ...]
-    judge: Callable[[Tracks, Ask], Iterator[Columns]]
+    judge: Callable[[Tracks, Query], Iterator[Columns]]
 
     @property
     def types(self) -> dict[str, str]:
@@ -247,7 +247,7 @@ class KeyedTable:
         return {**self.keys, **dict.fromkeys((*self.sums, *self.lows, *self.highs), "bigint")}
 
 
-def _slice_rows(found: Iterator[Columns], tracks: Tracks, ask: Ask) -> Iterator[Columns]:
+def _slice_rows(found: Iterator[Columns], tracks: Tracks, query: Query) -> Iterator[Columns]:
     """Yields the rows of a slice of one key without what only the whole key tells, and the slice's ends."""
     for columns in found:
         if columns["cut"] and columns["cut"][0] == "topics":
@@ -269,7 +269,7 @@ def _slice_rows(found: Iterator[Columns], tracks: Tracks, ask: Ask) -> Iterator[
         return [tracks.stores[int(row["store"])], int(row["queue"]), int(row["born_ms"]), host, int(row["store_ms"])]
 
     edge = Edge(
-        key=steps.text(rows[0], ask),
+        key=steps.text(rows[0], query),
         digest=int(rows[0]["digest"]),
         number=tracks.slice,
         messages=len(rows),
@@ -286,10 +286,10 @@ def _slice_rows(found: Iterator[Columns], tracks: Tracks, ask: Ask) -> Iterator[
 ORDER, DUPLICATES = "order", "duplicates"
 
 
-def judged(report: str) -> Callable[[Tracks, Ask], Iterator[Columns]]:
+def judged(report: str) -> Callable[[Tracks, Query], Iterator[Columns]]:
     """Returns what makes the rows of a report, or of both for an empty name, marked with it and the kind of key."""
 
-    def judge(tracks: Tracks, ask: Ask) -> Iterator[Columns]:
+    def judge(tracks: Tracks, query: Query) -> Iterator[Columns]:
         if tracks.coverage:
             for covered in tracks.coverage:
                 yield from coverage_rows(covered)
@@ -297,7 +297,9 @@ def judged(report: str) -> Callable[[Tracks, Ask], Iterator[Columns]]:
         judges = {ORDER: order_rows, DUPLICATES: duplicate_rows}
         for name, rows in judges.items():
             if report in (name, "") and (name == DUPLICATES or tracks.kind == BUSINESS):
-                for columns in rows(tracks, ask) if tracks.slice < 0 else _slice_rows(rows(tracks, ask), tracks, ask):
+                for columns in (
+                    rows(tracks, query) if tracks.slice < 0 else _slice_rows(rows(tracks, query), tracks, query)
+                ):
                     count = len(columns["cut"])
                     yield {**columns, "report": [name] * count, "kind": [tracks.kind] * count}
 

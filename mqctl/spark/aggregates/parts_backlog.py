@@ -12,15 +12,15 @@ from mqctl.spark.aggregates.combiner import Columns, Value
 from mqctl.spark.aggregates.quick import behind_by_entries
 from mqctl.spark.aggregates.table import PartTable, Work
 from mqctl.spark.aggregates.twins import settled, use_compiled
-from mqctl.spark.asking import Ask
+from mqctl.spark.query import Query
 from mqctl.spark.scan.planning import QueueRange, cells, open_store, placed_shares, ranges, shares
 from mqctl.spark.scan.remote import is_remote
-from mqctl.spark.wanted import Wanted
+from mqctl.spark.selection import Selection
 
 STATE, TAG, ARRIVAL = "state", "tag", "arrival"
 """Kinds of rows: where a group stands in a queue; messages behind it by tag; and by the time bucket they arrived in."""
 ARRIVALS = "arrivals"
-"""The cut of an `Ask` that wants rows of the last kind."""
+"""The cut of a `Query` that wants rows of the last kind."""
 _BATCH_ROWS = 32_000
 _RANGES_AT_ONCE = 2_000
 _STATES = {
@@ -36,21 +36,21 @@ class BacklogShare:
 
     states: tuple[tuple[str, QueueLag], ...]
     ranges: tuple[QueueRange, ...]
-    wanted: Wanted
-    ask: Ask
+    wanted: Selection
+    query: Query
 
 
-def _plan(wanted: Wanted, ask: Ask, count: int) -> list[Work]:
+def _plan(wanted: Selection, query: Query, count: int) -> list[Work]:
     states: list[tuple[str, QueueLag]] = []
     work: list[QueueRange] = []
     for path in wanted.stores:
         found = cells(open_store(path), wanted)
         states += [(path, state) for state in found]
-        work += ranges(path, found, whole=ask.quick)
-    ask = settled(ask, messages=sum(each.high - each.low for each in work))
-    dealt = (shares if ask.quick else placed_shares)(work, count) or [[]]
+        work += ranges(path, found, whole=query.quick)
+    query = settled(query, messages=sum(each.high - each.low for each in work))
+    dealt = (shares if query.quick else placed_shares)(work, count) or [[]]
     return [
-        BacklogShare(tuple(states) if number == 0 else (), tuple(share), wanted, ask)
+        BacklogShare(tuple(states) if number == 0 else (), tuple(share), wanted, query)
         for number, share in enumerate(dealt)
     ]
 
@@ -71,7 +71,7 @@ def _read(work: Work) -> Iterator[Columns]:
 
 def _behind(work: BacklogShare) -> Iterator[tuple[QueueRange, str, Segment]]:
     """Yields what lies behind each reader of each range."""
-    bucket_ms = work.ask.bucket_ms if any(cut.name == ARRIVALS for cut in work.ask.cuts) else 0
+    bucket_ms = work.query.bucket_ms if any(cut.name == ARRIVALS for cut in work.query.cuts) else 0
     times = work.wanted.store_time_ms
     for path in sorted({each.store for each in work.ranges}):
         store = open_store(path)
@@ -82,7 +82,7 @@ def _behind(work: BacklogShare) -> Iterator[tuple[QueueRange, str, Segment]]:
                     store, each, times, arrivals_ms=bucket_ms
                 )
             else:
-                found = behind_by_entries(store, each) if work.ask.quick else None
+                found = behind_by_entries(store, each) if work.query.quick else None
             if found is None:
                 left.append(each)
             else:
@@ -90,7 +90,7 @@ def _behind(work: BacklogShare) -> Iterator[tuple[QueueRange, str, Segment]]:
         for begin in range(0, len(left), _RANGES_AT_ONCE):
             some = left[begin : begin + _RANGES_AT_ONCE]
             # Addresses need all bytes of a file; of one that is fetched only those of the records are asked for.
-            if not is_remote(path) and use_compiled(work.ask.kernels):
+            if not is_remote(path) and use_compiled(work.query.kernels):
                 from mqctl.spark.aggregates.compiled import backlog
 
                 yield from backlog.behind_all(store, some, times, arrivals_ms=bucket_ms)

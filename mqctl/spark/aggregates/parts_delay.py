@@ -19,10 +19,10 @@ from mqctl.spark.aggregates.combiner import Columns
 from mqctl.spark.aggregates.parts_store import plan_stores, store_work
 from mqctl.spark.aggregates.parts_timers import timer_rows
 from mqctl.spark.aggregates.table import PartTable, Work
-from mqctl.spark.asking import Ask, Cut
+from mqctl.spark.query import Cut, Query
 from mqctl.spark.scan.following import records_at
 from mqctl.spark.scan.planning import open_store
-from mqctl.spark.wanted import Wanted
+from mqctl.spark.selection import Selection
 from mqctl.store.attached import look_at_each
 from mqctl.store.config_files import DELAY_OFFSETS, delay_offsets
 from mqctl.store.consumequeue import ConsumeQueue, is_filler
@@ -38,9 +38,9 @@ RETURNS_CUT = Cut(RETURNS, ())
 
 
 def _read_delay(work: Work) -> Iterator[Columns]:
-    path, wanted, ask = store_work(work)
+    path, wanted, query = store_work(work)
     store = open_store(path)
-    table = DelayLevelTable.parse(ask.levels) if ask.levels else DelayLevelTable.parse()
+    table = DelayLevelTable.parse(query.levels) if query.levels else DelayLevelTable.parse()
     recorded = delay_offsets(store.config(DELAY_OFFSETS)).offsets
     queues = {number + 1 for topic, number in store.queue_ids() if topic == SCHEDULE_TOPIC}
     lowest = store.commit_log.min_offset
@@ -51,8 +51,8 @@ def _read_delay(work: Work) -> Iterator[Columns]:
         return _Level(number, table.delay_ms(number), recorded.get(number), queue, low, queue.max_offset)
 
     for own in look_at_each(store.path, level, sorted(queues | set(recorded))):
-        yield from _level_rows(store, own, path, (wanted, ask))
-    yield from timer_rows(store, path, wanted, ask)
+        yield from _level_rows(store, own, path, (wanted, query))
+    yield from timer_rows(store, path, wanted, query)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +68,13 @@ class _Level:
     high: int
 
 
-def _level_rows(store: StoreDirectory, own: _Level, path: str, asked: tuple[Wanted, Ask]) -> Iterator[Columns]:
-    _, ask = asked
+def _level_rows(store: StoreDirectory, own: _Level, path: str, asked: tuple[Selection, Query]) -> Iterator[Columns]:
+    _, query = asked
     level, delay_ms, recorded, low, high = own.number, own.delay_ms, own.recorded, own.low, own.high
     begin = low if recorded is None else max(low, recorded)
     waiting = _waiting(store, own, begin, asked)
     due, missing = waiting.due_ms, waiting.missing
-    overdue = due + SLACK_MS < ask.at_ms
+    overdue = due + SLACK_MS < query.at_ms
     late = due[overdue]
     yield {
         "cut": [LEVELS],
@@ -87,12 +87,12 @@ def _level_rows(store: StoreDirectory, own: _Level, path: str, asked: tuple[Want
         "waiting": [len(due) + missing],
         "missing": [missing],
         "overdue": [int(overdue.sum())],
-        "not_due": [int((due > ask.at_ms).sum())],
+        "not_due": [int((due > query.at_ms).sum())],
         "head_due_ms": [int(due[0]) if len(due) else None],
         "first_overdue_ms": [int(late.min()) if len(late) else None],
         "last_due_ms": [int(due.max()) if len(due) else None],
     }
-    bucket, counts = np.unique(due // ask.bucket_ms * ask.bucket_ms, return_counts=True)
+    bucket, counts = np.unique(due // query.bucket_ms * query.bucket_ms, return_counts=True)
     yield {
         "cut": [DUE] * len(counts),
         "store": [path] * len(counts),
@@ -123,14 +123,14 @@ class _Waiting:
     returns: dict[tuple[str, int], list[Int64s]] = field(default_factory=dict)
 
 
-def _waiting(store: StoreDirectory, own: _Level, begin: int, asked_for: tuple[Wanted, Ask]) -> _Waiting:
+def _waiting(store: StoreDirectory, own: _Level, begin: int, asked_for: tuple[Selection, Query]) -> _Waiting:
     """Follows the entries of a level that are not delivered yet.
 
     The entry's tag code is the due time; where it is an address into the extension, the broker recomputes it from
     the store time, as is done here. Messages that are not wanted (by their real topic, by store time) are left out.
     """
-    wanted, ask = asked_for
-    with_returns = RETURNS_CUT in ask.cuts
+    wanted, query = asked_for
+    with_returns = RETURNS_CUT in query.cuts
     parts: list[Int64s] = []
     returns: dict[tuple[str, int], list[Int64s]] = {}
     missing = max(0, own.high - begin)
@@ -158,7 +158,7 @@ def _real_topics(buffer: Buffer, found: Headers) -> Alphabet:
     return factorize(buffer, real.start, real.size)
 
 
-def _named(real: Alphabet, wanted: Wanted) -> NDArray[np.bool_]:
+def _named(real: Alphabet, wanted: Selection) -> NDArray[np.bool_]:
     if not wanted.topics:
         return np.ones(len(real.codes), dtype=bool)
     mask: NDArray[np.bool_] = np.array([name in wanted.topics for name in real.names] + [False], dtype=bool)[real.codes]

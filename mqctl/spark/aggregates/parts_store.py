@@ -8,26 +8,26 @@ from collections.abc import Iterator
 
 from mqctl.spark.aggregates.combiner import Columns
 from mqctl.spark.aggregates.table import PartTable, Work
-from mqctl.spark.asking import Ask
+from mqctl.spark.query import Query
 from mqctl.spark.scan.log_splits import first_store_time
 from mqctl.spark.scan.planning import cells, open_store
 from mqctl.spark.scan.remote import is_remote, local_path, shown
-from mqctl.spark.wanted import Wanted
+from mqctl.spark.selection import Selection
 from mqctl.store.commitlog import CommitLog
 from mqctl.store.mapped_files import MappedFile
 
 
-def plan_stores(wanted: Wanted, ask: Ask, count: int) -> list[Work]:
+def plan_stores(wanted: Selection, query: Query, count: int) -> list[Work]:
     """Plans one task a store."""
     del count
-    return [(path, wanted, ask) for path in wanted.stores]
+    return [(path, wanted, query) for path in wanted.stores]
 
 
-def store_work(work: Work) -> tuple[str, Wanted, Ask]:
+def store_work(work: Work) -> tuple[str, Selection, Query]:
     """Takes the work of `plan_stores` apart."""
     assert isinstance(work, tuple)
-    path, wanted, ask = work
-    return path, wanted, ask
+    path, wanted, query = work
+    return path, wanted, query
 
 
 def _read_extents(work: Work) -> Iterator[Columns]:

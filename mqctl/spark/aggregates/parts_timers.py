@@ -17,10 +17,10 @@ from mqctl.model.message import REAL_TOPIC, UNIQ_KEY
 from mqctl.model.names import TIMER_TOPIC
 from mqctl.snapshot.delay_records import SLACK_MS
 from mqctl.spark.aggregates.combiner import Columns
-from mqctl.spark.asking import Ask
+from mqctl.spark.query import Query
 from mqctl.spark.scan.following import records_at
 from mqctl.spark.scan.keys import key_text
-from mqctl.spark.wanted import Wanted
+from mqctl.spark.selection import Selection
 from mqctl.store.consumequeue import is_filler
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.kernel import Int64s
@@ -42,7 +42,7 @@ class _Waiting:
     marks: NDArray[np.bool_]
 
 
-def timer_rows(store: StoreDirectory, path: str, wanted: Wanted, ask: Ask) -> Iterator[Columns]:
+def timer_rows(store: StoreDirectory, path: str, wanted: Selection, query: Query) -> Iterator[Columns]:
     """Yields what waits by real topic, and when it is due; nothing for a store without timers."""
     check = read_timer_check(store.path / "config" / "timercheck")
     read_ms, taken = (-1, 0) if check is None else (check.last_read_time_ms, check.last_timer_queue_offset)
@@ -71,7 +71,7 @@ def timer_rows(store: StoreDirectory, path: str, wanted: Wanted, ask: Ask) -> It
     for slot, topic, key, due in found:
         if (slot, topic, key) not in deleted:
             topics[topic].append(due)
-    yield from _rows(path, ask, topics, missing)
+    yield from _rows(path, query, topics, missing)
 
 
 def _waiting(store: StoreDirectory, read_ms: int, taken: int) -> _Waiting:
@@ -97,12 +97,12 @@ def _text(buffer: Buffer, spans: Spans, row: int) -> str:
     return key_text(buffer, start, int(spans.size[row])) if start >= 0 else ""
 
 
-def _rows(path: str, ask: Ask, topics: dict[str, list[int]], missing: int) -> Iterator[Columns]:
+def _rows(path: str, query: Query, topics: dict[str, list[int]], missing: int) -> Iterator[Columns]:
     if missing:
         topics.setdefault(_NO_TOPIC, [])  # nobody knows whose these were
     names = sorted(topics)
     due = [np.array(sorted(topics[name]), dtype=np.int64) for name in names]
-    late = [times[times + SLACK_MS < ask.at_ms] for times in due]
+    late = [times[times + SLACK_MS < query.at_ms] for times in due]
     lost = [missing if name == _NO_TOPIC else 0 for name in names]
     yield {
         "cut": [TIMERS] * len(names),
@@ -111,13 +111,13 @@ def _rows(path: str, ask: Ask, topics: dict[str, list[int]], missing: int) -> It
         "waiting": [len(times) + more for times, more in zip(due, lost, strict=True)],
         "missing": lost,
         "overdue": [len(times) for times in late],
-        "not_due": [int((times > ask.at_ms).sum()) for times in due],
+        "not_due": [int((times > query.at_ms).sum()) for times in due],
         "head_due_ms": [int(times[0]) if len(times) else None for times in due],
         "first_overdue_ms": [int(times[0]) if len(times) else None for times in late],
         "last_due_ms": [int(times[-1]) if len(times) else None for times in due],
     }
     for name, times in zip(names, due, strict=True):
-        bucket, counts = np.unique(times // ask.bucket_ms * ask.bucket_ms, return_counts=True)
+        bucket, counts = np.unique(times // query.bucket_ms * query.bucket_ms, return_counts=True)
         yield {
             "cut": [TIMER_DUE] * len(counts),
             "store": [path] * len(counts),

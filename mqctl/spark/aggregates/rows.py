@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mqctl.spark.aggregates.combiner import Columns, Value
 from mqctl.spark.aggregates.grouping import Grouped, Heavy
-from mqctl.spark.asking import Cut, Dim
+from mqctl.spark.query import Cut, Dim
 from mqctl.spark.scan.keys import key_text
 from mqctl.store.mapped_files import Buffer
 

@@ -13,10 +13,10 @@ from mqctl.spark.aggregates.combiner import Columns
 from mqctl.spark.aggregates.counting import count_rows
 from mqctl.spark.aggregates.rows import QUEUES
 from mqctl.spark.aggregates.twins import settled
-from mqctl.spark.asking import Ask
+from mqctl.spark.query import Query
 from mqctl.spark.scan.log_splits import LogSplit, log_splits
 from mqctl.spark.scan.planning import open_store
-from mqctl.spark.wanted import Wanted
+from mqctl.spark.selection import Selection
 from mqctl.store.config_files import TOPICS, topic_configs
 
 Work = object
@@ -29,7 +29,7 @@ class PartTable:
     Attributes:
         keys: columns by which rows are combined, with their Spark types.
         sums, lows, highs: columns of 64-bit numbers that are added, or of which the lowest or highest counts.
-        plan: (wanted, ask, partitions at most) -> the work of each partition.
+        plan: (wanted, query, partitions at most) -> the work of each partition.
         read: work -> rows.
     """
 
@@ -37,7 +37,7 @@ class PartTable:
     sums: tuple[str, ...]
     lows: tuple[str, ...]
     highs: tuple[str, ...]
-    plan: Callable[[Wanted, Ask, int], Sequence[Work]]
+    plan: Callable[[Selection, Query, int], Sequence[Work]]
     read: Callable[[Work], Iterator[Columns]]
 
     @property
@@ -51,19 +51,19 @@ class CountShare:
     """The work of one partition of `counts`; `queues` are the (store, topic, queue id) there are, told once."""
 
     splits: tuple[LogSplit, ...]
-    wanted: Wanted
-    ask: Ask
+    wanted: Selection
+    query: Query
     queues: tuple[tuple[str, str, int], ...] = ()
 
 
-def _plan_counts(wanted: Wanted, ask: Ask, count: int) -> list[Work]:
+def _plan_counts(wanted: Selection, query: Query, count: int) -> list[Work]:
     shares = log_splits(wanted, count) or [[]]
-    ask = settled(ask, size_bytes=sum(split.high - split.low for share in shares for split in share))
+    query = settled(query, size_bytes=sum(split.high - split.low for share in shares for split in share))
     queues = tuple(each for path in wanted.stores for each in queues_of(path, wanted))
-    return [CountShare(tuple(share), wanted, ask, () if number else queues) for number, share in enumerate(shares)]
+    return [CountShare(tuple(share), wanted, query, () if number else queues) for number, share in enumerate(shares)]
 
 
-def queues_of(path: str, wanted: Wanted) -> list[tuple[str, str, int]]:
+def queues_of(path: str, wanted: Selection) -> list[tuple[str, str, int]]:
     """Lists the queues of a store that are to be expected: by its topics' settings, and by its directories."""
     store = open_store(path)
     found = {(topic, number) for topic, number in store.queue_ids() if wanted.wants_topic(topic)}
@@ -89,7 +89,7 @@ def _read_counts(work: Work) -> Iterator[Columns]:
             "messages": nothing,
             "bytes": nothing,
         }
-    yield from count_rows(work.splits, work.wanted, work.ask)
+    yield from count_rows(work.splits, work.wanted, work.query)
 
 
 COUNTS = PartTable(

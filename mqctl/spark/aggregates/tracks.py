@@ -18,12 +18,12 @@ from mqctl.model.message import UNIQ_KEY
 from mqctl.model.names import group_of
 from mqctl.spark.aggregates import heavy
 from mqctl.spark.aggregates.heavy import HeavyKey
-from mqctl.spark.asking import Ask
+from mqctl.spark.query import Query
 from mqctl.spark.scan.hosts import hosts
 from mqctl.spark.scan.keys import key_hashes, key_spans
 from mqctl.spark.scan.log_splits import Chunk, Coverage, LogSplit, log_splits, shares_of, used_bytes
 from mqctl.spark.scan.planning import open_store, queue_bounds
-from mqctl.spark.wanted import Wanted
+from mqctl.spark.selection import Selection
 from mqctl.store.kernel import Int64s
 from mqctl.store.texts import digests
 
@@ -55,8 +55,8 @@ class TrackShare:
     """The work of one partition."""
 
     splits: tuple[LogSplit, ...]
-    wanted: Wanted
-    ask: Ask
+    wanted: Selection
+    query: Query
     buckets: int
     heavy: tuple[HeavyKey, ...] = ()
 
@@ -95,7 +95,7 @@ class Tracks:
     slice: int = -1
 
 
-def plan_tracks(wanted: Wanted, ask: Ask, count: int) -> list[object]:
+def plan_tracks(wanted: Selection, query: Query, count: int) -> list[object]:
     """Plans shares of like size; the number of buckets follows the number of queue entries."""
     stores = [open_store(path) for path in wanted.stores]
     entries = sum(
@@ -109,22 +109,22 @@ def plan_tracks(wanted: Wanted, ask: Ask, count: int) -> list[object]:
     entries += sum(used_bytes(file) for store in without for file in store.commit_log.files) // _SMALL_BYTES
     buckets = max(1, -(-entries // BUCKET_MESSAGES))
     shares = log_splits(wanted, count)
-    cut = _heavy([split for share in shares for split in share], wanted, ask, entries)
-    return [TrackShare(tuple(share), wanted, ask, buckets, cut) for share in shares]
+    cut = _heavy([split for share in shares for split in share], wanted, query, entries)
+    return [TrackShare(tuple(share), wanted, query, buckets, cut) for share in shares]
 
 
-def _properties(ask: Ask) -> dict[int, str]:
+def _properties(query: Query) -> dict[int, str]:
     """Returns the key property of each kind of tracks that is asked for."""
-    return {BUSINESS: ask.key_property, **({UNIQUE: UNIQ_KEY} if ask.unique_keys else {})}
+    return {BUSINESS: query.key_property, **({UNIQUE: UNIQ_KEY} if query.unique_keys else {})}
 
 
-def _heavy(splits: Sequence[LogSplit], wanted: Wanted, ask: Ask, messages: int) -> tuple[HeavyKey, ...]:
+def _heavy(splits: Sequence[LogSplit], wanted: Selection, query: Query, messages: int) -> tuple[HeavyKey, ...]:
     """Looks for keys that are too large for one bucket, where there are messages enough for one."""
-    limit = ask.heavy_messages or heavy.HEAVY_MESSAGES
+    limit = query.heavy_messages or heavy.HEAVY_MESSAGES
     if messages <= limit:
         return ()
     found: list[HeavyKey] = []
-    for kind, name in _properties(ask).items():
+    for kind, name in _properties(query).items():
         parts = [
             _tracks(chunk, name, {}, {})
             for chunks, _ in shares_of(heavy.sample_splits(splits), wanted)
@@ -138,7 +138,7 @@ def _heavy(splits: Sequence[LogSplit], wanted: Wanted, ask: Ask, messages: int) 
 
 def read_tracks(work: TrackShare) -> Iterator[PackedTracks]:
     """Yields the packed tracks of each split, and what was read of it."""
-    properties = _properties(work.ask)
+    properties = _properties(work.query)
     for found, covered in shares_of(work.splits, work.wanted):
         packer = _Packer(covered.store, work.buckets, work.heavy)
         for chunk in found:

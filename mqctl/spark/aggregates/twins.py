@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cache
 from importlib import import_module
 
-from mqctl.spark.asking import Ask, Kernels
+from mqctl.spark.query import Kernels, Query
 
 WORTH_MESSAGES = 400_000
 WORTH_BYTES = 256 << 20
@@ -20,11 +20,11 @@ WORTH_BYTES = 256 << 20
 _READING = "mqctl.spark.aggregates.compiled.reading"
 
 
-def settled(ask: Ask, *, messages: int = 0, size_bytes: int = 0) -> Ask:
+def settled(query: Query, *, messages: int = 0, size_bytes: int = 0) -> Query:
     """Returns what workers are to be asked, for a job of that size."""
-    if ask.kernels is Kernels.AUTO and (messages >= WORTH_MESSAGES or size_bytes >= WORTH_BYTES):
-        return replace(ask, kernels=Kernels.COMPILED)
-    return ask
+    if query.kernels is Kernels.AUTO and (messages >= WORTH_MESSAGES or size_bytes >= WORTH_BYTES):
+        return replace(query, kernels=Kernels.COMPILED)
+    return query
 
 
 def use_compiled(kernels: Kernels) -> bool:

@@ -14,10 +14,10 @@ from mqctl.errors import UsageError
 from mqctl.model.backlog import BacklogBy, BacklogRow
 from mqctl.spark.aggregates.combiner import Row
 from mqctl.spark.aggregates.parts_backlog import ARRIVAL, ARRIVALS, TAG
-from mqctl.spark.asking import Ask, Cut
 from mqctl.spark.engines import Engine, maybe_text, number, sum_of, text
+from mqctl.spark.query import Cut, Query
 from mqctl.spark.reports.unread import require_queues
-from mqctl.spark.wanted import Wanted
+from mqctl.spark.selection import Selection
 
 _KEYS = {
     BacklogBy.GROUP: ("group",),
@@ -31,7 +31,7 @@ _RECORDS_ONLY = {BacklogBy.TAG: TAG, BacklogBy.TIME: ARRIVAL}
 
 
 def backlog_rows(
-    engine: Engine, wanted: Wanted, by: BacklogBy, *, quick: bool = False, bucket_ms: int = 60_000
+    engine: Engine, wanted: Selection, by: BacklogBy, *, quick: bool = False, bucket_ms: int = 60_000
 ) -> list[BacklogRow]:
     """Runs the report; the largest backlog first.
 
@@ -52,8 +52,8 @@ def backlog_rows(
         )
     require_queues(wanted)
     cuts = (Cut(ARRIVALS, ()),) if by is BacklogBy.TIME else ()
-    ask = Ask(cuts, bucket_ms=bucket_ms, quick=quick)
-    return rows_by(engine.rows("backlog", wanted, ask, ("kind", *_KEYS[by])), by)
+    query = Query(cuts, bucket_ms=bucket_ms, quick=quick)
+    return rows_by(engine.rows("backlog", wanted, query, ("kind", *_KEYS[by])), by)
 
 
 def rows_by(found: Iterable[Row], by: BacklogBy) -> list[BacklogRow]:

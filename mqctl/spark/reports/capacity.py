@@ -10,22 +10,22 @@ from mqctl.model.report_rows_state import CapacityBucket, CapacityStore, Capacit
 from mqctl.model.reports import CapacityReport
 from mqctl.model.spans import HOUR_MS
 from mqctl.spark.aggregates.combiner import Row
-from mqctl.spark.asking import Ask, Cut, Dim
 from mqctl.spark.engines import Engine, number, sum_of, text
+from mqctl.spark.query import Cut, Dim, Query
 from mqctl.spark.reports.figures import share_of, stores_read
-from mqctl.spark.wanted import Wanted
+from mqctl.spark.selection import Selection
 
 CAPACITY_CUTS = (Cut("capacity.times", (Dim.TIME,)), Cut("capacity.topics", (Dim.TOPIC,)))
 _SHORTEST_MS = 10_000
 """Ranges shorter than this tell no rate."""
 
 
-def capacity(engine: Engine, wanted: Wanted, *, bucket_ms: int) -> CapacityReport:
+def capacity(engine: Engine, wanted: Selection, *, bucket_ms: int) -> CapacityReport:
     """Scans the stores, and looks at their disks; RocketMQ's own topics take room like all others."""
     wanted = wanted if wanted.topics else replace(wanted, system=True)
-    ask = Ask(CAPACITY_CUTS, bucket_ms=bucket_ms)
+    query = Query(CAPACITY_CUTS, bucket_ms=bucket_ms)
     return capacity_report(
-        engine.rows("counts", wanted, ask), engine.rows("extents", wanted, Ask(())), bucket_ms=bucket_ms
+        engine.rows("counts", wanted, query), engine.rows("extents", wanted, Query(())), bucket_ms=bucket_ms
     )
 
 

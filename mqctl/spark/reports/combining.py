@@ -10,24 +10,26 @@ from mqctl.spark.aggregates.all import PART_TABLES
 from mqctl.spark.aggregates.combiner import Row
 from mqctl.spark.aggregates.keyed import KEYED
 from mqctl.spark.aggregates.tracks import PackedTracks, unpacked
-from mqctl.spark.asking import Ask, Kernels
 from mqctl.spark.carried import carrying, delivered
+from mqctl.spark.query import Kernels, Query
 from mqctl.spark.reports.gathering import gathered
+from mqctl.spark.selection import Selection
 from mqctl.spark.source.data_source import FORMAT, register, wanted_options
-from mqctl.spark.wanted import Wanted
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 
-def parts(spark: SparkSession, table: str, wanted: Wanted, ask: Ask, *, partitions: int | None = None) -> DataFrame:
+def parts(
+    spark: SparkSession, table: str, wanted: Selection, query: Query, *, partitions: int | None = None
+) -> DataFrame:
     """Returns a table of partial aggregates, computed in at most about `partitions` tasks (default: 4 a core)."""
     register(spark)
     options = {
         **wanted_options(wanted),
         "table": table,
-        "ask": ask.text(),
+        "ask": query.text(),
         "partitions": str(partitions or 4 * spark.sparkContext.defaultParallelism),
     }
     return spark.read.format(FORMAT).options(**options).load()
@@ -45,25 +47,25 @@ def combined(found: DataFrame, table: str, by: Sequence[str] | None = None) -> D
     )
 
 
-def keyed_parts(tracks: DataFrame, table: str, ask: Ask) -> DataFrame:
+def keyed_parts(tracks: DataFrame, table: str, query: Query) -> DataFrame:
     """Brings all tracks of each key together and judges them (`aggregates.keyed`), a bucket of keys at a time."""
     types = KEYED[table].types
     schema = ", ".join(f"`{name}` {kind}" for name, kind in types.items())
-    return tracks.groupBy("bucket").applyInArrow(_judging(table, ask.text()), schema)
+    return tracks.groupBy("bucket").applyInArrow(_judging(table, query.text()), schema)
 
 
-def _judging(table: str, ask: str) -> Callable[[pa.Table], pa.Table]:
+def _judging(table: str, query: str) -> Callable[[pa.Table], pa.Table]:
     import pyarrow
 
     def judge(found: pa.Table) -> pa.Table:
-        return _judge(table, ask, found)
+        return _judge(table, query, found)
 
     # Spark chooses by these how the function wants its data; texts it would resolve where pyarrow is not known.
     judge.__annotations__ = {"found": pyarrow.Table, "return": pyarrow.Table}
     return judge
 
 
-def _judge(table: str, ask: str, found: pa.Table) -> pa.Table:
+def _judge(table: str, query: str, found: pa.Table) -> pa.Table:
     from mqctl.spark.source.columns import as_table, record_batch
 
     keyed = KEYED[table]
@@ -72,7 +74,7 @@ def _judge(table: str, ask: str, found: pa.Table) -> pa.Table:
         for row in found.to_pylist()
     ]
     with carrying():
-        batches = [record_batch(columns, keyed.types) for columns in keyed.judge(unpacked(packed), Ask.parse(ask))]
+        batches = [record_batch(columns, keyed.types) for columns in keyed.judge(unpacked(packed), Query.parse(query))]
     return as_table(batches, keyed.types)
 
 
@@ -83,25 +85,25 @@ class SparkEngine:
         self._spark = spark
         self._kernels = kernels
 
-    def rows(self, table: str, wanted: Wanted, ask: Ask, by: Sequence[str] | None = None) -> list[Row]:
+    def rows(self, table: str, wanted: Selection, query: Query, by: Sequence[str] | None = None) -> list[Row]:
         """See `mqctl.spark.engines.Engine`."""
-        ask = replace(ask, kernels=self._kernels)
+        query = replace(query, kernels=self._kernels)
         with delivered():
             if table in KEYED:
-                found = keyed_parts(parts(self._spark, "tracks", wanted, ask), table, ask)
+                found = keyed_parts(parts(self._spark, "tracks", wanted, query), table, query)
             else:
-                few = gathered(self._spark.sparkContext, table, wanted, ask, by)
+                few = gathered(self._spark.sparkContext, table, wanted, query, by)
                 if few is not None:
                     return few
-                found = parts(self._spark, table, wanted, ask)
+                found = parts(self._spark, table, wanted, query)
             rows: list[Row] = combined(found, table, by).toArrow().to_pylist()
         return rows
 
-    def group_topics(self, wanted: Wanted) -> dict[str, set[str]]:
+    def group_topics(self, wanted: Selection) -> dict[str, set[str]]:
         """See `mqctl.spark.engines.Engine`."""
-        everything = Wanted(wanted.stores, system=True)
+        everything = Selection(wanted.stores, system=True)
         with delivered():
-            found = parts(self._spark, "consumer_offsets", everything, Ask(())).select("group", "topic").distinct()
+            found = parts(self._spark, "consumer_offsets", everything, Query(())).select("group", "topic").distinct()
             pairs = [(row["group"], row["topic"]) for row in found.collect()]
         topics: dict[str, set[str]] = {}
         for group, topic in pairs:

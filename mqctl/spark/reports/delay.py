@@ -10,15 +10,15 @@ from mqctl.model.reports import DelayReport
 from mqctl.spark.aggregates.combiner import Row
 from mqctl.spark.aggregates.parts_delay import DUE, LEVELS
 from mqctl.spark.aggregates.parts_timers import TIMER_DUE, TIMERS
-from mqctl.spark.asking import Ask, Cut
 from mqctl.spark.engines import Engine, maybe_text, number, sum_of, text
+from mqctl.spark.query import Cut, Query
 from mqctl.spark.reports.unread import needed, require_queues, unread_parts, with_message_counts
-from mqctl.spark.wanted import Wanted
+from mqctl.spark.selection import Selection
 
 
 def delay(
     engine: Engine,
-    wanted: Wanted,
+    wanted: Selection,
     *,
     at_ms: int | None,
     bucket_ms: int,
@@ -38,13 +38,13 @@ def delay(
 
 
 def delay_rows(
-    engine: Engine, wanted: Wanted, *, at_ms: int | None, bucket_ms: int, levels: str, cuts: tuple[Cut, ...] = ()
+    engine: Engine, wanted: Selection, *, at_ms: int | None, bucket_ms: int, levels: str, cuts: tuple[Cut, ...] = ()
 ) -> tuple[int, list[Row]]:
     """Returns the moment that is judged, and the rows of the table `delay` as of then."""
     if at_ms is None:
-        known = [number(row.get("newest_ms")) for row in engine.rows("extents", wanted, Ask(()))]
+        known = [number(row.get("newest_ms")) for row in engine.rows("extents", wanted, Query(()))]
         at_ms = max((time for time in known if time is not None), default=0)
-    return at_ms, engine.rows("delay", wanted, Ask(cuts, bucket_ms=bucket_ms, at_ms=at_ms, levels=levels))
+    return at_ms, engine.rows("delay", wanted, Query(cuts, bucket_ms=bucket_ms, at_ms=at_ms, levels=levels))
 
 
 def delay_report(rows: Iterable[Row], unread: Sequence[Unread], *, at_ms: int, bucket_ms: int) -> DelayReport:

@@ -16,19 +16,21 @@ from mqctl.model.report_rows import (
 from mqctl.model.reports import DuplicatesReport
 from mqctl.spark.aggregates import tracks
 from mqctl.spark.aggregates.combiner import Row
-from mqctl.spark.asking import Ask
 from mqctl.spark.engines import Engine, sum_of, text, whole_keys
+from mqctl.spark.query import Query
 from mqctl.spark.reports.figures import periods, stores_read
-from mqctl.spark.wanted import Wanted
+from mqctl.spark.selection import Selection
 
 UNIQUE, BUSINESS = "unique key", "business key"
 
 
-def duplicates(engine: Engine, wanted: Wanted, *, top: int, bucket_ms: int, key_property: str = "") -> DuplicatesReport:
+def duplicates(
+    engine: Engine, wanted: Selection, *, top: int, bucket_ms: int, key_property: str = ""
+) -> DuplicatesReport:
     """Scans the stores once, by the client's unique keys and by business keys."""
-    ask = Ask((), bucket_ms=bucket_ms, key_property=key_property, unique_keys=True)
+    query = Query((), bucket_ms=bucket_ms, key_property=key_property, unique_keys=True)
     return duplicates_report(
-        whole_keys(engine.rows("duplicates", wanted, ask), "duplicates", ask), top=top, bucket_ms=bucket_ms
+        whole_keys(engine.rows("duplicates", wanted, query), "duplicates", query), top=top, bucket_ms=bucket_ms
     )
 
 

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 from mqctl.spark.aggregates.all import PART_TABLES
 from mqctl.spark.aggregates.combiner import Row
 from mqctl.spark.aggregates.table import PartTable, Work
-from mqctl.spark.asking import Ask
 from mqctl.spark.carried import CarriedError, carrying, delivered_error
+from mqctl.spark.query import Query
 from mqctl.spark.scan.planning import open_store
 from mqctl.spark.scan.remote import is_remote
-from mqctl.spark.wanted import Wanted
+from mqctl.spark.selection import Selection
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,7 +31,7 @@ _LARGE_BYTES = 8 << 30
 
 
 def gathered(
-    context: SparkContext, table: str, wanted: Wanted, ask: Ask, by: Sequence[str] | None = None
+    context: SparkContext, table: str, wanted: Selection, query: Query, by: Sequence[str] | None = None
 ) -> list[Row] | None:
     """Returns the combined rows of a table of partial aggregates; None where that is a query's business."""
     if not context.master.startswith("local") or any(map(is_remote, wanted.stores)):
@@ -39,7 +39,7 @@ def gathered(
     part = PART_TABLES[table]
     try:
         with carrying():
-            work = part.plan(wanted, ask, _tasks(context, wanted))
+            work = part.plan(wanted, query, _tasks(context, wanted))
     except CarriedError as failure:
         raise delivered_error(str(failure)) from failure
     if len(work) > MOST_TASKS:
@@ -50,7 +50,7 @@ def gathered(
     return rows
 
 
-def _tasks(context: SparkContext, wanted: Wanted) -> int:
+def _tasks(context: SparkContext, wanted: Selection) -> int:
     """Returns a task a core where that is seconds of work; more for large stores, whose end should be in sight."""
     size = sum(file.size_bytes for path in wanted.stores for file in open_store(path).commit_log.files)
     cores = int(context.defaultParallelism)

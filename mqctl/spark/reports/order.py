@@ -8,19 +8,19 @@ from collections.abc import Iterable
 from mqctl.model.report_rows import OrderKey, OrderPeriod, OrderTime, OrderTopic
 from mqctl.model.reports import OrderReport
 from mqctl.spark.aggregates.combiner import Row
-from mqctl.spark.asking import Ask, Cut, Dim
 from mqctl.spark.engines import Engine, number, sum_of, text, whole_keys
+from mqctl.spark.query import Cut, Dim, Query
 from mqctl.spark.reports.figures import periods, stores_read
-from mqctl.spark.wanted import Wanted
+from mqctl.spark.selection import Selection
 
 ORDER_CUTS = (Cut("order.queues", (Dim.TOPIC, Dim.QUEUE, Dim.TIME)),)
 
 
-def order(engine: Engine, wanted: Wanted, *, top: int, bucket_ms: int, key_property: str = "") -> OrderReport:
+def order(engine: Engine, wanted: Selection, *, top: int, bucket_ms: int, key_property: str = "") -> OrderReport:
     """Scans the stores and reports the `top` keys of each topic with most moves."""
-    ask = Ask(ORDER_CUTS, bucket_ms=bucket_ms, key_property=key_property)
-    found = whole_keys(engine.rows("order", wanted, ask), "order", ask)
-    return order_report(found, engine.rows("counts", wanted, ask), top=top, bucket_ms=bucket_ms)
+    query = Query(ORDER_CUTS, bucket_ms=bucket_ms, key_property=key_property)
+    found = whole_keys(engine.rows("order", wanted, query), "order", query)
+    return order_report(found, engine.rows("counts", wanted, query), top=top, bucket_ms=bucket_ms)
 
 
 def order_report(found: Iterable[Row], counted: Iterable[Row], *, top: int, bucket_ms: int) -> OrderReport:

@@ -12,11 +12,11 @@ from mqctl.model.report_rows_state import RetryAttempt, RetryDelayed, RetryError
 from mqctl.model.reports import RetriesReport
 from mqctl.spark.aggregates.combiner import Row
 from mqctl.spark.aggregates.parts_delay import RETURNS, RETURNS_CUT
-from mqctl.spark.asking import Ask, Cut, Dim
 from mqctl.spark.engines import Engine, number, sum_of, text
+from mqctl.spark.query import Cut, Dim, Query
 from mqctl.spark.reports.figures import stores_read
 from mqctl.spark.reports.unread import QUEUES, needed, unread_parts, with_message_counts
-from mqctl.spark.wanted import Wanted
+from mqctl.spark.selection import Selection
 
 
 @dataclass(slots=True)
@@ -42,14 +42,14 @@ def retry_cuts(error_property: str) -> tuple[Cut, ...]:
     return (*cuts, Cut("retries.errors", (Dim.TOPIC, Dim.VALUE))) if error_property else cuts
 
 
-def retries(engine: Engine, wanted: Wanted, *, bucket_ms: int, error_property: str = "") -> RetriesReport:
+def retries(engine: Engine, wanted: Selection, *, bucket_ms: int, error_property: str = "") -> RetriesReport:
     """Scans the stores, and looks what waits on delay levels and how far groups are behind on their retry topics."""
-    ask = Ask(retry_cuts(error_property), bucket_ms=bucket_ms, value_property=error_property)
+    query = Query(retry_cuts(error_property), bucket_ms=bucket_ms, value_property=error_property)
     everything = replace(wanted, topics=())  # retry topics have names of their own: groups choose here
     return retries_report(
-        engine.rows("counts", everything, ask),
-        engine.rows("lags", everything, Ask(())),
-        engine.rows("delay", everything, Ask((RETURNS_CUT,), bucket_ms=bucket_ms)),
+        engine.rows("counts", everything, query),
+        engine.rows("lags", everything, Query(())),
+        engine.rows("delay", everything, Query((RETURNS_CUT,), bucket_ms=bucket_ms)),
         wanted,
         bucket_ms=bucket_ms,
         unread=with_message_counts(engine, needed("retries", unread_parts(wanted.stores))),
@@ -60,7 +60,7 @@ def retries_report(
     counts: Sequence[Row],
     lags: Iterable[Row],
     delayed: Iterable[Row],
-    wanted: Wanted,
+    wanted: Selection,
     *,
     bucket_ms: int,
     unread: Sequence[Unread],
@@ -94,7 +94,7 @@ def retries_report(
     )
 
 
-def _groups(counts: Iterable[Row], delayed: Iterable[Row], wanted: Wanted) -> dict[str, _Group]:
+def _groups(counts: Iterable[Row], delayed: Iterable[Row], wanted: Selection) -> dict[str, _Group]:
     groups: dict[str, _Group] = defaultdict(_Group)
     for row in counts:
         topic, group = _of_group(row)
@@ -119,7 +119,7 @@ def _of_group(row: Row) -> tuple[str, str | None]:
     return topic, group_of(topic)
 
 
-def _asked(group: str, wanted: Wanted) -> bool:
+def _asked(group: str, wanted: Selection) -> bool:
     return not wanted.groups or group in wanted.groups
 
 

@@ -15,8 +15,8 @@ from mqctl.spark.aggregates.combiner import Row
 from mqctl.spark.aggregates.keyed import ORDER
 from mqctl.spark.aggregates.parts_backlog import ARRIVAL, ARRIVALS
 from mqctl.spark.aggregates.parts_delay import RETURNS_CUT
-from mqctl.spark.asking import Ask, Cut
 from mqctl.spark.engines import Engine, number, sum_of, text, whole_keys
+from mqctl.spark.query import Cut, Query
 from mqctl.spark.reports.backlog import rows_by
 from mqctl.spark.reports.capacity import CAPACITY_CUTS, capacity_report
 from mqctl.spark.reports.delay import delay_report, delay_rows
@@ -27,7 +27,7 @@ from mqctl.spark.reports.skew import skew_cuts, skew_report
 from mqctl.spark.reports.tags import TAG_CUTS, tags_report
 from mqctl.spark.reports.transactions import transactions
 from mqctl.spark.reports.unread import needed, unread_parts, with_messages
-from mqctl.spark.wanted import Wanted
+from mqctl.spark.selection import Selection
 
 NAMES = ("backlog", "skew", "order", "duplicates", "tags", "delay", "transactions", "retries", "capacity")
 """The reports in the order of the page."""
@@ -57,7 +57,7 @@ class RunSettings:
 
 
 def run_report(
-    engine: Engine, wanted: Wanted, settings: RunSettings, progress: Progress | None = None
+    engine: Engine, wanted: Selection, settings: RunSettings, progress: Progress | None = None
 ) -> dict[str, object]:
     """Makes every report; the values by name."""
 
@@ -66,16 +66,16 @@ def run_report(
             progress(what, done, 5)
 
     step("looking at the stores", 0)
-    extents = engine.rows("extents", wanted, Ask(()))
+    extents = engine.rows("extents", wanted, Query(()))
     width = settings.bucket_ms or chosen_width_ms(extents, wanted)
     cuts = (*skew_cuts(None), *TAG_CUTS, *CAPACITY_CUTS, *ORDER_CUTS, *retry_cuts(settings.error_property))
-    ask = Ask(cuts, bucket_ms=width, key_property=settings.key_property, value_property=settings.error_property)
+    query = Query(cuts, bucket_ms=width, key_property=settings.key_property, value_property=settings.error_property)
     step("counting messages", 1)
     everything = wanted if wanted.topics else replace(wanted, system=True)
-    counted = engine.rows("counts", everything, ask)
+    counted = engine.rows("counts", everything, query)
     own = [row for row in counted if row.get("topic") is None or wanted.wants_topic(text(row, "topic"))]
     step("bringing keys together", 2)
-    both = replace(ask, unique_keys=True)
+    both = replace(query, unique_keys=True)
     keyed = whole_keys(engine.rows("keyed", wanted, both), "keyed", both)
     order = [row for row in keyed if row.get("report") == ORDER]
     duplicated = [row for row in keyed if row.get("report") != ORDER]
@@ -86,7 +86,7 @@ def run_report(
     at_ms, delayed = delay_rows(
         engine, wanted, at_ms=settings.at_ms, bucket_ms=width, levels=settings.levels, cuts=(RETURNS_CUT,)
     )
-    lags = engine.rows("lags", replace(wanted, topics=()), Ask(()))
+    lags = engine.rows("lags", replace(wanted, topics=()), Query(()))
     return {
         "backlog": backlog,
         "skew": skew_report(own, top=settings.top),
@@ -100,7 +100,7 @@ def run_report(
     }
 
 
-def chosen_width_ms(extents: Sequence[Row], wanted: Wanted) -> int:
+def chosen_width_ms(extents: Sequence[Row], wanted: Selection) -> int:
     """Returns a round width that cuts the stores' time into at most 120 buckets."""
     first = min((time for row in extents if (time := number(row.get("oldest_ms"))) is not None), default=0)
     last = max((time for row in extents if (time := number(row.get("newest_ms"))) is not None), default=first)
@@ -108,10 +108,10 @@ def chosen_width_ms(extents: Sequence[Row], wanted: Wanted) -> int:
     return next((width for width in _WIDTHS_MS if span <= width * _BUCKETS), _WIDTHS_MS[-1])
 
 
-def _backlog(engine: Engine, wanted: Wanted, width: int, unread: Sequence[Unread]) -> BacklogOverview:
+def _backlog(engine: Engine, wanted: Selection, width: int, unread: Sequence[Unread]) -> BacklogOverview:
     # The asked groups choose topics for other reports; here they are what is reported.
-    ask = Ask((Cut(ARRIVALS, ()),), bucket_ms=width)
-    rows = engine.rows("backlog", wanted, ask, ("kind", "group", "topic", "tag", "time_ms"))
+    query = Query((Cut(ARRIVALS, ()),), bucket_ms=width)
+    rows = engine.rows("backlog", wanted, query, ("kind", "group", "topic", "tag", "time_ms"))
     arrivals = [
         BacklogArrival(
             group=text(row, "group"),

@@ -18,10 +18,10 @@ from mqctl.model.report_rows import (
 from mqctl.model.reports import SkewReport
 from mqctl.spark.aggregates.combiner import Row
 from mqctl.spark.aggregates.rows import QUEUES
-from mqctl.spark.asking import Ask, Cut, Dim, Selector
 from mqctl.spark.engines import Engine, maybe_text, sum_of, text
+from mqctl.spark.query import Cut, Dim, Query, Selector
 from mqctl.spark.reports.figures import gini, max_over_mean, share_of, stores_read
-from mqctl.spark.wanted import Wanted
+from mqctl.spark.selection import Selection
 
 KEYS_KEPT = 200
 """Keys of each queue that a split keeps; with more keys than that, counts are exact but for a stated error."""
@@ -50,7 +50,7 @@ def skew_cuts(what_if: WhatIf | None, kept: int = KEYS_KEPT) -> tuple[Cut, ...]:
 
 def skew(
     engine: Engine,
-    wanted: Wanted,
+    wanted: Selection,
     *,
     top: int,
     what_if: WhatIf | None = None,
@@ -58,13 +58,13 @@ def skew(
     kept: int = KEYS_KEPT,
 ) -> SkewReport:
     """Scans the stores and reports; `top` keys of each queue are shown, as many by messages as by bytes."""
-    ask = Ask(
+    query = Query(
         skew_cuts(what_if, kept),
         key_property=what_if.key_property if what_if and what_if.key_property else key_property,
         new_queues=what_if.queues if what_if else 0,
         selector=what_if.selector if what_if else Selector.HASH,
     )
-    return skew_report(engine.rows("counts", wanted, ask), top=top, what_if=what_if)
+    return skew_report(engine.rows("counts", wanted, query), top=top, what_if=what_if)
 
 
 def skew_report(rows: Iterable[Row], *, top: int, what_if: WhatIf | None = None) -> SkewReport:

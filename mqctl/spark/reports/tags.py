@@ -12,27 +12,31 @@ from mqctl.model.reports import TagsReport
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.model.tag_sample import TagSample
 from mqctl.spark.aggregates.combiner import Row
-from mqctl.spark.asking import Ask, Cut, Dim
 from mqctl.spark.engines import Engine, maybe_text, sum_of, text
+from mqctl.spark.query import Cut, Dim, Query
 from mqctl.spark.reports.figures import share_of, stores_read
-from mqctl.spark.wanted import Wanted
+from mqctl.spark.selection import Selection
 
 TAG_CUTS = (Cut("tags", (Dim.TOPIC, Dim.QUEUE, Dim.TAG)),)
 
 
 def tags(
-    engine: Engine, wanted: Wanted, *, snapshot: ClusterSnapshot | None = None, brokers: Mapping[str, str] | None = None
+    engine: Engine,
+    wanted: Selection,
+    *,
+    snapshot: ClusterSnapshot | None = None,
+    brokers: Mapping[str, str] | None = None,
 ) -> TagsReport:
     """Scans the stores; with a snapshot, tells what its groups lose of what is stored.
 
     Args:
         brokers: name of the broker that each store belongs to.
     """
-    return tags_report(engine.rows("counts", wanted, Ask(TAG_CUTS)), wanted, snapshot=snapshot, brokers=brokers or {})
+    return tags_report(engine.rows("counts", wanted, Query(TAG_CUTS)), wanted, snapshot=snapshot, brokers=brokers or {})
 
 
 def tags_report(
-    rows: Iterable[Row], wanted: Wanted, *, snapshot: ClusterSnapshot | None, brokers: Mapping[str, str]
+    rows: Iterable[Row], wanted: Selection, *, snapshot: ClusterSnapshot | None, brokers: Mapping[str, str]
 ) -> TagsReport:
     """Builds the report from combined counts."""
     found = list(rows)
@@ -75,7 +79,7 @@ def tags_report(
 
 
 def _lost(
-    queues: Iterable[TagQueue], wanted: Wanted, snapshot: ClusterSnapshot, brokers: Mapping[str, str]
+    queues: Iterable[TagQueue], wanted: Selection, snapshot: ClusterSnapshot, brokers: Mapping[str, str]
 ) -> list[LostTag]:
     counts: dict[MessageQueue, dict[str, int]] = defaultdict(dict)
     for row in queues:

@@ -10,14 +10,14 @@ from mqctl.model.report_rows_state import PendingHalf, ResolutionTime, Transacti
 from mqctl.model.reports import TransactionsReport
 from mqctl.spark.aggregates.combiner import Row
 from mqctl.spark.aggregates.parts_transactions import GROUPS, MISSING, PENDING, TIMES
-from mqctl.spark.asking import Ask
 from mqctl.spark.engines import Engine, maybe_text, number, sum_of, text
+from mqctl.spark.query import Query
 from mqctl.spark.reports.unread import needed, require_queues, unread_parts, with_message_counts
-from mqctl.spark.wanted import Wanted
+from mqctl.spark.selection import Selection
 
 
 def transactions(
-    engine: Engine, wanted: Wanted, *, top: int, unread: Sequence[Unread] | None = None
+    engine: Engine, wanted: Selection, *, top: int, unread: Sequence[Unread] | None = None
 ) -> TransactionsReport:
     """Reads the transaction topics; `top` of the oldest that wait are shown for each store.
 
@@ -27,7 +27,7 @@ def transactions(
     if unread is None:
         require_queues(wanted)
         unread = with_message_counts(engine, needed("transactions", unread_parts(wanted.stores)))
-    return transactions_report(engine.rows("transactions", wanted, Ask(())), unread, top=top)
+    return transactions_report(engine.rows("transactions", wanted, Query(())), unread, top=top)
 
 
 def transactions_report(rows: Iterable[Row], unread: Sequence[Unread], *, top: int) -> TransactionsReport:

@@ -10,10 +10,10 @@ from mqctl.errors import BadInputError, MqctlError
 from mqctl.model.report_rows import Unread
 from mqctl.spark.aggregates.combiner import Row
 from mqctl.spark.aggregates.rows import READ
-from mqctl.spark.asking import Ask
 from mqctl.spark.engines import Engine, sum_of, text
+from mqctl.spark.query import Query
 from mqctl.spark.scan.planning import has_queue_files, open_store
-from mqctl.spark.wanted import Wanted
+from mqctl.spark.selection import Selection
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.timer import read_timer_check
 
@@ -46,7 +46,7 @@ def needed(report: str, parts: Iterable[Unread]) -> list[Unread]:
     return [each for each in parts if each.part in (QUEUES, *own)]
 
 
-def require_queues(wanted: Wanted) -> None:
+def require_queues(wanted: Selection) -> None:
     """Checks that at least one store's consume queues are files.
 
     Raises:
@@ -76,7 +76,7 @@ def with_message_counts(engine: Engine, parts: Sequence[Unread]) -> list[Unread]
     stores = tuple(dict.fromkeys(each.store for each in parts if each.part == QUEUES))
     if not stores:
         return list(parts)
-    return with_messages(parts, engine.rows("counts", Wanted(stores, system=True), Ask(())))
+    return with_messages(parts, engine.rows("counts", Selection(stores, system=True), Query(())))
 
 
 def with_messages(parts: Sequence[Unread], rows: Iterable[Row]) -> list[Unread]:

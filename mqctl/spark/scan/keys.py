@@ -6,7 +6,7 @@ import numpy as np
 
 from mqctl.model.java_hash import java_string_hash
 from mqctl.model.message import KEYS, SHARDING_KEY
-from mqctl.spark.asking import Selector
+from mqctl.spark.query import Selector
 from mqctl.store.kernel import Headers, Int32s, Int64s
 from mqctl.store.mapped_files import Buffer
 from mqctl.store.texts import Spans, digests, first_words, java_hashes, property_spans

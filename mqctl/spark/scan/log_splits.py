@@ -17,7 +17,7 @@ import numpy as np
 
 from mqctl.spark.scan.planning import open_store
 from mqctl.spark.scan.pruning import ranges_left, topic_places
-from mqctl.spark.wanted import CLOCK_SLACK_MS, Wanted
+from mqctl.spark.selection import CLOCK_SLACK_MS, Selection
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.kernel import Headers, Stop, Tail, gather
 from mqctl.store.layouts import HEADER_BYTES
@@ -91,7 +91,7 @@ class Coverage:
     damaged_at: tuple[int, ...] = ()
 
 
-def log_splits(wanted: Wanted, count: int) -> list[list[LogSplit]]:
+def log_splits(wanted: Selection, count: int) -> list[list[LogSplit]]:
     """Cuts the commit logs into at most about `count` shares of like size; files and ranges outside are left out."""
     stores = [(path, open_store(path)) for path in wanted.stores]
     total = sum(_about(file) for _, store in stores for file in store.commit_log.files)
@@ -113,11 +113,11 @@ def log_splits(wanted: Wanted, count: int) -> list[list[LogSplit]]:
 
 
 def _about(file: MappedFile) -> int:
-    """The used bytes of a file; its size where looking for their end would have to ask for some of them."""
+    """The used bytes of a file; its size where looking for their end would have to query for some of them."""
     return file.size_bytes if file.is_fetched else used_bytes(file)
 
 
-def _splits_of(path: str, store: StoreDirectory, wanted: Wanted, step: int) -> Iterator[LogSplit]:
+def _splits_of(path: str, store: StoreDirectory, wanted: Selection, step: int) -> Iterator[LogSplit]:
     """Yields the splits whose physical offsets, topics and store times may hold something wanted.
 
     A record's store time is at or after that of an earlier one, but for a clock that was set back; `CLOCK_SLACK_MS`
@@ -215,7 +215,7 @@ def first_record(file: MappedFile, low: int, high: int) -> tuple[Buffer, int | N
     return file.known, None
 
 
-def chunks(split: LogSplit, wanted: Wanted, covered: Coverage) -> Iterator[Chunk]:
+def chunks(split: LogSplit, wanted: Selection, covered: Coverage) -> Iterator[Chunk]:
     """Yields the wanted records of a split; `covered` is filled on the way."""
     for buffer, found in sound_parts(split, covered, scan):
         covered.messages += len(found)
@@ -268,7 +268,7 @@ def _resume(buffer: Buffer, split: LogSplit, tail: Tail, covered: Coverage) -> i
     return following
 
 
-def _chunk(store: str, buffer: Buffer, found: Headers, wanted: Wanted) -> Iterator[Chunk]:
+def _chunk(store: str, buffer: Buffer, found: Headers, wanted: Selection) -> Iterator[Chunk]:
     mask = wanted.rows(found)
     if mask is not None and not mask.all():
         found = found.take(mask)
@@ -283,7 +283,7 @@ def _chunk(store: str, buffer: Buffer, found: Headers, wanted: Wanted) -> Iterat
         yield Chunk(store, buffer, found, topics)
 
 
-def shares_of(splits: Sequence[LogSplit], wanted: Wanted) -> Iterator[tuple[Iterator[Chunk], Coverage]]:
+def shares_of(splits: Sequence[LogSplit], wanted: Selection) -> Iterator[tuple[Iterator[Chunk], Coverage]]:
     """Yields the chunks of each split with the coverage that is true once they are used up."""
     for split in splits:
         covered = Coverage(split.store, split.start)

@@ -16,7 +16,7 @@ from mqctl.model.lag import LagEvidence, QueueLag, queue_lags
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState
 from mqctl.spark.scan.remote import is_remote, local_path, remote_store
-from mqctl.spark.wanted import Wanted
+from mqctl.spark.selection import Selection
 from mqctl.store.attached import look_at_each
 from mqctl.store.batchqueue import BatchConsumeQueue
 from mqctl.store.config_files import CONSUMER_OFFSETS, LMQ_OFFSETS, consumer_offsets, lmq_offsets, read_config
@@ -104,7 +104,7 @@ def queue_bounds(store: StoreDirectory, topics: Iterable[str] | None = None) -> 
     ]
 
 
-def cells(store: StoreDirectory, wanted: Wanted) -> list[QueueLag]:
+def cells(store: StoreDirectory, wanted: Selection) -> list[QueueLag]:
     """Returns where each wanted group stands in each queue of the topics it has offsets for.
 
     The rules are those of `mqctl group lag`, by the same function. A store whose queues cannot be read has none.

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from mqctl.spark.wanted import Wanted
+from mqctl.spark.selection import Selection
 from mqctl.store.consumequeue import is_filler
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.layouts import BLANK_BYTES, MAGIC_BLANK, SIZE_AND_MAGIC
@@ -22,7 +22,7 @@ from mqctl.store.ranged import BLOCK_BYTES
 class TopicPlaces:
     """Where the wanted topics' messages begin, by ranges of `step` bytes of each commit log file."""
 
-    def __init__(self, store: StoreDirectory, wanted: Wanted, step: int) -> None:
+    def __init__(self, store: StoreDirectory, wanted: Selection, step: int) -> None:
         self._files = store.commit_log.files
         self._step = step
         ranges = [-(-max(1, file.size_bytes) // step) for file in self._files]
@@ -68,7 +68,7 @@ def _ends_at(file: MappedFile, size: int, used: Callable[[MappedFile], int]) -> 
     return bool(magic == MAGIC_BLANK and blank == file.size_bytes - size)
 
 
-def topic_places(store: StoreDirectory, wanted: Wanted, step: int) -> TopicPlaces | None:
+def topic_places(store: StoreDirectory, wanted: Selection, step: int) -> TopicPlaces | None:
     """Looks at the queues of a store; None where that tells nothing, or no topic is asked for."""
     if not wanted.topics or not store.commit_log.files or store.batch_queue_ids():
         return None

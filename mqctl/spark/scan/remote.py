@@ -128,7 +128,7 @@ def _listed(location: str) -> Path:
         with path.open("wb") as file:
             file.truncate(size)
         seconds = moment.timestamp() if isinstance(moment, datetime) else moment
-        if isinstance(seconds, int | float):  # reports without --at ask when configuration was written
+        if isinstance(seconds, int | float):  # reports without --at query when configuration was written
             os.utime(path, (seconds, seconds))
 
     def read(name: str, low: int, high: int) -> bytes:

@@ -7,7 +7,7 @@ Options: `table` (see `TABLES`), `stores` (JSON list of directories or URLs as t
 `load`), `brokers` (JSON list: the name of each store's broker; where it is missing, the store's own topics tell),
 `groups` and `topics` (JSON lists), `queue_ids` (JSON list of numbers), `system` (`true` for RocketMQ's own),
 `since_ms` and `until_ms` (store time), `queue_offset_from`, `queue_offset_until`, `physical_offset_from`,
-`physical_offset_until` (each range without its end), `ask` (JSON of an `Ask`: what tables of partial aggregates are
+`physical_offset_until` (each range without its end), `ask` (JSON of a `Query`: what tables of partial aggregates are
 counted by), `partitions` (at most so many). What they exclude is not read.
 
 Comparisons of these columns with constants that Spark pushes down (`where("store_time_ms >= ...")`) do the same; they
@@ -27,13 +27,13 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from mqctl.errors import UsageError
 from mqctl.model.spans import FAR
-from mqctl.spark.asking import Ask
 from mqctl.spark.brokers import broker_names
 from mqctl.spark.carried import carrying
+from mqctl.spark.query import Query
 from mqctl.spark.scan.remote import begin_look
+from mqctl.spark.selection import Bounds, Selection
 from mqctl.spark.source.table import SourceTable, Work
 from mqctl.spark.source.tables import TABLES
-from mqctl.spark.wanted import Bounds, Wanted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -67,8 +67,8 @@ class RocketmqSource(DataSource):  # type: ignore[misc]  # PySpark is not typed 
                 wanted = replace(wanted, brokers=broker_names(wanted.stores))
             _refuse_unanswerable(name, TABLES[name], wanted)
             partitions = _number(self.options, "partitions", _DEFAULT_PARTITIONS)
-            ask = Ask.parse(self.options["ask"]) if "ask" in self.options else Ask(())
-            return _Reader(name, wanted, partitions, tuple(schema.fieldNames()), ask)
+            query = Query.parse(self.options["ask"]) if "ask" in self.options else Query(())
+            return _Reader(name, wanted, partitions, tuple(schema.fieldNames()), query)
 
 
 class _Partition(InputPartition):  # type: ignore[misc]  # PySpark is not typed for mypy here
@@ -81,12 +81,12 @@ class _Partition(InputPartition):  # type: ignore[misc]  # PySpark is not typed 
 
 
 class _Reader(DataSourceReader):  # type: ignore[misc]  # PySpark is not typed for mypy here
-    def __init__(self, table: str, wanted: Wanted, partitions: int, names: tuple[str, ...], ask: Ask) -> None:
+    def __init__(self, table: str, wanted: Selection, partitions: int, names: tuple[str, ...], query: Query) -> None:
         self._table = table
         self._wanted = wanted
         self._count = max(1, partitions)
         self._names = names
-        self._ask = ask
+        self._query = query
 
     def pushFilters(self, filters: list[object]) -> Iterable[object]:
         """Narrows what is planned and read; Spark still applies every filter, so nothing hangs on our reading of it."""
@@ -102,7 +102,7 @@ class _Reader(DataSourceReader):  # type: ignore[misc]  # PySpark is not typed f
         look = uuid4().hex
         with carrying():
             begin_look(look)
-            work = TABLES[self._table].plan(self._wanted, self._ask, self._count)
+            work = TABLES[self._table].plan(self._wanted, self._query, self._count)
             return [_Partition(each, look) for each in work]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -119,11 +119,11 @@ def _table(options: Mapping[str, str]) -> str:
     return name
 
 
-def _wanted(options: Mapping[str, str]) -> Wanted:
+def _wanted(options: Mapping[str, str]) -> Selection:
     stores = _names(options, "stores") or tuple(filter(None, (options.get("path"),)))
     if not stores:
         raise UsageError(f"read format {FORMAT}", reason="no store", remedy="give option `stores` or load(DIR)")
-    return Wanted(
+    return Selection(
         stores=stores,
         groups=_names(options, "groups"),
         topics=_names(options, "topics"),
@@ -136,7 +136,7 @@ def _wanted(options: Mapping[str, str]) -> Wanted:
     )
 
 
-def wanted_options(wanted: Wanted) -> dict[str, str]:
+def wanted_options(wanted: Selection) -> dict[str, str]:
     """Writes what is wanted as the options that `_wanted` reads."""
     options = {
         "stores": json.dumps(wanted.stores),
@@ -153,7 +153,7 @@ def wanted_options(wanted: Wanted) -> dict[str, str]:
     return options
 
 
-def _narrowed(wanted: Wanted, column: str, condition: object) -> Wanted:
+def _narrowed(wanted: Selection, column: str, condition: object) -> Selection:
     """Applies one comparison of a column with constants; those of other kinds narrow nothing."""
     kind, value = type(condition).__name__, getattr(condition, "value", None)
     if column in ("topic", "queue_id"):
@@ -180,13 +180,13 @@ def _narrowed(wanted: Wanted, column: str, condition: object) -> Wanted:
     return replace(wanted, physical_offset=wanted.physical_offset.meet(low, high))
 
 
-def _named(wanted: Wanted, column: str, values: object) -> Wanted:
+def _named(wanted: Selection, column: str, values: object) -> Selection:
     if not isinstance(values, list | tuple) or not values or any(each is None for each in values):
         return wanted
     return wanted.narrowed(topics=values) if column == "topic" else wanted.narrowed(queue_ids=values)
 
 
-def _refuse_unanswerable(name: str, table: SourceTable, wanted: Wanted) -> None:
+def _refuse_unanswerable(name: str, table: SourceTable, wanted: Selection) -> None:
     asks_time = not wanted.store_time_ms.is_everything
     asks_offsets = bool(wanted.queue_ids) or not (
         wanted.queue_offset.is_everything and wanted.physical_offset.is_everything

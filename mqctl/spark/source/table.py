@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mqctl.spark.asking import Ask
-from mqctl.spark.wanted import Wanted
+from mqctl.spark.query import Query
+from mqctl.spark.selection import Selection
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,7 +31,7 @@ class SourceTable:
     """
 
     columns: str
-    plan: Callable[[Wanted, Ask, int], Sequence[Work]]
+    plan: Callable[[Selection, Query, int], Sequence[Work]]
     read: Callable[[Work, Sequence[str]], Iterator[pa.RecordBatch]]
     filters: frozenset[str] = frozenset()
     has_store_time: bool = False

@@ -11,14 +11,14 @@ from mqctl.spark.aggregates.all import PART_TABLES
 from mqctl.spark.aggregates.batches import is_batch
 from mqctl.spark.aggregates.table import PartTable
 from mqctl.spark.aggregates.tracks import TrackShare, plan_tracks, read_tracks
-from mqctl.spark.asking import Ask
+from mqctl.spark.query import Query
 from mqctl.spark.scan.hosts import hosts
 from mqctl.spark.scan.log_splits import Chunk, LogSplit, log_splits, shares_of
 from mqctl.spark.scan.planning import QueueRange, open_store, queue_bounds, shares
+from mqctl.spark.selection import Selection
 from mqctl.spark.source import tables_config
 from mqctl.spark.source.columns import binary, named, properties, record_batch, texts
 from mqctl.spark.source.table import BATCH_ROWS, SourceTable, Work
-from mqctl.spark.wanted import Wanted
 from mqctl.store.consumequeue import is_filler
 from mqctl.store.texts import Spans, property_spans
 
@@ -28,8 +28,8 @@ QUEUE_COLUMNS = (
 )
 
 
-def _plan_queues(wanted: Wanted, ask: Ask, count: int) -> list[Work]:
-    del ask
+def _plan_queues(wanted: Selection, query: Query, count: int) -> list[Work]:
+    del query
     work = [
         QueueRange(path, queue.topic, queue.queue_id, low, high, ())
         for path in wanted.stores
@@ -104,8 +104,8 @@ _PROPERTY_COLUMNS = {
 }
 
 
-def _plan_messages(wanted: Wanted, ask: Ask, count: int) -> list[Work]:
-    del ask
+def _plan_messages(wanted: Selection, query: Query, count: int) -> list[Work]:
+    del query
     return [(tuple(share), wanted) for share in log_splits(wanted, count)]
 
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from mqctl.spark.asking import Ask
+from mqctl.spark.query import Query
 from mqctl.spark.scan.planning import committed_offsets, open_store
+from mqctl.spark.selection import Selection
 from mqctl.spark.source.table import BATCH_ROWS, SourceTable, Work
-from mqctl.spark.wanted import Wanted
 from mqctl.store import config_files as configs
 
 _TYPES = {
@@ -23,18 +23,18 @@ _TYPES = {
 ConfigRow = dict[str, object]
 
 
-def _plan_stores(wanted: Wanted, ask: Ask, count: int) -> list[Work]:
-    del ask, count  # one task a store is all there is to share
+def _plan_stores(wanted: Selection, query: Query, count: int) -> list[Work]:
+    del query, count  # one task a store is all there is to share
     return [(path, wanted) for path in wanted.stores]
 
 
-def _store_work(work: Work) -> tuple[str, Wanted]:
+def _store_work(work: Work) -> tuple[str, Selection]:
     assert isinstance(work, tuple)
     path, wanted = work
     return path, wanted
 
 
-def small_table(columns: Mapping[str, str], rows: Callable[[str, Wanted], list[ConfigRow]]) -> SourceTable:
+def small_table(columns: Mapping[str, str], rows: Callable[[str, Selection], list[ConfigRow]]) -> SourceTable:
     """Makes a table of few rows a store; `columns` gives each column's Spark type."""
 
     def read(work: Work, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -46,7 +46,7 @@ def small_table(columns: Mapping[str, str], rows: Callable[[str, Wanted], list[C
     return SourceTable(", ".join(f"`{name}` {kind}" for name, kind in columns.items()), _plan_stores, read)
 
 
-def _offsets(path: str, wanted: Wanted) -> list[ConfigRow]:
+def _offsets(path: str, wanted: Selection) -> list[ConfigRow]:
     return [
         {"group": each.group, "topic": each.topic, "queue_id": each.queue_id, "consumer_offset": each.offset}
         for each in committed_offsets(open_store(path))
@@ -54,13 +54,13 @@ def _offsets(path: str, wanted: Wanted) -> list[ConfigRow]:
     ]
 
 
-def _delay_offsets(path: str, wanted: Wanted) -> list[ConfigRow]:
+def _delay_offsets(path: str, wanted: Selection) -> list[ConfigRow]:
     del wanted  # levels have neither topic nor group
     found = configs.delay_offsets(open_store(path).config(configs.DELAY_OFFSETS))
     return [{"level": level, "queue_id": level - 1, "next_offset": offset} for level, offset in found.offsets.items()]
 
 
-def _topics(path: str, wanted: Wanted) -> list[ConfigRow]:
+def _topics(path: str, wanted: Selection) -> list[ConfigRow]:
     return [
         {
             "topic": each.name,
@@ -77,7 +77,7 @@ def _topics(path: str, wanted: Wanted) -> list[ConfigRow]:
     ]
 
 
-def _groups(path: str, wanted: Wanted) -> list[ConfigRow]:
+def _groups(path: str, wanted: Selection) -> list[ConfigRow]:
     return [
         {
             "group": each.name,
@@ -96,8 +96,8 @@ def _groups(path: str, wanted: Wanted) -> list[ConfigRow]:
 INDEX_COLUMNS = "store string, broker string, file string, key_hash int, physical_offset bigint, time_ms bigint"
 
 
-def _plan_index(wanted: Wanted, ask: Ask, count: int) -> list[Work]:
-    del ask, count
+def _plan_index(wanted: Selection, query: Query, count: int) -> list[Work]:
+    del query, count
     return [
         (path, each.path.name, wanted.broker_of(path) or None)
         for path in wanted.stores

@@ -12,7 +12,7 @@ from mqctl.spark.aggregates.compiled import following as f
 from mqctl.spark.aggregates.compiled.books import Book, Table
 from mqctl.spark.aggregates.compiled.reading import address_of
 from mqctl.spark.scan.planning import QueueRange
-from mqctl.spark.wanted import EVERYTHING, Bounds
+from mqctl.spark.selection import EVERYTHING, Bounds
 from mqctl.store.commitlog import CommitLog
 from mqctl.store.consumequeue import raw_entries
 from mqctl.store.directory import StoreDirectory

@@ -14,11 +14,11 @@ from mqctl.spark.aggregates.compiled.books import Book, Table
 from mqctl.spark.aggregates.compiled.reading import address_of
 from mqctl.spark.aggregates.grouping import Grouped, KeyRows, heaviest
 from mqctl.spark.aggregates.rows import key_columns, row_columns
-from mqctl.spark.asking import Ask, Cut, Dim
+from mqctl.spark.query import Cut, Dim, Query
 from mqctl.spark.scan.hosts import shown_host
 from mqctl.spark.scan.keys import LONGEST_SHOWN
 from mqctl.spark.scan.log_splits import Coverage, LogSplit, sound_parts
-from mqctl.spark.wanted import Wanted
+from mqctl.spark.selection import Selection
 from mqctl.store.kernel import Int64s, Tail, classify
 from mqctl.store.mapped_files import Buffer
 from mqctl.store.walk import record_limit
@@ -38,9 +38,9 @@ _DIMS = {
 }
 
 
-def count_split(split: LogSplit, wanted: Wanted, ask: Ask, covered: Coverage) -> Iterator[Columns]:
+def count_split(split: LogSplit, wanted: Selection, query: Query, covered: Coverage) -> Iterator[Columns]:
     """Yields the partial counts of a split; `covered` is filled on the way."""
-    counter = _Counter(wanted, ask)
+    counter = _Counter(wanted, query)
     for buffer, (messages, size) in sound_parts(split, covered, counter.read):
         covered.messages += messages
         covered.bytes += size
@@ -51,9 +51,9 @@ def count_split(split: LogSplit, wanted: Wanted, ask: Ask, covered: Coverage) ->
 class _Counter:
     """The board of `count_file`, its tables, and what they say at last."""
 
-    def __init__(self, wanted: Wanted, ask: Ask) -> None:
+    def __init__(self, wanted: Selection, query: Query) -> None:
         self.buffer: Buffer = np.empty(0, dtype=np.uint8)
-        self._wanted, self._ask = wanted, ask
+        self._wanted, self._query = wanted, query
         self._board = np.zeros(c.BOARD, dtype=np.int64)
         self._books = {place: Book() for place in (c.TOPICS, c.TAGS, c.VALUES, c.HOSTS)}
         self._verdicts = np.zeros(0, dtype=np.int64)
@@ -62,8 +62,8 @@ class _Counter:
         self._held: list[object] = []
         self._ask_ranges()
         self._ask_names()
-        cuts = np.zeros((len(ask.cuts), c.CUT), dtype=np.int64)
-        for row, cut in zip(cuts, ask.cuts, strict=True):
+        cuts = np.zeros((len(query.cuts), c.CUT), dtype=np.int64)
+        for row, cut in zip(cuts, query.cuts, strict=True):
             row[: len(cut.dims) + 1] = len(cut.dims), *(_DIMS[dim] for dim in cut.dims)
         self._note(c.CUTS, cuts)
         self._board[c.CUT_COUNT] = len(cuts)
@@ -85,8 +85,8 @@ class _Counter:
             board[low], board[low + 1] = bounds.low, bounds.high
         self._note(c.QUEUE_IDS, np.array([*wanted.queue_ids, 0], dtype=np.int64))
         board[c.QUEUE_ID_COUNT] = len(wanted.queue_ids)
-        board[c.BUCKET], board[c.LONGEST_VALUE] = self._ask.bucket_ms, LONGEST_SHOWN
-        board[c.WANTS_HOST] = Dim.HOST in self._ask.dims
+        board[c.BUCKET], board[c.LONGEST_VALUE] = self._query.bucket_ms, LONGEST_SHOWN
+        board[c.WANTS_HOST] = Dim.HOST in self._query.dims
 
     def _ask_names(self) -> None:
         names: list[str] = []
@@ -96,11 +96,11 @@ class _Counter:
                 names.append(name)
             return len(names) - 1 if asked else -1
 
-        ask, board, keyed = self._ask, self._board, Dim.KEY in self._ask.dims
-        board[c.TAG_AT] = place_of(TAGS, asked=Dim.TAG in ask.dims)
-        board[c.VALUE_AT] = place_of(ask.value_property, asked=Dim.VALUE in ask.dims)
-        board[c.KEY_AT] = place_of(ask.key_property or SHARDING_KEY, asked=keyed)
-        board[c.ELSE_AT] = place_of(KEYS, asked=keyed and not ask.key_property)
+        query, board, keyed = self._query, self._board, Dim.KEY in self._query.dims
+        board[c.TAG_AT] = place_of(TAGS, asked=Dim.TAG in query.dims)
+        board[c.VALUE_AT] = place_of(query.value_property, asked=Dim.VALUE in query.dims)
+        board[c.KEY_AT] = place_of(query.key_property or SHARDING_KEY, asked=keyed)
+        board[c.ELSE_AT] = place_of(KEYS, asked=keyed and not query.key_property)
         table = np.zeros((len(names), c.NAME), dtype=np.int64)
         for row, name in zip(table, names, strict=True):
             text = np.frombuffer(f"{name}\x01".encode(), dtype=np.uint8)
@@ -123,7 +123,7 @@ class _Counter:
         verdicts[: len(self._verdicts)] = self._verdicts[: len(verdicts)]
         self._verdicts = verdicts
         board[c.TOPIC_COUNTS] = address_of(verdicts)
-        if (len(self._cells) - int(board[c.CELL_COUNT])) // max(1, len(self._ask.cuts)) < _ROOM // 4:
+        if (len(self._cells) - int(board[c.CELL_COUNT])) // max(1, len(self._query.cuts)) < _ROOM // 4:
             self._cells = np.concatenate((self._cells, np.zeros_like(self._cells)))
         self._slots = np.zeros(2 * len(self._cells), dtype=np.int64)
         board[c.CELLS], board[c.CELL_ROOM] = address_of(self._cells), len(self._cells)
@@ -157,7 +157,7 @@ class _Counter:
         if not len(cells):
             return
         spellers = self._spellers()
-        for number, cut in enumerate(self._ask.cuts):
+        for number, cut in enumerate(self._query.cuts):
             own = cells[cells[:, c.CELL_CUT] == number]
             plain: list[tuple[Dim, int]] = [
                 (dim, c.CELL_DIMS + place) for place, dim in enumerate(cut.dims) if dim is not Dim.KEY

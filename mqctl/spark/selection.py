@@ -45,7 +45,7 @@ EVERYTHING = Bounds()
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Selection:
     """What is asked for.
 
     Attributes:
@@ -74,7 +74,7 @@ class Wanted:
         """Tells whether messages of `topic` are wanted; a topic that is named is, RocketMQ's own or not."""
         return topic in self.topics if self.topics else self.system or not is_system_topic(topic)
 
-    def narrowed(self, *, topics: Sequence[str] | None = None, queue_ids: Sequence[int] | None = None) -> Wanted:
+    def narrowed(self, *, topics: Sequence[str] | None = None, queue_ids: Sequence[int] | None = None) -> Selection:
         """Returns the same for fewer names; nothing is left of names that were not wanted before."""
         asked = self
         if topics is not None:

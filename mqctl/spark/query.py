@@ -53,14 +53,14 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class Query:
     """How to count.
 
     Attributes:
         bucket_ms: width of the buckets of `Dim.TIME`.
         key_property: property that is the key; empty for `__SHARDINGKEY` and, where there is none, the first of KEYS.
         value_property: property behind `Dim.VALUE`.
-        at_ms: the moment as of which something is late; 0 where a table does not ask.
+        at_ms: the moment as of which something is late; 0 where a table does not query.
         quick: backlogs from the consume queues alone, where they can be believed.
         levels: the broker's messageDelayLevel; empty for the default.
         kernels: which functions read.
@@ -107,7 +107,7 @@ class Ask:
         )
 
     @classmethod
-    def parse(cls, text: str) -> Ask:
+    def parse(cls, text: str) -> Query:
         """Reads the option `ask`.
 
         Raises:
@@ -122,4 +122,4 @@ class Ask:
             }
             return cls(cuts, **{**value, **names})
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise UsageError(f"read option ask={text}", reason=f"it is no JSON of cuts: {error}") from error
+            raise UsageError(f"read option query={text}", reason=f"it is no JSON of cuts: {error}") from error
