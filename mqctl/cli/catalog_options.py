@@ -203,7 +203,7 @@ message_id Offset id (of a send result) or unique id.
 --by-duration Back by a span from now: 90s, 2h, 1d.
 --to-earliest The first message that is still there.
 --to-latest The end: skips the backlog.
---to-current Where it stands, brought inside each queue.
+--to-current Keep offsets, clamped to each queue's range.
 --to-offset One queue offset.
 --shift-by Messages onward.
 --from-file A plan of --export, or a CSV: topic,broker_name,queue_id,new.
@@ -231,7 +231,7 @@ slug Its name, or a directory of your own: ./incident.
 -g,--group Only this producer group.
 name What to call the cluster.
 --namesrv,-n Name servers, or the URL of an address service.
---cluster Cluster to speak of, where there are several.
+--cluster Cluster to use, where there are several.
 --access-key-env Variable with the access key.
 --secret-key-env Variable with the secret key.
 --keyring Its secret is in the keyring: keyring set mqctl KEY.
@@ -247,9 +247,9 @@ name Which profile.
 -g,--group A group without members.
 -t,--topic Whose messages.
 --since From the first message stored at or after a time.
---until Up to, not with, a store time.
+--until Up to this store time (exclusive).
 --from-offset From this queue offset of each queue.
---to-offset Up to, not with, this queue offset.
+--to-offset Up to this queue offset (exclusive).
 --skipped What a change of `mqctl offset history` has skipped.
 --from-file The replay plan of `mqctl offset skip`, or a CSV: topic,broker_name,queue_id,begin,end.
 --to The topic to publish to.
