@@ -67,7 +67,7 @@ def coverage(diagnosis: Diagnosis, snapshot: ClusterSnapshot, *, groups: Collect
     open_of: dict[str, list[str]] = {}
     for gap in diagnosis.not_judged:
         if gap.subject.group:
-            open_of.setdefault(gap.subject.group, []).append(gap.reason)
+            open_of.setdefault(gap.subject.group, []).append(gap.told)
     found = []
     for name in sorted(item for item in {*known, *groups} if not is_system_group(item)):
         if groups and name not in groups:

@@ -55,11 +55,11 @@ def _broker(snapshot: ClusterSnapshot, name: str) -> CheckResult:
     subject = f"broker {name}"
     if not entries:
         return CheckResult(check="answers", subject=subject, state=CheckState.CRITICAL, message="it is not registered")
-    silent = next((gap for broker in entries if (gap := broker.lacks(Part.RUNTIME))), None)
-    if silent is not None and silent.said_no:
-        return _unknown("answers", subject, silent)  # it is there; our keys are what is wrong
-    if silent is not None:
-        return CheckResult(check="answers", subject=subject, state=CheckState.CRITICAL, message=silent.reason)
+    gap = next((gap for broker in entries if (gap := broker.lacks(Part.RUNTIME))), None)
+    if gap is not None and gap.said_no:
+        return _unknown("answers", subject, gap)  # it is there; our keys are what is wrong
+    if gap is not None:
+        return CheckResult(check="answers", subject=subject, state=CheckState.CRITICAL, message=gap.reason)
     return CheckResult(check="answers", subject=subject, state=CheckState.OK, message="it answers")
 
 
@@ -112,10 +112,10 @@ def _group(snapshot: ClusterSnapshot, wish: GroupExpectation) -> Iterator[CheckR
     if wish.lag_count is not None or wish.lag_ms is not None:
         yield from _lag(snapshot, wish, subject)
     members = snapshot.members_of(wish.group)
-    silent = next((gap for broker in snapshot.brokers for gap in broker.unavailable if gap.part is Part.MEMBERS), None)
+    gap = next((gap for broker in snapshot.brokers for gap in broker.unavailable if gap.part is Part.MEMBERS), None)
     if wish.members_min is not None or wish.members_max is not None:
         clients = {client for item in members.values() for client in item.client_ids}
-        yield _members(subject, len(clients), wish, silent)
+        yield _members(subject, len(clients), wish, gap)
     for topic, expression in wish.subscribes.items():
         held = {
             tuple(sorted(item.tags)) or (item.expression,)
@@ -126,8 +126,8 @@ def _group(snapshot: ClusterSnapshot, wish: GroupExpectation) -> Iterator[CheckR
         wanted = tuple(sorted(part.strip() for part in expression.split("||")))
         shown = "; ".join(sorted(" || ".join(item) for item in held)) or "nothing"
         said = f"brokers filter {topic} by {shown}, declared {expression}"
-        if not members and silent is not None:
-            yield _unknown("subscribes", subject, silent)
+        if not members and gap is not None:
+            yield _unknown("subscribes", subject, gap)
         else:
             yield _exact("subscribes", subject, held == {wanted}, said)
     yield from _dead_letters(snapshot, wish, subject)
@@ -166,14 +166,14 @@ def _lag(snapshot: ClusterSnapshot, wish: GroupExpectation, subject: str) -> Ite
             yield result
 
 
-def _members(subject: str, count: int, wish: GroupExpectation, silent: Gap | None) -> CheckResult:
+def _members(subject: str, count: int, wish: GroupExpectation, gap: Gap | None) -> CheckResult:
     least, most = wish.members_min, wish.members_max
     wanted = " and ".join(
         part for part in (f"at least {least}" if least is not None else "", f"at most {most}" if most else "") if part
     )
     good = (least is None or count >= least) and (most is None or count <= most)
-    if not good and silent is not None and (most is None or count <= most):
-        return _unknown("members", subject, silent)
+    if not good and gap is not None and (most is None or count <= most):
+        return _unknown("members", subject, gap)
     state = CheckState.OK if good else CheckState.CRITICAL
     said = f"{count} online, declared {wanted}"
     return CheckResult(check="members", subject=subject, state=state, message=said, value=count)

@@ -164,10 +164,9 @@ def _outcomes(entry: Rule, found: Iterable[Verdict | Unknown], online: Online) -
 
 
 def _gap(entry: Rule, gaps: list[Gap], *, broker: str | None) -> NotJudged:
-    """Names the first gap in full and counts the rest: ten thousand unreadable events are one gap to a reader."""
+    """Names the first gap: ten thousand unreadable events are one gap to a reader."""
     first = gaps[0]
     where = f" ({first.scope})" if first.scope else ""
-    more = f", and {len(gaps) - 1} more" if len(gaps) > 1 else ""
     subject = Subject(kind=SubjectKind.BROKER, broker=broker)
-    reason = f"{first.part}{where}: {first.reason}{more}"
+    reason = f"{first.part}{where}: {first.reason}"
     return NotJudged(code=entry.code, subject=subject, reason=reason, gaps=tuple(gaps))

@@ -115,10 +115,17 @@ class NotJudged:
     """A rule that could not decide about a subject, and why. Silence would read as health.
 
     Attributes:
-        gaps: what it needs and could not be asked; empty where the rule itself says why.
+        gaps: what it needs and could not be asked, the first of which is the reason; empty where the rule itself says
+            why.
     """
 
     code: str
     subject: Subject
     reason: str
     gaps: tuple[Gap, ...] = ()
+
+    @property
+    def told(self) -> str:
+        """The reason, and how many gaps more there are."""
+        more = len(self.gaps) - 1
+        return f"{self.reason}, and {more} more" if more > 0 else self.reason

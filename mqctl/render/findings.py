@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +12,7 @@ from mqctl.diagnosis.coverage import Covered
 from mqctl.diagnosis.group_view import group_views
 from mqctl.diagnosis.known import KnownState
 from mqctl.diagnosis.playbooks import arguments
-from mqctl.model.finding import Finding
+from mqctl.model.finding import Finding, NotJudged
 from mqctl.model.lang import Lang
 from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import ClusterSnapshot
@@ -34,10 +33,9 @@ _SILENCED_COLUMNS = (
     Column("reason", "why accepted"),
     Column("until", "until"),
 )
-_GAP_COLUMNS = (Column("codes", "rule"), Column("subject", "about"), Column("reason", "why not"))
+_NOT_JUDGED_COLUMNS = (Column("codes", "rule"), Column("subject", "about"), Column("reason", "why not"))
 _COVERED_COLUMNS = (Column("names", "group"), Column("reason", "why not wholly"))
 _CODES_NAMED = 3
-_AND_MORE = re.compile(r", and \d+ more$")
 
 _SOURCE_OPTIONS = {OriginKind.DELAY_FILE: "--file", OriginKind.STORE: "--store", OriginKind.LIVE: "--namesrv"}
 _LIVE_OPTIONS = ("--namesrv", "--profile")
@@ -62,16 +60,26 @@ class FindingRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GapRow:
-    """A rule that could not be judged."""
+class NotJudgedRow:
+    """A rule that could not be judged.
+
+    Attributes:
+        causes: of the gaps in what it needs; none where the rule itself says why.
+    """
 
     code: str
     subject: str
     reason: str
+    causes: list[str]
+
+
+def _not_judged_row(item: NotJudged) -> NotJudgedRow:
+    causes = sorted({str(gap.cause) for gap in item.gaps})
+    return NotJudgedRow(code=item.code, subject=str(item.subject), reason=item.told, causes=causes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GapLine:
+class NotJudgedLine:
     """Rules that could not be judged about one thing for one reason: a broker that hangs keeps eighty from it."""
 
     codes: str
@@ -79,17 +87,17 @@ class GapLine:
     reason: str
 
 
-def gap_lines(gaps: Iterable[GapRow]) -> list[GapLine]:
+def not_judged_lines(items: Iterable[NotJudged]) -> list[NotJudgedLine]:
     """Returns a line for each reason and set of rules; of many rules and subjects the first, and how many more.
     Machines get all."""
     alike: dict[tuple[str, str], list[str]] = {}
-    for gap in gaps:
-        alike.setdefault((gap.subject, _AND_MORE.sub("", gap.reason)), []).append(gap.code)
+    for item in items:
+        alike.setdefault((str(item.subject), item.reason), []).append(item.code)
     subjects: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for (subject, reason), codes in alike.items():
         subjects.setdefault((reason, tuple(dict.fromkeys(codes))), []).append(subject)
     return [
-        GapLine(codes=_some(list(codes)), subject=_some(names), reason=reason)
+        NotJudgedLine(codes=_some(list(codes)), subject=_some(names), reason=reason)
         for (reason, codes), names in subjects.items()
     ]
 
@@ -118,7 +126,7 @@ class CoveredLine:
     reason: str
 
 
-def covered_lines(rows: Iterable[CoveredRow], gaps: Iterable[GapRow]) -> list[CoveredLine]:
+def covered_lines(rows: Iterable[CoveredRow], gaps: Iterable[NotJudgedRow]) -> list[CoveredLine]:
     """Returns a line for each reason that the lines of what is not judged do not tell already."""
     told = {gap.reason for gap in gaps}
     alike: dict[str, list[str]] = {}
@@ -153,7 +161,7 @@ class DiagnosisReport:
     observed_at_ms: int
     verdict: str
     findings: list[FindingRow]
-    not_judged: list[GapRow]
+    not_judged: list[NotJudgedRow]
     rules_run: list[str]
     silenced: list[SilencedRow] = field(default_factory=list)
     covered: list[CoveredRow] = field(default_factory=list)
@@ -220,13 +228,13 @@ def diagnosis_document(
     """
     source = source or source_option(snapshot)
     rows = [finding_row(finding, lang, source) for finding in diagnosis.findings]
-    gaps = [GapRow(code=gap.code, subject=str(gap.subject), reason=gap.reason) for gap in diagnosis.not_judged]
+    not_judged = [_not_judged_row(item) for item in diagnosis.not_judged]
     report = DiagnosisReport(
         source=snapshot.origin.location,
         observed_at_ms=snapshot.origin.observed_at_ms,
         verdict=diagnosis.verdict,
         findings=rows,
-        not_judged=gaps,
+        not_judged=not_judged,
         rules_run=list(diagnosis.rules_run),
         online_group_count=len(group_views(snapshot)) if snapshot.origin.kind is OriginKind.LIVE else None,
         silenced=[
@@ -253,9 +261,11 @@ def diagnosis_document(
         blocks.append(Table(LINE_COLUMNS, moving, title=phrase("movements", lang)))
     if report.silenced:
         blocks.append(Table(_SILENCED_COLUMNS, report.silenced, title=phrase("silenced", lang)))
-    if gaps:
-        blocks.append(Table(_GAP_COLUMNS, gap_lines(gaps), title=phrase("not_judged", lang)))
-    partly = covered_lines(report.covered, gaps)
+    if not_judged:
+        blocks.append(
+            Table(_NOT_JUDGED_COLUMNS, not_judged_lines(diagnosis.not_judged), title=phrase("not_judged", lang))
+        )
+    partly = covered_lines(report.covered, not_judged)
     if partly:
         blocks.append(Table(_COVERED_COLUMNS, partly, title=phrase("partly_judged", lang)))
     return Document(schema=schema, value=report, records=rows, csv_columns=FINDING_COLUMNS, blocks=blocks)

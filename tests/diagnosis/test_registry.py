@@ -40,7 +40,7 @@ def test_unreadable_corners_are_named_while_the_rest_is_judged() -> None:
     broker = replace(HEALTHY, unavailable=corners, consumer_offsets=(offset("G", "Pay", 0, 500, HOUR),))
     diagnosis = diagnose(cluster(broker), only=("MQ401",))
     assert [item.code for item in diagnosis.findings] == ["MQ401"]
-    assert [gap.reason for gap in diagnosis.not_judged] == ["queues (Pay/3): torn, and 2 more"]
+    assert [gap.told for gap in diagnosis.not_judged] == ["queues (Pay/3): torn, and 2 more"]
 
 
 def test_exit_codes_follow_the_worst_finding() -> None:
