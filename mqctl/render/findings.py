@@ -261,10 +261,8 @@ def diagnosis_document(
         blocks.append(Table(LINE_COLUMNS, moving, title=phrase("movements", lang)))
     if report.silenced:
         blocks.append(Table(_SILENCED_COLUMNS, report.silenced, title=phrase("silenced", lang)))
-    if not_judged:
-        blocks.append(
-            Table(_NOT_JUDGED_COLUMNS, not_judged_lines(diagnosis.not_judged), title=phrase("not_judged", lang))
-        )
+    if lines := not_judged_lines(diagnosis.not_judged):
+        blocks.append(Table(_NOT_JUDGED_COLUMNS, lines, title=phrase("not_judged", lang)))
     partly = covered_lines(report.covered, not_judged)
     if partly:
         blocks.append(Table(_COVERED_COLUMNS, partly, title=phrase("partly_judged", lang)))

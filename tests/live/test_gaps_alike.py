@@ -77,7 +77,7 @@ READS: dict[str, Read] = {
     "stacks watch": Read((*OF_GROUP, "--count", "1")),
     "subscription check": Read(OF_GROUP, codes=(MEMBERS, RUNNING), end=3),
     "subscription show": Read(OF_GROUP, codes=(MEMBERS, RUNNING)),
-    "top": Read(("--count", "1", "--every", "100ms"), unhurt=(38, MEMBERS, RUNNING, 208)),
+    "top": Read(("--count", "1", "--every", "100ms"), unhurt=(30, 31, 38, MEMBERS, 208, RUNNING, 402)),
     "topic describe": Read(OF_TOPIC),
     "topic entries": Read((*OF_TOPIC, "-q", "0")),
     "topic groups": Read(OF_TOPIC),
