@@ -31,6 +31,9 @@ MQ209: a group has members in Java and C++ | all members are in C++
 MQ210: members name different name servers | members name the same name servers in another order
 MQ211: messages wait on a topic that no member subscribes any more | such a topic was consumed to its end
 MQ212: members allocate queues by different strategies | members print the same strategy as different objects
+MQ213: a broker without settings of the group does not create groups | the broker creates groups by itself
+MQ214: members subscribe by SQL92, and a broker does not filter by properties | members subscribe by tag there
+MQ215: a FIFO topic is consumed concurrently | the group is set to consume it in order
 MQ301: a queue holds ten times as much as the others | the same on a topic of a few hundred messages
 MQ302: three instances share two queues | two instances share two queues
 MQ303: two instances share three queues | two instances share four queues
@@ -92,6 +95,7 @@ MQ615: all producers of a group left between two looks | two of three producers 
 MQ616: a fixed list has queues that are gone | fixed lists that fit the route
 MQ617: a broker was seen a minute ago and is gone | the broker that was seen is still there, at another address
 MQ618: no name server knows any broker | one of two name servers knows no broker
+MQ619: one address is registered under two broker names | a slave has another address under its master's name
 MQ701: the recorded offset is beyond the messages that were delivered | everything is delivered and the record says so
 MQ702: the recorded offset is below the queue's minimum | the recorded offset is the queue's minimum
 MQ703: a level has messages and no recorded offset | an unused level has no recorded offset

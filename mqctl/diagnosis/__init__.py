@@ -6,6 +6,7 @@ Importing the package registers every rule.
 from mqctl.diagnosis import (
     mq1_brokers,
     mq1_store,
+    mq2_refused,
     mq2_subscriptions,
     mq3_parallelism,
     mq3_threads,
@@ -36,6 +37,7 @@ __all__ = [
     "diagnose",
     "mq1_brokers",
     "mq1_store",
+    "mq2_refused",
     "mq2_subscriptions",
     "mq3_parallelism",
     "mq3_threads",

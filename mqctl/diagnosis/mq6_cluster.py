@@ -17,11 +17,12 @@ _PRODUCER_QUEUES = 4
 
 
 def _masters(case: ClusterCase) -> dict[str, set[str]]:
-    """Returns the names of brokers with a master, by cluster."""
+    """Returns the names of brokers with a master, by cluster; of names with one address the first."""
     masters: dict[str, set[str]] = {}
+    known = _names_by_address(case)
     for view in case.snapshot.name_servers:
         for endpoint in view.endpoints:
-            if endpoint.master is not None:
+            if endpoint.master is not None and endpoint.name == min(known[endpoint.master]):
                 masters.setdefault(endpoint.cluster, set()).add(endpoint.name)
     return masters
 
@@ -36,6 +37,27 @@ def no_broker(case: ClusterCase) -> Iterator[Verdict]:
             params={"name_servers": ", ".join(servers)},
             evidence={"name_server_count": len(servers), "seen_count": len(case.snapshot.seen_brokers)},
         )
+
+
+@cluster_rule("MQ619", Severity.ERROR, source="RouteInfoManager.registerBroker", needs=_ROUTES, playbook="broker-down")
+def one_broker_twice(case: ClusterCase) -> Iterator[Verdict]:
+    """One address under several broker names: a broker that was renamed, or a configuration that was copied."""
+    for address, names in sorted(_names_by_address(case).items()):
+        if len(names) > 1:
+            yield Verdict(
+                subject=Subject(kind=SubjectKind.BROKER, broker=min(names)),
+                params={"address": address, "names": ", ".join(sorted(names))},
+                evidence={"name_count": len(names)},
+            )
+
+
+def _names_by_address(case: ClusterCase) -> dict[str, set[str]]:
+    names: dict[str, set[str]] = {}
+    for view in case.snapshot.name_servers:
+        for endpoint in view.endpoints:
+            for address in endpoint.addresses.values():
+                names.setdefault(address, set()).add(endpoint.name)
+    return names
 
 
 @cluster_rule(

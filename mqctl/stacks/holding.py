@@ -70,7 +70,7 @@ class ConsumerSituation:
     def idle_ms(self) -> int | None:
         """How long the queue with messages that waits longest finished none."""
         times = [queue.last_consume_time_ms for queue in self.queues if queue.cached_count]
-        return self.held.now_ms - min(times) if times else None
+        return max(0, self.held.now_ms - min(times)) if times else None
 
     @property
     def blocked(self) -> list[HeldQueue]:

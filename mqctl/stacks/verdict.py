@@ -224,7 +224,7 @@ def _busy(pool: _Pool) -> StackVerdict:
     holding = pool.situation.holds_offset()
     if holding is not None:
         numbers |= {"held_queue": _queue(holding.queue), "queue_offset": holding.cached_min_offset}
-        numbers["idle_ms"] = pool.situation.held.now_ms - holding.last_consume_time_ms
+        numbers["idle_ms"] = max(0, pool.situation.held.now_ms - holding.last_consume_time_ms)
     return _made(pool, code, variant=variant, params=params, evidence={"thread_count": counts[cls], **numbers})
 
 
@@ -253,14 +253,14 @@ def _idle(pool: _Pool) -> StackVerdict | None:
                 **numbers,
                 "queue_offset": holding.cached_min_offset,
                 "cached_count": holding.cached_count,
-                "idle_ms": situation.held.now_ms - holding.last_consume_time_ms,
+                "idle_ms": max(0, situation.held.now_ms - holding.last_consume_time_ms),
             },
         )
     late = situation.uncommitted()
     if late is not None:
         queue, row = late
         offsets: dict[str, Value] = {"queue_offset": queue.commit_offset, "consumer_offset": row.consumer_offset}
-        idle_ms = situation.held.now_ms - queue.last_consume_time_ms
+        idle_ms = max(0, situation.held.now_ms - queue.last_consume_time_ms)
         evidence = {**numbers, **offsets, "idle_ms": idle_ms}
         return _made(pool, IDLE, variant="commit", params={"queue": _queue(queue.queue)}, evidence=evidence)
     for variant, queues in (("unlocked", situation.unlocked()), ("stopped", situation.unpulled())):

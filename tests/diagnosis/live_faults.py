@@ -166,6 +166,26 @@ def _masterless() -> ClusterSnapshot:
     return replace(LIVE, name_servers=(replace(view, endpoints=endpoints),))
 
 
+def _renamed() -> ClusterSnapshot:
+    (view,) = LIVE.name_servers
+    again = replace(view.endpoints[1], name="broker-z")
+    return replace(LIVE, name_servers=(replace(view, endpoints=(*view.endpoints, again)),))
+
+
+def _with_slave() -> ClusterSnapshot:
+    (view,) = LIVE.name_servers
+    first = replace(view.endpoints[0], addresses={**view.endpoints[0].addresses, 1: "192.0.2.8:10999"})
+    return replace(LIVE, name_servers=(replace(view, endpoints=(first, *view.endpoints[1:])),))
+
+
+def _by_sql() -> ClusterSnapshot:
+    wanted = Subscription(topic="Pay", expression="a > 1", expression_type="SQL92", version_ms=NOW)
+    running = tuple(replace(info, subscriptions=(wanted,)) for info in LIVE.running)
+    told = with_members(subscriptions=(wanted,))
+    first = replace(told.brokers[0], config={"enablePropertyFilter": "false"})
+    return replace(told, running=running, brokers=(first, *told.brokers[1:]))
+
+
 def _deserted() -> ClusterSnapshot:
     (view,) = LIVE.name_servers
     nobody = replace(view, endpoints=(), routes=())
@@ -388,6 +408,29 @@ SCENES: list[Scene] = [
         "held",
         with_second(lambda info: replace(info, queues=(*info.queues, held("broker-z", 0)))),
         {"held_count": 1, "last_seen_time_ms": None},
+    ),
+    ("MQ619", None, _renamed(), {"name_count": 2}),
+    (
+        "MQ213",
+        None,
+        each_broker(
+            lambda broker: replace(
+                broker, groups=(), consumer_offsets=(), config={"autoCreateSubscriptionGroup": "false"}
+            ),
+            BROKERS[0],
+        ),
+        {"broker_count": 1, "member_count": 2},
+    ),
+    ("MQ214", None, _by_sql(), {"broker_count": 1, "member_count": 2}),
+    (
+        "MQ215",
+        None,
+        each_broker(
+            lambda broker: replace(
+                broker, topics=tuple(replace(item, attributes={"message.type": "FIFO"}) for item in broker.topics)
+            )
+        ),
+        {"member_count": 2},
     ),
     ("MQ618", None, _deserted(), {"name_server_count": 1, "seen_count": 0}),
     ("MQ617", "seen", replace(LIVE, seen_brokers=(SEEN,)), {"held_count": 0, "last_seen_time_ms": NOW - MINUTE}),

@@ -248,6 +248,17 @@ STATES: dict[str, State] = {
     ),
     "MQ211": _consumed_old(),
     "MQ212": live.strategies("org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely@7"),
+    "MQ213": live.each_broker(
+        lambda broker: replace(broker, groups=(), config={"autoCreateSubscriptionGroup": "true"})
+    ),
+    "MQ214": live.each_broker(lambda broker: replace(broker, config={"enablePropertyFilter": "false"})),
+    "MQ215": live.each_broker(
+        lambda broker: replace(
+            broker,
+            topics=tuple(replace(item, attributes={"message.type": "FIFO"}) for item in broker.topics),
+            groups=tuple(replace(item, consume_message_orderly=True) for item in broker.groups),
+        )
+    ),
     "MQ301": _hot(300, 30),
     "MQ302": live._members(2, 2),
     "MQ303": live._members(2, 4),
@@ -305,6 +316,7 @@ STATES: dict[str, State] = {
     "MQ617": replace(
         LIVE, seen_brokers=(SeenBroker(cluster="C", name=BROKERS[0], address="192.0.2.8:1", last_seen_time_ms=NOW),)
     ),
+    "MQ619": live._with_slave(),
     "MQ618": _one_empty_name_server(),
     "MQ701": _level_two(recorded=10, waiting_count=0, not_due_count=0),
     "MQ702": _level_two(recorded=7, min_offset=7),

@@ -123,6 +123,13 @@ def without_broker_b(stage: Stage) -> None:
     stage.cluster.fault(106, Answer(0, body=told.to_bytes()))
 
 
+def renamed(stage: Stage, data: BrokerData) -> BrokerData:
+    """Has broker-a the address of broker-b, as after a change of names."""
+    return BrokerData(
+        cluster=data.cluster, broker_name=data.broker_name, broker_addrs={0: stage.cluster.broker("broker-b").address}
+    )
+
+
 def deserted(stage: Stage) -> None:
     """Name servers know no broker."""
     stage.cluster.fault(106, Answer(0, body=ClusterInfo().to_bytes()))
@@ -240,6 +247,7 @@ FAULTS: dict[str, Fault] = {
         beside=frozenset({"MQ606"}),
         says={"held_count": 2, "ordered_count": 0},
     ),
+    "MQ619": Fault(inject=other_brokers(renamed), beside=ROUTES | {"MQ116"}, says={"name_count": 2}),
     "MQ618": Fault(
         inject=deserted,
         says={"name_server_count": 2},

@@ -12,11 +12,12 @@ from embedded_broker import Answer, EmbeddedCluster
 from mqctl.allocation.rooms import room_rule
 from mqctl.client.admin.broker_changes import put_group
 from mqctl.diagnosis import RULES, Settings
-from mqctl.model.config import SubscriptionGroupConfig
+from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.model.gap import Part
 from mqctl.model.origin import OriginKind
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.bodies_client import ConsumeStatus, SubscriptionData
+from mqctl.protocol.bodies_cluster import SubscriptionGroupTable, TopicConfigTable
 from mqctl.protocol.bodies_stats import TopicOffset, TopicStatsTable
 from tests.live import test_faults_of_brokers as brokers
 from tests.live.stage import BROKERS, LATER_MS, NEARBY, ONE, TWO, Act, Fault, Stage, all_of, prove, staged
@@ -97,6 +98,20 @@ def lost_history(stage: Stage) -> None:
     stage.cluster.fault(202, Answer(0, body=table.to_bytes()), server="broker-a", where={"topic": "Pay"})
 
 
+def fifo(stage: Stage) -> None:
+    """A broker tells that the topic is a FIFO one, as 5.x does."""
+    pay = TopicConfig(name="Pay", read_queue_count=2, write_queue_count=2, attributes={"message.type": "FIFO"})
+    topics = {"Pay": pay, "%RETRY%G": replace(pay, name="%RETRY%G", attributes={})}
+    body = TopicConfigTable(topic_config_table=topics).to_bytes(is_v5=True)
+    stage.cluster.fault(21, Answer(0, body=body), server="broker-a")
+
+
+def without_settings(stage: Stage) -> None:
+    """A broker that creates no groups has lost the settings of all."""
+    stage.tell_settings("broker-a", autoCreateSubscriptionGroup="false")
+    stage.cluster.fault(201, Answer(0, body=SubscriptionGroupTable().to_bytes()), server="broker-a")
+
+
 def newcomer(stage: Stage) -> None:
     lost_history(stage)
     for broker in BROKERS:
@@ -120,7 +135,7 @@ BEHIND = frozenset({"MQ401", "MQ410", "MQ414"})
 FAULTS: dict[str, Fault] = {
     "MQ202": Fault(inject=change(topics={"Other": "*"}), beside=OWNERS, says={"differing_count": 1}),
     "MQ203": Fault(inject=change(topics={"Pay": "B"}), says={"sampled_count": 4, "lost_count": 2}),
-    "MQ204": Fault(inject=change(topics={"Pay": SQL})),
+    "MQ204": Fault(inject=change(topics={"Pay": SQL}), beside=frozenset({"MQ214"})),
     "MQ205": Fault(inject=joining(TWO), beside=OWNERS, says={"connection_count": 2}),
     "MQ206": Fault(inject=joining("192.0.2.3@three", BROKERS[:1]), beside=OWNERS, says={"broker_count": 1}),
     "MQ207": Fault(inject=broadcasting, says={"changing_count": 1}),
@@ -128,6 +143,11 @@ FAULTS: dict[str, Fault] = {
     "MQ209": Fault(inject=brokers.speaking_another_language, beside=OWNERS),
     "MQ210": Fault(inject=saying(PROP_NAMESERVER_ADDR="192.0.2.77:9876;")),
     "MQ211": Fault(inject=brokers.abandoned, says={"lag_count": 4}, beside=BEHIND),
+    "MQ213": Fault(inject=without_settings, beside=frozenset({"MQ201"}), says={"broker_count": 1, "member_count": 2}),
+    "MQ214": Fault(
+        inject=all_of(change(ONE, topics={"Pay": SQL}), change(TWO, topics={"Pay": SQL})), says={"broker_count": 2}
+    ),
+    "MQ215": Fault(inject=fifo, says={"member_count": 2}),
     "MQ212": Fault(inject=all_of(AVG, saying(TWO, allocateMessageQueueStrategy="CONSISTENT_HASH"))),
     "MQ302": Fault(
         inject=all_of(*(joining(f"192.0.2.{number}@x") for number in (3, 4, 5))), says={"idle_count": 1}, beside=OWNERS

@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from embedded_broker import Answer, EmbeddedCluster
+from mqctl.client.admin.broker_changes import put_broker_settings, put_group
+from mqctl.model.config import SubscriptionGroupConfig
 from mqctl.model.queue import MessageQueue
 from mqctl.playbook.places import load_playbook, slugs
-from mqctl.protocol.bodies_client import ConsumeStatus
-from mqctl.protocol.bodies_cluster import ClusterInfo
+from mqctl.protocol.bodies_client import ConsumeStatus, SubscriptionData
+from mqctl.protocol.bodies_cluster import BrokerData, ClusterInfo
 from mqctl.protocol.bodies_pop import MessageRequestMode, MessageRequestModes
 from tests.conftest import Outcome
 from tests.live.conftest import Run
@@ -154,6 +156,55 @@ def test_f5_what_is_consumed_by_pop_has_no_owners(asked: Run, stage: Stage) -> N
     shown = asked("allocation", "show", "-g", "G", "-o", "json").json
     assert {(row["marks"], row["expected"], row["holders"]) for row in shown["queues"]} == {("pop", None, None)}
     assert {item["strategy"] for item in shown["instances"]} == {"POP"}
+
+
+@pytest.mark.parametrize("running", ["4.9.8"], indirect=True)
+def test_a4_a_group_that_brokers_refuse_is_named_without_settings_and_offsets(asked: Run, stage: Stage) -> None:
+    """Brokers of 5.x do not take the heartbeats of such a group: there nobody knows its name."""
+    for broker in BROKERS:
+        stage.ask(broker, put_broker_settings({"autoCreateSubscriptionGroup": "false"}))
+    stage.cast.join(stage.member("192.0.2.9@refused", group="Refused", queues={}))
+    for words in ((), ("-g", "Refused")):
+        outcome = asked("doctor", *words, "-o", "json")
+        assert "MQ213" in codes(outcome), outcome.json
+        assert outcome.exit_code == 2
+
+
+def test_a5_sql_subscriptions_that_brokers_refuse_are_named(asked: Run, stage: Stage) -> None:
+    sql = SubscriptionData(topic="Pay", sub_string="a > 1", expression_type="SQL92", sub_version=9)
+    for broker in BROKERS:
+        stage.tell_settings(broker, enablePropertyFilter="true")
+    stage.cast.join(stage.member("192.0.2.9@sql", group="Sql", topics={"Pay": sql}))
+    assert "MQ214" not in codes(asked("doctor", "-g", "Sql", "-o", "json"))
+    stage.cluster.clear_faults()
+    stage.tell_settings("broker-a", enablePropertyFilter="false")
+    (finding,) = [
+        item for item in asked("doctor", "-g", "Sql", "-o", "json").json["findings"] if item["code"] == "MQ214"
+    ]
+    assert "enablePropertyFilter" in finding["advice"]
+
+
+@pytest.mark.parametrize("running", ["5.3.3"], indirect=True)
+def test_a15_a_fifo_topic_that_is_consumed_without_order_is_named(asked: Run, stage: Stage) -> None:
+    for broker in BROKERS:
+        stage.topic(broker, "Pay", attributes={"message.type": "FIFO"})
+    assert codes(asked("doctor", "-g", "G", "-o", "json")) == ["MQ215"]
+    for broker in BROKERS:
+        stage.ask(broker, put_group(SubscriptionGroupConfig(name="G", consume_message_orderly=True), is_v5=True))
+    assert codes(asked("doctor", "-g", "G", "-o", "json")) == []
+
+
+def test_a14_one_broker_under_two_names_is_named(asked: Run, stage: Stage) -> None:
+    one, two = (stage.cluster.broker(name).address for name in BROKERS)
+    table = {
+        name: BrokerData(cluster="DefaultCluster", broker_name=name, broker_addrs={0: address})
+        for name, address in (("broker-a", one), ("broker-b", two), ("old-a", one))
+    }
+    told = ClusterInfo(broker_addr_table=table, cluster_addr_table={"DefaultCluster": tuple(sorted(table))})
+    stage.cluster.fault(106, Answer(0, body=told.to_bytes()))
+    outcome = asked("doctor", "--only", "MQ619", "-o", "json")
+    (finding,) = outcome.json["findings"]
+    assert (outcome.exit_code, finding["names"]["names"]) == (2, "broker-a, old-a")
 
 
 # What each playbook must be told besides; all of one group and topic.

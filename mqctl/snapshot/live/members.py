@@ -15,7 +15,7 @@ from mqctl.model.member import (
     Subscription,
     TopicRates,
 )
-from mqctl.model.names import is_system_group
+from mqctl.model.names import group_of, is_system_group
 from mqctl.protocol.bodies_client import ConsumerConnection, ConsumerRunningInfo, SubscriptionData
 from mqctl.protocol.bodies_pop import POP
 from mqctl.protocol.codes import ResponseCode
@@ -42,10 +42,13 @@ def gather_memberships(
     asking: Asking, brokers: list[LiveBroker], scope: Scope
 ) -> dict[int, tuple[GroupMembership, ...]]:
     """Asks each broker for the members of each of its groups (203, and 38 for those online)."""
+    unnamed = _without_settings(asking, brokers, scope)
     wanted = [
         (number, group)
         for number, broker in enumerate(brokers)
-        for group in sorted({*scope.groups, *broker.groups, *(key[0] for key in broker.offsets)})
+        for group in sorted(
+            {*scope.groups, *broker.groups, *(key[0] for key in broker.offsets), *unnamed.get(number, ())}
+        )
         if not is_system_group(group) and scope.has_group(group)
     ]
     connections = asking.put((key, brokers[key[0]].address.address, ask.consumer_connections(key[1])) for key in wanted)
@@ -62,6 +65,28 @@ def gather_memberships(
         elif not refused_with(error, _OFFLINE):
             brokers[number].miss(Part.MEMBERS, error, GapSubject(group=group))
     return {number: tuple(items) for number, items in found.items()}
+
+
+def _without_settings(asking: Asking, brokers: list[LiveBroker], scope: Scope) -> dict[int, set[str]]:
+    """Returns the groups that brokers know by their members only, by the number of the broker.
+
+    Where brokers create no groups, members of one without settings are refused, and no table has it: who subscribes is
+    asked topic by topic (300).
+    """
+    asked = [
+        (number, topic)
+        for number, broker in enumerate(brokers)
+        if broker.config.get("autoCreateSubscriptionGroup", "").lower() == "false"
+        for topic in broker.user_topics(scope)
+        if group_of(topic) is None
+    ]
+    answers = asking.put((key, brokers[key[0]].address.address, ask.topic_groups(key[1])) for key in asked)
+    found: dict[int, set[str]] = {}
+    for (number, _), groups in answers.values.items():
+        found.setdefault(number, set()).update(groups)
+    for (number, topic), error in answers.errors.items():
+        brokers[number].miss(Part.MEMBERS, error, GapSubject(topic=topic))
+    return found
 
 
 def _popped(asking: Asking, brokers: list[LiveBroker], numbers: Set[int]) -> dict[tuple[int, str], tuple[str, ...]]:

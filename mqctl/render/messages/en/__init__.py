@@ -6,6 +6,7 @@ from mqctl.render.messages import Text
 from mqctl.render.messages.en import (
     mq1_brokers,
     mq1_store,
+    mq2_refused,
     mq2_subscriptions,
     mq3_parallelism,
     mq3_threads,
@@ -25,6 +26,7 @@ from mqctl.render.messages.en.phrases import PHRASES
 RULES: dict[str, Text] = {
     **mq1_brokers.RULES,
     **mq1_store.RULES,
+    **mq2_refused.RULES,
     **mq2_subscriptions.RULES,
     **mq3_parallelism.RULES,
     **mq3_threads.RULES,

@@ -15,6 +15,18 @@ RULES: dict[str, Text] = {
         "120 s. Brokers register again every 30 s.",
         next_command="mqctl broker list {source}",
     ),
+    "MQ619": Text(
+        title="One broker under two names",
+        what={
+            "": "{address} is registered as {names}: one process, or one address that was copied into two configurations."
+        },
+        effect="Clients take it for several brokers: queues are counted twice, and messages of one name are looked for in the store of another.",
+        advice="Give each broker an address of its own (brokerIP1, listenPort), or restart the one that was renamed; the old name goes "
+        "120 s after it stops.",
+        explain="Compares the addresses of all broker names. A broker that was renamed stays registered under its old name until the "
+        "name server drops it.",
+        next_command="mqctl broker list {source}",
+    ),
     "MQ605": Text(
         title="Write permission was wiped",
         what={"": "{name_server} shows {topic_count:topic} of {broker} as closed for writing, {topic} among them."},

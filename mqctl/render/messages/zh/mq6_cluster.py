@@ -12,6 +12,13 @@ RULES: dict[str, Text] = {
         advice="检查 broker 进程是否在运行，namesrvAddr 是否指向这些 NameServer。刚启动的 NameServer 会在 30 秒内重新收到注册。如果连错了集群，请改用正确的地址。",
         explain="NameServer 只在内存中保存 broker 的注册信息，连接断开或 120 秒没有上报即摘除；broker 每 30 秒注册一次。",
     ),
+    "MQ619": Text(
+        title="同一个 broker 注册了多个名称",
+        what={"": "{address} 以 {names} 多个名称注册：是同一个进程，或配置中复制了同一地址。"},
+        effect="客户端把它当作多个 broker：队列被重复计算，按一个名称到另一个的存储中找消息。",
+        advice="让每个 broker 使用自己的地址（brokerIP1、listenPort），或重启改名的 broker；旧名称在停止上报 120 秒后消失。",
+        explain="比较所有 broker 名称的地址。改名的 broker 在 NameServer 摘除之前仍以旧名称存在。",
+    ),
     "MQ605": Text(
         title="写权限被擦除",
         what={"": "{name_server} 显示 {broker} 的 {topic_count} 个 topic 不可写，例如 {topic}。"},
