@@ -13,6 +13,7 @@ from mqctl.model.config_file import ConfigFileState, FileSource
 from mqctl.model.damage import Damage, DamageCode, DamageGrade
 from mqctl.model.delay_state import DelayQueueState, DelayRun
 from mqctl.model.member import RunningInfo, StackText, Subscription, TopicRates
+from mqctl.model.offset_jump import OffsetJump
 from mqctl.model.queue_state import HotKey
 from mqctl.model.seen_broker import SeenBroker
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
@@ -20,7 +21,7 @@ from mqctl.model.storage_state import ClockState, StorageState
 from mqctl.model.transaction_state import TransactionState
 from tests.diagnosis import live_faults as live
 from tests.diagnosis import stack_faults as stacks
-from tests.diagnosis.group_faults import _abandoned, _broadcasting, _tags
+from tests.diagnosis.group_faults import _abandoned, _broadcasting, _tags, popping
 from tests.diagnosis.live_snapshots import (
     BROKERS,
     LIVE,
@@ -285,14 +286,28 @@ STATES: dict[str, State] = {
     "MQ405": _of(consumer_offsets=(offset("G", "%RETRY%G", 0, 5),)),
     "MQ406": _of(queues=(*HEALTHY.queues, queue("%DLQ%G", 0, 3, 3))),
     "MQ407": _of(topics=(HEALTHY.topics[0], TopicConfig(name="%DLQ%G", perm=2))),
-    "MQ408": _of(groups=(SubscriptionGroupConfig(name="G"), SubscriptionGroupConfig(name="H", consume_enable=True))),
-    "MQ409": _of(offset_jumps=()),
+    "MQ408": _of(groups=(SubscriptionGroupConfig(name="G"), SubscriptionGroupConfig(name="H"))),
+    "MQ409": _of(
+        offset_jumps=(
+            OffsetJump(
+                group="TOOLS_CONSUMER",
+                topic="Pay",
+                queue_id=0,
+                broker_name="broker-a",
+                requested_offset=3,
+                corrected_offset=100,
+                store_time_ms=NOW - HOUR,
+            ),
+        )
+    ),
     "MQ410": live.after(live._at(1_000, 1_000), live._at(1_000, 1_000)),
     "MQ411": live.after(live._at(700, 1_000), live._at(600, 1_000)),
     "MQ412": with_second(_mostly_fine),
     "MQ413": live.after(live._dead(5), live._dead(5)),
     "MQ414": live.after(live.moving(900, 1_000), live.moving(600, 1_000)),
     "MQ415": with_members(consume_from_where="CONSUME_FROM_LAST_OFFSET"),
+    "MQ416": popping(due_count=3, oldest_due_ms=NOW - 50_000),
+    "MQ417": popping("true", retry_count=5, retry_v2_count=2),
     "MQ501": _started_now(live.orderly(locked=False)),
     "MQ502": live.orderly(transaction_count=1, last_consume_time_ms=NOW - 50_000),
     "MQ503": live.after(live.orderly(cached_count=5), live.orderly(cached_count=5, commit_offset=980)),
