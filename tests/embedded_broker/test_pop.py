@@ -55,7 +55,7 @@ def pop(peer: Peer, topic: str = "T", group: str = "G", **changes: Any) -> Remot
     return peer.call(PopMessage(consumer_group=group, topic=topic, **{**wanted, **changes}))
 
 
-def popped(answer: RemotingCommand) -> list[tuple[Message, Receipt]]:
+def popped(answer: RemotingCommand, broker_name: str = "broker-a") -> list[tuple[Message, Receipt]]:
     """Returns the messages of an answer with their receipts, as a client makes them."""
     starts = {}
     for entry in (answer.ext("startOffsetInfo") or "").split(";"):
@@ -73,7 +73,7 @@ def popped(answer: RemotingCommand) -> list[tuple[Message, Receipt]]:
                 invisible_ms=number(answer, "invisibleTime"),
                 revive_queue=number(answer, "reviveQid"),
                 retry="0",
-                broker_name="broker-a",
+                broker_name=broker_name,
                 queue_id=message.queue_id,
                 offset=message.queue_offset,
             )
