@@ -141,19 +141,21 @@ class Accepted(Connection):
     """A connection that a listener took in."""
 
     listener: Listener
+    _counted_bytes = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         self.listener.admit(self)
 
     def data_received(self, data: bytes) -> None:
-        before = self.unfinished_bytes
         super().data_received(data)
-        if self.unfinished_bytes != before:
-            self.listener.count_unfinished(self.unfinished_bytes - before)
+        unfinished = self._frames.pending_bytes
+        if unfinished != self._counted_bytes:
+            added, self._counted_bytes = unfinished - self._counted_bytes, unfinished
+            self.listener.count_unfinished(added)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        before = self.unfinished_bytes
+        before = self._frames.pending_bytes
         super().connection_lost(exc)
         self.listener.count_unfinished(-before)
 

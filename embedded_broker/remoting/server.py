@@ -240,7 +240,9 @@ class Connection(asyncio.Protocol):
                     self._service.dispatch(self, command)
                 if self._transport is None or self._transport.is_closing():
                     return
-                if self._frames.pending_bytes and monotonic() > end:
+                if not self._frames.pending_bytes:
+                    return
+                if monotonic() > end:
                     self._go_on_later(self._transport)
                     return
         except FrameError as error:
