@@ -90,7 +90,7 @@ READS: dict[str, Read] = {
 ELSEWHERE = {
     "allocation simulate": "computes from the group or the route that it is given, or not at all",
     "check": "has results that are unknown (test_check)",
-    "cluster config": "asks name servers only",
+    "cluster config": "asks name servers only (below)",
     "delay plan": "computes; asks one broker's levels, or fails",
     "export prometheus": "says NaN (test_export)",
     "group member": "asks about one instance, through whichever broker knows it",
@@ -99,7 +99,7 @@ ELSEWHERE = {
     "replay status": "reads records of this machine",
     "stacks find": "shows processes of this machine (test_stacks_find)",
     "subscription simulate": "needs a release to simulate; gathers as subscription show does",
-    "topic route": "asks name servers only",
+    "topic route": "asks name servers only (below)",
     "transaction show": "needs the id of a transaction; gathers as transaction list does",
 }
 
@@ -178,3 +178,28 @@ def test_machine_output_names_the_cause(cluster: EmbeddedCluster, run: Ran, name
 def test_a_broker_that_never_answers_has_timed_out(cluster: EmbeddedCluster, run: Ran, name: str) -> None:
     cluster.fault(None, Drop(), server="broker-b")
     assert run(name, "--timeout", "600ms")[0] == TIMED_OUT
+
+
+@pytest.fixture(scope="module")
+def twin() -> Iterator[EmbeddedCluster]:
+    with EmbeddedCluster(brokers=1, name_servers=2, version="5.3.3") as running:
+        yield running
+
+
+@pytest.mark.parametrize("cause", FAULTS)
+@pytest.mark.parametrize("words", ["cluster list", "cluster describe", "cluster config", "topic route -t TBW102"])
+def test_a_name_server_that_fails_ends_them_alike_too(
+    twin: EmbeddedCluster,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: str,
+    cause: Cause,
+) -> None:
+    monkeypatch.setenv("MQCTL_NAMESRV", twin.namesrv)
+    action, end = FAULTS[cause]
+    twin.clear_faults()
+    twin.fault(None, action, server="namesrv-1")
+    code = run_guarded([*words.split(), "-o", "json"], main)
+    written = capsys.readouterr()
+    assert (code, {gap["cause"] for gap in json.loads(written.out)["unavailable"]}) == (end, {str(cause)}), written.err
+    assert f"(name server {twin.namesrv.split(';')[1]})" in written.err or words.startswith("topic")
