@@ -69,14 +69,14 @@ def command(
           dead_letters: 0
           dead_letter_growth: 10
     """
-    wishes = load_expectations(file)
+    expected = load_expectations(file)
     ends = monotonic() + (parse_span_ms(wait) / 1000 if wait else 0)
     live = LiveOptions(
         namesrv=namesrv, profile=profile, timeout=timeout, window_ms=parse_span_ms(window) if window else 0
     )
     while True:
         state = read_snapshot(store=None, snapshot=snapshot, now=datetime.now().astimezone(), live=live)
-        results = with_next(hold(state, wishes), state)
+        results = with_next(hold(state, expected), state)
         verdict = worst(results)
         if verdict is CheckState.OK or snapshot is not None or monotonic() + _EVERY_S > ends:
             break

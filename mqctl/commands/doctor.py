@@ -115,17 +115,17 @@ def command(
     _require(state, options)
     scale = time_scale_of(time_scale, namesrv=state.origin.location, store=store)
     settings = Settings(time_scale=scale, room_rule=rule_of(room_rule, profile))
-    found = diagnose(state, only=tuple(only or ()), skip=tuple(skip or ()), settings=settings)
-    judged = _judged(_scoped(found, state, options, only or ()), known)
+    diagnosis = diagnose(state, only=tuple(only or ()), skip=tuple(skip or ()), settings=settings)
+    judged = _judged(_scoped(diagnosis, state, options, only or ()), known)
     emit(_document(state, judged, options, settings, lang=lang, explain=explain), output)
     _tell_remedies(state, judged.diagnosis)
     return judged.diagnosis.exit_code(fail_on)
 
 
-def _scoped(found: Diagnosis, state: ClusterSnapshot, options: LiveOptions, rules: Collection[str]) -> Diagnosis:
+def _scoped(diagnosis: Diagnosis, state: ClusterSnapshot, options: LiveOptions, rules: Collection[str]) -> Diagnosis:
     """Leaves out what was not asked for, and adds what was asked for by name and could not be judged."""
     names = {"groups": options.groups or (), "topics": options.topics or (), "brokers": options.brokers or ()}
-    return earned(within(found, **names), state, **names, rules=rules)
+    return earned(within(diagnosis, **names), state, **names, rules=rules)
 
 
 def _require(state: ClusterSnapshot, options: LiveOptions) -> None:

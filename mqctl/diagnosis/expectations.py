@@ -20,24 +20,24 @@ from mqctl.model.runtime import read_runtime
 from mqctl.model.snapshot import ClusterSnapshot
 
 
-def hold(snapshot: ClusterSnapshot, wishes: Expectations) -> tuple[CheckResult, ...]:
+def hold(snapshot: ClusterSnapshot, expected: Expectations) -> tuple[CheckResult, ...]:
     """Returns a result for each expectation, in the order of the file."""
     found: list[CheckResult] = []
     if snapshot.without_brokers:
         said = "the name servers answer and list no broker"
         found.append(CheckResult(check="registered", subject="name servers", state=CheckState.CRITICAL, message=said))
-    if wishes.cluster is not None:
-        found.append(_cluster(snapshot, wishes.cluster))
-    for name in wishes.brokers:
+    if expected.cluster is not None:
+        found.append(_cluster(snapshot, expected.cluster))
+    for name in expected.brokers:
         found.append(_broker(snapshot, name))
-    if wishes.disk_used_share is not None:
-        found += _disks(snapshot, wishes.disk_used_share)
-    for topic in wishes.topics:
+    if expected.disk_used_share is not None:
+        found += _disks(snapshot, expected.disk_used_share)
+    for topic in expected.topics:
         found += _topic(snapshot, topic)
-    for group in wishes.groups:
+    for group in expected.groups:
         found += _group(snapshot, group)
-    if wishes.delay_overdue_ms is not None:
-        found += _delay(snapshot, wishes.delay_overdue_ms)
+    if expected.delay_overdue_ms is not None:
+        found += _delay(snapshot, expected.delay_overdue_ms)
     return tuple(found)
 
 
@@ -74,9 +74,9 @@ def _disks(snapshot: ClusterSnapshot, limit: Limit) -> Iterator[CheckResult]:
             yield _number("disk", subject, share, limit, f"{share:.0%} of the disk is used", unit="share")
 
 
-def _topic(snapshot: ClusterSnapshot, wish: TopicExpectation) -> Iterator[CheckResult]:
-    subject = f"topic {wish.topic}"
-    configs = [config for broker in snapshot.brokers for config in broker.topics if config.name == wish.topic]
+def _topic(snapshot: ClusterSnapshot, expected: TopicExpectation) -> Iterator[CheckResult]:
+    subject = f"topic {expected.topic}"
+    configs = [config for broker in snapshot.brokers for config in broker.topics if config.name == expected.topic]
     gap = next((gap for broker in snapshot.brokers if (gap := broker.lacks(Part.TOPICS))), None)
     if not configs:
         if gap is not None:
@@ -84,17 +84,19 @@ def _topic(snapshot: ClusterSnapshot, wish: TopicExpectation) -> Iterator[CheckR
         else:
             yield CheckResult(check="exists", subject=subject, state=CheckState.CRITICAL, message="there is none")
         return
-    if wish.queue_count is not None:
+    if expected.queue_count is not None:
         count = sum(config.read_queue_count for config in configs)
         if gap is not None:
             yield _unknown("queues", subject, gap)
         else:
-            yield _exact("queues", subject, count == wish.queue_count, f"{count} queues, declared {wish.queue_count}")
-    if wish.perm is not None:
+            yield _exact(
+                "queues", subject, count == expected.queue_count, f"{count} queues, declared {expected.queue_count}"
+            )
+    if expected.perm is not None:
         perms = sorted({perm_text(config.perm) for config in configs})
-        yield _exact("perm", subject, perms == [wish.perm], f"{', '.join(perms)}, declared {wish.perm}")
-    if wish.silent_ms is not None:
-        yield _silence(snapshot, wish.topic, wish.silent_ms)
+        yield _exact("perm", subject, perms == [expected.perm], f"{', '.join(perms)}, declared {expected.perm}")
+    if expected.silent_ms is not None:
+        yield _silence(snapshot, expected.topic, expected.silent_ms)
 
 
 def _silence(snapshot: ClusterSnapshot, topic: str, limit: Limit) -> CheckResult:
@@ -107,16 +109,16 @@ def _silence(snapshot: ClusterSnapshot, topic: str, limit: Limit) -> CheckResult
     return _number("silent_for", f"topic {topic}", quiet_ms, limit, said, unit="ms")
 
 
-def _group(snapshot: ClusterSnapshot, wish: GroupExpectation) -> Iterator[CheckResult]:
-    subject = f"group {wish.group}"
-    if wish.lag_count is not None or wish.lag_ms is not None:
-        yield from _lag(snapshot, wish, subject)
-    members = snapshot.members_of(wish.group)
+def _group(snapshot: ClusterSnapshot, expected: GroupExpectation) -> Iterator[CheckResult]:
+    subject = f"group {expected.group}"
+    if expected.lag_count is not None or expected.lag_ms is not None:
+        yield from _lag(snapshot, expected, subject)
+    members = snapshot.members_of(expected.group)
     gap = next((gap for broker in snapshot.brokers for gap in broker.unavailable if gap.part is Part.MEMBERS), None)
-    if wish.members_min is not None or wish.members_max is not None:
+    if expected.members_min is not None or expected.members_max is not None:
         clients = {client for item in members.values() for client in item.client_ids}
-        yield _members(subject, len(clients), wish, gap)
-    for topic, expression in wish.subscribes.items():
+        yield _members(subject, len(clients), expected, gap)
+    for topic, expression in expected.subscribes.items():
         held = {
             tuple(sorted(item.tags)) or (item.expression,)
             for entry in members.values()
@@ -130,12 +132,12 @@ def _group(snapshot: ClusterSnapshot, wish: GroupExpectation) -> Iterator[CheckR
             yield _unknown("subscribes", subject, gap)
         else:
             yield _exact("subscribes", subject, held == {wanted}, said)
-    yield from _dead_letters(snapshot, wish, subject)
+    yield from _dead_letters(snapshot, expected, subject)
 
 
-def _lag(snapshot: ClusterSnapshot, wish: GroupExpectation, subject: str) -> Iterator[CheckResult]:
+def _lag(snapshot: ClusterSnapshot, expected: GroupExpectation, subject: str) -> Iterator[CheckResult]:
     now_ms = snapshot.origin.observed_at_ms
-    rows = [row for broker in snapshot.brokers for row in queue_lags(broker, now_ms) if row.group == wish.group]
+    rows = [row for broker in snapshot.brokers for row in queue_lags(broker, now_ms) if row.group == expected.group]
     lags = group_lags(rows)
     gaps = [
         gap
@@ -145,13 +147,13 @@ def _lag(snapshot: ClusterSnapshot, wish: GroupExpectation, subject: str) -> Ite
     ]
     if not lags:
         reason = gaps[0] if gaps else "it has no offsets"
-        for name, limit in (("lag", wish.lag_count), ("lag_time", wish.lag_ms)):
+        for name, limit in (("lag", expected.lag_count), ("lag_time", expected.lag_ms)):
             if limit is not None:
                 yield _unknown(name, subject, reason)
         return
     for name, limit, values, unit in (
-        ("lag", wish.lag_count, [lag.lag_count for lag in lags], ""),
-        ("lag_time", wish.lag_ms, [lag.lag_ms for lag in lags], "ms"),
+        ("lag", expected.lag_count, [lag.lag_count for lag in lags], ""),
+        ("lag_time", expected.lag_ms, [lag.lag_ms for lag in lags], "ms"),
     ):
         if limit is None:
             continue
@@ -166,8 +168,8 @@ def _lag(snapshot: ClusterSnapshot, wish: GroupExpectation, subject: str) -> Ite
             yield result
 
 
-def _members(subject: str, count: int, wish: GroupExpectation, gap: Gap | None) -> CheckResult:
-    least, most = wish.members_min, wish.members_max
+def _members(subject: str, count: int, expected: GroupExpectation, gap: Gap | None) -> CheckResult:
+    least, most = expected.members_min, expected.members_max
     wanted = " and ".join(
         part for part in (f"at least {least}" if least is not None else "", f"at most {most}" if most else "") if part
     )
@@ -179,26 +181,26 @@ def _members(subject: str, count: int, wish: GroupExpectation, gap: Gap | None) 
     return CheckResult(check="members", subject=subject, state=state, message=said, value=count)
 
 
-def _dead_letters(snapshot: ClusterSnapshot, wish: GroupExpectation, subject: str) -> Iterator[CheckResult]:
-    if wish.dead_letter_count is not None:
-        count, gap = _dead_letter_end(snapshot, wish.group, held=True)
+def _dead_letters(snapshot: ClusterSnapshot, expected: GroupExpectation, subject: str) -> Iterator[CheckResult]:
+    if expected.dead_letter_count is not None:
+        count, gap = _dead_letter_end(snapshot, expected.group, held=True)
         if gap is not None:
             yield _unknown("dead_letters", subject, gap)
         else:
-            yield _number("dead_letters", subject, count, wish.dead_letter_count, f"{count} dead letters")
-    if wish.dead_letter_growth is not None:
+            yield _number("dead_letters", subject, count, expected.dead_letter_count, f"{count} dead letters")
+    if expected.dead_letter_growth is not None:
         if snapshot.earlier is None:
             yield _unknown("dead_letter_growth", subject, "needs two looks: add --window")
             return
-        now, gap = _dead_letter_end(snapshot, wish.group, held=False)
-        then, earlier_gap = _dead_letter_end(snapshot.earlier, wish.group, held=False)
+        now, gap = _dead_letter_end(snapshot, expected.group, held=False)
+        then, earlier_gap = _dead_letter_end(snapshot.earlier, expected.group, held=False)
         unknown = gap or earlier_gap
         if unknown is not None:
             yield _unknown("dead_letter_growth", subject, unknown)
             return
         window_ms = snapshot.origin.observed_at_ms - snapshot.earlier.origin.observed_at_ms
         said = f"{now - then} dead letters came within {_span(window_ms)}"
-        yield _number("dead_letter_growth", subject, now - then, wish.dead_letter_growth, said)
+        yield _number("dead_letter_growth", subject, now - then, expected.dead_letter_growth, said)
 
 
 def _dead_letter_end(snapshot: ClusterSnapshot, group: str, *, held: bool) -> tuple[int, Gap | str | None]:

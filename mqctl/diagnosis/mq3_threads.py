@@ -23,15 +23,15 @@ def _of(case: ClusterCase, code: str) -> Iterator[Verdict]:
     return (verdict_about(client, found) for client, found in case.stack_verdicts if found.code == code)
 
 
-def verdict_about(client: str, found: StackVerdict) -> Verdict:
+def verdict_about(client: str, verdict: StackVerdict) -> Verdict:
     """Returns what the stacks of the instance `client` mean, as a rule says it."""
     return Verdict(
-        subject=Subject(kind=SubjectKind.CLIENT, group=found.group, client=client),
-        params={"group": found.group, "client": client, **found.params},
-        evidence=found.evidence,
-        severity=found.severity,
-        confidence=found.confidence,
-        variant=found.variant,
+        subject=Subject(kind=SubjectKind.CLIENT, group=verdict.group, client=client),
+        params={"group": verdict.group, "client": client, **verdict.params},
+        evidence=verdict.evidence,
+        severity=verdict.severity,
+        confidence=verdict.confidence,
+        variant=verdict.variant,
     )
 
 

@@ -23,13 +23,13 @@ def stack_verdicts(snapshot: ClusterSnapshot, now_ms: int, settings: Settings) -
     for info in snapshot.running:
         dumps = _dumps(info, now_ms) if info.stacks else []
         if dumps:
-            held = ConsumerFacts(
+            facts = ConsumerFacts(
                 now_ms=now_ms,
                 info=info,
                 earlier=earlier.get((info.group, info.client_id)),
                 lags=[row for row in lags if row.group == info.group],
             )
-            verdicts += [(info.client_id, item) for item in verdict(report_threads(dumps, classifier), held, limits)]
+            verdicts += [(info.client_id, item) for item in verdict(report_threads(dumps, classifier), facts, limits)]
     return verdicts
 
 

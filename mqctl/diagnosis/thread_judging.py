@@ -13,12 +13,12 @@ from mqctl.stacks.group import StackReport, report_threads
 from mqctl.stacks.verdict import ConsumerFacts, StackVerdict, verdict
 
 
-def finding(found: StackVerdict, client: str) -> Finding:
+def finding(verdict: StackVerdict, client: str) -> Finding:
     """Returns a verdict about the instance `client` as a finding: severity and playbook are those of its rule."""
-    made = verdict_about(client, found)
-    rule = RULES[found.code]
+    made = verdict_about(client, verdict)
+    rule = RULES[verdict.code]
     return Finding(
-        code=found.code,
+        code=verdict.code,
         severity=made.severity or rule.severity,
         subject=made.subject,
         params=made.params,
@@ -46,13 +46,13 @@ def judge_evidence(evidence: StackEvidence, classifier: Classifier | None = None
         if not instance.dumps:
             continue
         report = report_threads(instance.dumps, judge)
-        held = ConsumerFacts(
+        facts = ConsumerFacts(
             now_ms=evidence.now_ms,
             info=instance.info,
             earlier=instance.earlier,
             lags=evidence.lags,
             earlier_lags=evidence.earlier_lags,
         )
-        findings = tuple(finding(item, instance.source) for item in verdict(report, held))
+        findings = tuple(finding(item, instance.source) for item in verdict(report, facts))
         found.append(JudgedInstance(instance=instance, report=report, findings=findings))
     return found

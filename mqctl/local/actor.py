@@ -97,11 +97,11 @@ def consumer_settings(declared: ConsumerDeclared, time_scale: float) -> Consumer
     )
 
 
-def consumer(part: ActorTask, declared: ConsumerDeclared) -> PushConsumer:
+def consumer(task: ActorTask, declared: ConsumerDeclared) -> PushConsumer:
     """Makes the consumer that is declared."""
-    application = _application(part.listeners)
+    application = _application(task.listeners)
     handle: Callable[[ReceivedMessage], Consumed] = application.handler(
-        declared.does, declared.slow_ms, part.downstream
+        declared.does, declared.slow_ms, task.downstream
     )
 
     def listen(messages: Sequence[ReceivedMessage], context: ConsumeContext) -> Consumed:
@@ -113,9 +113,9 @@ def consumer(part: ActorTask, declared: ConsumerDeclared) -> PushConsumer:
 
     made = PushConsumer(
         declared.group,
-        client_settings(part.namesrv, part.time_scale, name=declared.name, room=declared.room),
+        client_settings(task.namesrv, task.time_scale, name=declared.name, room=declared.room),
         listen,
-        consumer_settings(declared, part.time_scale),
+        consumer_settings(declared, task.time_scale),
         mode=ConsumeMode(declared.mode),
         strategy=strategy_of(declared.strategy, room_rule(ROOM_RULE)),
     )
@@ -134,11 +134,11 @@ def _application(file: str) -> ModuleType:
     return module
 
 
-def _stream(part: ActorTask, declared: StreamDeclared, ended: Event) -> None:
+def _stream(task: ActorTask, declared: StreamDeclared, ended: Event) -> None:
     """Sends until told otherwise; a send that fails is one of the things that a fault does."""
     keys = keys_in_turn(declared.sharding_keys)
     with Producer(
-        declared.producer, client_settings(part.namesrv, part.time_scale, name=declared.producer)
+        declared.producer, client_settings(task.namesrv, task.time_scale, name=declared.producer)
     ) as producer:
         _joined()
         for number in count():

@@ -50,38 +50,40 @@ class Seen:
         return ", ".join(parts) or "as declared"
 
 
-def doctor_words(look: DoctorRun, time_scale: float, namesrv: str, stores: Mapping[str, Path]) -> list[str]:
+def doctor_words(doctor_run: DoctorRun, time_scale: float, namesrv: str, stores: Mapping[str, Path]) -> list[str]:
     """Returns the command line of a look, without `mqctl`."""
-    where = ["--namesrv", namesrv] if look.store is None else ["--store", str(stores[look.store])]
-    return ["doctor", *where, "--time-scale", f"{time_scale:g}", *_options(look)]
+    where = ["--namesrv", namesrv] if doctor_run.store is None else ["--store", str(stores[doctor_run.store])]
+    return ["doctor", *where, "--time-scale", f"{time_scale:g}", *_options(doctor_run)]
 
 
-def typed_words(look: DoctorRun, stores: Mapping[str, str]) -> list[str]:
+def typed_words(doctor_run: DoctorRun, stores: Mapping[str, str]) -> list[str]:
     """Returns what to type for a look while the scenario is the only local cluster: the rest is found by itself."""
-    return ["doctor", *(["--store", stores[look.store]] if look.store else []), *_options(look)]
+    return ["doctor", *(["--store", stores[doctor_run.store]] if doctor_run.store else []), *_options(doctor_run)]
 
 
-def _options(look: DoctorRun) -> list[str]:
-    words = [word for group in look.groups for word in ("-g", group)]
-    words += ["--room-rule", look.room_rule] if look.room_rule else []
-    words += ["--window", f"{look.window_ms}ms"] if look.window_ms else []
-    return [*words, "--stacks"] if look.stacks else words
+def _options(doctor_run: DoctorRun) -> list[str]:
+    words = [word for group in doctor_run.groups for word in ("-g", group)]
+    words += ["--room-rule", doctor_run.room_rule] if doctor_run.room_rule else []
+    words += ["--window", f"{doctor_run.window_ms}ms"] if doctor_run.window_ms else []
+    return [*words, "--stacks"] if doctor_run.stacks else words
 
 
-def see(look: DoctorRun, time_scale: float, namesrv: str, stores: Mapping[str, Path]) -> Seen:
+def see(doctor_run: DoctorRun, time_scale: float, namesrv: str, stores: Mapping[str, Path]) -> Seen:
     """Looks as `doctor` does. Raises what gathering raises."""
-    settings = Settings(time_scale=time_scale, room_rule=room_rule(look.room_rule) if look.room_rule else None)
-    state = gather_store(stores[look.store]) if look.store else _gather(look, namesrv)
-    found = within(diagnose(state, settings=settings), groups=list(look.groups), topics=None, brokers=None)
-    return compared(look, found.findings)
+    settings = Settings(
+        time_scale=time_scale, room_rule=room_rule(doctor_run.room_rule) if doctor_run.room_rule else None
+    )
+    state = gather_store(stores[doctor_run.store]) if doctor_run.store else _gather(doctor_run, namesrv)
+    found = within(diagnose(state, settings=settings), groups=list(doctor_run.groups), topics=None, brokers=None)
+    return compared(doctor_run, found.findings)
 
 
-def compared(look: DoctorRun, findings: tuple[Finding, ...]) -> Seen:
+def compared(doctor_run: DoctorRun, findings: tuple[Finding, ...]) -> Seen:
     """Holds findings against what a look declares."""
-    wanted = {item.code for item in look.finds} | set(look.also)
+    wanted = {item.code for item in doctor_run.finds} | set(doctor_run.also)
     return Seen(
-        look=look,
-        missing=tuple(item for item in look.finds if not any(_is(finding, item) for finding in findings)),
+        look=doctor_run,
+        missing=tuple(item for item in doctor_run.finds if not any(_is(finding, item) for finding in findings)),
         surplus=tuple(f"{item.code} ({item.subject})" for item in findings if item.code not in wanted),
     )
 
@@ -93,20 +95,20 @@ def _is(finding: Finding, expected: Expected) -> bool:
     return {expected.group, expected.topic} - {None} <= named
 
 
-def _gather(look: DoctorRun, namesrv: str) -> ClusterSnapshot:
+def _gather(doctor_run: DoctorRun, namesrv: str) -> ClusterSnapshot:
     clock = ClientClock()
-    scope = Scope(groups=frozenset(look.groups))
+    scope = Scope(groups=frozenset(doctor_run.groups))
     with Cluster(namesrv) as cluster:
 
         def once() -> ClusterSnapshot:
             deadline = Deadline(_ASK_MS)
-            return gather_live(cluster, deadline, now_ms=clock.now_ms(), scope=scope, with_stacks=look.stacks)
+            return gather_live(cluster, deadline, now_ms=clock.now_ms(), scope=scope, with_stacks=doctor_run.stacks)
 
         state = once()
-        if look.window_ms:
-            sleep(look.window_ms / 1000)
+        if doctor_run.window_ms:
+            sleep(doctor_run.window_ms / 1000)
             state = replace(once(), earlier=state)
-        for _ in range(_LATER_STACKS if look.stacks else 0):
+        for _ in range(_LATER_STACKS if doctor_run.stacks else 0):
             sleep(_STACKS_APART_S)
             state = with_later_stacks(cluster, Deadline(_ASK_MS), state, clock.now_ms())
     return state

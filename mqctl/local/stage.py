@@ -82,9 +82,9 @@ class Stage:
         """The processes that run for it."""
         return tuple(child.pid for child in self._children if child.alive)
 
-    def doctor_words(self, look: DoctorRun) -> list[str]:
+    def doctor_words(self, doctor_run: DoctorRun) -> list[str]:
         """Returns the command line of a look, without `mqctl`."""
-        return doctor_words(look, self.scenario.time_scale, self.namesrv_of(look.cluster), self.stores)
+        return doctor_words(doctor_run, self.scenario.time_scale, self.namesrv_of(doctor_run.cluster), self.stores)
 
     # Life
 
@@ -169,25 +169,25 @@ class Stage:
         self.stores |= {broker.name: Path(broker.store) for broker in self.clusters[-1].brokers}
 
     def _start_consumer(self, declared: ConsumerDeclared) -> None:
-        part = ActorTask(
+        task = ActorTask(
             namesrv=self.namesrv_of(declared.cluster),
             time_scale=self.scenario.time_scale,
             consumer=declared,
             downstream=self._downstream.address,
             listeners=str(self._listeners),
         )
-        self.consumers[declared.name] = self._actor(declared.name, part)
+        self.consumers[declared.name] = self._actor(declared.name, task)
         self._tell(f"consumer {declared.name} of {declared.group}: {_wants(declared)}")
 
     def _start_streams(self) -> None:
         for number, declared in enumerate(self.scenario.streams):
-            part = ActorTask(
+            task = ActorTask(
                 namesrv=self.namesrv_of(declared.cluster), time_scale=self.scenario.time_scale, stream=declared
             )
-            self._actor(f"stream-{number}", part).first_line()
+            self._actor(f"stream-{number}", task).first_line()
 
-    def _actor(self, name: str, part: ActorTask) -> Child:
-        return self._child(name, "mqctl.local.actor", [msgspec.json.encode(part).decode()])
+    def _actor(self, name: str, task: ActorTask) -> Child:
+        return self._child(name, "mqctl.local.actor", [msgspec.json.encode(task).decode()])
 
     def _child(self, name: str, module: str, words: list[str]) -> Child:
         child = Child(name, module, words, self.directory)

@@ -135,14 +135,14 @@ class LetterChoice:
     until_ms: int | None = None
     brokers: frozenset[str] = frozenset()
 
-    def takes(self, found: StoredMessage) -> bool:
+    def takes(self, stored: StoredMessage) -> bool:
         """Tells whether a message is meant."""
-        message = found.message
+        message = stored.message
         if self.since_ms is not None and message.store_time_ms < self.since_ms:
             return False
         if self.until_ms is not None and message.store_time_ms >= self.until_ms:
             return False
         if self.keys and not self.keys & set(message.keys):
             return False
-        names = {found.message_id, message.unique_key, origin_message_id(message)}
+        names = {stored.message_id, message.unique_key, origin_message_id(message)}
         return not self.ids or bool(self.ids & names)

@@ -73,17 +73,17 @@ class MessageList:
     messages: Sequence[ShownMessage]
 
 
-def shown_message(found: StoredMessage, form: BodyForm) -> ShownMessage:
+def shown_message(stored: StoredMessage, form: BodyForm) -> ShownMessage:
     """Returns the machine form of a message with its body in `form`."""
-    message = found.message
-    encoding, body = _body(found.body, BodyForm.HEX if found.problem else form)
+    message = stored.message
+    encoding, body = _body(stored.body, BodyForm.HEX if stored.problem else form)
     return ShownMessage(
         topic=message.topic,
         queue_id=message.queue_id,
         queue_offset=message.queue_offset,
         physical_offset=message.physical_offset,
         size_bytes=message.size_bytes,
-        message_id=found.message_id,
+        message_id=stored.message_id,
         unique_key=message.unique_key,
         tags=message.tags,
         keys=message.properties.get("KEYS"),
@@ -97,10 +97,10 @@ def shown_message(found: StoredMessage, form: BodyForm) -> ShownMessage:
         prepared_transaction_offset=message.prepared_transaction_offset,
         body_crc=message.body_crc,
         properties=dict(message.properties),
-        body_bytes=len(found.body),
+        body_bytes=len(stored.body),
         body_encoding=encoding,
         body=body,
-        body_problem=found.problem,
+        body_problem=stored.problem,
     )
 
 

@@ -12,9 +12,9 @@ from mqctl.render.text import printable
 from mqctl.snapshot.live.tail import TailedMessage
 
 
-def tail_document(found: Sequence[TailedMessage], form: BodyForm) -> Document:
+def tail_document(messages: Sequence[TailedMessage], form: BodyForm) -> Document:
     """Builds the document of some messages: for people one line each."""
-    rows = [(item.queue.broker_name, shown_message(item.found, form)) for item in found]
+    rows = [(item.queue.broker_name, shown_message(item.found, form)) for item in messages]
     return Document(
         schema="message.list/1",
         value=MessageList(messages=[row for _, row in rows]),

@@ -85,17 +85,17 @@ class Selection:
             asked = replace(asked, queue_ids=tuple(kept) or (-1,))
         return asked
 
-    def rows(self, found: Headers) -> NDArray[np.bool_] | None:
+    def rows(self, headers: Headers) -> NDArray[np.bool_] | None:
         """Marks the records inside the ranges and queues; None when that is all of them."""
         masks = [
             bounds.mask(values)
             for bounds, values in (
-                (self.store_time_ms, found.store_time_ms),
-                (self.queue_offset, found.queue_offset),
-                (self.physical_offset, found.physical_offset),
+                (self.store_time_ms, headers.store_time_ms),
+                (self.queue_offset, headers.queue_offset),
+                (self.physical_offset, headers.physical_offset),
             )
             if not bounds.is_everything
         ]
         if self.queue_ids:
-            masks.append(np.isin(found.queue_id, self.queue_ids))
+            masks.append(np.isin(headers.queue_id, self.queue_ids))
         return np.logical_and.reduce(masks) if masks else None

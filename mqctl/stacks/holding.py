@@ -48,17 +48,17 @@ class StackLimits:
 class ConsumerSituation:
     """The numbers of one consumer of one group, put together."""
 
-    def __init__(self, group: str | None, held: ConsumerFacts, limits: StackLimits) -> None:
-        self.held = held
+    def __init__(self, group: str | None, facts: ConsumerFacts, limits: StackLimits) -> None:
+        self.held = facts
         self.limits = limits
-        self.group = group if group is not None else (held.info.group if held.info else None)
-        info = held.info
+        self.group = group if group is not None else (facts.info.group if facts.info else None)
+        info = facts.info
         self.info = info if info is not None and group in (None, info.group) else None
         self.queues: tuple[HeldQueue, ...] = tuple(
             queue for queue in (self.info.queues if self.info else ()) if not queue.dropped
         )
         mine = {queue.queue for queue in self.queues}
-        rows = [row for row in held.lags if self.group is None or row.group == self.group]
+        rows = [row for row in facts.lags if self.group is None or row.group == self.group]
         self.rows = [row for row in rows if self.info is None or _key(row) in {_name(queue) for queue in mine}]
         self.cached_count = sum(queue.cached_count for queue in self.queues) if self.info else None
         lags = [max(0, row.lag_count) for row in self.rows if row.lag_count is not None]

@@ -99,19 +99,19 @@ class _Pool:
         return self.idle_count <= self.situation.limits.saturated_share * self.count
 
 
-def verdict(report: StackReport, held: ConsumerFacts, limits: StackLimits | None = None) -> list[StackVerdict]:
+def verdict(report: StackReport, facts: ConsumerFacts, limits: StackLimits | None = None) -> list[StackVerdict]:
     """Returns what is wrong with the consume threads in `report`, worst first; empty when nothing is.
 
     Threads that work are nothing wrong by themselves: unless a deadlock is found, a verdict needs a consumer that is
     behind or stands. Where nothing tells whether it is, the verdict is a warning of less confidence.
     """
     windows = limits or StackLimits()
-    found = list(_deadlocks(report, held))
-    pools = report.consumer_groups() or ((held.info.group,) if held.info else ())
+    found = list(_deadlocks(report, facts))
+    pools = report.consumer_groups() or ((facts.info.group,) if facts.info else ())
     for name in pools:
         groups = tuple(item for item in report.consuming() if item.group == name)
-        owner = held.info.group if held.info and _is_of(name, held.info.group) else name
-        pool = _Pool(report, groups, ConsumerSituation(owner, held, windows))
+        owner = facts.info.group if facts.info and _is_of(name, facts.info.group) else name
+        pool = _Pool(report, groups, ConsumerSituation(owner, facts, windows))
         found += _pool_verdicts(pool)
     return found
 
@@ -120,7 +120,7 @@ def _is_of(name: str | None, group: str) -> bool:
     return name is None or name == group or (len(name) >= 10 and group.startswith(name))
 
 
-def _deadlocks(report: StackReport, held: ConsumerFacts) -> Iterator[StackVerdict]:
+def _deadlocks(report: StackReport, facts: ConsumerFacts) -> Iterator[StackVerdict]:
     group_of = {name: item.group for item in report.consuming() for name in item.names}
     for circles, variant in ((report.deadlocks, "proven"), (report.suspected, "suspected")):
         for circle in circles:
@@ -128,7 +128,7 @@ def _deadlocks(report: StackReport, held: ConsumerFacts) -> Iterator[StackVerdic
             lines = [shown_frame(item.line) for item in report.groups if item.line and set(item.names) & set(circle)]
             yield StackVerdict(
                 code=DEADLOCK,
-                group=group or (held.info.group if held.info else None),
+                group=group or (facts.info.group if facts.info else None),
                 variant=variant,
                 params={"threads": ", ".join(circle), "line": ", ".join(dict.fromkeys(lines)) or "-"},
                 evidence={"thread_count": len(circle), "span_ms": report.span_ms},

@@ -201,33 +201,33 @@ def _spans(buffer: Buffer, columns: dict[str, NDArray[Any]], body_start: Int64s)
     }
 
 
-def accepted(found: Headers, file_start: int, limit: int) -> Mask:
+def accepted(headers: Headers, file_start: int, limit: int) -> Mask:
     """Marks the records that pass the structural test; `limit` is the position behind which no record may reach.
 
     Tested are magic, size, physical offset, the sign of every length, and that the parts add up to the whole. The
     body's CRC is `verify`'s business: it costs a pass over every byte.
     """
     mask: Mask = (
-        _well_sized(found, limit)
-        & (found.physical_offset == file_start + found.position)
-        & (found.total_size == stated_size(found))
-        & (found.topic_size >= 1)
-        & (found.properties_size >= 0)
-        & (found.body_size >= 0)
+        _well_sized(headers, limit)
+        & (headers.physical_offset == file_start + headers.position)
+        & (headers.total_size == stated_size(headers))
+        & (headers.topic_size >= 1)
+        & (headers.properties_size >= 0)
+        & (headers.body_size >= 0)
     )
     return mask
 
 
-def _well_sized(found: Headers, limit: int) -> Mask:
-    mask: Mask = ((found.magic == lay.MAGIC_V1) | (found.magic == lay.MAGIC_V2)) & (
-        found.total_size >= lay.SMALLEST_RECORD_BYTES
+def _well_sized(headers: Headers, limit: int) -> Mask:
+    mask: Mask = ((headers.magic == lay.MAGIC_V1) | (headers.magic == lay.MAGIC_V2)) & (
+        headers.total_size >= lay.SMALLEST_RECORD_BYTES
     )
-    return mask & (found.position + found.total_size <= limit)
+    return mask & (headers.position + headers.total_size <= limit)
 
 
-def stated_size(found: Headers) -> Int64s:
+def stated_size(headers: Headers) -> Int64s:
     """Adds up the parts of each record: what its total size must be."""
-    size: Int64s = found.properties_start + found.properties_size - found.position
+    size: Int64s = headers.properties_start + headers.properties_size - headers.position
     return size
 
 

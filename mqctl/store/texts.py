@@ -42,16 +42,16 @@ class Spans:
         ]
 
 
-def property_spans(buffer: Buffer, found: Headers, names: Sequence[str]) -> dict[str, Spans]:
+def property_spans(buffer: Buffer, headers: Headers, names: Sequence[str]) -> dict[str, Spans]:
     """Finds the values of the properties `names` of every record, by the rules of `parse_properties`.
 
     Returns for every name one span a record. Records whose properties could not be located have none.
     """
     keys = [name.encode() for name in names]
-    spans = {key: Spans(np.full(len(found), -1, np.int64), np.zeros(len(found), np.int32)) for key in keys}
-    for begin in range(0, len(found), CHUNK_RECORDS):
+    spans = {key: Spans(np.full(len(headers), -1, np.int64), np.zeros(len(headers), np.int32)) for key in keys}
+    for begin in range(0, len(headers), CHUNK_RECORDS):
         rows = slice(begin, begin + CHUNK_RECORDS)
-        starts, sizes = found.properties_start[rows], found.properties_size[rows]
+        starts, sizes = headers.properties_start[rows], headers.properties_size[rows]
         stride = _SMALLEST_ROW
         floor = 0
         largest = int(sizes.max(initial=0))
@@ -242,9 +242,9 @@ def _word(buffer: Buffer, start: Int64s, size: Int32s, at: int) -> NDArray[np.ui
 _MASKS = np.array([(1 << (8 * count)) - 1 for count in range(_WORD + 1)], dtype=np.uint64)
 
 
-def topic_codes(buffer: Buffer, found: Headers) -> Alphabet:
+def topic_codes(buffer: Buffer, headers: Headers) -> Alphabet:
     """Numbers the topics of records."""
-    return factorize(buffer, found.topic_start, found.topic_size)
+    return factorize(buffer, headers.topic_start, headers.topic_size)
 
 
 LONGEST_HASHED = 256

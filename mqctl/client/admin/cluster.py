@@ -132,7 +132,7 @@ class Cluster:
 
     def ask_many(
         self,
-        asks: Iterable[AddressedQuestion[T]],
+        questions: Iterable[AddressedQuestion[T]],
         deadline: Deadline,
         *,
         relayed: bool = False,
@@ -145,7 +145,9 @@ class Cluster:
             call_timeout_ms: a limit of one request that is shorter than the cluster's own.
         """
         limit_ms = self._timeout_ms if call_timeout_ms is None else min(self._timeout_ms, call_timeout_ms)
-        return fan_out(self.links, asks, deadline, in_flight=self._in_flight, call_timeout_ms=limit_ms, relayed=relayed)
+        return fan_out(
+            self.links, questions, deadline, in_flight=self._in_flight, call_timeout_ms=limit_ms, relayed=relayed
+        )
 
     def ask_brokers(
         self, brokers: Iterable[BrokerAddress], question: Callable[[BrokerAddress], Question[T]], deadline: Deadline

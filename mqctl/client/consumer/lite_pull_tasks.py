@@ -163,13 +163,13 @@ class LitePulling:
             bname=queue.broker_name,
         )
 
-    def _answered(self, request: PullRequest, subscription: SubscriptionData, call: PendingRequest) -> None:
+    def _answered(self, request: PullRequest, subscription: SubscriptionData, pending: PendingRequest) -> None:
         if self._closed:
             return
         try:
-            answer = call.result()
+            answer = pending.result()
             if answer.code not in PULL_RESULTS:
-                raise refusal(call.code, call.address, answer)
+                raise refusal(pending.code, pending.address, answer)
             self._take(request, subscription, read_pull(answer))
         except MqctlError as error:
             self._failed(request, error)

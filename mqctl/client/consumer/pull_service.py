@@ -232,14 +232,14 @@ class Pulling:
     # Answers
 
     def _answered(
-        self, request: PullRequest, subscription: SubscriptionData, call: PendingRequest, began_ms: int
+        self, request: PullRequest, subscription: SubscriptionData, pending: PendingRequest, began_ms: int
     ) -> None:
         if self._closed:
             return
         try:
-            answer = call.result()
+            answer = pending.result()
             if answer.code not in PULL_RESULTS:
-                raise refusal(call.code, call.address, answer)
+                raise refusal(pending.code, pending.address, answer)
             self._take(request, subscription, read_pull(answer), began_ms)
         except MqctlError as error:
             self._failed(request, error)

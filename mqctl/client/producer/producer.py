@@ -333,15 +333,15 @@ class _AsyncSend:
             on_done=lambda call: in_background(lambda: self._done(queue, call)),
         )
 
-    def _done(self, queue: MessageQueue, call: PendingRequest) -> None:
+    def _done(self, queue: MessageQueue, pending: PendingRequest) -> None:
         try:
             retries = self._producer.settings.async_retries
-            if call.answer is None and self._attempt <= retries and not self._deadline.expired:
+            if pending.answer is None and self._attempt <= retries and not self._deadline.expired:
                 self._attempt += 1
                 other = self._producer._choose(self._producer.queues(queue.topic), queue.broker_name)
                 self.go(MessageQueue(queue.topic, other.broker_name, queue.queue_id))
                 return
-            result = send_result(call.result(), self._packed, queue, address=call.address, attempt=self._attempt)
+            result = send_result(pending.result(), self._packed, queue, address=pending.address, attempt=self._attempt)
         except MqctlError as error:
             self._tell(None, error)
         else:

@@ -59,21 +59,21 @@ class _Flight(Generic[T]):
         self.done: SimpleQueue[PendingRequest] = SimpleQueue()
         self.flying: dict[int, tuple[AddressedQuestion[T], PendingRequest]] = {}
 
-    def send(self, ask: AddressedQuestion[T]) -> NotAskedError | None:
+    def send(self, question: AddressedQuestion[T]) -> NotAskedError | None:
         """Sends a question, or says why it is too late for it."""
         if not self._deadline.remaining_ms:
-            return not_asked(ask.question.request.code, ask.address, self._deadline)
-        call = self._links.get(ask.address).submit(
-            ask.question.request,
-            body=ask.question.body,
+            return not_asked(question.question.request.code, question.address, self._deadline)
+        call = self._links.get(question.address).submit(
+            question.question.request,
+            body=question.question.body,
             deadline=self._deadline.within(self._timeout_ms),
             on_done=self.done.put,
         )
-        self.flying[id(call)] = (ask, call)
+        self.flying[id(call)] = (question, call)
         return None
 
-    def land(self, call: PendingRequest) -> AddressedQuestion[T] | None:
-        found = self.flying.pop(id(call), None)
+    def land(self, pending: PendingRequest) -> AddressedQuestion[T] | None:
+        found = self.flying.pop(id(pending), None)
         return found[0] if found else None
 
     def next_done(self) -> list[PendingRequest]:
@@ -91,7 +91,7 @@ class _Flight(Generic[T]):
 
 def fan_out(
     links: Links,
-    asks: Iterable[AddressedQuestion[T]],
+    questions: Iterable[AddressedQuestion[T]],
     deadline: Deadline,
     *,
     in_flight: int = IN_FLIGHT,
@@ -111,7 +111,7 @@ def fan_out(
         call_timeout_ms: limit of one request.
     """
     waiting: dict[str, deque[AddressedQuestion[T]]] = {}
-    for ask in asks:
+    for ask in questions:
         waiting.setdefault(ask.address, deque()).append(ask)
     if relayed:
         in_flight, call_timeout_ms = RELAYED_IN_FLIGHT, deadline.remaining_ms
@@ -154,10 +154,10 @@ def _send_next(flight: _Flight[T], waiting: deque[AddressedQuestion[T]]) -> list
     return ended
 
 
-def _outcome(ask: AddressedQuestion[T], call: PendingRequest) -> Outcome[T]:
+def _outcome(question: AddressedQuestion[T], pending: PendingRequest) -> Outcome[T]:
     try:
-        if call.answer is None:
-            raise call.error or timed_out(call.code, ask.address, call.deadline.limit_ms)
-        return Outcome(ask, answer=ask.question.value(call.answer, ask.address))
+        if pending.answer is None:
+            raise pending.error or timed_out(pending.code, question.address, pending.deadline.limit_ms)
+        return Outcome(question, answer=question.question.value(pending.answer, question.address))
     except MqctlError as error:
-        return Outcome(ask, error=error)
+        return Outcome(question, error=error)

@@ -163,9 +163,9 @@ class Link:
         """Answers a request of the other side."""
         self._write(encode(answer))
 
-    def cancel(self, call: PendingRequest) -> None:
+    def cancel(self, pending: PendingRequest) -> None:
         """Forgets a call; its answer will be ignored."""
-        self._calls.pop(call.opaque, None)
+        self._calls.pop(pending.opaque, None)
 
     def sweep(self, now: float | None = None) -> None:
         """Ends the calls whose deadline has passed (`now` in seconds of `time.monotonic`)."""

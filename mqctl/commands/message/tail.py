@@ -59,5 +59,5 @@ def command(
         body=body,
         output=output,
     )
-    wanted = TailRequest(topic=topic, expression=expression, kind=kind)
-    return tail_topic(cluster_target(namesrv, profile, timeout), wanted, following)
+    request = TailRequest(topic=topic, expression=expression, kind=kind)
+    return tail_topic(cluster_target(namesrv, profile, timeout), request, following)

@@ -93,10 +93,10 @@ def consume(target: ClusterTarget, options: ConsumeOptions, form: BodyForm, outp
 
 
 def _report(
-    consumer: LitePullConsumer, options: ConsumeOptions, found: list[ReceivedMessage], form: BodyForm
+    consumer: LitePullConsumer, options: ConsumeOptions, messages: list[ReceivedMessage], form: BodyForm
 ) -> ConsumeReport:
     ends: dict[MessageQueue, int] = {}
-    for message in found:
+    for message in messages:
         ends[message.queue] = max(ends.get(message.queue, 0), message.queue_offset + 1)
     return ConsumeReport(
         group=consumer.group,
@@ -107,17 +107,19 @@ def _report(
             ConsumedQueue(broker_name=queue.broker_name, queue_id=queue.queue_id, next_offset=offset)
             for queue, offset in sorted(ends.items())
         ],
-        messages=[shown_message(item, form) for item in map(Unpacker().stored, (message.stored for message in found))],
-        deduplication=_measured(options.dedup, found),
+        messages=[
+            shown_message(item, form) for item in map(Unpacker().stored, (message.stored for message in messages))
+        ],
+        deduplication=_measured(options.dedup, messages),
     )
 
 
-def _measured(wish: DedupOptions | None, found: list[ReceivedMessage]) -> Deduplication | None:
+def _measured(wish: DedupOptions | None, messages: list[ReceivedMessage]) -> Deduplication | None:
     if wish is None:
         return None
     from mqctl.operations.messages.dedup import measure
 
-    return measure(wish, found)
+    return measure(wish, messages)
 
 
 def _starts(asking: Asking, addresses: dict[MessageQueue, str], since_ms: int | None) -> dict[MessageQueue, int]:
@@ -141,11 +143,11 @@ def _consumer(target: ClusterTarget, options: ConsumeOptions, group: str) -> Lit
 
 
 def _collect(consumer: LitePullConsumer, options: ConsumeOptions) -> list[ReceivedMessage]:
-    found: list[ReceivedMessage] = []
+    messages: list[ReceivedMessage] = []
     ends_at = monotonic() + options.wait_ms / 1000
-    while len(found) < options.count and (left_s := ends_at - monotonic()) > 0:
-        found += consumer.poll(max(1, round(left_s * 1000)))[: options.count - len(found)]
-    return found
+    while len(messages) < options.count and (left_s := ends_at - monotonic()) > 0:
+        messages += consumer.poll(max(1, round(left_s * 1000)))[: options.count - len(messages)]
+    return messages
 
 
 def _commit(consumer: LitePullConsumer, topic: str, queues: list[ConsumedQueue]) -> list[ConsumedQueue]:

@@ -45,7 +45,7 @@ class Following:
     output: Output
 
 
-def tail_topic(target: ClusterTarget, wanted: TailRequest, following: Following) -> int:
+def tail_topic(target: ClusterTarget, request: TailRequest, following: Following) -> int:
     """Runs the command; returns its exit code.
 
     Raises:
@@ -54,10 +54,10 @@ def tail_topic(target: ClusterTarget, wanted: TailRequest, following: Following)
     """
     with target.open() as cluster:
         asking = Asking(cluster, target.deadline())
-        addresses = queue_addresses(asking, wanted.topic, slaves=True)
+        addresses = queue_addresses(asking, request.topic, slaves=True)
         ends, lost = ask_bounds(asking, addresses)
         places = {queue: max(low, high - following.lines) for queue, (low, high) in ends.items()}
-        tail = TopicTail(cluster, wanted, addresses, places)
+        tail = TopicTail(cluster, request, addresses, places)
         newest, errors = _newest(tail, {queue: high for queue, (_, high) in ends.items()}, asking.deadline)
         errors |= lost
         if errors and len(errors) == len(addresses):
@@ -98,9 +98,9 @@ class _Shown:
         self._following = following
         self._left = following.count
 
-    def more(self, found: Sequence[TailedMessage]) -> bool:
+    def more(self, messages: Sequence[TailedMessage]) -> bool:
         """Shows messages; tells whether more are wanted."""
-        some = found if self._left is None else found[: self._left]
+        some = messages if self._left is None else messages[: self._left]
         if some:
             emit(tail_document(some, self._following.body), self._following.output)
             sys.stdout.flush()

@@ -14,34 +14,34 @@ from mqctl.snapshot.live.asking import Scope
 from mqctl.snapshot.live.brokers import LiveBroker, ask_groups, masters_of
 
 
-def group_holders(look: LiveOrSaved, group: str) -> list[LiveBroker]:
+def group_holders(source: LiveOrSaved, group: str) -> list[LiveBroker]:
     """Returns the masters, each with the settings of one group.
 
     Raises:
         NotFoundError: every broker answered, and none knows it.
     """
-    brokers = masters_of(look.brokers({Part.GROUPS, Part.MEMBERS}))
-    look.ask(ask_groups, brokers, Scope(groups=frozenset({group})))
+    brokers = masters_of(source.brokers({Part.GROUPS, Part.MEMBERS}))
+    source.ask(ask_groups, brokers, Scope(groups=frozenset({group})))
     if not any(group in broker.groups or broker.gaps for broker in brokers):
         told = {name for broker in brokers for name in broker.told_groups or broker.groups}
         raise NotFoundError(f"there is no consumer group {group}", remedy=meant(group, told, "mqctl group list --all"))
     return brokers
 
 
-def memberships_by_broker(look: LiveOrSaved, brokers: list[LiveBroker], group: str) -> dict[str, GroupMembership]:
+def memberships_by_broker(source: LiveOrSaved, brokers: list[LiveBroker], group: str) -> dict[str, GroupMembership]:
     """Returns what each broker says of one group's members."""
-    found = look.memberships(brokers, frozenset({group}))
+    found = source.memberships(brokers, frozenset({group}))
     return {brokers[number].name: items[0] for number, items in found.items()}
 
 
-def group_shares(look: LiveOrSaved, brokers: list[LiveBroker], group: str) -> list[PopShare]:
+def group_shares(source: LiveOrSaved, brokers: list[LiveBroker], group: str) -> list[PopShare]:
     """Returns the topics of which a group pops messages (5.x), all brokers together; gaps become those of brokers."""
-    if look.saved is not None:
-        shares = [share for broker in look.saved.brokers for share in broker.pop if share.group == group]
+    if source.saved is not None:
+        shares = [share for broker in source.saved.brokers for share in broker.pop if share.group == group]
     else:
         from mqctl.snapshot.live.pop import gather_pop
 
         masters = [broker for broker in brokers if broker.address.is_master]
-        found = {} if look.asking is None else gather_pop(look.asking, masters, {group}, round(time() * 1000))
+        found = {} if source.asking is None else gather_pop(source.asking, masters, {group}, round(time() * 1000))
         shares = [share for own in found.values() for share in own]
     return list(summed_shares(shares).values())

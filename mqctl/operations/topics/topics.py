@@ -15,14 +15,14 @@ from mqctl.snapshot.live.brokers import LiveBroker, ask_topics, masters_of
 from mqctl.snapshot.live.readers import groups_of_topic
 
 
-def topic_holders(look: LiveOrSaved, topic: str) -> list[LiveBroker]:
+def topic_holders(source: LiveOrSaved, topic: str) -> list[LiveBroker]:
     """Returns the masters that have a topic, and those that could not be asked.
 
     Raises:
         NotFoundError: every broker answered, and none has it.
     """
-    brokers = masters_of(look.brokers({Part.TOPICS, Part.QUEUES}))
-    look.ask(ask_topics, brokers)
+    brokers = masters_of(source.brokers({Part.TOPICS, Part.QUEUES}))
+    source.ask(ask_topics, brokers)
     holders = [broker for broker in brokers if topic in broker.topics or broker.gaps]
     if not holders:
         known = {name for broker in brokers for name in broker.topics}
@@ -30,14 +30,14 @@ def topic_holders(look: LiveOrSaved, topic: str) -> list[LiveBroker]:
     return holders
 
 
-def topic_queues(look: LiveOrSaved, holders: list[LiveBroker], topic: str) -> list[QueueRow]:
+def topic_queues(source: LiveOrSaved, holders: list[LiveBroker], topic: str) -> list[QueueRow]:
     """Returns the queues of a topic, by broker name and queue id."""
-    return queue_rows(look.queues(holders, topic))
+    return queue_rows(source.queues(holders, topic))
 
 
-def topic_groups(look: LiveOrSaved, holders: list[LiveBroker], topic: str) -> list[GroupOfTopic]:
+def topic_groups(source: LiveOrSaved, holders: list[LiveBroker], topic: str) -> list[GroupOfTopic]:
     """Returns the consumer groups of a topic."""
-    told = _told(look.asking, holders, topic) if look.asking else _saved(look, holders, topic)
+    told = _told(source.asking, holders, topic) if source.asking else _saved(source, holders, topic)
     known: dict[str, list[str]] = {}
     for number, names in told.items():
         for name in names:
@@ -53,9 +53,9 @@ def _told(asking: Asking, holders: list[LiveBroker], topic: str) -> Mapping[int,
     return {having[place]: names for place, names in answers.values.items()}
 
 
-def _saved(look: LiveOrSaved, holders: list[LiveBroker], topic: str) -> Mapping[int, Collection[str]]:
+def _saved(source: LiveOrSaved, holders: list[LiveBroker], topic: str) -> Mapping[int, Collection[str]]:
     """What a broker answers to request 300: groups online that subscribe the topic, and groups with offsets on it."""
-    online = look.memberships(holders)
+    online = source.memberships(holders)
     return {
         number: tuple(
             {

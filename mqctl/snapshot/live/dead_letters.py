@@ -208,7 +208,7 @@ def _levels(broker: LiveBroker) -> DelayLevelTable:
 
 
 def read_to_ends(
-    asking: Asking, places: Mapping[MessageQueue, str], starts: Mapping[MessageQueue, int], wanted: ReadRequest
+    asking: Asking, places: Mapping[MessageQueue, str], starts: Mapping[MessageQueue, int], request: ReadRequest
 ) -> ReadMessages:
     """Reads queues to their ends and keeps what is wanted.
 
@@ -225,16 +225,16 @@ def read_to_ends(
         for queue, (page, following) in pages.items():
             for message in page:
                 item = unpacker.stored(message)
-                if not wanted.keep(item):
+                if not request.keep(item):
                     unpacker.forget(item)
                     continue
-                if wanted.limit is not None and kept[queue] >= wanted.limit:
+                if request.limit is not None and kept[queue] >= request.limit:
                     found.more = True
                     break
                 kept[queue] += 1
                 found.messages.append((queue, item))
             else:
-                if following is not None and following - starts[queue] >= (wanted.most_read or following + 1):
+                if following is not None and following - starts[queue] >= (request.most_read or following + 1):
                     found.more = True
                 elif following is not None:
                     ahead[queue] = following

@@ -51,7 +51,7 @@ class _Entry:
     due_ms: int | None
 
 
-def queue_state(asking: Asking, wanted: LevelQuestion) -> DelayQueueState:
+def queue_state(asking: Asking, question: LevelQuestion) -> DelayQueueState:
     """Looks at a schedule queue; what is not overdue is not asked about further.
 
     Queues of up to 2,048 entries are read whole. Of longer ones the head is read, and counts come from a bisection,
@@ -61,17 +61,17 @@ def queue_state(asking: Asking, wanted: LevelQuestion) -> DelayQueueState:
         UnreachableError, DeadlineError: the broker stopped answering.
         AnswerError: it does not answer request 321.
     """
-    return _Scan(asking, wanted).state()
+    return _Scan(asking, question).state()
 
 
 class _Scan:
     """The questions about one queue."""
 
-    def __init__(self, asking: Asking, wanted: LevelQuestion) -> None:
+    def __init__(self, asking: Asking, question: LevelQuestion) -> None:
         self._asking = asking
-        self._wanted = wanted
-        high, low = wanted.max_offset, wanted.min_offset
-        self._first = min(high, max(low, low if wanted.recorded is None else wanted.recorded))
+        self._wanted = question
+        high, low = question.max_offset, question.min_offset
+        self._first = min(high, max(low, low if question.recorded is None else question.recorded))
         self._whole = high - low <= _ALL
 
     def state(self) -> DelayQueueState:

@@ -39,34 +39,34 @@ def queue_ranges(asking: Asking, broker: LiveBroker, *topics: str) -> tuple[Offs
     return tuple(OffsetRange(queue.topic, *found[queue]) for queue in queues)
 
 
-def read_records(asking: Asking, broker: LiveBroker, wanted: OffsetRange) -> list[Message]:
+def read_records(asking: Asking, broker: LiveBroker, offsets: OffsetRange) -> list[Message]:
     """Reads the messages of a range, in order; what is gone from the commit log is left out.
 
     Raises:
         UnreachableError, DeadlineError, AnswerError: the broker does not tell.
     """
-    if wanted.topic not in broker.topics:
-        return _by_entries(asking, broker, wanted)
+    if offsets.topic not in broker.topics:
+        return _by_entries(asking, broker, offsets)
     found: list[Message] = []
-    start = wanted.first
-    while start < wanted.end:
-        question = messages.pull(READER_GROUP, wanted.topic, 0, start, max_count=min(_PULLED, wanted.end - start))
+    start = offsets.first
+    while start < offsets.end:
+        question = messages.pull(READER_GROUP, offsets.topic, 0, start, max_count=min(_PULLED, offsets.end - start))
         pulled = asking.cluster.ask(broker.address.address, question, asking.deadline)
-        found += [item for item in pulled.messages if item.queue_offset < wanted.end]
+        found += [item for item in pulled.messages if item.queue_offset < offsets.end]
         if pulled.next_offset <= start:
             break
         start = pulled.next_offset
     return found
 
 
-def _by_entries(asking: Asking, broker: LiveBroker, wanted: OffsetRange) -> list[Message]:
+def _by_entries(asking: Asking, broker: LiveBroker, offsets: OffsetRange) -> list[Message]:
     address = broker.address.address
     found: list[Message] = []
-    start = wanted.first
-    while start < wanted.end:
-        question = ask.queue_entries(wanted.topic, 0, start, min(_ENTRIES, wanted.end - start))
+    start = offsets.first
+    while start < offsets.end:
+        question = ask.queue_entries(offsets.topic, 0, start, min(_ENTRIES, offsets.end - start))
         data = asking.cluster.ask(address, question, asking.deadline)
-        places = [item.physic_offset for item in data.queue_data][: wanted.end - start] if data is not None else []
+        places = [item.physic_offset for item in data.queue_data][: offsets.end - start] if data is not None else []
         if not places:
             break
         answers = asking.put((place, address, messages.message_at(place)) for place in places)

@@ -52,13 +52,13 @@ class TopicTail:
     def __init__(
         self,
         cluster: Cluster,
-        wanted: TailRequest,
+        request: TailRequest,
         addresses: dict[MessageQueue, str],
         places: Mapping[MessageQueue, int],
     ) -> None:
         self._cluster = cluster
-        self._wanted = wanted
-        self._tags = parse_tags(wanted.expression) if wanted.kind == TAG else None
+        self._wanted = request
+        self._tags = parse_tags(request.expression) if request.kind == TAG else None
         self._addresses = addresses
         self.places = dict(places)
 

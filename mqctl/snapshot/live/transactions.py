@@ -98,14 +98,14 @@ def _state(asking: Asking, broker: LiveBroker, limit: int) -> TransactionState:
     )
 
 
-def _some(asking: Asking, broker: LiveBroker, wanted: OffsetRange, limit: int) -> list[Message]:
+def _some(asking: Asking, broker: LiveBroker, offsets: OffsetRange, limit: int) -> list[Message]:
     """Reads a range up to a limit; what lies behind is named as not read."""
-    if wanted.count > limit:
-        reason = f"{wanted.count:,} messages are not passed by the check loop; the first {limit:,} were read"
-        subject = GapSubject(topic=wanted.topic)
+    if offsets.count > limit:
+        reason = f"{offsets.count:,} messages are not passed by the check loop; the first {limit:,} were read"
+        subject = GapSubject(topic=offsets.topic)
         broker.gaps.append(Gap(part=Part.TRANSACTIONS, cause=Cause.LEFT_OUT, reason=reason, subject=subject))
-    end = min(wanted.end, wanted.first + limit)
-    return read_records(asking, broker, OffsetRange(wanted.topic, wanted.first, end))
+    end = min(offsets.end, offsets.first + limit)
+    return read_records(asking, broker, OffsetRange(offsets.topic, offsets.first, end))
 
 
 def _given_up(asking: Asking, broker: LiveBroker, limit: int) -> list[Message]:

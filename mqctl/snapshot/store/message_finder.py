@@ -52,10 +52,10 @@ class MessageFinder:
                 f"no message at offset {offset} of {topic} queue {queue_id}",
                 reason=f"it holds offsets {low} to {high - 1}" if high > low else "it is empty",
             )
-        found = FoundMessages()
+        messages = FoundMessages()
         for _, entries in queue.runs(start, min(high, start + count)):
-            self._read(found, entries["physical_offset"][~is_filler(entries)].tolist())
-        return found
+            self._read(messages, entries["physical_offset"][~is_filler(entries)].tolist())
+        return messages
 
     def by_physical_offset(self, physical_offset: int) -> FoundMessages:
         """Returns the message whose record starts at `physical_offset`.
@@ -64,9 +64,9 @@ class MessageFinder:
             NotFoundError: no record starts there.
             BadInputError: what starts there is torn.
         """
-        found = FoundMessages()
-        found.messages.append(found.unpacker.stored(self.store.commit_log.record_at(physical_offset)))
-        return found
+        messages = FoundMessages()
+        messages.messages.append(messages.unpacker.stored(self.store.commit_log.record_at(physical_offset)))
+        return messages
 
     def by_key(self, topic: str, key: str, count: int) -> FoundMessages:
         """Returns messages of `topic` with the key or unique key `key`, the newest first, through the index files.
@@ -74,19 +74,19 @@ class MessageFinder:
         Raises:
             NotFoundError: the index names none.
         """
-        found = FoundMessages()
+        messages = FoundMessages()
         for index in reversed(self.store.index_files()):
-            self._read(found, index.lookup(topic, key).tolist(), lambda message: _has_key(message, topic, key))
-            if len(found.messages) >= count:
+            self._read(messages, index.lookup(topic, key).tolist(), lambda message: _has_key(message, topic, key))
+            if len(messages.messages) >= count:
                 break
-        del found.messages[count:]
-        if not found.messages and not found.unreadable:
+        del messages.messages[count:]
+        if not messages.messages and not messages.unreadable:
             raise NotFoundError(
                 f"no message of {topic} with key {key}",
                 reason="the index files name none",
                 remedy="check topic and key; the index may be younger than the message",
             )
-        return found
+        return messages
 
     def by_id(self, message_id: str, topic: str | None, count: int) -> FoundMessages:
         """Returns the message of an offset message id, or the messages with a unique id.

@@ -131,9 +131,9 @@ class Reading:
         return times
 
 
-def valid(found: Headers, file_start: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def valid(headers: Headers, file_start: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Marks the headers of real records: a message's magic, and at home where they stand."""
-    mask: np.ndarray[tuple[int], np.dtype[np.bool_]] = ((found.magic == MAGIC_V1) | (found.magic == MAGIC_V2)) & (
-        found.physical_offset == found.position + file_start
+    mask: np.ndarray[tuple[int], np.dtype[np.bool_]] = ((headers.magic == MAGIC_V1) | (headers.magic == MAGIC_V2)) & (
+        headers.physical_offset == headers.position + file_start
     )
     return mask

@@ -173,34 +173,34 @@ class Counting:
             segments[number].dangling += int(missed[number])
 
 
-def _add_arrivals(segments: Sequence[Segment], segment_of: Int64s, found: Headers, width_ms: int) -> None:
-    if not len(found):
+def _add_arrivals(segments: Sequence[Segment], segment_of: Int64s, headers: Headers, width_ms: int) -> None:
+    if not len(headers):
         return
-    bucket = found.store_time_ms // width_ms
+    bucket = headers.store_time_ms // width_ms
     low = int(bucket.min())
     room = int(bucket.max()) - low + 1
     keys, inverse = np.unique(segment_of * room + (bucket - low), return_inverse=True)
-    counts, sizes = np.bincount(inverse), np.bincount(inverse, weights=found.total_size)
+    counts, sizes = np.bincount(inverse), np.bincount(inverse, weights=headers.total_size)
     for row, key in enumerate(keys.tolist()):
         arrivals = segments[key // room].arrivals
         sums = Sums(int(counts[row]), int(sizes[row]))
         arrivals.setdefault((key % room + low) * width_ms, Sums()).add(sums)
 
 
-def _add_records(segments: Sequence[Segment], segment_of: Int64s, file: MappedFile, found: Headers) -> None:
-    if not len(found):
+def _add_records(segments: Sequence[Segment], segment_of: Int64s, file: MappedFile, headers: Headers) -> None:
+    if not len(headers):
         return
-    tags = property_spans(file.known, found, ["TAGS"])["TAGS"]
+    tags = property_spans(file.known, headers, ["TAGS"])["TAGS"]
     alphabet = factorize(file.known, tags.start, tags.size)
     names = (*alphabet.names, None)
     codes = np.where(alphabet.codes < 0, len(names) - 1, alphabet.codes)
     keys, inverse = np.unique(segment_of * len(names) + codes, return_inverse=True)
     counts = np.bincount(inverse)
     # Sums of sizes stay far below 2**53, so float64 weights are exact.
-    sizes = np.bincount(inverse, weights=found.total_size)
+    sizes = np.bincount(inverse, weights=headers.total_size)
     order = np.argsort(inverse, kind="stable")
     begins = np.concatenate(([0], np.cumsum(counts)[:-1]))
-    times = found.store_time_ms[order]
+    times = headers.store_time_ms[order]
     oldest, newest = np.minimum.reduceat(times, begins), np.maximum.reduceat(times, begins)
     for row, key in enumerate(keys.tolist()):
         sums = Sums(int(counts[row]), int(sizes[row]), int(oldest[row]), int(newest[row]))

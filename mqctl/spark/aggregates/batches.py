@@ -52,15 +52,17 @@ def behind_in_batches(
         yield group, segment
 
 
-def _add(segment: Segment, file: MappedFile, found: Headers, weights: tuple[Int64s, Int64s], arrivals_ms: int) -> None:
-    if not len(found):
+def _add(
+    segment: Segment, file: MappedFile, headers: Headers, weights: tuple[Int64s, Int64s], arrivals_ms: int
+) -> None:
+    if not len(headers):
         return
-    tags = property_spans(file.known, found, ["TAGS"])["TAGS"]
+    tags = property_spans(file.known, headers, ["TAGS"])["TAGS"]
     alphabet = factorize(file.known, tags.start, tags.size)
     for code, name in [(-1, None), *enumerate(alphabet.names)]:
-        _sum(segment.by_tag, name, alphabet.codes == code, found.store_time_ms, weights)
+        _sum(segment.by_tag, name, alphabet.codes == code, headers.store_time_ms, weights)
     if arrivals_ms:
-        bucket = found.store_time_ms // arrivals_ms * arrivals_ms
+        bucket = headers.store_time_ms // arrivals_ms * arrivals_ms
         for time_ms in np.unique(bucket).tolist():
             sums = Sums(*(int(weight[bucket == time_ms].sum()) for weight in weights))
             segment.arrivals.setdefault(time_ms, Sums()).add(sums)

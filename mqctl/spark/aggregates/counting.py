@@ -74,12 +74,12 @@ class SplitCounter:
         if Dim.KEY in self._query.dims or Dim.NEW_QUEUE in self._columns:
             self._add_keys(chunk)
 
-    def _numbers(self, dim: Dim, found: Headers) -> Int64s:
+    def _numbers(self, dim: Dim, headers: Headers) -> Int64s:
         if dim is Dim.SIZE:
-            return size_class(found.body_size)
+            return size_class(headers.body_size)
         if dim is Dim.TIME:
-            return found.store_time_ms // self._query.bucket_ms * self._query.bucket_ms
-        return (found.queue_id if dim is Dim.QUEUE else found.reconsume_times).astype(np.int64)
+            return headers.store_time_ms // self._query.bucket_ms * self._query.bucket_ms
+        return (headers.queue_id if dim is Dim.QUEUE else headers.reconsume_times).astype(np.int64)
 
     def _alphabet(self, dim: Dim, chunk: Chunk) -> Alphabet:
         if dim is Dim.TOPIC:

@@ -153,8 +153,8 @@ def _waiting(store: StoreDirectory, own: _Level, begin: int, asked_for: tuple[Se
     return _Waiting(np.concatenate(parts) if parts else np.empty(0, dtype=np.int64), missing, returns)
 
 
-def _real_topics(buffer: Buffer, found: Headers) -> Alphabet:
-    real = property_spans(buffer, found, [REAL_TOPIC])[REAL_TOPIC]
+def _real_topics(buffer: Buffer, headers: Headers) -> Alphabet:
+    real = property_spans(buffer, headers, [REAL_TOPIC])[REAL_TOPIC]
     return factorize(buffer, real.start, real.size)
 
 

@@ -132,16 +132,16 @@ def _ended(store: StoreDirectory) -> tuple[Int64s, Int64s]:
     return known, time[order][first]
 
 
-def _numbers_in(buffer: Buffer, found: Headers) -> tuple[Int64s, Int64s]:
+def _numbers_in(buffer: Buffer, headers: Headers) -> tuple[Int64s, Int64s]:
     """Reads the numbers in bodies: one decimal number (4.9), or several, each followed by a comma (5.1).
 
     Returns the numbers, and the row of the body each stands in.
     """
-    sizes = found.body_size.astype(np.int64) + 1
+    sizes = headers.body_size.astype(np.int64) + 1
     offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
-    row = np.repeat(np.arange(len(found)), sizes)
+    row = np.repeat(np.arange(len(headers)), sizes)
     place = np.arange(int(offsets[-1])) - offsets[row]
-    data = buffer.take(found.body_start[row] + place, mode="clip")
+    data = buffer.take(headers.body_start[row] + place, mode="clip")
     data[offsets[1:] - 1] = _COMMA
     digit = (data >= _ZERO) & (data <= _NINE)
     begins = np.flatnonzero(digit & ~np.concatenate(([False], digit[:-1])))

@@ -12,13 +12,13 @@ from mqctl.store.mapped_files import Buffer
 from mqctl.store.texts import Alphabet, factorize
 
 
-def hosts(buffer: Buffer, found: Headers, *, born: bool, port: bool) -> Alphabet:
+def hosts(buffer: Buffer, headers: Headers, *, born: bool, port: bool) -> Alphabet:
     """Numbers the born (or store) hosts of records, written `ip:port` as messages show them, or `ip` alone."""
-    born_v6 = (found.sys_flag & SYSFLAG_BORN_HOST_V6) != 0
-    start = found.position + (48 if born else 64)
+    born_v6 = (headers.sys_flag & SYSFLAG_BORN_HOST_V6) != 0
+    start = headers.position + (48 if born else 64)
     if not born:
         start = start + np.where(born_v6, 12, 0)
-    wide = born_v6 if born else (found.sys_flag & SYSFLAG_STORE_HOST_V6) != 0
+    wide = born_v6 if born else (headers.sys_flag & SYSFLAG_STORE_HOST_V6) != 0
     size = np.where(wide, 16, 4).astype(np.int32) + np.int32(4 if port else 0)
     codes = factorize(buffer, start, size).codes
     count = int(codes.max(initial=-1)) + 1

@@ -15,11 +15,11 @@ LONGEST_SHOWN = 200
 """Bytes of a key that are shown; a longer one is followed by its length and digest, so that no two look alike."""
 
 
-def key_spans(buffer: Buffer, found: Headers, key_property: str) -> Spans:
+def key_spans(buffer: Buffer, headers: Headers, key_property: str) -> Spans:
     """Finds the key of each record: that property, or by default `__SHARDINGKEY`, else the first of KEYS."""
     if key_property:
-        return property_spans(buffer, found, [key_property])[key_property]
-    spans = property_spans(buffer, found, [SHARDING_KEY, KEYS])
+        return property_spans(buffer, headers, [key_property])[key_property]
+    spans = property_spans(buffer, headers, [SHARDING_KEY, KEYS])
     sharding, keys = spans[SHARDING_KEY], first_words(buffer, spans[KEYS])
     has = sharding.present
     return Spans(np.where(has, sharding.start, keys.start), np.where(has, sharding.size, keys.size))

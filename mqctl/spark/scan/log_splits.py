@@ -268,19 +268,19 @@ def _resume(buffer: Buffer, split: LogSplit, tail: Tail, covered: Coverage) -> i
     return following
 
 
-def _chunk(store: str, buffer: Buffer, found: Headers, wanted: Selection) -> Iterator[Chunk]:
-    mask = wanted.rows(found)
+def _chunk(store: str, buffer: Buffer, headers: Headers, wanted: Selection) -> Iterator[Chunk]:
+    mask = wanted.rows(headers)
     if mask is not None and not mask.all():
-        found = found.take(mask)
-    if not len(found):
+        headers = headers.take(mask)
+    if not len(headers):
         return
-    topics = topic_codes(buffer, found)
+    topics = topic_codes(buffer, headers)
     keep = np.array([wanted.wants_topic(name) for name in topics.names] + [False], dtype=bool)
     if not keep[:-1].all() or (topics.codes < 0).any():
         rows = keep[topics.codes]
-        found, topics = found.take(rows), Alphabet(topics.codes[rows], topics.names)
-    if len(found):
-        yield Chunk(store, buffer, found, topics)
+        headers, topics = headers.take(rows), Alphabet(topics.codes[rows], topics.names)
+    if len(headers):
+        yield Chunk(store, buffer, headers, topics)
 
 
 def shares_of(splits: Sequence[LogSplit], wanted: Selection) -> Iterator[tuple[Iterator[Chunk], Coverage]]:

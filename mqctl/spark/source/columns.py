@@ -45,10 +45,10 @@ def named(alphabet: Alphabet) -> pa.StringArray:
     return pa.array(alphabet.names, pa.string()).take(codes) if alphabet.names else pa.nulls(len(codes), pa.string())
 
 
-def properties(buffer: Buffer, found: Headers) -> pa.MapArray:
+def properties(buffer: Buffer, headers: Headers) -> pa.MapArray:
     """Parses the properties of records, by the rules of `parse_properties`: of duplicates the later wins."""
-    sizes = np.maximum(found.properties_size, 0)
-    data, offsets = packed_spans(buffer, Spans(found.properties_start, sizes))
+    sizes = np.maximum(headers.properties_size, 0)
+    data, offsets = packed_spans(buffer, Spans(headers.properties_start, sizes))
     # Pairs end at separators and at the ends of records.
     ends = np.union1d(np.flatnonzero(data == PROPERTY_SEPARATOR), offsets[1:])
     begins = np.concatenate((np.zeros(1, np.int64), ends[:-1]))
@@ -62,7 +62,7 @@ def properties(buffer: Buffer, found: Headers) -> pa.MapArray:
     kept = _last_of_each(row * max(1, len(names.names)) + names.codes)
     row, names = row[kept], Alphabet(names.codes[kept], names.names)
     values = texts(binary(data, Spans(mark[kept] + 1, (ends[kept] - mark[kept] - 1).astype(np.int32))))
-    first = np.searchsorted(row, np.arange(len(found) + 1)).astype(np.int32)
+    first = np.searchsorted(row, np.arange(len(headers) + 1)).astype(np.int32)
     return pa.MapArray.from_arrays(pa.array(first), named(names), values)
 
 
