@@ -10,6 +10,8 @@ from tests.conftest import REPOSITORY
 from tests.docs import markdown
 from tests.docs.console import Session, same, steps
 
+pytestmark = pytest.mark.slow
+
 GENERATED = {"docs/commands.md"}
 LANGUAGES = {"console", "sh", "python", "yaml", "json", "toml", "ini", "promql", "mermaid"}
 PAGES = [page for page in markdown.files() if any(block.info == "console" for block in markdown.blocks(page))]

@@ -15,6 +15,8 @@ import io, json, pathlib, resource, sys
 from mqctl.stacks.group import group
 from mqctl.stacks.parse import read_stream
 
+pytestmark = pytest.mark.slow
+
 class Made(io.RawIOBase):
     def __init__(self, blocks, size):
         self.blocks, self.left, self.kept, self.served = blocks, size, b"", 0
