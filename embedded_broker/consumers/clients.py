@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from embedded_broker.clock import Clock, Periodic
-from embedded_broker.remoting.server import Connection
+from embedded_broker.remoting.server import ServerConnection
 from mqctl.protocol.bodies_client import ConsumerData, SubscriptionData
 from mqctl.protocol.codes import Language
 
@@ -31,7 +31,7 @@ class Client:
     """
 
     client_id: str
-    connection: Connection
+    connection: ServerConnection
     language: Language | None
     version: int
     seen_ms: int
@@ -50,7 +50,7 @@ class ConsumerGroup:
     consume_type: str = "CONSUME_PASSIVELY"
     message_model: str = "CLUSTERING"
     consume_from_where: str = "CONSUME_FROM_LAST_OFFSET"
-    members: dict[Connection, Client] = field(default_factory=dict)
+    members: dict[ServerConnection, Client] = field(default_factory=dict)
     subscriptions: dict[str, SubscriptionData] = field(default_factory=dict)
 
     def client_ids(self) -> list[str]:
@@ -73,13 +73,13 @@ class Clients:
     """
 
     def __init__(self, clock: Clock, on_group_changed: OnGroupChanged, on_group_gone: OnGroupGone) -> None:
-        self.producers: dict[str, dict[Connection, Client]] = {}
+        self.producers: dict[str, dict[ServerConnection, Client]] = {}
         self.consumers: dict[str, ConsumerGroup] = {}
         self.ever_subscribed: set[str] = set()
         self._clock = clock
         self._changed = on_group_changed
         self._gone = on_group_gone
-        self._groups: dict[Connection, tuple[set[str], set[str]]] = {}
+        self._groups: dict[ServerConnection, tuple[set[str], set[str]]] = {}
         self._fingerprints: dict[str, int] = {}
         self._scan = Periodic(clock, _SCAN_MS, self._drop_silent, first_ms=_SCAN_MS)
 
@@ -149,7 +149,7 @@ class Clients:
             changed = True
         return changed
 
-    def unregister_producer(self, group: str, connection: Connection) -> None:
+    def unregister_producer(self, group: str, connection: ServerConnection) -> None:
         """Takes a channel out of a producer group."""
         members = self.producers.get(group)
         if members is not None:
@@ -157,7 +157,7 @@ class Clients:
             if not members:
                 del self.producers[group]
 
-    def unregister_consumer(self, name: str, connection: Connection, *, notify: bool) -> None:
+    def unregister_consumer(self, name: str, connection: ServerConnection, *, notify: bool) -> None:
         """Takes a channel out of a consumer group; an empty group is forgotten."""
         group = self.consumers.get(name)
         if group is None:
@@ -169,7 +169,7 @@ class Clients:
         elif gone is not None and notify:
             self._changed(group)
 
-    def _watch(self, connection: Connection) -> tuple[set[str], set[str]]:
+    def _watch(self, connection: ServerConnection) -> tuple[set[str], set[str]]:
         """Returns the producer and the consumer groups that a connection has been in."""
         groups = self._groups.get(connection)
         if groups is None:
@@ -177,7 +177,7 @@ class Clients:
             connection.on_close(self._forget)
         return groups
 
-    def _forget(self, connection: Connection) -> None:
+    def _forget(self, connection: ServerConnection) -> None:
         producing, consuming = self._groups.pop(connection, ((), ()))
         for name in producing:
             self.unregister_producer(name, connection)
@@ -188,7 +188,7 @@ class Clients:
 
     def _drop_silent(self) -> None:
         before_ms = self._clock.now_ms() - EXPIRY_MS
-        tables: list[Mapping[Connection, Client]] = [*self.producers.values()]
+        tables: list[Mapping[ServerConnection, Client]] = [*self.producers.values()]
         tables += [group.members for group in self.consumers.values()]
         silent = {
             client.connection: client for table in tables for client in table.values() if client.seen_ms < before_ms

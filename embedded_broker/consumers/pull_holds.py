@@ -18,7 +18,7 @@ from time import monotonic
 
 from embedded_broker.clock import Clock, Handle, Periodic
 from embedded_broker.log.store import Dispatched
-from embedded_broker.remoting.server import Connection
+from embedded_broker.remoting.server import ServerConnection
 from embedded_broker.remoting.slices import SLICE_SECONDS
 
 _SWEEP_MS = 5_000
@@ -47,7 +47,7 @@ class Held:
         key: tuple[str, int],
         offset: int,
         wants: Wants | None,
-        connection: Connection,
+        connection: ServerConnection,
         again: Callable[[], None],
         *,
         wants_entry: WantsEntry | None = None,

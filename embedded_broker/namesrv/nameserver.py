@@ -13,7 +13,7 @@ from embedded_broker.remoting.dispatcher import Dispatcher
 from embedded_broker.remoting.faults import Control
 from embedded_broker.remoting.handler_table import NAMESRV, handlers_of
 from embedded_broker.remoting.listener import Listener, Make
-from embedded_broker.remoting.server import Connection, Limits
+from embedded_broker.remoting.server import Limits, ServerConnection
 
 log = logging.getLogger("embedded_broker")
 
@@ -55,7 +55,7 @@ class NameServer:
             "rocketmqHome": "",
             "configBlackList": "configBlackList;configStorePath;kvConfigPath",
         }
-        self._watched: set[Connection] = set()
+        self._watched: set[ServerConnection] = set()
         self._scan: Periodic | None = None
         service = Dispatcher(
             self,
@@ -83,13 +83,13 @@ class NameServer:
             self._scan.cancel()
         await self._listener.close(abort=abort)
 
-    def watch(self, connection: Connection) -> None:
+    def watch(self, connection: ServerConnection) -> None:
         """Has the brokers of a connection forgotten when it closes."""
         if connection not in self._watched:
             self._watched.add(connection)
             connection.on_close(self._forget)
 
-    def _forget(self, connection: Connection) -> None:
+    def _forget(self, connection: ServerConnection) -> None:
         self._watched.discard(connection)
         self.routes.forget_connection(connection)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from embedded_broker.clock import Clock
-from embedded_broker.remoting.server import Connection
+from embedded_broker.remoting.server import ServerConnection
 from mqctl.model.config import PERM_WRITE, DataVersion, TopicConfig
 from mqctl.protocol.bodies_cluster import BrokerData, ClusterInfo, QueueData, TopicRouteData
 
@@ -15,7 +15,7 @@ _UNIT, _UNIT_SUB = 1, 2
 
 
 @dataclass(slots=True)
-class LiveBroker:
+class BrokerLiveInfo:
     """One registered address.
 
     Attributes:
@@ -24,7 +24,7 @@ class LiveBroker:
         body_crc: checksum of its last registration, 0 when it gave none.
     """
 
-    connection: Connection
+    connection: ServerConnection
     seen_ms: int
     timeout_ms: int
     data_version: DataVersion
@@ -41,7 +41,7 @@ class BrokerName:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Registration:
+class BrokerRegistration:
     """What a broker says about itself."""
 
     cluster: str
@@ -57,21 +57,21 @@ class RouteTable:
     """Routes and live brokers."""
 
     def __init__(self, clock: Clock) -> None:
-        self.live: dict[str, LiveBroker] = {}
+        self.live: dict[str, BrokerLiveInfo] = {}
         self.brokers: dict[str, BrokerName] = {}
         self.topics: dict[str, dict[str, QueueData]] = {}
         self._clock = clock
 
     # Brokers
 
-    def repeated(self, broker: Registration) -> DataVersion | None:
+    def repeated(self, broker: BrokerRegistration) -> DataVersion | None:
         """Returns the version of a registration that is byte for byte the one before; such bodies need not be read."""
         live = self.live.get(broker.address)
         if live is None or not broker.body_crc or live.body_crc != broker.body_crc:
             return None
         return live.data_version if self.knows(broker, live.data_version) else None
 
-    def knows(self, broker: Registration, version: DataVersion) -> bool:
+    def knows(self, broker: BrokerRegistration, version: DataVersion) -> bool:
         """Tells whether the topics of this registration are those that the table holds already."""
         live = self.live.get(broker.address)
         known = self.brokers.get(broker.name)
@@ -84,8 +84,8 @@ class RouteTable:
 
     def register(
         self,
-        broker: Registration,
-        connection: Connection,
+        broker: BrokerRegistration,
+        connection: ServerConnection,
         version: DataVersion,
         topics: Iterable[TopicConfig] | None,
         *,
@@ -118,7 +118,7 @@ class RouteTable:
                     topic_sys_flag=topic.sys_flag,
                     write_queue_nums=topic.write_queue_count,
                 )
-        self.live[broker.address] = LiveBroker(
+        self.live[broker.address] = BrokerLiveInfo(
             connection, self._clock.now_ms(), broker.timeout_ms, version, broker.ha_address, broker.body_crc
         )
         return known.addresses.get(0) if broker.broker_id != 0 else None
@@ -131,7 +131,7 @@ class RouteTable:
             known.addresses.pop(broker_id, None)
             self._forget_if_gone(name, known)
 
-    def forget_connection(self, connection: Connection) -> None:
+    def forget_connection(self, connection: ServerConnection) -> None:
         """Takes out the brokers that registered through `connection`."""
         for address in [address for address, live in self.live.items() if live.connection is connection]:
             self.forget_address(address)
@@ -152,7 +152,7 @@ class RouteTable:
             if queues.pop(name, None) is not None and not queues:
                 del self.topics[topic]
 
-    def expired(self) -> list[tuple[str, LiveBroker]]:
+    def expired(self) -> list[tuple[str, BrokerLiveInfo]]:
         """Returns the addresses that have been silent for too long."""
         now_ms = self._clock.now_ms()
         return [item for item in self.live.items() if now_ms - item[1].seen_ms > item[1].timeout_ms]

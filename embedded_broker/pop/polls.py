@@ -20,7 +20,7 @@ from mqctl.model.names import RETRY_PREFIX
 if TYPE_CHECKING:
     from embedded_broker.clock import Clock, Handle
     from embedded_broker.log.store import Dispatched
-    from embedded_broker.remoting.server import Connection
+    from embedded_broker.remoting.server import ServerConnection
     from embedded_broker.settings import BrokerSettings
 
 _EARLIER_MS = 50
@@ -52,7 +52,7 @@ class PopRequest:
         self,
         key: Key,
         until_ms: int,
-        connection: Connection,
+        connection: ServerConnection,
         again: Callable[[], None],
         wants: Callable[[Dispatched], bool] | None = None,
     ) -> None:

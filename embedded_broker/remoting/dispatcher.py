@@ -14,7 +14,7 @@ from embedded_broker.release import Release
 from embedded_broker.remoting.faults import Control
 from embedded_broker.remoting.handler_table import Call, GoOn, Handler
 from embedded_broker.remoting.refusals import Refusal
-from embedded_broker.remoting.server import Connection
+from embedded_broker.remoting.server import ServerConnection
 from mqctl.errors import MqctlError
 from mqctl.protocol.body import BodyError
 from mqctl.protocol.codes import ResponseCode
@@ -56,7 +56,7 @@ class Dispatcher:
         self._silent_on_unknown = silent_on_unknown
         self._access = access
 
-    def dispatch(self, connection: Connection, command: RemotingCommand) -> None:
+    def dispatch(self, connection: ServerConnection, command: RemotingCommand) -> None:
         """Answers one request."""
         call = Call(command, connection, connection.active_ms, self._release.ordinal, self.resume)
         if self._control.active and self._control.intercept(self._name, call, self.handle):

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from embedded_broker.release import Release
 from embedded_broker.remoting.refusals import Refusal
-from embedded_broker.remoting.server import Connection
+from embedded_broker.remoting.server import ServerConnection
 from mqctl.errors import MqctlError
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.frame import FLAG_ONEWAY, RemotingCommand
@@ -47,7 +47,7 @@ class Call:
     def __init__(
         self,
         command: RemotingCommand,
-        connection: Connection,
+        connection: ServerConnection,
         arrived_ms: int,
         version: int,
         on_resume: Callable[[Call, GoOn], None],

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from errno import EADDRINUSE
 
 from embedded_broker.clock import Clock, Periodic
-from embedded_broker.remoting.server import Connection, Limits, Service, gone
+from embedded_broker.remoting.server import Limits, ServerConnection, Service, gone
 from mqctl.errors import ExitCode, MqctlError
 
 log = logging.getLogger("embedded_broker")
@@ -32,7 +32,7 @@ class Listener:
     """
 
     def __init__(self, service: Service, clock: Clock, limits: Limits, make: Make | None = None) -> None:
-        self.connections: set[Connection] = set()
+        self.connections: set[ServerConnection] = set()
         self.port = 0
         self._service = service
         self._clock = clock
@@ -75,12 +75,12 @@ class Listener:
                 await asyncio.sleep(_PORT_WAIT_S)
         return await loop.create_server(self._accept, host, port, backlog=_LISTEN_BACKLOG)
 
-    def _accept(self) -> Connection:
+    def _accept(self) -> ServerConnection:
         connection = self._make(self._service, self._clock, self._limits)
         connection.listener = self
         return connection
 
-    def admit(self, connection: Connection) -> None:
+    def admit(self, connection: ServerConnection) -> None:
         """Takes a new connection in, or closes it when there are too many, or when the listener was closed meanwhile.
 
         The loop accepts a connection some turns before it is made, so that `close` may not have seen it: a client that
@@ -137,7 +137,7 @@ class Listener:
         await gone(connections)
 
 
-class Accepted(Connection):
+class Accepted(ServerConnection):
     """A connection that a listener took in."""
 
     listener: Listener

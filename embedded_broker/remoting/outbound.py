@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from embedded_broker.clock import Clock
-from embedded_broker.remoting.server import Connection, Limits, gone
+from embedded_broker.remoting.server import Limits, ServerConnection, gone
 from mqctl.protocol.frame import RemotingCommand
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ OnAnswer = Callable[[RemotingCommand | None], None]
 class _NoService:
     """A name server asks brokers nothing that the embedded broker serves."""
 
-    def dispatch(self, connection: Connection, command: RemotingCommand) -> None:
+    def dispatch(self, connection: ServerConnection, command: RemotingCommand) -> None:
         log.warning("%s: unexpected request %d", connection.peer, command.code)
 
 
@@ -37,9 +37,9 @@ class Outbound:
         self.address = address
         self._context = context
         self._clock = clock
-        self._connection: Connection | None = None
+        self._connection: ServerConnection | None = None
         self._opening: asyncio.Task[None] | None = None
-        self._waiting: list[Callable[[Connection | None], None]] = []
+        self._waiting: list[Callable[[ServerConnection | None], None]] = []
 
     @property
     def connected(self) -> bool:
@@ -49,7 +49,7 @@ class Outbound:
     def call(self, command: RemotingCommand, timeout_ms: int, on_answer: OnAnswer) -> None:
         """Sends a request; `on_answer` gets the response, or None when there was none."""
 
-        def connected(connection: Connection | None) -> None:
+        def connected(connection: ServerConnection | None) -> None:
             if connection is None:
                 on_answer(None)
             else:
@@ -60,13 +60,13 @@ class Outbound:
     def tell(self, command: RemotingCommand) -> None:
         """Sends a request that wants no response."""
 
-        def connected(connection: Connection | None) -> None:
+        def connected(connection: ServerConnection | None) -> None:
             if connection is not None:
                 connection.tell(command)
 
         self._with_connection(connected)
 
-    def _with_connection(self, use: Callable[[Connection | None], None]) -> None:
+    def _with_connection(self, use: Callable[[ServerConnection | None], None]) -> None:
         if self._connection is not None and not self._connection.closed:
             use(self._connection)
             return
@@ -76,10 +76,10 @@ class Outbound:
 
     async def _open(self) -> None:
         host, _, port = self.address.rpartition(":")
-        connection: Connection | None = None
+        connection: ServerConnection | None = None
         try:
             _, connection = await asyncio.get_running_loop().create_connection(
-                lambda: Connection(_NoService(), self._clock, Limits()), host, int(port), ssl=self._context
+                lambda: ServerConnection(_NoService(), self._clock, Limits()), host, int(port), ssl=self._context
             )
         except (OSError, ValueError) as error:
             log.warning("name server %s cannot be reached: %s", self.address, error)

@@ -63,11 +63,11 @@ class Limits:
 class Service(Protocol):
     """What stands behind a connection."""
 
-    def dispatch(self, connection: Connection, command: RemotingCommand) -> None:
+    def dispatch(self, connection: ServerConnection, command: RemotingCommand) -> None:
         """Takes one request; answers through the connection, now or later."""
 
 
-class Connection(asyncio.Protocol):
+class ServerConnection(asyncio.Protocol):
     """One TCP connection, ours or a peer's.
 
     Attributes:
@@ -94,9 +94,9 @@ class Connection(asyncio.Protocol):
         self._frame_began_ms = 0
         self._calls: dict[int, tuple[OnAnswer, Handle]] = {}
         self._opaques = count(1)
-        self._close_listeners: list[Callable[[Connection], None]] = []
+        self._close_listeners: list[Callable[[ServerConnection], None]] = []
 
-    def on_close(self, listener: Callable[[Connection], None]) -> None:
+    def on_close(self, listener: Callable[[ServerConnection], None]) -> None:
         """Has `listener` called once when the connection is gone."""
         self._close_listeners.append(listener)
 
@@ -265,7 +265,7 @@ def _address(name: object) -> str:
     return ""
 
 
-async def gone(connections: Iterable[Connection]) -> None:
+async def gone(connections: Iterable[ServerConnection]) -> None:
     """Waits until closed connections are gone; one whose peer does not read what is left to write is cut off."""
     waiting = list(connections)
     deadline = monotonic() + _LAST_WORDS_SECONDS

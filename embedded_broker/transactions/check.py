@@ -27,7 +27,7 @@ from embedded_broker.log.copies import copy_of
 from embedded_broker.log.intake import Intake
 from embedded_broker.log.store import Appended
 from embedded_broker.remoting.handler_table import sends
-from embedded_broker.remoting.server import Connection
+from embedded_broker.remoting.server import ServerConnection
 from embedded_broker.tables.topics import TopicTable
 from embedded_broker.transactions.op_messages import OpReader
 from mqctl.errors import MqctlError
@@ -156,7 +156,7 @@ class TransactionCheck:
         )
         connection.tell(request.command(opaque=0, body=body, oneway=True, version=intake.release.ordinal))
 
-    def _producer(self, group: str) -> Connection | None:
+    def _producer(self, group: str) -> ServerConnection | None:
         """Returns a channel of a producer group, another one each time."""
         live = [one for one in self._clients.producers.get(group, ()) if not one.closed]
         if not live:

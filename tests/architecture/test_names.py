@@ -11,8 +11,6 @@ from tests.conftest import REPOSITORY
 PACKAGES = ("mqctl", "embedded_broker")
 EVERYWHERE = frozenset({"command", "main"})
 """Functions that every module of a kind has: those of a command, and those that start a process."""
-SEEN_FROM_TWO_SIDES = frozenset({"Connection", "LiveBroker", "Registration"})
-"""Classes of the embedded broker that still have the name of another."""
 
 
 def public_names(source: str) -> Iterator[tuple[type[ast.stmt], str]]:
@@ -39,8 +37,7 @@ def test_a_class_has_its_name_for_itself() -> None:
         for path in (REPOSITORY / package).rglob("*.py")
     }
     assert len(sources) > 700
-    found = namesakes(sources)
-    assert {name: files for name, files in found.items() if name not in SEEN_FROM_TWO_SIDES} == {}
+    assert namesakes(sources) == {}
 
 
 def test_a_namesake_is_seen() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from embedded_broker.clock import SystemClock
 from embedded_broker.remoting.listener import Listener
-from embedded_broker.remoting.server import Connection, Limits
+from embedded_broker.remoting.server import Limits, ServerConnection
 from mqctl.protocol.frame import RemotingCommand
 
 _LONG_S = 30
@@ -20,7 +20,7 @@ _TURNS = 6
 class Nobody:
     """What stands behind a server that has ended: nothing may get there."""
 
-    def dispatch(self, connection: Connection, command: RemotingCommand) -> None:
+    def dispatch(self, connection: ServerConnection, command: RemotingCommand) -> None:
         raise AssertionError("a request was served")
 
 

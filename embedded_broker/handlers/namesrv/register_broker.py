@@ -11,7 +11,7 @@ from struct import error as StructError
 
 from embedded_broker.namesrv.kv_config import ORDER_TOPICS
 from embedded_broker.namesrv.nameserver import BROKER_TIMEOUT_MS, NameServer
-from embedded_broker.namesrv.routes import Registration
+from embedded_broker.namesrv.routes import BrokerRegistration
 from embedded_broker.remoting.handler_table import NAMESRV, Call, handles
 from embedded_broker.tables.topics import MOST_QUEUES
 from mqctl.errors import RefusedError
@@ -43,7 +43,7 @@ def register_broker(server: NameServer, request: RegisterBroker, call: Call) -> 
     command = call.command
     if request.body_crc32 and zlib.crc32(command.body) & 0x7FFFFFFF != request.body_crc32:
         return call.answer(ResponseCode.SYSTEM_ERROR, remark="crc32 not match")
-    broker = Registration(
+    broker = BrokerRegistration(
         cluster=request.cluster_name,
         name=request.broker_name,
         broker_id=request.broker_id,
