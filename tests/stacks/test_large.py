@@ -10,12 +10,12 @@ import pytest
 
 from tests.conftest import REPOSITORY
 
+pytestmark = pytest.mark.slow
+
 _PROBE = """
 import io, json, pathlib, resource, sys
-from mqctl.stacks.group import group
+from mqctl.stacks.group import report_threads
 from mqctl.stacks.parse import read_stream
-
-pytestmark = pytest.mark.slow
 
 class Made(io.RawIOBase):
     def __init__(self, blocks, size):
@@ -63,7 +63,7 @@ def peak_kib():  # what the kernel adds up for a process begins with the size of
 
 stream = Made(globals()[sys.argv[1]](), 100_000_000)
 dumps = read_stream(io.BufferedReader(stream), source="made")
-report = group(dumps) if dumps else None
+report = report_threads(dumps) if dumps else None
 json.dump({
     "threads": report.thread_count if report else 0,
     "truncated": report.truncated if report else None,
