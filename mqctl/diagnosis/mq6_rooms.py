@@ -55,7 +55,8 @@ def _by_rooms(case: ClusterCase, view: GroupView) -> Confidence | None:
     """
     told = {info.strategy for info in view.running.values() if info.strategy is not None}
     if told:
-        return Confidence.HIGH if told & _ROOM_STRATEGIES else None
+        # Some clients name the strategy within a room as well: MACHINE_ROOM_NEARBY-AVG.
+        return Confidence.HIGH if {name.partition("-")[0] for name in told} & _ROOM_STRATEGIES else None
     fitted = {name for topic in observed_allocation(case.snapshot, view.group) for name in topic.strategies}
     return Confidence.LOW if UNKNOWN in fitted else None
 
