@@ -54,6 +54,8 @@ _MADE = re.compile(
     r"\$Proxy\d*|\$\$Lambda|GeneratedMethodAccessor|GeneratedConstructorAccessor|LambdaForm|\$\$EnhancerBy|\$\$FastClassBy"
     r"|SpringCGLIB\$\$|\$HibernateProxy|ByteBuddy|\$\$_javassist|_jvst|\$auxiliary\$|\$\$Generated"
 )
+# Methods of an application's own class loader: not what its listener does, but how its classes come.
+_LOADER_METHODS = frozenset({"loadClass", "findClass"})
 _JAVA_FILE = re.compile(r"\.(?:java|kt|scala|groovy|clj)$")
 _PYTHON_ROOTS = ("/site-packages/", "/dist-packages/")
 
@@ -83,7 +85,11 @@ class CodeOwnership:
         file = frame.file or ""
         if file.endswith((".py", ".pyx", ".pyc")) or file.startswith("<"):
             return _is_python_application(module, file)
-        if _MADE.search(module) or (not file and frame.line is None and "lambda" in module):
+        if (
+            frame.function in _LOADER_METHODS
+            or _MADE.search(module)
+            or (not file and frame.line is None and "lambda" in module)
+        ):
             return False
         return not name.startswith(self._libraries)
 

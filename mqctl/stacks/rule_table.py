@@ -92,7 +92,7 @@ CLASS_RULES: tuple[ClassRule, ...] = (
         why="writing a log line: a lock of the appender, a full buffer, a slow disk or console",
     ),
     ClassRule(
-        name="class-loading", cls=C.CLASS_LOADING, within=16, reach=Reach.WHOLE,
+        name="class-loading", cls=C.CLASS_LOADING, within=16, reach=Reach.WHOLE, unless=_SOCKETS,
         calls=(
             "java.lang.ClassLoader.loadClass", "java.lang.Class.forName0", "jdk.internal.loader.*",
             "java.net.URLClassLoader.*",

@@ -24,11 +24,8 @@ from tests.stacks.samples import DUMPS
 
 Run = Callable[..., Outcome]
 JAVA = DUMPS / "java17-jstack-l.txt"
-USUAL = stack_faults.behind(
-    stack_faults.busy(
-        "RUNNABLE", "java.net.SocketInputStream.socketRead0(Native Method)", "okhttp3.Call.execute(C.kt:1)"
-    )
-)
+READ = "java.net.SocketInputStream.socketRead0(Native Method)"
+USUAL = stack_faults.behind(stack_faults.busy("RUNNABLE", READ, "okhttp3.Call.execute(C.kt:1)"))
 
 
 @pytest.fixture
@@ -50,6 +47,35 @@ def test_the_usual_answer_fits_a_small_terminal(mqctl: Run, usual: Path) -> None
     assert "  G: 20 consume threads, 2 idle" in top
     assert "WARNING  MQ322  G " in outcome.stdout
     assert "next: mqctl group lag -g G" in outcome.stdout
+
+
+LOADING = "java.lang.ClassLoader.loadClass(ClassLoader.java:418)"
+
+
+@pytest.mark.parametrize(
+    ("calls", "cls", "code"),
+    [
+        # The listener calls a service that its class loader was entered for, inside or outside of the call.
+        (
+            (READ, "okhttp3.Call.execute(C.kt:1)", "java.net.URLClassLoader.findClass(U.java:382)", LOADING),
+            "http",
+            "MQ322",
+        ),
+        ((READ, "okhttp3.Call.execute(C.kt:1)", "shop.PluginLoader.loadClass(P.java:9)", LOADING), "http", "MQ322"),
+        # It does load classes, by a loader of its own.
+        (("shop.PluginLoader.findClass(P.java:5)", LOADING), "class-loading", "MQ324"),
+    ],
+)
+def test_f9_the_listener_is_the_cause_and_no_class_loader_hides_it(
+    mqctl: Run, tmp_path: Path, calls: tuple[str, ...], cls: str, code: str
+) -> None:
+    file = tmp_path / "loading.txt"
+    file.write_text((stack_faults.behind(stack_faults.busy("RUNNABLE", *calls)).running[0].stacks or "") * 2)
+    shown = mqctl("stacks", "dump", "--file", file)
+    rows = [line.split() for line in shown.stdout.splitlines() if line.strip().startswith("18  ")]
+    assert [(row[1], row[-1]) for row in rows] == [(cls, "Tools.handle(Tools.java:28)")]
+    assert [word for word in shown.stdout.split() if word.startswith("MQ")] == [code]
+    assert ("load what is needed" in shown.stdout) is (code == "MQ324")
 
 
 def test_findings_speak_chinese(mqctl: Run, usual: Path) -> None:
