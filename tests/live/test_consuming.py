@@ -139,6 +139,19 @@ def test_a_condition_in_sql(mqctl: Run, filtering: EmbeddedCluster) -> None:
     assert (broken.exit_code, "'size >'" in broken.stderr) == (64, True), broken.stderr
 
 
+@pytest.mark.parametrize("words", [("consume", "--wait", "30s"), ("consume", "-g", "G", "--wait", "30s"), ("tail",)])
+def test_a5_a_condition_that_brokers_refuse_is_refused_with_the_setting_to_change(
+    live: Run, words: tuple[str, ...]
+) -> None:
+    before = names(live, "group", "group")
+    outcome = live("message", words[0], "-t", "Pay", "--sql", "a > 1", *words[1:], "-o", "json")
+    assert (outcome.exit_code, outcome.stdout) == (76, ""), outcome.stdout
+    told = json.loads(outcome.stderr.splitlines()[-1])
+    assert "SQL92" in told["reason"]
+    assert "enablePropertyFilter=true" in told["remedy"]
+    assert names(live, "group", "group") == before
+
+
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [

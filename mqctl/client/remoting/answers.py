@@ -41,6 +41,7 @@ _ACL_REMEDIES = (
     ("Need admin permission", "use the keys of an account with `admin: true`"),
     ("No default permission for", "have this permission added to the account, or use the keys of another one"),
 )
+_NO_FILTER_REMARK = "does not support consumer to filter message by"
 _LIMIT_OPTION = "--timeout"
 _MORE_TIME = f"give it longer: {_LIMIT_OPTION} 60s, for instance"
 _LONGEST_FRAMED = 2_000
@@ -106,6 +107,8 @@ def refusal(request_code: int, address: str, answer: RemotingCommand) -> AnswerE
         kind = UnsupportedAnswerError
     elif code == ResponseCode.SYSTEM_BUSY:
         remedy = "the broker is overloaded: try again later"
+    elif _NO_FILTER_REMARK in (remark or ""):
+        remedy = "set enablePropertyFilter=true in the broker's properties and restart it, or filter by tag"
     name = response_name(code, version=answer.version)
     text = "" if remark is None or remark in _NO_REMARK else f": {quoted(_without_frame(remark))}"
     return kind(

@@ -12,10 +12,13 @@ from time import monotonic
 from mqctl.cli.connection.target import ClusterTarget
 from mqctl.cli.emit import Output, emit, tell
 from mqctl.cli.sources.live_or_saved import LiveOrSaved
+from mqctl.client.admin.broker_queries import check_subscription
 from mqctl.client.consumer.consumer_settings import ConsumeFrom
 from mqctl.client.consumer.lite_pull import LitePullConsumer, LitePullSettings
+from mqctl.client.consumer.subscription import TAG, subscription
 from mqctl.client.instance import ClientSettings
 from mqctl.client.message.received import ReceivedMessage
+from mqctl.client.remoting.answers import AnswerError
 from mqctl.errors import MqctlError
 from mqctl.execute.temporary_group import temporary_group
 from mqctl.model.body_form import BodyForm
@@ -66,6 +69,7 @@ def consume(target: ClusterTarget, options: ConsumeOptions, form: BodyForm, outp
 
     Raises:
         NotFoundError: no such topic, or no such group.
+        RefusedError: a broker does not take the condition in SQL92; it would refuse each pull.
         MqctlError: the group cannot be joined.
     """
     left: list[str] = []
@@ -74,6 +78,7 @@ def consume(target: ClusterTarget, options: ConsumeOptions, form: BodyForm, outp
         deadline = target.deadline()
         asking = Asking(cluster, deadline)
         addresses = queue_addresses(asking, options.topic)
+        _check_condition(asking, addresses, options)
         if group is None:
             group = f"mqctl-{os.getpid()}-{token_hex(4)}"
             starts = _starts(asking, addresses, options.since_ms)
@@ -90,6 +95,18 @@ def consume(target: ClusterTarget, options: ConsumeOptions, form: BodyForm, outp
     for line in (outcome_line(report, unconfirmed), *left):
         tell(f"mqctl: {line}")
     return unconfirmed
+
+
+def _check_condition(asking: Asking, addresses: dict[MessageQueue, str], options: ConsumeOptions) -> None:
+    """Asks every broker: a consumer whose pulls one of them refuses gets nothing from it, and does not learn why."""
+    if options.kind == TAG:
+        return
+    wanted = subscription(options.topic, options.expression, kind=options.kind, version=0)
+    question = check_subscription("mqctl", options.group or "mqctl", wanted)
+    refused = asking.put((address, address, question) for address in sorted(set(addresses.values()))).errors
+    for error in refused.values():
+        if isinstance(error, AnswerError):
+            raise error
 
 
 def _report(
