@@ -112,6 +112,7 @@ MQ713: due times of a delay queue go back | due times of a delay queue only rise
 MQ714: the disk is nearly full and delayed messages are overdue | the disk is nearly full, delayed messages come in time
 MQ715: a message with a delay level came through a transaction, which nothing can show | no world can show it
 MQ716: the timer is fifteen seconds behind its clock | messages wait for the timer, which is not behind
+MQ717: messages before the recorded offset have no copy | messages before the recorded offset have copies
 MQ720: a half message waits for its end | half messages that were ended lie in the half topic as ever
 MQ721: a transaction was checked twelve times | a transaction was checked nine times
 MQ722: the broker gave up on a transaction | the broker is about to ask for the fourteenth time

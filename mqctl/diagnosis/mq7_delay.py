@@ -334,3 +334,19 @@ def timer_behind(case: Case) -> Iterator[Verdict]:
                 "waiting_count": int(waiting) if waiting.isdecimal() else None,
             },
         )
+
+
+@rule("MQ717", Severity.FATAL, source="ScheduleMessageService.load", needs=_QUEUES, playbook="delay-late")
+def passed_over(case: Case) -> Iterator[Verdict]:
+    """Messages before the recorded offset that have no delivered copy: nothing will deliver them. Files show it."""
+    for state, queue in _levels(case):
+        if queue.passed_over_count:
+            yield _verdict(
+                case,
+                state,
+                {
+                    "lost_count": queue.passed_over_count,
+                    "recorded_offset": state.recorded_offset,
+                    "first_offset": queue.first_passed_over_offset,
+                },
+            )

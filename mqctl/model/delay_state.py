@@ -38,7 +38,7 @@ class DelayRun:
 class DelayQueueState:
     """The schedule queue of one level. Counts refer to the snapshot's moment of observation.
 
-    "Waiting" entries are those from max(recorded offset, min) to max; the rest was delivered. Without a recorded
+    "Waiting" entries are those from max(recorded offset, min) to max; the rest counts as delivered. Without a recorded
     offset all entries wait.
 
     Attributes:
@@ -56,6 +56,8 @@ class DelayQueueState:
         changed_waiting_count: waiting entries whose delay differs from the configured one.
         runs: lengths of equal delay in queue order, the first 64.
         run_count: number of all runs.
+        passed_over_count: entries before the recorded offset of which no delivered copy exists: nothing will deliver
+            them. None when nobody looked; a minimum when they are many.
         sampled_count: of how many entries the record was looked at, when not of all; counts of records are then a
             minimum.
     """
@@ -79,6 +81,8 @@ class DelayQueueState:
     changed_waiting_count: int = 0
     runs: tuple[DelayRun, ...] = ()
     run_count: int = 0
+    passed_over_count: int | None = None
+    first_passed_over_offset: int | None = None
     sampled_count: int | None = None
 
     @property

@@ -201,8 +201,10 @@ class DelayLevel:
         next_offset: of delayOffset.json; None where it has none, everything waits then.
         waiting: entries from `next_offset` on.
         missing: of these, entries that lead to no message.
+        passed_over: entries before `next_offset` without a delivered copy; nothing will deliver them.
         overdue: due more than 2 s before the moment asked about.
-        offset_state: `ok`, `unknown` (no offset), `below` the queue's first entry or `beyond` its end.
+        offset_state: `ok`, `unknown` (no offset), `below` the queue's first entry, `beyond` its end, or `ahead` of
+            messages that were never delivered.
     """
 
     store: str
@@ -214,6 +216,7 @@ class DelayLevel:
     offset_state: str
     waiting: int
     missing: int
+    passed_over: int
     overdue: int
     not_due: int
     head_due_ms: int | None

@@ -22,6 +22,7 @@ class RepairReason(StrEnum):
     BELOW = "below its queue"
     MISSING = "not recorded"
     STALE = "older than the last deliveries"
+    AHEAD = "ahead of messages never delivered"
     WISH = "as asked"
 
 
@@ -31,6 +32,7 @@ class LevelRepair:
 
     Attributes:
         old: recorded offset, None when there is none; new: the one to record.
+        rescued_count: messages that the recorded offset had passed over and that will be delivered after all.
         passed_count: messages between that were delivered and will not be again.
         again_count: messages that will be delivered a second time.
         lost_count: messages without a delivered copy that will not be delivered.
@@ -41,6 +43,7 @@ class LevelRepair:
     reason: RepairReason
     old: int | None
     new: int
+    rescued_count: int = 0
     passed_count: int = 0
     again_count: int = 0
     lost_count: int = 0
@@ -105,6 +108,13 @@ def _own(level: DelayLevelState, queue: DelayQueueState) -> LevelRepair | None:
         reason = RepairReason.MISSING
     elif old != first:
         reason = RepairReason.BEYOND if old > first else RepairReason.BELOW
+    rescued, oldest = queue.passed_over_count or 0, queue.first_passed_over_offset
+    if old is not None and rescued and oldest is not None:
+        again = max(0, first - oldest - rescued) + (queue.redelivered_count or 0)
+        ahead = RepairReason.AHEAD if reason is RepairReason.STALE else reason
+        return LevelRepair(
+            level=level.level, reason=ahead, old=old, new=oldest, rescued_count=rescued, again_count=again
+        )
     if queue.redelivered_count is None and queue.overdue_count:
         problem = "too many overdue messages to look for their delivered copies"
         return LevelRepair(level=level.level, reason=reason, old=old, new=first, problem=problem)

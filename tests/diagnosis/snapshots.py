@@ -316,6 +316,7 @@ def _delay_faults() -> list[Fault]:
         _level_two("MQ711", runs=mixed, run_count=2),
         Fault("MQ712", replace(HEALTHY, delay=four_days)),
         _level_two("MQ713", descending_count=1, first_descending_offset=9),
+        _level_two("MQ717", passed_over_count=3, first_passed_over_offset=2),
     ]
 
 

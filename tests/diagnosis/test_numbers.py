@@ -74,6 +74,7 @@ NUMBERS: dict[str, dict[str, Value]] = {
     "MQ711": {"run_count": 2, "configured_delay_ms": 5_000},
     "MQ712": {"configured_delay_ms": 96 * HOUR, "retention_ms": 72 * HOUR, "waiting_count": 0},
     "MQ713": {"descending_count": 1, "first_descending_offset": 9, "beyond_horizon_count": 0},
+    "MQ717": {"lost_count": 3, "recorded_offset": 7, "first_offset": 2},
     "MQ714": {"disk_used_share": 0.97, "overdue_count": 2},
     "MQ720": {"pending_count": 1, "oldest_ms": 5 * MINUTE, "most_checks_count": 3},
     "MQ721": {"pending_count": 1, "most_checks_count": 12},

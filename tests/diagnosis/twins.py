@@ -358,6 +358,7 @@ STATES: dict[str, State] = {
         )
     ),
     "MQ713": _level_two(descending_count=0),
+    "MQ717": _level_two(passed_over_count=0),
     "MQ714": _store(disk_used_share=0.97),
     "MQ716": live.telling(timerReadBehind="0", timerOffsetBehind="40"),
     "MQ720": _transactions(half_max_offset=40, op_max_offset=40, half_progress=40, op_progress=40),

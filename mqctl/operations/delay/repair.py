@@ -160,6 +160,8 @@ def _plan(request: RepairRequest, state: DelayState, repairs: tuple[LevelRepair,
 
 def _step(item: LevelRepair) -> Step:
     parts = [f"{item.reason}"]
+    if item.rescued_count:
+        parts.append(f"{counted(item.rescued_count, 'message')} never delivered so far will be")
     if item.passed_count:
         parts.append(f"{counted(item.passed_count, 'delivered message')} not delivered again")
     if item.again_count:

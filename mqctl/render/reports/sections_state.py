@@ -141,6 +141,7 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
                 Column("first_overdue_ms", "since", CellKind.TIME_MS),
                 Column("not_due", "not due yet", CellKind.COUNT),
                 Column("missing", "message deleted", CellKind.COUNT),
+                Column("passed_over", "never delivered", CellKind.COUNT),
                 Column("next_offset", "next offset", CellKind.COUNT, none="none"),
                 Column("min_offset", "queue from", CellKind.COUNT),
                 Column("max_offset", "until", CellKind.COUNT),

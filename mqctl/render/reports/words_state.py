@@ -81,6 +81,9 @@ def _delay(report: object, say: Say) -> Iterator[str]:
         if level.offset_state in ("beyond", "below"):
             bounds = {"low": level.min_offset, "high": level.max_offset}
             yield say(f"delay.{level.offset_state}", name=name, offset=level.next_offset, **bounds)
+        if level.passed_over:
+            passed = units.count(level.passed_over)
+            yield say("delay.passed_over", name=name, messages=passed, offset=level.next_offset)
         if level.missing:
             yield say("delay.missing", name=name, entries=units.count(level.missing))
     for timers in report.timers:

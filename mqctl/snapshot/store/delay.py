@@ -20,7 +20,8 @@ from mqctl.model.delay_state import (
     LevelTableSource,
 )
 from mqctl.model.names import SCHEDULE_TOPIC
-from mqctl.snapshot.delay_records import SLACK_MS, head_problem, target
+from mqctl.snapshot.delay_records import SLACK_MS, head_problem
+from mqctl.snapshot.store.delay_copies import passed_over, search_copies
 from mqctl.snapshot.store.reading import QueueBounds, Reading
 from mqctl.store import config_files as configs
 from mqctl.store.config_files import LoadedConfig
@@ -29,7 +30,6 @@ from mqctl.store.layouts import EXT_ADDRESS_LIMIT
 
 _MAX_RUNS = 64
 _MAX_COPIES_SOUGHT = 2_000
-_MAX_COPY_CANDIDATES = 20_000
 
 
 def delay_state(reading: Reading, *, levels: str | None, observed_at_ms: int) -> DelayState:
@@ -136,6 +136,7 @@ class _LevelScan:
         falls[1:] = (due[1:] < due[:-1]) & known[1:] & known[:-1]
         delays = due - stored
         runs = _runs(offsets[known], delays[known])
+        passed = passed_over(self.reading, self.bounds, self.recorded)
         state = DelayQueueState(
             min_offset=self.bounds.min_offset,
             max_offset=self.bounds.max_offset,
@@ -158,6 +159,8 @@ class _LevelScan:
             else int((waiting & known & (delays != self.delay_ms)).sum()),
             runs=tuple(runs[:_MAX_RUNS]),
             run_count=len(runs),
+            passed_over_count=passed.count,
+            first_passed_over_offset=passed.first_offset,
         )
         return state, max(copies.values(), default=None) if copies else None
 
@@ -191,36 +194,7 @@ class _LevelScan:
         """Finds delivered copies of overdue entries: schedule record's physical offset -> store time of its copy."""
         if len(physical) > _MAX_COPIES_SOUGHT:
             return None
-        wanted: dict[tuple[str, int], dict[str, tuple[int, int]]] = {}
-        for place, due_ms in zip(physical.tolist(), due.tolist(), strict=True):
-            try:
-                message = self.reading.store.commit_log.record_at(place)
-            except MqctlError:
-                continue  # counted as missing
-            place_wanted, key = target(message), message.unique_key
-            if place_wanted is not None and key is not None:
-                wanted.setdefault(place_wanted, {})[key] = (place, due_ms)
-        found: dict[int, int] = {}
-        for queue, keys in wanted.items():
-            found.update(self._copies(queue, keys))
-        return found
-
-    def _copies(self, queue: tuple[str, int], keys: dict[str, tuple[int, int]]) -> dict[int, int]:
-        bounds = self.reading.bounds.get(queue)
-        if bounds is None:
-            return {}
-        _, entries = self.reading.entries(bounds, bounds.max_offset - _MAX_COPY_CANDIDATES)
-        oldest = min(place for place, _ in keys.values())
-        found = {}
-        for place in entries["physical_offset"][entries["physical_offset"] > oldest].tolist():
-            try:
-                copy = self.reading.store.commit_log.record_at(place)
-            except MqctlError:
-                continue  # verification reports what is wrong with the record
-            original, due_ms = keys.get(copy.unique_key or "", (-1, 0))
-            if original >= 0 and copy.store_time_ms >= due_ms:
-                found[original] = copy.store_time_ms
-        return found
+        return search_copies(self.reading, dict(zip(physical.tolist(), due.tolist(), strict=True))).found
 
 
 def _first(values: Int64s, mask: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> int | None:

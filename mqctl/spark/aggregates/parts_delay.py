@@ -15,6 +15,8 @@ from mqctl.model.delay_level import DelayLevelTable
 from mqctl.model.message import REAL_TOPIC
 from mqctl.model.names import RETRY_PREFIX, SCHEDULE_TOPIC
 from mqctl.snapshot.delay_records import SLACK_MS
+from mqctl.snapshot.store.delay_copies import passed_over
+from mqctl.snapshot.store.reading import QueueBounds, Reading
 from mqctl.spark.aggregates.combiner import Columns
 from mqctl.spark.aggregates.parts_store import plan_stores, store_work
 from mqctl.spark.aggregates.parts_timers import timer_rows
@@ -50,8 +52,9 @@ def _read_delay(work: Work) -> Iterator[Columns]:
         low = queue.min_offset(lowest)
         return _Level(number, table.delay_ms(number), recorded.get(number), queue, low, queue.max_offset)
 
+    reading = Reading(store)
     for own in look_at_each(store.path, level, sorted(queues | set(recorded))):
-        yield from _level_rows(store, own, path, (wanted, query))
+        yield from _level_rows(reading, own, path, (wanted, query))
     yield from timer_rows(store, path, wanted, query)
 
 
@@ -68,11 +71,11 @@ class _Level:
     high: int
 
 
-def _level_rows(store: StoreDirectory, own: _Level, path: str, asked: tuple[Selection, Query]) -> Iterator[Columns]:
+def _level_rows(reading: Reading, own: _Level, path: str, asked: tuple[Selection, Query]) -> Iterator[Columns]:
     _, query = asked
     level, delay_ms, recorded, low, high = own.number, own.delay_ms, own.recorded, own.low, own.high
     begin = low if recorded is None else max(low, recorded)
-    waiting = _waiting(store, own, begin, asked)
+    waiting = _waiting(reading.store, own, begin, asked)
     due, missing = waiting.due_ms, waiting.missing
     overdue = due + SLACK_MS < query.at_ms
     late = due[overdue]
@@ -86,6 +89,7 @@ def _level_rows(store: StoreDirectory, own: _Level, path: str, asked: tuple[Sele
         "next_offset": [recorded],
         "waiting": [len(due) + missing],
         "missing": [missing],
+        "passed_over": [passed_over(reading, QueueBounds(own.queue, low, high), recorded).count],
         "overdue": [int(overdue.sum())],
         "not_due": [int((due > query.at_ms).sum())],
         "head_due_ms": [int(due[0]) if len(due) else None],
@@ -190,7 +194,7 @@ DELAY = PartTable(
         "time_ms": "bigint",
         "reconsume_times": "int",
     },
-    sums=("waiting", "missing", "overdue", "not_due"),
+    sums=("waiting", "missing", "passed_over", "overdue", "not_due"),
     lows=("delay_ms", "min_offset", "next_offset", "head_due_ms", "first_overdue_ms"),
     highs=("max_offset", "last_due_ms"),
     plan=plan_stores,

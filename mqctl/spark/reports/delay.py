@@ -98,6 +98,8 @@ def _level(row: Row) -> DelayLevel:
         state = "beyond"
     elif following < low:
         state = "below"
+    elif sum_of(row, "passed_over"):
+        state = "ahead"
     return DelayLevel(
         store=text(row, "store"),
         level=sum_of(row, "level"),
@@ -108,6 +110,7 @@ def _level(row: Row) -> DelayLevel:
         offset_state=state,
         waiting=sum_of(row, "waiting"),
         missing=sum_of(row, "missing"),
+        passed_over=sum_of(row, "passed_over"),
         overdue=sum_of(row, "overdue"),
         not_due=sum_of(row, "not_due"),
         head_due_ms=number(row.get("head_due_ms")),

@@ -171,4 +171,17 @@ RULES: dict[str, Text] = {
         explain="timerReadBehind of 5.x: the second that the timer reads from its wheel, against the clock. More than ten is late.",
         next_command="mqctl broker stats {source} {broker}",
     ),
+    "MQ717": Text(
+        title="Delayed messages passed over",
+        what={
+            "": "{lost_count:message} on level {level}, from offset {first_offset} on, {lost_count:was/were} never "
+            "delivered, yet the recorded offset is already {recorded_offset}."
+        },
+        effect="They are lost: the broker goes on from the recorded offset.",
+        advice="Stop the broker and take the level back to {first_offset}: messages after it that were delivered come a "
+        "second time, and the plan counts them.",
+        explain="Every message before the recorded offset must have a copy with its unique key in the queue it is for. "
+        "Messages without a unique key, or whose topic was deleted, cannot be compared. A live broker is not asked about it.",
+        next_command="mqctl delay repair {source}",
+    ),
 }

@@ -34,6 +34,7 @@ SENTENCES: dict[str, str] = {
     "delay.overdue": "{name}: {messages} messages are overdue, the oldest since {first} ({late}).",
     "delay.beyond": "{name}: delayOffset.json says {offset}, beyond the queue ({low} to {high}).",
     "delay.below": "{name}: delayOffset.json says {offset}, below the queue ({low} to {high}).",
+    "delay.passed_over": "{name}: messages before the recorded offset {offset} that were never delivered: {messages}.",
     "delay.missing": "{name}: {entries} entries lead to no message.",
     "delay.timers": "timers for {topic}",
     "delay.gone": "timers: the records of {messages} messages are gone.",

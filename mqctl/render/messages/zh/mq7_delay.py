@@ -138,4 +138,14 @@ RULES: dict[str, Text] = {
         advice="查看 broker 的磁盘，以及同一秒到期的消息数量。",
         explain="5.x 的 timerReadBehind：定时器正在读取的秒与时钟相比。超过十秒就是晚了。",
     ),
+    "MQ717": Text(
+        title="延迟消息被越过",
+        what={
+            "": "延迟级别 {level} 从位点 {first_offset} 起有 {lost_count} 条消息从未投递，而记录的位点已经是 {recorded_offset}。"
+        },
+        effect="这些消息已经丢失：broker 从记录的位点继续投递。",
+        advice="停止 broker，把该级别的位点改回 {first_offset}：其后已投递过的消息会再次投递，计划中会给出数量。",
+        explain="记录位点之前的每条消息，在目标队列中都必须有一条唯一键相同的副本。没有唯一键的消息、主题已删除的消息无法比较。"
+        "在线 broker 不做此检查。",
+    ),
 }

@@ -34,6 +34,7 @@ SENTENCES: dict[str, str] = {
     "delay.overdue": "{name}：{messages} 条消息已逾期，最早的自 {first} 起（{late}）。",
     "delay.beyond": "{name}：delayOffset.json 中的 {offset} 超出了队列（{low} 到 {high}）。",
     "delay.below": "{name}：delayOffset.json 中的 {offset} 低于队列（{low} 到 {high}）。",
+    "delay.passed_over": "{name}：记录位点 {offset} 之前有 {messages} 条消息从未投递。",
     "delay.missing": "{name}：{entries} 个条目找不到对应的消息。",
     "delay.timers": "{topic} 的定时消息",
     "delay.gone": "定时消息：{messages} 条消息的记录已不存在。",
