@@ -19,6 +19,8 @@ from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render import units
 from mqctl.render.advice import LINE_COLUMNS, BacklogLine, backlog_line
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
+from mqctl.render.finding_row import FindingRow
+from mqctl.render.findings_alike import Told, alike_block, by_rule
 from mqctl.render.messages import evidence_text, phrase, sentences
 
 FINDING_COLUMNS = (
@@ -39,24 +41,6 @@ _CODES_NAMED = 3
 
 _SOURCE_OPTIONS = {OriginKind.DELAY_FILE: "--file", OriginKind.STORE: "--store", OriginKind.LIVE: "--namesrv"}
 _LIVE_OPTIONS = ("--namesrv", "--profile")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FindingRow:
-    """A finding with its sentences; codes, names and numbers do not depend on the language."""
-
-    code: str
-    severity: str
-    subject: str
-    confidence: str
-    playbook: str | None
-    what: str
-    effect: str
-    advice: str
-    next_command: str | None
-    playbook_command: str | None
-    names: dict[str, str | int | float | bool | None]
-    evidence: dict[str, str | int | float | bool | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,10 +236,11 @@ def diagnosis_document(
         ],
     )
     report.movements.extend(map(backlog_line, backlogs))
-    blocks: list[Table | Paragraphs] = [Paragraphs(list(_headline(snapshot, report, lang)))]
-    blocks += [
-        finding_block(row, finding, lang, explain) for row, finding in zip(rows, diagnosis.findings, strict=True)
-    ]
+    told = list(zip(rows, diagnosis.findings, strict=True))
+    apart = [[item] for item in told] if explain else by_rule(told)
+    blocks: list[Table | Paragraphs] = [Paragraphs(list(_headline(snapshot, report, lang, apart)))]
+    for alike in apart:
+        blocks.append(alike_block(alike, lang) if len(alike) > 1 else finding_block(*alike[0], lang, explain))
     moving = [line for line in report.movements if line.movement != "ok"]
     if moving:
         blocks.append(Table(LINE_COLUMNS, moving, title=phrase("movements", lang)))
@@ -269,7 +254,9 @@ def diagnosis_document(
     return Document(schema=schema, value=report, records=rows, csv_columns=FINDING_COLUMNS, blocks=blocks)
 
 
-def _headline(snapshot: ClusterSnapshot, report: DiagnosisReport, lang: Lang | None) -> Iterable[str]:
+def _headline(
+    snapshot: ClusterSnapshot, report: DiagnosisReport, lang: Lang | None, told: Sequence[Sequence[Told]]
+) -> Iterable[str]:
     origin = snapshot.origin
     yield phrase("source", lang).format(source=origin.location, time=units.instant(origin.observed_at_ms))
     names = sorted({item.name for view in snapshot.name_servers for item in view.endpoints})
@@ -284,6 +271,9 @@ def _headline(snapshot: ClusterSnapshot, report: DiagnosisReport, lang: Lang | N
         rules=len(report.rules_run),
         gaps=len(report.not_judged),
     )
+    if len(told) > 1:
+        worst = told[0][0][0]
+        yield phrase("do_first", lang).format(what=worst.next_command or worst.advice)
     if report.time_scale != 1:
         yield phrase("time_scale", lang).format(
             scale=f"{report.time_scale:g}", minute=units.duration(round(60_000 / report.time_scale))

@@ -1,0 +1,72 @@
+"""Findings of one rule, told together: the worst of them by name, and how many more there are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mqctl.model.finding import Finding, Severity
+from mqctl.model.lang import Lang
+from mqctl.render.document import Paragraphs
+from mqctl.render.finding_row import FindingRow
+from mqctl.render.messages import phrase, title
+
+_APART = 3
+"""So many findings of one rule are told each by itself."""
+_NAMED = 10
+_WORSE_BY = (
+    "lag_ms",
+    "late_ms",
+    "lost_count",
+    "lag_count",
+    "waiting_count",
+    "skipped_count",
+    "idle_ms",
+    "message_count",
+)
+"""Evidence by which one finding of a rule is worse than another of the same severity, the first that both have."""
+
+Told = tuple[FindingRow, Finding]
+
+
+def by_rule(told: Sequence[Told]) -> list[list[Told]]:
+    """Returns what is told in one block each: all findings of a rule that has many, the worst first, and each finding
+    of the others by itself; blocks stand where their first finding stood."""
+    rules: dict[str, list[Told]] = {}
+    for item in told:
+        rules.setdefault(item[0].code, []).append(item)
+    blocks: list[list[Told]] = []
+    for item in told:
+        alike = rules[item[0].code]
+        if len(alike) <= _APART:
+            blocks.append([item])
+        elif item is alike[0]:
+            blocks.append(sorted(alike, key=_badness))
+    return blocks
+
+
+def _badness(item: Told) -> list[float]:
+    row, _ = item
+    numbers = (row.evidence.get(name) for name in _WORSE_BY)
+    return [
+        -Severity(row.severity).rank,
+        *(-number if isinstance(number, int | float) else 0.0 for number in numbers),
+    ]
+
+
+def alike_block(alike: Sequence[Told], lang: Lang | None) -> Paragraphs:
+    """Builds the paragraph of many findings of one rule, worst first; effect and advice are those of the worst."""
+    worst = alike[0][0]
+    count = phrase("alike", lang).format(title=title(worst.code, lang), count=len(alike))
+    lines = [f"{worst.severity.upper()}  {worst.code}  {count}"]
+    lines += [f"  {row.what}" for row, _ in alike[:_NAMED]]
+    if len(alike) > _NAMED:
+        lines.append(f"  {phrase('alike_more', lang).format(count=len(alike) - _NAMED)}")
+    for name, text in (
+        ("effect", worst.effect),
+        ("advice", worst.advice),
+        ("next", worst.next_command),
+        ("playbook", worst.playbook_command),
+    ):
+        if text:
+            lines.append(f"  {phrase(name, lang)}: {text}")
+    return Paragraphs(lines, severity=worst.severity)
