@@ -12,6 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 from mqctl.cli import catalog
 from mqctl.cli.connection.access_options import add_access_options
 from mqctl.cli.language import spoken
+from mqctl.cli.options.bare_name import add_bare_name, with_option
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _ROOT_HELP = "Operations and diagnostics for Apache RocketMQ."
@@ -26,6 +27,9 @@ class ExampleCommand(TyperCommand):
 
     examples: tuple[str, ...] = ()
     impact: str = "reads"
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, with_option(self, ctx, args))
 
     def format_help_text(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Examples"):
@@ -110,6 +114,7 @@ def load_command(path: catalog.Path) -> TyperCommand:
     built.examples = module.EXAMPLES
     built.impact = entry.impact
     add_access_options(built)
+    add_bare_name(built, " ".join(path))
     for parameter in built.params:  # who opens a file says what forbids it, and with the code of permissions
         if hasattr(parameter.type, "readable"):
             parameter.type.readable = False

@@ -12,6 +12,8 @@ import time
 from pathlib import Path
 from zlib import crc32
 
+from mqctl.cli.options.bare_name import bare_option
+
 CAP_S = 0.3
 FRESH_S = 30.0
 KEPT_S = 86_400.0
@@ -55,10 +57,10 @@ def kind_of(command: str, before: list[str], *, takes_value: bool) -> str | None
     """
     if any(word in _FILES for word in before):
         return None
-    if takes_value:
-        option = before[-1]
-        return _EXCEPTIONS.get((command, option)) or _BY_OPTION.get(option)
-    return _BY_ARGUMENT.get(command)
+    if not takes_value and command in _BY_ARGUMENT:
+        return _BY_ARGUMENT[command]
+    option = before[-1] if takes_value else bare_option(command)
+    return _EXCEPTIONS.get((command, option)) or _BY_OPTION.get(option)
 
 
 def names_of_kind(kind: str, before: list[str]) -> list[str]:
