@@ -79,10 +79,7 @@ def expression_refused(case: ClusterCase) -> Iterator[Verdict]:
 def order_not_kept(case: ClusterCase) -> Iterator[Verdict]:
     """A FIFO topic (5.x) that a group consumes without order: neither its settings nor its listener ask for it."""
     fifo = {
-        config.name
-        for broker in case.snapshot.brokers
-        for config in broker.topics
-        if config.attributes.get("message.type", config.attributes.get("+message.type")) == "FIFO"
+        config.name for broker in case.snapshot.brokers for config in broker.topics if config.message_type == "FIFO"
     }
     loose = {
         config.name

@@ -59,6 +59,11 @@ class TopicConfig:
     def writable(self) -> bool:
         return bool(self.perm & PERM_WRITE)
 
+    @property
+    def message_type(self) -> str | None:
+        """Its `message.type` (5.x); some tables keep it under the name that an update has."""
+        return self.attributes.get("message.type", self.attributes.get("+message.type"))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubscriptionGroupConfig:

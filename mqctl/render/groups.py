@@ -27,6 +27,7 @@ CONFIG_COLUMNS = (
     Column("retry_queue_count", "retry queues", CellKind.COUNT),
     Column("broker_id", "reads from id", CellKind.COUNT),
     Column("which_broker_when_consume_slowly", "when slow", CellKind.COUNT),
+    Column("consume_message_orderly", "in order", CellKind.FLAG),
     Column("consume_from_min_enable", "from min", CellKind.FLAG, wide=True),
     Column("notify_consumer_ids_changed_enable", "notified of changes", CellKind.FLAG, wide=True),
 )
@@ -93,7 +94,11 @@ class GroupListReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupOnBroker:
-    """A group's settings on one broker."""
+    """A group's settings on one broker.
+
+    Attributes:
+        consume_message_orderly: 5.x only: proxies give its messages out in order.
+    """
 
     broker: str
     consume_enable: bool
@@ -102,6 +107,7 @@ class GroupOnBroker:
     retry_queue_count: int
     broker_id: int
     which_broker_when_consume_slowly: int
+    consume_message_orderly: bool
     consume_from_min_enable: bool
     notify_consumer_ids_changed_enable: bool
 
@@ -217,6 +223,7 @@ def config_rows(configs: Mapping[str, SubscriptionGroupConfig]) -> list[GroupOnB
             retry_queue_count=config.retry_queue_count,
             broker_id=config.broker_id,
             which_broker_when_consume_slowly=config.which_broker_when_consume_slowly,
+            consume_message_orderly=config.consume_message_orderly,
             consume_from_min_enable=config.consume_from_min_enable,
             notify_consumer_ids_changed_enable=config.notify_consumer_ids_changed_enable,
         )

@@ -27,6 +27,7 @@ CONFIG_COLUMNS = (
     Column("write_queue_count", "write queues", CellKind.COUNT),
     Column("perm", "perm"),
     Column("order", "ordered", CellKind.FLAG),
+    Column("message_type", "message.type"),
 )
 ROUTE_COLUMNS = (
     Column("broker", "broker"),
@@ -75,13 +76,18 @@ class TopicListReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicOnBroker:
-    """A topic's settings on one broker."""
+    """A topic's settings on one broker.
+
+    Attributes:
+        message_type: 5.x only: what producers may send, `FIFO` for instance; None where the topic does not say.
+    """
 
     broker: str
     read_queue_count: int
     write_queue_count: int
     perm: str
     order: bool
+    message_type: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,6 +241,7 @@ def describe_document(
             write_queue_count=config.write_queue_count,
             perm=perm_text(config.perm),
             order=config.order,
+            message_type=config.message_type,
         )
         for name, config in sorted(configs.items())
     ]

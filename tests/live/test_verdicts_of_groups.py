@@ -184,14 +184,25 @@ def test_a5_sql_subscriptions_that_brokers_refuse_are_named(asked: Run, stage: S
     assert "enablePropertyFilter" in finding["advice"]
 
 
+def shown_group(asked: Run) -> list[dict[str, object]]:
+    rows: list[dict[str, object]] = asked("group", "config", "-g", "G", "-o", "json").json["brokers"]
+    return rows
+
+
 @pytest.mark.parametrize("running", ["5.3.3"], indirect=True)
 def test_a15_a_fifo_topic_that_is_consumed_without_order_is_named(asked: Run, stage: Stage) -> None:
     for broker in BROKERS:
         stage.topic(broker, "Pay", attributes={"message.type": "FIFO"})
     assert codes(asked("doctor", "-g", "G", "-o", "json")) == ["MQ215"]
+    described = asked("topic", "describe", "-t", "Pay", "-o", "json").json
+    assert {row["message_type"] for row in described["brokers"]} == {"FIFO"}
+    assert " FIFO" in asked("topic", "describe", "-t", "Pay").stdout
+    assert {row["consume_message_orderly"] for row in shown_group(asked)} == {False}
     for broker in BROKERS:
         stage.ask(broker, put_group(SubscriptionGroupConfig(name="G", consume_message_orderly=True), is_v5=True))
     assert codes(asked("doctor", "-g", "G", "-o", "json")) == []
+    assert {row["consume_message_orderly"] for row in shown_group(asked)} == {True}
+    assert "IN ORDER" in asked("group", "config", "-g", "G").stdout
 
 
 def test_a14_one_broker_under_two_names_is_named(asked: Run, stage: Stage) -> None:
