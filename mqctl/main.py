@@ -58,6 +58,10 @@ class CatalogGroup(TyperGroup):
         return None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args and self.get_command(ctx, args[0]) is None:
+            from mqctl.cli.guesses import refuse_guess
+
+            refuse_guess(self.path, args)
         # typer suggests from `commands`; only the names are needed for that.
         self.commands = dict.fromkeys(self.list_commands(ctx), typer.core.TyperCommand(name="listed"))
         return super().resolve_command(ctx, args)

@@ -1,0 +1,44 @@
+"""Words that somebody types for a command that has another name here: mqadmin's, and the natural guesses."""
+
+from __future__ import annotations
+
+import shlex
+
+from mqctl.errors import UsageError
+
+_OURS: dict[tuple[str, ...], str] = {
+    ("delay", "list"): "delay backlog",
+    ("delay", "show"): "delay backlog",
+    ("offset", "list"): "group lag --by queue",
+    ("offset", "show"): "group lag --by queue",
+    ("topic", "queues"): "topic describe",
+    ("topic", "show"): "topic describe",
+    ("group", "show"): "group describe",
+    ("broker", "show"): "broker describe",
+    ("cluster", "show"): "cluster describe",
+}
+
+
+def refuse_guess(path: tuple[str, ...], words: list[str]) -> None:
+    """Raises UsageError with the command to type, when `words` after `path` are known under another name."""
+    name, *rest = words
+    typed = " ".join((*path, name))
+    if ours := _OURS.get((*path, name)):
+        raise UsageError(
+            f"no command {typed}", reason=f"mqctl calls it {ours}", remedy=shlex.join(["mqctl", *ours.split(), *rest])
+        )
+    if path or name.startswith("-"):
+        return
+    from mqctl.cli.mqadmin_words import translated
+
+    found = translated(name, rest)
+    if found is None:
+        return
+    reasons = [found.entry.note] if found.entry.note else []
+    if found.left_out:
+        reasons.append(f"without a counterpart: {shlex.join(found.left_out)}")
+    raise UsageError(
+        f"{found.entry.name} is a command of mqadmin" + ("" if found.command else " that mqctl does not offer"),
+        reason="; ".join(reasons),
+        remedy=found.command or "`mqctl commands --mqadmin all` lists what mqctl offers for each",
+    )

@@ -1,0 +1,93 @@
+"""Words of mqadmin and natural guesses typed as commands: refused with ours, its arguments translated."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+
+import pytest
+
+from mqctl.cli import catalog
+from mqctl.cli.catalog_mqadmin import TABLE
+from mqctl.main import load_command
+from tests.conftest import Outcome
+
+Run = Callable[..., Outcome]
+
+
+def following(outcome: Outcome) -> str:
+    assert (outcome.exit_code, outcome.stdout) == (64, ""), outcome.stderr
+    return outcome.stderr.partition("next: ")[2].strip()
+
+
+@pytest.mark.parametrize(
+    ("typed", "ours"),
+    [
+        ("consumerProgress -g G", "mqctl group lag -g G"),
+        ("consumerProgress", "mqctl group lag"),
+        ("CONSUMERPROGRESS -g G -t T -n h:9876", "mqctl group lag -g G -t T -n h:9876"),
+        ("consumerProgress --groupName=G", "mqctl group lag -g G"),
+        ("topicRoute -t %RETRY%G", "mqctl topic route -t %RETRY%G"),
+        ("resetOffsetByTime -g G -t T -s now", "mqctl offset reset -g G -t T --to-time now"),
+        (
+            "resetOffsetByTime -g G -t T -s 2026-11-22#02:30:00:000",
+            "mqctl offset reset -g G -t T --to-time '2026-11-22 02:30:00.000'",
+        ),
+        ("cloneGroupOffset -s A -d B -t T", "mqctl offset clone --from A -g B -t T"),
+        ("queryMsgById -i 7F00", "mqctl message get 7F00"),
+        ("queryMsgByKey -t T -k 'a b'", "mqctl message find -t T --key 'a b'"),
+        ("queryMsgByOffset -t T -b a -i 2 -o 7", "mqctl message peek -t T --queue 2 --broker a --offset 7"),
+        ("updateTopicPerm -t T -p 6", "mqctl topic update -t T --perm RW"),
+        ("consumerStatus -g G", "mqctl subscription check -g G"),
+        ("consumerStatus -g G -i me", "mqctl group member me -g G"),
+        ("brokerStatus -b broker-a", "mqctl broker describe broker-a"),
+        ("topicStatus", "mqctl topic stats -t TOPIC"),
+    ],
+)
+def test_mqadmins_words_are_answered_with_ours(mqctl: Run, typed: str, ours: str) -> None:
+    outcome = mqctl(*shlex.split(typed))
+    assert following(outcome) == ours
+    assert "is a command of mqadmin" in outcome.stderr
+    words = shlex.split(ours)[1:]
+    path = max((path for path in catalog.BY_PATH if tuple(words[: len(path)]) == path), key=len)
+    with load_command(path).make_context("mqctl", words[len(path) :]) as context:
+        assert context.params
+
+
+def test_what_has_no_counterpart_is_named(mqctl: Run) -> None:
+    outcome = mqctl("resetOffsetByTime", "-g", "G", "-t", "T", "-s", "now", "-f", "true")
+    assert following(outcome) == "mqctl offset reset -g G -t T --to-time now"
+    assert "without a counterpart: -f true" in outcome.stderr
+    not_offered = mqctl("cleanExpiredCQ", "-n", "h:9876")
+    assert "cleanExpiredCQ is a command of mqadmin that mqctl does not offer: forces" in not_offered.stderr
+    assert following(not_offered).startswith("`mqctl commands --mqadmin all`")
+
+
+def test_every_sub_command_is_answered_unless_it_is_a_word_of_ours(mqctl: Run) -> None:
+    taken = {entry.name for entry in TABLE if entry.name in catalog.children(())}
+    assert taken == {"producer"}
+    for entry in TABLE:
+        if entry.name not in taken:
+            assert entry.name in mqctl(entry.name).stderr
+
+
+@pytest.mark.parametrize(
+    ("typed", "ours"),
+    [
+        ("delay list", "mqctl delay backlog"),
+        ("delay list --store /x", "mqctl delay backlog --store /x"),
+        ("topic queues T --timeout 5s", "mqctl topic describe T --timeout 5s"),
+        ("offset show G", "mqctl group lag --by queue G"),
+    ],
+)
+def test_natural_guesses_are_answered_with_ours(mqctl: Run, typed: str, ours: str) -> None:
+    outcome = mqctl(*shlex.split(typed))
+    assert following(outcome) == ours
+    words = shlex.split(ours)[1:]
+    with load_command((words[0], words[1])).make_context("mqctl", words[2:]) as context:
+        assert context.params
+
+
+def test_other_words_have_near_ones_as_before(mqctl: Run) -> None:
+    assert "Did you mean 'lag'?" in mqctl("group", "lagg").stderr
+    assert "No such command 'nonsense'" in mqctl("nonsense").stderr
