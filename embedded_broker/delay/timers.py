@@ -15,6 +15,7 @@ second has passed. What waits longer than the window is rolled: taken out and hu
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Generator
 from functools import partial
 from itertools import islice
@@ -230,6 +231,16 @@ class Timers:
             timestamp_ms=self._clock.now_ms(),
             counter=self._saves,
         )
+
+    def waiting_by_topic(self) -> dict[str, int]:
+        """Counts the messages that hang in the wheel, by the topic they are for. Raises StorageError."""
+        counts: Counter[str] = Counter()
+        for slot in self._files.used_slots(self.read_units, self.read_units + SLOTS):
+            for record in self._files.chain(slot):
+                message = None if record.magic & DELETE else self._message(record.physical_offset)
+                if message is not None:
+                    counts[message[0].properties.get(REAL_TOPIC, "")] += 1
+        return dict(sorted(counts.items()))
 
     def _save(self) -> None:
         self._saves += 1

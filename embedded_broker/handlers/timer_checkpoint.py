@@ -1,12 +1,13 @@
-"""60: where the timer wheel of a 5.x broker stands; its slaves ask (`AdminBrokerProcessor`)."""
+"""60, 61: where the timer wheel of a 5.x broker stands, and what hangs in it (`AdminBrokerProcessor`)."""
 
 from __future__ import annotations
 
 from embedded_broker.broker import Broker
 from embedded_broker.remoting.handler_table import Call, handles
+from mqctl.protocol.bodies_cluster import TimerCount, TimerMetrics
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.frame import RemotingCommand
-from mqctl.protocol.requests_five import GetTimerCheckPoint
+from mqctl.protocol.requests_five import GetTimerCheckPoint, GetTimerMetrics
 from mqctl.store.layouts import TIMER_CHECK
 
 
@@ -15,3 +16,14 @@ def timer_checkpoint(broker: Broker, _request: GetTimerCheckPoint, call: Call) -
     if broker.timers is None:
         return call.answer(ResponseCode.SYSTEM_ERROR, remark="The checkpoint is null")
     return call.answer(body=TIMER_CHECK.pack(*broker.timers.checkpoint()))
+
+
+@handles(GetTimerMetrics)
+def timer_metrics(broker: Broker, _request: GetTimerMetrics, call: Call) -> RemotingCommand:
+    if broker.timers is None:
+        return call.answer(ResponseCode.SYSTEM_ERROR, remark="The timer message store is null")
+    now_ms = broker.clock.now_ms()
+    counts = {
+        topic: TimerCount(count=count, time_stamp=now_ms) for topic, count in broker.timers.waiting_by_topic().items()
+    }
+    return call.answer(body=TimerMetrics(timing_count=counts).to_bytes(is_v5=True))

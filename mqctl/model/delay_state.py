@@ -108,6 +108,20 @@ class DelayLevelState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TimerTopicState:
+    """What waits in the timers of a 5.x broker for one topic.
+
+    Attributes:
+        topic: None for messages that the timer has not looked at yet, or that name no topic.
+        next_due_time_ms: when the first is due; None where nobody tells (a live broker counts only).
+    """
+
+    topic: str | None
+    waiting_count: int
+    next_due_time_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DelayState:
     """All delay levels of one broker.
 
@@ -117,6 +131,7 @@ class DelayState:
         file: which of delayOffset.json and its backup was used; None for a live broker, which tells its memory.
         last_delivery_time_ms: newest store time of a delivered copy found after the recorded offsets.
         rejected_keys: keys of the file that are no level (not a number, or below 1).
+        timers: what waits in timers (5.x), by topic; empty as well where a gap says that they were not read.
     """
 
     levels: tuple[DelayLevelState, ...]
@@ -124,6 +139,7 @@ class DelayState:
     file: ConfigFileState | None = None
     last_delivery_time_ms: int | None = None
     rejected_keys: tuple[str, ...] = ()
+    timers: tuple[TimerTopicState, ...] = ()
 
     @property
     def max_level(self) -> int:

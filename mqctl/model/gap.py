@@ -33,6 +33,7 @@ class Part(StrEnum):
     OFFSET_JUMPS = "offset-jumps"
     DELAY = "delay"
     DELAY_QUEUES = "delay-queues"
+    DELAY_TIMERS = "delay-timers"
     TRANSACTIONS = "transactions"
     STORAGE = "storage"
     VERIFICATION = "verification"

@@ -108,6 +108,20 @@ class DelayOffsetTable(Body):
     offset_table: Mapping[int, int] = EMPTY
 
 
+class TimerCount(Body):
+    """Timer messages that wait for one topic, and when that number changed last (epoch ms)."""
+
+    count: int = 0
+    time_stamp: int = 0
+
+
+class TimerMetrics(Body):
+    """Timer messages that wait, by the topic they are for."""
+
+    data_version: DataVersion | None = None
+    timing_count: Mapping[str, TimerCount] = EMPTY
+
+
 class CorrectionOffsets(Body):
     """Smallest offsets by queue id."""
 

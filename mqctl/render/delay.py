@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mqctl.diagnosis import Diagnosis
@@ -47,16 +48,40 @@ class DelayRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TimerRow:
+    """What waits in the timers of a 5.x broker for one topic.
+
+    Attributes:
+        topic: None for messages that the timer has not taken from its topic yet.
+        next_due_time_ms: None where only the count is told.
+    """
+
+    broker_name: str | None
+    topic: str | None
+    waiting_count: int
+    next_due_time_ms: int | None
+
+
+_TIMER_COLUMNS = (
+    Column("topic", "topic", none="not in the wheel yet"),
+    Column("waiting_count", "in timer", CellKind.COUNT),
+    Column("next_due_time_ms", "next due", CellKind.TIME_MS),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DelayLevels:
     """Machine form of `delay levels` and `delay backlog`.
 
     Attributes:
         table_source: who said what the level table is.
         levels: all of them; people see those that are in the table or in use.
+        timers: what waits in timers (5.x).
     """
 
     table_source: str | None
     levels: list[DelayRow]
+    timers: list[TimerRow]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +90,7 @@ class DelayCheckReport:
 
     table_source: str | None
     levels: list[DelayRow]
+    timers: list[TimerRow]
     diagnosis: DiagnosisReport
 
 
@@ -79,13 +105,14 @@ def delay_document(
     if not isinstance(report, DiagnosisReport):
         raise TypeError("a diagnosis document holds a diagnosis report")
     table = Table(_columns(rows, COLUMNS), used, empty=_UNUSED)
+    timers = _timers(snapshot)
     return replace(
         findings,
         schema="delay.check/1",
-        value=DelayCheckReport(table_source=source, levels=rows, diagnosis=report),
+        value=DelayCheckReport(table_source=source, levels=rows, timers=timers, diagnosis=report),
         records=rows,
         csv_columns=COLUMNS,
-        blocks=[findings.blocks[0], table, *findings.blocks[1:]],
+        blocks=[findings.blocks[0], table, *_timer_blocks(timers), *findings.blocks[1:]],
     )
 
 
@@ -95,27 +122,47 @@ def levels_document(snapshot: ClusterSnapshot) -> Document:
     keys = ("level", "delay_ms", "recorded_offset", "min_offset", "max_offset", "waiting_count")
     columns = _columns(rows, tuple(column for column in COLUMNS if column.key in keys))
     blocks: list[Table | Paragraphs] = [Paragraphs([f"level table: {source or 'unknown'}"])]
-    return _levels_form("delay.levels/1", rows, source, [*blocks, Table(columns, rows)])
+    return _levels_form("delay.levels/1", snapshot, [*blocks, Table(columns, rows)])
 
 
 def backlog_document(snapshot: ClusterSnapshot) -> Document:
-    """Builds the document of `delay backlog`: the levels on which something waits, the most overdue first."""
-    rows, source = _rows(snapshot), _source(snapshot)
+    """Builds the document of `delay backlog`: levels on which something waits, the most overdue first; timers."""
+    rows, timers = _rows(snapshot), _timers(snapshot)
     waiting = [row for row in rows if row.waiting_count != 0]
     waiting = sorted((row for row in waiting if row.waiting_count), key=lambda row: -(row.late_ms or 0)) + [
         row for row in _used(waiting) if row.waiting_count is None
     ]
     keys = ("level", "delay_ms", "waiting_count", "overdue_count", "late_ms", "head_due_time_ms")
     columns = _columns(rows, tuple(column for column in COLUMNS if column.key in keys))
-    return _levels_form("delay.backlog/1", rows, source, [Table(columns, waiting, empty="nothing waits")])
+    levels = [Table(columns, waiting, empty="nothing waits")] if waiting or not timers else []
+    return _levels_form("delay.backlog/1", snapshot, [*levels, *_timer_blocks(timers)])
 
 
 _UNUSED = "no delay level was ever used"
 
 
-def _levels_form(schema: str, rows: list[DelayRow], source: str | None, blocks: list[Table | Paragraphs]) -> Document:
-    value = DelayLevels(table_source=source, levels=rows)
-    return Document(schema=schema, value=value, records=rows, csv_columns=(_BROKER, *COLUMNS), blocks=blocks)
+def _levels_form(schema: str, snapshot: ClusterSnapshot, blocks: Sequence[Table | Paragraphs]) -> Document:
+    rows = _rows(snapshot)
+    value = DelayLevels(table_source=_source(snapshot), levels=rows, timers=_timers(snapshot))
+    return Document(schema=schema, value=value, records=rows, csv_columns=(_BROKER, *COLUMNS), blocks=[*blocks])
+
+
+def _timers(snapshot: ClusterSnapshot) -> list[TimerRow]:
+    return [
+        TimerRow(
+            broker_name=broker.name,
+            topic=item.topic,
+            waiting_count=item.waiting_count,
+            next_due_time_ms=item.next_due_time_ms,
+        )
+        for broker in snapshot.brokers
+        for item in (broker.delay.timers if broker.delay is not None else ())
+    ]
+
+
+def _timer_blocks(timers: list[TimerRow]) -> list[Table]:
+    named = (_BROKER,) if any(row.broker_name for row in timers) else ()
+    return [Table((*named, *_TIMER_COLUMNS), timers)] if timers else []
 
 
 def _rows(snapshot: ClusterSnapshot) -> list[DelayRow]:

@@ -23,6 +23,7 @@ from mqctl.protocol.bodies_cluster import (
     GroupList,
     KVTable,
     SubscriptionGroupTable,
+    TimerMetrics,
     TopicConfigTable,
     TopicList,
 )
@@ -39,6 +40,7 @@ from mqctl.protocol.bodies_stats import (
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.frame import RemotingCommand
 from mqctl.protocol.properties import parse_settings
+from mqctl.protocol.requests_five import GetTimerMetrics
 from mqctl.protocol.requests_pop import GetAllMessageRequestMode
 
 _SUCCESS = int(ResponseCode.SUCCESS)
@@ -187,6 +189,11 @@ def all_consumer_offsets() -> Question[ConsumerOffsetTable]:
 def delay_offsets() -> Question[DelayOffsetTable]:
     """Delivered offsets by delay level."""
     return Question(admin.GetAllDelayOffset(), body_of(DelayOffsetTable))
+
+
+def timer_metrics() -> Question[TimerMetrics]:
+    """Timer messages that wait in the wheel of a 5.x broker, by the topic they are for."""
+    return Question(GetTimerMetrics(), body_of(TimerMetrics))
 
 
 def max_offset(topic: str, queue_id: int) -> Question[int]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from mqctl.client.admin import broker_queries as ask
 from mqctl.errors import MqctlError
 from mqctl.model.delay_level import DelayLevelTable
-from mqctl.model.delay_state import DelayLevelState, DelayQueueState, DelayState, LevelTableSource
+from mqctl.model.delay_state import DelayLevelState, DelayQueueState, DelayState, LevelTableSource, TimerTopicState
 from mqctl.model.gap import Gap, Part
 from mqctl.model.names import SCHEDULE_TOPIC
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
@@ -85,10 +85,32 @@ def delay_states(asking: Asking, brokers: list[LiveBroker], *, now_ms: int, reco
             broker.gaps += [Gap.of(part, error) for part in _PARTS]
         else:
             found[number] = _state(asking, broker, answers.values[number], now_ms=now_ms, records=records)
+    _add_timers(asking, {number: reachable[number] for number in found}, found)
     return found
 
 
 _PARTS = (Part.DELAY, Part.DELAY_QUEUES)
+
+
+def _add_timers(asking: Asking, brokers: dict[int, LiveBroker], states: dict[int, DelayState]) -> None:
+    """Adds what waits in the timers of 5.x brokers: their counts (request 61), and what they have not taken yet."""
+    timed = {number: broker for number, broker in brokers.items() if _turns_wheel(broker)}
+    answers = asking.put((number, item.address.address, ask.timer_metrics()) for number, item in timed.items())
+    for number, broker in timed.items():
+        if (error := answers.errors.get(number)) is not None:
+            broker.miss(Part.DELAY_TIMERS, error)
+            continue
+        counts = sorted(answers.values[number].timing_count.items())
+        behind = broker.runtime.get("timerOffsetBehind", "")
+        rows = [TimerTopicState(topic=topic, waiting_count=item.count) for topic, item in counts if item.count > 0]
+        if behind.isdecimal() and int(behind):
+            rows.append(TimerTopicState(topic=None, waiting_count=int(behind)))
+        states[number] = replace(states[number], timers=tuple(rows))
+
+
+def _turns_wheel(broker: LiveBroker) -> bool:
+    is_v5 = broker.runtime.get("brokerVersionDesc", "").startswith("V5")
+    return is_v5 and broker.config.get("timerWheelEnable") == "true"
 
 
 def _state(asking: Asking, broker: LiveBroker, told: DelayOffsetTable, *, now_ms: int, records: int) -> DelayState:

@@ -23,6 +23,7 @@ from mqctl.model.names import SCHEDULE_TOPIC
 from mqctl.snapshot.delay_records import SLACK_MS, head_problem
 from mqctl.snapshot.store.delay_copies import passed_over, search_copies
 from mqctl.snapshot.store.reading import QueueBounds, Reading
+from mqctl.snapshot.store.timers import timer_topics
 from mqctl.store import config_files as configs
 from mqctl.store.config_files import LoadedConfig
 from mqctl.store.kernel import Int64s
@@ -59,6 +60,7 @@ def delay_state(reading: Reading, *, levels: str | None, observed_at_ms: int) ->
         file=file.state,
         last_delivery_time_ms=max((time for time in deliveries if time is not None), default=None),
         rejected_keys=recorded.rejected,
+        timers=() if unreadable else timer_topics(reading),
     )
 
 

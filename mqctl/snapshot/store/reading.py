@@ -86,7 +86,7 @@ class Reading:
     def note_unreadable_formats(self) -> None:
         """Notes the parts that live in a RocksDB."""
         parts = {
-            "consumequeue": (Part.QUEUES, Part.DELAY_QUEUES, Part.TRANSACTIONS, Part.OFFSET_JUMPS),
+            "consumequeue": (Part.QUEUES, Part.DELAY_QUEUES, Part.DELAY_TIMERS, Part.TRANSACTIONS, Part.OFFSET_JUMPS),
             "config/topics": (Part.TOPICS,),
             "config/subscriptionGroups": (Part.GROUPS,),
             "config/consumerOffsets": (Part.CONSUMER_OFFSETS,),

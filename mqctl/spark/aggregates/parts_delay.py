@@ -22,13 +22,13 @@ from mqctl.spark.aggregates.parts_store import plan_stores, store_work
 from mqctl.spark.aggregates.parts_timers import timer_rows
 from mqctl.spark.aggregates.table import PartTable, Work
 from mqctl.spark.query import Cut, Query
-from mqctl.spark.scan.following import records_at
 from mqctl.spark.scan.planning import open_store
 from mqctl.spark.selection import Selection
 from mqctl.store.attached import look_at_each
 from mqctl.store.config_files import DELAY_OFFSETS, delay_offsets
 from mqctl.store.consumequeue import ConsumeQueue, is_filler
 from mqctl.store.directory import StoreDirectory
+from mqctl.store.following import records_at
 from mqctl.store.kernel import Headers, Int64s
 from mqctl.store.layouts import EXT_ADDRESS_LIMIT
 from mqctl.store.mapped_files import Buffer

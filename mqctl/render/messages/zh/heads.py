@@ -18,7 +18,7 @@ producers in=生产者所在机房|stay in their room=留在本机房|status=状
 scenario=场景|what is wrong=问题|doctor finds=doctor 的发现|playbook=处理手册|time scale=时间倍率|consumers=消费者|in/s=写入/秒|out/s=消费/秒
 disk=磁盘|commit log=CommitLog|problem=问题|lag=积压|change=变化|time lag=延迟时间|trend=趋势|owners=所有者|severity=严重程度|what=内容
 hash=哈希|tags with this hash=同哈希的 Tag|kind=种类|read queues=读队列|write queues=写队列|part=部分|where=位置|reason=原因|bytes=字节
-drained in=消化需时|oldest expires=最早过期|lost=丢失|message deleted=消息已删除|never delivered=从未投递|never committed=从未提交|beyond max=超出最大位点|no queue=无队列
+drained in=消化需时|oldest expires=最早过期|lost=丢失|message deleted=消息已删除|never delivered=从未投递|in timer=定时等待|never committed=从未提交|beyond max=超出最大位点|no queue=无队列
 store=存储|arrived from=来自|messages in its log=日志中的消息|why=原因|passed over=跳过|damaged at=损坏位置|in 24 h=24 小时写入
 out 24 h=24 小时消费|members=成员|model=模式|type=类型|subscribes=订阅|consumes=消费|broadcast=广播|retries=重试次数|retry queues=重试队列
 reads from id=读取的 Broker ID|when slow=变慢时|from min=从最小位点|notified of changes=变更通知|client id=客户端 ID|address=地址|language=语言

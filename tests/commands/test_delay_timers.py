@@ -1,0 +1,61 @@
+"""Timer messages of 5.x that wait: `delay backlog` and `delay check` say so, live and from the store."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from embedded_broker import Answer, EmbeddedCluster
+from mqctl.protocol.codes import RequestCode
+from tests.conftest import Outcome
+from tests.embedded_broker.messages import send
+from tests.embedded_broker.wire import Peer
+
+Run = Callable[..., Outcome]
+SECOND, HOUR = 1_000, 3_600_000
+
+
+def test_a9_messages_in_the_timer_are_told_live_and_from_a_store(mqctl: Run, tmp_path: Path) -> None:
+    with EmbeddedCluster(virtual_time=True, version="5.3.3", data_dir=tmp_path / "data") as cluster:
+        due_ms = (cluster.now_ms() // SECOND + 3_600) * SECOND
+        with Peer(cluster.broker().address) as peer:
+            for key in ("K1", "K2"):
+                peer.call(send("T", properties={"TIMER_DELIVER_MS": str(due_ms), "UNIQ_KEY": key}), b"later")
+        cluster.advance(3 * SECOND)
+        live = ("--namesrv", cluster.namesrv)
+        for verb in ("backlog", "check"):
+            asked = mqctl("delay", verb, *live, "-o", "json")
+            assert [(row["topic"], row["waiting_count"]) for row in asked.json["timers"]] == [("T", 2)], asked.stderr
+            text = mqctl("delay", verb, *live).stdout
+            assert "IN TIMER" in text
+            assert "nothing waits" not in text
+        store = tmp_path / "copy"
+        shutil.copytree(cluster.broker().store, store)
+    (store / "lock").unlink(missing_ok=True)
+    for verb in ("backlog", "check"):
+        (row,) = mqctl("delay", verb, "--store", store, "-o", "json").json["timers"]
+        assert (row["topic"], row["waiting_count"]) == ("T", 2)
+        assert abs(row["next_due_time_ms"] - due_ms) <= SECOND
+
+
+def test_a9_a_broker_that_does_not_tell_its_timers_is_a_gap(mqctl: Run) -> None:
+    with EmbeddedCluster(version="5.3.3") as cluster:
+        cluster.fault(RequestCode.GET_TIMER_METRICS, Answer(1, "The timer message store is null"))
+        asked = mqctl("delay", "backlog", "--namesrv", cluster.namesrv)
+    assert "delay-timers" in asked.stderr
+    assert asked.exit_code != 0
+
+
+@pytest.mark.parametrize("store", ["store-5.3.3"])
+def test_a9_timers_of_a_recorded_store_are_counted_as_the_report_does(
+    mqctl: Run, golden_store: Callable[[str], Path], store: str
+) -> None:
+    path = golden_store(store)
+    rows = mqctl("delay", "backlog", "--store", path, "-o", "json").json["timers"]
+    report = mqctl("report", "delay", "--no-spark", "--store", path, "-o", "json").json["report"]
+    assert {row["topic"]: row["waiting_count"] for row in rows} == {
+        row["topic"]: row["waiting"] - row["missing"] for row in report["timers"]
+    }
