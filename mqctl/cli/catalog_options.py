@@ -346,6 +346,7 @@ file A file written by `mqctl snapshot save`.
 unique_keys Unique ids.
 unique_key The unique id that sending it returned.
 change_id A change of `mqctl history`.
+--last The newest change that can be undone and is no undo itself.
 """
 # A command a line: the numbers of its options.
 COMMANDS = """
@@ -465,5 +466,5 @@ transaction check: 3 4 18 7 21 0 1 2 22 23 24 25 26 27 28 29
 transaction list: 337 6 338 3 4 18 7 0 1 2 22 23 24 25 26 27 28 29
 transaction resume: 339 337 6 7 61 62 0 1 2 22 23 24 25 26 27 28 29
 transaction show: 340 3 0 1 2 22 23 24 25 26 27 28 29
-undo: 341 61 62 0 1 2 22 23 24 25 26 27 28 29
+undo: 341 342 61 62 0 1 2 22 23 24 25 26 27 28 29
 """

@@ -9,15 +9,20 @@ import typer
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import ConfirmNameOption, ExecuteOption, NoColorOption, OutputOption
+from mqctl.errors import UsageError
 
 EXAMPLES = (
     "mqctl undo 20261121-091500-3fa2",
     "mqctl undo 20261121-091500-3fa2 --execute --confirm orders",
+    "mqctl undo --last",
 )
 
 
 def command(
-    change_id: Annotated[str, typer.Argument(metavar="ID", help="A change of `mqctl history`.")],
+    change_id: Annotated[str | None, typer.Argument(metavar="[ID]", help="A change of `mqctl history`.")] = None,
+    last: Annotated[
+        bool, typer.Option("--last", help="The newest change that can be undone and is no undo itself; it is named.")
+    ] = False,
     execute: ExecuteOption = False,
     confirm: ConfirmNameOption = None,
     namesrv: NamesrvOption = None,
@@ -32,9 +37,14 @@ def command(
     it. Offsets go back as with mqctl offset undo; messages that were sent stay sent.
     """
     from mqctl.operations.plans.changing import Consent
-    from mqctl.operations.plans.undo import take_back
+    from mqctl.operations.plans.undo import newest_change, take_back
 
+    if last == (change_id is not None):
+        raise UsageError(
+            "an ID and --last contradict each other" if last else "no change is named",
+            remedy="give one of them: mqctl undo ID, or mqctl undo --last; mqctl history lists the changes",
+        )
     consent = Consent(execute=execute, confirmed=confirm)
-    document, code = take_back(change_id, lambda: cluster_target(namesrv, profile, timeout), consent)
+    document, code = take_back(change_id or newest_change(), lambda: cluster_target(namesrv, profile, timeout), consent)
     emit(document, output)
     return code

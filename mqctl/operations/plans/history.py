@@ -63,6 +63,18 @@ def entries(unread: UnreadRecords) -> list[HistoryEntry]:
     return [replace(entry, back=None) if entry.id in undone else entry for entry in latest]
 
 
+def newest_undoable(unread: UnreadRecords) -> HistoryEntry | None:
+    """Returns the newest change that can be undone and is no undo itself: asked twice, one goes back two changes."""
+    return next(
+        (
+            entry
+            for entry in entries(unread)
+            if entry.undoes is None and entry.back is not None and entry.back.endswith(f"undo {entry.id}")
+        ),
+        None,
+    )
+
+
 def _entry(record: AnyRecord) -> HistoryEntry:
     return HistoryEntry(
         id=record.id,

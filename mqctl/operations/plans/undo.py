@@ -5,9 +5,35 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mqctl.cli.connection.target import ClusterTarget
+from mqctl.cli.emit import note
 from mqctl.cli.sources.brokers import asking_of
+from mqctl.errors import NotFoundError, RefusedError
 from mqctl.operations.plans.changing import Consent, journal
+from mqctl.operations.plans.history import UnreadRecords, newest_undoable
 from mqctl.render.document import Document
+from mqctl.render.text import printable
+from mqctl.render.units import instant
+
+
+def newest_change() -> str:
+    """Returns the id of the newest change that can be undone, and names the change on stderr.
+
+    Raises:
+        NotFoundError: there is none.
+        RefusedError: a record cannot be read, and may be the newest.
+    """
+    unread = UnreadRecords()
+    newest = newest_undoable(unread)
+    if unread.told:
+        raise RefusedError(
+            "cannot tell which change is the newest", reason="not every record can be read", remedy="mqctl undo ID"
+        )
+    if newest is None:
+        raise NotFoundError("no change can be undone", remedy="mqctl history lists what was changed from here")
+    place = f" on {newest.cluster}" if newest.cluster else ""
+    told = f"{newest.id}, {newest.kind} of {newest.subject}{place}, {instant(newest.made_at_ms)}"
+    note(f"the newest change is {printable(told)}")
+    return newest.id
 
 
 def take_back(change_id: str, connection: Callable[[], ClusterTarget], consent: Consent) -> tuple[Document, int]:
