@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from mqctl.allocation.tag_loss import TagLoss, Tags, tag_losses
 from mqctl.diagnosis.settings import Settings
+from mqctl.model.config import creates_groups
 from mqctl.model.finding import Subject, SubjectKind
+from mqctl.model.gap import Part
 from mqctl.model.member import POP, PULL, GroupMembership, Member, MessageModel, RunningInfo, Subscription
 from mqctl.model.names import group_of, is_system_group
 from mqctl.model.queue import MessageQueue
@@ -143,6 +145,18 @@ def wanted_text(subscription: Subscription | None) -> str:
     if subscription.expression_type != "TAG":
         return f"{subscription.expression_type} {subscription.expression}"
     return " || ".join(sorted(subscription.tags)) or "*"
+
+
+def refusing_brokers(view: GroupView, snapshot: ClusterSnapshot) -> list[str]:
+    """Returns the brokers that refuse all pulls of a group with members: they know no settings of it, and make none."""
+    return [
+        broker.name or ""
+        for broker in snapshot.brokers
+        if (broker.name or "") in view.memberships
+        and broker.lacks(Part.GROUPS) is None
+        and not creates_groups(broker.config)
+        and all(config.name != view.group for config in broker.groups)
+    ]
 
 
 def losses_of(view: GroupView, topic: str, samples: Iterable[TagSample]) -> list[TagLoss]:

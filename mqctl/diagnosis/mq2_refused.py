@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mqctl.diagnosis.audience import ONLINE, GroupKind
+from mqctl.diagnosis.group_view import refusing_brokers
 from mqctl.diagnosis.rule import ClusterCase, Verdict, cluster_rule
 from mqctl.model.finding import Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
@@ -26,15 +27,8 @@ def _is_off(value: str | None) -> bool:
 )
 def group_without_settings(case: ClusterCase) -> Iterator[Verdict]:
     """Members of a group that brokers have no settings of and may not create: each pull is refused with code 26."""
-    brokers = {broker.name or "": broker for broker in case.snapshot.brokers}
     for view in case.views:
-        refusing = [
-            name
-            for name in sorted(view.memberships)
-            if brokers[name].lacks(Part.GROUPS) is None
-            and _is_off(brokers[name].config.get("autoCreateSubscriptionGroup"))
-            and all(config.name != view.group for config in brokers[name].groups)
-        ]
+        refusing = refusing_brokers(view, case.snapshot)
         if refusing:
             yield Verdict(
                 subject=view.subject,

@@ -30,6 +30,11 @@ class DataVersion:
     state_version: int = 0
 
 
+def creates_groups(settings: Mapping[str, str]) -> bool:
+    """Tells from a broker's properties whether it makes settings of groups that it does not know, and serves them."""
+    return settings.get("autoCreateSubscriptionGroup", "").strip().lower() != "false"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicConfig:
     """Settings of one topic on one broker.

@@ -10,6 +10,7 @@ from mqctl.model.member import GroupMembership, Member, ProducerMembership, Runn
 from mqctl.model.pop_share import PopShare
 from mqctl.protocol.codes import version_text
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
+from mqctl.render.messages import phrase
 
 LIST_COLUMNS = (
     Column("group", "consumer group"),
@@ -159,6 +160,7 @@ class GroupMembers:
     Attributes:
         consume_type, message_model, consume_from_where: as the first broker that knows members has them.
         pops: topics of which the group shares messages instead of queues (5.x), all brokers together.
+        refused_by: brokers that refuse all pulls of the group, for want of its settings.
     """
 
     group: str
@@ -169,6 +171,7 @@ class GroupMembers:
     subscriptions: list[SubscriptionRow]
     brokers: list[GroupOnBroker]
     pops: list[PopShare]
+    refused_by: list[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,7 +282,9 @@ def members_document(
     memberships: Mapping[str, GroupMembership],
     running: Sequence[RunningInfo],
     configs: Sequence[GroupOnBroker] = (),
+    *,
     pops: Sequence[PopShare] = (),
+    refused_by: Sequence[str] = (),
 ) -> Document:
     """Builds the document of `group members`; with settings, that of `group describe`."""
     members = member_rows(memberships, running)
@@ -304,6 +309,7 @@ def members_document(
         subscriptions=subscriptions,
         brokers=list(configs),
         pops=list(pops),
+        refused_by=list(refused_by),
     )
     told = [value.message_model, value.consume_type, value.consume_from_where]
     blocks: list[Table | Paragraphs] = [
@@ -314,6 +320,9 @@ def members_document(
         blocks.append(Table(SHARE_COLUMNS, pops, title="What the group pops"))
     if any(told):
         blocks.append(Paragraphs([", ".join(word for word in told if word)]))
+    if refused_by:
+        words = phrase("pulls_refused", None).format(brokers=", ".join(refused_by), group=group)
+        blocks.insert(0, Paragraphs([words]))
     if configs:
         blocks.insert(0, Table(CONFIG_COLUMNS, configs, title=f"Consumer group {group}"))
     schema = "group.describe/1" if configs else "group.members/1"

@@ -107,6 +107,7 @@ class SubscriptionReport:
     Attributes:
         consistent: None when some member did not tell and the others agree, or when nobody is online.
         orphans: queues that no member holds, once all of them told what they hold.
+        refused_by: brokers that refuse all pulls of the group, for want of its settings.
     """
 
     group: str
@@ -115,6 +116,7 @@ class SubscriptionReport:
     brokers: list[BrokerWantRow]
     losses: list[LossRow]
     orphans: list[OrphanRow] = field(default_factory=list)
+    refused_by: list[str] = field(default_factory=list)
 
 
 _WORDS = {True: "wants_same", False: "wants_differ", None: "wants_untold"}
@@ -128,6 +130,9 @@ def subscription_document(schema: str, report: SubscriptionReport, lang: Lang | 
         Table(WANT_COLUMNS, report.wants, empty=phrase("nobody_online", lang).format(group=report.group)),
         Table(BROKER_COLUMNS, report.brokers, title="What brokers filter by", empty="no subscriptions"),
     ]
+    if report.refused_by:
+        named = ", ".join(report.refused_by)
+        blocks.insert(1, Paragraphs([phrase("pulls_refused", lang).format(brokers=named, group=report.group)]))
     if report.orphans:
         blocks.append(Table(ORPHAN_COLUMNS, report.orphans, title="Queues that nobody consumes"))
     if report.losses:

@@ -168,6 +168,21 @@ def test_a4_a_group_that_brokers_refuse_is_named_without_settings_and_offsets(as
         outcome = asked("doctor", *words, "-o", "json")
         assert "MQ213" in codes(outcome), outcome.json
         assert outcome.exit_code == 2
+    checked = asked("subscription", "check", "-g", "Refused", "-o", "json")
+    assert (checked.exit_code, checked.json["refused_by"]) == (2, list(BROKERS)), checked.stderr
+    told = asked("subscription", "check", "--all", "-o", "json")
+    assert (told.exit_code, {row["group"]: row["verdict"] for row in told.json["groups"]}["Refused"]) == (2, "refused")
+    shown = asked("group", "members", "-g", "Refused", "-o", "json")
+    assert (shown.exit_code, shown.json["refused_by"]) == (0, list(BROKERS)), shown.stderr
+    for words in (("subscription", "check"), ("subscription", "show"), ("group", "members")):
+        text = asked(*words, "-g", "Refused").stdout
+        assert "every pull of Refused is refused" in " ".join(text.split()), text
+        assert "autoCreateSubscriptionGroup=false" in text
+    for broker in BROKERS:
+        stage.ask(broker, put_group(SubscriptionGroupConfig(name="Refused"), is_v5=False))
+    assert asked("subscription", "check", "-g", "Refused", "-o", "json").json["refused_by"] == []
+    assert asked("group", "describe", "-g", "Refused", "-o", "json").json["refused_by"] == []
+    assert asked("group", "members", "-g", "Refused", "-o", "json").json["refused_by"] == []
 
 
 def test_a5_sql_subscriptions_that_brokers_refuse_are_named(asked: Run, stage: Stage) -> None:

@@ -8,7 +8,7 @@ from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import NoColorOption, OneGroupOption, OutputOption, SnapshotOption
 from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
-from mqctl.operations.topics.groups import group_holders, group_shares, memberships_by_broker
+from mqctl.operations.topics.groups import group_holders, group_shares, memberships_by_broker, refusing
 from mqctl.render.groups import config_rows, members_document
 
 EXAMPLES = ("mqctl group describe -g order-service", "mqctl group describe -g order-service -o yaml")
@@ -31,8 +31,9 @@ def command(
         brokers = group_holders(look, group)
         memberships = memberships_by_broker(look, brokers, group)
         numbered = {n: (memberships[item.name],) for n, item in enumerate(brokers) if item.name in memberships}
+        refused = refusing(look, [brokers[number] for number in numbered], group)
         running, unanswered = look.running(brokers, numbered)
         pops = group_shares(look, brokers, group)
     configs = config_rows({broker.name: broker.groups[group] for broker in brokers if group in broker.groups})
     gaps = [*broker_gaps(brokers), *unanswered]
-    return answer(members_document(group, memberships, running, configs, pops), gaps, output)
+    return answer(members_document(group, memberships, running, configs, pops=pops, refused_by=refused), gaps, output)

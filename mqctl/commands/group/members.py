@@ -9,9 +9,10 @@ from mqctl.cli.options.common import NoColorOption, OneGroupOption, OutputOption
 from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
 from mqctl.model.gap import Part
-from mqctl.operations.topics.groups import group_holders, memberships_by_broker
+from mqctl.operations.topics.groups import group_holders, memberships_by_broker, refusing
 from mqctl.render.groups import members_document
-from mqctl.snapshot.live.brokers import masters_of
+from mqctl.snapshot.live.asking import Scope
+from mqctl.snapshot.live.brokers import ask_groups, masters_of
 
 EXAMPLES = ("mqctl group members -g order-service", "mqctl group members -g order-service -o json | jq .members")
 
@@ -27,11 +28,14 @@ def command(
 ) -> int:
     """Show who consumes for a group: each instance with its queues, cache and subscription, as it tells itself."""
     with looking(namesrv, profile, timeout, snapshot) as look:
-        brokers = masters_of(look.brokers({Part.MEMBERS}))
+        brokers = masters_of(look.brokers({Part.MEMBERS, Part.GROUPS, Part.CONFIG}))
         memberships = memberships_by_broker(look, brokers, group)
         if not memberships and not any(broker.gaps for broker in brokers):
             group_holders(look, group)  # nobody online is an answer, a name that no broker knows is not
         numbered = {n: (memberships[item.name],) for n, item in enumerate(brokers) if item.name in memberships}
+        joined = [brokers[number] for number in numbered]
+        look.ask(ask_groups, joined, Scope(groups=frozenset({group})))
+        refused = refusing(look, joined, group)
         running, unanswered = look.running(brokers, numbered)
     gaps = [*broker_gaps(brokers), *unanswered]
-    return answer(members_document(group, memberships, running), gaps, output)
+    return answer(members_document(group, memberships, running, refused_by=refused), gaps, output)

@@ -43,9 +43,10 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Check that all members of a group want the same.
+    """Check that all members of a group want the same, and that brokers give it to them.
 
-    Ends with 0 when they do, 2 when they differ, 3 when unknown: some member did not tell, or nobody is online.
+    Ends with 0 when they do, 2 when they differ or brokers refuse the group, 3 when unknown: some member did not tell,
+    or nobody is online.
     """
     require_one_or_all(group, everything=everything)
     live = LiveOptions(namesrv=namesrv, profile=profile, timeout=timeout, groups=[group] if group else None)
@@ -55,7 +56,7 @@ def command(
     state = counted_in(state, tags_from or (), view_of(state, group).topics())
     report, gaps = judge_subscriptions(state, group)
     answer(subscription_document("subscription.check/1", report, spoken()), gaps, output)
-    if report.consistent is False:
+    if report.consistent is False or report.refused_by:
         return ExitCode.CRITICAL
     return ExitCode.OK if report.consistent and not gaps else ExitCode.UNKNOWN
 
@@ -64,6 +65,6 @@ def _all(state: ClusterSnapshot, output: Output) -> int:
     rows, reports, gaps = every_group(state)
     answer(check_all_document(rows, reports, spoken()), gaps, output)
     verdicts = {row.verdict for row in rows}
-    if "differ" in verdicts:
+    if verdicts & {"differ", "refused"}:
         return ExitCode.CRITICAL
     return ExitCode.OK if "same" in verdicts and "unknown" not in verdicts and not gaps else ExitCode.UNKNOWN

@@ -13,7 +13,7 @@ import typer
 
 from mqctl.allocation.observed import observed_allocation
 from mqctl.cli.sources.named import require_group
-from mqctl.diagnosis.group_view import GroupView, group_views, losses_of, wanted_text
+from mqctl.diagnosis.group_view import GroupView, group_views, losses_of, refusing_brokers, wanted_text
 from mqctl.errors import UsageError
 from mqctl.model.gap import Gap, Part
 from mqctl.model.names import group_of, is_system_group
@@ -32,7 +32,7 @@ MaybeGroupOption = Annotated[str | None, typer.Option("-g", "--group", metavar="
 EveryGroupOption = Annotated[bool, typer.Option("--all", help="Every group; those with nobody online do not count.")]
 _95_PERCENT = 1.96
 _NOTHING = wanted_text(None)
-_EVIDENCE = frozenset({Part.MEMBERS, Part.RUNNING_INFO, Part.TAGS})
+_EVIDENCE = frozenset({Part.MEMBERS, Part.RUNNING_INFO, Part.TAGS, Part.GROUPS, Part.CONFIG})
 
 
 def view_of(snapshot: ClusterSnapshot, group: str) -> GroupView:
@@ -57,6 +57,7 @@ def judge_subscriptions(snapshot: ClusterSnapshot, group: str) -> tuple[Subscrip
         brokers=broker_rows(view),
         losses=loss_rows(view, snapshot.tag_samples),
         orphans=orphan_rows(snapshot, view),
+        refused_by=refusing_brokers(view, snapshot),
     )
     found = (snapshot.unavailable, *(broker.unavailable for broker in snapshot.brokers))
     return report, [gap for part in found for gap in part if gap.part in _EVIDENCE]
@@ -182,7 +183,7 @@ def check_row(snapshot: ClusterSnapshot, report: SubscriptionReport) -> GroupChe
     sampled = sum(row.sampled_count for row in report.losses)
     return GroupCheckRow(
         group=report.group,
-        verdict=words[report.consistent] if view.client_ids else "offline",
+        verdict="refused" if report.refused_by else words[report.consistent] if view.client_ids else "offline",
         member_count=len(view.client_ids),
         silent_count=len(view.silent),
         topics=", ".join(topics) or None,

@@ -6,12 +6,13 @@ from time import time
 
 from mqctl.cli.sources.live_or_saved import LiveOrSaved
 from mqctl.errors import NotFoundError
+from mqctl.model.config import creates_groups
 from mqctl.model.gap import Part
 from mqctl.model.member import GroupMembership
 from mqctl.model.near_names import meant
 from mqctl.model.pop_share import PopShare, summed_shares
 from mqctl.snapshot.live.asking import Scope
-from mqctl.snapshot.live.brokers import LiveBroker, ask_groups, masters_of
+from mqctl.snapshot.live.brokers import LiveBroker, ask_groups, ask_settings, masters_of
 
 
 def group_holders(source: LiveOrSaved, group: str) -> list[LiveBroker]:
@@ -26,6 +27,18 @@ def group_holders(source: LiveOrSaved, group: str) -> list[LiveBroker]:
         told = {name for broker in brokers for name in broker.told_groups or broker.groups}
         raise NotFoundError(f"there is no consumer group {group}", remedy=meant(group, told, "mqctl group list --all"))
     return brokers
+
+
+def refusing(source: LiveOrSaved, brokers: list[LiveBroker], group: str) -> list[str]:
+    """Returns those of the brokers that refuse all pulls of a group: they know no settings of it, and make none.
+
+    Args:
+        brokers: each with the settings of the group.
+    """
+    told = [item for item in brokers if all(gap.part is not Part.GROUPS for gap in item.gaps)]
+    unknown = [item for item in told if group not in item.groups]
+    source.ask(ask_settings, unknown)
+    return [item.name for item in unknown if not creates_groups(item.config)]
 
 
 def memberships_by_broker(source: LiveOrSaved, brokers: list[LiveBroker], group: str) -> dict[str, GroupMembership]:

@@ -35,6 +35,8 @@ PHRASES = {
     "wants_differ": "members differ",
     "wants_untold": "not every member told what it wants",
     "wants_offline": "nobody is online, so that nobody can tell what members want",
+    "pulls_refused": "{brokers}: every pull of {group} is refused, there are no settings of the group and none are made "
+    "(autoCreateSubscriptionGroup=false). Create it (`mqctl group create`), or check its name.",
     "nobody_online": "nobody of {group} is online",
     "skipped_counted": "Skipped under the current filter, counted in all messages",
     "skipped_sampled": "Would be skipped under the current filter, of the newest messages of each queue",
