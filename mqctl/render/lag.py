@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from mqctl.model.lag import GroupLag, QueueLag
-from mqctl.render.document import CellKind, Column, Document, Table
+from mqctl.model.lang import Lang
+from mqctl.model.names import RETRY_PREFIX
+from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
+from mqctl.render.messages import phrase
 
 GROUP_COLUMNS = (
     Column("group", "group"),
@@ -79,6 +82,11 @@ def _telling(columns: Sequence[Column], rows: Sequence[QueueLag]) -> list[Column
     return [column for column in columns if column.key not in silent]
 
 
+def _is_idle_retry(group: GroupLag) -> bool:
+    held = (group.lag_count, group.lost_count, group.in_flight_count, group.ready_count, group.invisible_count)
+    return group.topic.startswith(RETRY_PREFIX) and group.lag_count == 0 and not any(held)
+
+
 def lag_document(
     observed_at_ms: int,
     groups: Sequence[GroupLag],
@@ -86,22 +94,30 @@ def lag_document(
     *,
     by: By = By.GROUP,
     with_consumers: bool = False,
+    lang: Lang | None = None,
+    folded: bool = False,
 ) -> Document:
     """Builds the document of `group lag`.
 
     Args:
         by: the tables that people see; the machine form has both.
         with_consumers: consumers were asked, so that what they hold has columns.
+        folded: retry topics without lag are counted below the table of groups instead of shown.
     """
-    blocks = []
+    blocks: list[Table | Paragraphs] = []
     if by is not By.QUEUE:
         columns = (*GROUP_COLUMNS, *CONSUMER_COLUMNS) if with_consumers else GROUP_COLUMNS
         if any(group.consume_mode is not None for group in groups):
             columns = (*columns, *POP_COLUMNS)
-        blocks.append(Table(columns, groups, empty="no group has offsets there"))
+        telling = [group for group in groups if not (folded and _is_idle_retry(group))] or groups
+        blocks.append(Table(columns, telling, empty="no group has offsets there"))
+        if len(telling) < len(groups):
+            blocks.append(Paragraphs([phrase("folded", lang).format(count=len(groups) - len(telling))]))
     if by is not By.GROUP:
         shown = (*QUEUE_COLUMNS, *OWNER_COLUMNS) if with_consumers else QUEUE_COLUMNS
-        blocks.append(Table(_telling(shown, queues), queues))
+        places = {(group.group, group.topic): place for place, group in enumerate(groups)}
+        worst_first = sorted(queues, key=lambda row: places.get((row.group, row.topic), len(places)))
+        blocks.append(Table(_telling(shown, queues), worst_first))
     return Document(
         schema="group.lag/1",
         value=LagReport(observed_at_ms=observed_at_ms, groups=list(groups), queues=list(queues)),

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from embedded_broker import EmbeddedCluster
-from mqctl.client.admin.broker_changes import commit_offset, put_topic
+from mqctl.client.admin.broker_changes import commit_offset, put_group, put_topic
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.client.remoting.links import Links
-from mqctl.model.config import TopicConfig
+from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from tests.embedded_broker.messages import send
 from tests.embedded_broker.wire import Peer
 from tests.live.conftest import Run
 
 GROUPS = 120
+TOPICS = 60
+RETRY = "%RETRY%group-007"
 SCREENS = 100  # lines of two screens
 BEHIND = ("doctor", "--only", "MQ401", "--time-scale", "900000")
 
@@ -34,6 +37,12 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
                 assert peer.call(send("Pay"), b"x").code == 0
         for number in range(GROUPS):
             links.ask(address, commit_offset(f"group-{number:03}", "Pay", 0, GROUPS - number), Deadline(60_000))
+            links.ask(address, put_group(SubscriptionGroupConfig(name=f"group-{number:03}")), Deadline(60_000))
+        for name in [RETRY, *(f"topic-{number:02}" for number in range(TOPICS))]:
+            config = TopicConfig(name=name, read_queue_count=1, write_queue_count=1)
+            links.ask(address, put_topic(config), Deadline(60_000))
+        links.ask(address, commit_offset("group-007", RETRY, 0, 0), Deadline(60_000))
+        links.ask(address, commit_offset("unknown", "Pay", 0, GROUPS), Deadline(60_000))
         yield cluster.namesrv
 
 
@@ -68,3 +77,54 @@ def test_below_the_verdict_stands_what_to_do_first(ask: Run) -> None:
     assert lines[verdict + 1].startswith("first: mqctl group lag ")
     assert lines[verdict + 1].endswith(f" -g group-{GROUPS - 1:03}")
     assert len(lines) < SCREENS
+
+
+@pytest.mark.parametrize(
+    ("words", "total"),
+    [(("group", "lag"), GROUPS + 1), (("group", "list"), GROUPS), (("topic", "list"), TOPICS + 1)],
+)
+def test_tables_show_fifty_rows_and_say_of_how_many(ask: Run, words: tuple[str, ...], total: int) -> None:
+    told = f"50 of {total} shown; --limit all"
+    lines = ask(*words).stdout.splitlines()
+    assert told in lines
+    assert lines.index(told) == 1 + 50 + 1  # the heading, the rows, an empty line
+    seven = ask(*words, "--limit", 7).stdout.splitlines()
+    assert seven.index(f"7 of {total} shown; --limit all") == 1 + 7 + 1
+    whole = ask(*words, "--limit", "all").stdout
+    assert "shown" not in whole
+    assert len(whole.splitlines()) >= 1 + total
+    assert f"共 {total} 行，显示 50 行" in ask(*words, env={"MQCTL_LANG": "zh"}).stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "key", "total"),
+    [(("group", "lag"), "groups", GROUPS + 2), (("group", "list"), "groups", GROUPS)],
+)
+def test_machine_forms_are_whole_unless_a_limit_is_given(
+    ask: Run, words: tuple[str, ...], key: str, total: int, tmp_path: Path
+) -> None:
+    assert len(ask(*words, "-o", "json").json[key]) == total
+    assert len(ask(*words, "-o", "csv").stdout.splitlines()) == 1 + total
+    assert len(ask(*words, "-o", "json", "--limit", 7).json[key]) == 7
+    assert len(ask(*words, "-o", "ndjson", "--limit", 7).stdout.splitlines()) == 7
+    copy = tmp_path / "copy.json"
+    ask(*words, "--limit", 7, env={"MQCTL_TEE_JSON": str(copy)})
+    assert len(json.loads(copy.read_text())[key]) == total
+
+
+def test_a_limit_that_is_no_number_of_rows_is_refused(ask: Run) -> None:
+    for limit in ("0", "-1", "many", "\u0663"):
+        refused = ask("group", "list", f"--limit={limit}")
+        assert (refused.exit_code, refused.stdout) == (64, "")
+        assert "use a number from 1 on, or all" in refused.stderr
+
+
+def test_the_worst_lag_comes_first_and_idle_retry_topics_are_counted(ask: Run) -> None:
+    shown = ask("group", "lag").stdout.splitlines()
+    assert [line.split()[0] for line in shown[1:4]] == ["group-119", "group-118", "group-117"]
+    assert "retry topics without lag, not shown: 1; --limit all" in shown
+    queues = ask("group", "lag", "--by", "queue").stdout.splitlines()
+    assert [line.split()[0] for line in queues[1:4]] == ["group-119", "group-118", "group-117"]
+    assert RETRY not in ask("group", "lag").stdout
+    assert RETRY in ask("group", "lag", "--limit", "all").stdout
+    assert RETRY in ask("group", "lag", "-g", "group-007").stdout

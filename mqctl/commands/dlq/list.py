@@ -8,6 +8,7 @@ from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOpt
 from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import GroupOption, NoColorOption, OutputOption
+from mqctl.cli.options.limit import LimitOption, limited
 from mqctl.cli.sources.brokers import asking_of, broker_gaps, open_brokers
 from mqctl.render.dead_letters import group_row, groups_document
 from mqctl.snapshot.live.brokers import ask_topics, masters_of
@@ -21,6 +22,7 @@ def command(
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
     timeout: TimeoutOption = None,
+    limit: LimitOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
@@ -36,4 +38,4 @@ def command(
         found = dead_letter_topics(asking, brokers, frozenset(group or ()))
     now_ms = round(time() * 1000)
     rows = [group_row(item, now_ms) for item in sorted(found, key=lambda item: (item.group, item.broker_name))]
-    return answer(groups_document(rows), broker_gaps(brokers), output)
+    return answer(limited(groups_document(rows), output, limit), broker_gaps(brokers), output)

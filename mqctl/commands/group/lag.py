@@ -21,9 +21,10 @@ from mqctl.cli.options.common import (
     TopicOption,
     at_ms,
 )
+from mqctl.cli.options.limit import LimitOption
 from mqctl.errors import UsageError
 from mqctl.operations.lag.advice import Advised, AdviseOption, WindowOption, advised
-from mqctl.operations.lag.view import LagRequest, lag_view, live_lag, show, snapshot_lag
+from mqctl.operations.lag.view import LagRequest, LagView, lag_view, live_lag, show, snapshot_lag
 from mqctl.render.lag import By
 
 EXAMPLES = (
@@ -69,6 +70,7 @@ def command(
     system: AllOption = False,
     advise: AdviseOption = False,
     window: WindowOption = None,
+    limit: LimitOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
@@ -95,14 +97,9 @@ def command(
         return advised(who, window, output, wanted=advise and store is None)
     rows = by or (By.BOTH if group else By.GROUP)
     closely = store is None and (rows is not By.GROUP or output is Output.WIDE)
-    request = LagRequest(groups=group or (), topics=topic or (), system=system, with_consumers=closely)
-    if store is not None:
-        from mqctl.snapshot.store.lag import gather_lag
-
-        view = lag_view([gather_lag(store, at_ms=at_ms(at, datetime.now().astimezone()))], request)
-    elif snapshot is not None:
-        view = lag_view(snapshot_lag(snapshot), request)
-    else:
+    request = LagRequest(groups=group or (), topics=topic or (), system=system, with_consumers=closely, limit=limit)
+    view = _of_files(store, snapshot, at, request)
+    if view is None:
         target = cluster_target(namesrv, profile, timeout)
         if again:
             from mqctl.operations.lag.watch import Again, look_again
@@ -112,6 +109,15 @@ def command(
         with target.open() as cluster:
             view = live_lag(cluster, target.deadline(), request)
     return show(view, request, rows, output)
+
+
+def _of_files(store: Path | None, snapshot: Path | None, at: str | None, request: LagRequest) -> LagView | None:
+    """Returns the lag of a store or a snapshot; None when neither was named."""
+    if store is not None:
+        from mqctl.snapshot.store.lag import gather_lag
+
+        return lag_view([gather_lag(store, at_ms=at_ms(at, datetime.now().astimezone()))], request)
+    return None if snapshot is None else lag_view(snapshot_lag(snapshot), request)
 
 
 def _refuse(store: Path | None, snapshot: Path | None, at: str | None, *, again: bool, advise: bool) -> None:

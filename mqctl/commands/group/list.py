@@ -6,6 +6,7 @@ from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOpt
 from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import AllOption, NoColorOption, OutputOption, SnapshotOption
+from mqctl.cli.options.limit import LimitOption, limited
 from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
 from mqctl.model.gap import Part
@@ -24,6 +25,7 @@ def command(
     profile: ProfileOption = None,
     timeout: TimeoutOption = None,
     snapshot: SnapshotOption = None,
+    limit: LimitOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
@@ -42,4 +44,4 @@ def command(
         for item in items:
             online.setdefault(item.group, []).append(item)
     rows = [group_row(name, holders, online.get(name, [])) for name, holders in sorted(known.items())]
-    return answer(list_document(rows), broker_gaps(brokers), output)
+    return answer(limited(list_document(rows), output, limit), broker_gaps(brokers), output)

@@ -10,6 +10,7 @@ from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOpt
 from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import AllOption, NoColorOption, OutputOption, SnapshotOption
+from mqctl.cli.options.limit import LimitOption, limited
 from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
 from mqctl.model.gap import Part
@@ -29,6 +30,7 @@ def command(
     profile: ProfileOption = None,
     timeout: TimeoutOption = None,
     snapshot: SnapshotOption = None,
+    limit: LimitOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
@@ -39,4 +41,4 @@ def command(
         look.ask(ask_producers_of, brokers, group or ())
     held = ((broker.name, item) for broker in brokers for item in broker.producers)
     found = producer_document((name, item) for name, item in held if not group or item.group in group)
-    return answer(found, broker_gaps(brokers), output)
+    return answer(limited(found, output, limit), broker_gaps(brokers), output)

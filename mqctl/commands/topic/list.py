@@ -10,6 +10,7 @@ from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOpt
 from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import AllOption, NoColorOption, OutputOption, SnapshotOption
+from mqctl.cli.options.limit import LimitOption, limited
 from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
 from mqctl.model.config import TopicConfig
@@ -31,6 +32,7 @@ def command(
     profile: ProfileOption = None,
     timeout: TimeoutOption = None,
     snapshot: SnapshotOption = None,
+    limit: LimitOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
@@ -45,4 +47,5 @@ def command(
     reserved = frozenset().union(*(broker.reserved for broker in brokers)) if brokers else frozenset()
     rows = [topic_row(name, configs, reserved) for name, configs in sorted(topics.items())]
     shown = {"normal"} | ({"retry", "dead-letter"} if retries or system else set()) | ({"system"} if system else set())
-    return answer(list_document([row for row in rows if row.kind in shown]), broker_gaps(brokers), output)
+    document = list_document([row for row in rows if row.kind in shown])
+    return answer(limited(document, output, limit), broker_gaps(brokers), output)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
+from mqctl.cli.language import spoken
+from mqctl.cli.options.limit import ALL, limited
 from mqctl.errors import ExitCode, NotFoundError
 from mqctl.model.gap import Gap, Part
 from mqctl.model.lag import GroupLag, LagEvidence, QueueLag, group_lags, lag_rows, with_pop, with_rates
@@ -30,12 +32,14 @@ class LagRequest:
         groups, topics: names; none for all.
         system: RocketMQ's own groups and topics too; a group that is named is shown whatever it is.
         with_consumers: what is in flight, who holds the queues, and the rates.
+        limit: how many rows, as typed; with `all` nothing is folded either.
     """
 
     groups: Collection[str] = ()
     topics: Collection[str] = ()
     system: bool = False
     with_consumers: bool = False
+    limit: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,8 +115,16 @@ def live_lag(cluster: Cluster, deadline: Deadline, request: LagRequest) -> LagVi
 
 def show(view: LagView, request: LagRequest, rows: By, output: Output) -> ExitCode:
     """Writes the view, and names on stderr what could not be asked; returns the exit code of a read command."""
-    document = lag_document(view.moment_ms, view.groups, view.queues, by=rows, with_consumers=request.with_consumers)
-    return answer(document, view.gaps, output, minor=view.minor_gaps)
+    document = lag_document(
+        view.moment_ms,
+        view.groups,
+        view.queues,
+        by=rows,
+        with_consumers=request.with_consumers,
+        lang=spoken(),
+        folded=not request.groups and request.limit != ALL,
+    )
+    return answer(limited(document, output, request.limit), view.gaps, output, minor=view.minor_gaps)
 
 
 def snapshot_lag(file: Path) -> list[LagEvidence]:

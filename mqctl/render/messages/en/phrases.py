@@ -15,6 +15,8 @@ PHRASES = {
     "summary": "{verdict}: {findings:,} findings from {rules} rules, {gaps:,} not judged",
     "alike": "{title}: {count:,} findings, worst first",
     "alike_more": "and {count:,} more (-o json for all)",
+    "cut": "{shown:,} of {total:,} shown; --limit all",
+    "folded": "retry topics without lag, not shown: {count:,}; --limit all",
     "do_first": "first: {what}",
     "verdict_ok": "OK",
     "verdict_warning": "WARNING",

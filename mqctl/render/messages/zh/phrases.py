@@ -15,6 +15,8 @@ PHRASES = {
     "summary": "{verdict}：{rules} 条规则，发现 {findings:,} 个问题，{gaps:,} 项无法判断",
     "alike": "{title}：{count:,} 处，最严重的在前",
     "alike_more": "另有 {count:,} 处（-o json 显示全部）",
+    "cut": "共 {total:,} 行，显示 {shown:,} 行；--limit all 显示全部",
+    "folded": "{count:,} 个没有积压的重试 Topic 未显示；--limit all 显示全部",
     "do_first": "先做：{what}",
     "verdict_ok": "正常",
     "verdict_warning": "警告",

@@ -1,0 +1,42 @@
+"""The option that says how many rows of a long answer are wanted."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.emit import Output
+from mqctl.errors import UsageError
+from mqctl.render.document import Document
+
+ALL = "all"
+
+
+def _checked(text: str | None) -> str | None:
+    if text is None or text == ALL or (text.isascii() and text.isdigit() and int(text) > 0):
+        return text
+    raise UsageError(f"--limit {text} is no number of rows", remedy=f"use a number from 1 on, or {ALL}")
+
+
+LimitOption = Annotated[
+    str | None,
+    typer.Option(
+        "--limit",
+        metavar="N|all",
+        callback=_checked,
+        help="Most rows of each list. Default: 50 in tables, all in formats for machines.",
+    ),
+]
+
+
+def limited(document: Document, output: Output, limit: str | None) -> Document:
+    """Returns the document with so many rows as `limit` says, or as are usual for `output`."""
+    people = output in (Output.TABLE, Output.WIDE)
+    if limit == ALL or (limit is None and not people):
+        return document
+    from mqctl.cli.language import spoken
+    from mqctl.render.cut import ROWS, cut_tables, cut_value
+
+    rows = ROWS if limit is None else int(limit)
+    return cut_tables(document, rows, spoken()) if people else cut_value(document, rows)

@@ -1,0 +1,40 @@
+"""Long answers cut to what people read, and machine forms to what was asked for."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass, replace
+from typing import TypeVar
+
+from mqctl.model.lang import Lang
+from mqctl.render.document import Document, Paragraphs, Table
+from mqctl.render.messages import phrase
+
+ROWS = 50
+"""So many rows of a table are shown to people who do not ask for more."""
+
+_Value = TypeVar("_Value")
+
+
+def cut_tables(document: Document, limit: int, lang: Lang | None) -> Document:
+    """Returns the document with at most `limit` rows in each table, and below a table that is cut how many it has; the
+    machine form stays whole."""
+    blocks: list[Table | Paragraphs] = []
+    for block in document.blocks:
+        if not isinstance(block, Table) or len(block.rows) <= limit:
+            blocks.append(block)
+            continue
+        blocks.append(replace(block, rows=block.rows[:limit]))
+        blocks.append(Paragraphs([phrase("cut", lang).format(shown=limit, total=len(block.rows))]))
+    return replace(document, blocks=blocks)
+
+
+def cut_value(document: Document, limit: int) -> Document:
+    """Returns the document with at most `limit` rows in each list of its machine form."""
+    return replace(document, value=_cut(document.value, limit), records=document.records[:limit])
+
+
+def _cut(value: _Value, limit: int) -> _Value:
+    if not is_dataclass(value) or isinstance(value, type):
+        return value
+    lists = {item.name: getattr(value, item.name) for item in fields(value)}
+    return replace(value, **{name: rows[:limit] for name, rows in lists.items() if isinstance(rows, list)})
