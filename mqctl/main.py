@@ -29,7 +29,14 @@ class ExampleCommand(TyperCommand):
     impact: str = "reads"
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, with_option(self, ctx, args))
+        try:
+            return super().parse_args(ctx, with_option(self, ctx, args))
+        except typer.TyperException as error:
+            if hasattr(error, "option_name") and hasattr(error, "possibilities"):  # there is no such option
+                from mqctl.cli.options.meaning import suggested
+
+                error.possibilities = suggested(self, error.option_name)
+            raise
 
     def format_help_text(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Examples"):

@@ -91,3 +91,26 @@ def test_natural_guesses_are_answered_with_ours(mqctl: Run, typed: str, ours: st
 def test_other_words_have_near_ones_as_before(mqctl: Run) -> None:
     assert "Did you mean 'lag'?" in mqctl("group", "lagg").stderr
     assert "No such command 'nonsense'" in mqctl("nonsense").stderr
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("group lag --consumer-group G", "(Possible options: --group)"),
+        ("group lag --interval 5s", "(Possible options: --every)"),
+        ("stacks dump --member x", "(Possible options: --client)"),
+        ("group member --client-id me -g G", "(Possible options: CLIENT without an option)"),
+        ("topic list --bootstrap-server h:1", "(Possible options: --namesrv)"),
+        ("message peek -t T -b broker-a", "(Possible options: --broker)"),
+        ("topic update -t T --apply", "(Possible options: --execute)"),
+        ("topic route --topc T", "(Possible options: --topic)"),
+    ],
+)
+def test_an_unknown_option_is_answered_by_meaning(mqctl: Run, typed: str, said: str) -> None:
+    outcome = mqctl(*typed.split())
+    assert outcome.exit_code == 64
+    assert outcome.stderr.splitlines()[0].endswith(said), outcome.stderr
+
+
+def test_letters_alone_suggest_nothing(mqctl: Run) -> None:
+    assert mqctl("group", "lag", "--client", "x").stderr.splitlines()[0] == "mqctl: No such option: --client"
