@@ -12,6 +12,7 @@ from mqctl.model.finding import Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
 from mqctl.model.lag import GroupLag, LagState, QueueLag, group_lags, queue_lags
 from mqctl.model.names import DLQ_PREFIX, RETRY_PREFIX, group_of, is_system_group
+from mqctl.model.queue import MessageQueue
 
 _LAST_OFFSET = "CONSUME_FROM_LAST_OFFSET"
 _BEGINNINGS = (Part.MEMBERS, Part.CONSUMER_OFFSETS, Part.QUEUES, Part.ROUTES)
@@ -266,18 +267,23 @@ def forced_jumps(case: Case) -> Iterator[Verdict]:
     groups=SHARING,
 )
 def skipping_history(case: ClusterCase) -> Iterator[Verdict]:
-    """A group without an offset in queues that have lost their first messages: its consumers begin at the end."""
+    """A group without an offset in queues that have lost their first messages, or whose broker answers none."""
     told = {broker.name for broker in case.snapshot.brokers if broker.lacks(Part.CONSUMER_OFFSETS) is None}
     for view in case.views:
         if not any(held.consume_from_where == _LAST_OFFSET for held in view.memberships.values()):
             continue
+        unplaced = {
+            MessageQueue(topic, name, queue_id)
+            for name, held in view.memberships.items()
+            for topic, queue_id in held.unplaced_queues
+        }
         for topic, queues in case.shared_topics(view):
             begins = {
                 queue: state.message_count
                 for queue in queues
                 if (state := case.queue_states.get(queue)) is not None
                 and queue.broker_name in told
-                and state.min_offset > 0
+                and (state.min_offset > 0 or queue in unplaced)
                 and state.message_count
                 and (view.group, queue) not in case.committed
             }

@@ -75,6 +75,8 @@ class GroupMembership:
         members: connections, as request 203 answers.
         subscriptions: what this broker filters by: the last heartbeat's.
         popped_topics: those that the broker declares as consumed by POP (5.x, request 402).
+        unplaced_queues: topic and queue id where the broker has no offset to answer (request 14): a consumer begins
+            where `consume_from_where` says. Asked of queues with all their messages, and no committed offset.
     """
 
     group: str
@@ -85,6 +87,7 @@ class GroupMembership:
     consume_from_where: str | None = None
     subscriptions: tuple[Subscription, ...] = ()
     popped_topics: tuple[str, ...] = ()
+    unplaced_queues: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

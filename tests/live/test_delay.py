@@ -159,7 +159,8 @@ def test_a_case_is_named_live_and_from_the_files_alike(standing: Standing, name:
     assert codes(live) == expected, live.stderr
     assert live.json["table_source"] == "broker-config"
     files = standing.check_files(*options)
-    assert codes(files) == expected, files.stderr
+    passed_over = ["MQ717"] if "MQ701" in expected else []  # what no copy was made of, files tell and brokers do not
+    assert codes(files) == [*expected, *passed_over], files.stderr
     for code in expected:
         mine, theirs = evidence(live, code), evidence(files, code)
         assert {key: mine[key] for key in mine if not key.endswith("_ms")} == {

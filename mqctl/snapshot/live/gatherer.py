@@ -25,7 +25,7 @@ from mqctl.model.transaction_state import TransactionState
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, gather_brokers, masters_of
 from mqctl.snapshot.live.delay import FEW_RECORDS, delay_states
-from mqctl.snapshot.live.members import gather_memberships, gather_running, without_stacks
+from mqctl.snapshot.live.members import ask_unplaced, gather_memberships, gather_running, without_stacks
 from mqctl.snapshot.live.pop import gather_pop
 from mqctl.snapshot.live.queues import gather_offsets, gather_queues
 from mqctl.snapshot.live.routes import ask_name_servers, ask_routes
@@ -75,6 +75,7 @@ def gather_live(
     offsets = gather_offsets(asking, brokers, queues, now_ms)
     say("consumers")
     memberships = gather_memberships(asking, brokers, wanted)
+    memberships = ask_unplaced(asking, brokers, memberships, queues)
     running, running_gaps = gather_running(asking, brokers, memberships, with_stacks=with_stacks)
     delayed, pending, popped = _by_records(asking, masters_of(brokers), wanted, now_ms)
     running_gaps += tuple(without_stacks(running) if with_stacks else ())

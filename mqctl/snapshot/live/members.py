@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
+from dataclasses import replace
 
 from mqctl.client.admin import broker_queries as ask
 from mqctl.model.gap import Cause, Gap, GapSubject, Part
@@ -15,7 +16,8 @@ from mqctl.model.member import (
     Subscription,
     TopicRates,
 )
-from mqctl.model.names import group_of, is_system_group
+from mqctl.model.names import RETRY_PREFIX, group_of, is_system_group
+from mqctl.model.queue_state import QueueState
 from mqctl.protocol.bodies_client import ConsumerConnection, ConsumerRunningInfo, SubscriptionData
 from mqctl.protocol.bodies_pop import POP
 from mqctl.protocol.codes import ResponseCode
@@ -65,6 +67,42 @@ def gather_memberships(
         elif not refused_with(error, _OFFLINE):
             brokers[number].miss(Part.MEMBERS, error, GapSubject(group=group))
     return {number: tuple(items) for number, items in found.items()}
+
+
+def ask_unplaced(
+    asking: Asking,
+    brokers: list[LiveBroker],
+    memberships: dict[int, tuple[GroupMembership, ...]],
+    queues: dict[int, tuple[QueueState, ...]],
+) -> dict[int, tuple[GroupMembership, ...]]:
+    """Asks where groups that begin at the end have no offset, as their consumers do.
+
+    A broker answers 0 for a queue whose first message is still in its memory, and nothing once it left: min offsets
+    do not tell that (`ConsumerManageProcessor.queryConsumerOffset`). Queues that lost messages need no question.
+    """
+    asks = [
+        ((number, item.group, queue.topic, queue.queue_id), brokers[number].address.address)
+        for number, items in memberships.items()
+        for item in items
+        if item.consume_from_where == "CONSUME_FROM_LAST_OFFSET" and item.message_model is MessageModel.CLUSTERING
+        for queue in queues.get(number, ())
+        if queue.topic in {subscription.topic for subscription in item.subscriptions} - set(item.popped_topics)
+        and not queue.topic.startswith(RETRY_PREFIX)
+        and (item.group, queue.topic, queue.queue_id) not in brokers[number].offsets
+        and queue.min_offset == 0
+        and queue.message_count
+    ]
+    answers = asking.put((key, address, ask.consumer_offset(*key[1:])) for key, address in asks)
+    for (number, group, topic, _), error in answers.errors.items():
+        brokers[number].miss(Part.CONSUMER_OFFSETS, error, GapSubject(group=group, topic=topic))
+    unplaced: dict[tuple[int, str], list[tuple[str, int]]] = {}
+    for (number, group, topic, queue_id), offset in sorted(answers.values.items()):
+        if offset is None:
+            unplaced.setdefault((number, group), []).append((topic, queue_id))
+    return {
+        number: tuple(replace(item, unplaced_queues=tuple(unplaced.get((number, item.group), ()))) for item in items)
+        for number, items in memberships.items()
+    }
 
 
 def _without_settings(asking: Asking, brokers: list[LiveBroker], scope: Scope) -> dict[int, set[str]]:

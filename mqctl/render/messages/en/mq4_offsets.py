@@ -102,8 +102,8 @@ RULES: dict[str, Text] = {
         },
         effect="What was stored before its first consumer is never delivered to it.",
         advice="If it should have them, reset it by time now.",
-        explain="CONSUME_FROM_LAST_OFFSET begins at the end of a queue whose first messages are gone. While a queue still has its "
-        "first message, brokers answer 0 to those without an offset, and everything is delivered.",
+        explain="CONSUME_FROM_LAST_OFFSET begins at the end of a queue whose first messages are gone, or no longer in memory. "
+        "While the first message is in its memory, a broker answers 0 to those without an offset, and everything is delivered.",
         next_command="mqctl offset reset {source} -g {group} -t {topic} --to-earliest",
     ),
 }

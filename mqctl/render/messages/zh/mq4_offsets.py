@@ -78,6 +78,6 @@ RULES: dict[str, Text] = {
         },
         effect="在它的第一个消费者之前存储的消息永远不会投递给它。",
         advice="如果需要这些消息，现在就按时间重置。",
-        explain="CONSUME_FROM_LAST_OFFSET 在最早的消息已被删除的队列上从末尾开始。队列还保留第一条消息时，broker 对没有位点的组回答 0，全部消息都会投递。",
+        explain="CONSUME_FROM_LAST_OFFSET 在最早的消息已被删除或已不在内存中的队列上从末尾开始。第一条消息还在内存中时，broker 对没有位点的组回答 0，全部消息都会投递。",
     ),
 }
