@@ -1,8 +1,9 @@
 """Tables and running text in the room that a terminal has: what is copied from a screen stays in one piece.
 
 Numbers, names and client ids are never broken inside. A table that is too wide first breaks its headings and texts
-between words, then says once what every row has in common, and is written row by row, each value behind its heading,
-when that is not enough. rich would fold names in the middle and costs 100 ms to import on every command.
+between words, then says once what every row has in common; a few rows that are too wide even so, or all when they are
+not few, are written by themselves, each value behind its heading. rich would fold names in the middle and costs 100 ms
+to import on every command.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from dataclasses import dataclass
 
 _GAP = 2
 _HANGING = 2
+_FEW = 4
+"""One row in so many may be too wide and is written by itself."""
 # No line begins with these: they belong to what stands before them.
 _CLOSING = frozenset("，。、；：？！）」』》”’")
 _COMMAND = re.compile(r"\s*(?:[^\s:：]+[:：] ?)?(?:\$ )?mqctl ")
@@ -50,6 +53,15 @@ class Grid:
             right=[self.right[place] for place in kept],
             rows=[pick(row) for row in self.rows],
             styles=[pick(row) for row in self.styles],
+        )
+
+    def of_rows(self, kept: set[int]) -> Grid:
+        """Returns the grid with some rows only."""
+        return Grid(
+            titles=self.titles,
+            right=self.right,
+            rows=[self.rows[number] for number in sorted(kept)],
+            styles=[self.styles[number] for number in sorted(kept)],
         )
 
 
@@ -102,12 +114,19 @@ def table_lines(grid: Grid, room: int) -> Iterator[list[Segment]]:
             yield from ([(line, "dim")] for line in wrapped(f"in every row: {shared}", room))
             grid = grid.without(common)
             widths = _widths(grid, room)
+    alone: set[int] = set()
+    if widths is None:
+        alone = _too_wide(grid, room)
+        widths = _widths(grid.of_rows(set(range(len(grid.rows))) - alone), room) if alone else None
     if widths is None:
         yield from _cards(grid, room)
         return
     yield from _row(grid.titles, ["bold"] * len(widths), widths, grid.right, lowest=True)
-    for cells, styles in zip(grid.rows, grid.styles, strict=True):
-        yield from _row(cells, styles, widths, grid.right, lowest=False)
+    for number, (cells, styles) in enumerate(zip(grid.rows, grid.styles, strict=True)):
+        if number in alone:
+            yield from _cards(grid.of_rows({number}), room)
+        else:
+            yield from _row(cells, styles, widths, grid.right, lowest=False)
 
 
 def _pieces(text: str) -> Iterable[str]:
@@ -188,6 +207,26 @@ def _common(grid: Grid, room: int) -> set[int]:
         if _widths(grid.without(dropped), room) is not None:
             return dropped
     return set()
+
+
+def _too_wide(grid: Grid, room: int) -> set[int]:
+    """Returns the few rows without which the others fit, as few as can be; none when those are not few: one long name
+    must not change how all rows are read."""
+    need = [
+        max(width(cell) if right else _longest(cell) for cell, right in zip(row, grid.right, strict=True))
+        for row in grid.rows
+    ]
+    by_need = sorted(range(len(need)), key=lambda number: (-need[number], number))
+    most = len(by_need) // _FEW
+    everything = set(by_need)
+    if not most or _widths(grid.of_rows(everything - set(by_need[:most])), room) is None:
+        return set()
+    low, high = 1, most
+    while low < high:
+        middle = (low + high) // 2
+        fits = _widths(grid.of_rows(everything - set(by_need[:middle])), room) is not None
+        low, high = (low, middle) if fits else (middle + 1, high)
+    return set(by_need[:low])
 
 
 def _row(

@@ -78,6 +78,21 @@ def test_a_narrow_terminal_gets_values_behind_their_headings() -> None:
     ]
 
 
+def test_one_long_name_does_not_change_how_all_rows_are_read() -> None:
+    long = "%RETRY%" + "a-very-long-group-name-" * 3
+    rows = [("trades", str(number), "behind") for number in range(8)]
+    rows[3] = (long, "3", "behind for hours")
+    grid = Grid(titles=("TOPIC", "LAG", "STATE"), right=(False, True, False), rows=rows, styles=[[""] * 3] * 8)
+    assert _shown(grid, 60) == [
+        "TOPIC   LAG  STATE",
+        *(f"trades    {number}  behind" for number in range(3)),
+        "TOPIC",
+        f"  {long[:58]}",
+        f"  {long[58:]}  LAG 3  STATE behind for hours",
+        *(f"trades    {number}  behind" for number in range(4, 8)),
+    ]
+
+
 @given(grid=_grids(), room=st.integers(40, 160))
 def test_lines_fit_and_no_word_or_number_is_broken(grid: Grid, room: int) -> None:
     shown = _shown(grid, room)
