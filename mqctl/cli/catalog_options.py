@@ -198,7 +198,7 @@ message_id Offset id (of a send result) or unique id.
 -f,--follow Go on with messages as they come.
 --lines How many of the newest to begin with.
 --every Pause when nothing came.
--t,--topic Topic of a unique id, if nobody traced it.
+-t,--topic Topic of a unique id, if nobody traced it, or of a key.
 --trace-topic Where clients write their traces.
 --from The group whose offsets are taken.
 -g,--group The group that gets them.

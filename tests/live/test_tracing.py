@@ -89,6 +89,16 @@ def test_who_sent_and_who_consumed(single: EmbeddedCluster, asked: Run) -> None:
     assert ("PG" in text, "success" in text, "passed" in text) == (True, True, True)
 
 
+def test_a_key_stands_for_the_only_message_that_has_it(single: EmbeddedCluster, asked: Run) -> None:
+    sent = traced_send(single)
+    assert report(asked, "order-1", "-t", "T")["unique_id"] == sent.message_id
+    assert (asked("no-such-key", "-t", "T").exit_code, asked("order-1").exit_code) == (66, 64)
+    again = traced_send(single)
+    wait_until(lambda: asked("order-1", "-t", "T").exit_code == 64, "indexed")
+    refused = asked("order-1", "-t", "T").stderr
+    assert f"2 messages of T have the key order-1: {sent.message_id}, {again.message_id}" in refused
+
+
 def test_groups_by_their_offsets(single: EmbeddedCluster, asked: Run) -> None:
     (sent,) = send(single, [OutgoingMessage(topic="T", body=b"x", tags="A")])
     for group, offset in (("past", 1), ("before", 0)):

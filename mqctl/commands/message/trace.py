@@ -12,7 +12,7 @@ from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import BodyOption, NoColorOption, OutputOption
 from mqctl.cli.sources.brokers import asking_of
 from mqctl.model.body_form import BodyForm
-from mqctl.operations.messages.find import check_id
+from mqctl.operations.messages.find import check_id, id_of
 from mqctl.operations.messages.trace import trace_message
 from mqctl.render.message_trace import trace_document
 from mqctl.snapshot.message_trace import TRACE_TOPIC
@@ -20,14 +20,18 @@ from mqctl.snapshot.message_trace import TRACE_TOPIC
 EXAMPLES = (
     "mqctl message trace 7F00000100002A9F0000000000000000",
     "mqctl message trace C0000202000018B4AAC27C6D0A4A0001 -t orders",
+    "mqctl message trace order-4711 -t orders",
     "mqctl message trace C0000202000018B4AAC27C6D0A4A0001 --trace-topic my-traces -o json | jq .consumptions",
 )
 
 
 def command(
-    message_id: Annotated[str, typer.Argument(metavar="ID", help="Offset id (of a send result) or unique id.")],
+    message_id: Annotated[
+        str, typer.Argument(metavar="ID", help="Offset id (of a send result) or unique id; with -t a key, too.")
+    ],
     topic: Annotated[
-        str | None, typer.Option("-t", "--topic", metavar="TOPIC", help="Topic of a unique id, if nobody traced it.")
+        str | None,
+        typer.Option("-t", "--topic", metavar="TOPIC", help="Topic of a unique id, if nobody traced it, or of a key."),
     ] = None,
     trace_topic: Annotated[
         str, typer.Option("--trace-topic", metavar="TOPIC", help="Where clients write their traces.")
@@ -44,8 +48,11 @@ def command(
     Groups are judged by their offsets on the message's queue: `consumed` means online, past it and subscribed to it;
     `filtered` past it but not wanted; `passed` past it, the rest not known because the group is offline.
     """
-    check_id(message_id)
+    if topic is None:
+        check_id(message_id)
     target = cluster_target(namesrv, profile, timeout)
     with target.open() as cluster:
-        report, gaps = trace_message(asking_of(cluster, target), message_id, topic, trace_topic, body)
+        asking = asking_of(cluster, target)
+        one = message_id if topic is None else id_of(asking, message_id, topic)
+        report, gaps = trace_message(asking, one, topic, trace_topic, body)
     return answer(trace_document(report), gaps, output)

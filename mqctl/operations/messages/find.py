@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
+
 from mqctl.errors import MqctlError, NotFoundError, UsageError
 from mqctl.model.stored_message import StoredMessage
 from mqctl.protocol.message_id import MessageIdError, OffsetId
 from mqctl.snapshot.live.asking import Asking
-from mqctl.snapshot.live.messages import KeyQuery, by_offset_id, by_unique_key
+from mqctl.snapshot.live.messages import KeyQuery, by_key, by_offset_id, by_unique_key
 
 _BY_KEY = "mqctl message find -t TOPIC --key KEY looks for a key; ids are in send results and in message peek"
+
+_NAMED = 5
 
 
 def check_id(text: str) -> None:
@@ -21,6 +25,34 @@ def check_id(text: str) -> None:
         OffsetId.parse(text)
     except MessageIdError as error:
         raise UsageError(error.problem, reason=error.reason, remedy=_BY_KEY) from error
+
+
+def id_of(asking: Asking, text: str, topic: str) -> str:
+    """Returns `text` when it can be an id, else the id of the only message of `topic` that has it as a key.
+
+    Raises:
+        NotFoundError: no message has the key, and every broker was asked.
+        UsageError: several messages have it; their ids are named.
+        MqctlError: a broker could not be asked, so that another message may have the key.
+    """
+    try:
+        OffsetId.parse(text)
+    except MessageIdError:
+        found, errors = by_key(asking, KeyQuery(topic=topic, key=text))
+    else:
+        return text
+    ids = dict.fromkeys(one.message.unique_key or one.message_id for one in found)
+    if len(ids) > 1:
+        raise UsageError(
+            f"{len(ids)} messages of {topic} have the key {text}",
+            reason=", ".join(list(ids)[:_NAMED]) + (", ..." if len(ids) > _NAMED else ""),
+            remedy=f"trace one of them by its id; mqctl message find {shlex.quote(text)} -t {topic} shows them",
+        )
+    if errors:
+        raise errors[0]
+    if not ids:
+        raise NotFoundError(f"no message of {topic} has the key {text}", remedy="it may have expired")
+    return next(iter(ids))
 
 
 def find_by_id(asking: Asking, message_id: str, topic: str | None) -> tuple[list[StoredMessage], list[MqctlError]]:
