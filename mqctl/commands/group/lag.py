@@ -24,6 +24,7 @@ from mqctl.cli.options.common import (
 from mqctl.cli.options.limit import LimitOption
 from mqctl.errors import UsageError
 from mqctl.operations.lag.advice import Advised, AdviseOption, WindowOption, advised
+from mqctl.operations.lag.choice import LagChoice, MinLagOption, SortOption
 from mqctl.operations.lag.view import LagRequest, LagView, lag_view, live_lag, show, snapshot_lag
 from mqctl.render.lag import By
 
@@ -31,6 +32,7 @@ EXAMPLES = (
     "mqctl group lag",
     "mqctl group lag -g order-service -o wide",
     "mqctl group lag --by queue -t orders",
+    "mqctl group lag --min-lag 1000 --sort lag --limit 20",
     "mqctl group lag --watch --every 5s",
     "mqctl group lag -g order-service --until 'lag<100 and time_lag<30s' --timeout 10m",
     "mqctl group lag --namesrv 10.0.0.1:9876 -o json | jq '.groups[] | select(.lag_ms > 60000)'",
@@ -70,6 +72,8 @@ def command(
     system: AllOption = False,
     advise: AdviseOption = False,
     window: WindowOption = None,
+    sort: SortOption = None,
+    min_lag: MinLagOption = None,
     limit: LimitOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
@@ -91,7 +95,8 @@ def command(
     --timeout (10 minutes unless given), 3 when the last look could not tell.
     """
     again = watching or until is not None
-    _refuse(store, snapshot, at, again=again, advise=advise)
+    choice = LagChoice(sort=sort, min_lag=min_lag)
+    _refuse(store, snapshot, at, choice, again=again, advise=advise)
     if advise or window is not None:
         who = Advised(namesrv=namesrv, profile=profile, timeout=timeout, groups=group, topics=topic, snapshot=snapshot)
         return advised(who, window, output, wanted=advise and store is None)
@@ -108,7 +113,7 @@ def command(
             return look_again(target, request, asked, rows, output)
         with target.open() as cluster:
             view = live_lag(cluster, target.deadline(), request)
-    return show(view, request, rows, output)
+    return show(choice.of(view), request, rows, output)
 
 
 def _of_files(store: Path | None, snapshot: Path | None, at: str | None, request: LagRequest) -> LagView | None:
@@ -120,7 +125,13 @@ def _of_files(store: Path | None, snapshot: Path | None, at: str | None, request
     return None if snapshot is None else lag_view(snapshot_lag(snapshot), request)
 
 
-def _refuse(store: Path | None, snapshot: Path | None, at: str | None, *, again: bool, advise: bool) -> None:
+def _refuse(
+    store: Path | None, snapshot: Path | None, at: str | None, choice: LagChoice, *, again: bool, advise: bool
+) -> None:
+    if choice != LagChoice() and (again or advise):
+        raise UsageError(
+            "--sort and --min-lag choose rows of one look", remedy="leave --watch, --until and --advise out"
+        )
     if store is not None and snapshot is not None:
         raise UsageError("--store and --snapshot contradict each other")
     if again and (store is not None or snapshot is not None):

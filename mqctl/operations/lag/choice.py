@@ -1,0 +1,54 @@
+"""Which rows of lag are wanted, and in which order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from mqctl.model.lag import GroupLag
+from mqctl.operations.lag.view import LagView
+
+
+class LagSort(StrEnum):
+    """By what groups are sorted; words as in the conditions of `--until`."""
+
+    TIME_LAG = "time_lag"
+    LAG = "lag"
+    LOST = "lost"
+    GROUP = "group"
+    TOPIC = "topic"
+
+
+SortOption = Annotated[
+    LagSort | None,
+    typer.Option("--sort", help="Order of the groups, worst first; time_lag unless given.", show_choices=True),
+]
+MinLagOption = Annotated[
+    int | None,
+    typer.Option("--min-lag", metavar="N", min=0, help="Only groups with at least so many messages waiting."),
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LagChoice:
+    """What was asked for; a group that never committed has no lag to compare."""
+
+    sort: LagSort | None = None
+    min_lag: int | None = None
+
+    def of(self, view: LagView) -> LagView:
+        """Returns the rows that are wanted, in order; queues are those of the groups and topics that are left."""
+        groups = [item for item in view.groups if self.min_lag is None or (item.lag_count or 0) >= self.min_lag]
+        left = {(item.group, item.topic) for item in groups}
+        if self.sort is not None:
+            groups.sort(key=lambda item: _place(item, self.sort))
+        return replace(view, groups=groups, queues=[row for row in view.queues if (row.group, row.topic) in left])
+
+
+def _place(item: GroupLag, sort: LagSort | None) -> tuple[float, str, str]:
+    numbers = {LagSort.TIME_LAG: item.lag_ms, LagSort.LAG: item.lag_count, LagSort.LOST: item.lost_count}
+    names = (item.topic, item.group) if sort is LagSort.TOPIC else (item.group, item.topic)
+    return (-(numbers.get(sort) or 0) if sort is not None else 0, *names)
