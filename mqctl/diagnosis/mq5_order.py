@@ -73,7 +73,7 @@ def hung_owner(case: ClusterCase) -> Iterator[Verdict]:
         ]
         if hung:
             newest_ms = max(held.last_consume_time_ms for held in hung)
-            yield _verdict(view, info, hung, idle_ms=case.now_ms - newest_ms)
+            yield _verdict(view, info, hung, idle_ms=max(0, case.now_ms - newest_ms))
 
 
 @cluster_rule(

@@ -18,6 +18,7 @@ def stack_verdicts(snapshot: ClusterSnapshot, now_ms: int, settings: Settings) -
     limits, classifier = _limits(settings), Classifier()
     lags = [row for broker in snapshot.brokers for row in queue_lags(broker, now_ms)]
     before = snapshot.earlier.running if snapshot.earlier else ()
+    apart_ms = now_ms - snapshot.earlier.origin.observed_at_ms if snapshot.earlier else 0
     earlier = {(info.group, info.client_id): info for info in before}
     verdicts: list[tuple[str, StackVerdict]] = []
     for info in snapshot.running:
@@ -27,6 +28,7 @@ def stack_verdicts(snapshot: ClusterSnapshot, now_ms: int, settings: Settings) -
                 now_ms=now_ms,
                 info=info,
                 earlier=earlier.get((info.group, info.client_id)),
+                apart_ms=apart_ms,
                 lags=[row for row in lags if row.group == info.group],
             )
             verdicts += [(info.client_id, item) for item in verdict(report_threads(dumps, classifier), facts, limits)]
@@ -40,6 +42,7 @@ def _limits(settings: Settings) -> StackLimits:
         pull_stopped_ms=settings.scaled(settings.pull_stopped_ms),
         lock_expired_ms=settings.scaled(settings.lock_expired_ms),
         behind_ms=blocked_ms,
+        standing_ms=settings.scaled(StackLimits().standing_ms),
         commit_ms=settings.scaled(StackLimits().commit_ms),
     )
 

@@ -16,13 +16,14 @@ class ConsumerFacts:
     """What is known of the consumer beside its stacks; all of it may be missing.
 
     Attributes:
-        info: its running information; earlier: the same some time before.
+        info: its running information; earlier: the same `apart_ms` before.
         lags: of its group's queues; earlier_lags: the same some time before.
     """
 
     now_ms: int
     info: RunningInfo | None = None
     earlier: RunningInfo | None = None
+    apart_ms: int = 0
     lags: Sequence[QueueLag] = ()
     earlier_lags: Sequence[QueueLag] = ()
 
@@ -33,6 +34,7 @@ class StackLimits:
 
     Attributes:
         behind_ms: a time lag from which a group is behind; 0 for any lag at all.
+        standing_ms: how far apart two looks must be for a queue that stands at one message in both to be blocked.
         commit_ms: how long an offset that a consumer knows may be on its way to the broker: three commits.
         saturated_share: share of idle threads up to which a pool has nothing to spare.
     """
@@ -41,6 +43,7 @@ class StackLimits:
     pull_stopped_ms: int = 120_000
     lock_expired_ms: int = 30_000
     behind_ms: int = 0
+    standing_ms: int = 10_000
     commit_ms: int = 15_000
     saturated_share: float = 0.25
 
@@ -74,9 +77,14 @@ class ConsumerSituation:
 
     @property
     def blocked(self) -> list[HeldQueue]:
-        """Queues that hold messages and finished none for a while (P7)."""
+        """Queues that hold messages and finished none for a while (P7), or stood at one message in two looks."""
         now_ms, limit = self.held.now_ms, self.limits.blocked_ms
-        return [item for item in self.queues if item.cached_count and now_ms - item.last_consume_time_ms > limit]
+        apart = self.held.apart_ms >= self.limits.standing_ms
+        return [
+            item
+            for item in self.queues
+            if (item.cached_count and now_ms - item.last_consume_time_ms > limit) or (apart and self._stands(item))
+        ]
 
     @property
     def pressing(self) -> bool | None:
@@ -111,7 +119,7 @@ class ConsumerSituation:
 
     def _stands(self, queue: HeldQueue) -> bool:
         before = self.earlier_of(queue)
-        if before is None or not before.cached_count:
+        if before is None or not (_held(queue) and _held(before)):
             return False
         return before.commit_offset == queue.commit_offset and before.cached_min_offset == queue.cached_min_offset
 
@@ -136,6 +144,11 @@ class ConsumerSituation:
         """Returns queues that are no longer pulled (P8)."""
         now_ms, limit = self.held.now_ms, self.limits.pull_stopped_ms
         return [q for q in self.queues if q.last_pull_time_ms and now_ms - q.last_pull_time_ms > limit]
+
+
+def _held(queue: HeldQueue) -> int:
+    """Messages of a queue, with those that an orderly listener has now: they are no longer cached."""
+    return queue.cached_count + queue.transaction_count
 
 
 def _key(row: QueueLag) -> tuple[str, str | None, int]:

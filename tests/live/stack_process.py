@@ -1,7 +1,7 @@
 """A consumer whose listener does one thing, in a process of its own; it ends when its input does.
 
 Told by one JSON object on its command line: `namesrv`, `group` (or several, `G,H`), `name`, `topic`, `does`, `threads`,
-and for a listener that asks a server `url`. Prints a line once the listener is in the state it is meant to be in.
+`orderly`, and for a listener that asks a server `url`. Prints a line once the listener is in the state it should be in.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 
-from mqctl.client.consumer.consumer_settings import ConsumeFrom, ConsumerSettings
+from mqctl.client.consumer.consumer_settings import ConsumeFrom, ConsumeMode, ConsumerSettings
 from mqctl.client.consumer.push_consumer import PushConsumer
 from mqctl.client.instance import ClientSettings
 from mqctl.client.message.received import ConsumeContext, Consumed, ReceivedMessage
@@ -46,7 +46,8 @@ def main() -> None:
     )
     with ExitStack() as running:
         for group in TOLD["group"].split(","):
-            consumer = PushConsumer(group, client, listen, settings)
+            mode = ConsumeMode.ORDERLY if TOLD.get("orderly") else ConsumeMode.CONCURRENT
+            consumer = PushConsumer(group, client, listen, settings, mode=mode)
             consumer.subscribe(TOLD["topic"], "*")
             running.enter_context(consumer)
         sys.stdin.read()

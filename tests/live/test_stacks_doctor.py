@@ -97,3 +97,14 @@ def test_rules_about_stacks_are_silent_without_them(live: Run, consume: Consume)
     asked = live("doctor", "-g", "G", "--only", "MQ322", "-o", "json")
     assert (asked.exit_code, [gap["code"] for gap in asked.json["not_judged"]]) == (3, ["MQ322"])
     assert "--stacks" in asked.json["not_judged"][0]["reason"]
+
+
+def test_a7_an_orderly_thread_that_two_looks_find_at_one_message_is_an_error(live: Run, consume: Consume) -> None:
+    """No queue is late yet by any limit of one look; the window alone tells that nothing moves."""
+    consume("hang", orderly=True, threads=1)
+    words = ("doctor", "-g", "G", "--window", "2s", "--stacks", "--time-scale", "5", "--only", "MQ32*", "-o", "json")
+    outcome = live(*words)
+    (finding,) = outcome.json["findings"]
+    assert (outcome.exit_code, finding["severity"]) == (2, "error"), outcome.stdout
+    assert "one_hangs(stack_states.py:" in finding["what"] + finding["effect"]
+    assert 0 <= finding["evidence"]["idle_ms"] < 12_000  # what one look would call blocked
