@@ -13,7 +13,7 @@ from mqctl.diagnosis.settings import Settings
 from mqctl.errors import UsageError
 from mqctl.model.finding import Confidence, Evidence, Finding, NotJudged, Severity, Subject, SubjectKind
 from mqctl.model.gap import Gap, Part
-from mqctl.model.origin import ObservedFrom, Origin, OriginKind
+from mqctl.model.origin import ObservedFrom, OriginKind
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 
 Online: TypeAlias = Mapping[str, GroupKind] | None
@@ -74,7 +74,7 @@ def diagnose(
         if entry.cluster_judge is not None:
             outcomes += _judge_cluster(entry, whole, online)
     for broker in snapshot.brokers:
-        case = _case(broker, snapshot.origin, used)
+        case = _case(broker, snapshot, used)
         for entry in chosen:
             outcomes += _judge(entry, case, online)
     findings = [item for item in outcomes if isinstance(item, Finding)]
@@ -89,12 +89,18 @@ def _has_stacks(snapshot: ClusterSnapshot) -> bool:
     return asked or any(info.stacks for info in snapshot.running)
 
 
-def _case(broker: BrokerSnapshot, origin: Origin, settings: Settings) -> Case:
+def _case(broker: BrokerSnapshot, snapshot: ClusterSnapshot, settings: Settings) -> Case:
+    origin = snapshot.origin
     newest_ms = max((queue.last_store_time_ms or 0 for queue in broker.queues), default=0)
     by_mtime = origin.observed_from is ObservedFrom.CONFIG_MTIME
     sure = not by_mtime or origin.observed_at_ms - newest_ms <= settings.trusted_mtime_ms
     confidence = Confidence.HIGH if sure else Confidence.MEDIUM
-    return Case(broker, origin.observed_at_ms, settings, confidence)
+    samples = {
+        (sample.queue.topic, sample.queue.queue_id): sample
+        for sample in snapshot.tag_samples
+        if sample.queue.broker_name == broker.name
+    }
+    return Case(broker, origin.observed_at_ms, settings, confidence, samples)
 
 
 def _chosen(only: tuple[str, ...], skip: tuple[str, ...]) -> list[Rule]:

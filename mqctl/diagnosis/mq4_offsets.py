@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mqctl.diagnosis.audience import COMMITTING, EVERY, SHARING
+from mqctl.diagnosis.filtered_backlog import weigh
 from mqctl.diagnosis.group_view import queue_names
 from mqctl.diagnosis.rule import Case, ClusterCase, Unknown, Verdict, cluster_rule, rule
 from mqctl.model.config import PERM_READ
-from mqctl.model.finding import Severity, Subject, SubjectKind
+from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
 from mqctl.model.lag import GroupLag, LagState, QueueLag, group_lags, queue_lags
 from mqctl.model.names import DLQ_PREFIX, RETRY_PREFIX, group_of, is_system_group
@@ -52,16 +53,26 @@ def backlog(case: Case) -> Iterator[Verdict | Unknown]:
         if total.topic.startswith(RETRY_PREFIX) or (total.lag_count or 0) < case.settings.lag_min_count:
             continue
         subject = _group(case, total.group, total.topic)
+        weighed = weigh(case, total)
+        if weighed is not None and weighed.nothing_wanted:
+            continue
         if total.lag_ms is None:
             yield Unknown(subject=subject, reason="the store time of the next message to consume cannot be read")
         elif total.lag_ms >= case.settings.scaled(case.settings.lag_warning_ms):
             severe = total.lag_ms >= case.settings.scaled(case.settings.lag_error_ms)
+            severity = Severity.ERROR if severe else Severity.WARNING
+            evidence = {"lag_count": total.lag_count, "lag_ms": total.lag_ms, "queue_count": total.queue_count}
+            filtered = weighed is not None and weighed.wanted_count < (total.lag_count or 0)
+            if weighed is not None and filtered:
+                evidence |= {"wanted_count": weighed.wanted_count, "sampled_count": weighed.sampled_count}
+                severity = severity if weighed.wanted_count >= case.settings.lag_min_count else Severity.INFO
             yield Verdict(
                 subject=subject,
                 params=_names(total),
-                evidence={"lag_count": total.lag_count, "lag_ms": total.lag_ms, "queue_count": total.queue_count},
-                severity=Severity.ERROR if severe else Severity.WARNING,
-                confidence=case.age_confidence,
+                evidence=evidence,
+                severity=severity,
+                confidence=Confidence.MEDIUM if filtered else case.age_confidence,
+                variant="filtered" if filtered else None,
             )
 
 

@@ -24,6 +24,7 @@ from mqctl.model.queue import MessageQueue
 from mqctl.model.queue_state import QueueState
 from mqctl.model.route import TopicRoute
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
+from mqctl.model.tag_sample import TagSample
 
 if TYPE_CHECKING:
     from mqctl.stacks.verdict import StackVerdict
@@ -37,12 +38,14 @@ class Case:
         now_ms: the moment all ages refer to.
         age_confidence: how far ages can be trusted. A plain copy gives configuration files the time of copying, and
             that may pass for the broker's last instant.
+        tag_samples: the tags of its newest messages, by topic and queue.
     """
 
     broker: BrokerSnapshot
     now_ms: int
     settings: Settings
     age_confidence: Confidence = Confidence.HIGH
+    tag_samples: Mapping[tuple[str, int], TagSample] = field(default_factory=dict)
 
     def queues_by_topic(self) -> dict[str, list[QueueState]]:
         queues: dict[str, list[QueueState]] = {}

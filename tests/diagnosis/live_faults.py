@@ -20,6 +20,7 @@ from tests.diagnosis.live_snapshots import (
     NOW,
     held,
     member,
+    membership,
     running,
     saying,
     with_members,
@@ -256,7 +257,20 @@ _TORN = replace(
     ),
 )
 
+
+def _filtered() -> ClusterSnapshot:
+    """100 messages for ten minutes, and all that were sampled of them have a tag that nobody of the group wants."""
+    wanted = (Subscription(topic="Pay", expression="a", tags=("a",)), LIVE.running[0].subscriptions[1])
+    late = ConsumerOffsetState(group="G", topic="Pay", queue_id=0, offset=900, next_store_time_ms=NOW - 10 * MINUTE)
+    brokers = [replace(item, memberships=(membership(subscriptions=wanted),)) for item in LIVE.brokers]
+    brokers[0] = replace(brokers[0], consumer_offsets=(late, *brokers[0].consumer_offsets[1:]))
+    sample = TagSample(queue=MessageQueue("Pay", BROKERS[0], 0), first_offset=950, counts={"b": 50})
+    members = tuple(replace(info, subscriptions=wanted) for info in LIVE.running)
+    return replace(LIVE, brokers=tuple(brokers), running=members, tag_samples=(sample,))
+
+
 SCENES: list[Scene] = [
+    ("MQ401", "filtered", _filtered(), {"lag_count": 100, "wanted_count": 0, "sampled_count": 50}),
     ("MQ203", "counted", _TORN, {"sampled_count": 70, "lost_count": 25}),
     ("MQ110", "early", telling(commitLogDiskRatio="0.80"), {"disk_used_share": 0.80}),
     ("MQ110", "forced", telling(commitLogDiskRatio="0.5", consumeQueueDiskRatio="0.86"), {"disk_used_share": 0.86}),

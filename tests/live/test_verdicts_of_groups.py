@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,9 +16,11 @@ from mqctl.playbook.places import load_playbook, slugs
 from mqctl.protocol.bodies_client import ConsumeStatus, SubscriptionData
 from mqctl.protocol.bodies_cluster import BrokerData, ClusterInfo
 from mqctl.protocol.bodies_pop import MessageRequestMode, MessageRequestModes
+from mqctl.protocol.bodies_stats import ConsumeTimeSpan, ConsumeTimeSpans
+from mqctl.protocol.codes import RequestCode
 from tests.conftest import Outcome
 from tests.live.conftest import Run
-from tests.live.stage import BROKERS, NEARBY, ONE, TWO, Stage, staged
+from tests.live.stage import BROKERS, HOUR_MS, NEARBY, ONE, TWO, Stage, staged
 
 AVERAGE = "org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely@405209d4"
 
@@ -231,6 +234,53 @@ def test_a14_one_broker_under_two_names_is_named(asked: Run, stage: Stage) -> No
     outcome = asked("doctor", "--only", "MQ619", "-o", "json")
     (finding,) = outcome.json["findings"]
     assert (outcome.exit_code, finding["names"]["names"]) == (2, "broker-a, old-a")
+
+
+@pytest.mark.parametrize("running", ["4.9.8"], indirect=True)
+def test_f6_messages_that_the_group_filters_out_are_no_backlog(asked: Run, stage: Stage) -> None:
+    def judged(*words: str) -> Outcome:
+        return asked("doctor", "-g", "G", "--only", "MQ401", *words)
+
+    old = ConsumeTimeSpan(delay_time=2 * HOUR_MS, message_queue=MessageQueue("Pay", "broker-a", 0))
+    body = ConsumeTimeSpans(consume_time_span_set=(old,)).to_bytes()
+    stage.cluster.fault(RequestCode.QUERY_CONSUME_TIME_SPAN, Answer(0, body=body), server="broker-a")
+    stage.send("broker-a", count=4, tag="B")
+    (whole,) = judged("-o", "json").json["findings"]
+    assert (whole["evidence"]["lag_count"], "wanted_count" in whole["evidence"]) == (4, False)
+    for client in (ONE, TWO):
+        stage.cast.join(stage.member(client, topics={"Pay": "C"}, version_ms=5))
+    # The sample holds all that lies there, and none of it is the group's.
+    assert judged("-o", "json").json["findings"] == []
+    stage.send("broker-a", count=4, tag="C")
+    (finding,) = judged("-o", "json").json["findings"]
+    numbers = finding["evidence"]
+    assert (finding["severity"], finding["confidence"]) == ("error", "medium")
+    assert (numbers["lag_count"], numbers["wanted_count"], numbers["sampled_count"]) == (8, 4, 9)
+    assert "about 4 have a tag that it subscribes" in finding["what"]
+    assert "其余会被过滤" in "".join(judged("--lang", "zh").stdout.split())
+
+
+@pytest.mark.parametrize("running", ["4.9.8"], indirect=True)
+def test_f7_lost_tags_are_told_of_the_present_filter_and_not_of_the_past(asked: Run, stage: Stage) -> None:
+    def told(*words: str) -> str:
+        return " ".join(asked("doctor", "-g", "G", "--only", "MQ203", *words).stdout.split())
+
+    stage.send("broker-a", count=2, tag="B")
+    stage.cast.join(stage.member(ONE, topics={"Pay": "A"}, version_ms=5))
+    stage.cast.join(stage.member(TWO, topics={"Pay": "B"}, version_ms=6))
+    first = told()
+    stage.cast.join(stage.member(ONE, topics={"Pay": "A"}, version_ms=7))
+    second = told()
+    # Nothing was sent between the two, so nothing else can have been lost: only the filter is another one.
+    assert "filters by B now" in first
+    assert "filters by A now" in second
+    for text in (first, second):
+        assert re.search(r"As it filters now, \d+ of the newest \d+ messages would be skipped", text), text
+        assert "what was skipped before depends on the filters of that time" in text
+        assert re.search(r"\b(are|were|have been) skipped", text) is None, text
+    chinese = told("--lang", "zh")
+    assert "按目前的过滤条件" in chinese
+    assert "取决于当时的过滤条件" in chinese
 
 
 # What each playbook must be told besides; all of one group and topic.

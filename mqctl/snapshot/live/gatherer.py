@@ -33,6 +33,8 @@ from mqctl.snapshot.live.tags import sample_tags
 from mqctl.snapshot.live.transactions import FEW_HALVES, transaction_states
 
 T = TypeVar("T")
+# Two commit periods of consumers: offsets that are further back do not just wait to be committed.
+_STANDS_MS = 10_000
 _STEPS = ("name servers", "brokers", "routes", "queues", "consumers")
 
 
@@ -79,7 +81,7 @@ def gather_live(
     running, running_gaps = gather_running(asking, brokers, memberships, with_stacks=with_stacks)
     delayed, pending, popped = _by_records(asking, masters_of(brokers), wanted, now_ms)
     running_gaps += tuple(without_stacks(running) if with_stacks else ())
-    samples, sample_gaps = _tag_samples(asking, running, views, sampled)
+    samples, sample_gaps = _tag_samples(asking, running, views, sampled | _filtered(memberships, offsets, now_ms))
     return ClusterSnapshot(
         origin=_origin(cluster, now_ms),
         brokers=tuple(
@@ -148,6 +150,22 @@ def _by_address(brokers: list[LiveBroker], states: Mapping[int, T]) -> dict[Brok
 def _origin(cluster: Cluster, now_ms: int) -> Origin:
     location = ";".join(cluster.name_servers.addresses())
     return Origin(kind=OriginKind.LIVE, location=location, observed_at_ms=now_ms, observed_from=ObservedFrom.CLOCK)
+
+
+def _filtered(
+    memberships: Mapping[int, tuple[GroupMembership, ...]],
+    offsets: Mapping[int, tuple[ConsumerOffsetState, ...]],
+    now_ms: int,
+) -> set[str]:
+    """Returns the topics on which a group stands back that filters by tag: what waits there may be nothing to it."""
+    found: set[str] = set()
+    for number, members in memberships.items():
+        by_tag = {(entry.group, item.topic) for entry in members for item in entry.subscriptions if item.tags}
+        for held in offsets.get(number, ()):
+            since_ms = held.next_store_time_ms
+            if (held.group, held.topic) in by_tag and since_ms is not None and now_ms - since_ms >= _STANDS_MS:
+                found.add(held.topic)
+    return {topic for topic in found if group_of(topic) is None}
 
 
 def _tag_samples(

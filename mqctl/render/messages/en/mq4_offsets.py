@@ -7,7 +7,11 @@ from mqctl.render.messages import Text
 RULES: dict[str, Text] = {
     "MQ401": Text(
         title="A consumer group is behind",
-        what={"": "Group {group} is {lag_ms} behind on {topic}: {lag_count:message} waiting."},
+        what={
+            "": "Group {group} is {lag_ms} behind on {topic}: {lag_count:message} waiting.",
+            "filtered": "Group {group} stands {lag_ms} back on {topic}: {lag_count:message} in its queues, of which about "
+            "{wanted_count} have a tag that it subscribes ({sampled_count:message} sampled). The others pass by it unread.",
+        },
         effect="Messages are processed that late; the backlog grows until consumption outruns production.",
         advice="Find out whether consumers are down, slow or stuck before adding instances.",
         explain="The time lag is the age of the next message to consume, which is what users feel; counts alone mislead. From "

@@ -7,7 +7,11 @@ from mqctl.render.messages import Text
 RULES: dict[str, Text] = {
     "MQ401": Text(
         title="消费组积压",
-        what={"": "消费组 {group} 在 {topic} 上落后 {lag_ms}，积压 {lag_count} 条消息。"},
+        what={
+            "": "消费组 {group} 在 {topic} 上落后 {lag_ms}，积压 {lag_count} 条消息。",
+            "filtered": "消费组 {group} 在 {topic} 上的位点停在 {lag_ms} 之前：队列中有 {lag_count} 条消息，其中约 {wanted_count} 条的 tag 是它订阅的"
+            "（抽样 {sampled_count} 条），其余会被过滤，不算积压。",
+        },
         effect="消息处理延后相应的时间；消费速度超过生产速度之前，积压会继续增长。",
         advice="先弄清消费者是下线、变慢还是卡住，再考虑增加实例。",
         explain="时间积压是下一条待消费消息的年龄，也就是用户感受到的延迟；只看条数容易误判。5 min 起为警告，1 h 起为错误。",
