@@ -40,8 +40,8 @@ def info(client: str, *queues: HeldQueue) -> RunningInfo:
         ((info("A", held(transaction_count=1)),), LockState.HELD, NOW + 55_000, ()),
         ((info("B", held(dropped=True, try_unlock_count=2)), info("A")), LockState.HUNG, None, ("A",)),
         ((info("A", held()), info("B", held())), LockState.SPLIT, None, ()),
-        ((info("A", held(locked=False)),), LockState.WAITING, NOW + 60_000, ("A",)),
-        ((info("A"),), LockState.WAITING, NOW + 60_000, ("A",)),
+        ((info("A", held(locked=False)),), LockState.WAITING, None, ("A",)),
+        ((info("A"),), LockState.WAITING, None, ("A",)),
     ],
     ids=["held", "expired", "listener hangs", "listener works", "cannot let go", "split", "refused", "dead owner"],
 )
