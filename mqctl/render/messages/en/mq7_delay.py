@@ -178,10 +178,10 @@ RULES: dict[str, Text] = {
             "delivered, yet the recorded offset is already {recorded_offset}."
         },
         effect="They are lost: the broker goes on from the recorded offset.",
-        advice="Stop the broker and take the level back to {first_offset}: messages after it that were delivered come a "
-        "second time, and the plan counts them.",
+        advice="Stop the broker and take the level back to {first_offset} with mqctl delay repair on its store: messages after it "
+        "that were delivered come a second time, and the plan counts them.",
         explain="Every message before the recorded offset must have a copy with its unique key in the queue it is for. "
         "Messages without a unique key, or whose topic was deleted, cannot be compared. A live broker is not asked about it.",
-        next_command="mqctl delay repair {source}",
+        next_command=_CHECK,
     ),
 }
