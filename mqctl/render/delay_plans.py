@@ -11,7 +11,7 @@ from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.units import counted, duration, instant
 
 MOST_HOPS = 1_000
-_SHOWN_HOPS = 20
+SHOWN_HOPS = 20
 COLUMNS = (
     Column("number", "hop", CellKind.COUNT),
     Column("level", "level", CellKind.COUNT),
@@ -90,10 +90,7 @@ def chain_document(
         lines.append("these brokers have timers: mqctl message send --deliver-at needs no hops")
     blocks: list[Table | Paragraphs] = [Paragraphs(lines)]
     if hops:
-        blocks.append(Table(COLUMNS, hops[:_SHOWN_HOPS]))
-    if chain.hop_count > _SHOWN_HOPS:
-        more = f"{counted(chain.hop_count - _SHOWN_HOPS, 'hop')} more"
-        blocks.append(Paragraphs([f"and {more}; -o json lists the first {MOST_HOPS:,}"]))
+        blocks.append(Table(COLUMNS, hops[:SHOWN_HOPS]))
     return Document(schema="delay.plan/1", value=report, records=hops, csv_columns=COLUMNS, blocks=blocks)
 
 

@@ -79,3 +79,6 @@ def test_a_chain_to_the_end_of_the_calendar(mqctl: Run, levels: str) -> None:
     assert plan.exit_code == 0, plan.stderr
     assert (plan.json["hop_count"] > 1_000_000, len(plan.json["hops"])) == (True, 1_000)
     assert f"the first 1,000 hops of {plan.json['hop_count']:,} are listed" in plan.stderr
+    people = mqctl(*words)
+    assert "the first 20 hops of " in people.stderr
+    assert len(people.stdout.splitlines()) < 30

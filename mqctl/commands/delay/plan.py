@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
-from mqctl.cli.emit import Output, emit
+from mqctl.cli.emit import Output, emit, note
 from mqctl.cli.options.common import BrokersOption, LevelsOption, NoColorOption, OutputOption
 from mqctl.errors import UsageError
 from mqctl.model.delay_level import DelayLevelTable
@@ -36,7 +36,8 @@ def command(
     relay) goes such chains for messages of mqctl message send --deliver-at; brokers of 5.x with timers need none.
     """
     from mqctl.cli.times import parse_instant
-    from mqctl.render.delay_plans import chain_document
+    from mqctl.render.delay_plans import MOST_HOPS, SHOWN_HOPS, chain_document
+    from mqctl.render.units import counted
 
     now = datetime.now().astimezone()
     moment, now_ms = parse_instant(at, now), round(now.timestamp() * 1000)
@@ -60,4 +61,8 @@ def command(
     document = chain_document(
         chain, levels=levels, table=table, now_ms=now_ms, deliver_ms=moment.epoch_ms, native_timer=native
     )
+    listed = SHOWN_HOPS if output in (Output.TABLE, Output.WIDE) else MOST_HOPS
+    if chain.hop_count > listed:
+        more = f"; -o json lists up to {MOST_HOPS:,}" if listed < MOST_HOPS else ""
+        note(f"the first {counted(listed, 'hop')} of {chain.hop_count:,} are listed{more}")
     emit(document, output)

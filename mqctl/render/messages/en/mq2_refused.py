@@ -22,7 +22,7 @@ RULES: dict[str, Text] = {
         what={
             "": "Group {group} subscribes {topic} by SQL92, and {brokers} does not filter by properties (enablePropertyFilter=false)."
         },
-        effect="Pulls of its {member_count:member} are refused: the group consumes nothing from there.",
+        effect="Every pull of its {member_count:member} is refused: the group consumes nothing from there.",
         advice="Set enablePropertyFilter=true in the broker's properties and restart it, or subscribe by tag.",
         explain="Brokers serve SQL92 only with enablePropertyFilter=true, which is not the default. A consumer asks one broker for it "
         "when it starts; other brokers refuse its pulls.",

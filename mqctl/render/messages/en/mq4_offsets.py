@@ -10,7 +10,7 @@ RULES: dict[str, Text] = {
         what={
             "": "Group {group} is {lag_ms} behind on {topic}: {lag_count:message} waiting.",
             "filtered": "Group {group} stands {lag_ms} back on {topic}: {lag_count:message} in its queues, of which about "
-            "{wanted_count} have a tag that it subscribes ({sampled_count:message} sampled). The others pass by it unread.",
+            "{wanted_count:has/have} a tag that it subscribes ({sampled_count:message} sampled). The others pass by it unread.",
         },
         effect="Messages are processed that late; the backlog grows until consumption outruns production.",
         advice="Find out whether consumers are down, slow or stuck before adding instances.",
