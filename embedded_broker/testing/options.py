@@ -12,7 +12,7 @@ from embedded_broker.release import RELEASES
 from embedded_broker.remoting.tls import ClientAuth, ServerTls, TlsMode
 from embedded_broker.testing.embedded import broker_names
 from mqctl.errors import UsageError
-from mqctl.model.numbers import decimal
+from mqctl.model.numbers import MOST_INT64, decimal
 
 _MOST_BROKERS = 1_000
 _LAST_PORT = 65_535
@@ -148,7 +148,7 @@ def _tls(given: argparse.Namespace) -> ServerTls | None:
 
 
 def _brokers(text: str) -> tuple[str, ...]:
-    count = decimal(text)
+    count = decimal(text, low=-MOST_INT64)
     if count is None:
         return _names(text)
     if count < 1:
