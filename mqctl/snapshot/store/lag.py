@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from mqctl.model.config_file import FileSource
 from mqctl.model.gap import Part
 from mqctl.model.lag import LagEvidence
 from mqctl.model.names import REVIVE_TOPIC_PREFIX, TIMER_TOPIC
@@ -19,8 +20,9 @@ def may_pop(reading: Reading) -> bool:
     """Tells whether anything of a store can be of POP consumption, so that most need not read for it."""
     if any(topic.startswith(REVIVE_TOPIC_PREFIX) for topic, _ in reading.bounds):
         return True
-    config = reading.store.path / "config"
-    return (TIMER_TOPIC, 0) in reading.bounds or any((config / name).exists() for name in (ORDER_INFOS, REQUEST_MODES))
+    if (TIMER_TOPIC, 0) in reading.bounds:
+        return True
+    return any(reading.config(name).state.source is not FileSource.NONE for name in (ORDER_INFOS, REQUEST_MODES))
 
 
 def gather_lag(path: Path, *, at_ms: int | None = None, broker_name: str | None = None) -> LagEvidence:

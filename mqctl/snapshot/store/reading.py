@@ -23,6 +23,8 @@ _PARTS = {
     configs.GROUPS: Part.GROUPS,
     configs.CONSUMER_OFFSETS: Part.CONSUMER_OFFSETS,
     configs.DELAY_OFFSETS: Part.DELAY,
+    configs.ORDER_INFOS: Part.POP,
+    configs.REQUEST_MODES: Part.POP,
 }
 
 
