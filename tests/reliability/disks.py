@@ -408,7 +408,6 @@ def _names_to_expire(broker: Broker) -> set[str]:
 def run(rounds: int, seed: int) -> Figures:
     """Runs so many rounds, a new store every eight; every third store flushes by interval, every second is of 5.x."""
     figures, random = Figures(), Random(seed)
-    logging.getLogger("embedded_broker").setLevel(logging.CRITICAL + 1)
     with TemporaryDirectory(prefix="mqctl-disks-") as name:
         for number in range(1, -(-rounds // _ROUNDS_PER_STORE) + 1):
             root = Path(name) / str(number)
@@ -424,4 +423,6 @@ def run(rounds: int, seed: int) -> Figures:
 
 
 if __name__ == "__main__":
+    # not in `run`: tests call it, and others of their process read the broker's log
+    logging.getLogger("embedded_broker").setLevel(logging.CRITICAL + 1)
     sys.exit(run_rounds("disks", __doc__, run, sys.argv[1:], rounds=2_000))

@@ -54,8 +54,10 @@ def main(words: list[str]) -> int:
     options = parser.parse_args(words)
     faulthandler.enable()  # a reader that ends the process ends the run, and this tells which one
     chosen = tuple(target for target in TARGETS if options.target is None or target.name in options.target)
-    logging.getLogger("embedded_broker").addHandler(logging.NullHandler())  # starts on damaged stores say much
-    logging.getLogger("embedded_broker").propagate = False
+    for name in ("embedded_broker", "asyncio"):
+        logging.getLogger(name).addHandler(logging.NullHandler())
+        logging.getLogger(name).setLevel(logging.ERROR)  # starts on damaged stores say much
+        logging.getLogger(name).propagate = False
     for target in chosen if options.corpus else ():
         target.guide.load(options.corpus / target.name)
     began = monotonic()

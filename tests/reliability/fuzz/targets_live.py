@@ -80,8 +80,6 @@ class _Servers:
         self.surprises = _Surprises()
         for name in ("embedded_broker", "asyncio"):
             logging.getLogger(name).addHandler(self.surprises)
-            logging.getLogger(name).setLevel(logging.ERROR)
-            logging.getLogger(name).propagate = False
         self.cluster = EmbeddedCluster(version="5.3.3", limits=Limits(idle_ms=1 << 40))
         self.cluster.start()
         self.addresses = ("", "")
