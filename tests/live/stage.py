@@ -224,6 +224,6 @@ def prove(stage: Stage, code: str, fault: Fault) -> None:
     fault.inject(stage)
     diagnosis = stage.judge(earlier, fault.settings)
     assert code in codes(diagnosis), diagnosis.findings
-    assert codes(diagnosis) - (fault.beside - {code}) == {code}
+    assert codes(diagnosis) - (fault.beside - {code}) == {code}, diagnosis.findings
     found = numbers(diagnosis, code)
     assert {name: found[name] for name in fault.says} == fault.says
