@@ -119,6 +119,7 @@ def test_a_directory_that_one_may_not_look_into(store_copy: Callable[[str], Path
     judged = run("doctor", "--store", store)
     assert (judged.exit_code, judged.stderr) in {(2, ""), (3, "")}
     assert "config/topics.json could not be read: permission denied; run as the broker's user" in judged.stdout
+    assert "config/consumerOrderInfo.json could not be read: permission denied" in judged.stdout
     (store / "config").chmod(0o700)
 
 
