@@ -45,8 +45,13 @@ def test_a9_a_broker_that_does_not_tell_its_timers_is_a_gap(mqctl: Run) -> None:
     with EmbeddedCluster(version="5.3.3") as cluster:
         cluster.fault(RequestCode.GET_TIMER_METRICS, Answer(1, "The timer message store is null"))
         asked = mqctl("delay", "backlog", "--namesrv", cluster.namesrv)
+        judged = mqctl("delay", "check", "--namesrv", cluster.namesrv, "-o", "json")
     assert "delay-timers" in asked.stderr
     assert asked.exit_code != 0
+    # Rules judge without them: the verdict stands, and what it did not see is said.
+    assert (judged.exit_code, judged.json["diagnosis"]["verdict"]) == (0, "ok")
+    assert "delay-timers" in judged.stderr
+    assert [gap["part"] for gap in judged.json["unavailable"]] == ["delay-timers"]
 
 
 @pytest.mark.parametrize("store", ["store-5.3.3"])

@@ -55,7 +55,7 @@ READS: dict[str, Read] = {
     "cluster describe": Read(),
     "cluster list": Read(),
     "delay backlog": Read(unhurt=(26, RUNTIME)),
-    "delay check": Read(unhurt=(26,), end=3),
+    "delay check": Read(unhurt=(26, 61), end=3),
     "delay levels": Read(unhurt=(26, RUNTIME)),
     "dlq list": Read(),
     "dlq show": Read(OF_GROUP),

@@ -9,6 +9,7 @@ import typer
 
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
+from mqctl.cli.gaps import tell_gaps
 from mqctl.cli.options.common import (
     AtOption,
     BrokersOption,
@@ -22,7 +23,7 @@ from mqctl.cli.options.common import (
 from mqctl.cli.options.doctor import time_scale_of
 from mqctl.cli.sources.snapshot_source import next_source
 from mqctl.diagnosis import Settings, diagnose
-from mqctl.operations.delay.levels import DelaySource, read_delay
+from mqctl.operations.delay.levels import DelaySource, delay_gaps, read_delay
 from mqctl.render.delay import delay_document
 
 EXAMPLES = (
@@ -69,5 +70,10 @@ def command(
     state = read_delay(source)
     scale = time_scale_of(None, namesrv=state.origin.location, store=store)
     diagnosis = diagnose(state, only=RULES, settings=Settings(time_scale=scale))
-    emit(delay_document(state, diagnosis, lang=lang, source=next_source(state, namesrv, profile)), output)
+    gaps = delay_gaps(state)
+    document = delay_document(state, diagnosis, lang=lang, source=next_source(state, namesrv, profile))
+    emit(document.with_gaps(gaps), output)
+    # The verdict is that of the rules. What waits in timers is shown beside it and judged by none of them (MQ716 takes
+    # what the broker tells at run time): where it was not told, that is said and leaves the verdict alone.
+    tell_gaps(gaps)
     return diagnosis.exit_code()
