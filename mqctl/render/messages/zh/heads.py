@@ -36,7 +36,7 @@ of keys=占 Key|gone in=过期还剩|place=位置|is=现值|becomes=变为|stage
 undo with=回退命令|who=操作者|undoes=撤销|grade=等级|file=文件|byte=字节位置|count=数量|details=详情|in flight=处理中
 handed out/s=下发/秒|min offset=最小位点|broker offset=Broker 位点|next message stored=下一条存储时间|owner=所有者|processes=进程|versions=版本
 name server=NameServer|from offset=起始位点|to offset=结束位点|deleted=已删除|reached=已到|left=剩余|published=已发布|filtered out=已过滤
-replay=重放|in doubt=存疑|ordered=顺序|master=Master|slaves=Slave|max offset=最大位点|last message=最近消息|report=报告|what stands out=要点
+replay=重放|in doubt=存疑|ordered=顺序|in order=按序消费|message.type=message.type|master=Master|slaves=Slave|max offset=最大位点|last message=最近消息|report=报告|what stands out=要点
 section=部分|figure=数字|code=代码|subject=对象|rule=规则|about=关于|why accepted=接受原因|until=截止|why not=未判断原因|why not wholly=未完整判断的原因
 broker processes=Broker 进程|differs from others=与其余不同|queue offset=队列位点|size=大小|tags code=Tag 哈希|passes=通过|bit map=位图
 profile=配置档|current=当前|name servers=NameServer|timeout=超时|TLS by=TLS 来源|rooms by=机房规则|threads=线程|do=操作|at=时间|cpu=CPU
@@ -75,7 +75,7 @@ nothing was looked at=没有查看任何消息|no member subscribes a topic that
 no group has offsets there=没有消费组在此有位点|no change was made from here=本机没有做过变更|no replay was made from here=本机没有做过重放
 no consumer group=没有消费组|the two runs have the same figures=两次运行的数字相同|15 s=15 秒|no consume thread was seen=没有看到消费线程
 not ended=未结束|not set=未设置|What the group pops=该组以 POP 取走的消息|no producer traced it=没有生产者轨迹|no consumer traced it=没有消费者轨迹|no group has offsets on its queue=没有消费组在其队列上有位点
-no process of this machine looks like a consumer=本机没有看似消费者的进程|nothing waits=没有等待的消息|no instances=没有实例|no topics=没有 Topic
+no process of this machine looks like a consumer=本机没有看似消费者的进程|not in the wheel yet=尚未进入时间轮|nothing waits=没有等待的消息|no instances=没有实例|no topics=没有 Topic
 no step ran=没有步骤运行|everything is as it should be=一切正常|no dead letter was chosen=没有选中死信|thrown away=已丢弃|(none)=（无）
 not in the table=不在表中|unknown: not everything could be asked=未知：有内容无法查询
 """
