@@ -14,6 +14,7 @@ from mqctl.allocation.strategies import Average, AverageByCircle, ConsistentHash
 from mqctl.diagnosis.backlog_rates import Drain, Movement, QueueFlow, drain_of, last_of
 from mqctl.diagnosis.group_view import GroupView
 from mqctl.diagnosis.settings import Settings
+from mqctl.model.numbers import decimal
 
 
 class Bound(StrEnum):
@@ -73,7 +74,7 @@ class BacklogCase:
     @property
     def batch(self) -> int:
         sizes = [info.properties.get("consumeMessageBatchMaxSize", "") for info in self.view.running.values()]
-        return min((int(size) for size in sizes if size.isdecimal() and int(size)), default=1)
+        return min((size for size in map(decimal, sizes) if size), default=1)
 
     def drain(self) -> Drain:
         """Queues of one concurrent instance share its threads; ordered ones, and those of nobody, stand alone."""

@@ -9,6 +9,7 @@ from mqctl.model.config_file import FileSource
 from mqctl.model.delay_state import DelayLevelState, DelayQueueState, DelayState, LevelTableSource
 from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind, Value
 from mqctl.model.gap import Part
+from mqctl.model.numbers import decimal
 from mqctl.model.runtime import read_runtime
 
 _TIMER_BEHIND_S = 10
@@ -325,13 +326,13 @@ def timer_behind(case: Case) -> Iterator[Verdict]:
     """A 5.x broker whose timer reads its wheel late: timer messages are delivered late."""
     text = case.broker.runtime.get("timerReadBehind", "")
     waiting = case.broker.runtime.get("timerOffsetBehind", "")
-    if text.isdecimal() and int(text) > _TIMER_BEHIND_S:
+    if (behind_s := decimal(text)) is not None and behind_s > _TIMER_BEHIND_S:
         yield Verdict(
             subject=Subject(kind=SubjectKind.BROKER, broker=case.broker.name),
             params={"broker": case.broker.name},
             evidence={
-                "behind_ms": int(text) * 1000,
-                "waiting_count": int(waiting) if waiting.isdecimal() else None,
+                "behind_ms": behind_s * 1000,
+                "waiting_count": decimal(waiting),
             },
         )
 

@@ -8,13 +8,14 @@ import typer
 
 from mqctl.cli.emit import Output
 from mqctl.errors import UsageError
+from mqctl.model.numbers import decimal
 from mqctl.render.document import Document
 
 ALL = "all"
 
 
 def _checked(text: str | None) -> str | None:
-    if text is None or text == ALL or (text.isascii() and text.isdigit() and int(text) > 0):
+    if text is None or text == ALL or decimal(text, 1) is not None:
         return text
     raise UsageError(f"--limit {text} is no number of rows", remedy=f"use a number from 1 on, or {ALL}")
 
