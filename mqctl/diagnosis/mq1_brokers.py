@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from mqctl.diagnosis.rule import Case, ClusterCase, Verdict, cluster_rule, rule
 from mqctl.model.finding import Severity, Subject, SubjectKind, Value
 from mqctl.model.gap import Part
+from mqctl.model.numbers import decimal
 
 _RUNTIME = (Part.RUNTIME,)
 _TIERS = ((0.90, Severity.FATAL, "refused"), (0.85, Severity.ERROR, "forced"), (0.75, Severity.WARNING, "early"))
@@ -99,9 +100,9 @@ def slave_behind(case: ClusterCase) -> Iterator[Verdict]:
     """A slave so far behind its master that a synchronous master gives it up."""
     ends: dict[str, dict[int, int]] = {}
     for broker in case.snapshot.brokers:
-        text = broker.runtime.get("commitLogMaxOffset", "")
-        if broker.name and broker.broker_id is not None and text.isdecimal():
-            ends.setdefault(broker.name, {})[broker.broker_id] = int(text)
+        end = decimal(broker.runtime.get("commitLogMaxOffset"))
+        if broker.name and broker.broker_id is not None and end is not None:
+            ends.setdefault(broker.name, {})[broker.broker_id] = end
     for name, by_id in sorted(ends.items()):
         master = by_id.get(0)
         for broker_id, end in sorted(by_id.items()):

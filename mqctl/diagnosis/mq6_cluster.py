@@ -8,6 +8,7 @@ from mqctl.diagnosis.rule import ClusterCase, Verdict, cluster_rule
 from mqctl.model.config import PERM_WRITE, perm_text
 from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
+from mqctl.model.numbers import decimal
 from mqctl.model.route import NameServerView, RouteQueues, TopicRoute
 from mqctl.model.snapshot import BrokerSnapshot
 
@@ -180,11 +181,11 @@ def master_gone(case: ClusterCase) -> Iterator[Verdict]:
 def closed_broker(case: ClusterCase) -> Iterator[Verdict]:
     """A broker whose own permission closes it for reading or writing."""
     for broker in case.snapshot.brokers:
-        text = broker.config.get("brokerPermission", "")
-        if text.isdecimal() and int(text) & 6 != 6:
+        perm = decimal(broker.config.get("brokerPermission"))
+        if perm is not None and perm & 6 != 6:
             yield Verdict(
                 subject=Subject(kind=SubjectKind.BROKER, broker=broker.name),
-                params={"broker": broker.name, "perm": perm_text(int(text))},
+                params={"broker": broker.name, "perm": perm_text(perm)},
             )
 
 

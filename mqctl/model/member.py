@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from mqctl.model.numbers import decimal
 from mqctl.model.queue import MessageQueue
 
 _STRATEGIES = {
@@ -187,11 +188,9 @@ class RunningInfo:
     @property
     def start_time_ms(self) -> int | None:
         """When the consumer was started; None when it does not say."""
-        text = self.properties.get("PROP_CONSUMER_START_TIMESTAMP", "")
-        return int(text) if text.isdecimal() else None
+        return decimal(self.properties.get("PROP_CONSUMER_START_TIMESTAMP"))
 
     @property
     def thread_count(self) -> int | None:
         """Core size of the consume thread pool; the pool never grows beyond it, its queue being unbounded."""
-        text = self.properties.get("PROP_THREADPOOL_CORE_SIZE", "")
-        return int(text) if text.isdecimal() else None
+        return decimal(self.properties.get("PROP_THREADPOOL_CORE_SIZE"))

@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from mqctl.model.numbers import MOST_INT64, decimal
+
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 
 
@@ -72,8 +74,7 @@ def read_runtime(table: Mapping[str, str]) -> BrokerRuntime:
     """Reads a broker's table; values that are no numbers count as not told."""
 
     def whole(key: str) -> int | None:
-        text = table.get(key, "").strip()
-        return int(text) if text.removeprefix("-").isdecimal() else None
+        return decimal(table.get(key, "").strip(), -MOST_INT64)
 
     def real(key: str) -> float | None:
         text = table.get(key, "").strip()
