@@ -8,6 +8,8 @@ from typing import Any
 import msgspec
 
 from docs.dependencies import page as dependency_page
+from docs.incident_page import page as incident_page
+from docs.incident_page import readme
 from docs.man import pages as man_pages
 from docs.playbook_scripts import scripts
 from docs.reliability_page import page as reliability
@@ -66,6 +68,8 @@ def files() -> dict[str, str]:
         "docs/commands.md": commands(),
         "docs/exit-codes.md": exit_codes(),
         "docs/mqadmin.md": mqadmin_table(),
+        "docs/incidents.md": incident_page(),
+        "README.md": readme(),
         "docs/reliability.md": reliability(),
         "docs/rules.md": rules(),
         "docs/stack-classes.md": stack_classes(),

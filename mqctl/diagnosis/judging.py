@@ -17,6 +17,8 @@ from mqctl.model.origin import ObservedFrom, OriginKind
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 
 Online: TypeAlias = Mapping[str, GroupKind] | None
+# What most faults bring along: messages that wait, come again or are dead. Causes as grave are told before them.
+SYMPTOMS = frozenset({"MQ401", "MQ403", "MQ405", "MQ406", "MQ410", "MQ413", "MQ707"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +81,7 @@ def diagnose(
             outcomes += _judge(entry, case, online)
     findings = [item for item in outcomes if isinstance(item, Finding)]
     gaps = [item for item in outcomes if isinstance(item, NotJudged)]
-    findings.sort(key=lambda item: (-item.severity.rank, item.code))
+    findings.sort(key=lambda item: (-item.severity.rank, item.code in SYMPTOMS, item.code))
     return Diagnosis(findings=tuple(findings), not_judged=tuple(gaps), rules_run=tuple(entry.code for entry in chosen))
 
 

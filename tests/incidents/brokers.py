@@ -1,0 +1,110 @@
+"""Incidents of brokers: stores, disks, settings, replication."""
+
+from __future__ import annotations
+
+from tests.diagnosis.live_faults import _with_slave
+from tests.incidents.incident import Incident, named, shown, waiting
+
+_REPLICATION = "the role of replication"
+
+INCIDENTS: tuple[Incident, ...] = (
+    named(
+        10,
+        "apache/rocketmq#1094",
+        "messages again when a master is back: its old offsets overwrite the slave's",
+        "MQ609",
+        healthy=_with_slave(),
+    ),
+    named(11, "alibaba/RocketMQ#395", "a master was killed and its slave was far behind", "MQ116"),
+    named(
+        20,
+        "apache/rocketmq#4831",
+        "CODE 14 although disks are free: the store's own disk is at 91 %",
+        "MQ110",
+        variant="refused",
+    ),
+    named(21, "apache/rocketmq#1613", "sends succeed and consumers see nothing: dispatch is stuck", "MQ113"),
+    named(22, "apache/rocketmq#6904", "no start after kill -9: 0 length not matched", "MQ104"),
+    named(
+        23, "apache/rocketmq#362", "a slave replicates nothing: its brokerName differs", "MQ609", healthy=_with_slave()
+    ),
+    shown(
+        33,
+        "apache/rocketmq#5646",
+        "timer messages come at once: timerWheelEnable",
+        "mqctl broker config",
+        "what the producer set; a broker without timers drops nothing of it",
+    ),
+    shown(
+        35,
+        "apache/rocketmq#5088",
+        "sporadic TIMEOUT_CLEAN_QUEUE",
+        "mqctl broker stats",
+        "pauses of the broker's own memory management, of which its log tells",
+    ),
+    shown(
+        36,
+        "alibaba/RocketMQ#331",
+        "the disk is free again and sends are refused until a restart",
+        "mqctl message probe",
+        "the broker's own flag; only a send shows it",
+    ),
+    waiting(37, "alibaba/RocketMQ#246", "SLAVE_NOT_AVAILABLE: the HA port is closed", _REPLICATION),
+    waiting(
+        38, "apache/rocketmq#9879", "the master is down and its slave serves nothing: no topics there", _REPLICATION
+    ),
+    shown(
+        40,
+        "apache/rocketmq#681",
+        "a query by key is empty: the clocks of producer and broker differ",
+        "mqctl message find",
+        "the producer's clock, but for the times in its messages",
+    ),
+    shown(
+        44,
+        "apache/rocketmq#2606",
+        "access control is on and any key works",
+        "mqctl broker config",
+        "the rules of the broker's access file",
+    ),
+    shown(
+        45,
+        "apache/rocketmq#8765",
+        "with RocksDB queues delayed messages are late",
+        "mqctl broker config",
+        "the state of the database inside the broker",
+    ),
+    shown(
+        50,
+        "alibaba/RocketMQ#98",
+        "create mapped file failed: vm.max_map_count is too small",
+        "mqctl store describe",
+        "limits of the broker's host, from anywhere else",
+    ),
+    named(51, "apache/rocketmq#1560", "an upgrade fails: the size of consume queue files was changed", "MQ104"),
+    waiting(52, "apache/rocketmq#8875", "heap exhausted: probes of the HA port leak connections", _REPLICATION),
+    waiting(
+        56, "apache/rocketmq#10812", "failover of the controller: heartbeats of slaves miss the leader", _REPLICATION
+    ),
+    shown(
+        58,
+        "apache/rocketmq#5493",
+        "a static topic: an offset below the first item of its mapping",
+        "mqctl topic describe",
+        "the mapping of queues, of which no topic table tells",
+    ),
+    shown(
+        59,
+        "apache/rocketmq#11095",
+        "control of cold data kills the pulls of a Proxy's clients",
+        "mqctl broker config",
+        "which pulls were held back",
+    ),
+    shown(
+        60,
+        "apache/rocketmq#3326",
+        "traces are lost where TLS is enforced: the trace producer speaks plain",
+        "mqctl message trace",
+        "tlsMode, which is a property of the process and no broker tells",
+    ),
+)

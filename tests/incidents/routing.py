@@ -1,0 +1,76 @@
+"""Incidents of routes and addresses: who is registered where, and what clients find."""
+
+from __future__ import annotations
+
+from tests.diagnosis.live_faults import _with_slave
+from tests.diagnosis.live_snapshots import LIVE
+from tests.incidents.incident import Incident, named, shown
+
+INCIDENTS: tuple[Incident, ...] = (
+    named(5, "apache/rocketmq-operator#227", "name servers list different brokers", "MQ608"),
+    named(6, "apache/rocketmq#2744", "a topic on one broker only: its first message created it", "MQ614", healthy=LIVE),
+    named(
+        7,
+        "apache/rocketmq#7600",
+        "after restarts topics are closed for writing on a name server",
+        "MQ605",
+        healthy=LIVE,
+    ),
+    shown(
+        24,
+        "apache/rocketmq-spring#268",
+        "consumers of two clusters all go to one: they share a client instance",
+        "mqctl group member",
+        "which name servers the application meant; members tell only those that they use",
+    ),
+    named(
+        25,
+        "apache/rocketmq-dashboard#233",
+        "the cluster list is empty after controller mode went on: no master yet",
+        "MQ609",
+        healthy=_with_slave(),
+    ),
+    named(26, "apache/rocketmq#1989", "brokerName was changed: two names, one address", "MQ619"),
+    shown(
+        39,
+        "apache/rocketmq#8607",
+        "in Kubernetes a broker registers as 127.0.0.1",
+        "mqctl broker list",
+        "what the pod's interfaces are",
+    ),
+    shown(
+        42,
+        "apache/rocketmq-dashboard#2504",
+        "clients behind a Proxy: not online, no lag",
+        "mqctl group lag",
+        "who is connected to the Proxy",
+    ),
+    shown(
+        46,
+        "apache/rocketmq#2090",
+        "nothing can be sent or consumed after a change of name servers: clients stay on the old one",
+        "mqctl group member",
+        "which addresses the client resolves its domain name to",
+    ),
+    shown(
+        47,
+        "apache/rocketmq#1450",
+        "two clusters have one brokerName on the same name servers: they overwrite each other",
+        "mqctl broker list",
+        "the broker that is overwritten at the moment",
+    ),
+    shown(
+        49,
+        "apache/rocketmq#3513",
+        "endless reconnects and rebalances",
+        "mqctl group members",
+        "the client's time-out, of which its own log tells",
+    ),
+    shown(
+        53,
+        "apache/rocketmq#568",
+        "sendDefaultImpl call timeout: the port listenPort-2 is closed",
+        "mqctl broker config",
+        "what firewalls stand between the client and the broker",
+    ),
+)
