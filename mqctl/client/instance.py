@@ -14,6 +14,7 @@ from threading import Event, Thread, current_thread
 from typing import Protocol
 
 from mqctl.client.admin.nameserver import NameServers
+from mqctl.client.heartbeats import Fingerprints
 from mqctl.client.identity import DEFAULT_INSTANCE, MessageClientIds, client_id
 from mqctl.client.remoting.addresses import TopAddressing, name_server_source
 from mqctl.client.remoting.answers import AnswerError
@@ -21,14 +22,14 @@ from mqctl.client.remoting.clock import ClientClock
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.client.remoting.link import Link, LinkSettings
 from mqctl.client.remoting.links import Links
-from mqctl.client.remoting.question import Question, nothing
+from mqctl.client.remoting.question import Question, header_of
 from mqctl.client.remoting.timers import TimerThread, Trouble, Troubles, listener_error
 from mqctl.client.routes import RouteCache
 from mqctl.errors import DeadlineError, MqctlError, UnreachableError
 from mqctl.protocol.bodies_client import ConsumerData, HeartbeatData, ProducerData
 from mqctl.protocol.codes import RequestCode, ResponseCode
 from mqctl.protocol.frame import RemotingCommand
-from mqctl.protocol.requests_client import Heartbeat, UnregisterClient
+from mqctl.protocol.requests_client import Heartbeat, HeartbeatReply, UnregisterClient
 
 INNER_PRODUCER_GROUP = "CLIENT_INNER_PRODUCER"
 
@@ -46,6 +47,7 @@ class ClientSettings:
             one that hangs learns it from the connection that is closed.
         time_scale: how much faster than real time the client's clock runs.
         time_origin_ms: when the scaled clock and the machine's agreed; an embedded broker's ready line says its own.
+        heartbeat_v2: send subscriptions to brokers of 5.x only when they changed.
         on_trouble: told what failed in the background (a heartbeat, a pull, a commit) and will be tried again.
     """
 
@@ -64,6 +66,7 @@ class ClientSettings:
     sweep_period_ms: int = 1_000
     time_scale: float = 1.0
     time_origin_ms: int | None = None
+    heartbeat_v2: bool = False
     on_trouble: Callable[[Trouble], None] | None = None
 
 
@@ -132,6 +135,7 @@ class ClientInstance:
         self._callbacks: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._worker = Thread(target=self._work, name="NettyClientPublicExecutor_1", daemon=True)
         self._greeted: set[str] = set()
+        self._fingerprints = Fingerprints() if settings.heartbeat_v2 else None
         self._heartbeat_due = Event()
         self._leaving = Event()
         self.on_route_change: Callable[[str], None] | None = None
@@ -220,18 +224,25 @@ class ClientInstance:
     def heartbeat(self) -> None:
         """Tells every known broker who we are; only the masters when there is no consumer."""
         self._heartbeat_due.clear()
-        body = self.heartbeat_data().to_bytes()
+        data = self.heartbeat_data()
         for address in self.routes.addresses(masters_only=self.member is None):
             if self._leaving.is_set():
                 return
             self._greeted.add(address)
             try:
-                deadline = Deadline(self.settings.api_timeout_ms)
-                answer = self.links.get(address).call(Heartbeat(), body=body, deadline=deadline)
-                Question(Heartbeat(), nothing).value(answer, address)
-                self.broker_versions[address] = answer.version
+                self._greet(address, data)
             except (UnreachableError, DeadlineError, AnswerError) as error:
                 self.troubles.add(f"send a heartbeat to {address}", error)
+
+    def _greet(self, address: str, data: HeartbeatData) -> None:
+        known, link = self._fingerprints, self.links.get(address)
+        said = data if known is None else known.heartbeat(link, data)
+        deadline = Deadline(self.settings.api_timeout_ms)
+        answer = link.call(Heartbeat(), body=said.to_bytes(), deadline=deadline)
+        reply = Question(Heartbeat(), header_of(HeartbeatReply)).value(answer, address)
+        self.broker_versions[address] = answer.version
+        if known is not None:
+            known.answered(link, said, reply)
 
     def heartbeat_soon(self) -> None:
         """Has a heartbeat sent from the timers' thread, unless one is due anyway."""

@@ -138,6 +138,14 @@ class ProcessQueueInfo(Body):
     try_unlock_times: int = 0
 
 
+class PopProcessQueueInfo(Body):
+    """State of one queue that a consumer pops; number -1 stands for all queues of a broker."""
+
+    dropped: bool = field("droped", default=False)
+    last_pop_timestamp: int = 0
+    wait_ack_count: int = 0
+
+
 class ConsumeStatus(Body):
     """Rates of one topic inside a consumer: times in milliseconds, messages per second."""
 
@@ -153,7 +161,7 @@ class ConsumerRunningInfo(Body):
     """What a consumer is doing; `jstack` are its threads as free text."""
 
     jstack: str | None = None
-    mq_pop_table: Mapping[MessageQueue, object] | None = field(default=None, since="5.0.0")
+    mq_pop_table: Mapping[MessageQueue, PopProcessQueueInfo] | None = field(default=None, since="5.0.0")
     mq_table: Mapping[MessageQueue, ProcessQueueInfo] = EMPTY
     properties: Mapping[str, str] = EMPTY
     status_table: Mapping[str, ConsumeStatus] = EMPTY

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mqctl.render.deduplication import Deduplication, deduplication_blocks
 from mqctl.render.document import Document
 from mqctl.render.messages_view import COLUMNS, ShownMessage, message_blocks
-from mqctl.render.units import counted
+from mqctl.render.units import counted, instant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,13 +25,35 @@ class ConsumedQueue:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ShownReceipt:
+    """What a popped message is acknowledged with.
+
+    Attributes:
+        lies_in: the topic that holds it: the one popped, or a retry topic.
+        reconsume_times: how often it was popped in vain before.
+        visible_ms: when others get it unless it is acknowledged, epoch milliseconds of the broker's clock.
+    """
+
+    message_id: str
+    broker_name: str
+    lies_in: str
+    queue_id: int
+    queue_offset: int
+    reconsume_times: int
+    visible_ms: int
+    receipt: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumeReport:
     """Machine form of `message consume`.
 
     Attributes:
         temporary: the group was made for this command and removed.
         deduplication: how often the same thing came, where that was asked for.
-        committing: the offsets are committed after this was written; the exit code says whether that is confirmed.
+        committing: the offsets are committed, or the popped messages acknowledged, after this was written; the exit
+            code says whether that is confirmed.
+        receipts: of popped messages; None for a group that pulls.
     """
 
     group: str
@@ -41,6 +63,7 @@ class ConsumeReport:
     queues: list[ConsumedQueue]
     messages: list[ShownMessage]
     deduplication: Deduplication | None = None
+    receipts: list[ShownReceipt] | None = None
 
 
 def consume_document(report: ConsumeReport) -> Document:
@@ -57,14 +80,29 @@ def consume_document(report: ConsumeReport) -> Document:
     )
 
 
-def outcome_line(report: ConsumeReport, unconfirmed: Sequence[ConsumedQueue]) -> str:
-    """Says in words what became of the offsets."""
+def outcome_line(report: ConsumeReport, unconfirmed: Sequence[str]) -> str:
+    """Says in words what became of the offsets, or of the popped messages.
+
+    Args:
+        unconfirmed: queues, or message ids, of which it is not sure.
+    """
     shown = counted(len(report.messages), "message")
     if report.temporary:
         return f"{shown} by the temporary group {report.group}, which is removed; no other group is touched"
+    popped = report.receipts is not None
     if not report.committing:
-        return f"{shown} of group {report.group}, nothing committed: its members will get them (--commit commits)"
+        kept = f"{shown} of group {report.group}, nothing committed: its members will get them (--commit commits)"
+        return _come_again(report, shown) if popped else kept
+    done = "acknowledged" if popped else "committed"
     if unconfirmed:
-        places = ", ".join(f"{item.broker_name}/{item.queue_id}" for item in unconfirmed)
-        return f"{shown} of group {report.group}; the commit is not confirmed for {places}"
-    return f"{shown} of group {report.group}, committed: its members will not get them"
+        doing = "acknowledgement" if popped else "commit"
+        return f"{shown} of group {report.group}; the {doing} is not confirmed for {', '.join(unconfirmed)}"
+    return f"{shown} of group {report.group}, {done}: its members will not get them"
+
+
+def _come_again(report: ConsumeReport, shown: str) -> str:
+    if not report.receipts:
+        return f"{shown} of group {report.group}"
+    when = instant(min(item.visible_ms for item in report.receipts))
+    again = f"from {when} on its members get them, as retries (--commit acknowledges)"
+    return f"{shown} of group {report.group}, not acknowledged: invisible to others now; {again}"

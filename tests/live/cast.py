@@ -19,6 +19,7 @@ from mqctl.protocol.bodies_client import (
     ConsumerRunningInfo,
     ConsumeStatus,
     HeartbeatData,
+    PopProcessQueueInfo,
     ProcessQueueInfo,
     SubscriptionData,
 )
@@ -80,7 +81,7 @@ class Scripted:
             subscription_set=self.subscriptions(),
             mq_table=dict(self.queues),
             status_table=dict(self.rates),
-            mq_pop_table={MessageQueue("Pay", "broker-a", 0): {}} if self.pops else None,
+            mq_pop_table={MessageQueue("Pay", "broker-a", 0): PopProcessQueueInfo()} if self.pops else None,
             jstack=self.stacks,
         )
 

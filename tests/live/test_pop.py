@@ -89,6 +89,33 @@ def test_a_live_group_that_pops_tells_what_it_holds(mqctl: Run, popping: Embedde
         assert (topic["orphan_count"], topic["strategies"]) == (0, "POP")
 
 
+def test_messages_are_popped_shown_and_acknowledged_by_the_command_line(mqctl: Run, popping: EmbeddedCluster) -> None:
+    env = {"MQCTL_NAMESRV": popping.namesrv}
+    with Peer(popping.broker().address, version=479) as peer:
+        for number in range(3):
+            assert peer.call(send("Tried", queues=1), f"{number}".encode()).code == 0
+        heartbeat(peer, "one", group="GC", subscriptions={"Tried": "*"})  # makes the group
+    words = ("message", "consume", "-t", "Tried", "-g", "GC", "--pop", "-o", "json")
+    kept = mqctl(*words, "--count", "2", "--invisible", "10m", env=env)
+    assert kept.exit_code == 0, kept.stderr
+    assert [item["body"] for item in kept.json["messages"]] == ["0", "1"]
+    receipts = kept.json["receipts"]
+    assert [(item["lies_in"], item["queue_offset"], item["reconsume_times"]) for item in receipts] == [
+        ("Tried", 0, 0), ("Tried", 1, 0)
+    ]  # fmt: skip
+    assert "2 messages of group GC, not acknowledged: invisible to others now" in kept.stderr
+    done = mqctl(*words, "--wait", "0s", "--commit", env=env)
+    assert [item["body"] for item in done.json["messages"]] == ["2"], "the others are invisible"
+    assert "1 message of group GC, acknowledged: its members will not get them" in done.stderr
+    (row,) = mqctl("group", "lag", "-g", "GC", "-o", "json", env=env).json["groups"]
+    assert [row[name] for name in COUNTS] == [0, 2, 0, 0]
+    alone = mqctl("message", "consume", "-t", "Tried", "--pop", "--from-start", "--count", "3", "-o", "json", env=env)
+    assert [item["body"] for item in alone.json["messages"]] == ["0", "1", "2"]
+    assert alone.json["temporary"]
+    wrong = mqctl("message", "consume", "-t", "Tried", "--invisible", "10s", env=env)
+    assert (wrong.exit_code, "--pop" in wrong.stderr) == (64, True)
+
+
 def test_what_does_not_come_back_is_found(mqctl: Run) -> None:
     def spoil(broker: Broker) -> None:
         """The revive service is dead, and two retries lie under the name that nobody reads."""

@@ -187,8 +187,7 @@ class PushConsumer:
             self.offsets.load()
         self._started_ms = instance.clock.now_ms()
         instance.start()
-        self._service.start()
-        self._pulling.start()
+        self._start_threads()
         try:
             for topic in list(self._subscriptions):
                 instance.refresh_route(topic)
@@ -201,6 +200,10 @@ class PushConsumer:
         self._running = True
         self._start_timers()
         self.rebalancing.start()
+
+    def _start_threads(self) -> None:
+        self._service.start()
+        self._pulling.start()
 
     def _start_timers(self) -> None:
         settings, every = self.settings, self.instance.timers.every
@@ -246,10 +249,13 @@ class PushConsumer:
         self.instance.shutdown()
 
     def _stop_threads(self) -> None:
-        self._pulling.close()
-        if not self._service.close(self.instance.clock.seconds(self.settings.await_termination_ms)):
+        if not self._end_threads(self.instance.clock.seconds(self.settings.await_termination_ms)):
             reason = f"it is still running after {self.settings.await_termination_ms} ms"
             self.instance.troubles.add("shut down", RefusedError("The listener did not end", reason=reason))
+
+    def _end_threads(self, wait_s: float) -> bool:
+        self._pulling.close()
+        return self._service.close(wait_s)
 
     def __enter__(self) -> Self:
         self.start()

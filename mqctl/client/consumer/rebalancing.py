@@ -5,7 +5,7 @@ Source: `RebalanceImpl`, `RebalancePushImpl` and `RebalanceService` of 4.9.8.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from random import choice
 from threading import Event, Lock, Thread, current_thread
 from typing import Protocol
@@ -41,7 +41,7 @@ class Rebalancing:
 
     Attributes:
         process_queues: the queues that are ours now, and those on their way out.
-        balanced_ms: when each topic was last looked at, on the client's clock.
+        assigned: asks a broker which queues of a topic are ours instead of computing it; None when it cannot say.
     """
 
     def __init__(
@@ -66,6 +66,7 @@ class Rebalancing:
         self._topics = topics
         self.process_queues: dict[MessageQueue, ProcessQueue] = {}
         self.locks = OrderlyLocks(group, instance, self.process_queues)
+        self.assigned: Callable[[str], set[MessageQueue] | None] | None = None
         self._wake = Event()
         self._closed = False
         self._turn = Lock()
@@ -107,19 +108,18 @@ class Rebalancing:
                 self._drop(queue)
 
     def _rebalance_topic(self, topic: str) -> None:
-        instance = self._instance
-        queues = sorted_queues(instance.routes.to_subscribe(topic))
-        if self._settings.broadcasting:
-            mine = set(queues)
-        else:
-            if not queues:
-                return
-            ids = self._member_ids(topic)
-            if not ids:
-                return
-            mine = set(self._strategy.allocate(instance.client_id, queues, sorted_clients(ids)))
-        if self._apply(topic, mine):
+        mine = self._computed(topic) if self.assigned is None else self.assigned(topic)
+        if mine is not None and self._apply(topic, mine):
             self._owner.assignment_changed(topic)
+
+    def _computed(self, topic: str) -> set[MessageQueue] | None:
+        queues = sorted_queues(self._instance.routes.to_subscribe(topic))
+        if self._settings.broadcasting:
+            return set(queues)
+        ids = self._member_ids(topic) if queues else ()
+        if not ids:
+            return None
+        return set(self._strategy.allocate(self._instance.client_id, queues, sorted_clients(ids)))
 
     def _member_ids(self, topic: str) -> tuple[str, ...]:
         route = self._instance.routes.route(topic)

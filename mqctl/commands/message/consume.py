@@ -21,6 +21,7 @@ EXAMPLES = (
     "mqctl message consume -t orders --from-start --tags paid --count 5 -o json",
     "mqctl message consume -t orders -g order-service --count 1 --commit",
     "mqctl message consume -t orders --from-start --count 1000 --dedup-by key --dedup-states seen.db",
+    "mqctl message consume -t orders -g order-service --pop --invisible 30s --count 1 --commit",
 )
 
 
@@ -28,7 +29,15 @@ _Group = Annotated[
     str | None,
     typer.Option("-g", "--group", metavar="GROUP", help="Consume as this group; else as a temporary one."),
 ]
-_Commit = Annotated[bool, typer.Option("--commit", help="With -g: commit what was shown; its members will not get it.")]
+_Commit = Annotated[
+    bool,
+    typer.Option("--commit", help="With -g: commit (with --pop: acknowledge) what was shown; members will not get it."),
+]
+_Pop = Annotated[bool, typer.Option("--pop", help="Pop as groups of 5.x do: messages are shared instead of queues.")]
+_Invisible = Annotated[
+    str | None,
+    typer.Option("--invisible", metavar="SPAN", help="With --pop: how long others do not get them; 60s if not told."),
+]
 _Since = Annotated[
     str | None, typer.Option("--since", metavar="TIME", help="Temporary group: begin at this store time.")
 ]
@@ -52,6 +61,8 @@ def command(
     from_start: Annotated[bool, typer.Option("--from-start", help="Temporary group: begin at the oldest.")] = False,
     count: Annotated[int, typer.Option("--count", min=1, help="End after so many messages.")] = 10,
     wait: Annotated[str, typer.Option("--wait", metavar="SPAN", help="How long to wait for them.")] = "10s",
+    pop: _Pop = False,
+    invisible: _Invisible = None,
     dedup_by: _DedupBy = None,
     dedup_states: _DedupStates = None,
     body: BodyOption = BodyForm.TEXT,
@@ -65,8 +76,10 @@ def command(
 
     Without -g a temporary group is made, begins with what comes from now (or as told) and is removed at the end. With
     -g the group's queues are shared out anew, twice: when this member comes and when it goes; and nothing is committed
-    unless --commit says so. Use `message peek` or `tail` to look without any of that. Ends with 0 when fewer came, 3
-    when a commit could not be confirmed.
+    unless --commit says so. With --pop no queue changes hands: whatever mode the group is set to, messages are popped
+    from all brokers, and those that --commit does not acknowledge come again as retries once --invisible is over. Use
+    `message peek` or `tail` to look without any of that. Ends with 0 when fewer came, 3 when a commit could not be
+    confirmed.
     """
     expression, kind = chosen_filter(tags, sql)
     if group is not None and (since is not None or from_start):
@@ -77,6 +90,8 @@ def command(
         raise UsageError("--commit needs -g", reason="a temporary group is removed with its offsets")
     if dedup_states is not None and dedup_by is None:
         raise UsageError("--dedup-states needs --dedup-by", remedy="add --dedup-by key")
+    if invisible is not None and not pop:
+        raise UsageError("--invisible needs --pop", reason="what is pulled is invisible to nobody")
     since_ms = 0 if from_start else None
     if since is not None:
         since_ms = parse_instant(since, datetime.now().astimezone()).epoch_ms
@@ -91,6 +106,7 @@ def command(
         wait_ms=parse_span_ms(wait),
         since_ms=since_ms,
         commit=commit,
+        invisible_ms=parse_span_ms(invisible or "60s") if pop else None,
         dedup=DedupOptions(by=dedup_by, states=dedup_states or IN_MEMORY) if dedup_by is not None else None,
     )
     unconfirmed = consume(cluster_target(namesrv, profile, timeout), options, body, output)

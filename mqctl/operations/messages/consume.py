@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import ExitStack
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from secrets import token_hex
 from time import monotonic
 
@@ -33,6 +34,8 @@ from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.messages import at_time, bounds, queue_addresses
 
 _MOST_AT_ONCE = 32
+_Taken = tuple[ConsumeReport, Callable[[], list[str]]]
+"""What was taken, and how it is settled; both hold until the member leaves."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +47,8 @@ class ConsumeOptions:
         count: how many messages at most.
         wait_ms: how long to wait for them.
         since_ms: where a temporary group begins: a store time, 0 for the oldest message, None for what comes from now.
-        commit: commit what was shown.
+        commit: commit what was shown, or acknowledge what was popped.
+        invisible_ms: pop, and keep others from what was popped for so long; None pulls.
         dedup: how to tell repetitions; None does not measure them.
     """
 
@@ -56,16 +60,17 @@ class ConsumeOptions:
     wait_ms: int
     since_ms: int | None
     commit: bool
+    invisible_ms: int | None = None
     dedup: DedupOptions | None = None
 
 
-def consume(target: ClusterTarget, options: ConsumeOptions, form: BodyForm, output: Output) -> list[ConsumedQueue]:
+def consume(target: ClusterTarget, options: ConsumeOptions, form: BodyForm, output: Output) -> list[str]:
     """Joins, takes messages, shows them, commits what was shown when that is wished, and leaves.
 
     What was not seen must come again: everything is written before anything is committed.
 
     Returns:
-        the queues whose commit could not be confirmed.
+        the queues whose commit could not be confirmed, or the ids of popped messages whose acknowledgement was not.
 
     Raises:
         NotFoundError: no such topic, or no such group.
@@ -86,15 +91,38 @@ def consume(target: ClusterTarget, options: ConsumeOptions, form: BodyForm, outp
             stack.enter_context(made)
         else:
             group_holders(LiveOrSaved(asking, None), group)
-        consumer = stack.enter_context(_consumer(target, options, group))
-        found = _collect(consumer, options)
-        report = _report(consumer, options, found, form)
+        joined = _popping if options.invisible_ms is not None else _pulling
+        report, settle = stack.enter_context(joined(target, options, group, form))
         emit(consume_document(report), output)
         sys.stdout.flush()
-        unconfirmed = _commit(consumer, options.topic, report.queues) if options.commit else []
+        unconfirmed = settle() if options.commit else []
     for line in (outcome_line(report, unconfirmed), *left):
         tell(f"mqctl: {line}")
     return unconfirmed
+
+
+@contextmanager
+def _pulling(target: ClusterTarget, options: ConsumeOptions, group: str, form: BodyForm) -> Iterator[_Taken]:
+    with _consumer(target, options, group) as consumer:
+        found = _collect(consumer, options)
+        report = _report(options, (group, consumer.client_id), found, form)
+        yield report, lambda: _commit(consumer, options.topic, report.queues)
+
+
+@contextmanager
+def _popping(target: ClusterTarget, options: ConsumeOptions, group: str, form: BodyForm) -> Iterator[_Taken]:
+    from mqctl.operations.messages.consume_pop import acknowledge_shown, collect_popped, pop_consumer, shown_receipts
+
+    with pop_consumer(target, group, options.topic, options.expression, options.kind) as consumer:
+        found = collect_popped(
+            consumer,
+            options.topic,
+            count=options.count,
+            wait_ms=options.wait_ms,
+            invisible_ms=options.invisible_ms or 0,
+        )
+        report = _report(options, (group, consumer.client_id), found, form)
+        yield replace(report, queues=[], receipts=shown_receipts(found)), lambda: acknowledge_shown(consumer, found)
 
 
 def _check_condition(asking: Asking, addresses: dict[MessageQueue, str], options: ConsumeOptions) -> None:
@@ -110,14 +138,14 @@ def _check_condition(asking: Asking, addresses: dict[MessageQueue, str], options
 
 
 def _report(
-    consumer: LitePullConsumer, options: ConsumeOptions, messages: list[ReceivedMessage], form: BodyForm
+    options: ConsumeOptions, member: tuple[str, str], messages: Sequence[ReceivedMessage], form: BodyForm
 ) -> ConsumeReport:
     ends: dict[MessageQueue, int] = {}
     for message in messages:
         ends[message.queue] = max(ends.get(message.queue, 0), message.queue_offset + 1)
     return ConsumeReport(
-        group=consumer.group,
-        client_id=consumer.client_id,
+        group=member[0],
+        client_id=member[1],
         temporary=options.group is None,
         committing=options.commit,
         queues=[
@@ -131,7 +159,7 @@ def _report(
     )
 
 
-def _measured(wish: DedupOptions | None, messages: list[ReceivedMessage]) -> Deduplication | None:
+def _measured(wish: DedupOptions | None, messages: Sequence[ReceivedMessage]) -> Deduplication | None:
     if wish is None:
         return None
     from mqctl.operations.messages.dedup import measure
@@ -167,7 +195,7 @@ def _collect(consumer: LitePullConsumer, options: ConsumeOptions) -> list[Receiv
     return messages
 
 
-def _commit(consumer: LitePullConsumer, topic: str, queues: list[ConsumedQueue]) -> list[ConsumedQueue]:
+def _commit(consumer: LitePullConsumer, topic: str, queues: list[ConsumedQueue]) -> list[str]:
     """Commits exactly what was shown, reads it back, and returns the queues that do not hold it."""
     for item in queues:
         try:
@@ -183,5 +211,5 @@ def _commit(consumer: LitePullConsumer, topic: str, queues: list[ConsumedQueue])
             tell(f"mqctl: {error}")
             held = None
         if held is None or held < item.next_offset:
-            unconfirmed.append(item)
+            unconfirmed.append(f"{item.broker_name}/{item.queue_id}")
     return unconfirmed
