@@ -12,8 +12,9 @@ Generated from the handlers by `docs/generate.py`; a test sends every code and c
 
 A code that is absent, or that the release which `as_version` names does not have, is answered with 3 (by a 4.9.8 name
 server: not at all), as by a real server that does not know it. Codes that came with 5.x are served as 5.3.3 only; 50 to
-53 are gone there. The users and ACLs of 5.x (3001 to 3010) are absent, and with them any access control as 5.3.3: an
-access list ends its start with an error. As 4.9.8 access is controlled by `plain_acl.yml`.
+53 are gone there. As 4.9.8 access is controlled by `plain_acl.yml`, as 5.3.3 by users and ACLs, which are kept in
+`config/users.json` and `config/acls.json` where a real broker has RocksDB folders. Absent of these: the import of a
+`plain_acl.yml` (`migrateAuthFromV1Enabled`) and results remembered for a connection (the stateful strategies).
 
 | code | name | since | broker | name server | broker to client |
 |---|---|---|---|---|---|

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from embedded_broker.acl.access_list import AccessList
+from embedded_broker.acl.control import AccessControl
 from embedded_broker.clock import Clock, Periodic
 from embedded_broker.consumers.clients import Clients, ConsumerGroup
 from embedded_broker.consumers.locks import LOCK_LIVE_MS, QueueLocks
@@ -40,7 +40,7 @@ from embedded_broker.tables.groups import GroupTable
 from embedded_broker.tables.persistence import ConfigFile
 from embedded_broker.tables.topics import TopicTable
 from embedded_broker.transactions.half_messages import Transactions
-from mqctl.errors import ConfigurationError, StorageError
+from mqctl.errors import StorageError
 from mqctl.model.delay_level import DelayLevelTable
 from mqctl.protocol.answer_template import AnswerTemplate
 from mqctl.protocol.codes import RequestCode, ResponseCode
@@ -68,7 +68,7 @@ class Broker:
     Attributes:
         address: `ip:port` under which clients and name servers know it.
         directory: its store root; `config/` and the message store live below.
-        access: who may ask what (4.9, `aclEnable`); None lets everybody ask.
+        access: who may ask what.
         locks: who holds the queues of orderly groups.
     """
 
@@ -120,6 +120,7 @@ class Broker:
         self.pull_holds = PullHolds(clock, self.storage.max_offset, (limits or Limits()).held_pulls)
         self.storage.on_dispatch(self.pull_holds.arrived)
         self.pop = Pop(self._pop_ground()) if release.is_v5 else None
+        self.access = AccessControl(settings, release, clock, acl_file or directory / "conf" / ACL_FILE, config)
         for file in (*self._files(), self.schedule.file):
             file.durable = settings.flush_disk_type == SYNC_FLUSH
         self.send_ext: Mapping[str, str] = {}
@@ -128,7 +129,6 @@ class Broker:
         self.unique_ids = UniqueIds(clock, settings.broker_ip1)
         self.registration: Registration | None = None
         self.slices = Slices()
-        self.access = self._access_list(acl_file or directory / "conf" / ACL_FILE)
         self._main, self._fast = self._listeners(limits or Limits())
         self._offset_flush: Periodic | None = None
 
@@ -167,18 +167,6 @@ class Broker:
             access=self.access,
         )
         return Listener(service, self.clock, limits, self._make)
-
-    def _access_list(self, file: Path) -> AccessList | None:
-        """Returns the access list where the settings want one. Raises ConfigurationError, StorageError."""
-        if not self.settings.acl_enable:
-            return None
-        if self.release.is_v5:
-            raise ConfigurationError(
-                f"broker {self.name} cannot control access",
-                reason=f"{self.release.name} has no plain ACL, and its users and ACLs are not supported",
-                remedy="start it as 4.9.8, or without aclEnable",
-            )
-        return AccessList(file, self.clock)
 
     @property
     def name(self) -> str:
@@ -244,8 +232,7 @@ class Broker:
         )
         for file in (*self._files(), self.schedule.file):
             file.create()
-        if self.access is not None:
-            self.access.start()
+        self.access.start()
         self.schedule.start()
         self.transactions.start()
         if self.timers is not None:
@@ -335,7 +322,7 @@ class Broker:
         self._lock.release()
 
     def _files(self) -> tuple[ConfigFile, ...]:
-        tables = (self.topics.file, self.groups.file, self.offsets.file, self.filters.file)
+        tables = (self.topics.file, self.groups.file, self.offsets.file, self.filters.file, *self.access.files)
         return tables if self.pop is None else (*tables, *self.pop.files)
 
     def _stop_timers(self) -> None:
@@ -344,8 +331,7 @@ class Broker:
         self.stats.stop()
         self.pull_holds.stop()
         self.slices.stop()
-        if self.access is not None:
-            self.access.stop()
+        self.access.stop()
         if self._offset_flush is not None:
             self._offset_flush.cancel()
 

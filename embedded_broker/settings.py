@@ -29,6 +29,11 @@ class BrokerSettings:
         broker_permission: bits 4 (read) and 2 (write).
         start_accept_send_request_time_stamp: epoch milliseconds before which sends are refused.
         acl_enable: requests are checked against `plain_acl.yml` (4.9); read at the start.
+        authentication_enabled, authorization_enabled: requests must be signed by a user, and allowed by the ACLs (5.x).
+        authentication_metadata_provider: any, and users are kept though nothing is checked (5.x).
+        authentication_whitelist, authorization_whitelist: request codes, with commas, that are not checked (5.x).
+        init_authentication_user, inner_client_authentication_credentials: JSON with `username` and `password`, or
+            `accessKey` and `secretKey`: Super users that are made where they are not there; read at the start (5.x).
         reject_transaction_message: half messages are refused with code 16.
         reject_internal_topic_message: sends to topics that only the broker fills (timers, revive records, checkpoints)
             are refused with code 16; a real 5.3.3 takes them, and one such message can end its timer wheel.
@@ -80,6 +85,18 @@ class BrokerSettings:
     reject_transaction_message: bool = False
     reject_internal_topic_message: bool = True
     acl_enable: bool = False
+    authentication_enabled: bool = False
+    authentication_provider: str = ""
+    authentication_metadata_provider: str = ""
+    authentication_strategy: str = ""
+    authentication_whitelist: str = ""
+    init_authentication_user: str = ""
+    inner_client_authentication_credentials: str = ""
+    authorization_enabled: bool = False
+    authorization_provider: str = ""
+    authorization_metadata_provider: str = ""
+    authorization_strategy: str = ""
+    authorization_whitelist: str = ""
     timer_wheel_enable: bool = True
     recall_message_enable: bool = False
     allow_recall_when_broker_not_writeable: bool = True

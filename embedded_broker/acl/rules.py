@@ -13,7 +13,7 @@ from mqctl.errors import ConfigurationError, MqctlError
 from mqctl.model.java_hash import java_string_hash
 from mqctl.model.names import RETRY_PREFIX
 from mqctl.protocol.bodies_client import HeartbeatData
-from mqctl.protocol.codes import RequestCode
+from mqctl.protocol.codes import RequestCode, ResponseCode
 from mqctl.protocol.frame import RemotingCommand
 
 DENY, ANY, PUB, SUB = 1, 2, 4, 8
@@ -37,13 +37,26 @@ class AccessDenied(MqctlError):
     """A request that the access list does not let through.
 
     Attributes:
+        code: what it is answered with.
         remark: what a 4.9.8 broker writes: exception, message, the frame it was thrown from.
     """
+
+    code = ResponseCode.SYSTEM_ERROR
 
     def __init__(self, message: str | None, frame: str) -> None:
         super().__init__("access denied", reason=message or "the request cannot be read")
         place = f"{_PACKAGE}.{frame}"
         self.remark = f"{_EXCEPTION}: {message}, {place}" if message is not None else f"{_EXCEPTION}, {place}"
+
+
+class PermissionRefused(AccessDenied):
+    """The same of a 5.3.3 broker, whose remark is the bare sentence."""
+
+    code = ResponseCode.NO_PERMISSION
+
+    def __init__(self, remark: str) -> None:
+        MqctlError.__init__(self, "access denied", reason=remark)
+        self.remark = remark
 
 
 @dataclass(frozen=True, slots=True)

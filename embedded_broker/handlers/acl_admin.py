@@ -30,7 +30,7 @@ log = logging.getLogger("embedded_broker")
 @handles(CreateAccessConfig, support="partial: a remark about keys that are too short does not show the secret")
 def put_account(broker: Broker, request: CreateAccessConfig, call: Call) -> RemotingCommand:
     failed = ResponseCode.UPDATE_AND_CREATE_ACL_CONFIG_FAILED
-    access = broker.access
+    access = broker.access.plain
     if access is None:
         return call.answer(failed)
     given: dict[str, object] = {
@@ -55,7 +55,7 @@ def put_account(broker: Broker, request: CreateAccessConfig, call: Call) -> Remo
 @handles(DeleteAccessConfig)
 def delete_account(broker: Broker, request: DeleteAccessConfig, call: Call) -> RemotingCommand:
     failed = ResponseCode.DELETE_ACL_CONFIG_FAILED
-    access = broker.access
+    access = broker.access.plain
     if access is None:
         return call.answer(failed)
     try:
@@ -74,7 +74,7 @@ def delete_account(broker: Broker, request: DeleteAccessConfig, call: Call) -> R
 )
 def replace_white_list(broker: Broker, request: UpdateGlobalWhiteAddrsConfig, call: Call) -> RemotingCommand:
     failed = ResponseCode.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG_FAILED
-    access = broker.access
+    access = broker.access.plain
     if access is None:
         return call.answer(failed)
     addresses = _list(request.global_white_addrs) or []
@@ -89,7 +89,7 @@ def replace_white_list(broker: Broker, request: UpdateGlobalWhiteAddrsConfig, ca
 
 @handles(GetBrokerAclConfig)
 def tell_versions(broker: Broker, request: GetBrokerAclConfig, call: Call) -> RemotingCommand | None:
-    access = broker.access
+    access = broker.access.plain
     if access is None:
         log.warning("%s: asked for the versions of an access list that it does not have", broker.name)
         return None

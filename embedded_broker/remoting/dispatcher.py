@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from embedded_broker.acl.access_list import AccessList
+from embedded_broker.acl.control import AccessControl
 from embedded_broker.acl.rules import AccessDenied
 from embedded_broker.clock import Clock
 from embedded_broker.release import Release
@@ -45,7 +45,7 @@ class Dispatcher:
         release: Release,
         control: Control,
         silent_on_unknown: bool = False,
-        access: AccessList | None = None,
+        access: AccessControl | None = None,
     ) -> None:
         self._owner = owner
         self._name = name
@@ -77,7 +77,7 @@ class Dispatcher:
             self._access.check(call.command, call.connection.peer)
         except AccessDenied as error:
             log.warning("%s: request %d of %s: %s", self._name, call.command.code, call.connection.peer, error.reason)
-            answer = call.answer(ResponseCode.SYSTEM_ERROR, remark=error.remark)
+            answer = call.answer(error.code, remark=error.remark)
             return replace(answer, serialize_type=SerializeType.JSON)
         return None
 

@@ -10,12 +10,15 @@ from mqctl.store.disk import sync_path
 from mqctl.store.plain_files import read_whole
 
 
-def write_config(directory: Path, name: str, value: object, *, pretty: bool = True, durable: bool = False) -> None:
+def write_config(
+    directory: Path, name: str, value: object, *, pretty: bool = True, durable: bool = False, private: bool = False
+) -> None:
     """Writes one configuration document (`ConfigManager.persist`, `MixAll.string2File` of 4.9.8).
 
     Args:
         durable: have the file whole on disk before it takes the place of the old one, so that a power failure leaves
             one of the two; a real broker leaves that to chance and may find both it and the backup torn.
+        private: only the owner may read it, and the backup.
 
     Raises:
         StorageError: the operating system refused.
@@ -27,11 +30,11 @@ def write_config(directory: Path, name: str, value: object, *, pretty: bool = Tr
         directory.mkdir(parents=True, exist_ok=True)
         if durable and is_new:
             sync_path(str(directory.parent))
-        fresh.write_bytes(dump_bytes(value, pretty=pretty))
+        _write(fresh, dump_bytes(value, pretty=pretty), private=private)
         if durable:
             sync_path(str(fresh))
         if path.exists():
-            backup.write_bytes(read_whole(path))
+            _write(backup, read_whole(path), private=private)
             if durable:
                 sync_path(str(backup))
         fresh.replace(path)
@@ -39,3 +42,10 @@ def write_config(directory: Path, name: str, value: object, *, pretty: bool = Tr
             sync_path(str(directory))
     except OSError as error:
         raise StorageError(f"could not write {path}", reason=error.strerror or str(error)) from error
+
+
+def _write(path: Path, data: bytes, *, private: bool) -> None:
+    if private:
+        path.unlink(missing_ok=True)
+        path.touch(mode=0o600)
+    path.write_bytes(data)

@@ -22,19 +22,28 @@ class ConfigFile:
     Args:
         document: renders the table as JSON value.
         size: number of entries of the table; a change of a large one is written within a second, together with others.
+        private: only the owner may read the file.
 
     Attributes:
         durable: whether a power failure must leave the old file or the new one (SYNC_FLUSH).
     """
 
     def __init__(
-        self, directory: Path, name: str, clock: Clock, document: Callable[[], object], size: Callable[[], int]
+        self,
+        directory: Path,
+        name: str,
+        clock: Clock,
+        document: Callable[[], object],
+        size: Callable[[], int],
+        *,
+        private: bool = False,
     ) -> None:
         self._directory = directory
         self._name = name
         self._clock = clock
         self._document = document
         self._size = size
+        self._private = private
         self.durable = False
         self._dirty = False
         self._timer: Handle | None = None
@@ -67,7 +76,7 @@ class ConfigFile:
         """
         if self.durable and self._dirty:
             self.forget()
-            write_config(self._directory, self._name, self._document(), durable=True)
+            self._put(durable=True)
             self._dirty = False
 
     def mark(self) -> None:
@@ -80,7 +89,7 @@ class ConfigFile:
         if not self._dirty:
             return
         try:
-            write_config(self._directory, self._name, self._document(), durable=self.durable)
+            self._put(durable=self.durable)
             self._dirty = False
         except StorageError as error:
             log.error("%s", error)
@@ -92,9 +101,12 @@ class ConfigFile:
         """
         try:
             for _ in range(2):
-                write_config(self._directory, self._name, self._document(), durable=True)
+                self._put(durable=True)
         except StorageError as error:
             log.error("%s", error)
+
+    def _put(self, *, durable: bool) -> None:
+        write_config(self._directory, self._name, self._document(), durable=durable, private=self._private)
 
     def forget(self) -> None:
         """Cancels a write that was put off."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from mqctl.protocol.codes import V4_9_3
 from mqctl.protocol.frame import RemotingCommand, SerializeType
 
 ACCESS_KEY = "AccessKey"
@@ -62,9 +63,24 @@ def signature_matches(command: RemotingCommand, secret_key: str) -> bool:
     It leaves the unique key flag out of the content, as clients up to 4.9.3 do. Clients from 4.9.4 on sign it too,
     so their queries by unique key are refused (`PlainAccessValidator.parse`).
     """
-    import hmac
-
     ext = dict(command.ext_fields or {})
     ext.pop(UNIQUE_KEY_QUERY, None)
+    return _is_signed(ext, command.body, secret_key)
+
+
+def user_signature_matches(command: RemotingCommand, password: str) -> bool:
+    """Tells whether a 5.3.3 broker finds the command's signature right.
+
+    It leaves the unique key flag out for clients up to 4.9.3 only (`DefaultAuthenticationContextBuilder.build`).
+    """
+    ext = dict(command.ext_fields or {})
+    if command.version <= V4_9_3:
+        ext.pop(UNIQUE_KEY_QUERY, None)
+    return _is_signed(ext, command.body, password)
+
+
+def _is_signed(ext: Mapping[str, str], body: bytes, secret: str) -> bool:
+    import hmac
+
     given = ext.get(SIGNATURE, "")
-    return hmac.compare_digest(given.encode(), signature(signed_content(ext, command.body), secret_key).encode())
+    return hmac.compare_digest(given.encode(), signature(signed_content(ext, body), secret).encode())

@@ -322,6 +322,7 @@ def version_text(ordinal: int) -> str:
     return text if odd else f"{text}-SNAPSHOT"
 
 
+V4_9_3 = version_ordinal("4.9.3")
 V4_9_4 = version_ordinal("4.9.4")
 V4_9_8 = version_ordinal("4.9.8")
 V5_0_0 = version_ordinal("5.0.0")

@@ -129,13 +129,13 @@ class GetColdDataFlowCtrInfo(Request, code=Code.GET_COLD_DATA_FLOW_CTR_INFO, rep
 # Users and ACL
 
 
-class CreateUser(Request, code=Code.AUTH_CREATE_USER, body="json", since="5.3.0"):
+class CreateUser(Request, code=Code.AUTH_CREATE_USER, body="UserInfo", since="5.3.0"):
     """Create a user; the password travels as plain text."""
 
     username: str
 
 
-class UpdateUser(Request, code=Code.AUTH_UPDATE_USER, body="json", since="5.3.0"):
+class UpdateUser(Request, code=Code.AUTH_UPDATE_USER, body="UserInfo", since="5.3.0"):
     """Change a user; the password travels as plain text."""
 
     username: str
@@ -147,7 +147,7 @@ class DeleteUser(Request, code=Code.AUTH_DELETE_USER, since="5.3.0"):
     username: str
 
 
-class GetUser(Request, code=Code.AUTH_GET_USER, reply_body="json", since="5.3.0"):
+class GetUser(Request, code=Code.AUTH_GET_USER, reply_body="UserInfo", since="5.3.0"):
     """Ask for a user; the password comes back as plain text."""
 
     username: str
@@ -159,13 +159,13 @@ class ListUsers(Request, code=Code.AUTH_LIST_USER, reply_body="json", since="5.3
     filter: str | None = None
 
 
-class CreateAcl(Request, code=Code.AUTH_CREATE_ACL, body="json", since="5.3.0"):
+class CreateAcl(Request, code=Code.AUTH_CREATE_ACL, body="AclInfo", since="5.3.0"):
     """Create the ACL of a subject."""
 
     subject: str
 
 
-class UpdateAcl(Request, code=Code.AUTH_UPDATE_ACL, body="json", since="5.3.0"):
+class UpdateAcl(Request, code=Code.AUTH_UPDATE_ACL, body="AclInfo", since="5.3.0"):
     """Change the ACL of a subject."""
 
     subject: str
@@ -179,7 +179,7 @@ class DeleteAcl(Request, code=Code.AUTH_DELETE_ACL, since="5.3.0"):
     resource: str | None = None
 
 
-class GetAcl(Request, code=Code.AUTH_GET_ACL, reply_body="json", since="5.3.0"):
+class GetAcl(Request, code=Code.AUTH_GET_ACL, reply_body="AclInfo", since="5.3.0"):
     """Ask for the ACL of a subject."""
 
     subject: str

@@ -376,7 +376,7 @@ def test_a_list_that_cannot_be_read_ends_the_start_without_showing_a_secret(tmp_
 
 def test_five_has_no_plain_list(tmp_path: Path) -> None:
     with (
-        pytest.raises(ConfigurationError, match="has no plain ACL"),
+        pytest.raises(ConfigurationError, match="cannot control access by a list"),
         EmbeddedCluster(acl_file=write_list(tmp_path), version="5.3.3"),
     ):
         pass
