@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from mqctl.store.attached import source_of
 from mqctl.store.layouts import FILE_NAME_DIGITS, HEADER_BYTES
+from mqctl.store.mapping_guard import guard_mapping
 from mqctl.store.plain_files import open_regular, reading_error
 from mqctl.store.ranged import Ranged
 
@@ -35,7 +36,7 @@ def map_file(path: Path) -> Buffer:
     Raises:
         NotFoundError: the file is gone (retention may delete it under a reader).
         PermissionDeniedError: the operating system refuses to open it.
-        StorageError: any other refusal.
+        StorageError: any other refusal; also later, from wherever the bytes are read, when the file is cut meanwhile.
     """
     read = source_of(path)
     if read is not None:
@@ -43,14 +44,19 @@ def map_file(path: Path) -> Buffer:
     try:
         descriptor = open_regular(path)
         try:
-            if os.fstat(descriptor).st_size == 0:
+            status = os.fstat(descriptor)
+            if status.st_size == 0:
                 return _EMPTY
             mapping = mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
+        except ValueError:  # it was emptied in between
+            return _EMPTY
         finally:
             os.close(descriptor)
     except OSError as error:
         raise reading_error(path, error) from error
-    return np.frombuffer(mapping, dtype=np.uint8)
+    buffer = np.frombuffer(mapping, dtype=np.uint8)
+    guard_mapping(mapping, buffer.ctypes.data, path, status.st_ino)
+    return buffer
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,146 @@
+"""What happens when a mapped file is cut, or its disk fails, while it is read: an error that names the file.
+
+Theory of operation. The system answers the read of a mapped page that it cannot provide with SIGBUS, which ends the
+process without a word (exit code 135). Here the signal puts zeros in the page's place, so that the instruction goes
+on, and raises a second signal, blocked until the first is dealt with, whose handler is an ordinary one: it raises the
+error in the main thread as Ctrl-C raises KeyboardInterrupt, before anything can be made of the zeros. A page of a hole
+that a full tmpfs cannot map reads as zeros anyway: a second look, by position, tells it from a disk that fails.
+
+Faults outside of these mappings go where they went before. Linux only; elsewhere, and where the first file is mapped
+by another thread than the main one, files are mapped as ever.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import signal
+import sys
+import threading
+import weakref
+from dataclasses import dataclass
+from pathlib import Path
+
+from mqctl.errors import NotFoundError, PermissionDeniedError, StorageError
+from mqctl.store.plain_files import reading_error
+
+_RAISING = signal.SIGURG  # ignored by default, and of no use to mqctl
+_SIGINFO = 4
+_PRIVATE_FIXED_ANONYMOUS = 0x32
+_ADDRESS_AT = 16  # of the faulting address in `siginfo_t` of 64-bit Linux
+_MASK_BYTES = 128
+
+
+class _Action(ctypes.Structure):
+    """`struct sigaction` of Linux C libraries."""
+
+    _fields_ = (
+        ("handler", ctypes.c_void_p),
+        ("mask", ctypes.c_ubyte * _MASK_BYTES),
+        ("flags", ctypes.c_int),
+        ("restorer", ctypes.c_void_p),
+    )
+
+
+_Handler = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+
+
+@dataclass(frozen=True, slots=True)
+class _Mapping:
+    """One mapped file; `inode` tells it from another that took its name."""
+
+    path: Path
+    inode: int
+    base: int
+    size_bytes: int
+    map: weakref.ref[mmap.mmap]
+
+
+_mappings: dict[int, _Mapping] = {}
+_faults: list[tuple[_Mapping, int]] = []
+_kept: list[object] = []
+"""The handler, which must outlive the process's use of it, and the action before it."""
+
+
+def guard_mapping(mapping: mmap.mmap, base: int, path: Path, inode: int) -> None:
+    """Has a fault in `mapping`, which begins at address `base`, end in an error that names `path`."""
+    if not _installed():
+        return
+
+    def forget(_: object) -> None:
+        _mappings.pop(base, None)
+
+    _mappings[base] = _Mapping(path, inode, base, len(mapping), weakref.ref(mapping, forget))
+
+
+def _installed() -> bool:
+    if _kept:
+        return True
+    if sys.platform != "linux" or sys.maxsize < 1 << 32 or threading.current_thread() is not threading.main_thread():
+        return False
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long)
+    before = _Action()
+
+    def handle(_number: int, info: int, _context: int) -> None:
+        address = ctypes.c_uint64.from_address(info + _ADDRESS_AT).value
+        found = next((one for one in _mappings.values() if one.base <= address < one.base + one.size_bytes), None)
+        if found is None:
+            libc.sigaction(
+                signal.SIGBUS, ctypes.byref(before), None
+            )  # the same instruction faults again, and ends there
+            return
+        page = address - address % mmap.PAGESIZE
+        rest = found.base + found.size_bytes - page if _size(found) <= page - found.base else mmap.PAGESIZE
+        libc.mmap(page, rest, mmap.PROT_READ, _PRIVATE_FIXED_ANONYMOUS, -1, 0)
+        _faults.append((found, page - found.base))
+        signal.raise_signal(_RAISING)
+
+    handler = _Handler(handle)
+    action = _Action(handler=ctypes.cast(handler, ctypes.c_void_p).value, flags=_SIGINFO)
+    ctypes.memset(action.mask, 0xFF, _MASK_BYTES)
+    signal.signal(_RAISING, _raise)
+    if libc.sigaction(signal.SIGBUS, ctypes.byref(action), ctypes.byref(before)) != 0:
+        return False
+    _kept.extend((handler, before))
+    return True
+
+
+def _size(found: _Mapping) -> int:
+    """The size of the mapped file now, whatever has its name."""
+    mapping = found.map()
+    return 0 if mapping is None else mapping.size()
+
+
+def _raise(_number: int, _frame: object) -> None:
+    faults = _faults[:]
+    _faults.clear()
+    for found, position in faults:
+        error = _why(found, position)
+        if error is not None:
+            raise error
+
+
+def _why(found: _Mapping, position: int) -> StorageError | NotFoundError | PermissionDeniedError | None:
+    size = _size(found)
+    if size <= position:
+        return StorageError(
+            f"could not read {found.path}",
+            reason=f"it was cut from {found.size_bytes:,} to {size:,} bytes while it was read",
+            remedy="run it again when nobody changes the store, or copy the store first",
+        )
+    try:
+        descriptor = os.open(found.path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            if os.fstat(descriptor).st_ino == found.inode:
+                os.pread(descriptor, mmap.PAGESIZE, position)
+                return None
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        return reading_error(found.path, error)
+    return StorageError(
+        f"could not read {found.path}", reason="its disk failed, and another file took its name", remedy="run it again"
+    )
