@@ -96,6 +96,12 @@ MQ616: a fixed list has queues that are gone | fixed lists that fit the route
 MQ617: a broker was seen a minute ago and is gone | the broker that was seen is still there, at another address
 MQ618: no name server knows any broker | one of two name servers knows no broker
 MQ619: one address is registered under two broker names | a slave has another address under its master's name
+MQ620: nobody is at the address of a registered broker | a broker is slow to answer, which is unknown and no fault
+MQ621: a broker is registered as 127.0.0.1, and name servers are elsewhere | everything runs on one machine
+MQ622: two clusters register one broker name | a broker calls itself what it is registered as
+MQ623: a broker's brokerIP1 is not what it is registered as | its brokerIP1 and listenPort are what it is registered as
+MQ624: members ask a name server with which no broker registers | they ask that one and the right one
+MQ625: members subscribe a topic that no broker has | the topic is there, and nobody has sent to it
 MQ701: the recorded offset is beyond the messages that were delivered | everything is delivered and the record says so
 MQ702: the recorded offset is below the queue's minimum | the recorded offset is the queue's minimum
 MQ703: a level has messages and no recorded offset | an unused level has no recorded offset

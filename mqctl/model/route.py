@@ -17,11 +17,13 @@ class BrokerEndpoint:
 
     Attributes:
         addresses: `ip:port` by broker id; 0 is the master.
+        also_in: other clusters that list the name: brokers of several register under it.
     """
 
     cluster: str
     name: str
     addresses: Mapping[int, str] = field(default_factory=dict)
+    also_in: tuple[str, ...] = ()
 
     @property
     def master(self) -> str | None:

@@ -77,7 +77,9 @@ def _broker(name: str) -> BrokerSnapshot:
         cluster="C",
         address=_address(name),
         broker_id=0,
-        topics=tuple(TopicConfig(name=topic, read_queue_count=2, write_queue_count=2) for topic in topics),
+        topics=tuple(
+            TopicConfig(name=topic, read_queue_count=2, write_queue_count=2) for topic in (*topics, "Refund", "Other")
+        ),
         groups=(SubscriptionGroupConfig(name="G"),),
         queues=tuple(
             QueueState(topic="Pay", queue_id=number, min_offset=0, max_offset=1_000, last_store_time_ms=NOW - 1_000)

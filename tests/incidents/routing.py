@@ -16,12 +16,11 @@ INCIDENTS: tuple[Incident, ...] = (
         "MQ605",
         healthy=LIVE,
     ),
-    shown(
+    named(
         24,
         "apache/rocketmq-spring#268",
         "consumers of two clusters all go to one: they share a client instance",
-        "mqctl group member",
-        "which name servers the application meant; members tell only those that they use",
+        "MQ625",
     ),
     named(
         25,
@@ -31,13 +30,7 @@ INCIDENTS: tuple[Incident, ...] = (
         healthy=_with_slave(),
     ),
     named(26, "apache/rocketmq#1989", "brokerName was changed: two names, one address", "MQ619"),
-    shown(
-        39,
-        "apache/rocketmq#8607",
-        "in Kubernetes a broker registers as 127.0.0.1",
-        "mqctl broker list",
-        "what the pod's interfaces are",
-    ),
+    named(39, "apache/rocketmq#8607", "in Kubernetes a broker registers as 127.0.0.1", "MQ621", variant="loopback"),
     shown(
         42,
         "apache/rocketmq-dashboard#2504",
@@ -45,19 +38,17 @@ INCIDENTS: tuple[Incident, ...] = (
         "mqctl group lag",
         "who is connected to the Proxy",
     ),
-    shown(
+    named(
         46,
         "apache/rocketmq#2090",
         "nothing can be sent or consumed after a change of name servers: clients stay on the old one",
-        "mqctl group member",
-        "which addresses the client resolves its domain name to",
+        "MQ624",
     ),
-    shown(
+    named(
         47,
         "apache/rocketmq#1450",
         "two clusters have one brokerName on the same name servers: they overwrite each other",
-        "mqctl broker list",
-        "the broker that is overwritten at the moment",
+        "MQ622",
     ),
     shown(
         49,

@@ -133,7 +133,7 @@ class Stage:
 
     def said(self, **changes: str) -> Said:
         return {
-            "PROP_NAMESERVER_ADDR": "192.0.2.7:9876;",
+            "PROP_NAMESERVER_ADDR": self.cluster.namesrv,
             "PROP_CONSUMEORDERLY": "false",
             "PROP_CONSUMER_START_TIMESTAMP": str(self.now_ms - HOUR_MS),
             "PROP_THREADPOOL_CORE_SIZE": "20",

@@ -109,7 +109,7 @@ class Link:
     ) -> None:
         self.address = address
         self.closed = False
-        self._host, self._port = split_address(address)
+        self._host = ""
         self._settings = settings
         self._on_request = on_request
         self._on_close = on_close
@@ -248,9 +248,12 @@ class Link:
         if self.closed:
             return
         timeout_s = self._settings.connect_timeout_ms / 1000
-        try:
-            sock = socket.create_connection((self._host, self._port), timeout=timeout_s)
-        except UnicodeError as error:  # addresses that a name server tells are not checked
+        try:  # what a name server tells is not checked
+            self._host, port = split_address(self.address)
+            sock = socket.create_connection((self._host, port), timeout=timeout_s)
+        except UsageError as error:
+            raise OSError("it is no address") from error
+        except UnicodeError as error:
             raise OSError("no host can have this name") from error
         sock.settimeout(None)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

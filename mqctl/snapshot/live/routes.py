@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mqctl.client.admin.cluster import BrokerAddress, broker_addresses
 from mqctl.client.admin.nameserver import cluster_info, route
 from mqctl.errors import UnreachableError
@@ -34,7 +36,11 @@ def ask_name_servers(
 
 
 def _endpoints(info: wire.ClusterInfo) -> tuple[BrokerEndpoint, ...]:
-    return tuple(_endpoint(data) for _, data in sorted(info.broker_addr_table.items()))
+    lists = {name: set(names) for name, names in info.cluster_addr_table.items()}
+    return tuple(
+        replace(_endpoint(data), also_in=tuple(sorted(it for it in lists if name in lists[it] and it != data.cluster)))
+        for name, data in sorted(info.broker_addr_table.items())
+    )
 
 
 def _endpoint(data: wire.BrokerData) -> BrokerEndpoint:

@@ -1,0 +1,206 @@
+"""MQ62x: brokers registered under addresses that cannot be right, and clients that look elsewhere than brokers are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from mqctl.diagnosis.audience import ONLINE
+from mqctl.diagnosis.group_view import named_clients
+from mqctl.diagnosis.rule import ClusterCase, Verdict, cluster_rule
+from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
+from mqctl.model.gap import Cause, Part
+from mqctl.model.names import is_system_topic
+from mqctl.model.numbers import decimal
+from mqctl.model.route import MASTER_ID
+
+_ROUTES = (Part.ROUTES,)
+_LITERAL = re.compile(r"\d{1,3}(\.\d{1,3}){3}:\d{1,5}")
+_MOST_PORT = 65_535
+
+
+def _broker(name: str | None) -> Subject:
+    return Subject(kind=SubjectKind.BROKER, broker=name)
+
+
+def _host(address: str) -> str:
+    return address.rpartition(":")[0].strip("[]")
+
+
+def _is_loopback(host: str) -> bool:
+    return host.startswith("127.") or host in ("localhost", "::1")
+
+
+def _is_malformed(address: str) -> bool:
+    host, _, port = address.rpartition(":")
+    number = decimal(port)
+    return not re.fullmatch(r"[^\s#,;/@]+", host) or number is None or not 0 < number <= _MOST_PORT
+
+
+def _registered(case: ClusterCase) -> dict[tuple[str, int], set[str]]:
+    """Returns the addresses that name servers tell, by broker name and id."""
+    found: dict[tuple[str, int], set[str]] = {}
+    for view in case.snapshot.name_servers:
+        for endpoint in view.endpoints:
+            for broker_id, address in endpoint.addresses.items():
+                found.setdefault((endpoint.name, broker_id), set()).add(address)
+    return found
+
+
+@cluster_rule("MQ620", Severity.ERROR, source="RouteInfoManager.registerBroker", needs=_ROUTES, playbook="broker-down")
+def nobody_answers(case: ClusterCase) -> Iterator[Verdict]:
+    """A broker that is registered, and at whose address nobody answers, or somebody who speaks something else."""
+    for broker in case.snapshot.brokers:
+        gap = broker.lacks(Part.RUNTIME)
+        if gap is not None and gap.cause is Cause.SILENT and not _is_malformed(broker.address or ""):
+            yield Verdict(
+                subject=_broker(broker.name),
+                params={"broker": broker.name, "address": broker.address, "reason": gap.reason},
+                evidence={"broker_id": broker.broker_id},
+                severity=None if broker.broker_id == MASTER_ID else Severity.WARNING,
+            )
+
+
+@cluster_rule("MQ621", Severity.ERROR, source="BrokerConfig.brokerIP1", needs=_ROUTES, playbook="broker-down")
+def impossible_address(case: ClusterCase) -> Iterator[Verdict]:
+    """An address that clients on other machines cannot use: none at all, any address, or the broker's own loopback."""
+    servers = [_host(view.address) for view in case.snapshot.name_servers]
+    from_elsewhere = any(not _is_loopback(host) for host in servers)
+    for (name, broker_id), addresses in sorted(_registered(case).items()):
+        for address in sorted(addresses):
+            host = _host(address)
+            variant = None
+            if _is_malformed(address):
+                variant = "malformed"
+            elif host in ("0.0.0.0", "::"):
+                variant = "wildcard"
+            elif _is_loopback(host) and from_elsewhere:
+                variant = "loopback"
+            if variant is not None:
+                yield Verdict(
+                    subject=_broker(name),
+                    params={"broker": name, "address": address},
+                    evidence={"broker_id": broker_id},
+                    variant=variant,
+                )
+
+
+@cluster_rule(
+    "MQ622", Severity.ERROR, source="RouteInfoManager.registerBroker", needs=_ROUTES, playbook="cluster-mixup"
+)
+def one_name_for_two(case: ClusterCase) -> Iterator[Verdict]:
+    """Two brokers under one name: of two clusters on the same name servers, or another one than is registered there."""
+    clusters: dict[str, set[str]] = {}
+    names: dict[str, set[str]] = {}
+    for view in case.snapshot.name_servers:
+        for endpoint in view.endpoints:
+            clusters.setdefault(endpoint.name, set()).update({endpoint.cluster, *endpoint.also_in})
+    for (name, _), addresses in _registered(case).items():
+        for address in addresses:
+            names.setdefault(address, set()).add(name)
+    told = {name for name, found in clusters.items() if len(found) > 1}
+    for name in sorted(told):
+        yield Verdict(
+            subject=_broker(name),
+            params={"broker": name, "clusters": ", ".join(sorted(clusters[name]))},
+            evidence={"cluster_count": len(clusters[name])},
+        )
+    for broker in case.snapshot.brokers:
+        own = broker.config.get("brokerName"), broker.config.get("brokerClusterName")
+        differs = any(value and value != seen for value, seen in zip(own, (broker.name, broker.cluster), strict=True))
+        if differs and broker.name not in told and len(names.get(broker.address or "", ())) < 2:
+            yield Verdict(
+                subject=_broker(broker.name),
+                params={
+                    "broker": broker.name,
+                    "cluster": broker.cluster,
+                    "address": broker.address,
+                    "own_name": own[0],
+                    "own_cluster": own[1],
+                },
+                evidence={"broker_id": broker.broker_id},
+                variant="other",
+            )
+
+
+@cluster_rule(
+    "MQ623",
+    Severity.WARNING,
+    source="BrokerController.getBrokerAddr",
+    needs=(Part.ROUTES, Part.CONFIG),
+    playbook="broker-down",
+)
+def not_its_own_address(case: ClusterCase) -> Iterator[Verdict]:
+    """A broker that is registered under another address than its own brokerIP1 and listenPort."""
+    for broker in case.snapshot.brokers:
+        host, port = broker.config.get("brokerIP1"), broker.config.get("listenPort")
+        own = f"{host}:{port}"
+        if host and port and broker.address and own != broker.address and not _is_malformed(broker.address):
+            yield Verdict(
+                subject=_broker(broker.name),
+                params={"broker": broker.name, "address": broker.address, "own_address": own},
+                evidence={"broker_id": broker.broker_id},
+                confidence=Confidence.MEDIUM,
+            )
+
+
+@cluster_rule(
+    "MQ624",
+    Severity.ERROR,
+    source="MQClientAPIImpl.updateNameServerAddressList",
+    needs=(Part.MEMBERS, Part.RUNNING_INFO, Part.CONFIG),
+    playbook="cluster-mixup",
+    groups=ONLINE,
+)
+def other_name_servers(case: ClusterCase) -> Iterator[Verdict]:
+    """Members that ask name servers with which no broker of this cluster registers."""
+    lists = [_servers(broker.config.get("namesrvAddr")) for broker in case.snapshot.brokers]
+    known = {address for found in lists for address in found}
+    if not known or not all(map(_LITERAL.fullmatch, known)):
+        return
+    known |= {view.address for view in case.snapshot.name_servers if view.endpoints}
+    for view in case.views:
+        lost: dict[str, list[str]] = {}
+        for client, info in view.running.items():
+            asked = _servers(info.properties.get("PROP_NAMESERVER_ADDR"))
+            if asked and all(map(_LITERAL.fullmatch, asked)) and known.isdisjoint(asked):
+                lost.setdefault(";".join(sorted(asked)), []).append(client)
+        for asked_list, clients in sorted(lost.items()):
+            yield Verdict(
+                subject=view.subject,
+                params={
+                    "group": view.group,
+                    "clients": named_clients(clients),
+                    "asked": asked_list,
+                    "registered": ";".join(sorted(known)),
+                },
+                evidence={"lost_count": len(clients), "member_count": len(view.client_ids)},
+            )
+
+
+def _servers(text: str | None) -> set[str]:
+    return {part.strip() for part in re.split("[;,]", text or "") if part.strip()}
+
+
+@cluster_rule(
+    "MQ625",
+    Severity.WARNING,
+    source="RebalanceImpl.rebalanceByTopic",
+    needs=(Part.MEMBERS, Part.TOPICS),
+    playbook="cluster-mixup",
+    groups=ONLINE,
+)
+def topic_is_elsewhere(case: ClusterCase) -> Iterator[Verdict]:
+    """Members that subscribe a topic that no broker of this cluster has: a wrong name, or the wrong cluster."""
+    masters = [broker for broker in case.snapshot.brokers if broker.broker_id in (None, MASTER_ID)]
+    if not masters or any(broker.lacks(Part.TOPICS) for broker in masters):
+        return
+    known = {config.name for broker in masters for config in broker.topics} | case.routes.keys()
+    for view in case.views:
+        for topic in view.topics():
+            if topic not in known and not is_system_topic(topic) and not topic.startswith("%"):
+                yield Verdict(
+                    subject=Subject(kind=SubjectKind.GROUP, group=view.group, topic=topic),
+                    params={"group": view.group, "topic": topic},
+                    evidence={"member_count": len(view.client_ids)},
+                )

@@ -1,0 +1,77 @@
+"""MQ62x, addresses: the words of `mqctl.diagnosis.mq6_addresses` in English."""
+
+from __future__ import annotations
+
+from mqctl.render.messages import Text
+
+_BROKERS = "mqctl broker list {source}"
+
+RULES: dict[str, Text] = {
+    "MQ620": Text(
+        title="A registered broker that cannot be reached",
+        what={"": "{broker} (id {broker_id}) is registered as {address}, and cannot be reached there: {reason}."},
+        effect="Clients that are where this look was taken from get time-outs from it; nothing of it could be judged.",
+        advice="A broker in a container or behind NAT must register an "
+        "address that clients reach: set brokerIP1 (and listenPort). If only this machine cannot reach it, look from another.",
+        explain="Name servers hand out the address that a broker registers, and do not try it. What answers there may be no broker: "
+        "an HTTP port, a proxy, a port that wants TLS.",
+        next_command=_BROKERS,
+    ),
+    "MQ621": Text(
+        title="An address that no client can use",
+        what={
+            "malformed": "{broker} (id {broker_id}) is registered as '{address}', which is no address.",
+            "wildcard": "{broker} (id {broker_id}) is registered as {address}, which means any address and leads nowhere.",
+            "loopback": "{broker} (id {broker_id}) is registered as {address}: each client looks for it on its own machine.",
+        },
+        effect="Clients find the broker in their routes and cannot connect to it.",
+        advice="Set brokerIP1 to an address that clients reach, without blanks or comments behind it, and restart the broker.",
+        explain="A broker takes the address of a network interface when brokerIP1 is not set; in a container that may be the loopback. "
+        "Loopback addresses are judged only where a name server is asked at another address.",
+        next_command=_BROKERS,
+    ),
+    "MQ622": Text(
+        title="One broker name for two brokers",
+        what={
+            "": "{broker} belongs to {cluster_count:cluster} on these name servers: {clusters}.",
+            "other": "Who answers at {address}, registered as {broker} of {cluster}, calls itself {own_name} of {own_cluster}.",
+        },
+        effect="The brokers overwrite each other's registration: clients reach now one and now the other, and messages seem to be lost.",
+        advice="Give every broker name to one broker only, or every cluster name servers of its own; restart what was changed.",
+        explain="Name servers keep one entry for a broker name, whichever cluster it says it is of: the last registration wins, every "
+        "30 s. An address that was given to another machine shows as well: it answers with a name of its own.",
+        next_command=_BROKERS,
+    ),
+    "MQ623": Text(
+        title="A broker is registered under another address than its own",
+        what={"": "{broker} is registered as {address}; its own settings say {own_address}."},
+        effect="Clients go to the registered address; which of the two is right, only the network knows.",
+        advice="If brokerIP1 or listenPort was changed, restart the broker; if another process answers at the address, stop it.",
+        explain="A broker registers brokerIP1:listenPort as they were when it started.",
+        next_command="mqctl broker config {source} {broker}",
+    ),
+    "MQ624": Text(
+        title="Members use other name servers than the brokers",
+        what={
+            "": "{lost_count:member} of group {group} {lost_count:asks/ask} {asked} for routes ({clients}); brokers register with {registered}."
+        },
+        effect="They hear of no change: no new topic, queue or broker, and after a restart they may find nothing at all.",
+        advice="Correct the name server address of these clients and restart them. A client that was given a domain name asks for it "
+        "again every two minutes; one with fixed addresses keeps them.",
+        explain="Compares the list that members report with the brokers' namesrvAddr. Lists with names instead of addresses are left "
+        "alone: they may lead to the same servers.",
+        next_command="mqctl group members {source} -g {group}",
+    ),
+    "MQ625": Text(
+        title="A subscribed topic that this cluster does not have",
+        what={
+            "": "{member_count:member} of group {group} {member_count:subscribes/subscribe} {topic}, and no broker of this cluster has it."
+        },
+        effect="Nothing is consumed of it, and members say nothing about it but a warning in their log.",
+        advice="Check the name of the topic, its namespace, and the cluster: consumers of two clusters in one process go to one of them "
+        "unless each has an instance name of its own. A topic that its first message creates appears with it.",
+        explain="Compares what members subscribe with the topic tables of all masters. Consumers start although a topic has no route, "
+        "and ask for it again every 30 s.",
+        next_command="mqctl topic list {source}",
+    ),
+}
