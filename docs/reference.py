@@ -22,7 +22,7 @@ from mqctl.cli import catalog
 from mqctl.cli import catalog_mqadmin as mqadmin
 from mqctl.cli.completion.scripts import FILE_NAMES, script
 from mqctl.diagnosis import RULES
-from mqctl.diagnosis.audience import GroupKind
+from mqctl.diagnosis.audience import GroupKind, TopicKind
 from mqctl.errors import ExitCode
 from mqctl.main import load_command
 from mqctl.model.gap import Cause, Gap, Part, exit_code_of
@@ -189,10 +189,11 @@ def rules() -> str:
         parts.append(
             f"Severity {rule.severity}; RocketMQ `{rule.source}`; needs {', '.join(rule.needs) or 'nothing more'}."
         )
-        if rule.groups:
-            others = [str(kind) for kind in GroupKind if kind not in rule.groups]
-            judged = f"Judges groups: {', '.join(str(kind) for kind in GroupKind if kind in rule.groups)}"
-            parts.append(f"{judged}; not: {', '.join(others)}." if others else f"{judged}.")
+        for what, every, judged in (("groups", GroupKind, rule.groups), ("topics", TopicKind, rule.topics)):
+            if judged:
+                others = ", ".join(str(kind) for kind in every if kind not in judged)
+                named = ", ".join(str(kind) for kind in every if kind in judged)
+                parts.append(f"Judges {what}: {named}{f'; not: {others}' if others else ''}.")
         speaks, silent = WORLDS[rule.code]
         parts += ["", f"- Speaks: {speaks}.", f"- Silent: {silent}."]
     return "\n".join([*parts, ""])

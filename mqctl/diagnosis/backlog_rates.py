@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from mqctl.diagnosis.settings import Settings
 from mqctl.model.member import HeldQueue, RunningInfo
-from mqctl.model.names import group_of, is_system_group, is_system_topic
+from mqctl.model.names import is_retry_topic, is_system_group, is_system_topic
 from mqctl.model.queue import MessageQueue
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState
 from mqctl.model.snapshot import ClusterSnapshot
@@ -169,7 +169,7 @@ def queue_flows(snapshot: ClusterSnapshot, settings: Settings) -> list[QueueFlow
 
 
 def _wanted(group: str, queue: MessageQueue) -> bool:
-    return not is_system_group(group) and not is_system_topic(queue.topic) and group_of(queue.topic) is None
+    return not is_system_group(group) and not is_system_topic(queue.topic) and not is_retry_topic(queue.topic)
 
 
 def _flow(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -11,13 +12,15 @@ from mqctl.model.config import creates_groups
 from mqctl.model.finding import Subject, SubjectKind
 from mqctl.model.gap import Part
 from mqctl.model.member import POP, PULL, GroupMembership, Member, MessageModel, RunningInfo, Subscription
-from mqctl.model.names import group_of, is_system_group
+from mqctl.model.names import is_retry_topic, is_system_group
 from mqctl.model.queue import MessageQueue
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.model.tag_sample import TagSample
 
 _SHOWN_CLIENTS = 3
 _SHOWN_QUEUES = 6
+# ClientId of rocketmq-clients: host, pid, number within the process, nano time to the base of 36.
+_PROXY_CLIENT = re.compile(r"[^@]+@\d+@\d+@[0-9a-z]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,9 +79,14 @@ class GroupView:
         return any(item.consume_type == PULL for item in self.memberships.values())
 
     @property
+    def behind_proxy(self) -> bool:
+        """Whether members are clients of a proxy (gRPC): their ids have four parts, and they own no queues."""
+        return any(_PROXY_CLIENT.fullmatch(client) for client in self.client_ids)
+
+    @property
     def shares(self) -> bool:
         """Whether queues are shared out among members, each to one."""
-        return not (self.broadcasting or self.pulls or self.pops)
+        return not (self.broadcasting or self.pulls or self.pops or self.behind_proxy)
 
     def members(self) -> tuple[Member, ...]:
         """Returns every connection that any broker knows, once per (client id, address)."""
@@ -107,7 +115,7 @@ class GroupView:
         """Returns the topics that any instance or any broker's table names, retry topics left out, sorted."""
         own = {item.topic for info in self.running.values() for item in info.subscriptions}
         heard = {item.topic for membership in self.memberships.values() for item in membership.subscriptions}
-        return tuple(sorted(topic for topic in own | heard if group_of(topic) is None))
+        return tuple(sorted(topic for topic in own | heard if not is_retry_topic(topic)))
 
     def effective(self, topic: str) -> Subscription | None:
         """Returns what brokers filter `topic` by: the subscription with the highest version that any of them holds."""

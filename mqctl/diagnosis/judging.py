@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TypeAlias
 
-from mqctl.diagnosis.audience import GroupKind, kinds
+from mqctl.diagnosis.audience import Audience
 from mqctl.diagnosis.rule import RULES, Case, ClusterCase, Rule, Unknown, Verdict
 from mqctl.diagnosis.settings import Settings
 from mqctl.errors import UsageError
@@ -16,7 +15,6 @@ from mqctl.model.gap import Gap, Part
 from mqctl.model.origin import ObservedFrom, OriginKind
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 
-Online: TypeAlias = Mapping[str, GroupKind] | None
 # What most faults bring along: messages that wait, come again or are dead. Causes as grave are told before them.
 SYMPTOMS = frozenset({"MQ401", "MQ403", "MQ405", "MQ406", "MQ410", "MQ413", "MQ707"})
 
@@ -70,15 +68,15 @@ def diagnose(
         if entry not in chosen and entry.code in only
     ]
     whole = ClusterCase(snapshot, snapshot.origin.observed_at_ms, used)
-    online = kinds(snapshot) if snapshot.origin.kind is OriginKind.LIVE else None
+    audience = Audience(snapshot, live=snapshot.origin.kind is OriginKind.LIVE)
     for entry in chosen:
         outcomes += [_gap(entry, [gap], broker=None) for gap in snapshot.unavailable if gap.part in entry.needs]
         if entry.cluster_judge is not None:
-            outcomes += _judge_cluster(entry, whole, online)
+            outcomes += _judge_cluster(entry, whole, audience)
     for broker in snapshot.brokers:
         case = _case(broker, snapshot, used)
         for entry in chosen:
-            outcomes += _judge(entry, case, online)
+            outcomes += _judge(entry, case, audience)
     findings = [item for item in outcomes if isinstance(item, Finding)]
     gaps = [item for item in outcomes if isinstance(item, NotJudged)]
     findings.sort(key=lambda item: (-item.severity.rank, item.code in SYMPTOMS, item.code))
@@ -120,7 +118,7 @@ def _matches(code: str, patterns: tuple[str, ...]) -> bool:
     return any(fnmatchcase(code, pattern.upper()) for pattern in patterns)
 
 
-def _judge(entry: Rule, case: Case, online: Online) -> Iterator[Finding | NotJudged]:
+def _judge(entry: Rule, case: Case, audience: Audience) -> Iterator[Finding | NotJudged]:
     if entry.judge is None:
         return
     for part in entry.needs:
@@ -131,10 +129,10 @@ def _judge(entry: Rule, case: Case, online: Online) -> Iterator[Finding | NotJud
     scoped = [gap for gap in case.broker.unavailable if gap.part in entry.needs]
     if scoped:
         yield _gap(entry, scoped, broker=case.broker.name)
-    yield from _outcomes(entry, entry.judge(case), online)
+    yield from _outcomes(entry, entry.judge(case), audience)
 
 
-def _judge_cluster(entry: Rule, case: ClusterCase, online: Online) -> Iterator[Finding | NotJudged]:
+def _judge_cluster(entry: Rule, case: ClusterCase, audience: Audience) -> Iterator[Finding | NotJudged]:
     """Judges what is there: a broker that could not be asked is named, and the others are compared all the same."""
     if entry.cluster_judge is None:
         return
@@ -142,19 +140,21 @@ def _judge_cluster(entry: Rule, case: ClusterCase, online: Online) -> Iterator[F
         gaps = [gap for gap in broker.unavailable if gap.part in entry.needs]
         if gaps:
             yield _gap(entry, gaps, broker=broker.name)
-    yield from _outcomes(entry, entry.cluster_judge(case), online)
+    yield from _outcomes(entry, entry.cluster_judge(case), audience)
 
 
-def _concerns(entry: Rule, subject: Subject, online: Online) -> bool:
-    """Tells whether a rule is for the group in question; what no source tells the kind of is judged by all."""
-    if online is None or subject.group is None or not entry.groups:
-        return True
-    return online.get(subject.group, GroupKind.OFFLINE) in entry.groups
+def _concerns(entry: Rule, subject: Subject, audience: Audience) -> bool:
+    """Tells whether a rule is for the group and the topic; a group no source tells the kind of is judged by all."""
+    if entry.groups and subject.group is not None:
+        kind = audience.group(subject.group)
+        if kind is not None and kind not in entry.groups:
+            return False
+    return not entry.topics or subject.topic is None or audience.topic(subject.topic) in entry.topics
 
 
-def _outcomes(entry: Rule, found: Iterable[Verdict | Unknown], online: Online) -> Iterator[Finding | NotJudged]:
+def _outcomes(entry: Rule, found: Iterable[Verdict | Unknown], audience: Audience) -> Iterator[Finding | NotJudged]:
     for outcome in found:
-        if not _concerns(entry, outcome.subject, online):
+        if not _concerns(entry, outcome.subject, audience):
             continue
         if isinstance(outcome, Unknown):
             yield NotJudged(code=entry.code, subject=outcome.subject, reason=outcome.reason)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
+from mqctl.diagnosis.audience import EVERY_TOPIC
 from mqctl.diagnosis.rule import Case, Unknown, Verdict, rule
 from mqctl.model.config_file import FileSource
 from mqctl.model.damage import Damage, DamageCode, DamageGrade
@@ -69,7 +70,14 @@ def checkpoint_worthless(case: Case) -> Iterator[Verdict]:
         )
 
 
-@rule("MQ103", Severity.WARNING, source="CommitLog.recoverAbnormally", needs=_VERIFIED, playbook="broker-down")
+@rule(
+    "MQ103",
+    Severity.WARNING,
+    source="CommitLog.recoverAbnormally",
+    needs=_VERIFIED,
+    playbook="broker-down",
+    topics=EVERY_TOPIC,
+)
 def queue_behind_log(case: Case) -> Iterator[Verdict]:
     """Messages of the commit log that their consume queue does not know yet."""
     for behind in case.broker.storage.behind if case.broker.storage else ():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mqctl.diagnosis.audience import ONLINE, GroupKind
+from mqctl.diagnosis.audience import ONLINE, SUBSCRIBED, GroupKind, TopicKind
 from mqctl.diagnosis.group_view import refusing_brokers
 from mqctl.diagnosis.rule import ClusterCase, Verdict, cluster_rule
 from mqctl.model.finding import Severity, Subject, SubjectKind
@@ -44,6 +44,7 @@ def group_without_settings(case: ClusterCase) -> Iterator[Verdict]:
     needs=(Part.MEMBERS, Part.CONFIG),
     playbook="stuck-consumer",
     groups=ONLINE,
+    topics=SUBSCRIBED,
 )
 def expression_refused(case: ClusterCase) -> Iterator[Verdict]:
     """Members that subscribe by SQL92, and brokers that do not filter by properties: their pulls are refused."""
@@ -69,6 +70,7 @@ def expression_refused(case: ClusterCase) -> Iterator[Verdict]:
     needs=(Part.MEMBERS, Part.GROUPS, Part.TOPICS),
     playbook="hot-key",
     groups=frozenset({GroupKind.CLUSTERING, GroupKind.POP}),
+    topics=frozenset({TopicKind.FIFO}),
 )
 def order_not_kept(case: ClusterCase) -> Iterator[Verdict]:
     """A FIFO topic (5.x) that a group consumes without order: neither its settings nor its listener ask for it."""

@@ -6,13 +6,13 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
-from mqctl.diagnosis.audience import EVERY, JOINED, ONLINE, SHARING, GroupKind
+from mqctl.diagnosis.audience import EVERY, JOINED, LAGGING, ONLINE, SHARING, SUBSCRIBED, GroupKind, TopicKind
 from mqctl.diagnosis.group_view import GroupView, group_views, losses_of, named_clients, queue_names, wanted_text
 from mqctl.diagnosis.rule import Case, ClusterCase, Unknown, Verdict, cluster_rule, restarting, rule
 from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
 from mqctl.model.member import MessageModel, Subscription
-from mqctl.model.names import group_of, is_system_group
+from mqctl.model.names import is_retry_topic, is_system_group
 
 _RUNNING = (Part.MEMBERS, Part.RUNNING_INFO)
 
@@ -55,7 +55,7 @@ def different_topics(case: ClusterCase) -> Iterator[Verdict | Unknown]:
         yield from _silence(view)
         sets: dict[str, list[str]] = {}
         for client, info in view.running.items():
-            topics = sorted(item.topic for item in info.subscriptions if group_of(item.topic) is None)
+            topics = sorted(item.topic for item in info.subscriptions if not is_retry_topic(item.topic))
             sets.setdefault(", ".join(topics) or "-", []).append(client)
         if len(sets) < 2:
             continue
@@ -79,6 +79,7 @@ def different_topics(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     needs=_LIVE,
     playbook="tag-loss",
     groups=ONLINE,
+    topics=SUBSCRIBED,
 )
 def different_tags(case: ClusterCase) -> Iterator[Verdict]:
     """Instances that want different tags of a topic: what the owner of a queue does not want is skipped for good."""
@@ -112,7 +113,13 @@ def different_tags(case: ClusterCase) -> Iterator[Verdict]:
 
 
 @cluster_rule(
-    "MQ204", Severity.FATAL, source="ConsumerFilterManager", needs=_LIVE, playbook="subscription-change", groups=ONLINE
+    "MQ204",
+    Severity.FATAL,
+    source="ConsumerFilterManager",
+    needs=_LIVE,
+    playbook="subscription-change",
+    groups=ONLINE,
+    topics=SUBSCRIBED,
 )
 def mixed_expression_types(case: ClusterCase) -> Iterator[Verdict]:
     """Tag and SQL92 subscriptions of one topic in one group: the broker filters all by the newest."""
@@ -295,6 +302,7 @@ def different_name_servers(case: ClusterCase) -> Iterator[Verdict]:
     needs=(Part.MEMBERS, Part.CONSUMER_OFFSETS),
     playbook="subscription-change",
     groups=JOINED,
+    topics=LAGGING - {TopicKind.RETRY},
 )
 def abandoned_topic(case: ClusterCase) -> Iterator[Verdict]:
     """A group with members, none of which wants a topic that the group has a backlog on."""
@@ -304,7 +312,7 @@ def abandoned_topic(case: ClusterCase) -> Iterator[Verdict]:
         queues = broker.queue_index()
         for item in broker.consumer_offsets:
             queue = queues.get((item.topic, item.queue_id))
-            if item.group in views and queue is not None and group_of(item.topic) is None:
+            if item.group in views and queue is not None and not is_retry_topic(item.topic):
                 lag = max(0, queue.max_offset - item.offset)
                 waiting[item.group, item.topic] = waiting.get((item.group, item.topic), 0) + lag
     for (group, topic), lag_count in sorted(waiting.items()):

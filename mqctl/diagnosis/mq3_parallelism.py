@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mqctl.diagnosis.audience import PUSHED, SHARING, GroupKind
+from mqctl.diagnosis.audience import APPLICATION, EVERY_TOPIC, PUSHED, SHARING, SUBSCRIBED, GroupKind
 from mqctl.diagnosis.group_view import GroupView, named_clients, queue_names
 from mqctl.diagnosis.rule import Case, ClusterCase, Unknown, Verdict, cluster_rule, restarting, rule
 from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
 from mqctl.model.member import HeldQueue, RunningInfo
-from mqctl.model.names import group_of, is_system_topic
+from mqctl.model.names import group_of, is_retry_topic, is_system_topic
 from mqctl.model.queue import MessageQueue
 from mqctl.model.queue_state import QueueState
 
@@ -41,6 +41,7 @@ def _instances(case: ClusterCase) -> Iterator[tuple[GroupView, RunningInfo]]:
     needs=_MEMBERS,
     playbook="scale-out",
     groups=SHARING,
+    topics=SUBSCRIBED,
 )
 def idle_instances(case: ClusterCase) -> Iterator[Verdict]:
     """More instances than queues: the surplus gets nothing."""
@@ -68,6 +69,7 @@ def idle_instances(case: ClusterCase) -> Iterator[Verdict]:
     needs=_MEMBERS,
     playbook="scale-out",
     groups=SHARING,
+    topics=SUBSCRIBED,
 )
 def uneven_shares(case: ClusterCase) -> Iterator[Verdict]:
     """Few queues for the instances and no multiple of them: some carry twice what others carry."""
@@ -127,7 +129,7 @@ def threads_beyond_queues(case: ClusterCase) -> Iterator[Verdict]:
         threads = info.thread_count
         busy = any(held.cached_count >= case.settings.cache_limit_count for held in info.queues)
         # Its retry queue is held as well and, consumed in order, never gets a message.
-        queues = [held for held in info.queues if group_of(held.queue.topic) is None and not held.dropped]
+        queues = [held for held in info.queues if not is_retry_topic(held.queue.topic) and not held.dropped]
         if info.orderly and threads is not None and busy and threads > len(queues):
             yield Verdict(
                 subject=_client(view, info.client_id),
@@ -242,6 +244,7 @@ def pull_stopped(case: ClusterCase) -> Iterator[Verdict]:
     needs=_OWNERS,
     playbook="unconsumed-queue",
     groups=SHARING,
+    topics=SUBSCRIBED,
 )
 def orphans(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     """Queues that no member holds, by what the members themselves report."""
@@ -309,6 +312,7 @@ def _may_be_locked(case: ClusterCase, view: GroupView, queues: list[MessageQueue
     needs=_OWNERS,
     playbook="unconsumed-queue",
     groups=SHARING,
+    topics=EVERY_TOPIC,
 )
 def double_owners(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     """Queues that two members hold: consumed twice."""
@@ -342,7 +346,14 @@ def double_owners(case: ClusterCase) -> Iterator[Verdict | Unknown]:
             )
 
 
-@rule("MQ301", Severity.WARNING, source="SelectMessageQueueByHash", needs=(Part.QUEUES,), playbook="hot-key")
+@rule(
+    "MQ301",
+    Severity.WARNING,
+    source="SelectMessageQueueByHash",
+    needs=(Part.QUEUES,),
+    playbook="hot-key",
+    topics=APPLICATION,
+)
 def hot_queue(case: Case) -> Iterator[Verdict]:
     """One queue of a topic holds far more than its share."""
     topics: dict[str, list[QueueState]] = {}

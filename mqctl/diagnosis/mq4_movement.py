@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from mqctl.diagnosis.audience import COMMITTING, EVERY, JOINED, ONLINE
+from mqctl.diagnosis.audience import COMMITTING, EVERY, EVERY_TOPIC, JOINED, LAGGING, ONLINE, SUBSCRIBED, TopicKind
 from mqctl.diagnosis.backlog_advice import BacklogAdvice, backlog_advice
 from mqctl.diagnosis.backlog_rates import Outlook
 from mqctl.diagnosis.backlog_remedies import Effect
 from mqctl.diagnosis.rule import ClusterCase, Verdict, cluster_rule
 from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
-from mqctl.model.names import DLQ_PREFIX, group_of, is_system_group
+from mqctl.model.names import DLQ_PREFIX, group_of, is_retry_topic, is_system_group
 from mqctl.model.snapshot import ClusterSnapshot
 
 _OFFSETS = (Part.CONSUMER_OFFSETS, Part.QUEUES, Part.MEMBERS)
@@ -51,6 +51,7 @@ def _queue(key: _Key) -> Subject:
     needs=_OFFSETS,
     playbook="stuck-consumer",
     groups=JOINED,
+    topics=SUBSCRIBED,
 )
 def stuck_offset(case: ClusterCase) -> Iterator[Verdict]:
     """An offset that stands still while its queue grows and the group has members."""
@@ -62,7 +63,7 @@ def stuck_offset(case: ClusterCase) -> Iterator[Verdict]:
     for key, offset in sorted(_committed(case.snapshot).items()):
         group, topic, broker, queue_id = key
         end, end_then = ends.get((topic, broker, queue_id)), ends_then.get((topic, broker, queue_id))
-        if group not in online or group_of(topic) is not None or end is None or end_then is None:
+        if group not in online or is_retry_topic(topic) or end is None or end_then is None:
             continue
         if then.get(key) == offset and end > end_then and end > offset:
             yield Verdict(
@@ -84,6 +85,7 @@ def stuck_offset(case: ClusterCase) -> Iterator[Verdict]:
     needs=(Part.CONSUMER_OFFSETS,),
     playbook="skip-and-replay",
     groups=COMMITTING,
+    topics=EVERY_TOPIC,
 )
 def offsets_going_back(case: ClusterCase) -> Iterator[Verdict]:
     """An offset that is lower than a moment ago: a reset, or two owners that overwrite each other."""
@@ -113,6 +115,7 @@ def offsets_going_back(case: ClusterCase) -> Iterator[Verdict]:
     needs=(Part.MEMBERS, Part.RUNNING_INFO),
     playbook="dead-letters",
     groups=ONLINE,
+    topics=EVERY_TOPIC,
 )
 def failing_consumption(case: ClusterCase) -> Iterator[Verdict]:
     """More than one message in a hundred fails."""
@@ -140,6 +143,7 @@ def failing_consumption(case: ClusterCase) -> Iterator[Verdict]:
     needs=(Part.QUEUES,),
     playbook="dead-letters",
     groups=EVERY,
+    topics=frozenset({TopicKind.DEAD_LETTER}),
 )
 def growing_dead_letters(case: ClusterCase) -> Iterator[Verdict]:
     """A dead-letter topic that grew since the earlier look."""
@@ -167,6 +171,7 @@ def growing_dead_letters(case: ClusterCase) -> Iterator[Verdict]:
     needs=_RATES,
     playbook="backlog",
     groups=JOINED,
+    topics=LAGGING - {TopicKind.RETRY},
 )
 def endless_backlog(case: ClusterCase) -> Iterator[Verdict]:
     """A group that consumes more slowly than messages arrive, or too slowly for the retention of what waits.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mqctl.diagnosis.audience import COMMITTING, EVERY, SHARING
+from mqctl.diagnosis.audience import COMMITTING, EVERY, LAGGING, SHARING, SUBSCRIBED, TopicKind
 from mqctl.diagnosis.filtered_backlog import weigh
 from mqctl.diagnosis.group_view import queue_names
 from mqctl.diagnosis.rule import Case, ClusterCase, Unknown, Verdict, cluster_rule, rule
@@ -46,7 +46,15 @@ def _queue_list(rows: list[QueueLag]) -> str:
     return ", ".join(str(row.queue_id) for row in sorted(rows, key=lambda row: row.queue_id))
 
 
-@rule("MQ401", Severity.ERROR, source="ConsumeStats", needs=_OFFSETS, playbook="backlog", groups=COMMITTING)
+@rule(
+    "MQ401",
+    Severity.ERROR,
+    source="ConsumeStats",
+    needs=_OFFSETS,
+    playbook="backlog",
+    groups=COMMITTING,
+    topics=LAGGING - {TopicKind.RETRY},
+)
 def backlog(case: Case) -> Iterator[Verdict | Unknown]:
     """A group whose next message to consume is old."""
     for total in _totals(case):
@@ -83,6 +91,7 @@ def backlog(case: Case) -> Iterator[Verdict | Unknown]:
     needs=_OFFSETS,
     playbook="expired-before-consumption",
     groups=COMMITTING,
+    topics=LAGGING - {TopicKind.COMPACTED},
 )
 def expired(case: Case) -> Iterator[Verdict]:
     """Offsets below the queue's minimum: the messages between are gone unconsumed."""
@@ -106,6 +115,7 @@ def expired(case: Case) -> Iterator[Verdict]:
     needs=_OFFSETS,
     playbook="expired-before-consumption",
     groups=COMMITTING,
+    topics=LAGGING - {TopicKind.COMPACTED},
 )
 def about_to_expire(case: Case) -> Iterator[Verdict]:
     """The next message to consume is so old that retention may delete it first."""
@@ -125,7 +135,13 @@ def about_to_expire(case: Case) -> Iterator[Verdict]:
 
 
 @rule(
-    "MQ404", Severity.ERROR, source="PullMessageProcessor", needs=_OFFSETS, playbook="damaged-store", groups=COMMITTING
+    "MQ404",
+    Severity.ERROR,
+    source="PullMessageProcessor",
+    needs=_OFFSETS,
+    playbook="damaged-store",
+    groups=COMMITTING,
+    topics=LAGGING,
 )
 def beyond_max(case: Case) -> Iterator[Verdict]:
     """Offsets beyond the queue's end: the queue lost its tail, was emptied or created anew.
@@ -158,6 +174,7 @@ def beyond_max(case: Case) -> Iterator[Verdict]:
     needs=_OFFSETS,
     playbook="dead-letters",
     groups=COMMITTING,
+    topics=frozenset({TopicKind.RETRY}),
 )
 def retries_waiting(case: Case) -> Iterator[Verdict]:
     """Retries that a group has not consumed: it fails faster than it retries, or it is gone."""
@@ -177,6 +194,7 @@ def retries_waiting(case: Case) -> Iterator[Verdict]:
     needs=(Part.QUEUES,),
     playbook="dead-letters",
     groups=EVERY,
+    topics=frozenset({TopicKind.DEAD_LETTER}),
 )
 def dead_letters(case: Case) -> Iterator[Verdict]:
     """Messages in a dead-letter topic: delivered as often as allowed and given up on."""
@@ -201,6 +219,7 @@ def dead_letters(case: Case) -> Iterator[Verdict]:
     needs=(Part.TOPICS, Part.QUEUES),
     playbook="dead-letters",
     groups=EVERY,
+    topics=frozenset({TopicKind.DEAD_LETTER}),
 )
 def unreadable_dead_letters(case: Case) -> Iterator[Verdict]:
     """A dead-letter topic with messages and without read permission, as brokers up to 4.9.1 create it."""
@@ -246,6 +265,7 @@ def consume_disabled(case: Case) -> Iterator[Verdict]:
     needs=(Part.OFFSET_JUMPS,),
     playbook="expired-before-consumption",
     groups=EVERY,
+    topics=LAGGING,
 )
 def forced_jumps(case: Case) -> Iterator[Verdict]:
     """Offsets that the broker moved because they lay outside their queue, from OFFSET_MOVED_EVENT."""
@@ -276,6 +296,7 @@ def forced_jumps(case: Case) -> Iterator[Verdict]:
     needs=(Part.MEMBERS, Part.CONSUMER_OFFSETS, Part.QUEUES, Part.ROUTES),
     playbook="skip-and-replay",
     groups=SHARING,
+    topics=SUBSCRIBED,
 )
 def skipping_history(case: ClusterCase) -> Iterator[Verdict]:
     """A group without an offset in queues that have lost their first messages, or whose broker answers none."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mqctl.diagnosis.audience import EVERY
+from mqctl.diagnosis.audience import EVERY, POPPED
 from mqctl.diagnosis.rule import Case, Verdict, rule
 from mqctl.model.finding import Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
@@ -17,7 +17,15 @@ def _share(case: Case, share: PopShare) -> Subject:
     return Subject(kind=SubjectKind.GROUP, broker=case.broker.name, group=share.group, topic=share.topic)
 
 
-@rule("MQ416", Severity.ERROR, source="PopReviveService", needs=(Part.POP,), playbook="stuck-consumer", groups=EVERY)
+@rule(
+    "MQ416",
+    Severity.ERROR,
+    source="PopReviveService",
+    needs=(Part.POP,),
+    playbook="stuck-consumer",
+    groups=EVERY,
+    topics=POPPED,
+)
 def revive_stands_still(case: Case) -> Iterator[Verdict]:
     """Popped messages are due for another try for long, and the broker does not put them into the retry topic."""
     for share in case.broker.pop:
@@ -37,6 +45,7 @@ def revive_stands_still(case: Case) -> Iterator[Verdict]:
     needs=(Part.POP, Part.CONFIG),
     playbook="stuck-consumer",
     groups=EVERY,
+    topics=POPPED,
 )
 def stranded_retries(case: Case) -> Iterator[Verdict]:
     """Retries in the topic of the second name, which no pop reads while the broker is set to the first."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from mqctl.diagnosis.audience import SHARING, GroupKind
+from mqctl.diagnosis.audience import ORDERED, SHARING, SUBSCRIBED, GroupKind
 from mqctl.diagnosis.group_view import GroupView, queue_names
 from mqctl.diagnosis.rule import ClusterCase, Verdict, cluster_rule
 from mqctl.model.finding import Severity, Subject, SubjectKind
@@ -83,6 +83,7 @@ def hung_owner(case: ClusterCase) -> Iterator[Verdict]:
     needs=_RUNNING,
     playbook="stuck-consumer",
     groups=frozenset({GroupKind.ORDERLY}),
+    topics=SUBSCRIBED,
 )
 def poison_message(case: ClusterCase) -> Iterator[Verdict]:
     """An orderly queue that stands at one message while consumption fails: it is retried for ever."""
@@ -141,6 +142,7 @@ def expired_locks(case: ClusterCase) -> Iterator[Verdict]:
     needs=(*_RUNNING, Part.ROUTES),
     playbook="hot-key",
     groups=SHARING,
+    topics=ORDERED,
 )
 def concurrent_on_ordered_topic(case: ClusterCase) -> Iterator[Verdict]:
     """A topic declared as ordered that a group consumes concurrently."""
@@ -159,7 +161,12 @@ def concurrent_on_ordered_topic(case: ClusterCase) -> Iterator[Verdict]:
 
 
 @cluster_rule(
-    "MQ507", Severity.ERROR, source="SelectMessageQueueByHash", needs=(Part.ROUTES, Part.TOPICS), playbook="hot-key"
+    "MQ507",
+    Severity.ERROR,
+    source="SelectMessageQueueByHash",
+    needs=(Part.ROUTES, Part.TOPICS),
+    playbook="hot-key",
+    topics=ORDERED,
 )
 def ordered_topic_resized(case: ClusterCase) -> Iterator[Verdict]:
     """An ordered topic whose number of queues changed: keys have gone to other queues than their last messages."""
@@ -193,6 +200,7 @@ def _write_queues(route: TopicRoute) -> int:
     source="MQClientInstance.topicRouteData2TopicPublishInfo",
     needs=(Part.ROUTES, Part.TOPICS),
     playbook="hot-key",
+    topics=ORDERED,
 )
 def ordered_topic_shrunk(case: ClusterCase) -> Iterator[Verdict]:
     """An ordered topic whose route lacks a broker that its settings know: keys are spread over fewer queues now."""

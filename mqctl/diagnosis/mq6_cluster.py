@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mqctl.diagnosis.audience import APPLICATION, EVERY_TOPIC
 from mqctl.diagnosis.rule import ClusterCase, Verdict, cluster_rule
 from mqctl.model.config import PERM_WRITE, perm_text
 from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
@@ -86,7 +87,14 @@ def wiped_write_permission(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule("MQ606", Severity.WARNING, source="TopicConfigManager", needs=_ROUTES, playbook="scale-out")
+@cluster_rule(
+    "MQ606",
+    Severity.WARNING,
+    source="TopicConfigManager",
+    needs=_ROUTES,
+    playbook="scale-out",
+    topics=APPLICATION,
+)
 def topic_on_some_brokers(case: ClusterCase) -> Iterator[Verdict]:
     """A topic that only some of a cluster's masters serve: the others carry nothing of it."""
     masters = _masters(case)
@@ -106,7 +114,14 @@ def topic_on_some_brokers(case: ClusterCase) -> Iterator[Verdict]:
                 )
 
 
-@cluster_rule("MQ607", Severity.INFO, source="TopicConfigManager", needs=_ROUTES, playbook="scale-out")
+@cluster_rule(
+    "MQ607",
+    Severity.INFO,
+    source="TopicConfigManager",
+    needs=_ROUTES,
+    playbook="scale-out",
+    topics=APPLICATION,
+)
 def uneven_queue_counts(case: ClusterCase) -> Iterator[Verdict]:
     """A topic with different numbers of queues on its brokers: load follows the numbers."""
     for route in case.user_routes:
@@ -120,7 +135,14 @@ def uneven_queue_counts(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule("MQ608", Severity.ERROR, source="RouteInfoManager.registerBroker", needs=_ROUTES, playbook="broker-down")
+@cluster_rule(
+    "MQ608",
+    Severity.ERROR,
+    source="RouteInfoManager.registerBroker",
+    needs=_ROUTES,
+    playbook="broker-down",
+    topics=EVERY_TOPIC,
+)
 def name_servers_differ(case: ClusterCase) -> Iterator[Verdict]:
     """Name servers that give different routes for a topic; a second look tells a fault from a registration."""
     now, before = _differing(case.snapshot.name_servers), None
@@ -195,6 +217,7 @@ def closed_broker(case: ClusterCase) -> Iterator[Verdict]:
     source="TopicConfigManager.createTopicInSendMessageMethod",
     needs=(Part.ROUTES, Part.CONFIG),
     playbook="scale-out",
+    topics=APPLICATION,
 )
 def created_by_a_send(case: ClusterCase) -> Iterator[Verdict]:
     """A topic on one of several masters, as a producer asks for it, where brokers create topics by themselves."""

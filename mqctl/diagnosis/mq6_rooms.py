@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import chain
 
 from mqctl.allocation.observed import UNKNOWN, observed_allocation
-from mqctl.diagnosis.audience import SHARING
+from mqctl.diagnosis.audience import SHARING, SUBSCRIBED
 from mqctl.diagnosis.group_view import GroupView, named_clients, queue_names
 from mqctl.diagnosis.rule import ClusterCase, Unknown, Verdict, cluster_rule, restarting
 from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
@@ -108,7 +108,13 @@ def _holders(case: ClusterCase, shared: _Shared, room: str) -> str | None:
 
 
 @cluster_rule(
-    "MQ611", Severity.FATAL, source="AllocateMachineRoomNearby", needs=_MEMBERS, playbook="room-lost", groups=SHARING
+    "MQ611",
+    Severity.FATAL,
+    source="AllocateMachineRoomNearby",
+    needs=_MEMBERS,
+    playbook="room-lost",
+    groups=SHARING,
+    topics=SUBSCRIBED,
 )
 def rooms_untold(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     """Names that tell no machine room: the nearby strategy throws for the whole topic, and the assignment freezes."""
@@ -130,7 +136,13 @@ def rooms_untold(case: ClusterCase) -> Iterator[Verdict | Unknown]:
 
 
 @cluster_rule(
-    "MQ612", Severity.WARNING, source="AllocateMachineRoomNearby", needs=_MEMBERS, playbook="room-lost", groups=SHARING
+    "MQ612",
+    Severity.WARNING,
+    source="AllocateMachineRoomNearby",
+    needs=_MEMBERS,
+    playbook="room-lost",
+    groups=SHARING,
+    topics=SUBSCRIBED,
 )
 def dead_room(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     """A machine room with queues and without consumers: another room consumes for it, or nobody does."""
@@ -158,7 +170,13 @@ def dead_room(case: ClusterCase) -> Iterator[Verdict | Unknown]:
 
 
 @cluster_rule(
-    "MQ613", Severity.WARNING, source="AllocateMachineRoomNearby", needs=_MEMBERS, playbook="room-lost", groups=SHARING
+    "MQ613",
+    Severity.WARNING,
+    source="AllocateMachineRoomNearby",
+    needs=_MEMBERS,
+    playbook="room-lost",
+    groups=SHARING,
+    topics=SUBSCRIBED,
 )
 def uneven_rooms(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     """Rooms of which one has more than twice the queues for each consumer of another."""
@@ -191,6 +209,7 @@ def uneven_rooms(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     needs=(*_RUNNING, Part.ROUTES),
     playbook="unconsumed-queue",
     groups=SHARING,
+    topics=SUBSCRIBED,
 )
 def stale_lists(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     """Members with fixed lists of queues (CONFIG) that are not the topic's queues any more."""

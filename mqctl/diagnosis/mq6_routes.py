@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mqctl.diagnosis.audience import APPLICATION, LAGGING, TopicKind
 from mqctl.diagnosis.rule import Case, Verdict, rule
 from mqctl.model.finding import Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
@@ -20,6 +21,7 @@ def _topic(case: Case, topic: str) -> Subject:
     source="PullMessageProcessor",
     needs=(Part.TOPICS, Part.QUEUES),
     playbook="unconsumed-queue",
+    topics=LAGGING,
 )
 def unreachable_queues(case: Case) -> Iterator[Verdict]:
     """Messages in queues that the topic's read queue count leaves out: no consumer can pull them."""
@@ -42,7 +44,14 @@ def unreachable_queues(case: Case) -> Iterator[Verdict]:
             )
 
 
-@rule("MQ602", Severity.INFO, source="TopicConfig", needs=(Part.TOPICS,), playbook="scale-out")
+@rule(
+    "MQ602",
+    Severity.INFO,
+    source="TopicConfig",
+    needs=(Part.TOPICS,),
+    playbook="scale-out",
+    topics=LAGGING,
+)
 def idle_queues(case: Case) -> Iterator[Verdict]:
     """Fewer write queues than read queues: the difference gets no messages. Normal while a topic shrinks."""
     for config in case.broker.topics:
@@ -54,7 +63,14 @@ def idle_queues(case: Case) -> Iterator[Verdict]:
             yield Verdict(subject=_topic(case, config.name), params={"topic": config.name}, evidence=evidence)
 
 
-@rule("MQ603", Severity.ERROR, source="PermName", needs=(Part.TOPICS,), playbook="broker-down")
+@rule(
+    "MQ603",
+    Severity.ERROR,
+    source="PermName",
+    needs=(Part.TOPICS,),
+    playbook="broker-down",
+    topics=LAGGING - {TopicKind.DEAD_LETTER},
+)
 def closed_topic(case: Case) -> Iterator[Verdict]:
     """A topic that cannot be read or written."""
     queues = case.queues_by_topic()
@@ -81,6 +97,7 @@ def closed_topic(case: Case) -> Iterator[Verdict]:
     source="ConsumerOffsetManager.scanUnsubscribedTopic",
     needs=(Part.TOPICS, Part.CONSUMER_OFFSETS),
     playbook="subscription-change",
+    topics=APPLICATION,
 )
 def unknown_topic(case: Case) -> Iterator[Verdict]:
     """Offsets on a topic that has no settings: deleted, or its settings were lost."""

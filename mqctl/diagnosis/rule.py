@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
-from mqctl.diagnosis.audience import GroupKind
+from mqctl.diagnosis.audience import GroupKind, TopicKind
 from mqctl.diagnosis.group_view import GroupView, group_views
 from mqctl.diagnosis.playbooks import PLAYBOOKS
 from mqctl.diagnosis.settings import Settings
@@ -194,6 +194,7 @@ class Rule:
         source: RocketMQ's class (and member) whose behaviour it judges, as of 4.9.8 and 5.3.3.
         needs: parts of the snapshot without which it is not judged.
         groups: the kinds of consumer groups that it judges, and no others; empty for a rule that is not about groups.
+        topics: the kinds of topics that it judges, and no others; empty for a rule that names no topic.
         judge: for a rule that looks at one broker at a time.
         cluster_judge: for a rule that looks at the cluster; one of the two is set.
     """
@@ -204,6 +205,7 @@ class Rule:
     needs: tuple[Part, ...]
     playbook: str
     groups: frozenset[GroupKind] = frozenset()
+    topics: frozenset[TopicKind] = frozenset()
     judge: Judge | None = None
     cluster_judge: ClusterJudge | None = None
 
@@ -223,6 +225,7 @@ def rule(
     needs: tuple[Part, ...] = (),
     playbook: str,
     groups: frozenset[GroupKind] = frozenset(),
+    topics: frozenset[TopicKind] = frozenset(),
 ) -> Callable[[Judge], Judge]:
     """Registers a rule that looks at one broker at a time.
 
@@ -234,7 +237,14 @@ def rule(
 
     def register(judge: Judge) -> Judge:
         RULES[code] = Rule(
-            code=code, severity=severity, source=source, needs=needs, playbook=playbook, groups=groups, judge=judge
+            code=code,
+            severity=severity,
+            source=source,
+            needs=needs,
+            playbook=playbook,
+            groups=groups,
+            topics=topics,
+            judge=judge,
         )
         return judge
 
@@ -249,6 +259,7 @@ def cluster_rule(
     needs: tuple[Part, ...] = (),
     playbook: str,
     groups: frozenset[GroupKind] = frozenset(),
+    topics: frozenset[TopicKind] = frozenset(),
 ) -> Callable[[ClusterJudge], ClusterJudge]:
     """Registers a rule that looks at the whole cluster.
 
@@ -266,6 +277,7 @@ def cluster_rule(
             needs=needs,
             playbook=playbook,
             groups=groups,
+            topics=topics,
             cluster_judge=judge,
         )
         return judge

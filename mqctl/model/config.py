@@ -67,7 +67,15 @@ class TopicConfig:
     @property
     def message_type(self) -> str | None:
         """Its `message.type` (5.x); some tables keep it under the name that an update has."""
-        return self.attributes.get("message.type", self.attributes.get("+message.type"))
+        return self._attribute("message.type")
+
+    @property
+    def compacted(self) -> bool:
+        """Whether the newest message of each key stays, whatever the retention (5.x)."""
+        return self._attribute("cleanup.policy") == "COMPACTION"
+
+    def _attribute(self, name: str) -> str | None:
+        return self.attributes.get(name, self.attributes.get(f"+{name}"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

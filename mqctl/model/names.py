@@ -104,6 +104,11 @@ def group_of(topic: str) -> str | None:
     return None
 
 
+def is_retry_topic(topic: str) -> bool:
+    """Tells whether clients subscribe `topic` by themselves; a dead-letter topic is subscribed like any other."""
+    return topic.startswith(RETRY_PREFIX)
+
+
 def is_system_topic(topic: str) -> bool:
     """Tells whether RocketMQ keeps `topic` for itself; retry and dead-letter topics belong to users."""
     return topic in _SYSTEM_TOPICS or topic.startswith(SYSTEM_TOPIC_PREFIX) or topic.endswith(REPLY_TOPIC_SUFFIX)

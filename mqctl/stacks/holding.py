@@ -40,7 +40,7 @@ class StackLimits:
     """
 
     blocked_ms: int = 60_000
-    pull_stopped_ms: int = 120_000
+    pull_stopped_ms: int = 60_000
     lock_expired_ms: int = 30_000
     behind_ms: int = 0
     standing_ms: int = 10_000

@@ -16,7 +16,7 @@ from mqctl.cli.sources.named import require_group
 from mqctl.diagnosis.group_view import GroupView, group_views, losses_of, refusing_brokers, wanted_text
 from mqctl.errors import UsageError
 from mqctl.model.gap import Gap, Part
-from mqctl.model.names import group_of, is_system_group
+from mqctl.model.names import is_retry_topic, is_system_group
 from mqctl.model.queue import MessageQueue
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.model.tag_sample import TagSample
@@ -104,7 +104,7 @@ def broker_rows(view: GroupView) -> list[BrokerWantRow]:
         BrokerWantRow(broker=broker, topic=item.topic, wanted=wanted_text(item), version_time_ms=item.version_ms)
         for broker, held in sorted(view.memberships.items())
         for item in held.subscriptions
-        if group_of(item.topic) is None
+        if not is_retry_topic(item.topic)
     ]
 
 

@@ -11,7 +11,7 @@ from mqctl.client.remoting.deadline import Deadline
 from mqctl.model.delay_state import DelayState
 from mqctl.model.gap import Gap, GapSubject, Part
 from mqctl.model.member import GroupMembership, RunningInfo
-from mqctl.model.names import group_of, is_system_topic
+from mqctl.model.names import is_retry_topic, is_system_topic
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.model.pop_share import PopShare
 from mqctl.model.progress import Progress
@@ -165,7 +165,7 @@ def _filtered(
             since_ms = held.next_store_time_ms
             if (held.group, held.topic) in by_tag and since_ms is not None and now_ms - since_ms >= _STANDS_MS:
                 found.add(held.topic)
-    return {topic for topic in found if group_of(topic) is None}
+    return {topic for topic in found if not is_retry_topic(topic)}
 
 
 def _tag_samples(
@@ -176,7 +176,7 @@ def _tag_samples(
     for info in running:
         for item in info.subscriptions:
             wanted.setdefault((info.group, item.topic), set()).add((item.expression_type, *item.tags))
-    torn = {topic for (_, topic), sets in wanted.items() if len(sets) > 1 and group_of(topic) is None}
+    torn = {topic for (_, topic), sets in wanted.items() if len(sets) > 1 and not is_retry_topic(topic)}
     routes = {route.topic: route for view in reversed(views) for route in view.routes}
     queues: dict[MessageQueue, str] = {}
     for topic in sorted(torn | sampled):

@@ -16,7 +16,7 @@ from mqctl.model.member import (
     Subscription,
     TopicRates,
 )
-from mqctl.model.names import RETRY_PREFIX, group_of, is_system_group
+from mqctl.model.names import RETRY_PREFIX, is_retry_topic, is_system_group
 from mqctl.model.queue_state import QueueState
 from mqctl.protocol.bodies_client import ConsumerConnection, ConsumerRunningInfo, SubscriptionData
 from mqctl.protocol.bodies_pop import POP
@@ -116,7 +116,7 @@ def _without_settings(asking: Asking, brokers: list[LiveBroker], scope: Scope) -
         for number, broker in enumerate(brokers)
         if broker.config.get("autoCreateSubscriptionGroup", "").lower() == "false"
         for topic in broker.user_topics(scope)
-        if group_of(topic) is None
+        if not is_retry_topic(topic)
     ]
     answers = asking.put((key, brokers[key[0]].address.address, ask.topic_groups(key[1])) for key in asked)
     found: dict[int, set[str]] = {}

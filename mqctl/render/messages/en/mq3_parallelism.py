@@ -82,9 +82,9 @@ RULES: dict[str, Text] = {
     "MQ308": Text(
         title="A consumer has stopped pulling",
         what={"": "{client} of {group} has not pulled {queues} for {idle_ms}."},
-        effect="Nothing of those queues is consumed, and nobody else may take them.",
-        advice="See whether the consumer is suspended; else restart that instance.",
-        explain="Two minutes without a pull although no threshold holds the consumer back.",
+        effect="Nothing of those queues is consumed. After 120 s without a pull the consumer drops them and takes them again itself, in vain if the cause stays.",
+        advice="See with the stacks what the pull thread does, and restart the instance if it is gone. If all times that the instance reports are as old, compare its clock with this machine's first.",
+        explain="A minute without a pull although no threshold holds the consumer back. A suspended Java consumer pulls on in name and is not meant. The time is the client's: a clock that is behind looks the same, and then all its times are as old.",
         next_command=_STACKS,
     ),
     "MQ309": Text(

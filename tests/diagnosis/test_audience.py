@@ -1,0 +1,51 @@
+"""Whom each rule is for: it speaks of the kinds of groups and topics that it declares, and of no other."""
+
+from __future__ import annotations
+
+import pytest
+
+from mqctl.diagnosis import RULES, diagnose
+from mqctl.diagnosis.audience import GroupKind, TopicKind
+from mqctl.model.finding import SubjectKind
+from mqctl.model.origin import OriginKind
+from mqctl.model.snapshot import ClusterSnapshot
+from tests.diagnosis.kinds import alive, with_group, with_topic
+from tests.diagnosis.snapshots import DOUBLE_FAULTS, FAULTS, Fault
+
+SPEAKING: dict[str, list[Fault]] = {}
+for _fault in [*FAULTS, *(fault for fault, _ in DOUBLE_FAULTS)]:
+    SPEAKING.setdefault(_fault.code, []).append(_fault)
+LIVE_CODES = [code for code, entry in RULES.items() if entry.applies_to(OriginKind.LIVE) and code in SPEAKING]
+
+# What makes the group of the other kind mends the fault: where all members are orderly, none consumes concurrently.
+HEALED = {("MQ505", GroupKind.ORDERLY)}
+
+
+def _topics(fault: Fault, world: ClusterSnapshot) -> list[str | None]:
+    """Returns the topics of which the fault's rule speaks in this world."""
+    diagnosis = diagnose(world, only=(fault.code,), settings=fault.settings)
+    return [item.subject.topic for item in diagnosis.findings]
+
+
+@pytest.mark.parametrize("kind", GroupKind)
+@pytest.mark.parametrize("code", [code for code in LIVE_CODES if RULES[code].groups])
+def test_a_rule_judges_the_kinds_of_groups_that_it_declares(code: str, kind: GroupKind) -> None:
+    spoke = any(_topics(fault, with_group(alive(fault.broker), kind)) for fault in SPEAKING[code])
+    assert spoke == (kind in RULES[code].groups and (code, kind) not in HEALED)
+
+
+@pytest.mark.parametrize("kind", TopicKind)
+@pytest.mark.parametrize("code", [code for code in LIVE_CODES if RULES[code].topics])
+def test_a_rule_judges_the_kinds_of_topics_that_it_declares(code: str, kind: TopicKind) -> None:
+    (fault, *_), (topic, *_) = SPEAKING[code], _topics(SPEAKING[code][0], alive(SPEAKING[code][0].broker))
+    assert topic is not None
+    assert bool(_topics(fault, with_topic(alive(fault.broker), topic, kind))) == (kind in RULES[code].topics)
+
+
+def test_what_rules_say_of_groups_and_topics_they_declare() -> None:
+    for faults in SPEAKING.values():
+        for fault in faults:
+            for item in diagnose(alive(fault.broker), only=(fault.code,), settings=fault.settings).findings:
+                assert bool(item.subject.topic) <= bool(RULES[fault.code].topics), fault.label
+                consumers = item.subject.group is not None and item.subject.kind is not SubjectKind.PRODUCER_GROUP
+                assert consumers <= bool(RULES[fault.code].groups), fault.label

@@ -1,0 +1,101 @@
+"""Guards and windows against the time that a state lasts: a guard as long as its state makes a rule mute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import pytest
+
+from mqctl.diagnosis import Settings, diagnose
+from mqctl.model.snapshot import ClusterSnapshot
+from tests.diagnosis import live_faults as live
+from tests.diagnosis.group_faults import popping
+from tests.diagnosis.live_snapshots import NOW, with_second
+from tests.diagnosis.snapshots import HEALTHY, TRANSACTIONS, cluster, pending
+
+# What ends a state by itself: RebalanceLockManager, ProcessQueue, RebalanceService, PullMessageProcessor and
+# PopReviveService of 4.9.8 and 5.3.3.
+LOCK_LIVES, PULL_EXPIRES, REBALANCE, LISTENER_TIMEOUT, FOR_EVER = 60_000, 120_000, 20_000, 15 * 60_000, 24 * 3_600_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Passing:
+    """A state by its age, and how long it lasts before something ends it.
+
+    Attributes:
+        usual_ms: so old it becomes while everything is as it should be: the rule has to be silent.
+    """
+
+    code: str
+    world: Callable[[int], ClusterSnapshot]
+    lasts_ms: int
+    usual_ms: int
+
+
+STATES = [
+    # A pull waits for 15 s at the broker; the next follows at once.
+    Passing(
+        code="MQ308",
+        world=lambda age: with_second(live.holding(last_pull_time_ms=NOW - age)),
+        lasts_ms=PULL_EXPIRES,
+        usual_ms=30_000,
+    ),
+    # Locks are renewed every 20 s.
+    Passing(
+        code="MQ504",
+        world=lambda age: live.orderly(last_lock_time_ms=NOW - age),
+        lasts_ms=LOCK_LIVES,
+        usual_ms=REBALANCE,
+    ),
+    Passing(
+        code="MQ307",
+        world=lambda age: with_second(live.holding(cached_count=7, last_consume_time_ms=NOW - age)),
+        lasts_ms=LISTENER_TIMEOUT,
+        usual_ms=30_000,
+    ),
+    Passing(
+        code="MQ502",
+        world=lambda age: live.orderly(transaction_count=1, last_consume_time_ms=NOW - age),
+        lasts_ms=LISTENER_TIMEOUT,
+        usual_ms=30_000,
+    ),
+    Passing(
+        code="MQ416",
+        world=lambda age: popping(due_count=3, oldest_due_ms=NOW - age),
+        lasts_ms=FOR_EVER,
+        usual_ms=10_000,
+    ),
+]
+
+
+@pytest.mark.parametrize("scale", [1, 20])
+@pytest.mark.parametrize("state", STATES, ids=[state.code for state in STATES])
+def test_a_rule_speaks_before_its_state_is_over_and_not_while_it_is_usual(state: Passing, scale: int) -> None:
+    settings = Settings(time_scale=scale)
+
+    def spoke(age_ms: int) -> bool:
+        world = state.world(age_ms // scale)
+        return state.code in {item.code for item in diagnose(world, only=(state.code,), settings=settings).findings}
+
+    assert not spoke(state.usual_ms)
+    # The last third of its life at least: whoever looks twice a minute sees it.
+    assert spoke(state.lasts_ms * 2 // 3)
+    assert spoke(state.lasts_ms - 1)
+
+
+@pytest.mark.parametrize("scale", [1, 20])
+def test_queues_of_a_killed_orderly_member_are_told_as_long_as_its_lock_lives(scale: int) -> None:
+    (world,) = (world for code, variant, world, _ in live.SCENES if (code, variant) == ("MQ309", "locked"))
+    (finding,) = diagnose(world, settings=Settings(time_scale=scale)).findings
+    over = next(item.value for item in finding.evidence if item.name == "over_time_ms")
+    assert over == NOW + (LOCK_LIVES + REBALANCE) // scale
+
+
+@pytest.mark.parametrize("scale", [1, 20])
+def test_a_transaction_is_judged_from_its_first_check_to_its_last(scale: int) -> None:
+    """The first check comes within 66 s, the fifteenth and last one 14 minutes later."""
+    for age_ms, severe in ((60_000, False), (70_000, True), (15 * 60_000, True)):
+        broker = replace(HEALTHY, transactions=replace(TRANSACTIONS, pending=(pending(1, age_ms // scale),)))
+        (finding,) = diagnose(cluster(broker), only=("MQ720",), settings=Settings(time_scale=scale)).findings
+        assert (finding.severity != "info") == severe
