@@ -27,8 +27,8 @@ class Settings:
             rest on it are less certain.
         settle_ms: a group whose members started, came or went this recently is still settling.
         blocked_ms: a consumer that holds messages and has finished none for this long is blocked.
-        pull_stopped_ms: a queue that its consumer has not pulled for this long is not consumed: twice the time of a pull,
-            and half of the 120 s after which the consumer itself gives the queue up and takes it anew.
+        pull_stopped_ms: a queue that its consumer has not pulled for this long is not consumed: twice what a pull
+            takes, and half of the 120 s after which the consumer itself gives the queue up and takes it anew.
         lock_expired_ms: an orderly consumer must renew its queue locks within this time.
         cache_limit_count, cache_limit_mib, span_limit_count: a consumer's pull thresholds for one queue.
         dispatch_behind_bytes: what dispatching may be behind by without being called late.
