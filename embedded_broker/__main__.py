@@ -66,7 +66,14 @@ def ready(cluster: RunningCluster, control: ControlSocket | None) -> dict[str, o
         "namesrv": cluster.namesrv,
         "name_servers": [{"name": name, "address": server.address} for name, server in cluster.name_servers.items()],
         "brokers": [
-            {"name": name, "address": broker.address, "room": spec.room_of(name), "store": str(broker.directory)}
+            {
+                "name": name,
+                "broker_name": broker.name,
+                "broker_id": broker.broker_id,
+                "address": broker.address,
+                "room": spec.room_of(name),
+                "store": str(broker.directory),
+            }
             for name, broker in cluster.brokers.items()
         ],
         "nsaddr": {room: service.url for room, service in cluster.address_services.items()},

@@ -17,6 +17,8 @@ from embedded_broker.consumers.pull_holds import PullHolds
 from embedded_broker.consumers.sql_filters import SqlFilters
 from embedded_broker.delay.levels import DelaySchedule
 from embedded_broker.delay.timers import Timers
+from embedded_broker.ha.copying import Tables
+from embedded_broker.ha.replication import Replication
 from embedded_broker.log.intake import Intake
 from embedded_broker.log.settings import SYNC_FLUSH
 from embedded_broker.log.store import Storage
@@ -33,6 +35,7 @@ from embedded_broker.remoting.listener import Listener, Make, PortError
 from embedded_broker.remoting.outbound import OnAnswer
 from embedded_broker.remoting.server import Limits
 from embedded_broker.remoting.slices import Slices
+from embedded_broker.services import Services
 from embedded_broker.settings import BrokerSettings
 from embedded_broker.stats import Stats
 from embedded_broker.tables.config_file import write_config
@@ -120,7 +123,9 @@ class Broker:
         self.pull_holds = PullHolds(clock, self.storage.max_offset, (limits or Limits()).held_pulls)
         self.storage.on_dispatch(self.pull_holds.arrived)
         self.pop = Pop(self._pop_ground()) if release.is_v5 else None
+        self._services = Services(self.schedule, self.transactions, self.timers, self.pop)
         self.access = AccessControl(settings, release, clock, acl_file or directory / "conf" / ACL_FILE, config)
+        self.replication = self._replication(config)
         for file in (*self._files(), self.schedule.file):
             file.durable = settings.flush_disk_type == SYNC_FLUSH
         self.send_ext: Mapping[str, str] = {}
@@ -144,6 +149,11 @@ class Broker:
             ask=self._ask_name_servers,
         )
 
+    def _replication(self, config: Path) -> Replication:
+        modes = self.pop.modes if self.pop is not None else None
+        tables = Tables(topics=self.topics, groups=self.groups, offsets=self.offsets, modes=modes, config=config)
+        return Replication(self.storage, tables, self.settings, self.release, self.clock, context=self._outbound)
+
     def _ask_name_servers(self, request: Request, on_answer: OnAnswer) -> None:
         if self.registration is None:
             on_answer(None)
@@ -159,12 +169,13 @@ class Broker:
     def _listener(self, handlers: Mapping[int, Handler], limits: Limits) -> Listener:
         service = Dispatcher(
             self,
-            self.name,
+            self.settings.member,
             handlers,
             clock=self.clock,
             release=self.release,
             control=self.control,
             access=self.access,
+            closed=self.replication.refusal,
         )
         return Listener(service, self.clock, limits, self._make)
 
@@ -227,27 +238,30 @@ class Broker:
             self.release,
             self.clock,
             self.topics,
-            ha_address=f"{self.settings.broker_ip2}:{self._main.port + 1}",
+            ha_address=f"{self.settings.broker_ip2}:{self.settings.ha_listen_port}",
             context=self._outbound,
         )
+        if self.settings.is_slave:
+            self.registration.on_master(self.replication.take_master)
         for file in (*self._files(), self.schedule.file):
             file.create()
         self.access.start()
-        self.schedule.start()
-        self.transactions.start()
-        if self.timers is not None:
-            self.timers.start()
-        if self.pop is not None:
-            self.pop.start()
+        self.replication.start()
+        if not self.settings.is_slave:
+            self._services.start()
         await self.registration.register_and_wait()
 
     async def _listen(self, host: str, port: int) -> None:
-        """Listens on the main port and on the one two below it, where clients with a VIP channel send."""
+        """Listens on the main port, on the one two below it, for clients with a VIP channel, and on that for slaves."""
+        own = self.settings.ha_listen_port
         for attempt in range(1, _PORT_ATTEMPTS + 1):
             await self._main.open(host, port)
+            self.settings.ha_listen_port = own or self._main.port + 1
             try:
                 await self._fast.open(host, self._main.port - _FAST_PORT_DISTANCE)
+                await self.replication.listen(host, self.settings.ha_listen_port)
             except PortError:
+                await self._fast.close()
                 await self._main.close()
                 if port or attempt == _PORT_ATTEMPTS:
                     raise
@@ -259,17 +273,13 @@ class Broker:
         self._stop_timers()
         if self.registration is not None:
             await self.registration.stop()
+        await self.replication.stop()
         await self._fast.close()
         await self._main.close()
-        self.transactions.stop()
-        if self.pop is not None:
-            self.pop.stop()
-        if self.timers is not None:
-            self.timers.stop()
+        self._services.stop()
         for file in self._files():
             file.mark()
         self._write_files()
-        self.schedule.stop()
         self._write_filters()
         self.storage.close()
         self._lock.release()
@@ -310,14 +320,10 @@ class Broker:
             file.forget()
         if self.registration is not None:
             await self.registration.stop(abort=True)
+        await self.replication.stop()
         await self._fast.close(abort=True)
         await self._main.close(abort=True)
-        self.transactions.abandon()
-        if self.pop is not None:
-            self.pop.abandon()
-        if self.timers is not None:
-            self.timers.abandon()
-        self.schedule.abandon()
+        self._services.abandon()
         self.storage.abandon()
         self._lock.release()
 

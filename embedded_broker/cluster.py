@@ -20,7 +20,7 @@ from embedded_broker.remoting.faults import Control
 from embedded_broker.remoting.listener import Accepted, Make
 from embedded_broker.remoting.server import Limits, Service
 from embedded_broker.remoting.tls import SecuredConnection, ServerTls
-from embedded_broker.settings import BrokerSettings
+from embedded_broker.settings import ASYNC_MASTER, SLAVE, BrokerSettings, slave_member
 from mqctl.errors import NotFoundError, RefusedError, StorageError, UsageError
 
 log = logging.getLogger("embedded_broker")
@@ -36,7 +36,8 @@ class ClusterSpec:
     """What a cluster is to be.
 
     Attributes:
-        brokers: their names; with rooms, a name begins with its room and `-` or `@`. Empty: one for each room.
+        brokers: names of the masters; with rooms, a name begins with its room and `-` or `@`. Empty: one for each room.
+        slaves: how many slaves each broker has; they run as members `NAME-s`, `NAME-s2` and so on, with ids from 1.
         rooms: machine rooms; each has a name server and an HTTP address service of its own.
         name_servers: how many name servers, for a cluster without rooms.
         isolated_rooms: brokers register with the name server of their own room only, instead of with all.
@@ -54,6 +55,7 @@ class ClusterSpec:
     """
 
     brokers: tuple[str, ...] = ()
+    slaves: int = 0
     rooms: tuple[str, ...] = ()
     name_servers: int = 1
     isolated_rooms: bool = False
@@ -74,6 +76,12 @@ class ClusterSpec:
     def broker_names(self) -> tuple[str, ...]:
         """Returns the names of all brokers."""
         return self.brokers or tuple(f"{room}-broker-a" for room in self.rooms) or ("broker-a",)
+
+    def members(self) -> dict[str, tuple[str, int]]:
+        """Returns broker name and id of each broker to run, by what it is called here: masters first."""
+        names = self.broker_names()
+        slaves = {slave_member(name, number): (name, number) for name in names for number in range(1, self.slaves + 1)}
+        return {name: (name, 0) for name in names} | slaves
 
     def room_of(self, broker: str) -> str | None:
         """Returns the room that a broker's name begins with, or None without rooms.
@@ -106,7 +114,7 @@ class RunningCluster:
     """A running cluster; all methods are to be called on its loop.
 
     Attributes:
-        brokers: the running brokers by name.
+        brokers: the running brokers by name; slaves by what they are called here.
         name_servers: the running name servers by name (`namesrv`, `namesrv-1`, or `namesrv-<room>`).
         address_services: the HTTP address services by room.
     """
@@ -114,8 +122,9 @@ class RunningCluster:
     def __init__(self, spec: ClusterSpec) -> None:
         if not spec.brokers and not spec.rooms and spec.name_servers < 1:
             raise UsageError("a cluster needs a name server")
+        self._members = spec.members()
         names = spec.broker_names()
-        if len(set(names)) != len(names):
+        if len(set(names)) != len(names) or len(self._members) != len(names) * (1 + spec.slaves):
             raise UsageError("two brokers have the same name", remedy="give each its own")
         self.spec = spec
         self.release = as_version(spec.version)
@@ -127,7 +136,7 @@ class RunningCluster:
         self.address_services: dict[str, AddressService] = {}
         self._ports: dict[str, int] = {}
         self._throw_away: Path | None = None
-        self._rooms = {name: spec.room_of(name) for name in names}
+        self._rooms = {member: spec.room_of(member) for member in self._members}
         self._overrides: dict[str, dict[str, str]] = {}
         self._make = _securing(spec.tls) if spec.tls is not None else None
 
@@ -189,7 +198,7 @@ class RunningCluster:
             )
             await service.start(self.spec.host)
             self.address_services[room] = service
-        for number, name in enumerate(self.spec.broker_names()):
+        for number, name in enumerate(self._members):
             await self.start_broker(name, self.spec.broker_port and self.spec.broker_port + 10 * number)
 
     async def stop(self) -> None:
@@ -271,7 +280,10 @@ class RunningCluster:
         namesrv = self.namesrv_of_room(room) if room and self.spec.isolated_rooms else self.namesrv
         settings = BrokerSettings(
             broker_cluster_name=self.spec.cluster,
-            broker_name=name,
+            broker_name=self._members[name][0],
+            broker_id=self._members[name][1],
+            broker_role=SLAVE if self._members[name][1] else ASYNC_MASTER,
+            slave_read_enable=self.spec.slaves > 0,
             broker_ip1=self.spec.host,
             broker_ip2=self.spec.host,
             namesrv_addr=namesrv,
@@ -324,7 +336,7 @@ class RunningCluster:
             service.switch_back()
         for name in self.name_server_names():
             await self.start_name_server(name)
-        for name in self.spec.broker_names():
+        for name in self._members:
             await self.start_broker(name)
 
     # Time

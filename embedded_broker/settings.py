@@ -11,6 +11,7 @@ from mqctl.model.numbers import MOST_INT64, decimal
 from mqctl.model.spans import DAY_MS
 from mqctl.protocol.declared import camel_case
 
+ASYNC_MASTER, SYNC_MASTER, SLAVE = "ASYNC_MASTER", "SYNC_MASTER", "SLAVE"
 _STORE = StoreSettings()
 _WIRE_NAMES = {"broker_ip1": "brokerIP1", "broker_ip2": "brokerIP2"}
 
@@ -57,6 +58,13 @@ class BrokerSettings:
         pop_from_retry_probability: percent of pops that begin with the retry topic (5.x).
         init_pop_offset_by_check_msg_in_mem: a first pop of the newest begins at 0 while that is in memory (5.x).
         pop_polling_size, max_pop_polling_size: pops that may wait under one key, and in all (5.x).
+        broker_role: ASYNC_MASTER, SYNC_MASTER (sends wait for slaves) or SLAVE; nothing checks that it fits the id.
+        ha_listen_port: where slaves connect; one above the port of requests, unless set.
+        ha_master_address: where a slave connects instead of asking name servers.
+        ha_slave_fallbehind_max: bytes behind which a slave counts as none (4.9).
+        slave_timeout: milliseconds that a send waits for slaves.
+        offset_check_in_slave: a slave corrects the offset of a pull beyond a queue's ends, too.
+        in_sync_replicas: brokers that must have a message before its send is answered, the master included (5.x).
         default_message_request_mode, default_pop_share_queue_num: what 400 answers where 401 set nothing (5.x).
     """
 
@@ -137,6 +145,17 @@ class BrokerSettings:
     default_pop_share_queue_num: int = -1
     server_load_balancer_enable: bool = True
 
+    broker_role: str = ASYNC_MASTER
+    ha_listen_port: int = 0
+    ha_master_address: str = ""
+    ha_send_heartbeat_interval: int = 5_000
+    ha_housekeeping_interval: int = 20_000
+    ha_transfer_batch_size: int = 32 * 1024
+    ha_slave_fallbehind_max: int = 256 * 1024 * 1024
+    slave_timeout: int = 3_000
+    offset_check_in_slave: bool = False
+    in_sync_replicas: int = 1
+
     long_polling_enable: bool = True
     short_polling_time_mills: int = 1_000
     slave_read_enable: bool = False
@@ -163,6 +182,16 @@ class BrokerSettings:
     disk_space_clean_forcibly_ratio: int = _STORE.disk_space_clean_forcibly_ratio
     disk_space_warning_level_ratio: int = _STORE.disk_space_warning_level_ratio
 
+    @property
+    def is_slave(self) -> bool:
+        """Whether the log follows that of a master."""
+        return self.broker_role == SLAVE
+
+    @property
+    def member(self) -> str:
+        """What tells this broker from the others of its cluster; a slave has the broker name of its master."""
+        return slave_member(self.broker_name, self.broker_id) if self.broker_id else self.broker_name
+
     def store_settings(self, *, is_v5: bool) -> StoreSettings:
         """Returns the part that the store needs."""
         own = {item.name for item in fields(self)}
@@ -188,6 +217,11 @@ class BrokerSettings:
                     setattr(self, item.name, value)
                     taken.add(wire)
         return taken
+
+
+def slave_member(name: str, broker_id: int) -> str:
+    """Returns what a slave is called in its cluster, as in RocketMQ's own sample configurations."""
+    return f"{name}-s" if broker_id == 1 else f"{name}-s{broker_id}"
 
 
 def _wire_name(name: str) -> str:

@@ -86,6 +86,13 @@ class ConsumerOffsets:
         """Returns the stored offsets of a topic's queues."""
         return self._table.get((topic, group), {})
 
+    def merge(self, offsets: Mapping[str, Mapping[int, int]]) -> None:
+        """Takes another broker's offsets, `topic@group` -> queue id -> offset; what it does not have stays."""
+        for place, queues in offsets.items():
+            topic, _, group = place.partition("@")
+            self._table[topic, group] = dict(queues)
+        self.file.mark()
+
     def clone(self, group: str, topic: str, target: str) -> None:
         """Stores the offsets of one group for another instead of its own; when there are none, nothing changes."""
         offsets = self._table.get((topic, group))

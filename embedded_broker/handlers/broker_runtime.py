@@ -100,7 +100,7 @@ def _store(broker: Broker) -> dict[str, str]:
         "consumeQueueDiskRatio": ratio,
         "commitLogDirCapacity": f"Total : {usage.total / gib:.1f} GiB, Free : {usage.free / gib:.1f} GiB.",
         "earliestMessageTimeStamp": str(-1 if earliest is None else earliest),
-        "dispatchBehindBytes": "0",
+        "dispatchBehindBytes": str(broker.replication.behind_bytes),
         "dispatchMaxBuffer": "0",
         "pageCacheLockTimeMills": "0",
         "remainTransientStoreBufferNumbs": "2147483647",

@@ -48,6 +48,16 @@ _CODES = {
 }
 
 
+_BESIDE = frozenset(
+    {
+        ReadStatus.NO_MESSAGE_IN_QUEUE,
+        ReadStatus.OFFSET_OVERFLOW_ONE,
+        ReadStatus.OFFSET_OVERFLOW_BADLY,
+        ReadStatus.OFFSET_TOO_SMALL,
+    }
+)
+
+
 @dataclass(frozen=True, slots=True)
 class _Pull:
     request: PullMessage
@@ -83,8 +93,8 @@ def _words(broker: Broker, error: Refusal | MqctlError) -> Refusal | None:
 def pull_message(broker: Broker, request: PullMessage, call: Call) -> RemotingCommand | None:
     pull = _checked(broker, request, call)
     read = _read_or_reset(broker, pull)
-    code = _code(read, request)
-    if request.sys_flag & _COMMIT:
+    code = _code(broker, read, request)
+    if request.sys_flag & _COMMIT and (broker.release.is_v5 or not broker.settings.is_slave):
         broker.offsets.commit(request.consumer_group, request.topic, request.queue_id, request.commit_offset)
     if code == ResponseCode.PULL_NOT_FOUND and request.sys_flag & _SUSPEND and not broker.pull_holds.full:
         _hold(broker, pull)
@@ -205,10 +215,25 @@ def _read(broker: Broker, pull: _Pull) -> Read:
     )
 
 
-def _code(read: Read, request: PullMessage) -> ResponseCode:
+def _code(broker: Broker, read: Read, request: PullMessage) -> ResponseCode:
     if read.status is ReadStatus.NO_MESSAGE_IN_QUEUE:
-        return ResponseCode.PULL_NOT_FOUND if request.queue_offset == 0 else ResponseCode.PULL_OFFSET_MOVED
-    return _CODES[read.status]
+        code = ResponseCode.PULL_NOT_FOUND if request.queue_offset == 0 else ResponseCode.PULL_OFFSET_MOVED
+    else:
+        code = _CODES[read.status]
+    return _of_slave(broker, code) if broker.settings.is_slave else code
+
+
+def _is_left_alone(broker: Broker, read: Read) -> bool:
+    """Whether a pull goes on where it was though nothing is there, for a slave may just be behind."""
+    return read.status in _BESIDE and broker.settings.is_slave and not broker.settings.offset_check_in_slave
+
+
+def _of_slave(broker: Broker, code: ResponseCode) -> ResponseCode:
+    """A slave may just be behind: it moves nobody's offset; one of 5.x does not hold pulls either."""
+    moves_nobody = code == ResponseCode.PULL_OFFSET_MOVED and not broker.settings.offset_check_in_slave
+    if moves_nobody or (code == ResponseCode.PULL_NOT_FOUND and broker.release.is_v5):
+        return ResponseCode.PULL_RETRY_IMMEDIATELY
+    return code
 
 
 def _hold(broker: Broker, pull: _Pull) -> None:
@@ -217,7 +242,7 @@ def _hold(broker: Broker, pull: _Pull) -> None:
     def again() -> RemotingCommand:  # the group, the topic or its subscription may have changed meanwhile
         now = _checked(broker, request, pull.call)
         read = _read_or_reset(broker, now)
-        return _answer(broker, now, read, _code(read, request))
+        return _answer(broker, now, read, _code(broker, read, request))
 
     held = Held(
         (request.topic, request.queue_id),
@@ -248,9 +273,10 @@ def _answer(broker: Broker, pull: _Pull, read: Read, code: ResponseCode) -> Remo
     suggested = 0
     if broker.settings.slave_read_enable:
         suggested = pull.group.which_broker_when_consume_slowly if read.on_disk else pull.group.broker_id
+        suggested = 0 if is_v5 and broker.settings.is_slave else suggested
     reply = PullMessageReply(
         suggest_which_broker_id=suggested,
-        next_begin_offset=read.next_offset,
+        next_begin_offset=request.queue_offset if _is_left_alone(broker, read) else read.next_offset,
         min_offset=read.min_offset,
         max_offset=read.max_offset,
         topic_sys_flag=pull.topic.sys_flag if is_v5 else None,

@@ -53,15 +53,33 @@ def _words(broker: Broker, error: Refusal | MqctlError) -> Refusal | None:
 @handles(SendMessage, SendMessageV2, SendBatchMessage, words=_words)
 def send_message(broker: Broker, request: SendMessage, call: Call) -> None:
     reply = _batch(broker, request, call) if request.batch else _single(broker, request, call)
-    if broker.settings.flush_disk_type == SYNC_FLUSH and property_of(request.properties or "", "WAIT") != "false":
-        broker.storage.when_durable(lambda failure: _acknowledge(broker, call, reply, failure))
+    is_synced, master = broker.settings.flush_disk_type == SYNC_FLUSH, broker.replication.master
+    if (is_synced or master.waits) and property_of(request.properties or "", "WAIT") != "false":
+        _acknowledge_later(broker, call, reply, is_synced=is_synced)
     else:
         _acknowledge(broker, call, reply, None)
 
 
-def _acknowledge(broker: Broker, call: Call, reply: SendMessageReply, failure: StorageError | None) -> None:
-    if failure is not None:
-        call.respond(call.answer(ResponseCode.FLUSH_DISK_TIMEOUT, reply=reply))
+def _acknowledge_later(broker: Broker, call: Call, reply: SendMessageReply, *, is_synced: bool) -> None:
+    """Answers once disk and slaves have the message; what the slaves lack is told before what the disk lacks."""
+    master, end = broker.replication.master, broker.storage.log.position
+
+    def durable(failure: StorageError | None) -> None:
+        trouble = None if failure is None else ResponseCode.FLUSH_DISK_TIMEOUT
+        if master.waits:
+            master.when_replicated(end, lambda missing: _acknowledge(broker, call, reply, missing or trouble))
+        else:
+            _acknowledge(broker, call, reply, trouble)
+
+    if is_synced:
+        broker.storage.when_durable(durable)
+    else:
+        durable(None)
+
+
+def _acknowledge(broker: Broker, call: Call, reply: SendMessageReply, trouble: ResponseCode | None) -> None:
+    if trouble is not None:
+        call.respond(call.answer(trouble, reply=reply))
     elif call.command.serialize_type is SerializeType.JSON and reply.transaction_id is None:
         fill = broker.send_answers.fill
         call.respond_frame(fill(call.command.opaque, reply.msg_id, reply.queue_id, reply.queue_offset))

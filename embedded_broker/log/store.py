@@ -91,6 +91,7 @@ class Storage:
             `StoreReader`.
         on_dispatch: that of `RecordDispatcher`.
         flush, sync_log, when_durable: those of `Flusher`.
+        is_copy: the log follows another one, so that nothing else is appended to it.
     """
 
     def __init__(
@@ -105,6 +106,7 @@ class Storage:
     ) -> None:
         self.directory = directory
         self.settings = settings
+        self.is_copy = False
         self.clock = clock
         self.disk = disk or Disk()
         self.records = RecordWriter(long_topics=settings.is_v5)
@@ -245,7 +247,7 @@ class Storage:
 
     def _ready(self, topic: str, queue_id: int) -> QueueWriter:
         """Returns the queue of a message that may be appended now. Raises DiskFullError, StorageError."""
-        if self.retention.disk_full:
+        if self.retention.disk_full or self.is_copy:  # brokers answer both alike
             raise DiskFullError(self.log.directory)
         self.dispatcher.make_room()
         return self.queues.queue(topic, queue_id)

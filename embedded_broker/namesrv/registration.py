@@ -25,7 +25,7 @@ from mqctl.model.config import DataVersion, TopicConfig
 from mqctl.protocol.bodies_cluster import KVTable, RegisterBrokerBody, TopicConfigTable
 from mqctl.protocol.frame import RemotingCommand
 from mqctl.protocol.header import Request
-from mqctl.protocol.requests_namesrv import RegisterBroker, UnRegisterBroker
+from mqctl.protocol.requests_namesrv import RegisterBroker, RegisterBrokerReply, UnRegisterBroker
 
 if TYPE_CHECKING:
     import ssl
@@ -43,6 +43,10 @@ class _Body:
     version: DataVersion
     permission: int
     data: bytes
+
+
+OnMaster = Callable[[RegisterBrokerReply], object]
+"""Gets what a name server tells a slave of its master."""
 
 
 def _settle(future: asyncio.Future[None], _answer: RemotingCommand | None = None) -> None:
@@ -73,6 +77,8 @@ class Registration:
         self._clock = clock
         self._topics = topics
         self._ha_address = ha_address
+        self._on_master: OnMaster | None = None
+        self._is_answered = False
         self._servers: list[Outbound] = []
         self._body: _Body | None = None
         period = min(max(settings.register_name_server_period, _SHORTEST_MS), _LONGEST_MS)
@@ -88,11 +94,16 @@ class Registration:
         for address in known.keys() - set(wanted):
             known[address].drop()
 
+    def on_master(self, listener: OnMaster) -> None:
+        """Has `listener` called with what the first name server that answers a registration tells of the master."""
+        self._on_master = listener
+
     async def register_and_wait(self) -> None:
         """Registers the whole topic table with all name servers and waits for their answers, or their silence."""
         loop = asyncio.get_running_loop()
         answered: list[asyncio.Future[None]] = []
         command = self._command(self._whole_body())
+        self._is_answered = False
         for server in self._servers:
             future: asyncio.Future[None] = loop.create_future()
             answered.append(future)
@@ -103,6 +114,7 @@ class Registration:
     def register(self) -> None:
         """Registers the whole topic table with all name servers."""
         command = self._command(self._whole_body())
+        self._is_answered = False
         for server in self._servers:
             self._send(server, command, lambda: None)
 
@@ -172,10 +184,16 @@ class Registration:
             elif answer.code != 0:
                 log.warning("name server %s refused the registration: %s", server.address, answer.remark)
             else:
+                self._take_master(answer)
                 self._take_orders(answer)
             done()
 
         server.call(command, self._settings.register_broker_timeout_mills, answered)
+
+    def _take_master(self, answer: RemotingCommand) -> None:
+        if self._on_master is not None and not self._is_answered:
+            self._is_answered = True
+            self._on_master(RegisterBrokerReply.from_ext(answer.ext_fields))
 
     def _take_orders(self, answer: RemotingCommand) -> None:
         if not answer.body:

@@ -65,6 +65,11 @@ class RequestModes:
         self._modes[mode.topic, mode.consumer_group] = mode
         self.file.changed()
 
+    def replace_all(self, modes: MessageRequestModes) -> None:
+        """Takes another broker's table, whole."""
+        self._modes = {(mode.topic, mode.consumer_group): mode for mode in modes}
+        self.file.mark()
+
     def find(self, topic: str, group: str) -> MessageRequestMode | None:
         """Returns what was set."""
         return self._modes.get((topic, group))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -33,6 +33,7 @@ class Dispatcher:
         handlers: by request code.
         silent_on_unknown: whether a code without handler gets no answer, as from a 4.x name server.
         access: who may ask what; None lets everybody ask.
+        closed: returns what a request code is answered that the owner does not serve as what it is now.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class Dispatcher:
         control: Control,
         silent_on_unknown: bool = False,
         access: AccessControl | None = None,
+        closed: Callable[[int], Refusal | None] = lambda _code: None,
     ) -> None:
         self._owner = owner
         self._name = name
@@ -55,6 +57,7 @@ class Dispatcher:
         self._control = control
         self._silent_on_unknown = silent_on_unknown
         self._access = access
+        self._closed = closed
 
     def dispatch(self, connection: ServerConnection, command: RemotingCommand) -> None:
         """Answers one request."""
@@ -96,6 +99,9 @@ class Dispatcher:
         try:
             if go_on is not None:
                 return go_on()
+            refusal = self._closed(command.code)
+            if refusal is not None:
+                return call.answer(refusal.code, remark=refusal.remark)
             header = command.ext_fields or {} if handler.fast else handler.request.from_ext(command.ext_fields)
             return handler.function(self._owner, header, call)
         except (Refusal, MqctlError) as error:

@@ -23,6 +23,11 @@ def write_config(
     Raises:
         StorageError: the operating system refused.
     """
+    write_raw(directory, name, dump_bytes(value, pretty=pretty), durable=durable, private=private)
+
+
+def write_raw(directory: Path, name: str, data: bytes, *, durable: bool = False, private: bool = False) -> None:
+    """Writes one configuration file whose bytes are given. Raises StorageError."""
     path = directory / name
     fresh, backup = directory / f"{name}.tmp", directory / f"{name}.bak"
     try:
@@ -30,7 +35,7 @@ def write_config(
         directory.mkdir(parents=True, exist_ok=True)
         if durable and is_new:
             sync_path(str(directory.parent))
-        _write(fresh, dump_bytes(value, pretty=pretty), private=private)
+        _write(fresh, data, private=private)
         if durable:
             sync_path(str(fresh))
         if path.exists():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from embedded_broker.clock import Clock
@@ -98,6 +99,12 @@ class GroupTable:
             return False
         self._replace(name, None)
         return True
+
+    def replace_all(self, configs: Mapping[str, SubscriptionGroupConfig], version: DataVersion) -> None:
+        """Takes another broker's table, whole."""
+        self.configs, self.version = dict(configs), version
+        self.file.mark()
+        self.file.write()
 
     def _replace(self, name: str, config: SubscriptionGroupConfig | None) -> None:
         before, version = self.configs.get(name), self.version

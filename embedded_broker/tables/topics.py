@@ -160,6 +160,13 @@ class TopicTable:
             self.version = version
             raise
 
+    def replace_all(self, configs: Mapping[str, TopicConfig], version: DataVersion) -> None:
+        """Takes another broker's table, whole."""
+        self.configs = {name: config for name, config in configs.items() if is_name(name)}
+        self.version = version
+        self.file.mark()
+        self.file.write()
+
     def touch(self) -> None:
         """Raises the version without a change of a topic, so that a registration counts as new."""
         self.version = DataVersion(self.version.counter + 1, self._clock.now_ms())

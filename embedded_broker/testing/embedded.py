@@ -26,6 +26,7 @@ class EmbeddedCluster:
 
     Args:
         brokers: names of the brokers (see `ClusterSpec`), or how many.
+        slaves: how many slaves each has, called `broker-a-s`, `broker-a-s2` and so on.
         rooms: machine rooms; each gets a name server and an address service.
         data_dir: where stores live; None for a throw-away directory in memory.
         version: `4.9.8` or `5.3.3`, for behaviour that differs.
@@ -43,6 +44,7 @@ class EmbeddedCluster:
         self,
         *,
         brokers: Sequence[str] | int = (),
+        slaves: int = 0,
         rooms: Sequence[str] = (),
         name_servers: int = 1,
         isolated_rooms: bool = False,
@@ -60,6 +62,7 @@ class EmbeddedCluster:
     ) -> None:
         self.spec = ClusterSpec(
             brokers=broker_names(brokers) if isinstance(brokers, int) else tuple(brokers),
+            slaves=slaves,
             rooms=tuple(rooms),
             name_servers=name_servers,
             isolated_rooms=isolated_rooms,
@@ -154,8 +157,8 @@ class EmbeddedCluster:
 
     @property
     def brokers(self) -> dict[str, EmbeddedBroker]:
-        """All brokers by name, running or not."""
-        return {name: EmbeddedBroker(name, self) for name in self.spec.broker_names()}
+        """All brokers by name, running or not; slaves after the masters."""
+        return {name: EmbeddedBroker(name, self) for name in self.spec.members()}
 
     def broker(self, name: str | None = None) -> EmbeddedBroker:
         """Returns a broker by name; the first one without a name. Raises NotFoundError."""

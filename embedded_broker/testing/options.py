@@ -15,6 +15,7 @@ from mqctl.errors import UsageError
 from mqctl.model.numbers import MOST_INT64, decimal
 
 _MOST_BROKERS = 1_000
+_MOST_SLAVES = 9
 _LAST_PORT = 65_535
 
 
@@ -44,6 +45,7 @@ def parser() -> argparse.ArgumentParser:
     )
     add = made.add_argument
     add("--brokers", default="", metavar="N|NAMES", help="how many brokers, or their names, comma-separated")
+    add("--slaves", type=_slaves, default=0, metavar="N", help="slaves of each broker, NAME-s, NAME-s2 ... (default 0)")
     add("--rooms", default="", metavar="NAMES", help="machine rooms, comma-separated; broker names begin with one")
     add("--isolated-rooms", action="store_true", help="brokers register in their own room only")
     add("--name-servers", type=int, default=1, metavar="N", help="name servers, without rooms (default 1)")
@@ -99,6 +101,7 @@ def parse(words: list[str]) -> Options:
         settings[name] = value
     spec = ClusterSpec(
         brokers=_brokers(given.brokers),
+        slaves=given.slaves,
         rooms=_names(given.rooms),
         name_servers=given.name_servers,
         isolated_rooms=given.isolated_rooms,
@@ -128,6 +131,13 @@ def _port(text: str) -> int:
     number = decimal(text, high=_LAST_PORT)
     if number is None:
         raise argparse.ArgumentTypeError(f"{text} is no port: ports end at {_LAST_PORT}")
+    return number
+
+
+def _slaves(text: str) -> int:
+    number = decimal(text, high=_MOST_SLAVES)
+    if number is None:
+        raise argparse.ArgumentTypeError(f"{text} is no number of slaves: give 0 to {_MOST_SLAVES}")
     return number
 
 

@@ -92,7 +92,7 @@ class ExportRocksdbConfigToJson(Request, code=Code.EXPORT_ROCKSDB_CONFIG_TO_JSON
     config_type: str
 
 
-class GetBrokerHaStatus(Request, code=Code.GET_BROKER_HA_STATUS, reply_body="json", since="5.0.0"):
+class GetBrokerHaStatus(Request, code=Code.GET_BROKER_HA_STATUS, reply_body="HaRuntimeInfo", since="5.0.0"):
     """Ask for the state of replication."""
 
 

@@ -148,6 +148,22 @@ class CommitLogWriter:
         self._put(self._path, record, physical_offset - self._start)
         self.position = physical_offset + len(record)
 
+    def append_copy(self, data: bytes, physical_offset: int) -> bool:
+        """Appends bytes of another log that lie at the same place there; an empty log begins with them.
+
+        Returns:
+            False when a file of this log ends within them, or they are not for its end; nothing was appended.
+
+        Raises:
+            DiskFullError, StorageError: nothing was appended.
+        """
+        start = physical_offset - physical_offset % self.file_bytes
+        if physical_offset + len(data) > start + self.file_bytes or (self.starts and physical_offset != self.position):
+            return False
+        self._enter(start)
+        self.write(data, physical_offset)
+        return True
+
     def _put(self, path: str, data: bytes, at: int) -> None:
         if self._soiled:
             self._wipe(path, at)

@@ -1,0 +1,85 @@
+"""Replication of one broker in whichever role it has: all give their log, a slave follows a master as well."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from embedded_broker.clock import Clock
+from embedded_broker.ha.copying import TableCopier, Tables
+from embedded_broker.ha.master import HaMaster
+from embedded_broker.ha.role import slave_refusal
+from embedded_broker.ha.slave import HaSlave
+from embedded_broker.log.following import FollowingLog
+from embedded_broker.log.store import Storage
+from embedded_broker.release import Release
+from embedded_broker.remoting.refusals import Refusal
+from embedded_broker.settings import BrokerSettings
+from mqctl.protocol.requests_namesrv import RegisterBrokerReply
+
+if TYPE_CHECKING:
+    import ssl
+
+
+class Replication:
+    """Who gives the log to slaves, and, on a slave, who follows its master.
+
+    Attributes:
+        master: gives this broker's log to whoever connects; slaves listen, too.
+        slave, copier: follow the master's log, and its tables; None where this is no slave.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        tables: Tables,
+        settings: BrokerSettings,
+        release: Release,
+        clock: Clock,
+        *,
+        context: ssl.SSLContext | None = None,
+    ) -> None:
+        self._storage, self._tables = storage, tables
+        self._settings, self._release, self._clock = settings, release, clock
+        self._context = context
+        self.master = HaMaster(storage.log, settings, release, clock)
+        self.slave: HaSlave | None = None
+        self.copier: TableCopier | None = None
+        storage.is_copy = settings.is_slave
+
+    async def listen(self, host: str, port: int) -> None:
+        """Opens the replication port. Raises PortError."""
+        await self.master.open(host, port)
+
+    def start(self) -> None:
+        """Has a slave begin to follow; the store must be open."""
+        if not self._settings.is_slave:
+            return
+        following = FollowingLog(self._storage)
+        self.slave = HaSlave(following, self._settings, self._release, self._clock)
+        self.copier = TableCopier(self._tables, self._release, self._clock, self._context)
+        self.slave.start()
+        self.copier.start()
+
+    async def stop(self) -> None:
+        """Ends it, whatever is under way."""
+        if self.slave is not None:
+            await self.slave.stop()
+        if self.copier is not None:
+            await self.copier.stop()
+        await self.master.close()
+
+    def take_master(self, told: RegisterBrokerReply) -> None:
+        """Takes what a name server tells of the master: without one, tables are no longer copied."""
+        if self.slave is not None:
+            self.slave.use(told.ha_server_addr or "")
+        if self.copier is not None:
+            self.copier.master = told.master_addr
+
+    def refusal(self, code: int) -> Refusal | None:
+        """Returns what a slave answers to a request that it does not serve."""
+        return slave_refusal(code, self._settings, self._release) if self._settings.is_slave else None
+
+    @property
+    def behind_bytes(self) -> int:
+        """Bytes of the log that are in no queue yet."""
+        return self._storage.log.position - self.slave.log.dispatched if self.slave is not None else 0

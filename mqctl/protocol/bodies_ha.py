@@ -1,0 +1,52 @@
+"""Bodies of the requests about replication (`HARuntimeInfo` of 5.3.3)."""
+
+from __future__ import annotations
+
+from mqctl.protocol.body import Body
+
+
+class HaClientInfo(Body):
+    """A slave's own view of its connection; on a master everything is 0.
+
+    Attributes:
+        last_read_timestamp: epoch milliseconds; failed attempts to connect count, too.
+        last_write_timestamp: epoch milliseconds of its last report.
+        master_addr: where its master listens for slaves; stays when that is gone.
+        max_offset: end of its commit log.
+    """
+
+    last_read_timestamp: int = 0
+    last_write_timestamp: int = 0
+    master_addr: str | None = None
+    master_flush_offset: int = 0
+    max_offset: int = 0
+    transferred_byte_in_second: int = 0
+
+
+class HaConnectionInfo(Body):
+    """A master's view of one connection to its replication port, of a slave or of anybody.
+
+    Attributes:
+        addr: the other side's `ip:port`.
+        diff: bytes that its last report was behind the end of the log; below 0 for one that is ahead.
+        in_sync: whether that is less than `haMaxGapNotInSync`.
+        slave_ack_offset: its last report, -1 before the first.
+        transfer_from_where: where the next block begins, -1 before the first report.
+    """
+
+    addr: str = ""
+    diff: int = 0
+    in_sync: bool = False
+    slave_ack_offset: int = 0
+    transfer_from_where: int = 0
+    transferred_byte_in_second: int = 0
+
+
+class HaRuntimeInfo(Body):
+    """How replication stands, in the eyes of one broker."""
+
+    ha_client_runtime_info: HaClientInfo | None = None
+    ha_connection_info: tuple[HaConnectionInfo, ...] = ()
+    in_sync_slave_nums: int = 0
+    master: bool = False
+    master_commit_log_max_offset: int = 0
