@@ -53,9 +53,9 @@ class HaSlave:
         self._stopped = False
 
     @property
-    def is_connected(self) -> bool:
-        """Whether a connection to the master stands."""
-        return self._link is not None
+    def local(self) -> tuple[str, int] | None:
+        """This side's address of the connection to the master; None while there is none."""
+        return self._link.local if self._link is not None else None
 
     def use(self, address: str) -> None:
         """Takes the address that a name server told; a connection that stands is kept."""
@@ -124,12 +124,14 @@ class _MasterLink(asyncio.Protocol):
 
     def __init__(self, slave: HaSlave) -> None:
         self._slave = slave
+        self.local: tuple[str, int] | None = None
         self._blocks = BlockReader()
         self._transport: asyncio.Transport | None = None
         self._timer: Handle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
+        self.local = transport.get_extra_info("sockname")[:2]
         self._slave.linked(self)
         self._report_in_time()
 
@@ -180,7 +182,8 @@ class _MasterLink(asyncio.Protocol):
         if end and block.offset != end:
             log.error("master %s sends from %d, but the log ends at %d", slave.address, block.offset, end)
             return False
-        if block.data and not slave.log.append(block.offset, block.data):
+        is_new = bool(block.data) or not end  # a heartbeat, too, says where an empty log begins
+        if is_new and not slave.log.append(block.offset, block.data):
             log.error("a block of %d bytes at %d fits no file of this log", len(block.data), block.offset)
         if slave.log.end > slave.reported:
             slave.reported = slave.log.end

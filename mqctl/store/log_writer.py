@@ -161,7 +161,9 @@ class CommitLogWriter:
         if physical_offset + len(data) > start + self.file_bytes or (self.starts and physical_offset != self.position):
             return False
         self._enter(start)
-        self.write(data, physical_offset)
+        if data:
+            self.write(data, physical_offset)
+        self.position = physical_offset + len(data)
         return True
 
     def _put(self, path: str, data: bytes, at: int) -> None:
