@@ -92,8 +92,7 @@ class Broker:
         self._make, self._outbound = make, outbound
         self.settings = settings
         self.directory = directory
-        self.clock = clock
-        self.release = release
+        self.clock, self.release = clock, release
         self.control = control
         self.address = ""
         self._lock = StoreLock(directory)

@@ -23,6 +23,7 @@ from embedded_broker.tables.config_file import write_raw
 from embedded_broker.tables.groups import GroupTable
 from embedded_broker.tables.topics import TopicTable
 from mqctl.errors import MqctlError
+from mqctl.model.numbers import decimal
 from mqctl.protocol.bodies_cluster import ConsumerOffsetTable, SubscriptionGroupTable, TopicConfigTable
 from mqctl.protocol.bodies_pop import MessageRequestModes
 from mqctl.protocol.frame import RemotingCommand
@@ -152,4 +153,4 @@ class TableCopier:
 
 def _fast_address(address: str) -> str:
     host, _, port = address.rpartition(":")
-    return f"{host}:{int(port) - _FAST_PORT_DISTANCE}"
+    return f"{host}:{(decimal(port) or _FAST_PORT_DISTANCE) - _FAST_PORT_DISTANCE}"

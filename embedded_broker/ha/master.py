@@ -21,7 +21,7 @@ from typing import NamedTuple, cast
 
 from embedded_broker.clock import Clock, Handle, Periodic
 from embedded_broker.release import Release
-from embedded_broker.remoting.listener import PortError
+from embedded_broker.remoting.listener import PortError, listen
 from embedded_broker.settings import SYNC_MASTER, BrokerSettings
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.ha_stream import ReportReader, encode_block_head
@@ -62,9 +62,8 @@ class HaMaster:
 
     async def open(self, host: str, port: int) -> None:
         """Starts to listen. Raises PortError."""
-        loop = asyncio.get_running_loop()
         try:
-            self._server = await loop.create_server(lambda: SlaveConnection(self), host, port)
+            self._server = await listen(lambda: SlaveConnection(self), host, port)
         except (OSError, OverflowError) as error:
             raise PortError(
                 f"could not listen on {host}:{port} for slaves", reason=str(error), remedy="choose another port"

@@ -19,6 +19,7 @@ from embedded_broker.log.following import FollowingLog
 from embedded_broker.release import Release
 from embedded_broker.settings import BrokerSettings
 from mqctl.errors import StorageError
+from mqctl.model.numbers import decimal
 from mqctl.protocol.ha_stream import Block, BlockReader, HaStreamError, encode_report
 
 log = logging.getLogger("embedded_broker")
@@ -93,8 +94,8 @@ class HaSlave:
     async def _open(self, address: str) -> None:
         host, _, port = address.rpartition(":")
         try:
-            await asyncio.get_running_loop().create_connection(lambda: _MasterLink(self), host, int(port))
-        except (OSError, ValueError, OverflowError) as error:
+            await asyncio.get_running_loop().create_connection(lambda: _MasterLink(self), host, decimal(port) or 0)
+        except (OSError, OverflowError) as error:
             log.warning("master %s cannot be reached: %s", address, error)
             self._connect_later()
         finally:

@@ -24,6 +24,23 @@ class PortError(MqctlError):
     exit_code = ExitCode.IO
 
 
+async def listen(accept: Callable[[], asyncio.Protocol], host: str, port: int) -> asyncio.Server:
+    """Listens; a port of the range for outgoing connections may be somebody's for a moment, so it tries again.
+
+    Raises:
+        OSError: the address is in use, or not ours.
+    """
+    loop = asyncio.get_running_loop()
+    for _ in range(_PORT_ATTEMPTS - 1 if port else 0):
+        try:
+            return await loop.create_server(accept, host, port, backlog=_LISTEN_BACKLOG)
+        except OSError as error:
+            if error.errno != EADDRINUSE:
+                raise
+            await asyncio.sleep(_PORT_WAIT_S)
+    return await loop.create_server(accept, host, port, backlog=_LISTEN_BACKLOG)
+
+
 class Listener:
     """A listening socket with its connections.
 
@@ -55,25 +72,13 @@ class Listener:
         """
         self._closed = False
         try:
-            self._server = await self._listen(host, port)
+            self._server = await listen(self._accept, host, port)
         except OSError as error:
             raise PortError(
                 f"could not listen on {host}:{port}", reason=error.strerror or str(error), remedy="choose another port"
             ) from error
         self.port = self._server.sockets[0].getsockname()[1]
         self._sweep = Periodic(self._clock, _SWEEP_MS, self._close_silent, first_ms=_SWEEP_MS)
-
-    async def _listen(self, host: str, port: int) -> asyncio.Server:
-        """Listens; a port of the range for outgoing connections may be somebody's for a moment, so it tries again."""
-        loop = asyncio.get_running_loop()
-        for _ in range(_PORT_ATTEMPTS - 1 if port else 0):
-            try:
-                return await loop.create_server(self._accept, host, port, backlog=_LISTEN_BACKLOG)
-            except OSError as error:
-                if error.errno != EADDRINUSE:
-                    raise
-                await asyncio.sleep(_PORT_WAIT_S)
-        return await loop.create_server(self._accept, host, port, backlog=_LISTEN_BACKLOG)
 
     def _accept(self) -> ServerConnection:
         connection = self._make(self._service, self._clock, self._limits)
