@@ -20,6 +20,7 @@ class ClusterDeclared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """Brokers of one release that share a process.
 
     Attributes:
+        slaves: how many slaves each broker has: `NAME-s`, `NAME-s2` and so on.
         rooms: machine rooms; broker names begin with one of them and `-`.
         joins: brokers register with the name servers of the first cluster of the scenario.
         settings: properties of its brokers, by RocketMQ's names.
@@ -27,6 +28,7 @@ class ClusterDeclared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
     name: str = "DefaultCluster"
     brokers: tuple[str, ...] = ("broker-a",)
+    slaves: int = 0
     rooms: tuple[str, ...] = ()
     isolated_rooms: bool = False
     name_servers: int = 1

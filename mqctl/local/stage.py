@@ -162,6 +162,7 @@ class Stage:
         words += ["--lock-live-ms", str(shrunk(_LOCK_LIVES_MS, scale))]
         words += ["--as-version", declared.version, "--name-servers", str(declared.name_servers)]
         words += ["--rooms", ",".join(declared.rooms)] if declared.rooms else []
+        words += ["--slaves", str(declared.slaves)] if declared.slaves else []
         words += ["--isolated-rooms"] if declared.isolated_rooms else []
         words += [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
         child = self._child(f"brokers-{number}", "embedded_broker", [*words, "--control", "--until-eof"])

@@ -18,12 +18,17 @@ _NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX
 
 
 class LocalBroker(msgspec.Struct, frozen=True, kw_only=True):
-    """One broker of a local cluster."""
+    """One broker of a local cluster.
+
+    Attributes:
+        name: what it is called here; a slave has the broker name of its master, and an id above 0.
+    """
 
     name: str
     address: str
     store: str
     room: str | None = None
+    broker_id: int = 0
 
 
 class ControlAddress(msgspec.Struct, frozen=True, kw_only=True):

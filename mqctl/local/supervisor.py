@@ -55,6 +55,7 @@ class LocalClusterOptions:
 
     Attributes:
         brokers: a number, or names separated by commas; None for one broker (one a room).
+        slaves: how many slaves each broker has.
         rooms: machine rooms; broker names begin with one of them.
         memory: throw the stores away at the end.
         data_dir: where to keep them otherwise.
@@ -64,6 +65,7 @@ class LocalClusterOptions:
     """
 
     brokers: str | None = None
+    slaves: int = 0
     rooms: str | None = None
     memory: bool = False
     data_dir: Path
@@ -80,6 +82,7 @@ class LocalClusterOptions:
         """Returns the command line of the process."""
         valued = {
             "--brokers": self.brokers,
+            "--slaves": self.slaves or None,
             "--rooms": self.rooms,
             "--as-version": self.as_version,
             "--time-scale": self.time_scale,

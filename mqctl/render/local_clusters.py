@@ -23,12 +23,13 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalBrokerRow:
-    """One broker of a local cluster."""
+    """One broker of a local cluster; slaves have an id above 0."""
 
     name: str
     address: str
     room: str | None
     store: str
+    broker_id: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

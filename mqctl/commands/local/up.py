@@ -39,6 +39,7 @@ class LocalClientAuth(StrEnum):
 EXAMPLES = (
     "mqctl local up",
     "mqctl local up --memory --brokers 2",
+    "mqctl local up --brokers 2 --slaves 1",
     "mqctl local up --acl plain_acl.yml",
     "mqctl local up --rooms HT,CP --brokers HT-broker-a,CP-broker-a",
     "mqctl local up -o json | jq -r '.clusters[0].namesrv'",
@@ -47,6 +48,9 @@ EXAMPLES = (
 
 _Brokers = Annotated[
     str | None, typer.Option("--brokers", metavar="N|NAMES", help="How many brokers, or their names with commas.")
+]
+_Slaves = Annotated[
+    int, typer.Option("--slaves", metavar="N", min=0, max=9, help="Slaves of each broker: broker-a-s, broker-a-s2 ...")
 ]
 _Rooms = Annotated[
     str | None,
@@ -103,6 +107,7 @@ _Control = Annotated[bool, typer.Option("--control", help="Open the control sock
 def command(
     name: LocalNameOption = DEFAULT_NAME,
     brokers: _Brokers = None,
+    slaves: _Slaves = 0,
     rooms: _Rooms = None,
     memory: _Memory = False,
     data_dir: _DataDir = None,
@@ -130,6 +135,7 @@ def command(
     places = state_dir() / "local"
     options = LocalClusterOptions(
         brokers=brokers,
+        slaves=slaves,
         rooms=rooms,
         memory=memory,
         data_dir=(data_dir or places / name / "stores").absolute(),

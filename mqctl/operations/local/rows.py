@@ -19,7 +19,9 @@ def local_row(cluster: LocalCluster) -> LocalRow:
         namesrv=ready.namesrv,
         broker_names=", ".join(broker.name for broker in ready.brokers),
         brokers=[
-            LocalBrokerRow(name=item.name, address=item.address, room=item.room, store=item.store)
+            LocalBrokerRow(
+                name=item.name, address=item.address, room=item.room, store=item.store, broker_id=item.broker_id
+            )
             for item in ready.brokers
         ],
         nsaddr=dict(ready.nsaddr),
