@@ -74,9 +74,17 @@ broker Name (its master is asked) or address.
 settings Properties and their new values.
 --broker Only on this broker.
 file What is expected, in YAML.
+-g,--group Instead of a file: this group, or those like `order-*`.
+--except Groups, or those like `*-test`, that patterns do not mean.
+--max-lag Most messages behind, of --group.
+--max-lag-time Age of the oldest of them at most: 5m.
+--max-dead-letters Most dead letters, of --group.
+--require-members Somebody of --group must be online.
+--brokers So many brokers must answer at least.
 --as {junit,nagios,prometheus,github} In the words of a CI system or a monitor.
 --wait Look again until all holds, at most so long: 5m.
 --window Look twice, so far apart, at what should not grow.
+--limit Most rows of each list.
 --diff Only keys in which name servers differ.
 name Which cluster.
 --mqadmin What stands in for it in mqctl.
@@ -90,7 +98,6 @@ shell {bash,zsh,fish} The shell to print the script for.
 --from With --resend: from this queue offset.
 --until With --resend: before this queue offset.
 --broker With --resend: the broker that sends.
---limit Most rows of each list.
 --to Where to.
 --key With this key.
 --id With this message id, offset id or origin id.
@@ -104,6 +111,9 @@ shell {bash,zsh,fish} The shell to print the script for.
 --listen Where to serve.
 --every Scrapes within this time share one look at the cluster.
 --once Print what a scrape would get, and end.
+-g,--group Only this consumer group, or those like `order-*`.
+-t,--topic Only this topic, or those like it.
+--except But not this group or topic, or those like `*-test`.
 --error maxErrorRateOfBloomFilter.
 --expected expectConsumerNumUseFilter.
 --groups Groups that match a message.
@@ -366,111 +376,111 @@ broker list: 0 1 2 4 22 23 24 25 26 27 28 29
 broker set: 67 68 61 62 0 1 2 22 23 24 25 26 27 28 29
 broker stats: 63 0 1 2 4 22 23 24 25 26 27 28 29
 broker wipe-write-perm: 60 61 62 0 1 2 22 23 24 25 26 27 28 29
-check: 69 70 71 72 0 1 2 4 22 23 24 25 26 27 28 29
-cluster config: 64 73 0 1 2 22 23 24 25 26 27 28 29
-cluster describe: 74 0 1 2 4 22 23 24 25 26 27 28 29
+check: 69 70 71 72 73 74 75 76 77 78 79 0 1 2 4 80 22 23 24 25 26 27 28 29
+cluster config: 64 81 0 1 2 22 23 24 25 26 27 28 29
+cluster describe: 82 0 1 2 4 22 23 24 25 26 27 28 29
 cluster list: 0 1 2 4 22 23 24 25 26 27 28 29
-commands: 75 22 23
-completion: 76
+commands: 83 22 23
+completion: 84
 delay backlog: 3 4 19 18 7 0 1 2 22 23 24 25 26 27 28 29
-delay check: 3 4 77 19 18 7 21 0 1 2 22 23 24 25 26 27 28 29
+delay check: 3 4 85 19 18 7 21 0 1 2 22 23 24 25 26 27 28 29
 delay levels: 3 4 19 18 7 0 1 2 22 23 24 25 26 27 28 29
-delay plan: 78 19 7 0 1 2 22 23 24 25 26 27 28 29
+delay plan: 86 19 7 0 1 2 22 23 24 25 26 27 28 29
 delay relay: 0 1 2 22 23 24 25 26 27 28 29
-delay repair: 3 19 18 79 80 81 82 83 84 85 61 62 0 1 2 22 23 24 25 26 27 28 29
-dlq list: 5 0 1 2 86 22 23 24 25 26 27 28 29 30
-dlq resend: 31 87 88 89 90 91 7 92 93 94 61 95 0 1 2 22 23 24 25 26 27 28 29 30
-dlq show: 31 88 89 90 91 7 92 96 0 1 2 22 23 24 25 26 27 28 29 30
-export prometheus: 97 98 99 5 6 0 1 2 24 25 26 27 28 29
-filter bloom: 100 101 102 103 34 22 23
-filter collisions: 104 22 23
-filter lint: 105 106 22 23
-filter test: 105 107 108 106 22 23
+delay repair: 3 19 18 87 88 89 90 91 92 93 61 62 0 1 2 22 23 24 25 26 27 28 29
+dlq list: 5 0 1 2 80 22 23 24 25 26 27 28 29 30
+dlq resend: 31 94 95 96 97 98 7 99 100 101 61 102 0 1 2 22 23 24 25 26 27 28 29 30
+dlq show: 31 95 96 97 98 7 99 103 0 1 2 22 23 24 25 26 27 28 29 30
+export prometheus: 104 105 106 107 108 109 0 1 2 24 25 26 27 28 29
+filter bloom: 110 111 112 113 34 22 23
+filter collisions: 114 22 23
+filter lint: 115 116 22 23
+filter test: 115 117 118 116 22 23
 group config: 31 0 1 2 4 22 23 24 25 26 27 28 29 30
-group create: 31 109 110 111 112 113 114 115 116 117 118 68 61 62 0 1 2 22 23 24 25 26 27 28 29 30
-group delete: 31 119 68 61 62 0 1 2 22 23 24 25 26 27 28 29 30
+group create: 31 119 120 121 122 123 124 125 126 127 128 68 61 62 0 1 2 22 23 24 25 26 27 28 29 30
+group delete: 31 129 68 61 62 0 1 2 22 23 24 25 26 27 28 29 30
 group describe: 31 0 1 2 4 22 23 24 25 26 27 28 29 30
-group lag: 0 1 2 3 4 5 6 120 121 122 123 124 18 125 126 127 128 129 86 22 23 24 25 26 27 28 29 30
-group list: 125 0 1 2 4 86 22 23 24 25 26 27 28 29
-group member: 130 31 0 1 2 4 22 23 24 25 26 27 28 29
+group lag: 0 1 2 3 4 5 6 130 131 132 133 134 18 135 136 137 138 139 80 22 23 24 25 26 27 28 29 30
+group list: 135 0 1 2 4 80 22 23 24 25 26 27 28 29
+group member: 140 31 0 1 2 4 22 23 24 25 26 27 28 29
 group members: 31 0 1 2 4 22 23 24 25 26 27 28 29 30
-group update: 31 109 110 111 112 113 114 115 116 117 118 68 61 62 0 1 2 22 23 24 25 26 27 28 29 30
+group update: 31 119 120 121 122 123 124 125 126 127 128 68 61 62 0 1 2 22 23 24 25 26 27 28 29 30
 history: 22 23
-local down: 131 132 133
-local logs: 131 134 135
+local down: 141 142 143
+local logs: 141 144 145
 local scenario list: 22 23
-local scenario run: 136 137 138 131 22 23
-local status: 139 22 23
-local up: 131 140 141 142 143 144 145 146 147 148 149 150 151 152 153 154 155 156 22 23
+local scenario run: 146 147 148 141 22 23
+local status: 149 22 23
+local up: 141 150 151 152 153 154 155 156 157 158 159 160 161 162 163 164 165 166 22 23
 lock show: 31 6 11 0 1 2 4 22 23 24 25 26 27 28 29 30
-message consume: 157 158 159 160 161 162 163 164 165 166 167 168 169 96 0 1 2 22 23 24 25 26 27 28 29 170
-message find: 157 171 172 173 174 175 96 0 1 2 22 23 24 25 26 27 28 29 176
-message get: 177 178 96 0 1 2 22 23 24 25 26 27 28 29
-message peek: 157 179 180 181 182 183 160 184 96 0 1 2 22 23 24 25 26 27 28 29 170
-message probe: 185 179 186 187 0 1 2 22 23 24 25 26 27 28 29 170
-message send: 157 188 189 190 191 192 193 194 195 0 1 2 22 23 24 25 26 27 28 29 170
-message tail: 157 196 197 160 161 164 198 96 0 1 2 22 23 24 25 26 27 28 29 170
-message trace: 177 199 200 96 0 1 2 22 23 24 25 26 27 28 29
-offset clone: 201 202 157 61 95 203 0 1 2 22 23 24 25 26 27 28 29 30
+message consume: 167 168 169 170 171 172 173 174 175 176 177 178 179 103 0 1 2 22 23 24 25 26 27 28 29 180
+message find: 167 181 182 183 184 185 103 0 1 2 22 23 24 25 26 27 28 29 186
+message get: 187 188 103 0 1 2 22 23 24 25 26 27 28 29
+message peek: 167 189 190 191 192 193 170 194 103 0 1 2 22 23 24 25 26 27 28 29 180
+message probe: 195 189 196 197 0 1 2 22 23 24 25 26 27 28 29 180
+message send: 167 198 199 200 201 202 203 204 205 0 1 2 22 23 24 25 26 27 28 29 180
+message tail: 167 206 207 170 171 174 208 103 0 1 2 22 23 24 25 26 27 28 29 180
+message trace: 187 209 210 103 0 1 2 22 23 24 25 26 27 28 29
+offset clone: 211 212 167 61 102 213 0 1 2 22 23 24 25 26 27 28 29 30
 offset history: 5 22 23 30
-offset reset: 31 157 204 205 206 207 208 209 210 211 212 213 214 7 215 216 61 95 203 0 1 2 22 23 24 25 26 27 28 29 30
-offset skip: 31 157 7 215 217 61 95 203 0 1 2 22 23 24 25 26 27 28 29 30
-offset undo: 218 61 95 203 0 1 2 22 23 24 25 26 27 28 29
-order check: 157 219 220 221 222 3 0 1 2 22 23 24 25 26 27 28 29 170
+offset reset: 31 167 214 215 216 217 218 219 220 221 222 223 224 7 225 226 61 102 213 0 1 2 22 23 24 25 26 27 28 29 30
+offset skip: 31 167 7 225 227 61 102 213 0 1 2 22 23 24 25 26 27 28 29 30
+offset undo: 228 61 102 213 0 1 2 22 23 24 25 26 27 28 29
+order check: 167 229 230 231 232 3 0 1 2 22 23 24 25 26 27 28 29 180
 playbook list: 21 22 23
-playbook run: 223 224 225 61 226 227 228 229 230 231 0 1 21 22 23 24 25 26 27 28 29
-playbook show: 223 232 21 22 23
-producer list: 233 125 0 1 2 4 86 22 23 24 25 26 27 28 29 30
-profile add: 234 235 236 25 237 238 239 24 240 241 242 243 244 245 246
+playbook run: 233 234 235 61 236 237 238 239 240 241 0 1 21 22 23 24 25 26 27 28 29
+playbook show: 233 242 21 22 23
+producer list: 243 135 0 1 2 4 80 22 23 24 25 26 27 28 29 30
+profile add: 244 245 246 25 247 248 249 24 250 251 252 253 254 255 256
 profile list: 22 23
-profile remove: 247
-profile show: 247 22 23
-profile use: 247
-quickstart: 248 23
-replay group: 249 250 251 252 253 254 255 256 7 214 61 95 0 1 2 22 23 24 25 26 27 28 29 30
-replay publish: 257 250 251 252 253 254 255 256 7 214 160 258 259 260 61 261 0 1 2 22 23 24 25 26 27 28 29
-replay resume: 262 263 61 261 0 1 2 22 23 24 25 26 27 28 29
-replay status: 264 0 1 2 22 23 24 25 26 27 28 29
-report backlog: 265 5 6 266 125 267 268 269 270 271 272 273 274 275 22 23
-report capacity: 265 276 6 271 272 268 125 277 273 274 275 22 23 21
-report delay: 265 276 6 271 272 18 19 268 125 277 273 274 275 22 23 21
-report diff: 278 279 280 22 23
-report duplicates: 265 276 6 271 272 281 282 268 125 277 273 274 275 22 23 21
-report order: 265 276 6 271 272 281 282 268 125 277 273 274 275 22 23 21
-report retries: 265 276 6 271 272 283 268 125 277 273 274 275 22 23 21
-report run: 265 284 285 276 6 271 272 18 281 282 286 19 283 4 287 125 273 274 275 22 23 21
-report skew: 265 276 6 271 272 281 282 288 289 125 277 273 274 275 22 23 21
-report tags: 265 276 6 271 272 4 287 125 277 273 274 275 22 23 21
-report transactions: 265 276 6 271 272 282 125 277 273 274 275 22 23 21
-retry list: 5 290 0 1 2 22 23 24 25 26 27 28 29 30
-rules explain: 291 21 22 23
+profile remove: 257
+profile show: 257 22 23
+profile use: 257
+quickstart: 258 23
+replay group: 259 260 261 262 263 264 265 266 7 224 61 102 0 1 2 22 23 24 25 26 27 28 29 30
+replay publish: 267 260 261 262 263 264 265 266 7 224 170 268 269 270 61 271 0 1 2 22 23 24 25 26 27 28 29
+replay resume: 272 273 61 271 0 1 2 22 23 24 25 26 27 28 29
+replay status: 274 0 1 2 22 23 24 25 26 27 28 29
+report backlog: 275 5 6 276 135 277 278 279 280 281 282 283 284 285 22 23
+report capacity: 275 286 6 281 282 278 135 287 283 284 285 22 23 21
+report delay: 275 286 6 281 282 18 19 278 135 287 283 284 285 22 23 21
+report diff: 288 289 290 22 23
+report duplicates: 275 286 6 281 282 291 292 278 135 287 283 284 285 22 23 21
+report order: 275 286 6 281 282 291 292 278 135 287 283 284 285 22 23 21
+report retries: 275 286 6 281 282 293 278 135 287 283 284 285 22 23 21
+report run: 275 294 295 286 6 281 282 18 291 292 296 19 293 4 297 135 283 284 285 22 23 21
+report skew: 275 286 6 281 282 291 292 298 299 135 287 283 284 285 22 23 21
+report tags: 275 286 6 281 282 4 297 135 287 283 284 285 22 23 21
+report transactions: 275 286 6 281 282 292 135 287 283 284 285 22 23 21
+retry list: 5 300 0 1 2 22 23 24 25 26 27 28 29 30
+rules explain: 301 21 22 23
 rules list: 21 22 23
-snapshot save: 292 0 1 2 3 8 9 293 294 17 18 19 20 24 25 26 27 28 29
-snapshot show: 295 22 23
-stacks dump: 296 297 298 299 300 301 302 303 304 305 306 307 308 309 16 0 1 2 21 22 23 24 25 26 27 28 29 30
+snapshot save: 302 0 1 2 3 8 9 303 304 17 18 19 20 24 25 26 27 28 29
+snapshot show: 305 22 23
+stacks dump: 306 307 308 309 310 311 312 313 314 315 316 317 318 319 16 0 1 2 21 22 23 24 25 26 27 28 29 30
 stacks find: 5 0 1 2 22 23 24 25 26 27 28 29 30
-stacks watch: 296 297 298 310 311 303 304 0 1 2 22 23 24 25 26 27 28 29 30
-store cat: 3 312 313 314 315 316 317 318 96 22 23
+stacks watch: 306 307 308 320 321 313 314 0 1 2 22 23 24 25 26 27 28 29 30
+store cat: 3 322 323 324 325 326 327 328 103 22 23
 store describe: 3 20 22 23
 store verify: 3 22 23
-subscription check: 31 319 0 1 2 4 320 22 23 24 25 26 27 28 29 30
-subscription show: 31 319 0 1 2 4 320 22 23 24 25 26 27 28 29 30
-subscription simulate: 31 157 321 322 323 324 320 0 1 2 4 22 23 24 25 26 27 28 29 30
-top: 5 6 325 123 326 327 328 0 1 2 22 23 24 25 26 27 28 29
-topic create: 157 329 330 331 332 333 68 61 62 0 1 2 22 23 24 25 26 27 28 29 170
-topic delete: 157 334 68 61 62 0 1 2 22 23 24 25 26 27 28 29 170
-topic describe: 157 0 1 2 4 22 23 24 25 26 27 28 29 170
-topic entries: 157 335 336 181 337 338 0 1 2 22 23 24 25 26 27 28 29 170
-topic groups: 157 0 1 2 4 22 23 24 25 26 27 28 29 170
-topic list: 339 125 0 1 2 4 86 22 23 24 25 26 27 28 29
-topic order: 157 340 341 61 62 0 1 2 22 23 24 25 26 27 28 29 170
-topic route: 157 0 1 2 4 22 23 24 25 26 27 28 29 170
-topic stats: 157 0 1 2 4 22 23 24 25 26 27 28 29 170
-topic traffic: 6 342 125 0 1 2 22 23 24 25 26 27 28 29 170
-topic update: 157 329 330 331 332 333 68 61 62 0 1 2 22 23 24 25 26 27 28 29 170
+subscription check: 31 329 0 1 2 4 330 22 23 24 25 26 27 28 29 30
+subscription show: 31 329 0 1 2 4 330 22 23 24 25 26 27 28 29 30
+subscription simulate: 31 167 331 332 333 334 330 0 1 2 4 22 23 24 25 26 27 28 29 30
+top: 5 6 335 133 336 337 338 0 1 2 22 23 24 25 26 27 28 29
+topic create: 167 339 340 341 342 343 68 61 62 0 1 2 22 23 24 25 26 27 28 29 180
+topic delete: 167 344 68 61 62 0 1 2 22 23 24 25 26 27 28 29 180
+topic describe: 167 0 1 2 4 22 23 24 25 26 27 28 29 180
+topic entries: 167 345 346 191 347 348 0 1 2 22 23 24 25 26 27 28 29 180
+topic groups: 167 0 1 2 4 22 23 24 25 26 27 28 29 180
+topic list: 349 135 0 1 2 4 80 22 23 24 25 26 27 28 29
+topic order: 167 350 351 61 62 0 1 2 22 23 24 25 26 27 28 29 180
+topic route: 167 0 1 2 4 22 23 24 25 26 27 28 29 180
+topic stats: 167 0 1 2 4 22 23 24 25 26 27 28 29 180
+topic traffic: 6 352 135 0 1 2 22 23 24 25 26 27 28 29 180
+topic update: 167 339 340 341 342 343 68 61 62 0 1 2 22 23 24 25 26 27 28 29 180
 transaction check: 3 4 18 7 21 0 1 2 22 23 24 25 26 27 28 29
-transaction list: 343 6 344 3 4 18 7 0 1 2 22 23 24 25 26 27 28 29
-transaction resume: 345 343 6 7 61 62 0 1 2 22 23 24 25 26 27 28 29
-transaction show: 346 3 0 1 2 22 23 24 25 26 27 28 29
-undo: 347 348 61 62 0 1 2 22 23 24 25 26 27 28 29
+transaction list: 353 6 354 3 4 18 7 0 1 2 22 23 24 25 26 27 28 29
+transaction resume: 355 353 6 7 61 62 0 1 2 22 23 24 25 26 27 28 29
+transaction show: 356 3 0 1 2 22 23 24 25 26 27 28 29
+undo: 357 358 61 62 0 1 2 22 23 24 25 26 27 28 29
 """

@@ -14,44 +14,72 @@ from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOpt
 from mqctl.cli.emit import Output, emit, tell
 from mqctl.cli.gaps import tell_remedies
 from mqctl.cli.options.common import NoColorOption, OutputOption, SnapshotOption
+from mqctl.cli.options.limit import LimitOption, limited
 from mqctl.cli.sources.snapshot_source import LiveOptions, read_snapshot
 from mqctl.cli.times import parse_span_ms
 from mqctl.diagnosis.expectations import hold
-from mqctl.model.expectation import CheckState, exit_code, worst
+from mqctl.errors import UsageError
+from mqctl.model.expectation import CheckResult, CheckState, Expectations, exit_code, worst
+from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.operations.checks.checks_file import load_expectations
+from mqctl.operations.checks.one_line import (
+    BrokerCountOption,
+    GroupsOption,
+    MaxDeadLettersOption,
+    MaxLagOption,
+    MaxLagTimeOption,
+    OneLine,
+    RequireMembersOption,
+    WithoutOption,
+)
 from mqctl.render.checks import CheckFormat, check_document, formatted, with_next
 
 EXAMPLES = (
     "mqctl check checks.yaml",
+    "mqctl check --group order-service --max-lag 1000 --require-members",
+    "mqctl check --group '*' --except '*-test' --max-lag-time 5m --brokers 3",
     "mqctl check checks.yaml --wait 5m --as junit > mqctl.xml",
     "mqctl check checks.yaml --as nagios --timeout 8s",
     "mqctl check checks.yaml --as prometheus > /var/lib/node_exporter/mqctl.prom",
 )
 _EVERY_S = 2.0
+_File = Annotated[Path | None, typer.Argument(metavar="FILE", help="What is expected, in YAML.")]
+_Form = Annotated[
+    CheckFormat | None, typer.Option("--as", help="In the words of a CI system or a monitor.", show_choices=True)
+]
+_Wait = Annotated[
+    str | None, typer.Option("--wait", metavar="SPAN", help="Look again until all holds, at most so long: 5m.")
+]
+_Window = Annotated[
+    str | None, typer.Option("--window", metavar="SPAN", help="Look twice, so far apart, at what should not grow.")
+]
 
 
 def command(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="What is expected, in YAML.")],
-    form: Annotated[
-        CheckFormat | None, typer.Option("--as", help="In the words of a CI system or a monitor.", show_choices=True)
-    ] = None,
-    wait: Annotated[
-        str | None, typer.Option("--wait", metavar="SPAN", help="Look again until all holds, at most so long: 5m.")
-    ] = None,
-    window: Annotated[
-        str | None, typer.Option("--window", metavar="SPAN", help="Look twice, so far apart, at what should not grow.")
-    ] = None,
+    file: _File = None,
+    group: GroupsOption = None,
+    without: WithoutOption = None,
+    max_lag: MaxLagOption = None,
+    max_lag_time: MaxLagTimeOption = None,
+    max_dead_letters: MaxDeadLettersOption = None,
+    require_members: RequireMembersOption = False,
+    brokers: BrokerCountOption = None,
+    form: _Form = None,
+    wait: _Wait = None,
+    window: _Window = None,
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
     timeout: TimeoutOption = None,
     snapshot: SnapshotOption = None,
+    limit: LimitOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Hold a cluster against a file of expectations; for CI systems and monitors.
+    """Hold a cluster against a file of expectations, or one line of them; for CI systems and monitors.
 
     Ends with 0 when all hold, 1 at worst a warning, 2 something does not hold, 3 something is not known and nothing is
-    broken. A number is critical above its limit; `{warning: A, critical: B}` gives both. For example:
+    broken. A number is critical above its limit; `{warning: A, critical: B}` gives both. Names of groups and topics may
+    be patterns, which mean all but those in `except` and those that are declared by themselves. For example:
 
     \b
       cluster: DefaultCluster
@@ -68,23 +96,44 @@ def command(
           subscribes: {orders: "paid || refunded"}
           dead_letters: 0
           dead_letter_growth: 10
+        "*": {lag_time: 1h, except: ["*-test"]}
     """
-    expected = load_expectations(file)
-    ends = monotonic() + (parse_span_ms(wait) / 1000 if wait else 0)
-    live = LiveOptions(
-        namesrv=namesrv, profile=profile, timeout=timeout, window_ms=parse_span_ms(window) if window else 0
-    )
+    members = 1 if require_members else None
+    typed = OneLine(group, without, max_lag, max_lag_time, max_dead_letters, members_min=members, brokers=brokers)
+    expected = _expected(file, typed)
+    apart_ms = parse_span_ms(window) if window else 0
+    live = LiveOptions(namesrv=namesrv, profile=profile, timeout=timeout, groups=group, window_ms=apart_ms)
+    results, state = _held(expected, snapshot, live, parse_span_ms(wait) / 1000 if wait else 0)
+    if form is None:
+        document = check_document(results, worst(results), state.origin.observed_at_ms)
+        emit(limited(document, output, limit), output)
+    else:
+        sys.stdout.write(formatted(results, worst(results), form))
+    tell_remedies(item.gap for item in results if item.gap is not None)
+    return exit_code(results)
+
+
+def _held(
+    expected: Expectations, snapshot: Path | None, live: LiveOptions, wait_s: float
+) -> tuple[tuple[CheckResult, ...], ClusterSnapshot]:
+    """Looks until all holds or the time is over."""
+    ends = monotonic() + wait_s
     while True:
         state = read_snapshot(store=None, snapshot=snapshot, now=datetime.now().astimezone(), live=live)
         results = with_next(hold(state, expected), state)
-        verdict = worst(results)
-        if verdict is CheckState.OK or snapshot is not None or monotonic() + _EVERY_S > ends:
-            break
+        if worst(results) is CheckState.OK or snapshot is not None or monotonic() + _EVERY_S > ends:
+            return results, state
         tell(f"mqctl: {sum(item.state is not CheckState.OK for item in results)} do not hold yet")
         sleep(_EVERY_S)
-    if form is None:
-        emit(check_document(results, verdict, state.origin.observed_at_ms), output)
-    else:
-        sys.stdout.write(formatted(results, verdict, form))
-    tell_remedies(item.gap for item in results if item.gap is not None)
-    return exit_code(results)
+
+
+def _expected(file: Path | None, typed: OneLine) -> Expectations:
+    """Returns what must hold. Raises UsageError: a file and options, or neither."""
+    inline = typed.expectations()
+    if file is not None and inline is not None:
+        raise UsageError("a file and expectations on the command line", remedy="put them all into the file")
+    if file is not None:
+        return load_expectations(file)
+    if inline is None:
+        raise UsageError("nothing to hold the cluster against", remedy="name a file, or --group and a limit")
+    return inline

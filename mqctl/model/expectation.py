@@ -32,9 +32,10 @@ class Limit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupExpectation:
-    """Of one consumer group.
+    """Of one consumer group, or of all whose names look like a pattern.
 
     Attributes:
+        without: names and patterns of groups that a pattern does not mean.
         lag_count, lag_ms: of the worst of its topics, retry topic included.
         members_min, members_max: instances online.
         subscribes: topic -> expression that brokers filter by, in any order of tags.
@@ -42,6 +43,7 @@ class GroupExpectation:
     """
 
     group: str
+    without: tuple[str, ...] = ()
     lag_count: Limit | None = None
     lag_ms: Limit | None = None
     members_min: int | None = None
@@ -53,9 +55,11 @@ class GroupExpectation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicExpectation:
-    """Of one topic: read queues over all brokers, permission as `RW-`, how long nobody may have sent."""
+    """Of one topic, or of all whose names look like a pattern: read queues over all brokers, permission as `RW-`, how
+    long nobody may have sent."""
 
     topic: str
+    without: tuple[str, ...] = ()
     queue_count: int | None = None
     perm: str | None = None
     silent_ms: Limit | None = None
@@ -70,12 +74,14 @@ class Expectations:
         disk_used_share: of the disk of each broker's commit log, 0 to 1.
         delay_overdue_ms: how late a delayed message may be.
         brokers: names that must answer.
+        broker_count: how many must answer at least.
     """
 
     cluster: str | None = None
     groups: tuple[GroupExpectation, ...] = ()
     topics: tuple[TopicExpectation, ...] = ()
     brokers: tuple[str, ...] = ()
+    broker_count: int | None = None
     disk_used_share: Limit | None = None
     delay_overdue_ms: Limit | None = None
 

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 from mqctl.model.expectation import CheckResult, CheckState
 from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import ClusterSnapshot
-from mqctl.render.document import Column, Document, Paragraphs, Table
+from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.text import printable
 
 
@@ -26,11 +26,12 @@ class CheckFormat(StrEnum):
 
 
 _COLUMNS = (
-    Column("state", "state"),
+    Column("state", "state", CellKind.SEVERITY),
     Column("subject", "of"),
     Column("check", "check"),
     Column("message", "found"),
 )
+_NEXT_SHOWN = 10
 _NAGIOS = {
     CheckState.OK: "OK",
     CheckState.WARNING: "WARNING",
@@ -50,15 +51,24 @@ class CheckReport:
 
 
 def check_document(results: Sequence[CheckResult], state: CheckState, observed_at_ms: int) -> Document:
-    """Shows what did not hold first."""
+    """Shows what did not hold first, and of numbers that which is farthest beyond its limit."""
     order = (CheckState.CRITICAL, CheckState.UNKNOWN, CheckState.WARNING, CheckState.OK)
-    rows = sorted(results, key=lambda item: order.index(item.state))
+    rows = sorted(results, key=lambda item: (order.index(item.state), -_share_of_limit(item)))
     return Document(
         schema="check/1",
         value=CheckReport(state=str(state), observed_at_ms=observed_at_ms, results=list(results)),
         records=results,
-        blocks=[Paragraphs([f"{str(state).upper()}: {_counts(results)}"]), Table(_COLUMNS, rows), *_advice(rows)],
+        blocks=[
+            Paragraphs([f"{str(state).upper()}: {_counts(results)}"], severity=str(state)),
+            Table(_COLUMNS, rows),
+            *_advice(rows),
+        ],
     )
+
+
+def _share_of_limit(item: CheckResult) -> float:
+    limit = item.limit.warning if item.limit.critical is None else item.limit.critical
+    return 0 if item.value is None or limit is None else item.value / max(limit, 1)
 
 
 # Check -> the playbook or command that deals with it; `{name}` is that of the subject.
@@ -74,7 +84,8 @@ _NEXT = {
     "delay_overdue": "playbook run delay-late",
     "disk": "broker describe {name}",
     "cluster": "cluster list",
-    "exists": "topic list",
+    "exists": "{noun} list",
+    "brokers": "broker list",
     "queues": "topic describe -t {name}",
     "perm": "topic describe -t {name}",
     "silent_for": "topic traffic -t {name}",
@@ -93,9 +104,16 @@ def with_next(results: Sequence[CheckResult], snapshot: ClusterSnapshot) -> tupl
     return tuple(
         item
         if item.state is CheckState.OK or (item.gap is not None and item.gap.is_denied)
-        else replace(item, next_command=f"mqctl {_NEXT[item.check].format(name=_name(item))}{where}")
+        else replace(
+            item,
+            next_command=f"mqctl {_NEXT[item.check].format(noun=_noun(item), name=_name(item))}{where}",
+        )
         for item in results
     )
+
+
+def _noun(item: CheckResult) -> str:
+    return item.subject.split(" ")[0]
 
 
 def _name(item: CheckResult) -> str:
@@ -114,8 +132,9 @@ def formatted(results: Sequence[CheckResult], state: CheckState, form: CheckForm
 
 
 def _advice(rows: Sequence[CheckResult]) -> list[Paragraphs]:
-    lines = dict.fromkeys(f"next: {item.next_command}" for item in rows if item.next_command)
-    return [Paragraphs(list(lines))] if lines else []
+    """What to type next about the worst; machine forms say it of each."""
+    found = list(dict.fromkeys(f"next: {item.next_command}" for item in rows if item.next_command))
+    return [Paragraphs(found[:_NEXT_SHOWN])] if found else []
 
 
 def _counts(results: Sequence[CheckResult]) -> str:

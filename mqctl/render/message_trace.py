@@ -46,7 +46,7 @@ class TraceReport:
         looked_everywhere: whether every broker that was asked for the message and its traces answered.
         traced: whether the trace topic was there to look into.
         unreadable_count: lines of trace messages that are none.
-        tracks: empty when the message is not there.
+        tracks: empty when the message is not there, or waits to be delivered.
     """
 
     unique_id: str | None
@@ -68,7 +68,9 @@ def trace_document(report: TraceReport) -> Document:
         blocks += [Table(_CONSUME_COLUMNS, report.consumptions, empty="no consumer traced it")]
     else:
         blocks.append(Paragraphs([_untraced(report)]))
-    if report.message:
+    if report.message and report.message.waiting:
+        blocks.append(Paragraphs(["it is not delivered yet: no group can have consumed it"]))
+    elif report.message:
         blocks.append(Table(_TRACK_COLUMNS, report.tracks, empty="no group has offsets on its queue"))
     return Document(
         schema="message.trace/1",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mqctl.model.body_form import BodyForm
-from mqctl.model.stored_message import StoredMessage
+from mqctl.model.stored_message import PendingDelivery, StoredMessage
 from mqctl.render import units
 from mqctl.render.document import CellKind, Column, Document, Paragraphs
 from mqctl.render.text import printable
@@ -38,6 +38,7 @@ class ShownMessage:
         body: the unpacked body in the asked form: text (bytes that are no UTF-8 as Base64, see `body_encoding`), a
             JSON value, hex, or None.
         body_bytes: length of the unpacked body.
+        waiting: of a message that was sent with a delay and is not delivered yet.
         body_problem: why the body could not be unpacked; `body` then shows the stored bytes as hex.
     """
 
@@ -64,6 +65,7 @@ class ShownMessage:
     body_encoding: str
     body: Any  # whatever JSON value the body holds
     body_problem: str | None = None
+    waiting: PendingDelivery | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +103,7 @@ def shown_message(stored: StoredMessage, form: BodyForm) -> ShownMessage:
         body_encoding=encoding,
         body=body,
         body_problem=stored.problem,
+        waiting=stored.waiting,
     )
 
 
@@ -139,7 +142,8 @@ def message_blocks(rows: Sequence[ShownMessage]) -> list[Paragraphs]:
 
 def _lines(row: ShownMessage) -> list[str]:
     head = f"{row.topic} queue {row.queue_id} offset {row.queue_offset}"
-    lines = [
+    lines = [_waits(row.waiting)] if row.waiting else []
+    lines += [
         f"{printable(head)}  (physical offset {row.physical_offset}, {units.counted(row.size_bytes, 'byte')})",
         f"  id        {row.message_id}",
         f"  stored    {units.instant(row.store_time_ms)} at {row.store_host}",
@@ -153,6 +157,12 @@ def _lines(row: ShownMessage) -> list[str]:
     if row.body is not None:
         lines += _body_lines(row)
     return lines
+
+
+def _waits(waiting: PendingDelivery) -> str:
+    place = "in the timer" if waiting.level is None else f"on level {waiting.level}"
+    due = "due time not known" if waiting.due_time_ms is None else f"due {units.instant(waiting.due_time_ms)}"
+    return f"{printable(waiting.topic)}: waiting {place}, {due}"
 
 
 def _body_lines(row: ShownMessage) -> list[str]:

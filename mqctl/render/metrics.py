@@ -6,13 +6,13 @@ Names follow Prometheus: base units (seconds, ratios), `mqctl_` before everythin
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import nan
 
 from mqctl.model.gap import Part
 from mqctl.model.lag import GroupLag, group_lags, queue_lags
-from mqctl.model.names import DLQ_PREFIX, is_system_group
+from mqctl.model.names import DLQ_PREFIX, RETRY_PREFIX, is_system_group
 from mqctl.model.runtime import read_runtime
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 
@@ -38,7 +38,32 @@ class Family:
 
 def families(snapshot: ClusterSnapshot) -> list[Family]:
     """Returns all metrics of a live cluster's snapshot."""
-    return [*_broker_families(snapshot), *_group_families(snapshot), *_delay_families(snapshot), _unknown(snapshot)]
+    return [
+        *_broker_counts(snapshot),
+        *_broker_families(snapshot),
+        *_group_families(snapshot),
+        *_delay_families(snapshot),
+        _unknown(snapshot),
+    ]
+
+
+def any_answered(snapshot: ClusterSnapshot) -> bool:
+    """Tells whether any broker of the cluster answered."""
+    return any(_answered(broker) for broker in snapshot.brokers)
+
+
+def _broker_counts(snapshot: ClusterSnapshot) -> Iterator[Family]:
+    """Counts names, not processes: a master and its slaves are one broker."""
+    answer = {(broker.cluster or "", broker.name) for broker in snapshot.brokers if _answered(broker)}
+    expected = {(broker.cluster or "", broker.name) for broker in snapshot.brokers}
+    expected |= {(seen.cluster, seen.name) for seen in snapshot.seen_brokers}
+    clusters = sorted({cluster for cluster, _ in expected})
+    for name, text, found in (
+        ("mqctl_brokers", "brokers that answered", answer),
+        ("mqctl_brokers_expected", "brokers that are registered or were within seven days", expected),
+    ):
+        samples = [((cluster,), float(sum(of == cluster for of, _ in found))) for cluster in clusters]
+        yield Family(name=name, help=text, labels=("cluster",), samples=samples)
 
 
 def _identity(broker: BrokerSnapshot) -> tuple[str, ...]:
@@ -72,60 +97,90 @@ def _broker_families(snapshot: ClusterSnapshot) -> Iterator[Family]:
 
 def _group_families(snapshot: ClusterSnapshot) -> Iterator[Family]:
     now_ms = snapshot.origin.observed_at_ms
-    lags = group_lags(row for broker in snapshot.brokers for row in queue_lags(broker, now_ms))
-    # A sum without one of its brokers is no sum.
-    whole = not any(broker.lacks(part) for broker in snapshot.brokers for part in (Part.CONSUMER_OFFSETS, Part.QUEUES))
+    parts = [_ClusterGroups(cluster, brokers, now_ms) for cluster, brokers in _clusters(snapshot)]
 
-    def family(name: str, text: str, values: Iterable[tuple[GroupLag, float | None]]) -> Family:
-        samples = [((lag.group, lag.topic), nan if value is None or not whole else value) for lag, value in values]
-        return Family(name=f"mqctl_group_{name}", help=text, labels=("group", "topic"), samples=samples)
+    def family(name: str, text: str, value: Callable[[GroupLag], float | None]) -> Family:
+        samples = [
+            ((part.cluster, lag.group, lag.topic), nan if (number := value(lag)) is None or not part.whole else number)
+            for part in parts
+            for lag in part.lags
+        ]
+        return Family(name=f"mqctl_group_{name}", help=text, labels=("cluster", "group", "topic"), samples=samples)
 
-    yield family("lag_messages", "messages not consumed, all queues", ((lag, lag.lag_count) for lag in lags))
+    yield family("lag_messages", "messages not consumed, all queues", lambda lag: lag.lag_count)
     yield family(
         "lag_seconds",
         "age of the oldest message not consumed",
-        ((lag, None if lag.lag_ms is None else lag.lag_ms / _MS) for lag in lags),
+        lambda lag: None if lag.lag_ms is None else lag.lag_ms / _MS,
     )
-    yield family("lost_messages", "messages that expired before they were consumed", ((x, x.lost_count) for x in lags))
+    yield family("lost_messages", "messages that expired before they were consumed", lambda lag: lag.lost_count)
     yield family(
-        "never_committed_queues", "queues without an offset of the group", ((x, x.never_committed_count) for x in lags)
+        "never_committed_queues", "queues without an offset of the group", lambda lag: lag.never_committed_count
     )
-    yield _members(snapshot)
-    yield _dead_letters(snapshot, whole=not any(broker.lacks(Part.QUEUES) for broker in snapshot.brokers))
-
-
-def _members(snapshot: ClusterSnapshot) -> Family:
-    """Instances online. One that any broker knows is online; only nobody at all may be for want of an answer."""
-    silent = any(gap.part is Part.MEMBERS for broker in snapshot.brokers for gap in broker.unavailable)
-    clients: dict[str, set[str]] = {}
-    for broker in snapshot.brokers:
-        for config in broker.groups:
-            clients.setdefault(config.name, set())
-        for state in broker.consumer_offsets:
-            clients.setdefault(state.group, set())
-        for entry in broker.memberships:
-            clients.setdefault(entry.group, set()).update(entry.client_ids)
-    samples = [
-        ((group,), float(len(ids)) if ids or not silent else nan)
-        for group, ids in sorted(clients.items())
-        if not is_system_group(group)
-    ]
-    return Family(name="mqctl_group_members", help="instances online", labels=("group",), samples=samples)
-
-
-def _dead_letters(snapshot: ClusterSnapshot, *, whole: bool) -> Family:
-    counts: Counter[str] = Counter()
-    for broker in snapshot.brokers:
-        for queue in broker.queues:
-            if queue.topic.startswith(DLQ_PREFIX):
-                counts[queue.topic.removeprefix(DLQ_PREFIX)] += queue.max_offset - queue.min_offset
-    samples = [((group,), float(count) if whole else nan) for group, count in sorted(counts.items())]
-    return Family(
+    labels = ("cluster", "group")
+    members = [sample for part in parts for sample in part.members()]
+    yield Family(name="mqctl_group_members", help="instances online", labels=labels, samples=members)
+    yield Family(
         name="mqctl_group_dead_letter_messages",
         help="messages in the dead-letter topic; without a sample there is no such topic",
-        labels=("group",),
-        samples=samples,
+        labels=labels,
+        samples=[sample for part in parts for sample in part.dead_letters()],
     )
+
+
+def _clusters(snapshot: ClusterSnapshot) -> list[tuple[str, list[BrokerSnapshot]]]:
+    """Returns the brokers of each cluster: a name server may have several."""
+    found: dict[str, list[BrokerSnapshot]] = {}
+    for broker in snapshot.brokers:
+        found.setdefault(broker.cluster or "", []).append(broker)
+    return sorted(found.items())
+
+
+class _ClusterGroups:
+    """The groups of one cluster.
+
+    Attributes:
+        lags: by group and topic, without retry topics that were empty all the time.
+        whole: whether every broker told offsets and queues; a sum without one of its brokers is no sum.
+    """
+
+    def __init__(self, cluster: str, brokers: list[BrokerSnapshot], now_ms: int) -> None:
+        self.cluster = cluster
+        self._brokers = brokers
+        lags = group_lags(row for broker in brokers for row in queue_lags(broker, now_ms))
+        used = {queue.topic for broker in brokers for queue in broker.queues if queue.max_offset}
+        self.lags = [lag for lag in lags if lag.topic in used or not lag.topic.startswith(RETRY_PREFIX)]
+        self.whole = not self._lacks(Part.CONSUMER_OFFSETS, Part.QUEUES)
+
+    def _lacks(self, *parts: Part) -> bool:
+        return any(broker.lacks(part) for broker in self._brokers for part in parts)
+
+    def members(self) -> list[Sample]:
+        """Instances online. One that any broker knows is online; only nobody at all may be for want of an answer."""
+        silent = any(gap.part is Part.MEMBERS for broker in self._brokers for gap in broker.unavailable)
+        clients: dict[str, set[str]] = {}
+        for broker in self._brokers:
+            for config in broker.groups:
+                clients.setdefault(config.name, set())
+            for state in broker.consumer_offsets:
+                clients.setdefault(state.group, set())
+            for entry in broker.memberships:
+                clients.setdefault(entry.group, set()).update(entry.client_ids)
+        return [
+            ((self.cluster, group), float(len(ids)) if ids or not silent else nan)
+            for group, ids in sorted(clients.items())
+            if not is_system_group(group)
+        ]
+
+    def dead_letters(self) -> list[Sample]:
+        """Messages in dead-letter topics."""
+        whole = not self._lacks(Part.QUEUES)
+        counts: Counter[str] = Counter()
+        for broker in self._brokers:
+            for queue in broker.queues:
+                if queue.topic.startswith(DLQ_PREFIX):
+                    counts[queue.topic.removeprefix(DLQ_PREFIX)] += queue.max_offset - queue.min_offset
+        return [((self.cluster, group), float(count) if whole else nan) for group, count in sorted(counts.items())]
 
 
 def _delay_families(snapshot: ClusterSnapshot) -> Iterator[Family]:

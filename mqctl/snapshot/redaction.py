@@ -17,12 +17,15 @@ from pathlib import PurePath
 import msgspec
 
 from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.snapshot.leftovers import Originals, texts_of, without_leftovers
 
 _FOUR = re.compile(r"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.]*\d)")
 _SIX = re.compile(r"(?<![\w:])(?=[0-9A-Fa-f:]*:[0-9A-Fa-f:]*:)[0-9A-Fa-f:]{3,39}(?![\w:])")
 _HOST = re.compile(r"\b([A-Za-z][\w-]*(?:\.[\w-]+)*):(\d{2,5})\b")
 _HOME = re.compile(r"(/home|/Users)/[^/\s;,:\"']+")
 _PATH = re.compile(r"(?<![\w/])(?:/[\w.@+-]+){2,}/?")
+# In a key of a table a path ends the key, whatever stands before it: `commitLogDiskRatio_/data/store`.
+_KEY_PATH = re.compile(r"(?<=_)/.+|(?:(?<![\w/])/[\w.@+-]+){2,}/?")
 _PLAIN_INSTANCE = re.compile(r"DEFAULT|\d+(#\d+)?")
 _ADDRESS_FIELDS = frozenset({"address", "addresses", "location"})
 _ADDRESS_WORDS = ("addr", "namesrv", "host")
@@ -34,10 +37,13 @@ Leaf = tuple[str, str]
 
 
 def redacted(snapshot: ClusterSnapshot) -> ClusterSnapshot:
-    """Returns the same snapshot without what tells who its clients and machines are."""
+    """Returns the same snapshot without what tells who its clients and machines are.
+
+    The result is searched for every value that was replaced anywhere; one that stands where none was expected goes too.
+    """
     tree = msgspec.to_builtins(snapshot)
     words = _Words(tuple(_leaves(tree, "")))
-    changed = msgspec.convert(words.tree(tree, ""), ClusterSnapshot)
+    changed = msgspec.convert(without_leftovers(words.tree(tree, ""), words.originals(tree)), ClusterSnapshot)
     return replace(changed, origin=replace(changed.origin, redacted=True))
 
 
@@ -102,7 +108,7 @@ class _Words:
             return self._text(node, field)
         if isinstance(node, Mapping):
             return {
-                self._text(name, "") if isinstance(name, str) else name: self.tree(
+                self._key(name) if isinstance(name, str) else name: self.tree(
                     value, field if field in _ADDRESS_FIELDS or not isinstance(name, str) else name
                 )
                 for name, value in node.items()
@@ -110,6 +116,22 @@ class _Words:
         if isinstance(node, Sequence):
             return [self.tree(item, field) for item in node]
         return node
+
+    def _key(self, name: str) -> str:
+        return self._text(_KEY_PATH.sub(lambda found: f"/.../{PurePath(found[0]).name}", name), "")
+
+    def originals(self, tree: object) -> Originals:
+        """Returns what must not be found any more."""
+        leaves = list(_leaves(tree, ""))
+        plain = [text for field, text in leaves if field not in _STACK_FIELDS and "/" in text]
+        paths = {path.rstrip("/") for text in plain for path in _PATH.findall(text)}
+        paths |= {path.rstrip("/") for text in texts_of(tree) if "_/" in text for path in _KEY_PATH.findall(text)}
+        kept = {text for field, text in leaves if field in _NAME_FIELDS}
+        whole = {*self._fours, *self._sixes, *self._hosts, *self._clients, *paths}
+        return Originals(
+            anywhere=frozenset(whole - kept),
+            telling=frozenset({*self._owners, *self._instances, *self._keys} - kept),
+        )
 
     def _text(self, text: str, field: str) -> str:
         if field in _KEY_FIELDS:

@@ -12,8 +12,9 @@ import msgspec
 import pytest
 
 from embedded_broker import Drop, EmbeddedCluster
-from mqctl.client.admin.broker_changes import commit_offset
+from mqctl.client.admin.broker_changes import commit_offset, put_group
 from mqctl.client.consumer.push_consumer import PushConsumer
+from mqctl.model.config import SubscriptionGroupConfig
 from mqctl.protocol.codes import RequestCode
 from mqctl.render.checks import CheckReport
 from tests.client.consuming import Heard, quick, quick_client
@@ -195,3 +196,59 @@ def test_files_that_say_nothing_that_is_known(live: Run, file: Path, text: str, 
 
 def test_no_file(live: Run, file: Path) -> None:
     assert live("check", file).exit_code == 66
+
+
+def test_patterns_mean_all_but_exceptions_and_those_declared_by_themselves(
+    live: Run, cluster: EmbeddedCluster, file: Path
+) -> None:
+    for name in ("late-one", "late-two", "late-test", "late-but-known"):
+        change(cluster, "broker-a", put_group(SubscriptionGroupConfig(name=name)))
+        change(cluster, "broker-a", commit_offset(name, "Pay", 0, 1))
+    text = """
+groups:
+  "late-*": {lag: 1, except: ["*-test"]}
+  late-but-known: {lag: 100}
+topics:
+  "P*": {perm: RW-}
+  "N*": {queues: 4}
+"""
+    found = states(check(live, file, text, "-o", "json"))
+    assert found == {
+        "group late-one lag": "critical",
+        "group late-two lag": "critical",
+        "group late-but-known lag": "ok",
+        "topic Pay perm": "ok",
+        "topic N* exists": "unknown",
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "found"),
+    [
+        (("--group", "G", "--max-lag", 4), 0, {"group G lag": "ok"}),
+        (("--group", "G", "--max-lag", 3), 2, {"group G lag": "critical"}),
+        (("-g", "G", "--max-lag", 4, "--require-members"), 2, {"group G lag": "ok", "group G members": "critical"}),
+        (("-g", "G*", "--max-lag-time", "1h"), 0, {"group G lag_time": "ok"}),
+        (("-g", "*", "--except", "G", "--max-lag", 4), 3, {"group * exists": "unknown"}),
+        (("-g", "G", "--max-dead-letters", 0, "--brokers", 2), 0, {"cluster brokers brokers": "ok"}),
+        (("--brokers", 3), 2, {"cluster brokers brokers": "critical"}),
+    ],
+)
+def test_one_line_is_enough(live: Run, words: tuple[object, ...], code: int, found: dict[str, str]) -> None:
+    outcome = live("check", *words, "-o", "json")
+    assert (outcome.exit_code, found.items() <= states(outcome).items()) == (code, True), outcome.stdout
+
+
+def test_a_line_that_holds_nothing_is_refused(live: Run, file: Path) -> None:
+    file.write_text("brokers: 2")
+    assert live("check", file).exit_code == 0
+    for words in ((), ("-g", "G"), ("--max-lag", 1), ("--except", "G"), (file, "--brokers", 2)):
+        refused = live("check", *words)
+        assert (refused.exit_code, refused.stdout, "next: " in refused.stderr) == (64, "", True), words
+
+
+def test_groups_of_a_silent_broker_are_not_passed_over(live: Run, cluster: EmbeddedCluster) -> None:
+    cluster.fault(43, Drop(), server="broker-b")
+    outcome = live("check", "-g", "*", "--require-members", "--timeout", "3s", "-o", "json")
+    cluster.clear_faults()
+    assert states(outcome)["group * exists"] == "unknown"

@@ -19,14 +19,17 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from embedded_broker import Drop, EmbeddedCluster
+from mqctl.client.admin.broker_changes import commit_offset, put_group
+from mqctl.model.config import SubscriptionGroupConfig
 from tests.conftest import REPOSITORY
 from tests.embedded_broker.messages import heartbeat
 from tests.embedded_broker.wire import Peer
-from tests.live.conftest import Run
+from tests.live.conftest import Run, change
 from tests.live.failing import fail
 
 Metrics = dict[str, dict[str, float]]
-PAY = "group=G topic=Pay"
+PAY = "cluster=DefaultCluster group=G topic=Pay"
+OF_G = "cluster=DefaultCluster group=G"
 
 
 class Exporter:
@@ -79,8 +82,8 @@ def test_a_scrape_tells_what_the_commands_tell(live: Run, cluster: EmbeddedClust
     assert found["mqctl_up"] == {"": 1}
     assert found["mqctl_group_lag_messages"][PAY] == lag["lag_count"] > 0
     assert 0 < found["mqctl_group_lag_seconds"][PAY] <= lag["lag_ms"] / 1000
-    assert found["mqctl_group_members"]["group=G"] == 1
-    assert found["mqctl_group_dead_letter_messages"] == {"group=G": 1}
+    assert found["mqctl_group_members"][OF_G] == 1
+    assert found["mqctl_group_dead_letter_messages"] == {OF_G: 1}
     assert found["mqctl_delay_late_seconds"] == {
         "broker=broker-a cluster=DefaultCluster": 0,
         "broker=broker-b cluster=DefaultCluster": 0,
@@ -140,6 +143,50 @@ def test_once_prints_the_same(live: Run) -> None:
     assert parsed(outcome.stdout)["mqctl_group_lag_messages"][PAY] > 0
     nobody = live("export", "prometheus", "--once", "--namesrv", "127.0.0.1:1")
     assert (nobody.exit_code, parsed(nobody.stdout)["mqctl_up"], "127.0.0.1:1" in nobody.stderr) == (69, {"": 0}, True)
+
+
+def test_brokers_are_counted_against_those_that_were_there(live: Run, tmp_path: Path) -> None:
+    own = {"MQCTL_STATE_DIR": str(tmp_path / "own")}
+    with EmbeddedCluster(brokers=2) as cluster:
+
+        def scrape() -> Metrics:
+            return parsed(
+                live("export", "prometheus", "--once", "-n", cluster.namesrv, "--timeout", "3s", env=own).stdout
+            )
+
+        def counted() -> tuple[dict[str, float], ...]:
+            found = scrape()
+            return tuple(found[name] for name in ("mqctl_up", "mqctl_brokers", "mqctl_brokers_expected"))
+
+        def of(count: int) -> dict[str, float]:
+            return {"cluster=DefaultCluster": count}
+
+        assert counted() == ({"": 1}, of(2), of(2))
+        cluster.broker("broker-b").stop()
+        assert counted() == ({"": 1}, of(1), of(2))
+        cluster.fault(None, Drop(), server="broker-a")
+        assert counted() == ({"": 0}, of(0), of(2))
+        cluster.clear_faults()
+        cluster.broker("broker-a").stop()
+        assert counted() == ({"": 0}, of(0), of(2))
+
+
+def test_names_and_exceptions_may_be_patterns(live: Run, cluster: EmbeddedCluster) -> None:
+    for name in ("G-test", "other"):
+        change(cluster, "broker-a", put_group(SubscriptionGroupConfig(name=name)))
+        change(cluster, "broker-a", commit_offset(name, "Pay", 0, 1))
+
+    def groups(*words: str) -> set[str]:
+        return set(parsed(live("export", "prometheus", "--once", *words).stdout).get("mqctl_group_lag_messages", {}))
+
+    def of(group: str) -> str:
+        return PAY.replace("group=G ", f"group={group} ")
+
+    assert groups("-g", "G*") == {of("G"), of("G-test")}
+    assert groups("-g", "G*", "--except", "*-test") == {of("G")}
+    assert groups("--except", "G*") == {of("other")}
+    assert groups("-t", "P?y", "--except", "G*") == {of("other")}
+    assert groups("-t", "Nothing*") == set()
 
 
 def test_addresses_that_cannot_be(live: Run) -> None:

@@ -6,6 +6,7 @@ import gzip
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.model.queue_state import HotKey, QueueState
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.snapshot.archive import load_snapshot
+from mqctl.snapshot.leftovers import left_in
 from mqctl.snapshot.redaction import redacted
 from tests.embedded_broker.messages import send
 from tests.embedded_broker.wire import Peer
@@ -98,6 +100,23 @@ def test_every_name_of_a_machine_or_person_goes() -> None:
         assert word not in text, word
     for word in ("HT-", "123#456", "DEFAULT", "did not answer", '"T"', "broker-a", "namesrvAddr"):
         assert word in text, word
+
+
+def test_values_that_stand_where_none_was_expected_go_too() -> None:
+    seen = _snapshot(["10.0.0.1@alice-77", "carol-pc@x"], key="13800138000")
+    (broker,) = seen.brokers
+    odd = {
+        "commitLogDiskRatio_/data/mq/commitlog": "0.5",
+        "lastPusher carol-pc@x": "1",
+        "dirs": "primary=/home/alice/store;spare:/data/mq/commitlog",
+        "said": "13800138000",
+    }
+    found = redacted(replace(seen, brokers=(replace(broker, runtime=odd, version="V4_9_8 by alice-77"),)))
+    text = json.dumps(_plain(found))
+    for word in ("/data/mq", "carol", "alice", "13800138000"):
+        assert word not in text, word
+    assert any(key.startswith("commitLogDiskRatio_") for key in found.brokers[0].runtime)
+    assert left_in("10.0.0.1:9876 and /data/mq", frozenset({"10.0.0.1", "/data/mq"})) == ["10.0.0.1", "/data/mq"]
 
 
 def _plain(snapshot: ClusterSnapshot) -> Any:

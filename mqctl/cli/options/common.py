@@ -49,6 +49,17 @@ GroupOption = Annotated[
 TopicOption = Annotated[
     list[str] | None, typer.Option("-t", "--topic", metavar="TOPIC", help="Only this topic; may be repeated.")
 ]
+GroupPatternOption = Annotated[
+    list[str] | None,
+    typer.Option("-g", "--group", metavar="GROUP", help="Only this consumer group, or those like `order-*`; repeat."),
+]
+TopicPatternOption = Annotated[
+    list[str] | None, typer.Option("-t", "--topic", metavar="TOPIC", help="Only this topic, or those like it; repeat.")
+]
+ExceptOption = Annotated[
+    list[str] | None,
+    typer.Option("--except", metavar="NAME", help="But not this group or topic, or those like `*-test`; repeat."),
+]
 AllOption = Annotated[bool, typer.Option("--all", help="System topics and groups too.")]
 LevelsOption = Annotated[
     str | None,

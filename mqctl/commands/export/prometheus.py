@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
+from mqctl.cli.connection.seen_brokers import with_seen_brokers
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
-from mqctl.cli.options.common import GroupOption, TopicOption
+from mqctl.cli.options.common import ExceptOption, GroupPatternOption, TopicPatternOption
 from mqctl.cli.times import parse_span_ms
 from mqctl.errors import ExitCode
 from mqctl.model.snapshot import ClusterSnapshot
@@ -18,6 +19,7 @@ EXAMPLES = (
     "mqctl export prometheus",
     "mqctl export prometheus --listen 0.0.0.0:9557 --profile prod --every 30s",
     "mqctl export prometheus --once | grep mqctl_group_lag_seconds",
+    "mqctl export prometheus -g 'order-*' --except '*-test' --once",
 )
 _TIMEOUT_MS = 8_000
 
@@ -30,8 +32,9 @@ def command(
         str, typer.Option("--every", metavar="SPAN", help="Scrapes within this time share one look at the cluster.")
     ] = "15s",
     once: Annotated[bool, typer.Option("--once", help="Print what a scrape would get, and end.")] = False,
-    group: GroupOption = None,
-    topic: TopicOption = None,
+    group: GroupPatternOption = None,
+    topic: TopicPatternOption = None,
+    without: ExceptOption = None,
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
     timeout: TimeoutOption = None,
@@ -39,9 +42,9 @@ def command(
     """Serve lag, members, dead letters, delays and disks of a cluster at /metrics until Ctrl-C.
 
     The cluster is asked when somebody scrapes, at most every --every, within --timeout (8s unless given). Unknown is
-    not zero: a number that could not be told is NaN, `mqctl_unknown_parts` counts what was not answered, and with no
-    name server `mqctl_up` is 0 and all else is absent. There is no access control: leave it on the loopback address, or
-    put it where only the monitor gets at it.
+    not zero: a number that could not be told is NaN, `mqctl_unknown_parts` counts what was not answered, and where no
+    broker answers `mqctl_up` is 0. `mqctl_brokers_expected` counts those that were registered within seven days as
+    well. There is no access control: leave it on the loopback address, or put it where only the monitor gets at it.
     """
     from mqctl.operations.checks.export import listen_address, registry_of, serve
 
@@ -56,9 +59,11 @@ def command(
         from mqctl.snapshot.live.asking import Scope
         from mqctl.snapshot.live.gatherer import gather_numbers
 
-        scope = Scope(groups=frozenset(group or ()), topics=frozenset(topic or ()))
+        scope = Scope(groups=frozenset(group or ()), topics=frozenset(topic or ()), without=frozenset(without or ()))
         with target.open() as cluster:
-            return gather_numbers(cluster, target.deadline(), now_ms=round(time() * 1000), scope=scope)
+            return with_seen_brokers(
+                gather_numbers(cluster, target.deadline(), now_ms=round(time() * 1000), scope=scope)
+            )
 
     registry = registry_of(gather, parse_span_ms(every) / 1000)
     if once:

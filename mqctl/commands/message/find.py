@@ -18,7 +18,8 @@ from mqctl.model.body_form import BodyForm
 from mqctl.model.gap import Gap, Part
 from mqctl.model.spans import FAR
 from mqctl.render.messages_view import message_document
-from mqctl.snapshot.live.messages import KeyQuery, by_key, by_unique_key
+from mqctl.snapshot.live.delayed import look_up
+from mqctl.snapshot.live.messages import KeyQuery
 
 EXAMPLES = (
     "mqctl message find -t orders --key order-4711",
@@ -41,7 +42,11 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Find messages by key through the brokers' index files, oldest first. Nothing found is an empty list."""
+    """Find messages by key through the brokers' index files, oldest first. Nothing found is an empty list.
+
+    One that was sent with a delay and is not delivered yet comes last, with its delay level, or the timer of 5.x, and
+    the moment it is due.
+    """
     if (key is None) == (unique_key is None):
         raise UsageError("say which messages", remedy="use one of --key and --unique-key")
     now = datetime.now().astimezone()
@@ -55,6 +60,6 @@ def command(
     target = cluster_target(namesrv, profile, timeout)
     with target.open() as cluster:
         asking = asking_of(cluster, target)
-        found, errors = by_key(asking, query) if key is not None else by_unique_key(asking, query)
+        found, errors = look_up(asking, query, unique=key is None)
     gaps = [Gap.of(Part.MESSAGES, error) for error in errors]
     return answer(message_document(found, body, schema="message.list/1"), gaps, output)

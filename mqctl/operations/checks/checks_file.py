@@ -36,15 +36,18 @@ class _Members(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Group(msgspec.Struct, forbid_unknown_fields=True):
-    """Of a consumer group.
+    """Of a consumer group, or of those that a name with `*` or `?` means; one that is declared by itself is not among
+    them.
 
     Attributes:
+        without: names and patterns that are not meant; `except` in the file.
         lag, lag_time: messages behind, and age of the oldest of them, of the worst topic.
         members: instances online: a number, or `{min: N, max: N}`.
         subscribes: topic and the expression that brokers filter by, tags in any order.
         dead_letters, dead_letter_growth: messages in its dead-letter topic; those that came within `--window`.
     """
 
+    without: list[str] = msgspec.field(default_factory=list, name="except")
     lag: Most | None = None
     lag_time: Most | None = None
     members: int | _Members | None = None
@@ -54,14 +57,16 @@ class _Group(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Topic(msgspec.Struct, forbid_unknown_fields=True):
-    """Of a topic.
+    """Of a topic, or of those that a name with `*` or `?` means.
 
     Attributes:
+        without: names and patterns that are not meant; `except` in the file.
         queues: read queues over all brokers.
         perm: permission, `RW-` for instance.
         silent_for: how long nobody may have sent.
     """
 
+    without: list[str] = msgspec.field(default_factory=list, name="except")
     queues: int | None = None
     perm: str | None = None
     silent_for: Most | None = None
@@ -72,14 +77,14 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 
     Attributes:
         cluster: name that the brokers must tell.
-        brokers: names of those that must answer.
+        brokers: names of those that must answer, or how many.
         disk: used share of the disk of each broker's store, 0 to 1.
         topics, groups: expectations by name.
         delay_overdue: how late a message of a delay level may be.
     """
 
     cluster: str | None = None
-    brokers: list[str] = []
+    brokers: list[str] | int = []
     disk: Most | None = None
     topics: dict[str, _Topic] = {}
     groups: dict[str, _Group] = {}
@@ -113,12 +118,17 @@ def load_expectations(file: Path) -> Expectations:
 def _expectations(told: _File) -> Expectations:
     return Expectations(
         cluster=told.cluster,
-        brokers=tuple(told.brokers),
+        brokers=() if isinstance(told.brokers, int) else tuple(told.brokers),
+        broker_count=told.brokers if isinstance(told.brokers, int) else None,
         disk_used_share=_limit(told.disk, _real),
         delay_overdue_ms=_limit(told.delay_overdue, _span),
         topics=tuple(
             TopicExpectation(
-                topic=name, queue_count=item.queues, perm=item.perm, silent_ms=_limit(item.silent_for, _span)
+                topic=name,
+                without=tuple(item.without),
+                queue_count=item.queues,
+                perm=item.perm,
+                silent_ms=_limit(item.silent_for, _span),
             )
             for name, item in told.topics.items()
         ),
@@ -130,6 +140,7 @@ def _group(name: str, item: _Group) -> GroupExpectation:
     members = _Members(min=item.members, max=item.members) if isinstance(item.members, int) else item.members
     return GroupExpectation(
         group=name,
+        without=tuple(item.without),
         lag_count=_limit(item.lag, _real),
         lag_ms=_limit(item.lag_time, _span),
         members_min=members.min if members else None,

@@ -15,7 +15,7 @@ from mqctl.cli.emit import tell
 from mqctl.cli.terminal.interrupts import wait_for_interrupt
 from mqctl.errors import MqctlError, StorageError, UsageError
 from mqctl.model.snapshot import ClusterSnapshot
-from mqctl.render.metrics import Family, families
+from mqctl.render.metrics import Family, any_answered, families
 
 Gather = Callable[[], ClusterSnapshot]
 
@@ -23,8 +23,8 @@ Gather = Callable[[], ClusterSnapshot]
 class ClusterCollector(Collector):
     """Metrics of a cluster, gathered when they are asked for.
 
-    When the cluster cannot be asked at all, `mqctl_up` is 0 and the cluster's metrics are absent: an old number would
-    look like a new one.
+    When no broker answers, `mqctl_up` is 0; what could not be told is absent or NaN: an old number would look like a
+    new one.
 
     Args:
         fresh_s: how long one gathering answers scrapes.
@@ -54,21 +54,28 @@ class ClusterCollector(Collector):
 
     def _look(self) -> None:
         began = monotonic()
+        found: list[Family] = []
+        problem = ""
         try:
-            found = families(self._gather())
+            snapshot = self._gather()
         except MqctlError as error:
-            found = []
+            problem = str(error)
+        else:
+            found = families(snapshot)
+            if snapshot.without_brokers:
+                problem = f"no broker is registered: {snapshot.origin.location} answers and lists none"
+            elif not any_answered(snapshot):
+                problem = f"no broker answers: {len(snapshot.brokers)} are registered"
+        if problem:
             self._failures += 1
             if not self._failed:
-                tell(f"mqctl: {error}")
-            self._failed = True
-        else:
-            if self._failed:
-                tell("mqctl: the cluster answers again")
-            self._failed = False
+                tell(f"mqctl: {problem}")
+        elif self._failed:
+            tell("mqctl: the cluster answers again")
+        self._failed = bool(problem)
         self._gathered_at = monotonic()
         own = (
-            ("mqctl_up", "1 if a name server answered and lists a broker, 0 if not", float(not self._failed)),
+            ("mqctl_up", "1 if a broker answered, 0 if none did", float(not self._failed)),
             ("mqctl_gather_duration_seconds", "how long asking the cluster took", self._gathered_at - began),
             ("mqctl_gather_timestamp_seconds", "when the cluster was asked, epoch seconds", time()),
         )

@@ -8,7 +8,8 @@ from mqctl.errors import MqctlError, NotFoundError, UsageError
 from mqctl.model.stored_message import StoredMessage
 from mqctl.protocol.message_id import MessageIdError, OffsetId
 from mqctl.snapshot.live.asking import Asking
-from mqctl.snapshot.live.messages import KeyQuery, by_key, by_offset_id, by_unique_key
+from mqctl.snapshot.live.delayed import look_up, with_due
+from mqctl.snapshot.live.messages import KeyQuery, by_offset_id
 
 _BY_KEY = "mqctl message find -t TOPIC --key KEY looks for a key; ids are in send results and in message peek"
 
@@ -38,7 +39,7 @@ def id_of(asking: Asking, text: str, topic: str) -> str:
     try:
         OffsetId.parse(text)
     except MessageIdError:
-        found, errors = by_key(asking, KeyQuery(topic=topic, key=text))
+        found, errors = look_up(asking, KeyQuery(topic=topic, key=text), unique=False)
     else:
         return text
     ids = dict.fromkeys(one.message.unique_key or one.message_id for one in found)
@@ -73,5 +74,5 @@ def find_by_id(asking: Asking, message_id: str, topic: str | None) -> tuple[list
             raise
         found = []
     if found or topic is None:
-        return found, []
-    return by_unique_key(asking, KeyQuery(topic=topic, key=message_id))
+        return with_due(asking, found)
+    return look_up(asking, KeyQuery(topic=topic, key=message_id), unique=True)

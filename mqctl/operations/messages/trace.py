@@ -10,7 +10,8 @@ from mqctl.operations.messages.find import find_by_id
 from mqctl.render.message_trace import TraceReport
 from mqctl.render.messages_view import shown_message
 from mqctl.snapshot.live.asking import Asking
-from mqctl.snapshot.live.messages import KeyQuery, by_unique_key
+from mqctl.snapshot.live.delayed import look_up
+from mqctl.snapshot.live.messages import KeyQuery
 from mqctl.snapshot.message_trace import Traced, consumptions, gather_traces, gather_tracks, traced_sends
 
 
@@ -44,7 +45,7 @@ def trace_message(
             reason="" if topic else "to look up a unique id, add -t TOPIC",
             remedy="it may have expired" if topic else f"mqctl message trace {message_id} -t TOPIC",
         )
-    tracks, gaps = gather_tracks(asking, found.message) if found else ([], [])
+    tracks, gaps = gather_tracks(asking, found.message) if found and found.waiting is None else ([], [])
     report = TraceReport(
         unique_id=unique_id,
         message=shown_message(found, form) if found else None,
@@ -61,7 +62,7 @@ def trace_message(
 def _look_up(asking: Asking, message_id: str, topic: str | None) -> tuple[StoredMessage | None, list[MqctlError]]:
     """Returns the first message with the id. Raises NotFoundError when there is no such topic."""
     if topic is not None:
-        found, errors = by_unique_key(asking, KeyQuery(topic=topic, key=message_id))
+        found, errors = look_up(asking, KeyQuery(topic=topic, key=message_id), unique=True)
         if found or errors:
             return (found[0] if found else None), errors
     try:

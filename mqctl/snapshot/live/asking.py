@@ -13,6 +13,7 @@ from mqctl.client.remoting.fan_out import AddressedQuestion
 from mqctl.client.remoting.question import Question
 from mqctl.errors import DeadlineError, MqctlError, UnreachableError
 from mqctl.model.gap import Gap, GapSubject, Part
+from mqctl.model.name_patterns import like_any
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -24,18 +25,21 @@ class Scope:
     """What of a cluster to look at; empty means everything.
 
     Attributes:
-        groups, topics, brokers: names.
+        groups, topics: names, or patterns of names.
+        brokers: names.
+        without: groups and topics, by name or pattern, that are left out.
     """
 
     groups: Set[str] = frozenset()
     topics: Set[str] = frozenset()
     brokers: Set[str] = frozenset()
+    without: Set[str] = frozenset()
 
     def has_group(self, group: str) -> bool:
-        return not self.groups or group in self.groups
+        return (not self.groups or like_any(group, self.groups)) and not like_any(group, self.without)
 
     def has_topic(self, topic: str) -> bool:
-        return not self.topics or topic in self.topics
+        return (not self.topics or like_any(topic, self.topics)) and not like_any(topic, self.without)
 
     def has_broker(self, broker: str) -> bool:
         return not self.brokers or broker in self.brokers

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Set
 from dataclasses import replace
 from typing import TypeVar
 
-from mqctl.client.admin.cluster import BrokerAddress, Cluster, none_registered
+from mqctl.client.admin.cluster import BrokerAddress, Cluster
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.model.delay_state import DelayState
 from mqctl.model.gap import Gap, GapSubject, Part
@@ -105,12 +105,10 @@ def gather_numbers(cluster: Cluster, deadline: Deadline, *, now_ms: int, scope: 
 
     Raises:
         UnreachableError, DeadlineError: no name server answered.
-        NotFoundError: no broker is registered: nothing is counted, and no count is zero.
     """
     wanted, asking = scope or Scope(), Asking(cluster, deadline)
     servers, addresses, gaps = ask_name_servers(asking)
-    if not addresses:
-        raise none_registered(";".join(servers))
+    views, _ = ask_routes(asking, servers, [])
     brokers = gather_brokers(asking, addresses, wanted)
     queues = gather_queues(asking, brokers, wanted)
     offsets = gather_offsets(asking, brokers, queues, now_ms)
@@ -126,6 +124,7 @@ def gather_numbers(cluster: Cluster, deadline: Deadline, *, now_ms: int, scope: 
         brokers=tuple(
             replace(part, delay=delayed.get(broker.address)) for part, broker in zip(parts, brokers, strict=True)
         ),
+        name_servers=views,
         unavailable=tuple(gaps),
     )
 

@@ -16,6 +16,7 @@ from mqctl.model.member import (
     Subscription,
     TopicRates,
 )
+from mqctl.model.name_patterns import plain
 from mqctl.model.names import RETRY_PREFIX, is_retry_topic, is_system_group
 from mqctl.model.queue_state import QueueState
 from mqctl.protocol.bodies_client import ConsumerConnection, ConsumerRunningInfo, SubscriptionData
@@ -49,7 +50,7 @@ def gather_memberships(
         (number, group)
         for number, broker in enumerate(brokers)
         for group in sorted(
-            {*scope.groups, *broker.groups, *(key[0] for key in broker.offsets), *unnamed.get(number, ())}
+            {*plain(scope.groups), *broker.groups, *(key[0] for key in broker.offsets), *unnamed.get(number, ())}
         )
         if not is_system_group(group) and scope.has_group(group)
     ]

@@ -66,25 +66,38 @@ class KeyQuery:
 
 def by_key(asking: Asking, query: KeyQuery) -> tuple[list[StoredMessage], list[MqctlError]]:
     """Returns messages with a key, newest last, and why a broker could not be asked. Hash collisions are left out."""
-    found, errors = _query(asking, query, unique=False)
-    return list(map(Unpacker().stored, (item for item in found if query.key in item.keys))), errors
+    found, errors = indexed(asking, query, unique=False)
+    return list(map(Unpacker().stored, found)), errors
 
 
 def by_unique_key(asking: Asking, query: KeyQuery) -> tuple[list[StoredMessage], list[MqctlError]]:
     """Returns the messages with a unique id; a retried message keeps its own."""
-    found, errors = _query(asking, query, unique=True)
-    return list(map(Unpacker().stored, (item for item in found if item.unique_key == query.key))), errors
+    found, errors = indexed(asking, query, unique=True)
+    return list(map(Unpacker().stored, found)), errors
 
 
-def _query(asking: Asking, query: KeyQuery, *, unique: bool) -> tuple[list[Message], list[MqctlError]]:
+def indexed(
+    asking: Asking, query: KeyQuery, *, unique: bool, kept_in: str | None = None
+) -> tuple[list[Message], list[MqctlError]]:
+    """Asks the masters of a topic for what their index has.
+
+    Args:
+        kept_in: the topic in which they keep what is meant for the query's, while it waits.
+    """
     where = _route(asking, query.topic)
     question = messages.messages_by_key(
-        query.topic, query.key, begin_ms=query.begin_ms, end_ms=query.end_ms, max_count=query.count, unique=unique
+        kept_in or query.topic,
+        query.key,
+        begin_ms=query.begin_ms,
+        end_ms=query.end_ms,
+        max_count=query.count,
+        unique=unique,
     )
     addresses = [data.broker_addrs[0] for data in where.broker_datas if 0 in data.broker_addrs]
     answers = asking.put((address, address, question) for address in addresses)
     found = sorted((item for items in answers.values.values() for item in items), key=_age)
-    return found[: query.count], list(answers.errors.values())
+    same = [item for item in found if (item.unique_key == query.key if unique else query.key in item.keys)]
+    return same[: query.count], list(answers.errors.values())
 
 
 def _age(message: Message) -> tuple[int, str, int]:

@@ -1,0 +1,51 @@
+"""What one expectation came to: results by amount, by equality, unknown; and whom a declared name means."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from mqctl.model.expectation import CheckResult, CheckState, Limit
+from mqctl.model.gap import Gap
+from mqctl.model.name_patterns import is_pattern, like_any
+
+
+def meant_by(name: str, without: Collection[str], known: Collection[str], named: Collection[str]) -> list[str]:
+    """Returns whom a declared name means; what has a declaration of its own is not meant by a pattern as well.
+
+    Args:
+        known: what there is.
+        named: all declared names.
+    """
+    if not is_pattern(name):
+        return [name]
+    return sorted(one for one in known if like_any(one, [name]) and one not in named and not like_any(one, without))
+
+
+def none_like(noun: str, pattern: str, why: Gap | None = None) -> CheckResult:
+    """Returns the result of a pattern that means nobody, or nobody knows whom: that was not looked at."""
+    return unknown("exists", f"{noun} {pattern}", why or f"no {noun} looks like this")
+
+
+def amount(check: str, subject: str, value: float, limit: Limit, said: str, *, unit: str = "") -> CheckResult:
+    state = CheckState.OK
+    if limit.critical is not None and value > limit.critical:
+        state = CheckState.CRITICAL
+    elif limit.warning is not None and value > limit.warning:
+        state = CheckState.WARNING
+    return CheckResult(check=check, subject=subject, state=state, message=said, value=value, unit=unit, limit=limit)
+
+
+def exact(check: str, subject: str, good: bool, said: str) -> CheckResult:  # noqa: FBT001 - the one thing it is about
+    state = CheckState.OK if good else CheckState.CRITICAL
+    return CheckResult(check=check, subject=subject, state=state, message=said)
+
+
+def unknown(check: str, subject: str, why: Gap | str) -> CheckResult:
+    gap = why if isinstance(why, Gap) else None
+    message = why.reason if isinstance(why, Gap) else why
+    return CheckResult(check=check, subject=subject, state=CheckState.UNKNOWN, message=message, gap=gap)
+
+
+def span_text(span_ms: float) -> str:
+    seconds = span_ms / 1000
+    return f"{seconds:.1f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
