@@ -147,8 +147,10 @@ class CommitLog:
 
         The broker never does this (it cuts the log there); a forensic reader may.
         """
-        limit = record_limit(file.buffer, self.capacity)
-        return find_record(file.buffer, file.buffer.data, file.start, position + 1, limit)
+        buffer = file.buffer
+        spans = file.data_spans(position + 1, record_limit(buffer, self.capacity))
+        found = (find_record(buffer, buffer.data, file.start, low, high) for low, high in spans)
+        return next((place for place in found if place is not None), None)
 
     def headers(self, physical_offsets: Int64s) -> list[tuple[MappedFile, Headers]]:
         """Reads the headers of records at `physical_offsets` (ascending int64), grouped by file.

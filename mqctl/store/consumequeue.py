@@ -19,6 +19,7 @@ from mqctl.store.layouts import FILLER_SIZE, QUEUE_ENTRY_BYTES, QUEUE_ENTRY_STRU
 from mqctl.store.mapped_files import Buffer, MappedFile, mapped_files, nominal_size
 
 _FIRST_PROBE = 3_000
+_LOOKED_AT = 1 << 14
 Entries: TypeAlias = NDArray[Any]
 """Structured array with the native fields `physical_offset` (i8), `size` (i4) and `tags_code` (i8)."""
 
@@ -80,8 +81,12 @@ def _written(view: memoryview, number: int) -> bool:
 def written_entries_linear(buffer: Buffer) -> int:
     """Counts the entries up to the first that is not valid by looking at each: what the broker's recovery does."""
     raw = raw_entries(buffer)
-    bad = (raw["size"] <= 0) | (raw["physical_offset"] < 0)
-    return int(np.argmax(bad)) if bad.any() else len(raw)
+    for begin in range(0, len(raw), _LOOKED_AT):
+        some = raw[begin : begin + _LOOKED_AT]
+        bad = (some["size"] <= 0) | (some["physical_offset"] < 0)
+        if bad.any():
+            return begin + int(np.argmax(bad))
+    return len(raw)
 
 
 def raw_entries(buffer: Buffer) -> Entries:

@@ -23,7 +23,8 @@ def _ints() -> Int64s:
 class LogTable:
     """Accepted records of one window as columns, ascending by physical offset; queues and index are joined with them.
 
-    `topic` indexes `topics`; `tag_hash` is Java's hash of TAGS, 0 without; `file_number` indexes `files`.
+    `topic` indexes `topics`, whose `numbers` these are; `tag_hash` is Java's hash of TAGS, 0 without; `unique_hash` is
+    the index hash of UNIQ_KEY, `NO_KEY` where there is no plain one, or no index; `file_number` indexes `files`.
 
     Attributes:
         low, high: physical offsets that the window answers for; windows follow one another without a gap.
@@ -43,6 +44,8 @@ class LogTable:
     file_number: Int64s = field(default_factory=_ints)
     host: Int64s = field(default_factory=_ints)
     born_lead_ms: Int64s = field(default_factory=_ints)
+    unique_hash: Int64s = field(default_factory=_ints)
+    numbers: dict[str, int] = field(default_factory=dict)
     topics: list[str] = field(default_factory=list)
     files: list[MappedFile] = field(default_factory=list)
 
@@ -68,8 +71,11 @@ class LogTable:
 
 COLUMNS = (
     "physical_offset", "position", "size", "queue_id", "queue_offset", "store_time_ms", "sys_flag", "topic", "tag_hash",
-    "file_number", "host", "born_lead_ms",
+    "host", "born_lead_ms", "unique_hash", "file_number",
 )  # fmt: skip
+POSITION, SIZE, FILE_NUMBER = (COLUMNS.index(name) for name in ("position", "size", "file_number"))
+NO_KEY = -1
+"""The index hash of a record without a unique key: no entry bears it."""
 
 
 @dataclass(frozen=True, slots=True)

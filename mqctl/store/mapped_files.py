@@ -6,6 +6,7 @@ directory (`attached`) are fetched, as far as they are looked at.
 
 from __future__ import annotations
 
+import errno
 import itertools
 import mmap
 import os
@@ -115,6 +116,33 @@ class MappedFile:
     def fetched_end(self) -> int:
         """Returns a position behind which a file that is fetched holds only zeros."""
         return self.size_bytes if self._ranged is None else self._ranged.data_end()
+
+    def data_spans(self, low: int, high: int) -> Iterator[tuple[int, int]]:
+        """Yields the parts of [low, high) that were written, where the file system tells: a sparse file's holes are not
+        among them, for they hold zeros and would only be made into pages.
+
+        Raises:
+            NotFoundError, PermissionDeniedError, StorageError: the file is gone, or is not to be opened any more.
+        """
+        if self._ranged is not None:
+            yield low, high
+            return
+        try:
+            descriptor = open_regular(self.path)
+        except OSError as error:
+            raise reading_error(self.path, error) from error
+        try:
+            while low < high:
+                begin = os.lseek(descriptor, low, os.SEEK_DATA)
+                end = os.lseek(descriptor, begin, os.SEEK_HOLE)
+                if begin < high:
+                    yield begin, min(end, high)
+                low = end
+        except OSError as error:
+            if error.errno != errno.ENXIO:  # nothing but a hole up to the file's end
+                raise reading_error(self.path, error) from error
+        finally:
+            os.close(descriptor)
 
     def release(self) -> None:
         """Lets go of the mapping; the next use maps the file again."""

@@ -17,6 +17,7 @@ from mqctl.store.mapped_files import Buffer
 
 _WORD = 8
 _SMALLEST_ROW = 64
+_WIDEST_PIECE = 256
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -127,6 +128,28 @@ def first_words(buffer: Buffer, spans: Spans) -> Spans:
         at += _WORD
         rows = rows[~done & (size[rows] > at)]
     return Spans(np.where(size > 0, spans.start, -1), np.where(spans.present, size, 0).astype(np.int32))
+
+
+def odd_texts(buffer: Buffer, start: Int64s, size: Int32s) -> NDArray[np.bool_]:
+    """Marks the texts that are not plain: those with a NUL or a byte that is not ASCII."""
+    odd = np.zeros(len(start), dtype=bool)
+    rows, at = np.flatnonzero(size > 0), 0
+    while len(rows):
+        # Spans of up to so many bytes are looked at whole; of longer ones a piece at a time.
+        left = size[rows].astype(np.int64) - at
+        width = min(_WIDEST_PIECE, 1 << int(min(int(left.max()), int(np.median(left)) * 2)).bit_length())
+        spots = start[rows] + at
+        if int(spots.max()) + width <= len(buffer):
+            window = np.ndarray((len(buffer) - width + 1,), dtype=f"V{width}", buffer=buffer, strides=(1,))
+            pieces = window[spots].view(np.int8).reshape(-1, width)
+        else:
+            pieces = buffer.take(spots[:, None] + np.arange(width), mode="clip").view(np.int8)
+        marks = pieces <= 0
+        first = marks.argmax(axis=1)
+        odd[rows] |= marks[np.arange(len(rows)), first] & (first < left)
+        at += width
+        rows = rows[(left > width) & ~odd[rows]]
+    return odd
 
 
 def _value_sizes(flat: Buffer, start: Int64s) -> Int64s:

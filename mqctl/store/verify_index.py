@@ -11,15 +11,13 @@ from numpy.typing import NDArray
 
 from mqctl.errors import BadInputError
 from mqctl.model.damage import Damage, DamageCode, DamageGrade
-from mqctl.model.java_hash import java_string_hash
 from mqctl.protocol.message_record import decode_message
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.dtypes import INDEX_ENTRY
 from mqctl.store.index_file import IndexFile, key_hash
-from mqctl.store.kernel import Int64s, Mask, headers
+from mqctl.store.kernel import Int64s, Mask
 from mqctl.store.layouts import INDEX_ENTRY_BYTES, INDEX_HEADER_BYTES
 from mqctl.store.log_window import LogTable
-from mqctl.store.texts import java_hashes, property_spans
 
 SLICE_ENTRIES = 1 << 20
 
@@ -94,7 +92,6 @@ class IndexVerifier:
         touching = [part for part in self._slices if part.low < table.high and part.high >= table.low]
         if not touching:
             return
-        unique_hashes = _unique_key_hashes(table)
         for part in touching:
             entries = part.entries.astype(INDEX_ENTRY.newbyteorder("="))
             offsets = entries["physical_offset"]
@@ -102,7 +99,7 @@ class IndexVerifier:
             at, hit = table.rows_of(offsets[rows])
             self._report(part, 2, DamageCode.INDEX_ENTRY_DANGLING, rows[~hit])
             rows, at = rows[hit], at[hit]
-            other = entries["key_hash"][rows] != unique_hashes[at]
+            other = entries["key_hash"][rows] != table.unique_hash[at]
             rows, at = rows[other], at[other]
             self._report(part, 3, DamageCode.INDEX_HASH_MISMATCH, rows[_strangers(table, entries, rows, at)])
 
@@ -172,22 +169,6 @@ def _header_problem(index: IndexFile) -> str:
     if len(slots) and (int(slots.min()) < 0 or int(slots.max()) >= max(1, index.entry_capacity)):
         return "a slot leads out of the file"
     return ""
-
-
-def _unique_key_hashes(table: LogTable) -> NDArray[np.int32]:
-    """The index hash of each record's UNIQ_KEY; -1, which no entry bears, where there is none."""
-    seeds = np.array([java_string_hash(f"{topic}#") for topic in table.topics], dtype=np.int32)
-    result = np.full(len(table.physical_offset), -1, dtype=np.int32)
-    for number, file in enumerate(table.files):
-        rows = np.flatnonzero(table.file_number == number)
-        if not len(rows):
-            continue
-        spans = property_spans(file.buffer, headers(file.buffer, table.position[rows]), ["UNIQ_KEY"])["UNIQ_KEY"]
-        values, known = java_hashes(file.buffer, spans.start, spans.size, seeds[table.topic[rows]])
-        values = np.abs(values)
-        values[values == np.iinfo(np.int32).min] = 0
-        result[rows[known]] = values[known]
-    return result
 
 
 def _strangers(table: LogTable, entries: NDArray[Any], rows: Int64s, at: Int64s) -> Mask:

@@ -6,30 +6,56 @@ is compared with queues and index is compared window by window.
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mqctl.errors import MqctlError
 from mqctl.model.damage import Damage, DamageCode, DamageGrade
-from mqctl.model.java_hash import java_string_hash
-from mqctl.model.message import SYSFLAG_BORN_HOST_V6, SYSFLAG_STORE_HOST_V6
 from mqctl.protocol.message_record import RecordError, decode_message
 from mqctl.store.directory import StoreDirectory
-from mqctl.store.kernel import Headers, Int32s, Int64s, Stop, Tail, gather
-from mqctl.store.layouts import CRC_MASK
-from mqctl.store.log_window import COLUMNS, Clocks, LastRecord, LogFindings, LogTable
+from mqctl.store.kernel import Stop, Tail, headers
+from mqctl.store.log_rows import Rows, scanner, sum_of
+from mqctl.store.log_window import (
+    COLUMNS,
+    FILE_NUMBER,
+    POSITION,
+    SIZE,
+    Clocks,
+    LastRecord,
+    LogFindings,
+    LogTable,
+)
 from mqctl.store.mapped_files import MappedFile
-from mqctl.store.texts import factorize, java_hashes, property_spans, topic_codes
 
-WINDOW_RECORDS = 1 << 19
+WINDOW_RECORDS = 1 << 18
+SAMPLED = 16
+"""Deviations of a kind in one file that are listed each; the last of them stands for all that follow, too."""
 _STOP_CODES = {
     Stop.BAD_MAGIC: DamageCode.BAD_MAGIC,
     Stop.TORN: DamageCode.TORN_RECORD,
     Stop.FOREIGN: DamageCode.PHYSICAL_OFFSET_MISMATCH,
     Stop.LENGTH_MISMATCH: DamageCode.LENGTH_MISMATCH,
 }
+
+
+@dataclass(slots=True)
+class _Tally:
+    """Deviations of one kind in a file: how many, the bytes of the last one listed and behind it, and its number."""
+
+    count: int = 0
+    length_bytes: int = 0
+    number: int = 0
+
+    def add(self, count: int, length_bytes: int) -> bool:
+        """Counts; tells whether enough are listed already."""
+        full = self.count >= SAMPLED
+        self.count += count
+        if self.count >= SAMPLED:
+            self.length_bytes += length_bytes
+        return full
 
 
 class LogVerifier:
@@ -39,10 +65,13 @@ class LogVerifier:
         self.store = store
         self.root = store.path
         self.found = LogFindings()
-        self.codes: dict[str, int] = {}
+        self._rows = scanner(store.commit_log, indexed=bool(store.index_files()))
+        self.codes = self._rows.topics
         self._progress = progress
-        self._parts: list[tuple[Int64s, ...]] = []
+        self._tallies: dict[tuple[DamageCode, DamageGrade, int], _Tally] = {}
+        self._parts: list[NDArray[np.int64]] = []
         self._held = 0
+        self._done = self._total = 0
         self._low = store.commit_log.min_offset
         self._files: list[MappedFile] = []
         self._clocks = Clocks()
@@ -53,7 +82,7 @@ class LogVerifier:
         """Reads the whole log, yielding its accepted records; an empty log has no window."""
         log = self.store.commit_log
         nominal = log.file_size_bytes
-        total = sum(file.size_bytes for file in log.files)
+        self._total = sum(file.size_bytes for file in log.files)
         if not log.files:
             self.found.damages.append(
                 Damage(
@@ -64,7 +93,6 @@ class LogVerifier:
             self.damage(
                 DamageCode.COMMIT_LOG_GAP, gap.before, None, length=gap.end - gap.start, start=gap.start, end=gap.end
             )
-        done = 0
         for number, file in enumerate(log.files):
             if not self._readable(file, nominal):
                 continue
@@ -75,8 +103,9 @@ class LogVerifier:
                     yield self._window()
                     for passed in self._files[:-1]:
                         passed.release()
-            done += file.size_bytes
-            self._progress("commitlog", done, total)
+                self._progress("commitlog", self._done + self.found.max_offset - file.start, self._total)
+            self._done += file.size_bytes
+            self._progress("commitlog", self._done, self._total)
         if self._held:
             yield self._window()
         self._finish()
@@ -95,10 +124,11 @@ class LogVerifier:
 
     def _window(self) -> LogTable:
         """Makes a table of what was gathered, and counts it."""
-        table = LogTable(low=self._low, topics=list(self.codes), files=self._files)
+        table = LogTable(low=self._low, numbers=self.codes, topics=list(self.codes), files=self._files)
         parts, self._parts, self._held = self._parts, [], 0
+        columns = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
         for number, name in enumerate(COLUMNS):
-            setattr(table, name, np.concatenate([part[number] for part in parts]))
+            setattr(table, name, columns[number])
         self._low = table.high = int(table.physical_offset[-1] + table.size[-1])
         found = self.found
         found.record_count += len(table)
@@ -113,15 +143,29 @@ class LogVerifier:
         counts[: len(self._topic_counts)] += self._topic_counts
         self._topic_counts = counts
         self._clocks.add(self.root, table)
-        hosts, first, host_counts = np.unique(table.host, return_index=True, return_counts=True)
-        for host, row, count in zip(hosts.tolist(), first.tolist(), host_counts.tolist(), strict=True):
+        self._count_hosts(table)
+        return table
+
+    def _count_hosts(self, table: LogTable) -> None:
+        one = bool((table.host == table.host[0]).all())  # sorting all of them takes longer than this look
+        hosts, first, counts = (
+            (table.host[:1], np.zeros(1, np.int64), np.array([len(table)]))
+            if one
+            else np.unique(table.host, return_index=True, return_counts=True)
+        )
+        for host, row, count in zip(hosts.tolist(), first.tolist(), counts.tolist(), strict=True):
             known = self._hosts.get(host)
             file, position = self._files[int(table.file_number[row])], int(table.position[row])
             self._hosts[host] = (count, file, position) if known is None else (known[0] + count, *known[1:])
-        return table
 
     def _finish(self) -> None:
         found = self.found
+        for tally in self._tallies.values():
+            if tally.count > SAMPLED:
+                last = found.damages[tally.number]
+                found.damages[tally.number] = replace(
+                    last, count=tally.count - SAMPLED + 1, length_bytes=tally.length_bytes or None
+                )
         if found.max_offset == 0:
             found.max_offset = self.store.commit_log.min_offset
         found.per_topic = dict(sorted(zip(self.codes, self._topic_counts.tolist(), strict=False)))
@@ -166,6 +210,11 @@ class LogVerifier:
         self, code: DamageCode, file: MappedFile, position: int | None, *,
         grade: DamageGrade = DamageGrade.DAMAGE, length: int | None = None, **params: int | str,
     ) -> None:  # fmt: skip
+        """Notes a deviation; behind the first few of a kind in a file they are only counted."""
+        tally = self._tallies.setdefault((code, grade, file.start), _Tally())
+        if tally.add(1, length or 0):
+            return
+        tally.number = len(self.found.damages)
         self.found.damages.append(
             Damage(
                 code=code,
@@ -178,49 +227,29 @@ class LogVerifier:
             )
         )
 
-    def add(self, file: MappedFile, rows: Headers) -> None:
-        """Takes the accepted records of one chunk, checking body and text of each."""
-        self._check_bytes(file, rows)
-        alphabet = topic_codes(file.buffer, rows)
-        numbers = np.array([self.codes.setdefault(name, len(self.codes)) for name in alphabet.names], dtype=np.int64)
-        self._held += len(rows)
-        self._parts.append(
-            (
-                rows.physical_offset,
-                rows.position,
-                rows.total_size.astype(np.int64),
-                rows.queue_id.astype(np.int64),
-                rows.queue_offset,
-                rows.store_time_ms,
-                rows.sys_flag.astype(np.int64),
-                numbers[alphabet.codes],
-                tag_hashes(file.buffer, rows).astype(np.int64),
-                np.full(len(rows), len(self._files) - 1, dtype=np.int64),
-                _store_hosts(file, rows),
-                rows.born_time_ms - rows.store_time_ms,
-            )
+    def add(self, file: MappedFile, rows: Rows) -> None:
+        """Takes the accepted records of one chunk, and notes whose bytes are not in order."""
+        rows.columns[FILE_NUMBER] = len(self._files) - 1
+        self._held += rows.columns.shape[1]
+        self._parts.append(rows.columns)
+        positions = rows.columns[POSITION]
+        listed = sorted(
+            [(row, True) for row in rows.bad_sums[:SAMPLED]] + [(row, False) for row in rows.bad_texts[:SAMPLED]]
         )
-
-    def _check_bytes(self, file: MappedFile, rows: Headers) -> None:
-        view, crc32 = file.buffer.data, zlib.crc32
-        bodies = zip(rows.body_start.tolist(), rows.topic_start.tolist(), strict=True)
-        wide = (rows.magic & 4).tolist()  # the magics end with A7 and AB: this bit is V1's
-        sums = [
-            crc32(view[start : topic - (1 if v1 else 2)]) & CRC_MASK
-            for (start, topic), v1 in zip(bodies, wide, strict=True)
-        ]
-        for row in np.flatnonzero(np.array(sums, dtype=np.int64) != rows.body_crc).tolist():
-            self.damage(
-                DamageCode.BAD_CRC, file, int(rows.position[row]), length=int(rows.total_size[row]),
-                expected=int(rows.body_crc[row]), found=sums[row],
-            )  # fmt: skip
-        spans = (
-            rows.position.tolist(), rows.topic_start.tolist(), rows.topic_size.tolist(),
-            rows.properties_start.tolist(), rows.properties_size.tolist(),
-        )  # fmt: skip
-        for position, topic, topic_size, start, size in zip(*spans, strict=True):
-            if not (_is_text(view[topic : topic + topic_size]) and _is_text(view[start : start + size])):
-                self.damage(DamageCode.BAD_TEXT, file, position)
+        found = headers(file.buffer, positions[[row for row, _ in listed]])
+        for number, (row, is_sum) in enumerate(listed):
+            if is_sum:
+                self.damage(
+                    DamageCode.BAD_CRC, file, int(positions[row]), length=int(found.total_size[number]),
+                    expected=int(found.body_crc[number]), found=sum_of(file.buffer.data, found, number),
+                )  # fmt: skip
+            else:
+                self.damage(DamageCode.BAD_TEXT, file, int(positions[row]))
+        for code, more in ((DamageCode.BAD_CRC, rows.bad_sums), (DamageCode.BAD_TEXT, rows.bad_texts)):
+            left = rows.columns[SIZE][more[SAMPLED:]]
+            if len(left):
+                size = int(left.sum()) if code is DamageCode.BAD_CRC else 0
+                self._tallies[code, DamageGrade.DAMAGE, file.start].add(len(left), size)
 
     def _verify_file(self, file: MappedFile, *, later: bool) -> Iterator[None]:
         """Goes through one file, pausing after every chunk of records."""
@@ -228,10 +257,10 @@ class LogVerifier:
         position = 0
         while True:
             tail = Tail(Stop.END, position)
-            for rows, end in log.scan(file, position):
-                if rows is not None and len(rows):
+            for rows, end in self._rows.scan(file, position):
+                if rows is not None:
                     self.add(file, rows)
-                    self.found.max_offset = file.start + int(rows.position[-1] + rows.total_size[-1])
+                    self.found.max_offset = int(rows.columns[0, -1] + rows.columns[SIZE, -1])
                     self.found.followed = False
                     yield
                 tail = end or tail
@@ -271,36 +300,3 @@ class LogVerifier:
         torn_end = onward is None and not later and self.store.abort() and code is not DamageCode.FOREIGN_RECORD
         grade = DamageGrade.EXPECTED if torn_end else DamageGrade.DAMAGE
         self.damage(code, file, tail.position, grade=grade, length=end - tail.position, **params)
-
-
-def _is_text(piece: memoryview) -> bool:
-    data = bytes(piece)
-    if data.isascii():
-        return b"\0" not in data
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return b"\0" not in data
-
-
-def _store_hosts(file: MappedFile, rows: Headers) -> Int64s:
-    """A number that is the same for the same store host (an IPv6 host by its first eight bytes and port)."""
-    at = rows.position + 56 + 8 + 12 * ((rows.sys_flag & SYSFLAG_BORN_HOST_V6) != 0)
-    host: Int64s = gather(file.buffer, ">i8", at).astype(np.int64)
-    wide = np.flatnonzero(rows.sys_flag & SYSFLAG_STORE_HOST_V6)
-    host[wide] ^= gather(file.buffer, ">i4", at[wide] + 16)
-    return host
-
-
-def tag_hashes(buffer: np.ndarray[tuple[int], np.dtype[np.uint8]], rows: Headers) -> Int32s:
-    """Java's hash of each record's TAGS, 0 without."""
-    span = property_spans(buffer, rows, ["TAGS"])["TAGS"]
-    values, known = java_hashes(buffer, span.start, span.size, np.zeros(len(rows), np.int32))
-    values[~span.present] = 0
-    odd = np.flatnonzero(span.present & ~known)
-    if len(odd):
-        alphabet = factorize(buffer, span.start[odd], span.size[odd])
-        table = np.array([java_string_hash(name) for name in alphabet.names], dtype=np.int32)
-        values[odd] = table[alphabet.codes]
-    return values

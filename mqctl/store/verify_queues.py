@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -24,6 +25,8 @@ from mqctl.store.log_window import LogTable
 from mqctl.store.mapped_files import MappedFile
 from mqctl.store.verify_coverage import EntryCoverage
 
+_PIECE_BYTES = 1 << 20
+
 
 @dataclass
 class QueueFindings:
@@ -36,21 +39,41 @@ class QueueFindings:
     dispatched_offset: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Run:
-    """The entries of one queue file: where they are, and between which physical offsets the live ones lead."""
+    """The entries of one queue file, and where they are.
+
+    Attributes:
+        is_plain: all of them are live and lead ever further, as in any sound queue.
+        checked: so many of a plain run lead into windows that were looked at.
+    """
 
     number: int
     queue: tuple[str, int]
     file: MappedFile
     first: int
     count: int
+    is_plain: bool = False
+    checked: int = 0
+
+    def _raw(self) -> Entries:
+        fresh = MappedFile(self.file.path, self.file.start, self.file.size_bytes)
+        skip = self.first - self.file.start // QUEUE_ENTRY_BYTES
+        return raw_entries(fresh.buffer)[skip : skip + self.count]
 
     def entries(self) -> Entries:
         """Reads the entries; the file is mapped for as long as they are read."""
-        fresh = MappedFile(self.file.path, self.file.start, self.file.size_bytes)
-        skip = self.first - self.file.start // QUEUE_ENTRY_BYTES
-        return raw_entries(fresh.buffer)[skip : skip + self.count].astype(QUEUE_ENTRY_NATIVE)
+        return self._raw().astype(QUEUE_ENTRY_NATIVE)
+
+    def following(self, high: int) -> tuple[int, Entries]:
+        """Reads the entries of a plain run behind those `checked` that lead below `high`, and counts them as checked.
+
+        Returns how many stand before them, and them.
+        """
+        raw, begin = self._raw(), self.checked
+        offsets = raw["physical_offset"]
+        self.checked = bisect_left(range(len(raw)), high, lo=begin, key=lambda row: int(offsets[row]))
+        return begin, raw[begin : self.checked].astype(QUEUE_ENTRY_NATIVE)
 
 
 class QueueVerifier:
@@ -110,6 +133,7 @@ class QueueVerifier:
         live, stale = self._live(entries)
         self._report(run, 0, DamageCode.QUEUE_STALE_ENTRIES, np.flatnonzero(stale), entries, grade=DamageGrade.EXPECTED)
         offsets = entries["physical_offset"][live]
+        run.is_plain = bool(live.all() and (np.diff(offsets) > 0).all())
         if len(offsets):
             self._runs.append(run)
             self._lows.append(int(offsets.min()))
@@ -144,19 +168,23 @@ class QueueVerifier:
             yield self._runs[number]
 
     def _check_run(self, run: _Run, table: LogTable, covered: Mask) -> None:
-        entries = run.entries()
-        offsets = entries["physical_offset"]
-        live, _ = self._live(entries)
-        inside = np.flatnonzero(live & (offsets >= table.low) & (offsets < table.high))
-        at, hit = table.rows_of(offsets[inside])
+        if run.is_plain:
+            skipped, entries = run.following(table.high)
+            inside = np.arange(len(entries))
+        else:
+            skipped, entries = 0, run.entries()
+            live, _ = self._live(entries)
+            offsets = entries["physical_offset"]
+            inside = np.flatnonzero(live & (offsets >= table.low) & (offsets < table.high))
+        at, hit = table.rows_of(entries["physical_offset"][inside])
+        run = replace(run, first=run.first + skipped)
         self._report(run, 2, DamageCode.QUEUE_ENTRY_DANGLING, inside[~hit], entries)
         rows, at = inside[hit], at[hit]
         wrong = table.size[at] != entries["size"][rows]
         topic, queue_id = run.queue
         light = topic.startswith(LMQ_PREFIX)
         if not light:
-            own = table.topics.index(topic) if topic in table.topics else -1
-            wrong |= (table.topic[at] != own) | (table.queue_id[at] != queue_id)
+            wrong |= (table.topic[at] != table.numbers.get(topic, -1)) | (table.queue_id[at] != queue_id)
         self._report(run, 3, DamageCode.QUEUE_ENTRY_MISMATCH, rows[wrong], entries)
         rows, at = rows[~wrong], at[~wrong]
         covered[at] = True
@@ -189,7 +217,7 @@ class QueueVerifier:
         """Reports the entries `rows` of a run, if any, under the first one's place; windows add to one another."""
         if not len(rows):
             return
-        key = (run.number, run.first, rank)
+        key = (run.number, run.file.start, rank)
         logical = run.first + int(rows[0])
         damage = Damage(
             code=code,
@@ -256,7 +284,8 @@ def _common_size(store: StoreDirectory, queues: list[tuple[str, int]]) -> int | 
 
 def _files(store: StoreDirectory, queue: ConsumeQueue, size: int | None) -> list[Damage]:
     """Checks names, sizes and written ends of a queue's files; `size` is that of all consume queues."""
-    used = [file for file in queue.files if written_entries_linear(file.buffer)]
+    ends = {file.start: written_entries_linear(file.buffer) * QUEUE_ENTRY_BYTES for file in queue.files}
+    used = [file for file in queue.files if ends[file.start]]
     killed = store.abort()
     damages: list[Damage] = []
 
@@ -279,14 +308,19 @@ def _files(store: StoreDirectory, queue: ConsumeQueue, size: int | None) -> list
         if file.size_bytes != size or file.size_bytes % QUEUE_ENTRY_BYTES:
             params = {"expected": size or 0, "found": file.size_bytes}
             report(DamageCode.WRONG_FILE_SIZE, file, file.size_bytes, DamageGrade.DAMAGE, **params)
-        end = written_entries_linear(file.buffer) * QUEUE_ENTRY_BYTES
-        rest = file.buffer[end:]
+        end = ends[file.start]
         last = bool(used) and file is used[-1]
-        if rest.any():
-            grade = (
-                DamageGrade.EXPECTED if last and killed and not rest[QUEUE_ENTRY_BYTES:].any() else DamageGrade.DAMAGE
-            )
+        if _any_written(file, end):
+            torn_only = last and killed and not _any_written(file, end + QUEUE_ENTRY_BYTES)
+            grade = DamageGrade.EXPECTED if torn_only else DamageGrade.DAMAGE
             report(DamageCode.QUEUE_TORN_ENTRY, file, end, grade)
-        elif used and not last and len(rest) >= QUEUE_ENTRY_BYTES and file.start < used[-1].start:
+        elif used and not last and file.size_bytes - end >= QUEUE_ENTRY_BYTES and file.start < used[-1].start:
             report(DamageCode.QUEUE_GAP, file, end, DamageGrade.DAMAGE, start=file.start + end, end=file.end)
     return damages
+
+
+def _any_written(file: MappedFile, begin: int) -> bool:
+    """Tells whether there is anything but zeros from byte `begin` on."""
+    spans = file.data_spans(begin, file.size_bytes)
+    pieces = ((low, min(low + _PIECE_BYTES, high)) for start, high in spans for low in range(start, high, _PIECE_BYTES))
+    return any(file.buffer[low:high].any() for low, high in pieces)

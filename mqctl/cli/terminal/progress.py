@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 Report = Callable[[str, int, int], None]
 _PATIENCE_S = 1.0
+_IN_BYTES = frozenset({"commitlog"})
 
 
 @contextmanager
@@ -52,6 +53,15 @@ def reported_steps() -> Iterator[StepProgress | None]:
         yield None if report is None else StepProgress(report)
 
 
+def _described(what: str, done: int, total: int) -> str:
+    """Says of what is counted in bytes how many they are."""
+    if what not in _IN_BYTES:
+        return what
+    from mqctl.render import units
+
+    return f"{what} {units.size(done)} of {units.size(total)}"
+
+
 class _Bar:
     """Imports rich only when the wait turns out to be long."""
 
@@ -83,7 +93,7 @@ class _Bar:
         task = progress.add_task("", total=None)
         progress.start()
         self._draw = lambda what, done, total: progress.update(
-            task, description=what, completed=done, total=total or None
+            task, description=_described(what, done, total), completed=done, total=total or None
         )
         self._stop = progress.stop
 

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from functools import cache
-from importlib import import_module
 
 from mqctl.spark.query import Kernels, Query
+from mqctl.store.twins import WORTH_BYTES, has_compiled
 
 WORTH_MESSAGES = 400_000
-WORTH_BYTES = 256 << 20
-"""Messages to follow, or bytes of commit log to scan, from which on a job is worth loading numba for."""
-_READING = "mqctl.spark.aggregates.compiled.reading"
+"""Messages to follow from which on a job is worth loading numba for."""
+_READING = "mqctl.store.compiled.reading"
 
 
 def settled(query: Query, *, messages: int = 0, size_bytes: int = 0) -> Query:
@@ -31,13 +29,4 @@ def use_compiled(kernels: Kernels) -> bool:
     """Tells whether to use compiled functions, and loads what they need."""
     if kernels is Kernels.NUMPY or (kernels is Kernels.AUTO and _READING not in sys.modules):
         return False
-    return _loaded()
-
-
-@cache
-def _loaded() -> bool:
-    try:
-        import_module(_READING)
-    except (ImportError, RuntimeError):  # not installed, not for this numpy, or no directory for its cache
-        return False
-    return True
+    return has_compiled()

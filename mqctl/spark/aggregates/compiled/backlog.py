@@ -10,10 +10,10 @@ import numpy as np
 from mqctl.spark.aggregates.backlog_figures import Counting, Segment, Sums, by_reader, count_missing
 from mqctl.spark.aggregates.compiled import following as f
 from mqctl.spark.aggregates.compiled.books import Book, Table
-from mqctl.spark.aggregates.compiled.reading import address_of
 from mqctl.spark.scan.planning import QueueRange
 from mqctl.spark.selection import EVERYTHING, Bounds
 from mqctl.store.commitlog import CommitLog
+from mqctl.store.compiled.reading import address_of
 from mqctl.store.consumequeue import raw_entries
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.dtypes import QUEUE_ENTRY_NATIVE

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from mqctl.spark.aggregates.compiled.reading import address_of, digest_of, get, is_same, put
+from mqctl.store.compiled.reading import address_of, digest_of, get, is_same, put
 
 Table: TypeAlias = NDArray[np.int64]
 ROWS, ROOM, SLOTS, MASK, COUNT = range(5)

@@ -12,7 +12,7 @@ from numba import njit
 
 from mqctl.model.spans import FAR
 from mqctl.spark.aggregates.compiled.books import code_of, room_in
-from mqctl.spark.aggregates.compiled.reading import (
+from mqctl.store.compiled.reading import (
     byte,
     digest_of,
     get,

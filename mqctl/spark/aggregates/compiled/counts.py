@@ -11,7 +11,6 @@ from mqctl.model.message import KEYS, SHARDING_KEY, TAGS
 from mqctl.spark.aggregates.combiner import Columns, Value
 from mqctl.spark.aggregates.compiled import counting as c
 from mqctl.spark.aggregates.compiled.books import Book, Table
-from mqctl.spark.aggregates.compiled.reading import address_of
 from mqctl.spark.aggregates.grouping import Grouped, KeyRows, heaviest
 from mqctl.spark.aggregates.rows import key_columns, row_columns
 from mqctl.spark.query import Cut, Dim, Query
@@ -19,6 +18,7 @@ from mqctl.spark.scan.hosts import shown_host
 from mqctl.spark.scan.keys import LONGEST_SHOWN
 from mqctl.spark.scan.log_splits import Coverage, LogSplit, sound_parts
 from mqctl.spark.selection import Selection
+from mqctl.store.compiled.reading import address_of
 from mqctl.store.kernel import Int64s, Tail, classify
 from mqctl.store.mapped_files import Buffer
 from mqctl.store.walk import record_limit

@@ -14,7 +14,7 @@ from numba import njit
 
 from mqctl.model.spans import FAR
 from mqctl.spark.aggregates.compiled.books import code_of, room_in
-from mqctl.spark.aggregates.compiled.reading import get, i32, i64, put, record_at, texts_of, value_of
+from mqctl.store.compiled.reading import get, i32, i64, put, record_at, texts_of, value_of
 from mqctl.store.layouts import FILLER_SIZE, QUEUE_ENTRY_BYTES
 
 DONE, GROW = 0, 1
