@@ -282,7 +282,7 @@ class Timers:
 
     def _enqueue(self, physical_offset: int, size: int) -> None:
         self._has_moved = True
-        properties = parse_properties(text_of_properties(self._storage.message_at(physical_offset) or b""))
+        properties = parse_properties(text_of_properties(self._storage.message_at(physical_offset, size) or b""))
         out_ms = decimal(properties.get(OUT_MS), high=_LATEST_MS)
         if out_ms is None:
             self._set_aside(physical_offset, "it names no time")

@@ -142,32 +142,37 @@ class Intake:
 
         It is a unit of the wheel before the moment asked for, at most: a slot is emptied when its time has passed.
         """
-        named = ((name, property_of(properties, name)) for name in _TIMER_PROPERTIES)
-        asked = next(((name, text) for name, text in named if text is not None), None)
-        if asked is None or property_of(properties, _TIMER_OUT_MS) is not None:
+        for name in _TIMER_PROPERTIES:
+            text = property_of(properties, name)
+            if text is not None:
+                break
+        else:
+            return None
+        if property_of(properties, _TIMER_OUT_MS) is not None:
             return None
         if not self._has_wheel:
             remark = "accurate timer message is not enabled, timerWheelEnable is false"
             raise Refusal(ResponseCode.SYSTEM_ERROR, remark)
-        name, text = asked
         now_ms, settings = self.clock.now_ms(), self.settings
-        illegal = Refusal(
-            ResponseCode.MESSAGE_ILLEGAL,
-            "timer message illegal, the delay time should not be bigger than the max delay "
-            f"{settings.timer_max_delay_sec * 1000}ms; or if set del msg, the delay time should be bigger than the "
-            "current time",
-        )
         number = decimal(text, -MOST_INT64)
         if number is None:
-            raise illegal
+            raise self._illegal_time()
         deliver_ms = number if name == "TIMER_DELIVER_MS" else now_ms + number * _TIMER_UNITS_MS[name]
         if deliver_ms <= now_ms:
             if property_of(properties, "TIMER_DEL_UNIQKEY") is not None:
-                raise illegal
+                raise self._illegal_time()
             return None
         if deliver_ms - now_ms > settings.timer_max_delay_sec * 1000:
-            raise illegal
+            raise self._illegal_time()
         return (deliver_ms - 1) // settings.timer_precision_ms * settings.timer_precision_ms
+
+    def _illegal_time(self) -> Refusal:
+        remark = (
+            "timer message illegal, the delay time should not be bigger than the max delay "
+            f"{self.settings.timer_max_delay_sec * 1000}ms; or if set del msg, the delay time should be bigger than "
+            "the current time"
+        )
+        return Refusal(ResponseCode.MESSAGE_ILLEGAL, remark)
 
 
 def _real(message: Incoming) -> dict[str, str]:

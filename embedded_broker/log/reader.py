@@ -222,12 +222,18 @@ class StoreReader:
             return [view[at - begin : at - begin + size] for at, size in there]
         return [self.log.read(at, size) for at, size in there]
 
-    def message_at(self, physical_offset: int) -> bytes | None:
-        """Returns the record at `physical_offset`, or None when the log has none there. Raises StorageError."""
+    def message_at(self, physical_offset: int, likely_bytes: int = 4) -> bytes | None:
+        """Returns the record at `physical_offset`, or None when the log has none there. Raises StorageError.
+
+        Args:
+            likely_bytes: its size, if that is known: then it is read at once.
+        """
         if not self.log.min_offset <= physical_offset < self.log.position:
             return None
-        head = self.log.read(physical_offset, 4)
-        size = int.from_bytes(head, "big", signed=True)
+        head = self.log.read(physical_offset, max(4, likely_bytes))
+        size = int.from_bytes(head[:4], "big", signed=True)
+        if size == len(head):
+            return head
         if len(head) < 4 or size <= 0 or physical_offset + size > self.log.position:
             return None
         return self.log.read(physical_offset, size)

@@ -92,22 +92,18 @@ def retry_topic_of(ground: Ground, wish: Wish) -> str:
 
 def places(ground: Ground, wish: Wish, *, retry_first: bool) -> Iterator[tuple[str, int]]:
     """Yields topic and queue id in the order in which a pop looks at them; not beyond what fills it."""
-    own, retry = list(_queues(ground, wish.topic, wish)), []
-    if not wish.ordered:
-        name = retry_topic_of(ground, wish)
-        retry = list(_queues(ground, name, replace(wish, queue_id=ALL_QUEUES)))
+    own = _queues(ground, wish.topic, wish.queue_id, wish.draw)
+    retry = [] if wish.ordered else _queues(ground, retry_topic_of(ground, wish), ALL_QUEUES, wish.draw)
     yield from (*retry, *own) if retry_first else (*own, *retry)
 
 
-def _queues(ground: Ground, topic: str, wish: Wish) -> Iterator[tuple[str, int]]:
+def _queues(ground: Ground, topic: str, queue_id: int, draw: int) -> list[Queue]:
     config = ground.topics.find(topic)
     if config is None:
-        return
-    if wish.queue_id >= 0:
-        yield topic, wish.queue_id
-        return
-    for number in range(config.read_queue_count):
-        yield topic, (wish.draw + number) % config.read_queue_count
+        return []
+    if queue_id >= 0:
+        return [(topic, queue_id)]
+    return [(topic, (draw + number) % config.read_queue_count) for number in range(config.read_queue_count)]
 
 
 def next_offset(pop: Pop, wish: Wish, topic: str, queue_id: int, *, begins: bool) -> int:
@@ -190,7 +186,8 @@ def _note(pop: Pop, wish: Wish, queue: Queue, start: int, read: Read) -> _Part:
     """Notes what was read as taken. Raises MqctlError, Refusal: it is not."""
     topic, queue_id = queue
     ground = pop.ground
-    offsets = _offsets(read.data)
+    whole = read.count == read.next_offset - start  # nothing is missing between them
+    offsets = list(range(start, read.next_offset)) if whole else _offsets(read.data)
     flag = retry_flag(topic, wish.group)
     counts: list[str] = []
     if wish.ordered:
@@ -207,7 +204,7 @@ def _note(pop: Pop, wish: Wish, queue: Queue, start: int, read: Read) -> _Part:
         checkpoint = PopCheckPoint(
             broker_name=ground.name,
             consumer_group=wish.group,
-            offset_differences=tuple([offset - start for offset in offsets]),
+            offset_differences=tuple(range(len(offsets)) if whole else [offset - start for offset in offsets]),
             invisible_ms=wish.invisible_ms,
             count=len(offsets),
             pop_ms=wish.pop_ms,

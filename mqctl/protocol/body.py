@@ -15,7 +15,7 @@ from mqctl.errors import BadInputError
 from mqctl.model.config import DataVersion, SubscriptionGroupConfig, TopicConfig
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.declared import Declared
-from mqctl.protocol.fastjson import FastjsonError, ObjectKey, dump_bytes, loads, queue_key
+from mqctl.protocol.fastjson import FastjsonError, ObjectKey, dump_bytes, json_string, loads, queue_key
 
 EMPTY: Mapping[Any, Any] = MappingProxyType({})
 Reader = Callable[[object], Any]
@@ -34,6 +34,8 @@ class Body(Declared):
     """Base of all JSON bodies."""
 
     _codecs: ClassVar[tuple[tuple[str, str, Reader, Writer], ...] | None] = None
+    _flat: ClassVar[tuple[tuple[str, str, Callable[[Any], str]], ...] | None] = None
+    """Name, what comes before the value, and the value's text, of a class of numbers, texts and lists of numbers."""
 
     @classmethod
     def _codec(cls) -> tuple[tuple[str, str, Reader, Writer], ...]:
@@ -42,6 +44,9 @@ class Body(Declared):
             hints = get_type_hints(cls)
             fields = sorted(cls.fields(), key=lambda item: item.wire)
             known = cls._codecs = tuple((item.name, item.wire, *_codec_of(hints[item.name])) for item in fields)
+            texts = [(item.name, f'"{item.wire}":', _FLAT.get(_bare(hints[item.name]))) for item in fields]
+            flat = tuple([(name, before, text) for name, before, text in texts if text is not None])
+            cls._flat = flat if len(flat) == len(fields) else None
         return known
 
     @classmethod
@@ -75,7 +80,19 @@ class Body(Declared):
 
     def to_bytes(self, *, is_v5: bool = False, browser_compatible: bool = False) -> bytes:
         """Writes the body; `browser_compatible` is the standard JSON of route answers."""
+        own = self.__dict__
+        self._codec()
+        if self._flat is not None and not browser_compatible:
+            shown = [before + text(own[name]) for name, before, text in self._flat if own[name] is not None]
+            return f"{{{','.join(shown)}}}".encode("utf-8", "replace")
         return dump_bytes(self.to_json(is_v5=is_v5), browser_compatible=browser_compatible)
+
+
+def _bare(kind: Any) -> Any:
+    """Returns a kind without its None."""
+    if get_origin(kind) in (Union, UnionType):
+        (kind,) = [part for part in get_args(kind) if part is not NoneType]
+    return kind
 
 
 def _codec_of(kind: Any) -> tuple[Reader, Writer]:
@@ -84,8 +101,7 @@ def _codec_of(kind: Any) -> tuple[Reader, Writer]:
         return known
     origin, parts = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
-        (inner,) = [part for part in parts if part is not NoneType]
-        return _codec_of(inner)
+        return _codec_of(_bare(kind))
     if origin is tuple:
         return _list_codec(parts[0])
     if origin is not None and issubclass(origin, Mapping):
@@ -289,6 +305,11 @@ def _as_is(value: Any, _five: object) -> object:
     return value
 
 
+_FLAT: dict[Any, Callable[[Any], str]] = {
+    str: json_string,
+    int: "%d".__mod__,
+    tuple[int, ...]: lambda value: f"[{','.join(map(str, value))}]",
+}
 _SIMPLE: dict[Any, tuple[Reader, Writer]] = {
     str: (_read_str, _as_is),
     int: (_read_int, _as_is),

@@ -188,6 +188,9 @@ def dump_bytes(value: object, *, pretty: bool = False, browser_compatible: bool 
     return dumps(value, pretty=pretty, browser_compatible=browser_compatible).encode("utf-8", "replace")
 
 
+_INTEGERS = {int}
+
+
 class _Writer:
     def __init__(self, *, pretty: bool, browser_compatible: bool) -> None:
         self.out: list[str] = []
@@ -241,6 +244,9 @@ class _Writer:
     def _write_list(self, items: list[object] | tuple[object, ...], indent: int) -> None:
         out = self.out
         multi_line = self.pretty and isinstance(items, list) and items
+        if not multi_line and set(map(type, items)) == _INTEGERS:
+            out.append(f"[{','.join(map(str, items))}]")
+            return
         line = "\n" + "\t" * (indent + 1) if multi_line else ""
         before = "["
         for item in items:
