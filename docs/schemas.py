@@ -6,6 +6,7 @@ from mqctl.commands.rules.explain import RuleExplained
 from mqctl.commands.rules.list import RuleList
 from mqctl.model.playbook_run import PlaybookRun
 from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.render.access import AccessExplanation, AccessReport
 from mqctl.render.advice import AdviceReport
 from mqctl.render.allocation import AllocationReport
 from mqctl.render.backlog import BacklogReport
@@ -62,6 +63,8 @@ from mqctl.render.transactions import TransactionCheckReport, TransactionDetail,
 from mqctl.render.verification import Verification
 
 LIVE: dict[str, type] = {
+    "acl.explain/1": AccessExplanation,
+    "acl.list/1": AccessReport,
     "check/1": CheckReport,
     "allocation.show/1": AllocationReport,
     "broker.config/1": SettingList,

@@ -34,6 +34,7 @@ class Entry:
 
 
 GROUPS: dict[str, str] = {
+    "acl": "Users of 5.x brokers and what they may do.",
     "allocation": "Who consumes which queue, and what would change if.",
     "broker": "Brokers of a live cluster: rates, settings, counters.",
     "cluster": "Clusters and their name servers.",
@@ -65,6 +66,13 @@ GROUPS: dict[str, str] = {
 
 ENTRIES: tuple[Entry, ...] = (
     Entry(("doctor",), "Diagnose a live cluster, a store directory or a snapshot, and say what to do."),
+    Entry(("acl", "create-user"), "Create a user, by plan.", "changes"),
+    Entry(("acl", "delete-user"), "Delete a user with all entries, by plan.", "destroys"),
+    Entry(("acl", "explain"), "Tell whether a user may do something, and by which entry."),
+    Entry(("acl", "grant"), "Allow or deny a user something, by plan.", "changes"),
+    Entry(("acl", "list"), "Show users and what they may do."),
+    Entry(("acl", "revoke"), "Delete entries of a user, by plan.", "changes"),
+    Entry(("acl", "update-user"), "Change type, status or password of a user, by plan.", "changes"),
     Entry(("allocation", "show"), "Show who consumes which queue, and who should."),
     Entry(("allocation", "simulate"), "Simulate other strategies, clients, queues, a room lost."),
     Entry(("broker", "add-write-perm"), "Let producers write to a broker again, by plan.", "changes"),
@@ -186,7 +194,7 @@ ENTRIES: tuple[Entry, ...] = (
 SECTIONS: dict[str, tuple[str, ...]] = {
     "Begin": ("quickstart", "local", "profile", "completion", "commands"),
     "What is wrong": ("doctor", "playbook", "rules", "check", "export", "top", "snapshot"),
-    "What is there": ("cluster", "broker", "topic", "group", "producer", "message"),
+    "What is there": ("cluster", "broker", "topic", "group", "producer", "message", "acl"),
     "Who consumes what": ("allocation", "subscription", "filter", "lock", "order", "stacks"),
     "Move and repair": ("offset", "replay", "retry", "dlq", "delay", "transaction", "history", "undo"),
     "Without a broker": ("store", "report"),

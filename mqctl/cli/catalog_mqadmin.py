@@ -67,6 +67,7 @@ def _only_4(name: str, note: str) -> SubCommand:
 
 
 _ACCESS = "users and access lists belong to whoever runs the broker's configuration; mqctl signs, it grants nothing"
+_NO_ARGUMENT = "the password comes from a file or the terminal, not from the words of a command"
 _REPLICAS = "elections and replica sets are the controller's business; a wrong push loses messages"
 _STATIC = "static topics map queues across brokers; a half-done mapping cannot be undone from outside"
 _SERVER = "server settings belong in its configuration, where a restart finds them again"
@@ -188,11 +189,18 @@ TABLE: tuple[SubCommand, ...] = (
     _only_4("deleteAclConfig", _ACCESS),
     _only_4("clusterAclConfigVersion", _ACCESS),
     _only_4("updateGlobalWhiteAddr", _ACCESS),
-    *(
-        _only_5(f"{verb}{what}", CommandCoverage.NONE, _ACCESS)
-        for what in ("User", "Acl")
-        for verb in ("create", "update", "delete", "get", "list", "copy")
-    ),
+    _only_5("createUser", CommandCoverage.WHOLE, _NO_ARGUMENT, "acl create-user USER --password-file FILE"),
+    _only_5("updateUser", CommandCoverage.WHOLE, _NO_ARGUMENT, "acl update-user USER"),
+    _only_5("deleteUser", CommandCoverage.WHOLE, "its entries are in the record", "acl delete-user USER"),
+    _only_5("getUser", CommandCoverage.PART, "without the password", "acl list --user USER"),
+    _only_5("listUser", CommandCoverage.PART, "without passwords", "acl list"),
+    _only_5("copyUser", CommandCoverage.NONE, "would carry a password from broker to broker"),
+    _only_5("createAcl", CommandCoverage.WHOLE, "", "acl grant USER --resource RESOURCE --action ACTION"),
+    _only_5("updateAcl", CommandCoverage.WHOLE, "", "acl grant USER --resource RESOURCE --action ACTION"),
+    _only_5("deleteAcl", CommandCoverage.WHOLE, "", "acl revoke USER --resource RESOURCE"),
+    _only_5("getAcl", CommandCoverage.WHOLE, "", "acl list --user USER"),
+    _only_5("listAcl", CommandCoverage.WHOLE, "", "acl list"),
+    _only_5("copyAcl", CommandCoverage.NONE, "`acl list` shows where brokers differ; `acl grant` goes to all of them"),
 )
 
 

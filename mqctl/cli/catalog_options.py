@@ -35,6 +35,23 @@ OPTIONS = r"""
 --tls-key The key of --tls-cert (PEM).
 --tls-server-name Name that all certificates carry instead of addresses.
 group The same as -g.
+user Name of the user: what clients sign with.
+--type {Normal,Super} Super users may do everything.
+--password-file File whose first line is the password, readable by you alone.
+--broker Only on this broker.
+--execute Carry the plan out.
+--confirm The name asked for, instead of typing it.
+--resource Topic:NAME, Group:NAME, Cluster:NAME or *.
+--action Pub, Sub, Create, Update, Delete or Get.
+--from Where the request comes from.
+--action All, Pub, Sub, Create, Update, Delete, Get or List.
+--deny Refuse it instead of allowing it.
+--source Only from this address, range or network.
+--default-policy An entry that counts where no other one fits.
+--user Only this user.
+--resource Only the entries of this resource.
+--status {enable,disable} Disabled users are refused.
+--ask-password Ask for the new password on the terminal.
 -g,--group Which consumer group.
 --strategy What all instances use.
 -g,--group Begin with this live group.
@@ -65,14 +82,11 @@ group The same as -g.
 --config Lists of the strategy config: YAML, `client: [broker-a/0, ...]`.
 --compare All strategies side by side.
 broker Name of the broker, or address of its master.
---execute Carry the plan out.
---confirm The name asked for, instead of typing it.
 broker Names or addresses.
 --key Only these keys.
 --diff Only keys in which brokers differ.
 broker Name (its master is asked) or address.
 settings Properties and their new values.
---broker Only on this broker.
 file What is expected, in YAML.
 -g,--group Instead of a file: this group, or those like `order-*`.
 --except Groups, or those like `*-test`, that patterns do not mean.
@@ -367,120 +381,127 @@ change_id A change of `mqctl history`.
 # A command a line: the numbers of its options.
 COMMANDS = """
 doctor: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30
-allocation show: 31 6 11 32 0 1 2 4 22 23 24 25 26 27 28 29 30
-allocation simulate: 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 11 59 0 1 2 4 22 23 24 25 26 27 28 29
-broker add-write-perm: 60 61 62 0 1 2 22 23 24 25 26 27 28 29
-broker config: 63 64 65 0 1 2 4 22 23 24 25 26 27 28 29
-broker describe: 66 0 1 2 4 22 23 24 25 26 27 28 29
+acl create-user: 31 32 33 34 35 36 0 1 2 22 23 24 25 26 27 28 29
+acl delete-user: 31 34 35 36 0 1 2 22 23 24 25 26 27 28 29
+acl explain: 31 37 38 39 34 0 1 2 4 22 23 24 25 26 27 28 29
+acl grant: 31 37 40 41 42 43 34 35 36 0 1 2 22 23 24 25 26 27 28 29
+acl list: 44 34 0 1 2 4 22 23 24 25 26 27 28 29
+acl revoke: 31 45 34 35 36 0 1 2 22 23 24 25 26 27 28 29
+acl update-user: 31 32 46 33 47 34 35 36 0 1 2 22 23 24 25 26 27 28 29
+allocation show: 48 6 11 49 0 1 2 4 22 23 24 25 26 27 28 29 30
+allocation simulate: 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64 65 66 67 68 69 70 71 72 73 74 75 11 76 0 1 2 4 22 23 24 25 26 27 28 29
+broker add-write-perm: 77 35 36 0 1 2 22 23 24 25 26 27 28 29
+broker config: 78 79 80 0 1 2 4 22 23 24 25 26 27 28 29
+broker describe: 81 0 1 2 4 22 23 24 25 26 27 28 29
 broker list: 0 1 2 4 22 23 24 25 26 27 28 29
-broker set: 67 68 61 62 0 1 2 22 23 24 25 26 27 28 29
-broker stats: 63 0 1 2 4 22 23 24 25 26 27 28 29
-broker wipe-write-perm: 60 61 62 0 1 2 22 23 24 25 26 27 28 29
-check: 69 70 71 72 73 74 75 76 77 78 79 0 1 2 4 80 22 23 24 25 26 27 28 29
-cluster config: 64 81 0 1 2 22 23 24 25 26 27 28 29
-cluster describe: 82 0 1 2 4 22 23 24 25 26 27 28 29
+broker set: 82 34 35 36 0 1 2 22 23 24 25 26 27 28 29
+broker stats: 78 0 1 2 4 22 23 24 25 26 27 28 29
+broker wipe-write-perm: 77 35 36 0 1 2 22 23 24 25 26 27 28 29
+check: 83 84 85 86 87 88 89 90 91 92 93 0 1 2 4 94 22 23 24 25 26 27 28 29
+cluster config: 79 95 0 1 2 22 23 24 25 26 27 28 29
+cluster describe: 96 0 1 2 4 22 23 24 25 26 27 28 29
 cluster list: 0 1 2 4 22 23 24 25 26 27 28 29
-commands: 83 22 23
-completion: 84
+commands: 97 22 23
+completion: 98
 delay backlog: 3 4 19 18 7 0 1 2 22 23 24 25 26 27 28 29
-delay check: 3 4 85 19 18 7 21 0 1 2 22 23 24 25 26 27 28 29
+delay check: 3 4 99 19 18 7 21 0 1 2 22 23 24 25 26 27 28 29
 delay levels: 3 4 19 18 7 0 1 2 22 23 24 25 26 27 28 29
-delay plan: 86 19 7 0 1 2 22 23 24 25 26 27 28 29
+delay plan: 100 19 7 0 1 2 22 23 24 25 26 27 28 29
 delay relay: 0 1 2 22 23 24 25 26 27 28 29
-delay repair: 3 19 18 87 88 89 90 91 92 93 61 62 0 1 2 22 23 24 25 26 27 28 29
-dlq list: 5 0 1 2 80 22 23 24 25 26 27 28 29 30
-dlq resend: 31 94 95 96 97 98 7 99 100 101 61 102 0 1 2 22 23 24 25 26 27 28 29 30
-dlq show: 31 95 96 97 98 7 99 103 0 1 2 22 23 24 25 26 27 28 29 30
-export prometheus: 104 105 106 107 108 109 0 1 2 24 25 26 27 28 29
-filter bloom: 110 111 112 113 34 22 23
-filter collisions: 114 22 23
-filter lint: 115 116 22 23
-filter test: 115 117 118 116 22 23
-group config: 31 0 1 2 4 22 23 24 25 26 27 28 29 30
-group create: 31 119 120 121 122 123 124 125 126 127 128 68 61 62 0 1 2 22 23 24 25 26 27 28 29 30
-group delete: 31 129 68 61 62 0 1 2 22 23 24 25 26 27 28 29 30
-group describe: 31 0 1 2 4 22 23 24 25 26 27 28 29 30
-group lag: 0 1 2 3 4 5 6 130 131 132 133 134 18 135 136 137 138 139 80 22 23 24 25 26 27 28 29 30
-group list: 135 0 1 2 4 80 22 23 24 25 26 27 28 29
-group member: 140 31 0 1 2 4 22 23 24 25 26 27 28 29
-group members: 31 0 1 2 4 22 23 24 25 26 27 28 29 30
-group update: 31 119 120 121 122 123 124 125 126 127 128 68 61 62 0 1 2 22 23 24 25 26 27 28 29 30
+delay repair: 3 19 18 101 102 103 104 105 106 107 35 36 0 1 2 22 23 24 25 26 27 28 29
+dlq list: 5 0 1 2 94 22 23 24 25 26 27 28 29 30
+dlq resend: 48 108 109 110 111 112 7 113 114 115 35 116 0 1 2 22 23 24 25 26 27 28 29 30
+dlq show: 48 109 110 111 112 7 113 117 0 1 2 22 23 24 25 26 27 28 29 30
+export prometheus: 118 119 120 121 122 123 0 1 2 24 25 26 27 28 29
+filter bloom: 124 125 126 127 51 22 23
+filter collisions: 128 22 23
+filter lint: 129 130 22 23
+filter test: 129 131 132 130 22 23
+group config: 48 0 1 2 4 22 23 24 25 26 27 28 29 30
+group create: 48 133 134 135 136 137 138 139 140 141 142 34 35 36 0 1 2 22 23 24 25 26 27 28 29 30
+group delete: 48 143 34 35 36 0 1 2 22 23 24 25 26 27 28 29 30
+group describe: 48 0 1 2 4 22 23 24 25 26 27 28 29 30
+group lag: 0 1 2 3 4 5 6 144 145 146 147 148 18 149 150 151 152 153 94 22 23 24 25 26 27 28 29 30
+group list: 149 0 1 2 4 94 22 23 24 25 26 27 28 29
+group member: 154 48 0 1 2 4 22 23 24 25 26 27 28 29
+group members: 48 0 1 2 4 22 23 24 25 26 27 28 29 30
+group update: 48 133 134 135 136 137 138 139 140 141 142 34 35 36 0 1 2 22 23 24 25 26 27 28 29 30
 history: 22 23
-local down: 141 142 143
-local logs: 141 144 145
+local down: 155 156 157
+local logs: 155 158 159
 local scenario list: 22 23
-local scenario run: 146 147 148 141 22 23
-local status: 149 22 23
-local up: 141 150 151 152 153 154 155 156 157 158 159 160 161 162 163 164 165 166 22 23
-lock show: 31 6 11 0 1 2 4 22 23 24 25 26 27 28 29 30
-message consume: 167 168 169 170 171 172 173 174 175 176 177 178 179 103 0 1 2 22 23 24 25 26 27 28 29 180
-message find: 167 181 182 183 184 185 103 0 1 2 22 23 24 25 26 27 28 29 186
-message get: 187 188 103 0 1 2 22 23 24 25 26 27 28 29
-message peek: 167 189 190 191 192 193 170 194 103 0 1 2 22 23 24 25 26 27 28 29 180
-message probe: 195 189 196 197 0 1 2 22 23 24 25 26 27 28 29 180
-message send: 167 198 199 200 201 202 203 204 205 0 1 2 22 23 24 25 26 27 28 29 180
-message tail: 167 206 207 170 171 174 208 103 0 1 2 22 23 24 25 26 27 28 29 180
-message trace: 187 209 210 103 0 1 2 22 23 24 25 26 27 28 29
-offset clone: 211 212 167 61 102 213 0 1 2 22 23 24 25 26 27 28 29 30
+local scenario run: 160 161 162 155 22 23
+local status: 163 22 23
+local up: 155 164 165 166 167 168 169 170 171 172 173 174 175 176 177 178 179 180 22 23
+lock show: 48 6 11 0 1 2 4 22 23 24 25 26 27 28 29 30
+message consume: 181 182 183 184 185 186 187 188 189 190 191 192 193 117 0 1 2 22 23 24 25 26 27 28 29 194
+message find: 181 195 196 197 198 199 117 0 1 2 22 23 24 25 26 27 28 29 200
+message get: 201 202 117 0 1 2 22 23 24 25 26 27 28 29
+message peek: 181 203 204 205 206 207 184 208 117 0 1 2 22 23 24 25 26 27 28 29 194
+message probe: 209 203 210 211 0 1 2 22 23 24 25 26 27 28 29 194
+message send: 181 212 213 214 215 216 217 218 219 0 1 2 22 23 24 25 26 27 28 29 194
+message tail: 181 220 221 184 185 188 222 117 0 1 2 22 23 24 25 26 27 28 29 194
+message trace: 201 223 224 117 0 1 2 22 23 24 25 26 27 28 29
+offset clone: 225 226 181 35 116 227 0 1 2 22 23 24 25 26 27 28 29 30
 offset history: 5 22 23 30
-offset reset: 31 167 214 215 216 217 218 219 220 221 222 223 224 7 225 226 61 102 213 0 1 2 22 23 24 25 26 27 28 29 30
-offset skip: 31 167 7 225 227 61 102 213 0 1 2 22 23 24 25 26 27 28 29 30
-offset undo: 228 61 102 213 0 1 2 22 23 24 25 26 27 28 29
-order check: 167 229 230 231 232 3 0 1 2 22 23 24 25 26 27 28 29 180
+offset reset: 48 181 228 229 230 231 232 233 234 235 236 237 238 7 239 240 35 116 227 0 1 2 22 23 24 25 26 27 28 29 30
+offset skip: 48 181 7 239 241 35 116 227 0 1 2 22 23 24 25 26 27 28 29 30
+offset undo: 242 35 116 227 0 1 2 22 23 24 25 26 27 28 29
+order check: 181 243 244 245 246 3 0 1 2 22 23 24 25 26 27 28 29 194
 playbook list: 21 22 23
-playbook run: 233 234 235 61 236 237 238 239 240 241 0 1 21 22 23 24 25 26 27 28 29
-playbook show: 233 242 21 22 23
-producer list: 243 135 0 1 2 4 80 22 23 24 25 26 27 28 29 30
-profile add: 244 245 246 25 247 248 249 24 250 251 252 253 254 255 256
+playbook run: 247 248 249 35 250 251 252 253 254 255 0 1 21 22 23 24 25 26 27 28 29
+playbook show: 247 256 21 22 23
+producer list: 257 149 0 1 2 4 94 22 23 24 25 26 27 28 29 30
+profile add: 258 259 260 25 261 262 263 24 264 265 266 267 268 269 270
 profile list: 22 23
-profile remove: 257
-profile show: 257 22 23
-profile use: 257
-quickstart: 258 23
-replay group: 259 260 261 262 263 264 265 266 7 224 61 102 0 1 2 22 23 24 25 26 27 28 29 30
-replay publish: 267 260 261 262 263 264 265 266 7 224 170 268 269 270 61 271 0 1 2 22 23 24 25 26 27 28 29
-replay resume: 272 273 61 271 0 1 2 22 23 24 25 26 27 28 29
-replay status: 274 0 1 2 22 23 24 25 26 27 28 29
-report backlog: 275 5 6 276 135 277 278 279 280 281 282 283 284 285 22 23
-report capacity: 275 286 6 281 282 278 135 287 283 284 285 22 23 21
-report delay: 275 286 6 281 282 18 19 278 135 287 283 284 285 22 23 21
-report diff: 288 289 290 22 23
-report duplicates: 275 286 6 281 282 291 292 278 135 287 283 284 285 22 23 21
-report order: 275 286 6 281 282 291 292 278 135 287 283 284 285 22 23 21
-report retries: 275 286 6 281 282 293 278 135 287 283 284 285 22 23 21
-report run: 275 294 295 286 6 281 282 18 291 292 296 19 293 4 297 135 283 284 285 22 23 21
-report skew: 275 286 6 281 282 291 292 298 299 135 287 283 284 285 22 23 21
-report tags: 275 286 6 281 282 4 297 135 287 283 284 285 22 23 21
-report transactions: 275 286 6 281 282 292 135 287 283 284 285 22 23 21
-retry list: 5 300 0 1 2 22 23 24 25 26 27 28 29 30
-rules explain: 301 21 22 23
+profile remove: 271
+profile show: 271 22 23
+profile use: 271
+quickstart: 272 23
+replay group: 273 274 275 276 277 278 279 280 7 238 35 116 0 1 2 22 23 24 25 26 27 28 29 30
+replay publish: 281 274 275 276 277 278 279 280 7 238 184 282 283 284 35 285 0 1 2 22 23 24 25 26 27 28 29
+replay resume: 286 287 35 285 0 1 2 22 23 24 25 26 27 28 29
+replay status: 288 0 1 2 22 23 24 25 26 27 28 29
+report backlog: 289 5 6 290 149 291 292 293 294 295 296 297 298 299 22 23
+report capacity: 289 300 6 295 296 292 149 301 297 298 299 22 23 21
+report delay: 289 300 6 295 296 18 19 292 149 301 297 298 299 22 23 21
+report diff: 302 303 304 22 23
+report duplicates: 289 300 6 295 296 305 306 292 149 301 297 298 299 22 23 21
+report order: 289 300 6 295 296 305 306 292 149 301 297 298 299 22 23 21
+report retries: 289 300 6 295 296 307 292 149 301 297 298 299 22 23 21
+report run: 289 308 309 300 6 295 296 18 305 306 310 19 307 4 311 149 297 298 299 22 23 21
+report skew: 289 300 6 295 296 305 306 312 313 149 301 297 298 299 22 23 21
+report tags: 289 300 6 295 296 4 311 149 301 297 298 299 22 23 21
+report transactions: 289 300 6 295 296 306 149 301 297 298 299 22 23 21
+retry list: 5 314 0 1 2 22 23 24 25 26 27 28 29 30
+rules explain: 315 21 22 23
 rules list: 21 22 23
-snapshot save: 302 0 1 2 3 8 9 303 304 17 18 19 20 24 25 26 27 28 29
-snapshot show: 305 22 23
-stacks dump: 306 307 308 309 310 311 312 313 314 315 316 317 318 319 16 0 1 2 21 22 23 24 25 26 27 28 29 30
+snapshot save: 316 0 1 2 3 8 9 317 318 17 18 19 20 24 25 26 27 28 29
+snapshot show: 319 22 23
+stacks dump: 320 321 322 323 324 325 326 327 328 329 330 331 332 333 16 0 1 2 21 22 23 24 25 26 27 28 29 30
 stacks find: 5 0 1 2 22 23 24 25 26 27 28 29 30
-stacks watch: 306 307 308 320 321 313 314 0 1 2 22 23 24 25 26 27 28 29 30
-store cat: 3 322 323 324 325 326 327 328 103 22 23
+stacks watch: 320 321 322 334 335 327 328 0 1 2 22 23 24 25 26 27 28 29 30
+store cat: 3 336 337 338 339 340 341 342 117 22 23
 store describe: 3 20 22 23
 store verify: 3 22 23
-subscription check: 31 329 0 1 2 4 330 22 23 24 25 26 27 28 29 30
-subscription show: 31 329 0 1 2 4 330 22 23 24 25 26 27 28 29 30
-subscription simulate: 31 167 331 332 333 334 330 0 1 2 4 22 23 24 25 26 27 28 29 30
-top: 5 6 335 133 336 337 338 0 1 2 22 23 24 25 26 27 28 29
-topic create: 167 339 340 341 342 343 68 61 62 0 1 2 22 23 24 25 26 27 28 29 180
-topic delete: 167 344 68 61 62 0 1 2 22 23 24 25 26 27 28 29 180
-topic describe: 167 0 1 2 4 22 23 24 25 26 27 28 29 180
-topic entries: 167 345 346 191 347 348 0 1 2 22 23 24 25 26 27 28 29 180
-topic groups: 167 0 1 2 4 22 23 24 25 26 27 28 29 180
-topic list: 349 135 0 1 2 4 80 22 23 24 25 26 27 28 29
-topic order: 167 350 351 61 62 0 1 2 22 23 24 25 26 27 28 29 180
-topic route: 167 0 1 2 4 22 23 24 25 26 27 28 29 180
-topic stats: 167 0 1 2 4 22 23 24 25 26 27 28 29 180
-topic traffic: 6 352 135 0 1 2 22 23 24 25 26 27 28 29 180
-topic update: 167 339 340 341 342 343 68 61 62 0 1 2 22 23 24 25 26 27 28 29 180
+subscription check: 48 343 0 1 2 4 344 22 23 24 25 26 27 28 29 30
+subscription show: 48 343 0 1 2 4 344 22 23 24 25 26 27 28 29 30
+subscription simulate: 48 181 345 346 347 348 344 0 1 2 4 22 23 24 25 26 27 28 29 30
+top: 5 6 349 147 350 351 352 0 1 2 22 23 24 25 26 27 28 29
+topic create: 181 353 354 355 356 357 34 35 36 0 1 2 22 23 24 25 26 27 28 29 194
+topic delete: 181 358 34 35 36 0 1 2 22 23 24 25 26 27 28 29 194
+topic describe: 181 0 1 2 4 22 23 24 25 26 27 28 29 194
+topic entries: 181 359 360 205 361 362 0 1 2 22 23 24 25 26 27 28 29 194
+topic groups: 181 0 1 2 4 22 23 24 25 26 27 28 29 194
+topic list: 363 149 0 1 2 4 94 22 23 24 25 26 27 28 29
+topic order: 181 364 365 35 36 0 1 2 22 23 24 25 26 27 28 29 194
+topic route: 181 0 1 2 4 22 23 24 25 26 27 28 29 194
+topic stats: 181 0 1 2 4 22 23 24 25 26 27 28 29 194
+topic traffic: 6 366 149 0 1 2 22 23 24 25 26 27 28 29 194
+topic update: 181 353 354 355 356 357 34 35 36 0 1 2 22 23 24 25 26 27 28 29 194
 transaction check: 3 4 18 7 21 0 1 2 22 23 24 25 26 27 28 29
-transaction list: 353 6 354 3 4 18 7 0 1 2 22 23 24 25 26 27 28 29
-transaction resume: 355 353 6 7 61 62 0 1 2 22 23 24 25 26 27 28 29
-transaction show: 356 3 0 1 2 22 23 24 25 26 27 28 29
-undo: 357 358 61 62 0 1 2 22 23 24 25 26 27 28 29
+transaction list: 367 6 368 3 4 18 7 0 1 2 22 23 24 25 26 27 28 29
+transaction resume: 369 367 6 7 35 36 0 1 2 22 23 24 25 26 27 28 29
+transaction show: 370 3 0 1 2 22 23 24 25 26 27 28 29
+undo: 371 372 35 36 0 1 2 22 23 24 25 26 27 28 29
 """

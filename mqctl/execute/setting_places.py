@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from mqctl.client.admin import broker_changes as put
 from mqctl.client.admin import broker_queries as ask
@@ -10,17 +10,23 @@ from mqctl.client.admin import nameserver as ns
 from mqctl.client.admin.cluster import Cluster
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import NotFoundError
+from mqctl.execute.access_places import read_entry, read_user, write_entry, write_user
 from mqctl.model.config import PERM_WRITE, SubscriptionGroupConfig, TopicConfig
 from mqctl.model.setting_plan import Fields, SettingKind, config_of, fields_of
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where one setting lives."""
+    """Where one setting lives.
+
+    Attributes:
+        secret: the password that a user is to have; it is written nowhere else.
+    """
 
     kind: SettingKind
     address: str
     subject: str
+    secret: str | None = field(default=None, repr=False)
 
 
 def read_setting(cluster: Cluster, place: Place, limit: Deadline) -> Fields | None:
@@ -34,12 +40,12 @@ def read_setting(cluster: Cluster, place: Place, limit: Deadline) -> Fields | No
         case SettingKind.BROKER:
             value = cluster.ask(address, ask.broker_settings(), limit).get(subject)
             return None if value is None else {subject: value}
-        case SettingKind.KV:
-            return _kv(cluster, address, subject, limit)
-        case SettingKind.ROUTE:
-            return _route(cluster, address, subject, limit)
-        case SettingKind.WRITE_PERM:
-            return _write_perm(cluster, address, subject, limit)
+        case SettingKind.USER:
+            return read_user(cluster, (address, subject), place.secret, limit)
+        case SettingKind.ENTRY:
+            return read_entry(cluster, address, subject, limit)
+        case _:
+            return _NAME_SERVERS_TELL[place.kind](cluster, address, subject, limit)
 
 
 def _kv(cluster: Cluster, address: str, subject: str, limit: Deadline) -> Fields | None:
@@ -69,6 +75,9 @@ def _write_perm(cluster: Cluster, address: str, subject: str, limit: Deadline) -
     return {"writable": "true" if perms[0] & PERM_WRITE else "false"} if perms else None
 
 
+_NAME_SERVERS_TELL = {SettingKind.KV: _kv, SettingKind.ROUTE: _route, SettingKind.WRITE_PERM: _write_perm}
+
+
 def write_setting(cluster: Cluster, place: Place, change: tuple[Fields | None, Fields | None], limit: Deadline) -> None:
     """Sends the request that turns the first of `change` into the second. Raises MqctlError when it is refused."""
     address, subject = place.address, place.subject
@@ -96,6 +105,10 @@ def write_setting(cluster: Cluster, place: Place, change: tuple[Fields | None, F
             cluster.ask(address, ns.add_write_permission(subject), limit)
         case SettingKind.WRITE_PERM:
             cluster.ask(address, ns.wipe_write_permission(subject), limit)
+        case SettingKind.USER:
+            write_user(cluster, (address, subject), change, place.secret, limit)
+        case SettingKind.ENTRY:
+            write_entry(cluster, address, subject, new, limit)
 
 
 def _group(subject: str, old: Fields | None, new: Fields) -> SubscriptionGroupConfig:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from mqctl.client.admin.cluster import Cluster
 from mqctl.client.remoting.deadline import Deadline
@@ -11,12 +11,21 @@ from mqctl.execute.records import CONFIRMED, NOT_MOVED, UNKNOWN, SettingPart, Se
 from mqctl.execute.setting_places import Place, read_setting, write_setting
 from mqctl.model.setting_plan import SettingKind
 
+_NO_SECRETS: Mapping[str, str] = {}
 
-def carry_out(cluster: Cluster, deadline: Deadline, record: SettingRecord, save: Callable[[], None]) -> None:
+
+def carry_out(
+    cluster: Cluster,
+    deadline: Deadline,
+    record: SettingRecord,
+    save: Callable[[], None],
+    secrets: Mapping[str, str] = _NO_SECRETS,
+) -> None:
     """Makes every step; those of a stage are not tried when one of an earlier stage is not confirmed.
 
     Args:
         save: writes the record, after each step.
+        secrets: passwords by user, which no record has.
     """
     for step in record.parts:
         missing = next(
@@ -27,12 +36,12 @@ def carry_out(cluster: Cluster, deadline: Deadline, record: SettingRecord, save:
             step.state = NOT_MOVED
             step.reason = f"not tried: the {missing.kind} at {missing.place} comes first, and is {missing.state}"
         else:
-            _change(cluster, deadline, step)
+            _change(cluster, deadline, step, secrets.get(step.subject))
         save()
 
 
-def _change(cluster: Cluster, deadline: Deadline, step: SettingPart) -> None:
-    place = Place(SettingKind(step.kind), step.address, step.subject)
+def _change(cluster: Cluster, deadline: Deadline, step: SettingPart, secret: str | None) -> None:
+    place = Place(SettingKind(step.kind), step.address, step.subject, secret)
     try:
         before = read_setting(cluster, place, deadline)
         if before == step.new:

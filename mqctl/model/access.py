@@ -7,8 +7,8 @@ they were added: see `ranked`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 SUPER, NORMAL = "Super", "Normal"
 ENABLE, DISABLE = "enable", "disable"
@@ -95,6 +95,28 @@ class AccessEntry:
         if self.is_literal or other.is_literal:
             return self._covers(other.resource) if other.is_literal else other._covers(self.resource)
         return self.name.startswith(other.name) or other.name.startswith(self.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccessState:
+    """The users of one broker with their entries.
+
+    Attributes:
+        entries: by user, in the order in which the broker lists them.
+        well_known: users whose password everybody tries first; the password itself is nowhere kept.
+    """
+
+    users: tuple[AccessUser, ...] = ()
+    entries: Mapping[str, tuple[AccessEntry, ...]] = field(default_factory=dict)
+    well_known: tuple[str, ...] = ()
+
+
+_TRIED_FIRST = frozenset({"12345678", "1234567", "123456", "rocketmq", "admin", "password", "test", "secret"})
+
+
+def is_well_known(name: str, password: str) -> bool:
+    """Tells whether a password is one of RocketMQ's examples, one that everybody tries, or the name itself."""
+    return password.lower() in _TRIED_FIRST or password == name
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,7 @@ class Part(StrEnum):
     PROCESSES = "processes"
     STACKS = "stacks"
     RECORDS = "records"
+    ACCESS = "access"
 
 
 class Cause(StrEnum):

@@ -23,7 +23,7 @@ class SettingKind(StrEnum):
 
     TOPIC and GROUP: a table entry of one broker. BROKER: one property. ROUTE: what a name server knows of a topic. KV:
     one key of a name server's configuration, the subject being `namespace/key`. WRITE_PERM: whether a name server lets
-    producers write to a broker.
+    producers write to a broker. USER and ENTRY: a user of a broker, and what it may do with one resource.
     """
 
     TOPIC = "topic"
@@ -32,6 +32,8 @@ class SettingKind(StrEnum):
     ROUTE = "route"
     KV = "kv"
     WRITE_PERM = "write-perm"
+    USER = "user"
+    ENTRY = "entry"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

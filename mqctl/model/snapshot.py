@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from mqctl.model.access import AccessState
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.model.delay_state import DelayState
 from mqctl.model.gap import Gap, Part
@@ -37,6 +38,7 @@ class BrokerSnapshot:
         memberships, producers: who is connected; only a live broker knows.
         pop: who shares messages instead of queues (5.x), and how far they are.
         runtime, config: a live broker's own texts (requests 28 and 26).
+        access: users and what they may do, of a 5.x broker that checks; None where it does not, or did not tell.
     """
 
     name: str | None = None
@@ -58,6 +60,7 @@ class BrokerSnapshot:
     runtime: Mapping[str, str] = field(default_factory=dict)
     config: Mapping[str, str] = field(default_factory=dict)
     pop: tuple[PopShare, ...] = ()
+    access: AccessState | None = None
     unavailable: tuple[Gap, ...] = ()
 
     def lacks(self, part: Part) -> Gap | None:

@@ -96,6 +96,12 @@ OFFLINE: tuple[tuple[str, ...], ...] = (
     ("store", "verify", "--store", STORE),
 )
 LIVE: tuple[tuple[str, ...], ...] = (
+    ("acl", "create-user", "u", "--password-file", "none"),
+    ("acl", "delete-user", "u"),
+    ("acl", "explain", "u", "--resource", "Topic:Pay", "--action", "Pub"),
+    ("acl", "grant", "u", "--resource", "Topic:Pay", "--action", "Pub"),
+    ("acl", "revoke", "u"),
+    ("acl", "update-user", "u", "--status", "disable"),
     ("broker", "add-write-perm", "broker-a"),
     ("broker", "set", "flushDiskType=ASYNC_FLUSH"),
     ("broker", "wipe-write-perm", "broker-a"),

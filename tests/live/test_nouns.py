@@ -25,6 +25,7 @@ from tests.live.failing import fail
 EXECUTED = ("--shift-by", "-1", "--clamp", "--execute", "--confirm", "G")
 PUBLISHED = ("--execute", "--confirm", "Pay")
 ASKED: dict[str, tuple[str, ...]] = {
+    "acl.list/1": ("acl", "list"),
     "allocation.show/1": ("allocation", "show", "-g", "G"),
     "broker.config/1": ("broker", "config"),
     "broker.describe/1": ("broker", "describe", "broker-a"),
@@ -78,7 +79,7 @@ ASKED: dict[str, tuple[str, ...]] = {
 }
 
 
-ELSEWHERE = {"check/1", "group.member/1", "message.trace/1"}
+ELSEWHERE = {"acl.explain/1", "check/1", "group.member/1", "message.trace/1"}
 """Those that need a file, or something that runs; tests of their own hold them to their form."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from mqctl.cli.connection.target import ClusterTarget
 from mqctl.cli.emit import tell
@@ -24,6 +24,7 @@ from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.brokers import LiveBroker, masters_of
 
 Make = Callable[[Asking], SettingPlan]
+_NO_SECRETS: Mapping[str, str] = {}
 
 
 class SettingChange(Change[SettingPlan, SettingRecord]):
@@ -32,11 +33,18 @@ class SettingChange(Change[SettingPlan, SettingRecord]):
     Args:
         make: computes the plan; asks only.
         after: tells what came between plan and change, one sentence each.
+        secrets: passwords by user.
     """
 
     def __init__(
-        self, cluster: Cluster, target: ClusterTarget, make: Make, after: Callable[[Asking], list[str]] = lambda _: []
+        self,
+        cluster: Cluster,
+        target: ClusterTarget,
+        make: Make,
+        after: Callable[[Asking], list[str]] = lambda _: [],
+        secrets: Mapping[str, str] = _NO_SECRETS,
     ) -> None:
+        self._secrets = secrets
         self._cluster = cluster
         self._target = target
         self._make = make
@@ -84,7 +92,7 @@ class SettingChange(Change[SettingPlan, SettingRecord]):
         return f"mqctl: change {record.id}; mqctl undo {record.id} takes it back"
 
     def carry_out(self, work: Work[SettingPlan, SettingRecord]) -> None:
-        carry_out(self._cluster, self._target.deadline(), work.record, work.save)
+        carry_out(self._cluster, self._target.deadline(), work.record, work.save, self._secrets)
         if any(part.state != NOT_MOVED for part in work.record.parts):
             for warning in work.plan.warnings:
                 tell(f"mqctl: note: {warning}")
@@ -113,13 +121,16 @@ def run_setting_change(
     execute: bool,
     confirmed: str | None,
     after: Callable[[Asking], list[str]] = lambda _: [],
+    secrets: Mapping[str, str] = _NO_SECRETS,
 ) -> tuple[Document, int]:
     """Plans, and carries the plan out when asked to; returns what to show and the exit code.
 
     Raises:
         MqctlError: as `make` and `mqctl.operations.plans.changing.run`.
     """
-    done = run_change(SettingChange(cluster, target, make, after), Consent(execute=execute, confirmed=confirmed))
+    done = run_change(
+        SettingChange(cluster, target, make, after, secrets), Consent(execute=execute, confirmed=confirmed)
+    )
     return done.document, done.code
 
 

@@ -6,7 +6,7 @@ from mqctl.errors import RefusedError
 from mqctl.execute.records import SettingPart, SettingRecord
 from mqctl.execute.setting_places import Place, read_setting
 from mqctl.execute.settings import untouched
-from mqctl.model.setting_plan import SettingKind, SettingPlan, SettingStep
+from mqctl.model.setting_plan import Fields, SettingKind, SettingPlan, SettingStep
 from mqctl.operations.plans.changing import now_ms
 from mqctl.operations.plans.same_cluster import refuse_other_cluster
 from mqctl.operations.settings.change import identity_of, touched_masters
@@ -36,7 +36,14 @@ def plan_undo(asking: Asking, record: SettingRecord) -> SettingPlan:
         if untouched(step) or step.kind == SettingKind.ROUTE:
             continue
         now = read_setting(asking.cluster, _place(step), asking.deadline)
-        others = now not in (step.old, step.new, step.found)
+        old = _without_password(step.old)
+        others = now not in (old, _without_password(step.new), _without_password(step.found))
+        if step.kind == SettingKind.USER and now is None and old is not None:
+            raise RefusedError(
+                f"user {step.subject} cannot be brought back",
+                reason="its password is in no record",
+                remedy=f"mqctl acl create-user {step.subject} --password-file FILE; then this again, for its entries",
+            )
         steps.append(
             SettingStep(
                 kind=SettingKind(step.kind),
@@ -44,7 +51,7 @@ def plan_undo(asking: Asking, record: SettingRecord) -> SettingPlan:
                 address=step.address,
                 subject=step.subject,
                 old=now,
-                new=step.old,
+                new=old,
                 note="somebody changed it since, and that is lost" if others else None,
             )
         )
@@ -83,7 +90,14 @@ def _place(step: SettingPart) -> Place:
     return Place(SettingKind(step.kind), step.address, step.subject)
 
 
+def _without_password(settings: Fields | None) -> Fields | None:
+    """Returns settings without what a record says of a password: a former one is known to nobody here."""
+    return None if settings is None else {name: value for name, value in settings.items() if name != "password"}
+
+
 def _warnings(record: SettingRecord) -> tuple[str, ...]:
+    if any("password" in (part.old or {}) for part in record.parts):
+        return ("the former password is in no record and does not come back",)
     if record.kind == "topic-delete":
         return ("the settings of the topic come back; its messages are gone",)
     return ()

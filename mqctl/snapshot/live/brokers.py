@@ -10,6 +10,7 @@ from mqctl.client.admin import broker_queries as ask
 from mqctl.client.admin.cluster import BrokerAddress
 from mqctl.client.remoting.question import Question
 from mqctl.errors import MqctlError
+from mqctl.model.access import AccessState
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.member import Member, ProducerMembership
@@ -34,6 +35,7 @@ class LiveBroker:
         offsets: committed offsets by (group, topic, queue id).
         tells_all_producers: whether it knows the request for all of them.
         lost: whether it left a question unanswered.
+        access: its users, where it has any and tells them (5.x).
         reserved: names of clusters and brokers, for each of which brokers keep a topic.
     """
 
@@ -49,6 +51,7 @@ class LiveBroker:
     gaps: list[Gap] = field(default_factory=list)
     reserved: frozenset[str] = frozenset()
     lost: bool = False
+    access: AccessState | None = None
 
     @property
     def name(self) -> str:

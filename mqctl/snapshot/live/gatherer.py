@@ -22,6 +22,7 @@ from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.spans import HOUR_MS
 from mqctl.model.tag_sample import TagSample
 from mqctl.model.transaction_state import TransactionState
+from mqctl.snapshot.live.access import ask_checked_access
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, gather_brokers, masters_of
 from mqctl.snapshot.live.delay import FEW_RECORDS, delay_states
@@ -69,7 +70,7 @@ def gather_live(
     say("name servers")
     servers, addresses, gaps = ask_name_servers(asking)
     say("brokers")
-    brokers = gather_brokers(asking, addresses, wanted)
+    brokers = _brokers_with_access(asking, addresses, wanted)
     say("routes")
     views, route_gaps = ask_routes(asking, servers, _topics(brokers, wanted))
     say("queues")
@@ -127,6 +128,12 @@ def gather_numbers(cluster: Cluster, deadline: Deadline, *, now_ms: int, scope: 
         name_servers=views,
         unavailable=tuple(gaps),
     )
+
+
+def _brokers_with_access(asking: Asking, addresses: tuple[BrokerAddress, ...], scope: Scope) -> list[LiveBroker]:
+    brokers = gather_brokers(asking, addresses, scope)
+    ask_checked_access(asking, masters_of(brokers))
+    return brokers
 
 
 def _by_records(
@@ -220,5 +227,6 @@ def _snapshot(
         producers=broker.producers,
         runtime=broker.runtime,
         config=broker.config,
+        access=broker.access,
         unavailable=(*broker.gaps, *(replace(broker.gaps[0], part=part) for part in whole)),
     )

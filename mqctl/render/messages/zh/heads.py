@@ -9,6 +9,7 @@ _HEADS = """
 consumer group=消费组|group=消费组|producer group=生产组|broker=Broker|brokers=Broker|topic=Topic|topics=Topic|cluster=集群
 queue=队列|queues=队列|offset=位点|tag=Tag|tags=Tag|key=Key|keys=Key|message id=消息 ID|messages=消息|id=ID|name=名称
 dead letters=死信|oldest=最早|newest=最新|perm=权限|oldest stored=最早存储|newest stored=最新存储|age=已过时间|failed=失败
+resource=资源|decision=决策|actions=操作|policy=策略类型|by entry=依据条目|overridden=被覆盖的条目
 given up=已放弃|origin topic=原 Topic|dead letter id=死信 ID|origin id=原消息 ID|given up at=放弃时间|born=生成时间|state=状态
 due in=距到期|due=到期时间|physical offset=物理位点|stored=存储时间|body bytes=消息体字节|body=消息体|body encoding=消息体编码
 hop=跳|level=级别|delay=延时|sent=发送|comes=到达|sent on=已转发|delivered=已投递|owns=拥有|layout=布局|strategy=策略|clients=客户端
@@ -77,6 +78,7 @@ no consumer group=没有消费组|the two runs have the same figures=两次运�
 not ended=未结束|not set=未设置|What the group pops=该组以 POP 取走的消息|no producer traced it=没有生产者轨迹|no consumer traced it=没有消费者轨迹|no group has offsets on its queue=没有消费组在其队列上有位点
 no process of this machine looks like a consumer=本机没有看似消费者的进程|not in the wheel yet=尚未进入时间轮|nothing waits=没有等待的消息|no instances=没有实例|no topics=没有 Topic
 no step ran=没有步骤运行|everything is as it should be=一切正常|no dead letter was chosen=没有选中死信|thrown away=已丢弃|(none)=（无）
+no broker has users=没有 Broker 配置用户|no broker checks who asks=没有 Broker 检查请求者|anywhere=任意来源
 not in the table=不在表中|unknown: not everything could be asked=未知：有内容无法查询
 """
 

@@ -1,0 +1,58 @@
+"""Passwords of users of brokers: from a file of their owner, standard input, or typed unseen; never from the words."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from pathlib import Path
+
+from mqctl.errors import ConfigurationError, PermissionDeniedError, UsageError
+from mqctl.store.plain_files import refused
+
+_LONGEST = 4_096
+
+
+def password_given(file: Path | None, *, ask: bool) -> str | None:
+    """Returns the password; None when neither a file is named nor it is to be asked for.
+
+    Raises:
+        UsageError: it is to be asked for, and there is no terminal.
+        ConfigurationError: the file cannot be used, or is empty.
+        PermissionDeniedError: others than its owner may read it, or we may not.
+    """
+    if file is not None:
+        text = sys.stdin.readline(_LONGEST) if str(file) == "-" else _first_line(file)
+        if not text.strip():
+            raise ConfigurationError("there is no password", reason=f"the first line of {file} is empty")
+        return text.rstrip("\r\n")
+    if not ask:
+        return None
+    if not sys.stdin.isatty():
+        raise UsageError("nobody can be asked for the password", remedy="--password-file FILE; or - for standard input")
+    from getpass import getpass
+
+    first, again = getpass("New password: "), getpass("Again: ")
+    if not first or first != again:
+        raise UsageError("that is no new password", reason="it is empty, or the two are not the same")
+    return first
+
+
+def _first_line(file: Path) -> str:
+    problem = f"could not take a password from {file}"
+    try:
+        with file.open("rb") as stream:
+            mode = os.fstat(stream.fileno()).st_mode
+            line = stream.readline(_LONGEST)
+    except PermissionError as error:
+        raise refused(problem, error) from error
+    except OSError as error:
+        raise ConfigurationError(problem, reason=error.strerror or str(error), remedy="name the file") from error
+    if mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise PermissionDeniedError(
+            problem, reason=f"others may read it (mode {stat.S_IMODE(mode):o})", remedy=f"chmod 600 {file}"
+        )
+    try:
+        return line.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ConfigurationError(problem, reason="it is no text in UTF-8", remedy="write it as one line") from None

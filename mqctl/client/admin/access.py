@@ -1,0 +1,66 @@
+"""Requests about users and ACLs of 5.x brokers (3001 to 3010); each broker has its own."""
+
+from __future__ import annotations
+
+from mqctl.client.remoting.question import Question, nothing
+from mqctl.model.access import AccessEntry, AccessUser
+from mqctl.protocol import requests_five as five
+from mqctl.protocol.bodies_access import AclInfo, UserInfo, acl_info, read_acls, read_users
+
+SUBJECT_PREFIX = "User:"
+
+
+def all_users() -> Question[tuple[UserInfo, ...]]:
+    """All users, with their passwords."""
+    return Question(five.ListUsers(), lambda answer: read_users(answer.body))
+
+
+def one_user(name: str) -> Question[UserInfo | None]:
+    """One user, with the password; None when there is none."""
+    return Question(
+        five.GetUser(username=name), lambda answer: UserInfo.from_bytes(answer.body) if answer.body else None
+    )
+
+
+def all_entries() -> Question[dict[str, tuple[AccessEntry, ...]]]:
+    """The entries of all users, by user."""
+    return Question(
+        five.ListAcls(),
+        lambda answer: {
+            (acl.subject or "").removeprefix(SUBJECT_PREFIX): acl.access_entries() for acl in read_acls(answer.body)
+        },
+    )
+
+
+def entries_of(name: str) -> Question[tuple[AccessEntry, ...]]:
+    """The entries of one user."""
+    request = five.GetAcl(subject=SUBJECT_PREFIX + name)
+    return Question(request, lambda answer: AclInfo.from_bytes(answer.body).access_entries() if answer.body else ())
+
+
+def create_user(user: AccessUser, password: str) -> Question[None]:
+    """Make a user."""
+    info = UserInfo(username=user.name, password=password, user_type=user.kind, user_status=user.status)
+    return Question(five.CreateUser(username=user.name), nothing, body=info.to_bytes())
+
+
+def update_user(user: AccessUser, password: str | None) -> Question[None]:
+    """Change a user; without a password it stays."""
+    info = UserInfo(username=user.name, password=password, user_type=user.kind, user_status=user.status)
+    return Question(five.UpdateUser(username=user.name), nothing, body=info.to_bytes())
+
+
+def delete_user(name: str) -> Question[None]:
+    """Delete a user with all entries."""
+    return Question(five.DeleteUser(username=name), nothing)
+
+
+def put_entry(name: str, entry: AccessEntry) -> Question[None]:
+    """Add an entry of a user, or replace the one of the same resource."""
+    subject = SUBJECT_PREFIX + name
+    return Question(five.CreateAcl(subject=subject), nothing, body=acl_info(subject, (entry,)).to_bytes())
+
+
+def delete_entry(name: str, policy: str, resource: str) -> Question[None]:
+    """Delete the entry of one resource."""
+    return Question(five.DeleteAcl(subject=SUBJECT_PREFIX + name, policy_type=policy, resource=resource), nothing)

@@ -1,0 +1,50 @@
+"""`mqctl acl explain`: whether a user may do something, and by which entry."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
+from mqctl.cli.emit import Output
+from mqctl.cli.gaps import answer
+from mqctl.cli.options.access import ResourceOption, UserArgument
+from mqctl.cli.options.common import NoColorOption, OnlyBrokersOption, OutputOption, SnapshotOption
+from mqctl.cli.sources.brokers import broker_gaps
+from mqctl.cli.sources.live_or_saved import looking
+from mqctl.operations.access.users import access_of, decisions_of
+from mqctl.render.access import explanation_document
+
+EXAMPLES = (
+    "mqctl acl explain orders-app --resource Topic:orders --action Pub",
+    "mqctl acl explain orders-app --resource Group:billing --action Sub --from 10.1.2.3",
+)
+
+_Action = Annotated[str, typer.Option("--action", metavar="ACTION", help="Pub, Sub, Create, Update, Delete or Get.")]
+_From = Annotated[str, typer.Option("--from", metavar="ADDRESS", help="Where the request comes from.")]
+
+
+def command(
+    user: UserArgument,
+    resource: ResourceOption,
+    action: _Action,
+    address: _From = "127.0.0.1",
+    broker: OnlyBrokersOption = None,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    snapshot: SnapshotOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """Tell whether a user may do something to a resource, on each broker, and which entry decides.
+
+    Computed as 5.3.3 does, from what the brokers have now. Creating groups and changing broker configuration are
+    checked by no broker.
+    """
+    with looking(namesrv, profile, timeout, snapshot) as look:
+        brokers = access_of(look, broker or ())
+    decisions = decisions_of(brokers, user, (resource, action, address))
+    document = explanation_document((user, action, resource, address), decisions)
+    return answer(document, broker_gaps(brokers), output)

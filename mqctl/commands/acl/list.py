@@ -1,0 +1,44 @@
+"""`mqctl acl list`: users and what they may do."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
+from mqctl.cli.emit import Output, tell
+from mqctl.cli.gaps import answer
+from mqctl.cli.options.common import NoColorOption, OnlyBrokersOption, OutputOption, SnapshotOption
+from mqctl.cli.sources.brokers import broker_gaps
+from mqctl.cli.sources.live_or_saved import looking
+from mqctl.operations.access.users import access_of
+from mqctl.render.access import access_document
+
+EXAMPLES = ("mqctl acl list", "mqctl acl list --user orders-app", "mqctl acl list -o json | jq '.entries[].user'")
+
+_User = Annotated[str | None, typer.Option("--user", metavar="NAME", help="Only this user.")]
+
+
+def command(
+    user: _User = None,
+    broker: OnlyBrokersOption = None,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    snapshot: SnapshotOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """Show the users of 5.x brokers and what each may do, with the brokers that have it so; passwords are not shown.
+
+    Each broker has users of its own: a row that names fewer brokers than others is where they differ. The accounts of
+    4.9 are in files of the broker's machine, and no request tells them.
+    """
+    with looking(namesrv, profile, timeout, snapshot) as look:
+        brokers = access_of(look, broker or ())
+    without = sorted(item.name for item in brokers if item.access is None and not item.gaps)
+    if without:
+        tell(f"mqctl: without users: {', '.join(without)}")
+    states = {item.name: item.access for item in brokers if item.access is not None}
+    return answer(access_document(states, user), broker_gaps(brokers), output)

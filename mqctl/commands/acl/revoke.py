@@ -1,0 +1,42 @@
+"""`mqctl acl revoke`: entries of a user gone."""
+
+from __future__ import annotations
+
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.options.access import OptionalResourceOption, UserArgument
+from mqctl.cli.options.common import ConfirmNameOption, ExecuteOption, NoColorOption, OnlyBrokersOption, OutputOption
+
+EXAMPLES = (
+    "mqctl acl revoke orders-app --resource Topic:orders",
+    "mqctl acl revoke orders-app --execute --confirm orders-app",
+)
+
+
+def command(
+    user: UserArgument,
+    resource: OptionalResourceOption = None,
+    broker: OnlyBrokersOption = None,
+    execute: ExecuteOption = False,
+    confirm: ConfirmNameOption = None,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """Plan to delete what a user may do with a resource, or all its entries; with --execute, do it and look."""
+    from mqctl.operations.access.plans import plan_revoke
+    from mqctl.operations.settings.change import run_setting_change
+
+    target = cluster_target(namesrv, profile, timeout)
+    with target.open() as cluster:
+        document, code = run_setting_change(
+            cluster,
+            target,
+            lambda asking: plan_revoke(asking, user, resource, broker or ()),
+            execute=execute,
+            confirmed=confirm,
+        )
+    emit(document, output)
+    return code

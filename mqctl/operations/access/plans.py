@@ -1,0 +1,191 @@
+"""Plans that make, change and delete users of 5.x brokers, and what they may do.
+
+Each broker has users and entries of its own: a plan goes to all masters, or to those that are named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from mqctl.client.admin import access
+from mqctl.errors import NotFoundError, UsageError
+from mqctl.execute.access_places import AS_GIVEN, entry_fields, entry_subject
+from mqctl.execute.setting_places import Place, read_setting
+from mqctl.model.access import ACTIONS, ANYTHING, ENABLE, RESOURCE_TYPES, SUPER, AccessEntry, AccessUser, source_problem
+from mqctl.model.setting_plan import Fields, SettingKind, SettingPlan, SettingStep
+from mqctl.operations.plans.changing import now_ms
+from mqctl.operations.settings.change import identity_of, touched_masters
+from mqctl.snapshot.live.asking import Asking
+from mqctl.snapshot.live.brokers import LiveBroker
+
+
+def plan_user(
+    asking: Asking, user: str, requested: Fields, secret: str | None, brokers: Sequence[str], *, create: bool
+) -> SettingPlan:
+    """Plans a new user, or other settings of one.
+
+    Args:
+        requested: `user_type`, `user_status`, those that are given.
+        secret: the password; None leaves it.
+
+    Raises:
+        UsageError: the name cannot be, or nothing is to change.
+        NotFoundError: no broker has the user that is to change.
+    """
+    _check_name(user)
+    if not create and not requested and secret is None:
+        raise UsageError("what is to change?", remedy="give --type, --status or --password-file")
+    masters = touched_masters(asking, brokers)
+    now = {broker.name: _read(asking, broker, SettingKind.USER, user, secret) for broker in masters}
+    if not create and not any(now.values()):
+        raise NotFoundError(f"there is no user {user}", remedy="mqctl acl list tells which there are")
+    fresh = {"user_type": AccessUser(user).kind, "user_status": ENABLE}
+    steps = []
+    for broker in masters:
+        old = now[broker.name]
+        if old is None and not create:
+            continue
+        password = {"password": AS_GIVEN} if secret is not None else {}
+        steps.append(_step(broker, SettingKind.USER, user, (old, {**fresh, **(old or {}), **requested, **password})))
+    return _plan(
+        "acl-user-create" if create else "acl-user-update", user, (masters, steps), _of_user(requested, secret)
+    )
+
+
+def plan_user_deletion(asking: Asking, user: str, brokers: Sequence[str]) -> SettingPlan:
+    """Plans to delete a user, its entries first, so that they can be brought back. Raises NotFoundError."""
+    masters = touched_masters(asking, brokers)
+    steps = []
+    for broker in masters:
+        old = _read(asking, broker, SettingKind.USER, user, None)
+        if old is None:
+            continue
+        entries = asking.cluster.ask(broker.address.address, access.entries_of(user), asking.deadline)
+        steps += [
+            _step(broker, SettingKind.ENTRY, entry_subject(user, item), (entry_fields(item), None)) for item in entries
+        ]
+        steps.append(_step(broker, SettingKind.USER, user, (old, None), stage=1))
+    if not steps:
+        raise NotFoundError(f"there is no user {user}", remedy="mqctl acl list tells which there are")
+    warnings = ["clients of this user are refused from then on", "its password is in no record: undo needs it anew"]
+    return _plan("acl-user-delete", user, (masters, steps), warnings)
+
+
+def plan_grant(asking: Asking, user: str, entry: AccessEntry, brokers: Sequence[str]) -> SettingPlan:
+    """Plans an entry of a user; one of the same resource is replaced.
+
+    Raises:
+        UsageError: it cannot be.
+        NotFoundError: a broker has no such user.
+    """
+    check_entry(entry)
+    masters = touched_masters(asking, brokers)
+    steps, warnings = [], []
+    for broker in masters:
+        address = broker.address.address
+        known = asking.cluster.ask(address, access.one_user(user), asking.deadline)
+        if known is None:
+            raise NotFoundError(
+                f"broker {broker.name} has no user {user}", remedy=f"mqctl acl create-user {user} --password-file FILE"
+            )
+        if known.user_type == SUPER:
+            warnings.append(f"on {broker.name} the user is Super: entries are not looked at")
+        entries = asking.cluster.ask(address, access.entries_of(user), asking.deadline)
+        old = next((item for item in entries if (item.policy, item.resource) == (entry.policy, entry.resource)), None)
+        change = (None if old is None else entry_fields(old), entry_fields(entry))
+        steps.append(_step(broker, SettingKind.ENTRY, entry_subject(user, entry), change))
+        warnings += _contradicted(broker, entry, entries)
+    return _plan("acl-grant", user, (masters, steps), warnings)
+
+
+def plan_revoke(asking: Asking, user: str, resource: str | None, brokers: Sequence[str]) -> SettingPlan:
+    """Plans to delete the entries of a resource, or all of a user. Raises NotFoundError."""
+    masters = touched_masters(asking, brokers)
+    steps = []
+    for broker in masters:
+        entries = asking.cluster.ask(broker.address.address, access.entries_of(user), asking.deadline)
+        steps += [
+            _step(broker, SettingKind.ENTRY, entry_subject(user, item), (entry_fields(item), None))
+            for item in entries
+            if resource in (None, item.resource)
+        ]
+    if not steps:
+        of = f" of {resource}" if resource is not None else ""
+        raise NotFoundError(f"user {user} has no entries{of}", remedy="mqctl acl list tells which there are")
+    return _plan(
+        "acl-revoke", user, (masters, steps), ["an entry that comes back comes last, which may change its rank"]
+    )
+
+
+def check_entry(entry: AccessEntry) -> None:
+    """Passes when brokers take an entry. Raises UsageError."""
+    kind, colon, name = entry.resource.partition(":")
+    if entry.resource != ANYTHING and not (kind in RESOURCE_TYPES and colon and name and " " not in name):
+        raise UsageError(
+            f"{entry.resource!r} is no resource",
+            remedy="write Topic:NAME, Group:NAME, Cluster:NAME or *; NAME may end with *",
+        )
+    unknown = [action for action in entry.actions if action not in ACTIONS]
+    if unknown or not entry.actions:
+        raise UsageError(f"{', '.join(unknown) or 'nothing'} is no action", remedy=f"choose of {', '.join(ACTIONS)}")
+    for source in entry.sources:
+        if source_problem(source):
+            raise UsageError(f"{source!r} is no address", remedy="write 10.1.2.3, 10.1.2.3-10.1.2.9 or 10.1.2.0/24")
+
+
+def _check_name(user: str) -> None:
+    if not user or any(sign.isspace() for sign in user):
+        raise UsageError(f"{user!r} is no name of a user", remedy="write it without blanks")
+
+
+def _contradicted(broker: LiveBroker, entry: AccessEntry, entries: Iterable[AccessEntry]) -> list[str]:
+    return [
+        f"on {broker.name} it overlaps {item.decision} of {item.resource}: the order of additions decides"
+        for item in entries
+        if item.decision != entry.decision and item.resource != entry.resource and item.overlaps(entry)
+    ]
+
+
+def _of_user(requested: Fields, secret: str | None) -> list[str]:
+    found = []
+    if requested.get("user_type") == SUPER:
+        found.append("a Super user may do everything, whatever its entries say")
+    if requested.get("user_status") == "disable":
+        found.append("clients of this user are refused from then on")
+    if secret is not None:
+        found.append("brokers keep passwords in plain text and tell them to whoever may list users")
+    return found
+
+
+def _read(asking: Asking, broker: LiveBroker, kind: SettingKind, subject: str, secret: str | None) -> Fields | None:
+    place = Place(kind, broker.address.address, subject, secret)
+    return read_setting(asking.cluster, place, asking.deadline)
+
+
+def _step(
+    broker: LiveBroker,
+    kind: SettingKind,
+    subject: str,
+    change: tuple[Mapping[str, str] | None, Mapping[str, str] | None],
+    stage: int = 0,
+) -> SettingStep:
+    old, new = change
+    return SettingStep(
+        kind=kind, place=broker.name, address=broker.address.address, subject=subject, old=old, new=new, stage=stage
+    )
+
+
+def _plan(
+    kind: str, user: str, made: tuple[list[LiveBroker], list[SettingStep]], warnings: Iterable[str]
+) -> SettingPlan:
+    masters, steps = made
+    return SettingPlan(
+        kind=kind,
+        noun="user",
+        subject=user,
+        identity=identity_of(masters),
+        made_at_ms=now_ms(),
+        steps=tuple(steps),
+        warnings=tuple(dict.fromkeys(warnings)),
+        severe=kind != "acl-user-create",
+    )

@@ -1,0 +1,47 @@
+"""What the commands about users share: who has which users, and what would be decided."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mqctl.cli.sources.live_or_saved import LiveOrSaved
+from mqctl.errors import NotFoundError, UsageError
+from mqctl.model.access import ACTIONS, AccessEntry, Decision, decide_access
+from mqctl.model.gap import Part
+from mqctl.operations.access.plans import check_entry
+from mqctl.snapshot.live.access import ask_access
+from mqctl.snapshot.live.brokers import LiveBroker, masters_of
+
+
+def access_of(source: LiveOrSaved, names: Sequence[str]) -> list[LiveBroker]:
+    """Returns the masters, or those named, each with its users. Raises NotFoundError."""
+    brokers = [item for item in masters_of(source.brokers({Part.ACCESS})) if not names or item.name in names]
+    if not brokers:
+        raise NotFoundError("there is no such broker", remedy="mqctl broker list tells which there are")
+    source.ask(ask_access, brokers)
+    return brokers
+
+
+def decisions_of(brokers: Sequence[LiveBroker], user: str, asked: tuple[str, str, str]) -> dict[str, Decision]:
+    """Returns what each broker that has users decides.
+
+    Args:
+        asked: resource, action and address.
+
+    Raises:
+        UsageError: resource, action or address cannot be.
+        NotFoundError: no broker has the user.
+    """
+    resource, action, address = asked
+    check_entry(AccessEntry(resource, (action,), sources=(address,)))
+    if resource.endswith("*") or action == ACTIONS[0]:
+        raise UsageError("ask for one thing", reason=f"{action} on {resource} is many", remedy="name one resource")
+    found = {}
+    for broker in brokers:
+        for item in broker.access.users if broker.access is not None else ():
+            if item.name == user and broker.access is not None:
+                entries = broker.access.entries.get(user, ())
+                found[broker.name] = decide_access(item, entries, resource, (action,), address)
+    if not found:
+        raise NotFoundError(f"there is no user {user}", remedy="mqctl acl list tells which there are")
+    return found

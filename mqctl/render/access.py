@@ -1,0 +1,139 @@
+"""Users, what they may do, and what a broker would decide, as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from mqctl.model.access import AccessEntry, AccessState, AccessUser, Decision
+from mqctl.render.document import Column, Document, Table
+
+LIST_COLUMNS = (
+    Column("user", "user"),
+    Column("user_type", "type"),
+    Column("user_status", "status"),
+    Column("resource", "resource", none="none"),
+    Column("decision", "decision", none=""),
+    Column("actions", "actions", none=""),
+    Column("sources", "from", none="anywhere"),
+    Column("brokers", "brokers"),
+    Column("policy", "policy", none="", wide=True),
+)
+EXPLAIN_COLUMNS = (
+    Column("broker", "broker"),
+    Column("decision", "decision"),
+    Column("resource", "by entry", none="none"),
+    Column("reason", "why"),
+    Column("against", "overridden", none=""),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccessRow:
+    """One entry of a user, or a user without any, with the brokers that have it so."""
+
+    user: str
+    user_type: str
+    user_status: str
+    resource: str | None
+    decision: str | None
+    actions: str | None
+    sources: str | None
+    policy: str | None
+    brokers: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccessReport:
+    """Machine form of `acl list`."""
+
+    entries: list[AccessRow]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainedDecision:
+    """What one broker decides.
+
+    Attributes:
+        decision: `Allow` or `Deny`.
+        resource: of the entry that decides.
+        against: resources of entries that fit as well and say the opposite: the order of additions decided.
+    """
+
+    broker: str
+    decision: str
+    resource: str | None
+    reason: str
+    against: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccessExplanation:
+    """Machine form of `acl explain`."""
+
+    user: str
+    action: str
+    resource: str
+    address: str
+    brokers: list[ExplainedDecision]
+
+
+def access_document(states: Mapping[str, AccessState], user: str | None) -> Document:
+    """Builds the document of `acl list`.
+
+    Args:
+        states: by broker.
+        user: all but this one are left out.
+    """
+    places: dict[tuple[AccessUser, AccessEntry | None], list[str]] = {}
+    for broker, state in states.items():
+        for item in state.users:
+            for entry in state.entries.get(item.name, ()) or (None,):
+                if user in (None, item.name):
+                    places.setdefault((item, entry), []).append(broker)
+    ordered = sorted(places.items(), key=lambda pair: pair[0][0].name)
+    rows = [_row(item, entry, brokers) for (item, entry), brokers in ordered]
+    table = Table(LIST_COLUMNS, rows, empty="no broker has users")
+    return Document(schema="acl.list/1", value=AccessReport(entries=rows), records=rows, blocks=[table])
+
+
+def _row(user: AccessUser, entry: AccessEntry | None, brokers: Sequence[str]) -> AccessRow:
+    return AccessRow(
+        user=user.name,
+        user_type=user.kind,
+        user_status=user.status,
+        resource=entry.resource if entry else None,
+        decision=entry.decision if entry else None,
+        actions=", ".join(entry.actions) if entry else None,
+        sources=", ".join(entry.sources) or None if entry else None,
+        policy=entry.policy if entry else None,
+        brokers=", ".join(brokers),
+    )
+
+
+def explanation_document(asked: tuple[str, str, str, str], decisions: Mapping[str, Decision]) -> Document:
+    """Builds the document of `acl explain`.
+
+    Args:
+        asked: user, action, resource and address.
+        decisions: by broker.
+    """
+    user, action, resource, address = asked
+    rows = [_explained(broker, decision) for broker, decision in decisions.items()]
+    value = AccessExplanation(user=user, action=action, resource=resource, address=address, brokers=rows)
+    table = Table(EXPLAIN_COLUMNS, rows, empty="no broker checks who asks")
+    return Document(schema="acl.explain/1", value=value, records=rows, blocks=[table])
+
+
+def _explained(broker: str, decision: Decision) -> ExplainedDecision:
+    entry = decision.entry
+    why = decision.reason or ("an entry allows it" if entry is not None else "a Super user may do everything")
+    if decision.against:
+        why += " Entries contradict each other: their order decides."
+    return ExplainedDecision(
+        broker=broker,
+        decision="Allow" if decision.allowed else "Deny",
+        resource=None if entry is None else entry.resource,
+        reason=why,
+        against=", ".join(item.resource for item in decision.against) or None,
+    )

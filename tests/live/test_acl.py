@@ -1,0 +1,151 @@
+"""`mqctl acl` against 5.3.3 brokers that check who asks: plans, proof, undo, decisions; passwords are nowhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from embedded_broker import EmbeddedCluster
+from mqctl.errors import ExitCode
+from mqctl.protocol.acl import Credentials
+from mqctl.protocol.requests_five import GetUser
+from tests.conftest import Outcome
+from tests.embedded_broker.access import SigningPeer
+from tests.live.conftest import Run
+
+PASSWORD = "a-S3cret-of-the-test"
+ADMIN = Credentials("admin", "adm12345")
+SETTINGS = {
+    "authenticationEnabled": "true",
+    "authorizationEnabled": "true",
+    "initAuthenticationUser": '{"username":"admin","password":"adm12345"}',
+}
+Asked = Callable[..., Outcome]
+
+
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[EmbeddedCluster]:
+    with EmbeddedCluster(brokers=2, version="5.3.3", settings=SETTINGS) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    return tmp_path / "state"
+
+
+@pytest.fixture
+def asked(guarded: EmbeddedCluster, mqctl: Run, tmp_path: Path, state: Path) -> Asked:
+    env: Mapping[str, str] = {
+        "MQCTL_STATE_DIR": str(state),
+        "MQCTL_CACHE_DIR": str(tmp_path / "cache"),
+        "MQCTL_NAMESRV": guarded.namesrv,
+        "MQCTL_ACCESS_KEY": ADMIN.access_key,
+        "MQCTL_SECRET_KEY": ADMIN.secret_key,
+    }
+    return lambda *words, **more: mqctl(*words, env={**env, **more})
+
+
+@pytest.fixture
+def password_file(tmp_path: Path) -> str:
+    file = tmp_path / "new.pw"
+    file.write_text(f"{PASSWORD}\n")
+    file.chmod(0o600)
+    return str(file)
+
+
+def _password_of(cluster: EmbeddedCluster, user: str) -> list[str | None]:
+    found = []
+    for broker in cluster.brokers.values():
+        with SigningPeer(broker.address, ADMIN) as peer:
+            body = peer.call(GetUser(username=user)).body
+            found.append(json.loads(body)["password"] if body else None)
+    return found
+
+
+def test_a_user_is_made_allowed_explained_and_taken_back(
+    guarded: EmbeddedCluster, asked: Asked, password_file: str, state: Path
+) -> None:
+    make = ("acl", "create-user", "orders-app", "--password-file", password_file)
+    ends = [asked(*make)]
+    assert ends[0].exit_code == ExitCode.OK
+    assert _password_of(guarded, "orders-app") == [None, None], "a plan changes nothing"
+    ends.append(asked(*make, "--execute"))
+    assert ends[1].exit_code == ExitCode.OK, ends[1].stderr
+    assert _password_of(guarded, "orders-app") == [PASSWORD, PASSWORD]
+    grant = ("acl", "grant", "orders-app", "--resource", "Topic:or*", "--action", "Pub", "--action", "Sub")
+    ends.append(asked(*grant, "--execute", "--confirm", "orders-app"))
+    assert ends[2].exit_code == ExitCode.OK, ends[2].stderr
+    deny = ("acl", "grant", "orders-app", "--resource", "Topic:orders", "--action", "Pub", "--deny")
+    assert "the order of additions decides" in asked(*deny).stdout
+    ends.append(asked(*deny, "--execute", "--confirm", "orders-app", "-o", "json"))
+    rows = json.loads(asked("acl", "list", "--user", "orders-app", "-o", "json").stdout)["entries"]
+    assert [(row["resource"], row["decision"], row["actions"]) for row in rows] == [
+        ("Topic:or*", "Allow", "Pub, Sub"),
+        ("Topic:orders", "Deny", "Pub"),
+    ]
+    explain = ("acl", "explain", "orders-app", "--resource", "Topic:orders", "-o", "json", "--action")
+    told = [json.loads(asked(*explain, action).stdout)["brokers"] for action in ("Pub", "Sub", "Delete")]
+    assert [[(row["decision"], row["resource"], row["against"]) for row in rows] for rows in told] == [
+        [("Deny", "Topic:orders", "Topic:or*")] * 2,
+        [("Allow", "Topic:or*", None)] * 2,
+        [("Deny", None, None)] * 2,
+    ]
+    ends.append(asked("undo", "--last", "--execute", "--confirm", "orders-app"))
+    assert ends[-1].exit_code == ExitCode.OK, ends[-1].stderr
+    assert "Topic:orders" not in asked("acl", "list").stdout
+    assert PASSWORD not in "".join(end.stdout + end.stderr for end in ends)
+    written = [path for path in state.rglob("*") if path.is_file()]
+    assert written
+    assert not [path for path in written if PASSWORD.encode() in path.read_bytes()]
+
+
+def test_a_password_is_proved_and_no_undo_brings_the_former_one_back(
+    guarded: EmbeddedCluster, asked: Asked, password_file: str, tmp_path: Path
+) -> None:
+    assert asked("acl", "create-user", "bob", "--password-file", password_file, "--execute").exit_code == ExitCode.OK
+    other = tmp_path / "other.pw"
+    other.write_text("another-one")
+    other.chmod(0o600)
+    update = ("acl", "update-user", "bob", "--status", "disable", "--password-file", str(other))
+    planned = asked(*update)
+    assert "another" in planned.stdout
+    assert "another-one" not in planned.stdout + planned.stderr
+    assert asked(*update, "--execute", "--confirm", "bob").exit_code == ExitCode.OK
+    assert _password_of(guarded, "bob") == ["another-one"] * 2
+    back = asked("undo", "--last", "--execute", "--confirm", "bob")
+    assert back.exit_code == ExitCode.OK, back.stderr
+    assert "does not come back" in back.stdout + back.stderr
+    assert _password_of(guarded, "bob") == ["another-one"] * 2
+    assert "enable" in asked("acl", "list", "--user", "bob").stdout
+    gone = asked("acl", "delete-user", "bob", "--execute", "--confirm", "bob")
+    assert gone.exit_code == ExitCode.OK, gone.stderr
+    refused = asked("undo", "--last", "--execute", "--confirm", "bob")
+    assert refused.exit_code == ExitCode.REFUSED
+    assert "its password is in no record" in refused.stderr
+
+
+def test_a_file_that_others_may_read_and_words_that_cannot_be_are_refused(asked: Asked, password_file: str) -> None:
+    Path(password_file).chmod(0o644)
+    open_file = asked("acl", "create-user", "eve", "--password-file", password_file)
+    assert open_file.exit_code == ExitCode.PERMISSION
+    assert "chmod 600" in open_file.stderr
+    for words in (
+        ("acl", "grant", "admin", "--resource", "Queue:x", "--action", "Pub"),
+        ("acl", "grant", "admin", "--resource", "Topic:x", "--action", "Fly"),
+        ("acl", "grant", "admin", "--resource", "Topic:x", "--action", "Pub", "--source", "nowhere"),
+        ("acl", "explain", "admin", "--resource", "Topic:*", "--action", "Pub"),
+        ("acl", "update-user", "admin"),
+    ):
+        assert asked(*words).exit_code == ExitCode.USAGE, words
+    assert asked("acl", "revoke", "nobody").exit_code == ExitCode.NOT_FOUND
+
+
+def test_who_may_not_list_users_is_told_so(asked: Asked, password_file: str) -> None:
+    assert asked("acl", "create-user", "small", "--password-file", password_file, "--execute").exit_code == ExitCode.OK
+    end = asked("acl", "list", MQCTL_ACCESS_KEY="small", MQCTL_SECRET_KEY=PASSWORD)
+    assert end.exit_code == ExitCode.PERMISSION
+    assert "Cluster:DefaultCluster" in end.stderr
