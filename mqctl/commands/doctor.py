@@ -124,8 +124,12 @@ def command(
 
 def _scoped(diagnosis: Diagnosis, state: ClusterSnapshot, options: LiveOptions, rules: Collection[str]) -> Diagnosis:
     """Leaves out what was not asked for, and adds what was asked for by name and could not be judged."""
-    names = {"groups": options.groups or (), "topics": options.topics or (), "brokers": options.brokers or ()}
+    names = _names(options)
     return earned(within(diagnosis, **names), state, **names, rules=rules)
+
+
+def _names(options: LiveOptions) -> dict[str, Collection[str]]:
+    return {"groups": options.groups or (), "topics": options.topics or (), "brokers": options.brokers or ()}
 
 
 def _require(state: ClusterSnapshot, options: LiveOptions) -> None:
@@ -170,7 +174,7 @@ def _document(
             if item.group in (options.groups or [item.group]) and item.topic in (options.topics or [item.topic])
         ],
         time_scale=settings.time_scale,
-        covered=coverage(judged.diagnosis, state, groups=options.groups or ()),
+        covered=coverage(judged.diagnosis, state, **_names(options)),
     )
 
 

@@ -28,8 +28,9 @@ class BacklogAdvice:
 
     Attributes:
         lag_count: what waits in all queues with an offset; None when there is no offset at all.
-        in_tps, out_tps: sums of what was measured; None when nothing was.
-        drain: when the backlog is gone at these rates.
+        in_tps, out_tps: sums of what was measured, `out_tps` by how offsets moved; None when nothing was.
+        consumed_tps: what its members say that they consume; None when one does not tell.
+        drain: when the backlog is gone at these rates; by what is consumed where that is known.
         expires_in_ms: time until retention may delete the first message that waits.
         loses: whether retention comes first; None when either time is not known.
         parallelism: batches that its instances can work on at once: of an orderly one no more than it has queues.
@@ -45,6 +46,7 @@ class BacklogAdvice:
     lag_count: int | None
     lag_ms: int | None
     in_tps: float | None
+    consumed_tps: float | None
     out_tps: float | None
     drain: Drain
     expires_in_ms: int | None
@@ -103,6 +105,7 @@ def _advice(
         lag_count=sum(lags) if lags else None,
         lag_ms=max((flow.lag_ms for flow in flows if flow.lag_ms is not None), default=None),
         in_tps=total(flow.in_tps for flow in flows),
+        consumed_tps=case.consumed_tps,
         out_tps=total(flow.out_tps for flow in flows),
         drain=drain,
         expires_in_ms=expires_in_ms,

@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from mqctl.allocation.carrying import Capacity
 from mqctl.allocation.strategies import Average, AverageByCircle, ConsistentHash, Strategy
-from mqctl.diagnosis.backlog_rates import Drain, Movement, QueueFlow, drain_of, last_of
+from mqctl.diagnosis.backlog_rates import Drain, Movement, Outlook, QueueFlow, drain_of, last_of
 from mqctl.diagnosis.group_view import GroupView
 from mqctl.diagnosis.settings import Settings
 from mqctl.model.numbers import decimal
@@ -57,6 +57,13 @@ class BacklogCase:
         self.thread_count = sum(known) if known and len(known) == len(threads) and not view.silent else None
         self.consume_ms = self._consume_ms()
         self.in_tps = total(flow.in_tps for flow in flows)
+        self.consumed_tps = self._consumed_tps()
+
+    def _consumed_tps(self) -> float | None:
+        """Adds up what members consume; not known when one does not tell, nor when nobody is there to tell."""
+        if self.view.silent or not self.view.running:
+            return None
+        return sum(map(self._tps_of, self.view.running))
 
     def _consume_ms(self) -> float | None:
         """Weighs what instances tell by how much each consumes."""
@@ -83,7 +90,23 @@ class BacklogCase:
         units: dict[str, list[QueueFlow]] = {}
         for number, flow in enumerate(self.flows):
             units.setdefault(flow.owner or f"\0{number}", []).append(flow)
-        return last_of(drain_of(unit) for unit in units.values())
+        return last_of(self._drain_of(owner, unit) for owner, unit in units.items())
+
+    def _drain_of(self, owner: str, unit: Sequence[QueueFlow]) -> Drain:
+        """Offsets move in leaps, by what members commit and by what others set: queues that drain by them do so as fast
+        as their instance says that it consumes."""
+        by_offsets = drain_of(unit)
+        consumed_tps = self._tps_of(owner)
+        if by_offsets.outlook is not Outlook.DRAINS or not consumed_tps:
+            return by_offsets
+        net = consumed_tps - sum(flow.in_tps or 0.0 for flow in unit)
+        waiting = sum(flow.lag_count or 0 for flow in unit if flow.behind)
+        return Drain(Outlook.DRAINS, round(waiting / net * 1000)) if net > 0 else Drain(Outlook.NEVER, None)
+
+    def _tps_of(self, client: str) -> float:
+        info = self.view.running.get(client)
+        rates = info.rates if info is not None else ()
+        return sum(item.consume_ok_tps + item.consume_failed_tps for item in rates if item.topic == self.topic)
 
     def target_ms(self, expires_in_ms: int | None) -> int:
         wanted = self.settings.scaled(self.settings.drain_target_ms)

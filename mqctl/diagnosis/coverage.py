@@ -56,12 +56,26 @@ def earned(
     return replace(diagnosis, not_judged=(*diagnosis.not_judged, *added)) if added else diagnosis
 
 
-def coverage(diagnosis: Diagnosis, snapshot: ClusterSnapshot, *, groups: Collection[str] = ()) -> list[Covered]:
-    """Returns how far each group was judged that was asked for, has members or has offsets, by name."""
+def coverage(
+    diagnosis: Diagnosis,
+    snapshot: ClusterSnapshot,
+    *,
+    groups: Collection[str] = (),
+    topics: Collection[str] = (),
+    brokers: Collection[str] = (),
+) -> list[Covered]:
+    """Returns how far each group was judged that was asked for, or has members or offsets where was asked for, by
+    name."""
     if snapshot.origin.kind is not OriginKind.LIVE:
         return []
-    known = {item.group for broker in snapshot.brokers for item in broker.memberships}
-    known |= {item.group for broker in snapshot.brokers for item in broker.consumer_offsets}
+    asked = [broker for broker in snapshot.brokers if not brokers or broker.name in brokers]
+    known = {
+        item.group
+        for broker in asked
+        for item in broker.memberships
+        if not topics or any(wanted.topic in topics for wanted in item.subscriptions)
+    }
+    known |= {item.group for broker in asked for item in broker.consumer_offsets if not topics or item.topic in topics}
     online = kinds(snapshot)
     about_members = _about_members(diagnosis)
     open_of: dict[str, list[str]] = {}

@@ -20,11 +20,16 @@ class Consumption:
         pull_offsets: next offset to hand out.
         owners: client ids by queue.
         tps: messages handed out per second over the last minute, by group and topic.
+        consumed_tps: messages consumed per second over the last minute, by group and topic, as members tell; of the
+            whole group, whatever the broker.
+        cached: messages that the owner holds and has not finished.
     """
 
     pull_offsets: Mapping[QueueKey, int] = field(default_factory=dict)
     owners: Mapping[QueueKey, tuple[str, ...]] = field(default_factory=dict)
     tps: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    consumed_tps: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    cached: Mapping[QueueKey, int] = field(default_factory=dict)
 
 
 class QueueOwners:
@@ -37,12 +42,16 @@ class QueueOwners:
 
     def __init__(self, clients: Mapping[str, Collection[str]], running: Iterable[RunningInfo]) -> None:
         self._held: dict[tuple[str, MessageQueue], list[tuple[str, HeldQueue]]] = {}
+        self._rates: dict[tuple[str, str], float] = {}
         told: dict[str, set[str]] = {}
         for info in running:
             told.setdefault(info.group, set()).add(info.client_id)
             for item in info.queues:
                 if not item.dropped:
                     self._held.setdefault((info.group, item.queue), []).append((info.client_id, item))
+            for rates in info.rates:
+                key = (info.group, rates.topic)
+                self._rates[key] = self._rates.get(key, 0.0) + rates.consume_ok_tps + rates.consume_failed_tps
         self._known = {group for group, ids in clients.items() if set(ids) <= told.get(group, set())}
 
     def owners(self, group: str, queue: MessageQueue) -> tuple[str, ...] | None:
@@ -50,6 +59,16 @@ class QueueOwners:
         if group not in self._known:
             return None
         return tuple(sorted(client for client, _ in self._held.get((group, queue), ())))
+
+    def consumed_tps(self, group: str, topic: str) -> float | None:
+        """Returns what all members consume a second; None when one did not tell."""
+        return self._rates.get((group, topic), 0.0) if group in self._known else None
+
+    def cached(self, group: str, queue: MessageQueue) -> int | None:
+        """Returns how many messages the holders of `queue` have in their caches; None when that is not known."""
+        if group not in self._known:
+            return None
+        return sum(item.cached_count for _, item in self._held.get((group, queue), ()))
 
     def pull_offset(self, group: str, queue: MessageQueue) -> int | None:
         """Returns how far the owner has pulled: brokers before 5.0 do not tell, but the owner knows what it holds."""

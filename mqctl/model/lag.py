@@ -47,6 +47,7 @@ class QueueLag:
         next_store_time_ms: store time of that message.
         in_flight_count: messages handed out and not committed: pull offset minus consumer offset; None when nobody
             told.
+        cached_count: messages in the caches of the instances that hold the queue; None when not known.
         owners: client ids of the instances that hold the queue; empty when none does, None when not known.
     """
 
@@ -63,6 +64,7 @@ class QueueLag:
     next_store_time_ms: int | None
     state: LagState
     in_flight_count: int | None = None
+    cached_count: int | None = None
     owners: tuple[str, ...] | None = None
 
     @property
@@ -181,7 +183,9 @@ class GroupLag:
         lag_count: sum over the queues with an offset; None when none has one. A queue that the group is beyond the end
             of counts as 0: it must not hide what waits in the others.
         lag_ms: the largest age among the queues; None when unknown for a queue that is behind.
-        in_flight_count: sum over the queues; None when it is not known for one.
+        in_flight_count, cached_count: sums over the queues; None when it is not known for one.
+        consumed_tps: messages consumed per second over the last minute, as all members tell together; None when one
+            does not tell.
         consume_tps: messages handed out per second over the last minute, all brokers together; None when not known.
         consume_mode: `POP` or `PULL`; None where nothing is set and nothing was popped, which means PULL.
         ready_count, invisible_count, due_count, retry_count, given_up_count, blocked_queue_count, next_visible_ms: of
@@ -196,6 +200,8 @@ class GroupLag:
     lost_count: int
     lag_ms: int | None
     in_flight_count: int | None = None
+    cached_count: int | None = None
+    consumed_tps: float | None = None
     consume_tps: float | None = None
     consume_mode: str | None = None
     ready_count: int | None = None
@@ -227,6 +233,7 @@ def _sum(group: str, topic: str, members: list[QueueLag]) -> GroupLag:
     ages = [age for age in waiting if age is not None]
     unknown = len(ages) < len(waiting)
     flying = [member.in_flight_count for member in members if member.in_flight_count is not None]
+    cached = [member.cached_count for member in members if member.cached_count is not None]
     return GroupLag(
         group=group,
         topic=topic,
@@ -236,6 +243,7 @@ def _sum(group: str, topic: str, members: list[QueueLag]) -> GroupLag:
         lost_count=sum(member.lost_count for member in members),
         lag_ms=None if unknown or not counts else max(ages, default=0),
         in_flight_count=sum(flying) if len(flying) == len(members) else None,
+        cached_count=sum(cached) if len(cached) == len(members) else None,
     )
 
 
@@ -257,7 +265,7 @@ def _with_consumption(row: QueueLag, consumption: Consumption) -> QueueLag:
         flying = max(0, pulled - row.consumer_offset)
     elif owners == ():
         flying = 0
-    return replace(row, in_flight_count=flying, owners=owners)
+    return replace(row, in_flight_count=flying, owners=owners, cached_count=consumption.cached.get(key))
 
 
 def with_rates(groups: Iterable[GroupLag], evidence: Iterable[LagEvidence]) -> list[GroupLag]:
@@ -265,7 +273,16 @@ def with_rates(groups: Iterable[GroupLag], evidence: Iterable[LagEvidence]) -> l
     parts = [item.consumption for item in evidence]
     return [
         replace(
-            group, consume_tps=_sum_of([part.tps.get((group.group, group.topic)) if part else None for part in parts])
+            group,
+            consume_tps=_sum_of([part.tps.get((group.group, group.topic)) if part else None for part in parts]),
+            consumed_tps=next(
+                (
+                    round(told, 2)
+                    for part in parts
+                    if part and (told := part.consumed_tps.get((group.group, group.topic))) is not None
+                ),
+                None,
+            ),
         )
         for group in groups
     ]

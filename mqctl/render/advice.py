@@ -20,7 +20,8 @@ _ADVICE_COLUMNS = (
     Column("lag_count", "lag", CellKind.COUNT, none="never committed"),
     Column("lag_ms", "time lag", CellKind.DURATION_MS),
     Column("in_tps", "in/s", none="?"),
-    Column("out_tps", "out/s", none="?"),
+    Column("consumed_tps", "consumed/s", none="?"),
+    Column("out_tps", "committed/s", none="?"),
     Column("drain", "drains in"),
     Column("expires_in_ms", "retention in", CellKind.DURATION_MS),
     Column("loses", "retention first", CellKind.FLAG, none="?"),
@@ -41,13 +42,16 @@ _QUEUE_COLUMNS = (
     Column("owner", "held by", none="nobody"),
     Column("lag_count", "lag", CellKind.COUNT, none="never committed"),
     Column("in_tps", "in/s", none="?"),
-    Column("out_tps", "out/s", none="?"),
+    Column("out_tps", "committed/s", none="?"),
     Column("movement", "movement"),
     Column("drain", "drains in"),
 )
 CSV_COLUMNS = (
     *(Column(key, key) for key in ("group", "topic", "member_count", "queue_count", "lag_count", "lag_ms")),
-    *(Column(key, key) for key in ("in_tps", "out_tps", "drain", "drain_ms", "expires_in_ms", "loses", "bound")),
+    *(
+        Column(key, key)
+        for key in ("in_tps", "consumed_tps", "out_tps", "drain", "drain_ms", "expires_in_ms", "loses", "bound")
+    ),
 )
 
 
@@ -57,7 +61,7 @@ LINE_COLUMNS = (
     Column("movement", "movement"),
     Column("lag_count", "lag", CellKind.COUNT, none="never committed"),
     Column("in_tps", "in/s", none="?"),
-    Column("out_tps", "out/s", none="?"),
+    Column("out_tps", "committed/s", none="?"),
     Column("drain", "drain"),
     Column("drain_ms", "drains in", CellKind.DURATION_MS),
     Column("loses", "retention first", CellKind.FLAG, none="?"),
@@ -119,6 +123,7 @@ class AdviceRow:
     """One group on one topic.
 
     Attributes:
+        consumed_tps: as all members tell; the drain goes by it where they do. `out_tps` is how fast offsets move.
         drain: `keeps-up`, `drains`, `never` or `unknown`; `drain_ms` says when it drains.
         expires_in_ms: time until retention may delete the first message that waits; `loses` whether that comes first.
         bound: what keeps the group from being faster.
@@ -133,6 +138,7 @@ class AdviceRow:
     lag_count: int | None
     lag_ms: int | None
     in_tps: float | None
+    consumed_tps: float | None
     out_tps: float | None
     drain: str
     drain_ms: int | None
@@ -167,6 +173,7 @@ class _Shown:
     lag_count: int | None
     lag_ms: int | None
     in_tps: str | None
+    consumed_tps: str | None
     out_tps: str | None
     drain: str
     expires_in_ms: int | None
@@ -242,6 +249,7 @@ def _row(advice: BacklogAdvice) -> AdviceRow:
         lag_count=advice.lag_count,
         lag_ms=advice.lag_ms,
         in_tps=_rounded(advice.in_tps),
+        consumed_tps=_rounded(advice.consumed_tps),
         out_tps=_rounded(advice.out_tps),
         drain=advice.drain.outlook.value,
         drain_ms=advice.drain.after_ms,
@@ -300,6 +308,7 @@ def _shown(advice: BacklogAdvice, lang: Lang | None) -> _Shown:
         lag_count=advice.lag_count,
         lag_ms=advice.lag_ms,
         in_tps=_rate(advice.in_tps),
+        consumed_tps=_rate(advice.consumed_tps),
         out_tps=_rate(advice.out_tps),
         drain=_drain(advice.drain, lang),
         expires_in_ms=advice.expires_in_ms,

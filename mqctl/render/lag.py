@@ -23,6 +23,8 @@ GROUP_COLUMNS = (
 )
 CONSUMER_COLUMNS = (
     Column("in_flight_count", "in flight", CellKind.COUNT, none="?"),
+    Column("cached_count", "cached", CellKind.COUNT, none="?"),
+    Column("consumed_tps", "consumed/s", CellKind.RATE, none="?"),
     Column("consume_tps", "handed out/s", CellKind.RATE, none="?"),
 )
 POP_COLUMNS = (
@@ -51,6 +53,7 @@ QUEUE_COLUMNS = (
 )
 OWNER_COLUMNS = (
     Column("in_flight_count", "in flight", CellKind.COUNT, none="?"),
+    Column("cached_count", "cached", CellKind.COUNT, none="?"),
     Column("owner_text", "owner", none="?"),
 )
 

@@ -16,7 +16,7 @@ COLUMNS = (
     Column("lag_change_count", "change", CellKind.CHANGE, none="?"),
     Column("lag_ms", "time lag", CellKind.DURATION_MS, none="?"),
     Column("produce_tps", "in/s", CellKind.RATE, none="?"),
-    Column("consume_tps", "out/s", CellKind.RATE, none="?"),
+    Column("consume_tps", "committed/s", CellKind.RATE, none="?"),
     Column("trend", "trend"),
     Column("caught_up_in_ms", "gone in", CellKind.DURATION_MS),
     Column("lost_count", "lost", CellKind.COUNT, wide=True),

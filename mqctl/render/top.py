@@ -29,7 +29,7 @@ _GROUP_COLUMNS = (
     Column("lag_change_count", "change", CellKind.CHANGE, none="?"),
     Column("lag_ms", "time lag", CellKind.DURATION_MS, none="?"),
     Column("produce_tps", "in/s", CellKind.RATE, none="?"),
-    Column("consume_tps", "out/s", CellKind.RATE, none="?"),
+    Column("consume_tps", "committed/s", CellKind.RATE, none="?"),
     Column("trend", "trend"),
     Column("member_count", "owners", CellKind.COUNT, none="?"),
     Column("owner_change_count", "moved", CellKind.COUNT, none="?"),

@@ -84,7 +84,7 @@ def moving(offset: int, end: int, next_store_time_ms: int | None = None) -> Clus
     first = replace(first, file_reserved_ms=180 * MINUTE)
     brokers = (replace(first, consumer_offsets=(place, *first.consumer_offsets[1:])), *snapshot.brokers[1:])
     one = holding(commit_offset=offset, cached_count=5)(snapshot.running[0])
-    rates = (TopicRates(topic="Pay", consume_rt_ms=10_000.0, consume_ok_tps=1.0),)
+    rates = (TopicRates(topic="Pay", consume_rt_ms=10_000.0),)
     return replace(snapshot, brokers=brokers, running=(replace(one, rates=rates), *snapshot.running[1:]))
 
 

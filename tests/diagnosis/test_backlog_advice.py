@@ -30,6 +30,7 @@ def state(
     *queues: Offsets,
     cached: int = 50,
     rt_ms: float = 0.0,
+    tps: float = 0.0,
     waiting_since_ms: int | None = None,
     said: dict[str, str] | None = None,
 ) -> ClusterSnapshot:
@@ -56,7 +57,7 @@ def state(
             held(BROKERS[number], queue_id, commit_offset=at, cached_count=cached if at < end else 0)
             for queue_id, (at, end) in enumerate(mine)
         )
-        rates = (TopicRates(topic="Pay", consume_rt_ms=rt_ms, consume_ok_tps=1.0),)
+        rates = (TopicRates(topic="Pay", consume_rt_ms=rt_ms, consume_ok_tps=tps),)
         running.append(saying(**said or {})(replace(info, queues=shares, rates=rates)))
     return replace(LIVE, brokers=tuple(brokers), running=tuple(running))
 
@@ -97,6 +98,17 @@ def test_a_backlog_ends_when_the_slowest_instance_is_done() -> None:
     assert advice.drain == Drain(Outlook.DRAINS, 380_000)
     assert [flow.movement for flow in advice.queues] == [*[Movement.CATCHING_UP] * 3, Movement.OK]
     assert (advice.in_tps, advice.out_tps) == (0.0, 25.0)
+
+
+def test_a_backlog_drains_as_fast_as_members_say_that_they_consume() -> None:
+    """Offsets that leap, as a reset makes them, are no consumption: 10 a second passed, 2 a second were consumed."""
+    then = state((0, 6_000), DONE, DONE, DONE)
+    advice = advise(state((600, 6_000), DONE, DONE, DONE, tps=2.0), then)
+    assert (advice.consumed_tps, advice.out_tps) == (4.0, 10.0)
+    assert advice.drain == Drain(Outlook.DRAINS, 2_700_000)
+    assert advise(state((600, 6_000), DONE, DONE, DONE), then).drain == Drain(Outlook.DRAINS, 540_000)
+    less = advise(state((600, 6_300), DONE, DONE, DONE, tps=2.0), then)
+    assert less.drain == Drain(Outlook.NEVER, None)
 
 
 def test_ordered_queues_do_not_help_each_other() -> None:

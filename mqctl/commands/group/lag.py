@@ -82,8 +82,9 @@ def command(
 
     The time lag is the age of the next message to consume. `lost` counts messages that expired before the group
     consumed them. With -g, --by queue or -o wide the consumers of a live cluster are asked as well: what is in flight
-    (handed out and not committed), messages per second over the last minute, and who holds each queue; consumers that
-    do not tell leave these unknown, which is no failure. Looks at a live cluster, or at a store directory (judged as of
+    (handed out and not committed), what lies in their caches, and who holds each queue; and messages per second over
+    the last minute: consumed, as members tell, and handed out, as brokers count their pulls. Consumers that do not tell
+    leave these unknown, which is no failure. Looks at a live cluster, or at a store directory (judged as of
     its own last instant unless --at says otherwise), or at a snapshot. --advise says when backlogs end, what bounds
     them and what would help.
 

@@ -12,7 +12,7 @@ from mqctl.client.admin.cluster import BrokerAddress
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.model.lag_trend import WINDOW_MS, LagLook, look_at, trends, within_window
 from mqctl.model.queue import MessageQueue
-from mqctl.model.topic_rate import Ends, queue_ends, topic_rates
+from mqctl.model.topic_rate import Ends, TopicRate, queue_ends, topic_rates
 from mqctl.operations.lag.view import LagRequest, lag_view
 from mqctl.render.brokers import broker_row
 from mqctl.render.top import Sort, TopFrame, TopGroup, sorted_groups, top_group
@@ -65,10 +65,15 @@ class TopFrames:
             round=self._number,
             brokers=[broker_row(broker) for broker in found.brokers],
             groups=sorted_groups(groups, sort),
-            topics=topic_rates([(item.name, item.queues) for item in found.evidence], *self._before(found)),
+            topics=self._topics(found, {row.topic for row in groups}),
             problems=gap_lines(gaps),
             unavailable=gaps,
         )
+
+    def _topics(self, found: TopLook, of_groups: set[str]) -> list[TopicRate]:
+        """Returns the topics; where groups were named, those that they have to do with."""
+        rates = topic_rates([(item.name, item.queues) for item in found.evidence], *self._before(found))
+        return [row for row in rates if row.topic in of_groups] if self._gatherer.groups else rates
 
     def _before(self, found: TopLook) -> tuple[Ends, int]:
         """Returns the oldest ends that are kept, and how long ago they were."""

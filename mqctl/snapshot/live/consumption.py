@@ -38,6 +38,12 @@ def gather_consumption(
     holders = _holders(asking, brokers, {group for _, group, _ in wanted})
     tps: dict[int, dict[tuple[str, str], float]] = {number: {} for number, _ in enumerate(brokers)}
     pulls: dict[int, dict[QueueKey, int]] = {number: {} for number, _ in enumerate(brokers)}
+    cached: dict[int, dict[QueueKey, int]] = {number: {} for number, _ in enumerate(brokers)}
+    consumed = {
+        (group, topic): rate
+        for group, topic in {(group, topic) for _, group, topic in wanted}
+        if (rate := holders.consumed_tps(group, topic)) is not None
+    }
     owners: dict[int, dict[QueueKey, tuple[str, ...]]] = {number: {} for number, _ in enumerate(brokers)}
     for key in wanted:
         number, group, topic = key
@@ -54,7 +60,19 @@ def gather_consumption(
             found = holders.owners(group, place)
             if found is not None:
                 owners[number][group, topic, queue.queue_id] = found
-    return {number: Consumption(pull_offsets=pulls[number], owners=owners[number], tps=tps[number]) for number in tps}
+            held = holders.cached(group, place)
+            if held is not None:
+                cached[number][group, topic, queue.queue_id] = held
+    return {
+        number: Consumption(
+            pull_offsets=pulls[number],
+            owners=owners[number],
+            tps=tps[number],
+            consumed_tps=consumed,
+            cached=cached[number],
+        )
+        for number in tps
+    }
 
 
 def _told_pull(stats: Answers[_Key, ConsumeStats], key: _Key, queue: MessageQueue) -> int | None:

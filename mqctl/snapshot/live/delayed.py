@@ -37,6 +37,8 @@ def look_up(asking: Asking, query: KeyQuery, *, unique: bool) -> tuple[list[Stor
     if query.topic in _KEEPING:
         shown, failed = with_due(asking, found)
         return shown, _once([*errors, *failed])
+    if unique and found:  # it was delivered
+        return found, errors
     kept: list[Message] = []
     for topic in _KEEPING:
         records, failed = indexed(asking, query, unique=unique, kept_in=topic)

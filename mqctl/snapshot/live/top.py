@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass, replace
 
 from mqctl.client.admin.cluster import BrokerAddress, Cluster
@@ -45,6 +45,11 @@ class TopGatherer:
         self._topics: dict[str, list[str]] = {}
         self._topic_gaps: dict[BrokerAddress, list[Gap]] = {}
         self._topics_at_ms: int | None = None
+
+    @property
+    def groups(self) -> Set[str]:
+        """The groups that were named; empty for all."""
+        return self._scope.groups
 
     def look(self, deadline: Deadline, now_ms: int) -> TopLook:
         """Asks brokers for their rates, the ends of queues, and offsets.
