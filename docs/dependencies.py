@@ -22,6 +22,7 @@ _SECTIONS = {
     "": "Always installed",
     "spark": "Extra `spark`: reports",
     "redis": "Extra `redis`: shared states of idempotent consumption",
+    "rocksdb": "Extra `rocksdb`: stores of 5.x in RocksDB",
     "keyring": "Extra `keyring`: keys from the system's keyring",
     "dev": "Extra `dev`: tests and checks, never installed for users",
 }

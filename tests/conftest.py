@@ -102,6 +102,14 @@ def store_copy(tmp_path: Path) -> Callable[[str], Path]:
 
 
 @pytest.fixture(scope="session")
+def without_rocksdict(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Gives an environment in which the library that reads RocksDB is not installed."""
+    directory = tmp_path_factory.mktemp("without")
+    (directory / "rocksdict.py").write_text("raise ImportError('not installed')\n")
+    return {"PYTHONPATH": str(directory)}
+
+
+@pytest.fixture(scope="session")
 def full_golden() -> Path:
     """Gives the directory with all recordings; tests that need it say so when it is absent."""
     if not FULL_GOLDEN.is_dir():

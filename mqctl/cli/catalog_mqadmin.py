@@ -170,8 +170,12 @@ TABLE: tuple[SubCommand, ...] = (
     _only_5("updateColdDataFlowCtrGroupConfig", CommandCoverage.NONE, _SERVER),
     _only_5("removeColdDataFlowCtrGroupConfig", CommandCoverage.NONE, _SERVER),
     _only_5("setCommitLogReadAheadMode", CommandCoverage.NONE, _SERVER),
-    _only_5("checkRocksdbCqWriteProgress", CommandCoverage.NONE, "RocksDB consume queues are named, not read"),
-    _only_5("rocksDBConfigToJson", CommandCoverage.NONE, "RocksDB configuration is named, not read"),
+    _only_5("checkRocksdbCqWriteProgress", CommandCoverage.NONE, "consume queues in RocksDB are read offline only"),
+    _only_5(
+        "rocksDBConfigToJson",
+        CommandCoverage.NONE,
+        "settings in RocksDB are read offline only, by every command with --store",
+    ),
     # controllers
     _only_5("getControllerMetaData", CommandCoverage.NONE, _REPLICAS),
     _only_5("getControllerConfig", CommandCoverage.NONE, _REPLICAS),
@@ -182,7 +186,11 @@ TABLE: tuple[SubCommand, ...] = (
     _part("exportMetadata", "snapshot save FILE", note="one file with settings of topics and groups and much more"),
     _part("exportConfigs", "broker config -o json", note="every key instead of a chosen few"),
     _part("exportMetrics", "broker stats -o json", note="raw counters; rates come from `doctor --window`"),
-    _only_5("exportMetadataInRocksDB", CommandCoverage.NONE, "RocksDB configuration is named, not read"),
+    _only_5(
+        "exportMetadataInRocksDB",
+        CommandCoverage.NONE,
+        "settings in RocksDB are read offline only, by every command with --store",
+    ),
     _only_5("exportPopRecord", CommandCoverage.NONE, "pop checkpoints are not read yet"),
     # access control
     _only_4("updateAclConfig", _ACCESS),

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mqctl.errors import BadInputError, NotFoundError
 from mqctl.store.attached import look_at_each
@@ -22,6 +23,9 @@ from mqctl.store.consumequeue_ext import ConsumeQueueExt
 from mqctl.store.index_file import IndexFile
 from mqctl.store.mapped_files import mapped_files
 from mqctl.store.plain_files import read_file, reading_error
+
+if TYPE_CHECKING:
+    from mqctl.store.rocksdb import Converted
 
 _PARTS = ("commitlog", "consumequeue", "config", "checkpoint", "index", "batchconsumequeue")
 
@@ -84,28 +88,61 @@ class StoreDirectory:
         return CommitLog((own, *extra))
 
     @cached_property
+    def _databases(self) -> list[str]:
+        """Parts that are kept in RocksDB databases."""
+        parts = ("consumequeue", *(f"config/{name}" for name in _ROCKSDB_CONFIGS))
+        return [part for part in parts if _is_rocksdb(self.path / part)]
+
+    @cached_property
+    def _converted(self) -> Converted | None:
+        """What is kept in databases, as files."""
+        if not self._databases:
+            return None
+        from mqctl.store.rocksdb import converted
+
+        return converted(self.path, self._databases)
+
+    def place_of(self, part: str) -> Path:
+        """Returns where the files of `consumequeue` or of `config/<name>` are to be read."""
+        found = self._converted
+        return self.path / part if found is None or not (found.root / part).exists() else found.root / part
+
+    def relative(self, path: Path) -> str:
+        """Names a file by its path below the root, in full when it lies elsewhere; databases as if they were files."""
+        roots = (self.path, *((self._converted.root,) if self._converted is not None else ()))
+        root = next((root for root in roots if path.is_relative_to(root)), None)
+        return path.as_posix() if root is None else path.relative_to(root).as_posix()
+
+    @cached_property
     def consume_queue_kind(self) -> str:
-        """`file`, or `rocksdb` when they live in a RocksDB (5.x `storeType=defaultRocksDB`)."""
-        return "rocksdb" if is_rocksdb(self.path / "consumequeue") else "file"
+        """`file`, or `rocksdb` when they live in a RocksDB (5.x `storeType=defaultRocksDB`) that cannot be read."""
+        unread = "consumequeue" in self._databases and self._why_unread("consumequeue")
+        return "rocksdb" if unread else "file"
+
+    def _why_unread(self, part: str) -> str:
+        """Says why a database cannot be read; empty where it can."""
+        found = self._converted
+        if part == "config/rdb":
+            return "kept in a RocksDB database of the second layout, which is not read offline"
+        if found is not None:
+            return found.problems.get(part, "")
+        what = "the consume queues are" if part == "consumequeue" else "kept"
+        return f"{what} in a RocksDB database; install mqctl[rocksdb] to read it"
 
     @property
     def unreadable(self) -> list[Unreadable]:
         """Parts that exist in a format which is not read offline."""
-        found = []
-        if self.consume_queue_kind == "rocksdb":
-            found.append(Unreadable("consumequeue", "the consume queues are in a RocksDB database"))
-        for name in sorted(_ROCKSDB_CONFIGS):
-            if is_rocksdb(self.path / "config" / name):
-                found.append(Unreadable(f"config/{name}", "kept in a RocksDB database"))
-        return found
+        reasons = {part: self._why_unread(part) for part in self._databases}
+        problems = self._converted.problems if self._converted is not None else {}
+        return [Unreadable(part, reason) for part, reason in (reasons | problems).items() if reason]
 
     def queue_ids(self) -> list[tuple[str, int]]:
         """Lists (topic, queue id) of every consume queue directory, sorted; empty for a RocksDB consume queue."""
-        return [] if self.consume_queue_kind == "rocksdb" else _queues(self.path / "consumequeue")
+        return [] if self.consume_queue_kind == "rocksdb" else _queues(self.place_of("consumequeue"))
 
     def consume_queue(self, topic: str, queue_id: int) -> ConsumeQueue:
         """Returns the reader of one consume queue; a queue without a directory is empty."""
-        return ConsumeQueue(self.path / "consumequeue" / topic / str(queue_id), topic, queue_id)
+        return ConsumeQueue(self.place_of("consumequeue") / topic / str(queue_id), topic, queue_id)
 
     def consume_queue_ext(self, topic: str, queue_id: int) -> ConsumeQueueExt:
         """Returns the reader of a queue's extension; without `enableConsumeQueueExt` there are no files."""
@@ -134,7 +171,7 @@ class StoreDirectory:
 
     def config(self, name: str) -> LoadedConfig:
         """Reads `config/<name>` as the broker would, backup included; a missing one is a value, too."""
-        return read_config(self.path / "config", name)
+        return read_config(self.place_of(f"config/{name}").parent, name)
 
     def index_files(self) -> list[IndexFile]:
         """Index files, oldest first (their names are creation times)."""
@@ -153,10 +190,10 @@ class StoreDirectory:
         return max((physical for physical in found if physical is not None), default=None)
 
 
-_ROCKSDB_CONFIGS = ("topics", "subscriptionGroups", "consumerOffsets", "rdb")
+_ROCKSDB_CONFIGS = ("consumerOffsets", "rdb", "subscriptionGroups", "topics")
 
 
-def is_rocksdb(directory: Path) -> bool:
+def _is_rocksdb(directory: Path) -> bool:
     """Whether a RocksDB database lives here, as far as one may look."""
     current = directory / "CURRENT"
     return os.path.isfile(current) and any(directory.glob("MANIFEST-*"))  # noqa: PTH113 - the method raises

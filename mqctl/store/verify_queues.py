@@ -6,7 +6,6 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import numpy as np
 
@@ -98,7 +97,7 @@ class QueueVerifier:
 
     @property
     def _is_there(self) -> bool:
-        return self._store.consume_queue_kind == "file" and (self._store.path / "consumequeue").is_dir()
+        return self._store.consume_queue_kind == "file" and self._store.place_of("consumequeue").is_dir()
 
     def prepare(self) -> None:
         """Looks at every queue's files by themselves."""
@@ -120,7 +119,7 @@ class QueueVerifier:
                 damages.append(
                     Damage(
                         code=DamageCode.UNREADABLE_FILE, grade=DamageGrade.DAMAGE, topic=topic, queue_id=queue_id,
-                        file=_relative(self._store.path, None, queue.directory), params={"reason": str(error)},
+                        file=self._store.relative(queue.directory), params={"reason": str(error)},
                     )
                 )  # fmt: skip
             self._progress("consumequeue", number + 1, len(self._queues))
@@ -222,7 +221,7 @@ class QueueVerifier:
         damage = Damage(
             code=code,
             grade=grade,
-            file=_relative(self._store.path, run.file, run.file.path.parent),
+            file=self._store.relative(run.file.path),
             offset=logical * QUEUE_ENTRY_BYTES - run.file.start,
             physical_offset=int(entries["physical_offset"][rows[0]]),
             count=len(rows),
@@ -258,10 +257,6 @@ class QueueVerifier:
         self.found.damages += damages
 
 
-def _relative(root: Path, file: MappedFile | None, directory: Path) -> str:
-    return (file.path if file is not None else directory).relative_to(root).as_posix()
-
-
 def _runs(number: int, queue: ConsumeQueue) -> Iterator[_Run]:
     for file in queue.files:
         first = file.start // QUEUE_ENTRY_BYTES
@@ -292,7 +287,7 @@ def _files(store: StoreDirectory, queue: ConsumeQueue, size: int | None) -> list
     def report(code: DamageCode, file: MappedFile, offset: int, grade: DamageGrade, **params: int) -> None:
         damages.append(
             Damage(
-                code=code, grade=grade, file=_relative(store.path, file, queue.directory), offset=offset,
+                code=code, grade=grade, file=store.relative(file.path), offset=offset,
                 topic=queue.topic, queue_id=queue.queue_id, params=params,
             )
         )  # fmt: skip

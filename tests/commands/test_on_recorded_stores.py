@@ -58,14 +58,17 @@ def test_a_healthy_store_is_silent(mqctl: Run, golden_store: Store) -> None:
     assert "OK: 0 findings" in outcome.stdout
 
 
-def test_a_store_in_rocksdb_is_unknown_not_empty(mqctl: Run, golden_store: Store) -> None:
+def test_a_store_in_rocksdb_is_unknown_not_empty_without_the_library(
+    mqctl: Run, golden_store: Store, without_rocksdict: dict[str, str]
+) -> None:
     store = golden_store("store-5.3.3-rocksdb-auth")
-    outcome = mqctl("doctor", "--store", store, "-o", "json")
+    outcome = mqctl("doctor", "--store", store, "-o", "json", env=without_rocksdict)
     assert outcome.exit_code == 3
     assert any("RocksDB" in gap["reason"] for gap in outcome.json["not_judged"])
-    lag = mqctl("group", "lag", "--store", store)
+    assert all("mqctl[rocksdb]" in gap["reason"] for gap in outcome.json["not_judged"])
+    lag = mqctl("group", "lag", "--store", store, env=without_rocksdict)
     assert (lag.exit_code, "RocksDB" in lag.stderr) == (74, True)
-    assert mqctl("store", "verify", "--store", store).exit_code == 3
+    assert mqctl("store", "verify", "--store", store, env=without_rocksdict).exit_code == 3
 
 
 @pytest.mark.parametrize("name", [*STORES, "store-5.3.3-rocksdb-auth"])

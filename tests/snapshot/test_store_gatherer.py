@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -145,7 +146,10 @@ def test_a_5x_store_with_three_part_offset_keys_and_timers(golden_store: Stores)
     assert not any("@" in group for group in groups)
 
 
-def test_rocksdb_parts_are_unknown_and_not_empty(golden_store: Stores) -> None:
+def test_rocksdb_parts_are_unknown_and_not_empty_without_the_library(
+    golden_store: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "rocksdict", None)
     snapshot = gather_store(golden_store(ROCKS))
     broker = broker_of(snapshot)
     for part in (Part.TOPICS, Part.GROUPS, Part.QUEUES, Part.CONSUMER_OFFSETS, Part.DELAY_QUEUES, Part.TRANSACTIONS):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import struct
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -185,7 +186,10 @@ def test_store_missing_where_it_is_read_names_path_and_host(tmp_path: Path, spar
     assert "no such directory (on " in caught.value.reason
 
 
-def test_rocksdb_store_is_refused_with_the_way_out(golden_store: Callable[[str], Path], spark: SparkSession) -> None:
+def test_rocksdb_store_is_refused_with_the_way_out(
+    golden_store: Callable[[str], Path], spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "rocksdict", None)
     with pytest.raises(BadInputError) as caught:
         run(spark, Selection((str(golden_store("store-5.3.3-rocksdb-auth")),)), "group")
     assert "RocksDB" in caught.value.reason

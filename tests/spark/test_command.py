@@ -60,10 +60,11 @@ def test_unknown_group_is_not_found(mqctl: Run, golden_store: Callable[[str], Pa
     [("store-5.3.3-rocksdb-auth", 65, "RocksDB"), (None, 66, "no such directory")],
 )
 def test_what_cannot_be_read_is_said_before_spark_starts(
-    mqctl: Run, golden_store: Callable[[str], Path], tmp_path: Path, store: str | None, code: int, words: str
-) -> None:
+    mqctl: Run, golden_store: Callable[[str], Path], tmp_path: Path, without_rocksdict: dict[str, str],
+    store: str | None, code: int, words: str,
+) -> None:  # fmt: skip
     path = golden_store(store) if store else tmp_path / "gone"
-    outcome = mqctl("report", "backlog", "--store", str(path))
+    outcome = mqctl("report", "backlog", "--store", str(path), env=without_rocksdict)
     assert (outcome.exit_code, outcome.stdout) == (code, "")
     assert words in outcome.stderr
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import struct
+import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -186,10 +187,13 @@ def test_queues_in_rocksdb_are_named_with_how_much_they_leave_out(
     assert "Not read, and missing from the figures" in page.read_text()
 
 
-def test_a_recorded_rocksdb_store_is_refused_where_queues_are_asked_for(mqctl: Run, golden_store: Store) -> None:
+def test_a_recorded_rocksdb_store_is_refused_where_queues_are_asked_for(
+    mqctl: Run, golden_store: Store, without_rocksdict: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "rocksdict", None)
     store = golden_store("store-5.3.3-rocksdb-auth")
     with pytest.raises(BadInputError, match="RocksDB"):
         backlog_rows(PlainEngine(), Selection((str(store),)), BacklogBy.TOPIC)
-    outcome = mqctl("report", "run", "--store", store, "--no-spark")
+    outcome = mqctl("report", "run", "--store", store, "--no-spark", env=without_rocksdict)
     assert outcome.exit_code == 74
     assert "config/consumerOffsets" in outcome.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -146,7 +147,8 @@ def test_what_recovery_made_of_the_killed_store_is_what_the_log_said(golden_stor
     assert (int(entry["physical_offset"][0]), int(entry["size"][0])) == (231_042, 173)
 
 
-def test_rocksdb_parts_are_named_not_read_as_empty(golden_store: Find) -> None:
+def test_rocksdb_parts_are_named_not_read_as_empty(golden_store: Find, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "rocksdict", None)
     opened = StoreDirectory.open(golden_store("store-5.3.3-rocksdb-auth"))
     assert opened.consume_queue_kind == "rocksdb"
     assert [part.part for part in opened.unreadable] == [

@@ -20,12 +20,12 @@ def store_origin(reading: Reading, at_ms: int | None, store_times: Iterable[int]
             times and of the configuration files' modification times.
     """
     directory = reading.store.path
-    moment = (at_ms, ObservedFrom.GIVEN) if at_ms is not None else _last_instant(reading, directory, store_times)
+    moment = (at_ms, ObservedFrom.GIVEN) if at_ms is not None else _last_instant(reading, store_times)
     return Origin(kind=OriginKind.STORE, location=str(directory), observed_at_ms=moment[0], observed_from=moment[1])
 
 
-def _last_instant(reading: Reading, directory: Path, store_times: Iterable[int]) -> tuple[int, ObservedFrom]:
-    found = (_mtime_ms(directory / "config" / name) for name in ALWAYS_THERE)
+def _last_instant(reading: Reading, store_times: Iterable[int]) -> tuple[int, ObservedFrom]:
+    found = (_mtime_ms(reading.store.place_of(f"config/{name}")) for name in ALWAYS_THERE)
     candidates = [
         *((time, ObservedFrom.STORE_TIME) for time in store_times),
         *((time, ObservedFrom.CHECKPOINT) for time in _flushed_times(reading)),

@@ -47,16 +47,20 @@ def needed(report: str, parts: Iterable[Unread]) -> list[Unread]:
 
 
 def require_queues(wanted: Selection) -> None:
-    """Checks that at least one store's consume queues are files.
+    """Checks that at least one store's consume queues can be read.
 
     Raises:
         BadInputError: none is.
     """
-    without = [path for path, store in _opened(wanted.stores) if not has_queue_files(store)]
+    without = {
+        path: next(part.reason for part in store.unreadable if part.part == QUEUES)
+        for path, store in _opened(wanted.stores)
+        if not has_queue_files(store)
+    }
     if len(without) == len(wanted.stores):
         raise BadInputError(
             f"read the consume queues of {', '.join(without)}",
-            reason="they are in a RocksDB database (storeType=defaultRocksDB)",
+            reason="; ".join(dict.fromkeys(without.values())),
             remedy="ask the running broker instead: `mqctl group lag --namesrv`; reports on the commit log"
             " (skew, order, duplicates, tags, capacity) do not need them",
         )

@@ -19,7 +19,7 @@ from mqctl.spark.scan.remote import is_remote, local_path, remote_store
 from mqctl.spark.selection import Selection
 from mqctl.store.attached import look_at_each
 from mqctl.store.batchqueue import BatchConsumeQueue
-from mqctl.store.config_files import CONSUMER_OFFSETS, LMQ_OFFSETS, consumer_offsets, lmq_offsets, read_config
+from mqctl.store.config_files import CONSUMER_OFFSETS, LMQ_OFFSETS, consumer_offsets, lmq_offsets
 from mqctl.store.consumequeue import ConsumeQueue, raw_entries
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.kernel import Int64s
@@ -62,15 +62,14 @@ def open_store(path: str) -> StoreDirectory:
 
 
 def has_queue_files(store: StoreDirectory) -> bool:
-    """Tells whether consume queues can be read; those in RocksDB cannot, and `mqctl.spark.reports.unread` tells so."""
+    """Tells whether consume queues can be read; of those in RocksDB `mqctl.spark.reports.unread` tells."""
     return store.consume_queue_kind == "file"
 
 
 def committed_offsets(store: StoreDirectory) -> list[ConsumerOffsetState]:
     """Returns every committed offset of a store, light queues included, as the broker would load them."""
-    config = store.path / "config"
-    light_file = read_config(config, LMQ_OFFSETS)
-    table = dict(consumer_offsets(read_config(config, CONSUMER_OFFSETS)).offsets)
+    light_file = store.config(LMQ_OFFSETS)
+    table = dict(consumer_offsets(store.config(CONSUMER_OFFSETS)).offsets)
     table.update(consumer_offsets(light_file).offsets)
     found = [
         ConsumerOffsetState(group=group, topic=topic, queue_id=queue_id, offset=offset)

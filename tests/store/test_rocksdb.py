@@ -1,0 +1,234 @@
+"""Stores of 5.x in RocksDB: what is in the databases is read as if in files, and not a byte is written."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import struct
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mqctl.protocol.fastjson import loads
+from mqctl.store.directory import StoreDirectory
+from mqctl.store.verify import verify
+from tests.conftest import Outcome
+from tests.store.builder import StoreBuilder, message
+
+rocksdict = pytest.importorskip("rocksdict", reason="the rocksdb extra is not installed")
+
+Run = Callable[..., Outcome]
+ROCKS = "store-5.3.3-rocksdb-auth"
+TOPICS = {
+    name: {"topicName": name, "readQueueNums": 2, "writeQueueNums": 2, "perm": 6, "order": False}
+    for name in ("Orders", "Quotes")
+}
+GROUPS = {"billing": {"groupName": "billing", "consumeEnable": True, "retryMaxTimes": 5, "brokerId": 0}}
+OFFSETS = {"Orders@billing": {0: 3, 1: 7}}
+
+
+def key_of(topic: str, *rest: bytes) -> bytes:
+    name = topic.encode()
+    return b"\1".join((struct.pack(">i", len(name)), name, *rest))
+
+
+def database(directory: Path, families: dict[str, dict[bytes, bytes]]) -> None:
+    """Writes a database as a broker does: raw keys and values, flushed to tables."""
+    options = rocksdict.Options(raw_mode=True)
+    options.create_missing_column_families(True)
+    opened = rocksdict.Rdict(
+        str(directory), options, {name: rocksdict.Options(raw_mode=True) for name in ("default", *families)}
+    )
+    for name, rows in families.items():
+        family = opened.get_column_family(name)
+        for key, value in rows.items():
+            family[key] = value
+        family.flush()
+    opened.close()
+    (directory / "rocksdict-config.json").unlink()
+
+
+def built(root: Path) -> StoreBuilder:
+    builder = StoreBuilder()
+    for number in range(60):
+        topic = ("Orders", "Quotes")[number % 3 == 0]
+        builder.append(message(topic, number % 2, properties={"KEYS": f"k{number}", "TAGS": f"T{number % 3}"}))
+    builder.write(root)
+    return builder
+
+
+def in_files(root: Path) -> Path:
+    built(root)
+    tables: dict[str, dict[str, Any]] = {
+        "topics.json": {"topicConfigTable": TOPICS},
+        "subscriptionGroup.json": {"subscriptionGroupTable": GROUPS, "forbiddenTable": {}},
+        "consumerOffset.json": {"offsetTable": OFFSETS},
+    }
+    for name, table in tables.items():
+        (root / "config" / name).write_text(json.dumps(table | {"dataVersion": {"counter": 1, "timestamp": 5}}))
+    return root
+
+
+def in_rocksdb(root: Path, **more_families: dict[bytes, bytes]) -> Path:
+    """The same store as a broker with storeType=defaultRocksDB has it."""
+    builder = built(root)
+    shutil.rmtree(root / "consumequeue")
+    entries, bounds = {}, {}
+    for (topic, queue_id), queue in builder.entries.items():
+        number = struct.pack(">i", queue_id)
+        for offset, entry in enumerate(queue):
+            entries[key_of(topic, number, struct.pack(">q", offset))] = struct.pack(">qiqq", *entry, 5)
+        bounds[key_of(topic, b"max", number)] = struct.pack(">qq", queue[-1][0], len(queue) - 1)
+        bounds[key_of(topic, b"min", number)] = struct.pack(">qq", queue[0][0], 0)
+    bounds[key_of("CHECKPOINT_TOPIC", b"max", bytes(4))] = struct.pack(">qq", builder.end, 0)
+    bounds[key_of("Expired", b"max", bytes(4))] = struct.pack(">qq", 0, 41)
+    database(root / "consumequeue", {"default": entries, "offset": bounds, **more_families})
+    version = {b"kvDataVersionKey": b'{"counter":1,"timestamp":5}'}
+    tables: tuple[tuple[str, dict[str, Any]], ...] = (("topics", TOPICS), ("subscriptionGroups", GROUPS))
+    for name, table in tables:
+        rows = {key.encode(): json.dumps(value).encode() for key, value in table.items()}
+        database(root / "config" / name, {"default": rows, "kvDataVersion": version, "forbidden": {}})
+    offsets = {
+        key.encode(): b'{"offsetTable":{%s}}' % ",".join(f"{k}:{v}" for k, v in table.items()).encode()
+        for key, table in OFFSETS.items()
+    }
+    database(root / "config" / "consumerOffsets", {"default": offsets, "kvDataVersion": version})
+    return root
+
+
+def hashes(root: Path) -> dict[str, str]:
+    files = (path for path in root.rglob("*") if path.is_file())
+    return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("group", "lag"), ("group", "lag", "--by", "queue"), ("doctor", "--at", "2026-11-21T00:00:00Z"),
+        ("store", "verify"), ("store", "describe"), ("delay", "check"),
+        ("report", "backlog", "--no-spark"), ("report", "skew", "--no-spark"), ("report", "transactions", "--no-spark"),
+    ],
+)  # fmt: skip
+def test_commands_say_what_they_say_of_the_same_store_in_files(mqctl: Run, tmp_path: Path, words: Any) -> None:
+    files, rocks = in_files(tmp_path / "files" / "store"), in_rocksdb(tmp_path / "rocks" / "store")
+    shutil.rmtree(files / "consumequeue" / "Expired", ignore_errors=True)
+    before = hashes(rocks)
+    wanted, found = (mqctl(*words, "--store", store, "-o", "json") for store in (files, rocks))
+    assert hashes(rocks) == before
+    assert found.exit_code == wanted.exit_code, found.stderr
+
+    def plain(outcome: Outcome) -> Any:
+        text = outcome.stdout.replace(str(rocks), "STORE").replace(str(files), "STORE")
+        return without_moments(json.loads(text))
+
+    assert plain(found) == plain(wanted)
+
+
+def without_moments(value: Any) -> Any:
+    """Leaves out what goes by the moment at which files were written, and the queue that only RocksDB remembers."""
+    if isinstance(value, dict):
+        return {
+            key: without_moments(item)
+            for key, item in value.items()
+            if not any(part in key for part in ("mtime", "observed", "lag_ms", "disk_used", "queue_count", "seconds"))
+        }
+    if isinstance(value, list):
+        return [
+            without_moments(item) for item in value if not (isinstance(item, dict) and item.get("topic") == "Expired")
+        ]
+    return value
+
+
+def test_entries_bounds_and_what_is_expired(tmp_path: Path) -> None:
+    files, rocks = (
+        StoreDirectory.open(made(tmp_path / name)) for name, made in (("files", in_files), ("rocks", in_rocksdb))
+    )
+    assert [place for place in rocks.queue_ids() if place[0] != "Expired"] == files.queue_ids()
+    for place in files.queue_ids():
+        wanted, found = files.consume_queue(*place), rocks.consume_queue(*place)
+        assert found.max_offset == wanted.max_offset
+        assert found.entries().tolist() == wanted.entries().tolist()
+    assert rocks.consume_queue("Expired", 0).max_offset == 42
+    assert rocks.consume_queue_kind == "file"
+    assert rocks.unreadable == []
+    assert {damage.code for damage in verify(rocks).damages} == {damage.code for damage in verify(files).damages}
+
+
+def test_a_queue_that_begins_late_and_lacks_an_entry(tmp_path: Path) -> None:
+    root = in_files(tmp_path)
+    shutil.rmtree(root / "consumequeue")
+    rows = {
+        key_of("T", struct.pack(">i", 3), struct.pack(">q", offset)): struct.pack(">qiqq", offset * 9, 100, 1, 5)
+        for offset in (300_007, 300_008, 300_010)
+    }
+    database(root / "consumequeue", {"default": rows, "offset": {}})
+    queue = StoreDirectory.open(root).consume_queue("T", 3)
+    assert (queue.min_file_offset, queue.max_offset) == (300_007, 300_011)
+    entries = queue.entries()
+    assert entries["physical_offset"].tolist() == [9 * 300_007, 9 * 300_008, 0, 9 * 300_010]
+
+
+def test_an_unknown_column_family_is_named(mqctl: Run, tmp_path: Path) -> None:
+    store = in_rocksdb(tmp_path / "store", surprise={b"a": b"b"})
+    outcome = mqctl("store", "verify", "--store", store)
+    assert outcome.exit_code == 3
+    assert "consumequeue/surprise" in outcome.stdout
+    assert "not known here" in outcome.stdout
+    assert mqctl("group", "lag", "--store", store, "-o", "json").exit_code == 0
+
+
+def test_a_database_that_cannot_be_opened_is_named_and_the_rest_is_read(mqctl: Run, tmp_path: Path) -> None:
+    store = in_rocksdb(tmp_path / "store")
+    for table in (store / "consumequeue").glob("*.sst"):
+        table.write_bytes(b"no table")
+    outcome = mqctl("doctor", "--store", store, "-o", "json")
+    assert outcome.exit_code == 3
+    assert any("could not be opened" in gap["reason"] for gap in outcome.json["not_judged"])
+    assert StoreDirectory.open(store).config("topics.json").value["topicConfigTable"].keys() == TOPICS.keys()
+
+
+def test_topics_of_a_recorded_store_are_those_its_broker_told(golden_store: Callable[[str], Path]) -> None:
+    store = StoreDirectory.open(golden_store(ROCKS))
+    before = hashes(store.path)
+    topics = store.config("topics.json").value["topicConfigTable"]
+    assert len(topics) == 14
+    told = {
+        "RockCluster", "broker-r", "SCHEDULE_TOPIC_XXXX", "SELF_TEST_TOPIC", "RMQ_SYS_TRANS_HALF_TOPIC",
+    }  # fmt: skip
+    assert told <= topics.keys()
+    assert topics["SCHEDULE_TOPIC_XXXX"]["readQueueNums"] == 18
+    assert len(store.config("subscriptionGroup.json").value["subscriptionGroupTable"]) == 9
+    assert loads(json.dumps(store.config("consumerOffset.json").value["offsetTable"]).encode()) == {}
+    assert len(store.queue_ids()) == 31
+    assert hashes(store.path) == before
+
+
+HOLDER = """
+import sys, rocksdict
+opened = [rocksdict.Rdict(path, rocksdict.Options(raw_mode=True)) for path in sys.argv[1:]]
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_beside_a_holder_of_the_locks(mqctl: Run, tmp_path: Path) -> None:
+    store = in_rocksdb(tmp_path / "store")
+    places = [str(store / "config" / name) for name in ("topics", "consumerOffsets")]
+    for place in places:  # a holder without column families can open a plain database only
+        shutil.rmtree(place)
+        database(Path(place), {"default": {b"Orders": b"{}"}})
+    command = [sys.executable, "-c", HOLDER, *places]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdin is not None
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        before = hashes(store)
+        outcome = mqctl("doctor", "--store", store, "-o", "json")
+        assert hashes(store) == before
+        holder.stdin.close()
+    assert not outcome.json["not_judged"]
