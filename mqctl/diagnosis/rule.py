@@ -181,7 +181,7 @@ Judge: TypeAlias = Callable[[Case], Iterable[Verdict | Unknown]]
 ClusterJudge: TypeAlias = Callable[[ClusterCase], Iterable[Verdict | Unknown]]
 
 _FILES_ONLY = frozenset({Part.STORAGE, Part.VERIFICATION, Part.CLOCKS, Part.OFFSET_JUMPS})
-_LIVE_ONLY = frozenset({Part.ROUTES, Part.MEMBERS, Part.RUNNING_INFO, Part.RUNTIME, Part.CONFIG})
+_LIVE_ONLY = frozenset({Part.ROUTES, Part.MEMBERS, Part.RUNNING_INFO, Part.RUNTIME, Part.CONFIG, Part.ACCESS})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

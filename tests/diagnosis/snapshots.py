@@ -37,6 +37,7 @@ from mqctl.model.transaction_state import (
     PendingTransaction,
     TransactionState,
 )
+from tests.diagnosis.access_faults import SCENES as ACCESS_SCENES
 from tests.diagnosis.address_faults import SCENES as ADDRESS_SCENES
 from tests.diagnosis.group_faults import SCENES
 from tests.diagnosis.live_faults import DOUBLE_SCENES
@@ -335,7 +336,10 @@ def _transaction_faults() -> list[Fault]:
 
 FAULTS = [
     *(Fault(code, scene) for code, scene in SCENES.items()),
-    *(Fault(code, scene, variant) for code, variant, scene, _ in [*LIVE_SCENES, *ADDRESS_SCENES, *STACK_SCENES]),
+    *(
+        Fault(code, scene, variant)
+        for code, variant, scene, _ in [*LIVE_SCENES, *ADDRESS_SCENES, *ACCESS_SCENES, *STACK_SCENES]
+    ),
     *(Fault(code, scene, None, BY_PREFIX) for code, scene, _ in ROOM_SCENES),
     *_storage_faults(),
     *_topic_faults(),

@@ -8,6 +8,7 @@ import pytest
 
 from mqctl.diagnosis import diagnose
 from mqctl.model.finding import Value
+from tests.diagnosis.access_faults import SCENES as ACCESS_SCENES
 from tests.diagnosis.address_faults import SCENES as ADDRESS_SCENES
 from tests.diagnosis.group_faults import NUMBERS as GROUP_NUMBERS
 from tests.diagnosis.live_faults import DOUBLE_SCENES, SCENES
@@ -16,7 +17,13 @@ from tests.diagnosis.snapshots import DOUBLE_FAULTS, FAULTS, HEALTHY, HOUR, MINU
 from tests.diagnosis.stack_faults import DOUBLE_SCENES as STACK_DOUBLE_SCENES
 from tests.diagnosis.stack_faults import SCENES as STACK_SCENES
 
-LIVE_FAULTS = [*SCENES, *ADDRESS_SCENES, *STACK_SCENES, *(scene for scene, _ in [*DOUBLE_SCENES, *STACK_DOUBLE_SCENES])]
+LIVE_FAULTS = [
+    *SCENES,
+    *ADDRESS_SCENES,
+    *ACCESS_SCENES,
+    *STACK_SCENES,
+    *(scene for scene, _ in [*DOUBLE_SCENES, *STACK_DOUBLE_SCENES]),
+]
 ALL_FAULTS = [*FAULTS, *(fault for fault, _ in DOUBLE_FAULTS)]
 COMMIT_LOG = {"commit_log_bytes": 90_000}
 HOT = {"message_count": 9_000, "mean_count": 2_925, "queue_share": 9_000 / 11_700}

@@ -19,6 +19,7 @@ from mqctl.model.seen_broker import SeenBroker
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.storage_state import ClockState, StorageState
 from mqctl.model.transaction_state import TransactionState
+from tests.diagnosis import access_faults as access
 from tests.diagnosis import address_faults as addresses
 from tests.diagnosis import live_faults as live
 from tests.diagnosis import stack_faults as stacks
@@ -377,6 +378,6 @@ BY_ROOM: dict[str, State] = {
 }
 
 TWINS: dict[str, Twin] = {
-    **{code: Twin(state=state) for code, state in {**STATES, **addresses.STATES}.items()},
+    **{code: Twin(state=state) for code, state in {**STATES, **addresses.STATES, **access.STATES}.items()},
     **{code: Twin(state=state, settings=BY_PREFIX) for code, state in BY_ROOM.items()},
 }

@@ -149,3 +149,23 @@ def test_who_may_not_list_users_is_told_so(asked: Asked, password_file: str) -> 
     end = asked("acl", "list", MQCTL_ACCESS_KEY="small", MQCTL_SECRET_KEY=PASSWORD)
     assert end.exit_code == ExitCode.PERMISSION
     assert "Cluster:DefaultCluster" in end.stderr
+
+
+def test_doctor_names_what_is_dangerous(asked: Asked, tmp_path: Path) -> None:
+    weak = tmp_path / "weak.pw"
+    weak.write_text("12345678\n")
+    weak.chmod(0o600)
+    on_one = ("--broker", "broker-a", "--execute", "--confirm", "weak-app")
+    for words in (
+        ("create-user", "weak-app", "--password-file", str(weak)),
+        ("grant", "weak-app", "--resource", "Topic:Pop*", "--action", "Pub"),
+        ("grant", "weak-app", "--resource", "Topic:PopA", "--action", "Pub", "--deny"),
+    ):
+        assert asked("acl", *words, *on_one).exit_code == ExitCode.OK
+    only = [word for code in ("MQ630", "MQ631", "MQ632", "MQ633") for word in ("--only", code)]
+    end = asked("doctor", *only, "-o", "json")
+    found = json.loads(end.stdout)["findings"]
+    assert {item["code"] for item in found} == {"MQ630", "MQ631", "MQ632", "MQ633"}
+    assert ["broker-a" in item["subject"] for item in found if item["code"] == "MQ633"] == [True]
+    assert "12345678" not in end.stdout + end.stderr
+    assert ADMIN.secret_key not in end.stdout + end.stderr

@@ -1,0 +1,148 @@
+"""MQ63x: who may do what, as far as it is dangerous: brokers that differ, what anybody may, words that contradict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from mqctl.diagnosis.rule import ClusterCase, Verdict, cluster_rule
+from mqctl.model.access import DENY, ENABLE, NORMAL, SUPER, AccessState
+from mqctl.model.finding import Severity, Subject, SubjectKind
+from mqctl.model.gap import Part
+from mqctl.model.snapshot import BrokerSnapshot
+
+_SWITCHES = ("aclEnable", "authenticationEnabled", "authorizationEnabled")
+_FIRST_USERS = ("initAuthenticationUser", "innerClientAuthenticationCredentials")
+_NAMED = 3
+
+
+def _masters(case: ClusterCase) -> list[BrokerSnapshot]:
+    """Returns the masters that told their settings."""
+    return [item for item in case.snapshot.brokers if item.broker_id == 0 and item.config]
+
+
+def _subject(broker: BrokerSnapshot) -> Subject:
+    return Subject(kind=SubjectKind.BROKER, broker=broker.name)
+
+
+@cluster_rule("MQ630", Severity.ERROR, source="AuthConfig", needs=(Part.CONFIG, Part.ACCESS), playbook="broker-down")
+def access_differs(case: ClusterCase) -> Iterator[Verdict]:
+    """Masters of one cluster of which only some check who asks, or that have other users and entries."""
+    for cluster, masters in _by_cluster(_masters(case)).items():
+        subject = Subject(kind=SubjectKind.CLUSTER)
+        open_ones = [item for item in masters if not _checks(item)]
+        if open_ones and len(open_ones) < len(masters):
+            yield Verdict(
+                subject=subject,
+                params={"cluster": cluster, "brokers": _names(open_ones)},
+                evidence={"open_count": len(open_ones), "broker_count": len(masters)},
+                variant="open",
+            )
+        told = {item.name or "?": item.access for item in masters if item.access is not None}
+        users = _differing(told)
+        if users:
+            yield Verdict(
+                subject=subject,
+                params={"cluster": cluster, "users": ", ".join(users[:_NAMED]), "brokers": ", ".join(sorted(told))},
+                evidence={"user_count": len(users), "broker_count": len(told)},
+                severity=Severity.WARNING,
+            )
+
+
+def _by_cluster(brokers: list[BrokerSnapshot]) -> dict[str, list[BrokerSnapshot]]:
+    found: dict[str, list[BrokerSnapshot]] = {}
+    for item in brokers:
+        found.setdefault(item.cluster or "?", []).append(item)
+    return found
+
+
+def _checks(broker: BrokerSnapshot) -> bool:
+    return any(broker.config.get(name) == "true" for name in _SWITCHES)
+
+
+def _names(brokers: list[BrokerSnapshot]) -> str:
+    return ", ".join(sorted(item.name or "?" for item in brokers))
+
+
+def _differing(told: Mapping[str, AccessState]) -> list[str]:
+    """Returns the users that are not everywhere, or not the same everywhere."""
+    known = {user.name for state in told.values() for user in state.users}
+    return sorted(name for name in known if len({_of_user(state, name) for state in told.values()}) > 1)
+
+
+def _of_user(state: AccessState, name: str) -> tuple[object, object]:
+    return next((user for user in state.users if user.name == name), None), tuple(state.entries.get(name, ()))
+
+
+@cluster_rule(
+    "MQ631",
+    Severity.ERROR,
+    source="DefaultAuthorizationContextBuilder",
+    needs=(Part.CONFIG, Part.ACCESS),
+    playbook="broker-down",
+)
+def open_to_every_user(case: ClusterCase) -> Iterator[Verdict]:
+    """A 5.x broker with ordinary users: any of them may change groups and configuration, and read first passwords."""
+    for broker in _masters(case):
+        if broker.access is None:
+            continue
+        users = [user.name for user in broker.access.users if user.kind == NORMAL and user.status == ENABLE]
+        told = [name for name in _FIRST_USERS if broker.config.get(name)]
+        if users:
+            yield Verdict(
+                subject=_subject(broker),
+                params={
+                    "broker": broker.name,
+                    "users": ", ".join(users[:_NAMED]),
+                    "properties": ", ".join(told) or None,
+                },
+                evidence={"user_count": len(users)},
+                severity=None if told else Severity.WARNING,
+                variant="password" if told else None,
+            )
+
+
+@cluster_rule("MQ632", Severity.WARNING, source="AclAuthorizationHandler", needs=(Part.ACCESS,), playbook="broker-down")
+def contradicting_entries(case: ClusterCase) -> Iterator[Verdict]:
+    """Entries of one user of which one denies what another allows: their order of addition decides."""
+    for broker in case.snapshot.brokers:
+        if broker.access is None:
+            continue
+        free = {user.name for user in broker.access.users if user.kind == SUPER}  # whose entries nobody looks at
+        for user, entries in sorted(broker.access.entries.items()):
+            if user in free:
+                continue
+            pairs = [
+                (deny, allow)
+                for deny in entries
+                for allow in entries
+                if deny.decision == DENY != allow.decision and deny.policy == allow.policy and deny.overlaps(allow)
+            ]
+            if pairs:
+                yield Verdict(
+                    subject=_subject(broker),
+                    params={
+                        "broker": broker.name,
+                        "user": user,
+                        "deny": pairs[0][0].resource,
+                        "allow": pairs[0][1].resource,
+                    },
+                    evidence={"pair_count": len(pairs)},
+                )
+
+
+@cluster_rule(
+    "MQ633", Severity.ERROR, source="DefaultAuthenticationHandler", needs=(Part.ACCESS,), playbook="broker-down"
+)
+def well_known_password(case: ClusterCase) -> Iterator[Verdict]:
+    """Enabled users with a password that everybody tries first: RocketMQ's examples, or the name of the user."""
+    for broker in case.snapshot.brokers:
+        if broker.access is None:
+            continue
+        enabled = {user.name for user in broker.access.users if user.status == ENABLE}
+        users = sorted(enabled & set(broker.access.well_known))
+        if users:
+            yield Verdict(
+                subject=_subject(broker),
+                params={"broker": broker.name, "users": ", ".join(users[:_NAMED])},
+                evidence={"user_count": len(users)},
+            )

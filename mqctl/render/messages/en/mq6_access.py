@@ -1,0 +1,55 @@
+"""MQ63x: the words of `mqctl.diagnosis.mq6_access` in English."""
+
+from __future__ import annotations
+
+from mqctl.render.messages import Text
+
+RULES: dict[str, Text] = {
+    "MQ630": Text(
+        title="Access differs between brokers",
+        what={
+            "": "{users} of {cluster} differ between the brokers {brokers}: {user_count:user} in all.",
+            "open": "{open_count} of {broker_count:broker} of {cluster} check nobody: {brokers}.",
+        },
+        effect="Clients are served by one broker and refused by the other; whoever is refused asks the broker that checks nobody.",
+        advice="Give all masters the same switches in their configuration files, and the same users: `acl grant` and `acl create-user` "
+        "go to all masters at once.",
+        explain="Compares aclEnable, authenticationEnabled and authorizationEnabled of the masters, and their users and entries. Each "
+        "broker has users of its own; nothing keeps them the same.",
+        next_command="mqctl acl list {source}",
+    ),
+    "MQ631": Text(
+        title="Open to every user",
+        what={
+            "": "{broker} lets each of its {user_count:ordinary user} ({users}) change groups and broker configuration.",
+            "password": "{broker} tells the password of a Super user to each of its {user_count:ordinary user} ({users}): {properties}.",
+        },
+        effect="5.3.3 checks no policy for creating and changing groups (200) nor for reading and changing broker configuration (26, 25). "
+        "With the password of a Super user there is no limit.",
+        advice="Remove first users from the configuration once they exist, change their passwords, and let only trusted networks reach "
+        "the brokers; applications can go through a proxy.",
+        explain="Request 26 answers all properties, initAuthenticationUser and innerClientAuthenticationCredentials among them, to anybody "
+        "whose signature is good. A broker with Super users only is left alone.",
+        next_command="mqctl acl list {source}",
+    ),
+    "MQ632": Text(
+        title="Entries contradict each other",
+        what={"": "On {broker}, user {user} is denied {deny} and allowed {allow}; both fit the same requests."},
+        effect="Which of the two counts depends on the order in which they were added, and on prefix lengths: a Deny does not win by itself.",
+        advice="Make the names disjoint, or remove one of the two; `acl explain` tells what the broker decides now.",
+        explain="A literal name and a prefix outrank each other in turn, so that the one added last wins; of two prefixes the shorter one "
+        "does. Entries that share no action, or are of different policies, are left alone.",
+        next_command="mqctl acl list {source} --user {user}",
+    ),
+    "MQ633": Text(
+        title="A password that everybody tries first",
+        what={
+            "": "On {broker}, {user_count:user} ({users}) {user_count:has/have} a password of the examples, or the name as password."
+        },
+        effect="Whoever reaches the broker can act as this user.",
+        advice="Set another password: `acl update-user USER --password-file FILE`, and give it to the clients.",
+        explain="Compares passwords, where brokers tell them, with those of RocketMQ's examples and with the name. No snapshot or report "
+        "has the password itself. Disabled users are left alone.",
+        next_command="mqctl acl list {source}",
+    ),
+}
