@@ -79,23 +79,34 @@ def report(tmp_path_factory: pytest.TempPathFactory, mqctl: Run) -> Path:
 def test_the_page_fits_and_its_charts_are_drawn(report: Path, viewport: dict[str, int]) -> None:
     with page_of(report, viewport) as page:
         assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+        first = page.locator("#findings li").first.bounding_box()
+        assert first is not None
+        assert first["y"] < viewport["height"], "findings come first"
+        assert page.locator("p.verdict").inner_text().startswith("CRITICAL: ")
+        page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true; })")
+        assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
         boxes = page.evaluate(
             "[...document.querySelectorAll('svg')].map("
             "s => [s.getBoundingClientRect().width, s.querySelectorAll('path').length])"
         )
         assert len(boxes) >= 8
-        assert all(0.5 * viewport["width"] < width <= viewport["width"] or width > 600 for width, _ in boxes)
+        assert all(0.5 * viewport["width"] < width <= viewport["width"] or width > 500 for width, _ in boxes)
         assert all(paths > 3 for _, paths in boxes)
-        first = page.locator("#findings li").first.bounding_box()
-        assert first is not None
-        assert first["y"] < viewport["height"], "findings come first"
-        for link in page.locator("nav a").all():
+        for link in page.locator("#findings a").all():
             target = link.get_attribute("href") or ""
             assert page.locator(target).count() == 1
 
 
+def test_no_column_is_cut_on_a_desk(report: Path) -> None:
+    with page_of(report, DESK) as page:
+        page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true; })")
+        cut = "[...document.querySelectorAll('.wide')].filter(e => e.scrollWidth > e.clientWidth).length"
+        assert page.evaluate(cut) == 0
+
+
 def test_wide_tables_scroll_inside_and_texts_are_not_cut(report: Path) -> None:
     with page_of(report, PHONE) as page:
+        page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true; })")
         cut = page.evaluate(
             "[...document.querySelectorAll('li, h2, h3, p')].filter(e => e.scrollWidth > e.clientWidth + 1).length"
         )

@@ -115,7 +115,7 @@ def command(
         )
         made = run_report(engine, wanted, settings, steps.step if steps else None)
         reports = {name: with_brokers(value, wanted) for name, value in made.items()}
-    _write(question, wanted.stores, reports, html=html, save=save)
+    _write(question, wanted.stores, known.place(wanted.stores), reports, html=html, save=save)
     from mqctl.render.runs import run_document
 
     emit(run_document(wanted.stores, reports, str(html) if html else None, str(save) if save else None, lang), output)
@@ -130,19 +130,34 @@ def _unread(reports: dict[str, object]) -> list[Unread]:
 
 
 def _write(
-    question: ReportOptions, stores: Sequence[str], reports: dict[str, object], *, html: Path | None, save: Path | None
+    question: ReportOptions,
+    stores: Sequence[str],
+    cluster: str,
+    reports: dict[str, object],
+    *,
+    html: Path | None,
+    save: Path | None,
 ) -> None:
     if html is not None:
-        _write_page(html, question, stores, reports)
+        _write_page(html, question, stores, cluster, reports)
     if save is not None:
         from mqctl.spark.runs import save_run
 
         save_run(reports, save)
 
 
-def _write_page(file: Path, question: ReportOptions, stores: Sequence[str], reports: dict[str, object]) -> None:
+def _write_page(
+    file: Path, question: ReportOptions, stores: Sequence[str], cluster: str, reports: dict[str, object]
+) -> None:
     from mqctl.render.reports.html import Page, html_page
 
     now_ms = round(datetime.now(UTC).timestamp() * 1000)
-    page = Page(stores=stores, scope=scope_words(question), made_at_ms=now_ms, reports=reports, lang=question.lang)
+    page = Page(
+        stores=stores,
+        cluster=cluster,
+        scope=scope_words(question),
+        made_at_ms=now_ms,
+        reports=reports,
+        lang=question.lang,
+    )
     write_text(file, html_page(page))

@@ -21,7 +21,7 @@ from mqctl.cli.options.spark import (
     wanted_of,
 )
 from mqctl.cli.terminal.progress import Report, step_progress
-from mqctl.errors import ExitCode, NotFoundError, StorageError, UsageError
+from mqctl.errors import ExitCode, MqctlError, NotFoundError, StorageError, UsageError
 from mqctl.model.names import dlq_topic, retry_topic
 
 if TYPE_CHECKING:
@@ -237,6 +237,27 @@ class Subscribed:
     def by_store(self, stores: Sequence[str]) -> dict[str, str]:
         """Returns the broker of each store."""
         return dict(zip(stores, self.brokers, strict=False))
+
+    def place(self, stores: Sequence[str]) -> str:
+        """Tells in words whose stores they are: clusters and brokers, as far as the snapshot or messages name them."""
+        brokers = self.snapshot.brokers if self.snapshot is not None else ()
+        told = {broker.cluster for broker in brokers if broker.cluster}
+        clusters = sorted(told or {name for store in stores if (name := _cluster_in(store))})
+        names = sorted(name for name in self.brokers if name)
+        parts = [f"cluster {', '.join(clusters)}"] if clusters else ["cluster not known"]
+        parts += [f"broker {', '.join(names)}"] if names else []
+        return ", ".join(parts)
+
+
+def _cluster_in(store: str) -> str | None:
+    """Returns the cluster that the first message of a store names, as brokers note it; None where none does."""
+    from mqctl.store.directory import StoreDirectory
+
+    try:
+        log = StoreDirectory.open(Path(named_store(store)[1])).commit_log
+        return log.record_at(log.min_offset).properties.get("CLUSTER")
+    except (MqctlError, OSError):
+        return None
 
 
 def subscribed(snapshot: Path | None, stores: Sequence[str], brokers: Sequence[str] | None) -> Subscribed:

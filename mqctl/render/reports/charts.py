@@ -21,11 +21,12 @@ from mqctl.render import units
 from mqctl.render.reports.drawing import Series, bars, histogram, lines
 
 _MOST_BARS = 12
+_FEWEST_BARS, _FEWEST_POINTS = 2, 3
 _MOST_TOPICS = 3
 _SKEWED = 1.2
 _NOTABLE = 0.05
 Draw = Callable[[str], str]
-Drawn = list[tuple[str, Draw]]
+Drawn = list[tuple[str, Draw | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,23 +38,31 @@ class Chart:
 
 
 def charts_of(name: str, value: object) -> list[Chart]:
-    """Draws the charts of a report; none where there is nothing to draw."""
-    return [Chart(title, draw(title)) for title, draw in _CHARTS[name](value)]
+    """Draws the charts of a report; none where there is nothing to compare: one bar, one point, all alike zero."""
+    return [Chart(title, draw(title)) for title, draw in _CHARTS[name](value) if draw is not None]
 
 
-def _lined(points: Iterable[tuple[str, int, float]], unit: str, bucket_ms: int, at_ms: int | None = None) -> Draw:
+def _lined(
+    points: Iterable[tuple[str, int, float]], unit: str, bucket_ms: int, at_ms: int | None = None
+) -> Draw | None:
     grouped: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
     for name, time_ms, value in points:
         grouped[name][time_ms] += value
+    if len({time_ms for own in grouped.values() for time_ms in own}) < _FEWEST_POINTS:
+        return None
     series = [Series(name, list(own), list(own.values())) for name, own in grouped.items()]
     return lambda title: lines(title, series, unit, bucket_ms, at_ms=at_ms)
 
 
-def _barred(rows: dict[str, float], unit: str, marked: float | None = None) -> Draw:
+def _barred(rows: dict[str, float], unit: str, marked: float | None = None) -> Draw | None:
+    if len(rows) < _FEWEST_BARS:
+        return None
     return lambda title: bars(title, rows, unit, marked=marked)
 
 
-def _classed(rows: dict[str, float], xlabel: str, unit: str) -> Draw:
+def _classed(rows: dict[str, float], xlabel: str, unit: str) -> Draw | None:
+    if len(rows) < _FEWEST_BARS:
+        return None
     return lambda title: histogram(title, rows, xlabel, unit)
 
 

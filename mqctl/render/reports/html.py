@@ -9,6 +9,7 @@ import base64
 import csv
 import html
 import io
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,11 +18,11 @@ from mqctl.render import units
 from mqctl.render.document import Column, Table
 from mqctl.render.reports.charts import charts_of
 from mqctl.render.reports.tables import section_tables
-from mqctl.render.reports.words import findings
+from mqctl.render.reports.words import SEVERITIES, Stated, stated
 from mqctl.render.text import cell, is_right, shown_columns
 
 ROWS_SHOWN = 12
-_SUMMARY_LINES = 4
+_WORST = 10
 _FOLDED = {"Over time", "When it arrived", "Due over time", "What was read"}
 _TITLES = {
     "backlog": "Backlog",
@@ -38,7 +39,7 @@ _STYLE = """
 :root { color-scheme: light; }
 * { box-sizing: border-box; }
 body { font: 15px/1.5 system-ui, sans-serif; color: #1c1c1c; background: #fff; margin: 0 auto; padding: 1rem;
-  max-width: 62rem; }
+  max-width: 76rem; }
 h1 { font-size: 1.6rem; margin: 0 0 .25rem; }
 h2 { font-size: 1.25rem; margin: 2.5rem 0 .5rem; border-bottom: 2px solid #0072b2; padding-bottom: .2rem; }
 details { margin: .8rem 0; } summary { font-weight: 600; cursor: pointer; }
@@ -49,19 +50,26 @@ a { color: #005a8e; }
 ul.findings { padding-left: 1.1rem; }
 ul.findings li { margin: .35rem 0; overflow-wrap: anywhere; }
 .calm { color: #555; }
+.verdict { font-size: 1.15rem; font-weight: 700; margin: .6rem 0 .2rem; padding: .35rem .6rem;
+  border-left: .5rem solid; }
+.error { color: #b00020; } .warning { color: #8a5a00; } .info { color: #005a8e; } .fine { color: #1b6e2d; }
+li b { font-size: .78rem; text-transform: uppercase; margin-right: .35rem; }
+details.report { border-top: 1px solid #cdd6de; margin: 0; padding: .3rem 0; }
+details.report > summary { font-size: 1.05rem; }
+details.report > summary span { font-weight: 400; font-size: .85rem; margin-left: .5rem; }
 figure { margin: .5rem 0 1rem; }
-figure svg { width: 100%; height: auto; max-width: 44rem; display: block; }
+figure svg { width: 100%; height: auto; max-width: 38rem; display: block; }
 figcaption { font-size: .85rem; color: #333; font-weight: 600; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabular-nums; }
 th, td { padding: .25rem .6rem; border-bottom: 1px solid #ddd; text-align: left; vertical-align: top; }
-td { overflow-wrap: break-word; max-width: 26rem; }
-th { background: #f2f5f8; white-space: nowrap; }
+td { overflow-wrap: anywhere; max-width: 26rem; min-width: 3rem; }
+th { background: #f2f5f8; }
 .n { text-align: right; white-space: nowrap; }
 @media (max-width: 40rem) { body { padding: .6rem; font-size: 14px; } h1 { font-size: 1.3rem; }
   th, td { padding: .2rem .4rem; } }
 @media print { body { max-width: none; padding: 0; font-size: 10pt; } nav, .save { display: none; }
-  .wide { overflow: visible; } table { font-size: 7.5pt; } th { white-space: normal; }
+  .wide { overflow: visible; } table { font-size: 7.5pt; } th, td { padding: .15rem .3rem; min-width: 0; }
   figure, tr, h2, h3 { break-inside: avoid; } h2, h3 { break-after: avoid; } }
 """
 
@@ -71,6 +79,7 @@ class Page:
     """What stands in the file.
 
     Attributes:
+        cluster: names of the cluster and of the brokers whose stores they are, as far as they are known.
         scope: what was asked for, in words: names and times.
         made_at_ms: when the report was made.
         reports: report values by name, in order.
@@ -78,6 +87,7 @@ class Page:
     """
 
     stores: Sequence[str]
+    cluster: str
     scope: str
     made_at_ms: int
     reports: dict[str, object]
@@ -85,8 +95,8 @@ class Page:
 
 
 def html_page(page: Page) -> str:
-    """Writes the whole file."""
-    words = {name: findings(name, value, page.lang) for name, value in page.reports.items()}
+    """Writes the whole file: the verdict and what stands out, then each report, open where it has something to show."""
+    words = {name: stated(name, value, page.lang) for name, value in page.reports.items()}
     parts = [
         "<!DOCTYPE html>",
         '<html lang="en"><head><meta charset="utf-8">',
@@ -96,12 +106,10 @@ def html_page(page: Page) -> str:
         " content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">",
         f"<title>RocketMQ store report</title><style>{_STYLE}</style></head><body>",
         "<header><h1>RocketMQ store report</h1>",
-        f'<p class="meta">{_text(", ".join(page.stores))}<br>{_text(page.scope)}<br>'
+        f'<p class="meta">{_text(page.cluster)}<br>store {_text(", ".join(page.stores))}<br>{_text(page.scope)}<br>'
         f"made {_text(units.instant(page.made_at_ms))}</p>",
-        "<nav>"
-        + " ".join(f'<a href="#{name}">{_text(_TITLES[name])}</a>' for name in page.reports)
-        + "</nav></header>",
-        '<main><section id="findings"><h2>What stands out</h2>',
+        _verdict([item for found in words.values() for item in found]),
+        '</header><main><section id="findings"><h2>What stands out</h2>',
         _summary(words),
         "</section>",
         *(_section(name, value, words[name]) for name, value in page.reports.items()),
@@ -110,26 +118,58 @@ def html_page(page: Page) -> str:
     return "\n".join(parts) + "\n"
 
 
-def _summary(words: dict[str, list[str]]) -> str:
-    items = []
-    for name, lines in words.items():
-        items += [f'<li>{_text(line)} <a href="#{name}">more</a></li>' for line in lines[:_SUMMARY_LINES]]
-        if len(lines) > _SUMMARY_LINES:
-            rest = f"{len(lines) - _SUMMARY_LINES} more findings: {_TITLES[name]}"
-            items.append(f'<li><a href="#{name}">{_text(rest)}</a></li>')
-    return f'<ul class="findings">{"".join(items)}</ul>' if items else '<p class="calm">Nothing stands out.</p>'
+def _verdict(found: Sequence[Stated]) -> str:
+    counts = [
+        (word, sum(item.severity == word for item in found), css)
+        for word, css in (("error", "error"), ("warning", "warning"))
+    ]
+    worst = next((css for _, count, css in counts if count), "fine")
+    verdict = {"error": "CRITICAL", "warning": "WARNING", "fine": "OK"}[worst]
+    told = ", ".join(units.counted(count, word) for word, count, _ in counts if count) or "nothing stands out"
+    return f'<p class="verdict {worst}">{verdict}: {_text(told)}</p>'
 
 
-def _section(name: str, value: object, words: list[str]) -> str:
-    parts = [f'<section id="{name}"><h2>{_text(_TITLES[name])}</h2>']
-    if words:
-        parts.append(f'<ul class="findings">{"".join(f"<li>{_text(line)}</li>" for line in words)}</ul>')
-    else:
-        parts.append('<p class="calm">Nothing stands out here.</p>')
-    for chart in charts_of(name, value):
-        parts.append(f"<figure><figcaption>{_text(chart.title)}</figcaption>{chart.svg}</figure>")
-    parts += [_table(name, table) for table in section_tables(name, value)]
-    return "".join(parts) + "</section>"
+def _summary(words: dict[str, list[Stated]]) -> str:
+    """The gravest first; what one sentence says of many is said of the worst ten, and then counted."""
+    every = [(name, item) for name, found in words.items() for item in found]
+    graver = sorted(every, key=lambda pair: SEVERITIES.index(pair[1].severity))
+    shown = [f'<li>{_item(item)} <a href="#{name}">more</a></li>' for name, item in _grouped(graver)]
+    left = len(every) - len(shown)
+    rest = [f'<li class="calm">and {left:,} more, in the reports and their figures</li>'] if left else []
+    return (
+        f'<ul class="findings">{"".join([*shown, *rest])}</ul>' if shown else '<p class="calm">Nothing stands out.</p>'
+    )
+
+
+def _grouped(found: Sequence[tuple[str, Stated]]) -> list[tuple[str, Stated]]:
+    seen: Counter[str] = Counter()
+    kept = []
+    for name, item in found:
+        seen[item.key] += 1
+        if seen[item.key] <= _WORST:
+            kept.append((name, item))
+    return kept
+
+
+def _item(item: Stated) -> str:
+    return f'<b class="{item.severity}">{item.severity}</b>{_text(item.text)}'
+
+
+def _section(name: str, value: object, words: list[Stated]) -> str:
+    """A report, open where something worse than a remark stands out of it."""
+    grave = sum(item.severity != "info" for item in words)
+    told = units.counted(grave, "finding") if grave else "nothing stands out"
+    css = words[0].severity if grave else "calm"
+    head = f'<summary>{_text(_TITLES[name])}<span class="{css}">{told}</span></summary>'
+    parts = [f'<section id="{name}"><details class="report"{" open" if grave else ""}>{head}']
+    charts = [
+        f"<figure><figcaption>{_text(chart.title)}</figcaption>{chart.svg}</figure>" for chart in charts_of(name, value)
+    ]
+    first, *others = [_table(name, table) for table in section_tables(name, value)]
+    parts.append(first)
+    if charts or others:
+        parts.append(f"<details><summary>Charts and details</summary>{''.join([*charts, *others])}</details>")
+    return "".join(parts) + "</details></section>"
 
 
 def _table(name: str, table: Table) -> str:

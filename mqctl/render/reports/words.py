@@ -6,6 +6,8 @@ The sentences are in `messages/en_reports` and `messages/zh_reports`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import chain
 
 from mqctl.model.lang import Lang
 from mqctl.model.report_rows import SkewTopic, Unread
@@ -22,12 +24,44 @@ _FEWEST = 20
 """Below this many messages nothing is called skewed."""
 
 
+SEVERITIES = ("error", "warning", "info")
+_GRAVITY = {
+    **dict.fromkeys(("backlog.lost", "backlog.dangling", "tags.lost", "retries.dead", "capacity.full"), "error"),
+    **dict.fromkeys(("delay.missing", "delay.gone", "delay.beyond", "delay.passed_over", "unread.lost"), "error"),
+    **dict.fromkeys(("capacity.rate", "skew.reshard", "skew.key", "order.change", "retries.delayed"), "info"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """A sentence of a report: which one (its key in the catalogue), and `error`, `warning` or `info`."""
+
+    key: str
+    severity: str
+    text: str
+
+
 def findings(name: str, value: object, lang: Lang | None = None) -> list[str]:
     """Returns the sentences of a report; empty where nothing stands out."""
     if name not in _WORDS:
         return []
     say = sayer(lang)
     return [*_WORDS[name](value, say), *_unread(getattr(value, "unread", []), say)]
+
+
+def stated(name: str, value: object, lang: Lang | None = None) -> list[Stated]:
+    """Returns the same sentences with what each is about and how grave it is, the gravest first."""
+    said = sayer(lang)
+    last = ""
+
+    def say(key: str, /, **figures: object) -> str:
+        nonlocal last
+        last = key  # a sentence is said after its parts
+        return said(key, **figures)
+
+    sentences = chain(_WORDS[name](value, say), _unread(getattr(value, "unread", []), say))
+    found = [Stated(key=last, severity=_GRAVITY.get(last, "warning"), text=text) for text in sentences]
+    return sorted(found, key=lambda item: SEVERITIES.index(item.severity))
 
 
 def _unread(parts: list[Unread], say: Say) -> Iterator[str]:

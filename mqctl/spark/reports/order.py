@@ -51,11 +51,14 @@ def order_report(found: Iterable[Row], counted: Iterable[Row], *, top: int, buck
     )
 
 
+_FEWEST_MOVES = 3
+
+
 def _topic(row: Row, change: Row | None) -> OrderTopic:
     moves = sum_of(row, "moves")
     fewer = more = explained = back = None
-    # A change that explains less than half of the moves is no explanation.
-    if change is not None and 2 * sum_of(change, "moves") > moves:
+    # A change that explains less than half of the moves is no explanation; one or two moves fit some change always.
+    if change is not None and moves >= _FEWEST_MOVES and 2 * sum_of(change, "moves") > moves:
         fewer, more = sum_of(change, "queues_before"), sum_of(change, "queues_after")
         explained, growing = min(moves, sum_of(change, "moves")), sum_of(change, "growing")
         back = sum_of(change, "moves") - growing
