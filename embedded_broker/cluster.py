@@ -18,6 +18,7 @@ from embedded_broker.namesrv.nsaddr import AddressService
 from embedded_broker.release import as_version
 from embedded_broker.remoting.faults import Control
 from embedded_broker.remoting.listener import Accepted, Make
+from embedded_broker.remoting.ports import HeldPorts
 from embedded_broker.remoting.server import Limits, Service
 from embedded_broker.remoting.tls import SecuredConnection, ServerTls
 from embedded_broker.settings import ASYNC_MASTER, SLAVE, BrokerSettings, slave_member
@@ -134,7 +135,7 @@ class RunningCluster:
         self.brokers: dict[str, Broker] = {}
         self.name_servers: dict[str, NameServer] = {}
         self.address_services: dict[str, AddressService] = {}
-        self._ports: dict[str, int] = {}
+        self._ports = HeldPorts(spec.host)
         self._throw_away: Path | None = None
         self._rooms = {member: spec.room_of(member) for member in self._members}
         self._overrides: dict[str, dict[str, str]] = {}
@@ -209,6 +210,7 @@ class RunningCluster:
             await service.stop()
         for name in list(self.name_servers):
             await self.stop_name_server(name)
+        self._ports.release()
         if self._throw_away is not None:
             shutil.rmtree(self._throw_away, ignore_errors=True)
 
@@ -227,8 +229,8 @@ class RunningCluster:
             name=name,
             make=self._make,
         )
-        await server.start(self.spec.host, self._ports.get(name, port))
-        self._ports[name] = int(server.settings["listenPort"])
+        await server.start(self.spec.host, self._ports.to_listen(name, port))
+        self._ports.note(name, int(server.settings["listenPort"]))
         self.name_servers[name] = server
         for broker in self.brokers.values():
             if broker.registration is not None:
@@ -270,8 +272,8 @@ class RunningCluster:
             make=self._make,
             outbound=self.spec.tls.outbound_context() if self.spec.tls is not None else None,
         )
-        await broker.start(self.spec.host, self._ports.get(name, port))
-        self._ports[name] = broker.settings.listen_port
+        await broker.start(self.spec.host, self._ports.to_listen(name, port))
+        self._ports.note(name, broker.settings.listen_port)
         self.brokers[name] = broker
         return broker
 

@@ -39,12 +39,14 @@ class QueueHolders:
         complete: whether every member answered.
         member_count: how many were asked.
         consumed: messages of the last minute by topic, all members together, those that failed too.
+        subscribed: topics that some member subscribes to.
     """
 
     queues: dict[MessageQueue, QueueHolder]
     complete: bool
     member_count: int
     consumed: Mapping[str, float] = field(default_factory=dict)
+    subscribed: frozenset[str] = frozenset()
 
 
 def holders(cluster: Cluster, addresses: Iterable[str], group: str, deadline: Deadline) -> QueueHolders:
@@ -60,6 +62,7 @@ def holders(cluster: Cluster, addresses: Iterable[str], group: str, deadline: De
             ways.setdefault(client_id, outcome.ask.address)
     found: dict[MessageQueue, QueueHolder] = {}
     consumed: dict[str, float] = {}
+    subscribed: set[str] = set()
     asks = [
         AddressedQuestion(address, running_info(group, client_id), client_id)
         for client_id, address in sorted(ways.items())
@@ -69,6 +72,7 @@ def holders(cluster: Cluster, addresses: Iterable[str], group: str, deadline: De
             complete = False
             continue
         info = answer.value()
+        subscribed.update(subscription.topic for subscription in info.subscription_set)
         for topic, status in info.status_table.items():
             rate = status.consume_ok_tps + status.consume_failed_tps
             consumed[topic] = consumed.get(topic, 0.0) + rate * _WINDOW_S
@@ -80,4 +84,10 @@ def holders(cluster: Cluster, addresses: Iterable[str], group: str, deadline: De
                     position = state.cached_msg_min_offset
                 client_id = str(answer.ask.about)
                 found[queue] = QueueHolder(client_id=client_id, dropped=state.dropped, position=position)
-    return QueueHolders(queues=found, complete=complete, member_count=len(ways), consumed=consumed)
+    return QueueHolders(
+        queues=found,
+        complete=complete,
+        member_count=len(ways),
+        consumed=consumed,
+        subscribed=frozenset(subscribed),
+    )

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import socket
+import sys
 from pathlib import Path
 from time import monotonic
 from urllib.request import urlopen
@@ -123,6 +125,28 @@ def test_reset_empties_everything_and_keeps_addresses() -> None:
         assert (cluster.namesrv, cluster.broker().address) == addresses
         with Peer(cluster.broker().address) as peer:
             assert peer.call(pull("T", 0)).code == ResponseCode.TOPIC_NOT_EXIST
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="held on Linux only")
+def test_ports_stay_the_cluster_s_while_nobody_listens_on_them() -> None:
+    with EmbeddedCluster() as cluster:
+        addresses = cluster.namesrv, cluster.broker().address
+        cluster.broker().kill()
+        cluster.stop_name_server(kill=True)
+        for address in addresses:
+            host, _, port = address.rpartition(":")
+            with socket.socket() as other, pytest.raises(OSError, match="in use"):
+                other.bind((host, int(port)))
+            with pytest.raises(ConnectionRefusedError):
+                socket.create_connection((host, int(port)), timeout=60)
+        cluster.start_name_server()
+        cluster.broker().start()
+        assert (cluster.namesrv, cluster.broker().address) == addresses
+    for address in addresses:
+        host, _, port = address.rpartition(":")
+        with socket.socket() as other:
+            other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            other.bind((host, int(port)))
 
 
 @pytest.mark.parametrize(

@@ -230,8 +230,18 @@ def test_groups_that_brokers_cannot_tell(live: Run, cluster: EmbeddedCluster, tm
         lite.subscribe("Pay")
         until(lambda: any(row["member_count"] for row in live("group", "list", "-o", "json").json["groups"]), "online")
         refused(live(*RESET, "--to-earliest"), "poll")
+
+
+@pytest.mark.usefixtures("told")
+def test_offsets_of_a_topic_that_members_have_left_are_set_by_the_broker(live: Run, cluster: EmbeddedCluster) -> None:
+    """Members hear nothing of a topic that they do not subscribe to: told to move there, they would not."""
+    change(cluster, "broker-a", put_topic(TopicConfig(name="New", read_queue_count=1, write_queue_count=1)))
+    with member(cluster, name="other", topic="New") as heard:
+        done = live(*RESET, "--to-latest", *DO)
+        assert (done.exit_code, done.json["method"], offsets(live)) == (0, "commit", ENDS), done
+        assert heard.messages == []
     with member(cluster, busy=True):
-        refused(live("offset", "reset", "-g", "G", "-t", "Other", "--to-earliest"), "never committed")
+        refused(live("offset", "reset", "-g", "G", "-t", "%RETRY%G", "--to-earliest"), "never committed")
 
 
 @pytest.mark.parametrize("version", ["4.9.8", "5.3.3"])

@@ -168,4 +168,5 @@ def test_a_playbook_finds_what_its_scenario_planted(
     assert tuple(name for name, step in steps.items() if step["state"] == "changed") == case.changed, outcome.stderr
     assert tuple(name for name, step in steps.items() if step["state"] == "planned") == case.planned, outcome.stderr
     assert all(step["change"] for step in steps.values() if step["state"] == "changed")
+    assert {step["exit_code"] for step in steps.values() if step["state"] == "changed"} <= {0}, outcome.stderr
     assert not any(step["state"] == "unexpected" for step in steps.values())

@@ -112,7 +112,10 @@ class _Disk:
         now = path.read_bytes() if path is not None and path.is_file() else durable
         if now == content.durable:
             return now
-        return random.choice((durable, now, bytes(len(now)), now[: random.randrange(len(now) + 1)]))
+        # What was appended since the last sync may be lost; what was synced is on the disk.
+        kept = len(durable) if now.startswith(durable) else 0
+        torn = random.randrange(kept, len(now) + 1)
+        return random.choice((durable, now, now[:kept] + bytes(len(now) - kept), now[:torn]))
 
 
 class Layer:

@@ -9,6 +9,7 @@ from time import time
 from mqctl.cli.sources.brokers import open_brokers
 from mqctl.cli.sources.live_or_saved import LiveOrSaved
 from mqctl.errors import BadInputError, NotFoundError, RefusedError, UnreachableError
+from mqctl.execute.holders import holders
 from mqctl.model.member import GroupMembership, MessageModel
 from mqctl.model.names import retry_topic
 from mqctl.model.near_names import meant
@@ -84,8 +85,8 @@ def make_plan(asking: Asking, request: OffsetRequest) -> OffsetPlan:
         refuse_other_cluster(asking, request.identity, request.origin, otherwise)
     brokers = _brokers(asking, request)
     queues = _queues(asking, request)
-    holders = {queue.broker_name for queue in queues}
-    touched = [broker for broker in brokers if broker.name in holders]
+    names = {queue.broker_name for queue in queues}
+    touched = [broker for broker in brokers if broker.name in names]
     members = memberships_by_broker(LiveOrSaved(asking, None), touched, request.group)
     all_answered(touched)
     situation = _situation(request, touched, members)
@@ -95,7 +96,9 @@ def make_plan(asking: Asking, request: OffsetRequest) -> OffsetPlan:
             reason="it has members: their backlog would be mixed up with it",
             remedy="name a new group, or stop them",
         )
-    method = Method.CALLBACK if _again(request, situation) else choose_method(situation, request.target)
+    method = Method.COMMIT
+    if situation.online and _may_hold(asking, request, touched, members):
+        method = Method.CALLBACK if _again(request, situation) else choose_method(situation, request.target)
     positions = _positions(asking, request.group, queues, touched)
     _not_overtaken(request, positions, online=situation.online)
     callbacks: tuple[Callback, ...] = ()
@@ -148,6 +151,21 @@ def _situation(
         polling=any(found.consume_type == _POLLING for found in online),
         broadcasting=any(found.message_model is MessageModel.BROADCASTING for found in online),
     )
+
+
+def _may_hold(
+    asking: Asking, request: OffsetRequest, touched: list[LiveBroker], members: Mapping[str, GroupMembership]
+) -> bool:
+    """Tells whether members may hold queues of the topics. Members that have left a topic do not hear what brokers tell
+    them of it, and commit nothing there: what brokers say of subscriptions is the last heartbeat's, so all are asked.
+    """
+    topics = set(request.topics)
+    if not topics.isdisjoint(item.topic for found in members.values() for item in found.subscriptions):
+        return True
+    if any(found.members and found.consume_type == _POLLING for found in members.values()):
+        return True  # a pull consumer commits where it likes
+    said = holders(asking.cluster, {broker.address.address for broker in touched}, request.group, asking.deadline)
+    return not said.complete or not topics.isdisjoint(said.subscribed | {queue.topic for queue in said.queues})
 
 
 def _again(request: OffsetRequest, situation: GroupSituation) -> bool:
