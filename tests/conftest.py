@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,12 +12,13 @@ import tarfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
-from xdist.scheduler import LoadGroupScheduling
+from xdist.scheduler import LoadScopeScheduling
 
 from tests.forked_commands import ForkedCommands, possible
 
@@ -30,6 +32,7 @@ settings.register_profile("house", deadline=None, suppress_health_check=[HealthC
 settings.register_profile("ci", settings.get_profile("house"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "house")
 
+_EACH_BY_ITSELF = {"tests/local/test_playbooks.py"}
 # Rooms whose tests take longest begin, so that no worker is left with a long one when the others have ended.
 _FIRST = ("spark", "local", "reliability", "interop", "docs", "live", "embedded_broker")
 
@@ -49,16 +52,25 @@ def _room(item: pytest.Item) -> str:
     return item.path.relative_to(REPOSITORY / "tests").parts[0]
 
 
+@cache
+def _has_the_session(module: str) -> bool:
+    text = (REPOSITORY / module).read_text(encoding="utf-8")
+    return re.search(r"\b(spark: SparkSession|engine: Engine)\b", text) is not None
+
+
+def unit_of(nodeid: str) -> str:
+    """Returns what a test is dealt out with: its module, which shares its clusters; all modules with the Spark session,
+    so that there is one; nothing where each test waits for a cluster of its own."""
+    module = nodeid.partition("::")[0]
+    if module in _EACH_BY_ITSELF:
+        return nodeid
+    return "spark" if module.startswith("tests/spark/") and _has_the_session(module) else module
+
+
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadGroupScheduling:
-    """Keeps each module on one worker, which shares its clusters; modules of a group all on the same."""
-    scheduling = LoadGroupScheduling(config, log)
-    group_of = scheduling._split_scope
-
-    def unit_of(nodeid: str) -> str:
-        group: str = group_of(nodeid)
-        return nodeid.partition("::")[0] if group == nodeid else group
-
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling:
+    """Has each worker take units. (Marks of groups do nothing here: xdist 3.8 cannot tell pytest 9.2 of them.)"""
+    scheduling = LoadScopeScheduling(config, log)
     scheduling._split_scope = unit_of
     return scheduling
 

@@ -8,9 +8,10 @@ from contextlib import suppress
 
 
 class HeldPorts:
-    """Ports by name, each held by a socket that is bound and does not listen: connections are refused as on a free port,
-    and the system gives it to nobody. On Linux two sockets with SO_REUSEADDR may be bound to a port of which one at most
-    listens; elsewhere nothing is held.
+    """Ports by name, each held by a socket that is bound and does not listen.
+
+    Connections are refused as on a free port, and the system gives the port to nobody else. On Linux two sockets with
+    SO_REUSEADDR may be bound to a port of which one at most listens; elsewhere nothing is held.
     """
 
     def __init__(self, host: str) -> None:

@@ -55,7 +55,6 @@ def start(guarded: EmbeddedCluster, tmp_path: Path) -> Iterator[StartClient]:
         yield started
 
 
-@pytest.mark.xdist_group("interop-cpp")
 def test_the_cpp_client_signs_as_the_broker_reads(start: StartClient, guarded: EmbeddedCluster) -> None:
     guarded.record_requests()
     producer = start("cpp", "producer", "GP", "Orders", **ORDERS)
@@ -68,14 +67,12 @@ def test_the_cpp_client_signs_as_the_broker_reads(start: StartClient, guarded: E
     assert sent and all("Signature" in request.ext_fields for request in sent)
 
 
-@pytest.mark.xdist_group("interop-node")
 def test_the_node_client_signs_as_the_broker_reads(start: StartClient) -> None:
     producer = start("node", "producer", "GP", "Orders", **ORDERS)
     assert producer.ask("send", topic="Orders", body="from Node", tags="A", keys="k1").get("status") == "SEND_OK"
     producer.stop()
 
 
-@pytest.mark.xdist_group("interop-node")
 @pytest.mark.parametrize(
     ("keys", "said"),
     [

@@ -7,14 +7,10 @@ import signal
 from itertools import count
 from time import monotonic
 
-import pytest
-
 from embedded_broker import EmbeddedCluster
 from mqctl.protocol.codes import RequestCode as Code
 from tests.interop.clients import Client, Event, collect
 from tests.interop.conftest import MakeTopic, StartClient
-
-pytestmark = pytest.mark.xdist_group("interop-cpp")
 
 _SECONDS = 60
 _rounds = count(1)

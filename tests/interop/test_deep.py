@@ -15,7 +15,6 @@ from mqctl.client.producer.transactions import LocalTransactionState, Transactio
 from tests.client.consuming import Heard, quick, quick_client
 from tests.interop.conftest import MakeTopic, StartClient
 
-pytestmark = pytest.mark.xdist_group("interop-cpp")
 OTHERS = [("node", "consumer"), ("cpp", "push")]
 
 

@@ -7,8 +7,6 @@ import signal
 from pathlib import Path
 from time import monotonic
 
-import pytest
-
 from embedded_broker import EmbeddedCluster
 from mqctl.protocol.codes import RequestCode as Code
 from mqctl.protocol.requests_client import QueryConsumerOffset
@@ -16,8 +14,6 @@ from tests.embedded_broker.wire import Peer
 from tests.interop.clients import Client, Event
 from tests.interop.conftest import MakeTopic, StartClient, put_topic
 from tests.interop.node_client import node_command
-
-pytestmark = pytest.mark.xdist_group("interop-node")
 
 _SECONDS = 60
 _QUEUES = [f"broker-a/{number}" for number in range(4)]

@@ -17,8 +17,6 @@ from tests.embedded_broker.wire import Peer
 from tests.interop.clients import collect
 from tests.interop.conftest import MakeTopic, StartClient
 
-pytestmark = pytest.mark.xdist_group("interop-cpp")
-
 _LONG = "消息" * 4000
 _SECONDS = 60
 

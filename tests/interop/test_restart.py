@@ -9,8 +9,6 @@ from tests.embedded_broker.messages import send
 from tests.embedded_broker.wire import Peer
 from tests.interop.conftest import MakeTopic, StartClient
 
-pytestmark = pytest.mark.xdist_group("interop-cpp")
-
 
 def test_a_consumer_goes_on(cluster: EmbeddedCluster, create_topic: MakeTopic, start_client: StartClient) -> None:
     """The Node client's; the one in C++ does so too, after the half minute it gives every pull."""

@@ -23,7 +23,7 @@ from mqctl.execute.alone import Holder, command_text, forget_dead, held_alone, l
 from mqctl.execute.record_files import who
 from mqctl.local.supervisor import LocalClusterOptions, Supervisor
 from tests.client.consuming import wait_until
-from tests.conftest import REPOSITORY
+from tests.conftest import REPOSITORY, Outcome
 from tests.live.changing import reached
 from tests.live.conftest import Run
 
@@ -155,8 +155,13 @@ def test_who_undoes_what_is_being_undone_is_told_by_whom(
     assert "took over" not in live(*undo).stderr
 
 
-def test_a_profile_file_is_changed_by_one_command_at_a_time(live: Run, hold: Hold, tmp_path: Path) -> None:
+def test_a_profile_file_is_changed_by_one_command_at_a_time(mqctl: Run, hold: Hold, tmp_path: Path) -> None:
+    """The second waits for ten seconds, whatever release there is."""
     file = tmp_path / "mqctl_config_dir" / "profiles.yaml"
+
+    def live(*words: str) -> Outcome:
+        return mqctl(*words, env={"MQCTL_CONFIG_DIR": str(file.parent)})
+
     file.parent.mkdir()
     file.write_text("profiles: {old: {namesrv: '127.0.0.1:3'}}")
     holder = hold(file.parent / ".profiles.yaml.lock")

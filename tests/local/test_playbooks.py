@@ -6,10 +6,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event
 from time import monotonic
 
 import pytest
 
+from mqctl.client.admin.cluster import Cluster
+from mqctl.client.remoting.deadline import Deadline
+from mqctl.execute.holders import holders
 from mqctl.local.scenario_files import load_scenario
 from mqctl.local.stage import Stage
 from mqctl.playbook.places import slugs
@@ -30,6 +34,7 @@ class Case:
         ending: of the run.
         held: results that must hold, by step.
         changed, planned: steps that changed the cluster, or planned to.
+        rests: the group whose listeners must have had nothing to do for a minute before: so long they report failures.
     """
 
     given: Mapping[str, str]
@@ -39,6 +44,7 @@ class Case:
     confirm: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
     planned: tuple[str, ...] = ()
+    rests: str | None = None
 
 
 CASES: dict[str, Case] = {
@@ -57,6 +63,7 @@ CASES: dict[str, Case] = {
         choose={"way": "this_group"},
         confirm=("invoicing",),
         changed=("resend_here",),
+        rests="invoicing",
         ending="complete",
     ),
     "delay-late": Case(given={"broker": "broker-a"}, held={"judge": "overdue", "end": "late"}, ending="attention"),
@@ -141,12 +148,23 @@ def test_every_playbook_is_played() -> None:
     assert sorted(CASES) == slugs()
 
 
+def rest(stage: Stage, group: str) -> None:
+    addresses = {broker.address for ready in stage.clusters for broker in ready.brokers}
+    pause, end = Event(), monotonic() + 2 * _SECONDS
+    with Cluster(stage.namesrv) as cluster:
+        while any(holders(cluster, addresses, group, Deadline(60_000)).consumed.values()):
+            assert monotonic() < end, "the listeners never rest"
+            pause.wait(0.5)
+
+
 @pytest.mark.parametrize("slug", sorted(CASES))
 def test_a_playbook_finds_what_its_scenario_planted(
     play: Callable[[str], tuple[Stage, Callable[..., Outcome]]], slug: str
 ) -> None:
     case = CASES[slug]
     stage, run = play(slug)
+    if case.rests is not None:
+        rest(stage, case.rests)
     words: list[str] = ["playbook", "run", slug]
     for name, value in case.given.items():
         words += ["-p", f"{name}={value.format_map({broker: str(path) for broker, path in stage.stores.items()})}"]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from mqctl.model.backlog import BacklogRow
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark]
 STORES = ["store-clean", "store-killed", "store-killed-recovered-clean", "store-rolled-clean", "store-5.3.3"]
 
 

@@ -79,7 +79,6 @@ def test_a_name_without_a_directory_is_a_usage_error(mqctl: Run) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.xdist_group("spark")
 def test_every_table_of_the_source_has_the_broker_as_a_column(
     spark: SparkSession, golden_store: Store, tmp_path: Path
 ) -> None:

@@ -22,7 +22,7 @@ from mqctl.spark.session.java import find_java, shim_home
 from tests.conftest import REPOSITORY, Outcome
 from tests.store.builder import StoreBuilder, message
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark"), pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 Run = Callable[..., Outcome]
 PATIENCE_S = 400
 LEAN = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"

@@ -14,7 +14,7 @@ from mqctl.render.backlog import BacklogReport
 from tests.conftest import REPOSITORY, Outcome
 from tests.spark.plain_backlog import plain_backlog
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark]
 Run = Callable[..., Outcome]
 
 

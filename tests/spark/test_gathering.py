@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from mqctl.spark.aggregates.combiner import Row
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
 def ordered(rows: list[Row]) -> list[list[tuple[str, str]]]:

@@ -95,7 +95,6 @@ def test_a_key_that_is_cut_is_judged_as_one(
 
 
 @pytest.mark.spark
-@pytest.mark.xdist_group("spark")
 @pytest.mark.parametrize("table", ["order", "duplicates", "keyed"])
 def test_spark_cuts_and_joins_alike(table: str, tmp_path: Path, spark: SparkSession) -> None:
     from mqctl.spark.reports.combining import SparkEngine

@@ -20,7 +20,7 @@ import pytest
 from benchmarks.planted_store import write_planted
 from tests.conftest import Outcome
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 Run = Callable[..., Outcome]
 PHONE, DESK = {"width": 390, "height": 844}, {"width": 1_280, "height": 900}
 

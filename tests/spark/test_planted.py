@@ -26,7 +26,7 @@ from mqctl.spark.reports.run import NAMES, RunSettings, run_report
 from mqctl.spark.selection import Selection
 from tests.conftest import Outcome
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark]
 Run = Callable[..., Outcome]
 
 

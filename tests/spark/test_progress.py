@@ -70,7 +70,6 @@ def on_terminal(words: Sequence[object], home: Path, interrupt_at: str = "") -> 
 
 
 @pytest.mark.spark
-@pytest.mark.xdist_group("spark")
 @pytest.mark.parametrize("report", ["skew", "order"])
 def test_a_single_report_shows_stages_bytes_and_time_left(report: str, store: Path, tmp_path: Path) -> None:
     pytest.importorskip("pyspark", reason="the spark extra is not installed")
@@ -85,7 +84,6 @@ def test_a_single_report_shows_stages_bytes_and_time_left(report: str, store: Pa
 
 
 @pytest.mark.spark
-@pytest.mark.xdist_group("spark")
 def test_ctrl_c_ends_report_job_and_jvm(store: Path, tmp_path: Path) -> None:
     pytest.importorskip("pyspark", reason="the spark extra is not installed")
     words = ["report", "order", *(["--store", store] * 10), "--master", "local[1]"]

@@ -21,7 +21,7 @@ from mqctl.spark.selection import Selection
 from tests.spark import plain_reports as plain
 from tests.store.builder import StoreBuilder, message
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark]
 Store = Callable[[str], Path]
 STORES = ["store-clean", "store-killed", "store-killed-recovered-clean", "store-rolled-clean", "store-5.3.3"]
 MINUTE_MS = 60_000

@@ -22,7 +22,7 @@ from mqctl.spark.session.open import SessionSettings, require_spark
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark]
 ROOT = Path(__file__).resolve().parents[2]
 # What Spark's own shell scripts call.
 SHELL_PROGRAMS = ("bash", "sh", "env", "dirname", "basename", "readlink", "cat", "uname", "grep", "head", "ls", "nice")

@@ -23,7 +23,7 @@ from mqctl.spark.selection import Bounds, Selection
 from tests.spark.plain_reports import messages_of
 from tests.store.builder import StoreBuilder, message
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark]
 Store = Callable[[str], Path]
 STORES = ["store-clean", "store-killed", "store-killed-recovered-clean", "store-rolled-clean", "store-5.3.3"]
 START_MS = 1_795_218_000_000
