@@ -11,7 +11,6 @@ import typer
 
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.language import spoken
-from mqctl.cli.options.doctor import time_scale_of
 from mqctl.errors import NotFoundError, UsageError
 from mqctl.model.gap import Part
 
@@ -49,6 +48,7 @@ def advised(who: Advised, window: str | None, output: Output, *, wanted: bool) -
         NotFoundError: a group that was asked for has no offsets anywhere.
     """
     from mqctl.cli.gaps import tell_gaps
+    from mqctl.cli.options.doctor import time_scale_of
     from mqctl.cli.sources.snapshot_source import LiveOptions, read_snapshot
     from mqctl.cli.times import parse_span_ms
     from mqctl.diagnosis.backlog_advice import backlog_advice

@@ -10,12 +10,14 @@ import importlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from mqctl.model.finding import Finding, Value
 from mqctl.model.lang import Lang
 from mqctl.render import units
 from mqctl.render.text import printable
+
+if TYPE_CHECKING:  # who says a phrase has no finding
+    from mqctl.model.finding import Finding, Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
