@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("embedded_broker")
 
-_FAST_PORT_DISTANCE = 2
+PORT_DISTANCES = _FAST, _REPLICATION = -2, 1
 _PORT_ATTEMPTS = 20
 _FIRST_OFFSET_FLUSH_MS = 10_000
 ACL_FILE = "plain_acl.yml"
@@ -255,9 +255,9 @@ class Broker:
         own = self.settings.ha_listen_port
         for attempt in range(1, _PORT_ATTEMPTS + 1):
             await self._main.open(host, port)
-            self.settings.ha_listen_port = own or self._main.port + 1
+            self.settings.ha_listen_port = own or self._main.port + _REPLICATION
             try:
-                await self._fast.open(host, self._main.port - _FAST_PORT_DISTANCE)
+                await self._fast.open(host, self._main.port + _FAST)
                 await self.replication.listen(host, self.settings.ha_listen_port)
             except PortError:
                 await self._fast.close()

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from embedded_broker.broker import Broker
+from embedded_broker.broker import PORT_DISTANCES, Broker
 from embedded_broker.clock import Clock, SystemClock, VirtualClock
 from embedded_broker.consumers.locks import LOCK_LIVE_MS
 from embedded_broker.log.scratch import make_throw_away_directory
@@ -272,7 +272,7 @@ class RunningCluster:
             make=self._make,
             outbound=self.spec.tls.outbound_context() if self.spec.tls is not None else None,
         )
-        await broker.start(self.spec.host, self._ports.to_listen(name, port))
+        await broker.start(self.spec.host, self._ports.to_listen(name, port, also=PORT_DISTANCES))
         self._ports.note(name, broker.settings.listen_port)
         self.brokers[name] = broker
         return broker

@@ -20,7 +20,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
 
+from tests import rooms_entered
 from tests.forked_commands import ForkedCommands, possible
+
+rooms_entered.install()
 
 # A build in the background has Ctrl-C ignored, and the processes that tests start would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and threading.current_thread() is threading.main_thread():
@@ -150,6 +153,7 @@ def environment_of(home: Path) -> dict[str, str]:
         "PYTHONPATH": str(REPOSITORY),
         "TZ": "UTC",
         "LC_ALL": "C.UTF-8",
+        **rooms_entered.environment(),
     }
 
 

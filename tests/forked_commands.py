@@ -28,7 +28,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests import network_notes
+from tests import network_notes, rooms_entered
 
 _ROOMS = ("model", "protocol", "store", "client", "diagnosis", "plan", "allocation", "filter", "stacks")
 _UPPER_ROOMS = ("snapshot", "execute", "capture", "render", "playbook", "local", "cli", "operations")
@@ -190,6 +190,7 @@ def _become(asked: Asked) -> None:
     os.environ.update(asked.environment)
     time.tzset()
     network_notes.install()
+    rooms_entered.install()
 
 
 def main() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import socket
 import sys
-from contextlib import suppress
+from contextlib import ExitStack
+
+_ATTEMPTS = 6
 
 
 class HeldPorts:
@@ -17,7 +19,7 @@ class HeldPorts:
     def __init__(self, host: str) -> None:
         self._host = host
         self._ports: dict[str, int] = {}
-        self._holders: dict[str, socket.socket] = {}
+        self._holders = ExitStack()
 
     def __contains__(self, name: str) -> bool:
         return name in self._ports
@@ -25,17 +27,26 @@ class HeldPorts:
     def __getitem__(self, name: str) -> int:
         return self._ports[name]
 
-    def to_listen(self, name: str, port: int) -> int:
-        """Returns the port to listen on: the one of before, else `port`, 0 for any. Where it cannot be held, whoever
-        listens finds out why."""
+    def to_listen(self, name: str, port: int, *, also: tuple[int, ...] = ()) -> int:
+        """Returns the port to listen on: the one of before, else `port`, 0 for any.
+
+        Where it cannot be held, whoever listens finds out why, or finds another.
+
+        Args:
+            also: ports that are listened on as well, as distances from it.
+        """
         if name in self._ports:
             return self._ports[name]
-        if sys.platform != "linux":
-            return port
-        with suppress(OSError):
-            if name not in self._holders:
-                self._hold(name, port)
-            return int(self._holders[name].getsockname()[1])
+        for _ in range(_ATTEMPTS if sys.platform == "linux" else 0):
+            with ExitStack() as held:
+                try:
+                    mine = self._hold(held, port)
+                    for distance in also:
+                        self._hold(held, mine + distance)
+                except OSError:
+                    continue
+                self._holders.push(held.pop_all())
+                return mine
         return port
 
     def note(self, name: str, port: int) -> None:
@@ -44,19 +55,13 @@ class HeldPorts:
 
     def release(self) -> None:
         """Gives all ports up."""
-        for holder in self._holders.values():
-            holder.close()
-        self._holders.clear()
+        self._holders.close()
 
-    def _hold(self, name: str, port: int) -> None:
+    def _hold(self, held: ExitStack, port: int) -> int:
         family, kind, protocol, _, address = socket.getaddrinfo(
             self._host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        holder = socket.socket(family, kind, protocol)
-        try:
-            holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            holder.bind(address)
-        except OSError:
-            holder.close()
-            raise
-        self._holders[name] = holder
+        holder = held.enter_context(socket.socket(family, kind, protocol))
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind(address)
+        return int(holder.getsockname()[1])
