@@ -64,4 +64,5 @@ class HeldPorts:
         holder = held.enter_context(socket.socket(family, kind, protocol))
         holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         holder.bind(address)
-        return int(holder.getsockname()[1])
+        got: int = holder.getsockname()[1]
+        return got
