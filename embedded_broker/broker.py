@@ -102,7 +102,7 @@ class Broker:
         self.groups = GroupTable(settings, release, clock, config)
         self.offsets = ConsumerOffsets(clock, config)
         self.filters = SqlFilters(settings, release, clock, config)
-        self.clients = Clients(clock, self.notify_members, self.filters.unregister)
+        self.clients = Clients(clock, self.notify_members, self.filters.unregister, keeps_producers=not release.is_v5)
         self.locks = QueueLocks(clock, live_ms=lock_live_ms)
         self.stats = Stats(clock, settings.broker_cluster_name)
         levels = DelayLevelTable.parse(settings.message_delay_level)

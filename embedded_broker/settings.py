@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 from embedded_broker.log.settings import ASYNC_FLUSH, StoreSettings
+from embedded_broker.told_properties import told_properties
 from mqctl.model.delay_level import DEFAULT_LEVELS
 from mqctl.model.numbers import MOST_INT64, decimal
 from mqctl.model.spans import DAY_MS
@@ -17,7 +18,14 @@ _WIRE_NAMES = {"broker_ip1": "brokerIP1", "broker_ip2": "brokerIP2"}
 
 
 _POSITIVE = frozenset(
-    {"timer_precision_ms", "timer_roll_window_slot", "transaction_check_interval", "default_topic_queue_nums"}
+    {
+        "max_transfer_count_on_message_in_memory",
+        "max_transfer_count_on_message_in_disk",
+        "timer_precision_ms",
+        "timer_roll_window_slot",
+        "transaction_check_interval",
+        "default_topic_queue_nums",
+    }
 )
 """Settings of which nothing works at 0."""
 
@@ -65,6 +73,7 @@ class BrokerSettings:
         slave_timeout: milliseconds that a send waits for slaves.
         offset_check_in_slave: a slave corrects the offset of a pull beyond a queue's ends, too.
         in_sync_replicas: brokers that must have a message before its send is answered, the master included (5.x).
+        unused: values of properties that are not heeded, as they were given; request 26 tells those that a release has.
         default_message_request_mode, default_pop_share_queue_num: what 400 answers where 401 set nothing (5.x).
     """
 
@@ -192,6 +201,12 @@ class BrokerSettings:
         """What tells this broker from the others of its cluster; a slave has the broker name of its master."""
         return slave_member(self.broker_name, self.broker_id) if self.broker_id else self.broker_name
 
+    max_transfer_count_on_message_in_memory: int = _STORE.max_transfer_count_on_message_in_memory
+    max_transfer_bytes_on_message_in_memory: int = _STORE.max_transfer_bytes_on_message_in_memory
+    max_transfer_count_on_message_in_disk: int = _STORE.max_transfer_count_on_message_in_disk
+    max_transfer_bytes_on_message_in_disk: int = _STORE.max_transfer_bytes_on_message_in_disk
+    unused: dict[str, str] = field(default_factory=dict)
+
     def store_settings(self, *, is_v5: bool) -> StoreSettings:
         """Returns the part that the store needs."""
         own = {item.name for item in fields(self)}
@@ -200,7 +215,14 @@ class BrokerSettings:
 
     def properties(self) -> dict[str, str]:
         """Returns all settings as text by wire name."""
-        return {_wire_name(item.name): _text(getattr(self, item.name)) for item in fields(self)}
+        return {_wire_name(name): _text(getattr(self, name)) for name in _own_names()}
+
+    def told(self, *, is_v5: bool) -> dict[str, str]:
+        """Returns what request 26 tells: all that the release has, heeded or not, and what else was set here."""
+        own, plain = self.properties(), BrokerSettings().properties()
+        known = told_properties(is_v5=is_v5)
+        found = {name: own[name] if value is None else self.unused.get(name, value) for name, value in known.items()}
+        return found | {name: value for name, value in own.items() if name not in known and value != plain[name]}
 
     def update(self, changes: Mapping[str, str]) -> set[str]:
         """Takes changes by wire name; unknown names and values of the wrong type are ignored, as in Java.
@@ -209,14 +231,21 @@ class BrokerSettings:
             the wire names that were taken.
         """
         taken = set()
-        for item in fields(self):
-            wire = _wire_name(item.name)
-            if wire in changes:
-                value = _read(changes[wire], type(getattr(self, item.name)))
-                if value is not None and not (item.name in _POSITIVE and isinstance(value, int) and value < 1):
-                    setattr(self, item.name, value)
-                    taken.add(wire)
+        wires = {_wire_name(name): name for name in _own_names()}
+        for wire, text in changes.items():
+            name = wires.get(wire)
+            if name is None:
+                self.unused[wire] = text
+                continue
+            value = _read(text, type(getattr(self, name)))
+            if value is not None and not (name in _POSITIVE and isinstance(value, int) and value < 1):
+                setattr(self, name, value)
+                taken.add(wire)
         return taken
+
+
+def _own_names() -> list[str]:
+    return [item.name for item in fields(BrokerSettings) if item.name != "unused"]
 
 
 def slave_member(name: str, broker_id: int) -> str:

@@ -7,12 +7,15 @@ every hour for the day.
 from __future__ import annotations
 
 import logging
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Set
 from dataclasses import dataclass, field
 from functools import partial
+from time import localtime
 
 from embedded_broker.clock import Clock, Periodic
+from mqctl.model.spans import MINUTE_MS
 
 log = logging.getLogger("embedded_broker")
 
@@ -24,6 +27,9 @@ _OF_GROUPS = frozenset({GROUP_GET_NUMS, GROUP_GET_SIZE, SNDBCK_PUT_NUMS})
 
 _MINUTE_SAMPLES, _HOUR_SAMPLES, _DAY_SAMPLES = 7, 7, 25
 _SECOND_MS = 1_000
+_PUT_TIMES_MS = (0, 10, 50, 100, 200, 500, 1_000, 2_000, 3_000, 4_000, 5_000, 10_000)
+_RATE_SAMPLES = 61
+_RATE_PERIODS = (1, 6, 60)
 _PERIODS_MS = (10 * _SECOND_MS, 600 * _SECOND_MS, 3_600 * _SECOND_MS)
 
 
@@ -67,12 +73,23 @@ class Stats:
     Attributes:
         boot_ms: when the broker started.
         put_failed: messages that the store refused.
+        put_times: writes of this minute by how long they took: 0 ms, under 10, 50, 100, 200, 500 ms, 1, 2, 3, 4, 5,
+            10 s, longer.
+        put_time_max_ms: the longest of this run.
+        missed: pulls and pops that found nothing.
+        mornings: messages stored and handed out at the last midnight and at the one before, of this run.
         aside: by internal topic, the records that its machine could not handle and left where they are.
     """
 
     def __init__(self, clock: Clock, cluster: str) -> None:
         self.boot_ms = clock.now_ms()
         self.put_failed = 0
+        self.put_times = [0] * (len(_PUT_TIMES_MS) + 1)
+        self.put_time_max_ms = 0
+        self.missed = 0
+        self.mornings: tuple[tuple[int, int], tuple[int, int]] = ((0, 0), (0, 0))
+        self._day = _day_of(self.boot_ms)
+        self._totals: deque[tuple[int, tuple[int, ...]]] = deque(maxlen=_RATE_SAMPLES)
         self.aside: dict[str, int] = {}
         self._clock = clock
         self._cluster = cluster
@@ -96,11 +113,38 @@ class Stats:
 
     def _sample(self, index: int) -> None:
         now_ms = self._clock.now_ms()
+        if index == 0:
+            self._sample_totals(now_ms)
         for item in self._items.values():
             samples = item.samples[index]
             if not samples:  # a counter that is new counts from nothing, one period ago
                 samples.append((now_ms - _PERIODS_MS[index], 0, 0))
             samples.append((now_ms, item.value, item.times))
+
+    def _sample_totals(self, now_ms: int) -> None:
+        if not self._totals:
+            self._totals.append((self.boot_ms, (0, 0, 0, 0)))
+        found = self.item(BROKER_GET_NUMS, self._cluster)
+        calls = found.times if found is not None else 0
+        self._totals.append((now_ms, (self.put_total(), calls, self.missed, self.get_total())))
+        if now_ms // MINUTE_MS != self._totals[-2][0] // MINUTE_MS:
+            self.put_times = [0] * len(self.put_times)
+        if _day_of(now_ms) != self._day:
+            self._day = _day_of(now_ms)
+            self.mornings = ((self.put_total(), self.get_total()), self.mornings[0])
+
+    def rates(self) -> list[tuple[float, ...]]:
+        """Returns events a second over the last 10 s, minute and 10 minutes, as far as the broker is up so long.
+
+        Of each: messages stored, reads that found something, reads that did not, messages handed out.
+        """
+        found = []
+        for periods in _RATE_PERIODS:
+            if len(self._totals) > periods:
+                (first_ms, first), (last_ms, last) = self._totals[-1 - periods], self._totals[-1]
+                span_ms = max(1, last_ms - first_ms)
+                found.append(tuple((new - old) * 1_000 / span_ms for new, old in zip(last, first, strict=True)))
+        return found
 
     def item(self, name: str, key: str) -> Counter | None:
         """Returns a counter that has counted something, or None."""
@@ -117,6 +161,11 @@ class Stats:
         item = self._counter(name, key)
         item.value += amount
         item.times += times
+
+    def time_put(self, ms: int) -> None:
+        """Notes how long a write took."""
+        self.put_times[bisect_right(_PUT_TIMES_MS, ms) if ms > 0 else 0] += 1
+        self.put_time_max_ms = max(self.put_time_max_ms, ms)
 
     def count_put(self, topic: str, count: int, size_bytes: int) -> None:
         """Counts stored messages."""
@@ -178,3 +227,9 @@ class Stats:
         """Returns the messages delivered since the start."""
         item = self.item(BROKER_GET_NUMS, self._cluster)
         return item.value if item is not None else 0
+
+
+def _day_of(at_ms: int) -> tuple[int, int]:
+    """Returns the day of a moment where the broker runs: counters of days turn over at its midnight."""
+    moment = localtime(at_ms / 1_000)
+    return moment.tm_year, moment.tm_yday

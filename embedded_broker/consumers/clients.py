@@ -70,9 +70,15 @@ class Clients:
 
     Attributes:
         ever_subscribed: topics that a heartbeat named since the start.
+
+    Args:
+        keeps_producers: a producer group whose last connection broke stays, empty (`ProducerManager` of 4.9.8).
     """
 
-    def __init__(self, clock: Clock, on_group_changed: OnGroupChanged, on_group_gone: OnGroupGone) -> None:
+    def __init__(
+        self, clock: Clock, on_group_changed: OnGroupChanged, on_group_gone: OnGroupGone, *, keeps_producers: bool
+    ) -> None:
+        self._keeps_producers = keeps_producers
         self.producers: dict[str, dict[ServerConnection, Client]] = {}
         self.consumers: dict[str, ConsumerGroup] = {}
         self.ever_subscribed: set[str] = set()
@@ -180,7 +186,10 @@ class Clients:
     def _forget(self, connection: ServerConnection) -> None:
         producing, consuming = self._groups.pop(connection, ((), ()))
         for name in producing:
-            self.unregister_producer(name, connection)
+            if self._keeps_producers:
+                self.producers.get(name, {}).pop(connection, None)
+            else:
+                self.unregister_producer(name, connection)
         for name in consuming:
             group = self.consumers.get(name)
             if group is not None and connection in group.members:

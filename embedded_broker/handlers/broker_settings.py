@@ -14,10 +14,12 @@ from mqctl.protocol.requests_admin import GetBrokerConfig, GetBrokerConfigReply,
 _BLACK_LIST = frozenset({"configBlackList", "brokerConfigPath", "rocketmqHome"})
 
 
-@handles(GetBrokerConfig, support="partial: only the properties that the embedded broker has")
+@handles(GetBrokerConfig, support="partial: properties that are not in use are told with their defaults")
 def get_broker_config(broker: Broker, request: GetBrokerConfig, call: Call) -> RemotingCommand:
     version = json.dumps({"counter": broker.settings_version, "timestamp": broker.stats.boot_ms}, separators=(",", ":"))
-    settings = {**broker.settings.properties(), "storePathRootDir": str(broker.directory)}
+    root = str(broker.directory)
+    paths = {"rocketmqHome": root, "storePathRootDir": root, "storePathCommitLog": str(broker.directory / "commitlog")}
+    settings = {**broker.settings.told(is_v5=broker.release.is_v5), **paths}
     return call.answer(reply=GetBrokerConfigReply(version=version), body=format_settings(settings))
 
 

@@ -72,5 +72,6 @@ def get_all_producers(broker: Broker, request: GetAllProducerInfo, call: Call) -
             for client in members.values()
         )
         for group, members in broker.clients.producers.items()
+        if members
     }
     return call.answer(body=ProducerTable(data=table).to_bytes())

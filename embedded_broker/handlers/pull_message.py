@@ -286,6 +286,7 @@ def _answer(broker: Broker, pull: _Pull, read: Read, code: ResponseCode) -> Remo
         body = b"".join(read.data)
         broker.stats.count_get(request.topic, request.consumer_group, read.count, len(body))
         return pull.call.answer(code, remark=read.status.value, reply=reply, body=body)
+    broker.stats.missed += 1
     if code == ResponseCode.PULL_OFFSET_MOVED and not is_v5:
         note_offset_moved(broker.intake, request, read.next_offset)
     return pull.call.answer(code, remark=read.status.value, reply=reply)

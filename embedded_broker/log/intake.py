@@ -84,11 +84,13 @@ class Intake:
                 self._hang(message)
             self._end(message)
         message.store_host = self.store_host
+        started_ms = self.clock.now_ms()
         try:
             appended = self.storage.append(message)
         except StorageError:
             self.stats.put_failed += 1
             raise
+        self.stats.time_put(self.clock.now_ms() - started_ms)
         self.stats.count_put(message.topic, 1, appended.size_bytes)
         return appended
 
@@ -102,11 +104,13 @@ class Intake:
             message.store_host = self.store_host
             if self.release.is_v5:
                 self._end(message)
+        started_ms = self.clock.now_ms()
         try:
             appended = self.storage.append_batch(messages)
         except StorageError:
             self.stats.put_failed += 1
             raise
+        self.stats.time_put(self.clock.now_ms() - started_ms)
         self.stats.count_put(messages[0].topic, len(appended), sum([one.size_bytes for one in appended]))
         return appended
 

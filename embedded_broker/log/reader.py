@@ -18,8 +18,6 @@ from mqctl.store.log_writer import CommitLogWriter
 from mqctl.store.queue_writer import ConsumeQueues, QueueWriter
 from mqctl.store.record_writer import store_time_of
 
-_MOST_IN_MEMORY = (32, 256 * 1024)
-_MOST_ON_DISK = (8, 64 * 1024)
 _SCAN_ENTRIES = 800
 
 
@@ -80,6 +78,14 @@ class StoreReader:
         self.queues = queues
         self.settings = settings
         self._ext = ext
+        self._most_in_memory = (
+            settings.max_transfer_count_on_message_in_memory,
+            settings.max_transfer_bytes_on_message_in_memory,
+        )
+        self._most_on_disk = (
+            settings.max_transfer_count_on_message_in_disk,
+            settings.max_transfer_bytes_on_message_in_disk,
+        )
 
     def min_offset(self, topic: str, queue_id: int) -> int:
         """Logical offset of the oldest message of a queue; 0 for a queue that is not there."""
@@ -98,7 +104,7 @@ class StoreReader:
         queue_offset: int,
         *,
         max_count: int,
-        max_bytes: int = _MOST_IN_MEMORY[1],
+        max_bytes: int | None = None,
         wants: Callable[[int], bool] | None = None,
         wants_record: Callable[[memoryview], bool] | None = None,
         wants_unit: Callable[[ExtUnit], bool] | None = None,
@@ -106,7 +112,7 @@ class StoreReader:
         """Reads messages from `queue_offset` on, as a pull does.
 
         Args:
-            max_count: 32 at most are given, 8 when they come from disk.
+            max_count, max_bytes: no more than the settings allow are given, fewer when they come from disk.
             wants: tells by the tags code whether to read a message at all.
             wants_record: tells by the record whether to deliver it.
             wants_unit: tells by what stands beside the queue entry whether the record is worth looking at.
@@ -128,7 +134,8 @@ class StoreReader:
         if not entries:
             per_file = self.queues.file_bytes // QUEUE_ENTRY_BYTES
             return Read(ReadStatus.OFFSET_FOUND_NULL, queue_offset - queue_offset % per_file + per_file, low, high)
-        limits = (min(max_count, _MOST_IN_MEMORY[0]), min(max_bytes, _MOST_IN_MEMORY[1]))
+        most, most_bytes = self._most_in_memory
+        limits = (min(max_count, most), most_bytes if max_bytes is None else min(max_bytes, most_bytes))
         return self._collect(queue, queue_offset, entries, limits, (wants, wants_record, wants_unit))
 
     def _collect(
@@ -147,7 +154,8 @@ class StoreReader:
         status = ReadStatus.NO_MATCHED_MESSAGE
         physical = log_end
         for physical, size, code in QUEUE_ENTRY_STRUCT.iter_unpack(entries):
-            if chosen and _is_full(len(chosen), total + size, limits, on_disk=log_end - physical > in_memory_bytes):
+            on_disk = log_end - physical > in_memory_bytes
+            if chosen and _is_full(len(chosen), total + size, limits, self._most_on_disk if on_disk else limits):
                 break
             scanned += 1
             if physical < removed_until or (wants is not None and not self._wanted(wants, queue, code)):
@@ -305,9 +313,7 @@ class StoreReader:
         return earlier[0] if ms - earlier[1] <= later[1] - ms else later[0]
 
 
-def _is_full(count: int, total_bytes: int, limits: tuple[int, int], *, on_disk: bool) -> bool:
+def _is_full(count: int, total_bytes: int, limits: tuple[int, int], on_disk: tuple[int, int]) -> bool:
     """Whether a batch takes no more (`DefaultMessageStore.isTheBatchFull`); the first message always fits."""
-    most, most_bytes = limits
-    if on_disk:
-        most, most_bytes = min(most, _MOST_ON_DISK[0]), min(most_bytes, _MOST_ON_DISK[1])
+    most, most_bytes = min(limits[0], on_disk[0]), min(limits[1], on_disk[1])
     return count >= most or total_bytes > most_bytes

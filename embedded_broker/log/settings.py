@@ -39,6 +39,8 @@ class StoreSettings:
             that is really full is refused by the write itself.
         in_memory_bytes: how far behind the log's end a pull may read before it counts as reading from disk
             (`accessMessageInMemoryMaxRatio`, 40 percent of the machine's memory).
+        max_transfer_count_on_message_in_memory, max_transfer_bytes_on_message_in_memory: what one pull gets at most.
+        max_transfer_count_on_message_in_disk, max_transfer_bytes_on_message_in_disk: the same of messages on disk.
         is_v5: lay out as 5.x does: topics above 127 bytes in the second layout, the process id in `abort`.
     """
 
@@ -60,4 +62,8 @@ class StoreSettings:
     disk_space_clean_forcibly_ratio: int = 0
     disk_space_warning_level_ratio: int = 0
     in_memory_bytes: int = _in_memory_bytes()
+    max_transfer_count_on_message_in_memory: int = 32
+    max_transfer_bytes_on_message_in_memory: int = 256 * 1024
+    max_transfer_count_on_message_in_disk: int = 8
+    max_transfer_bytes_on_message_in_disk: int = 64 * 1024
     is_v5: bool = False

@@ -14,6 +14,7 @@ from embedded_broker.remoting.faults import Control
 from embedded_broker.remoting.handler_table import NAMESRV, handlers_of
 from embedded_broker.remoting.listener import Listener, Make
 from embedded_broker.remoting.server import Limits, ServerConnection
+from embedded_broker.told_properties import namesrv_properties
 
 log = logging.getLogger("embedded_broker")
 
@@ -46,15 +47,8 @@ class NameServer:
         self.routes = RouteTable(clock)
         self.kv_config = KVConfig(directory)
         self.address = ""
-        self.settings: dict[str, str] = {
-            "listenPort": "0",
-            "orderMessageEnable": "false",
-            "serverChannelMaxIdleTimeSeconds": "120",
-            "kvConfigPath": str(directory / "kvConfig.json") if directory else "",
-            "configStorePath": "",
-            "rocketmqHome": "",
-            "configBlackList": "configBlackList;configStorePath;kvConfigPath",
-        }
+        self.settings: dict[str, str] = namesrv_properties(is_v5=release.is_v5)
+        self.settings["kvConfigPath"] = str(directory / "kvConfig.json") if directory else ""
         self._watched: set[ServerConnection] = set()
         self._scan: Periodic | None = None
         service = Dispatcher(

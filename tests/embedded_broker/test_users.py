@@ -53,7 +53,7 @@ class Exchange:
     answer: RemotingCommand
 
 
-def _recorded() -> list[Exchange]:
+def recorded_access() -> list[Exchange]:
     with tarfile.open(_RECORDED) as archive:
         contents = {member.name: archive.extractfile(member).read() for member in archive}  # type: ignore[union-attr]
     index = json.loads(contents["index.json"])
@@ -95,7 +95,7 @@ def _allow(admin: SigningPeer, *entries: AccessEntry, user: str = "bob") -> Remo
 
 
 def test_the_recorded_session_is_answered_word_for_word(guarded: EmbeddedCluster) -> None:
-    exchanges = _recorded()
+    exchanges = recorded_access()
     with Peer(guarded.broker().address, version=479) as peer:
         for item in exchanges:
             peer.socket.sendall(encode(item.request))
@@ -219,7 +219,7 @@ def test_without_a_provider_there_are_no_users_and_with_one_nothing_is_checked()
 def test_a_signature_covers_body_and_fields(guarded: EmbeddedCluster, admin: SigningPeer) -> None:
     _create(admin, BOB)
     with SigningPeer(guarded.broker().address, BOB) as peer:
-        signed = next(item for item in _recorded() if item.note == "get broker config").request
+        signed = next(item for item in recorded_access() if item.note == "get broker config").request
         peer.socket.sendall(encode(signed))
         assert peer.answer_to(signed.opaque).code == FINE
         forged = replace(signed, ext_fields={**(signed.ext_fields or {}), "more": "1"})

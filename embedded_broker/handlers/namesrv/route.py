@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from embedded_broker.namesrv.kv_config import ORDER_TOPICS
 from embedded_broker.namesrv.nameserver import NameServer
 from embedded_broker.release import FURTHER_READING
@@ -9,7 +11,7 @@ from embedded_broker.remoting.handler_table import NAMESRV, Call, handles
 from mqctl.protocol.bodies_cluster import TopicRouteData
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.declared import replaced
-from mqctl.protocol.frame import RemotingCommand
+from mqctl.protocol.frame import RemotingCommand, SerializeType
 from mqctl.protocol.requests_namesrv import (
     DeleteTopicFromNamesrv,
     GetBrokerClusterInfo,
@@ -22,6 +24,12 @@ _STANDARD_JSON_SINCE = 401
 
 @handles(GetRouteInfo, role=NAMESRV, fast=True)
 def get_route_info(server: NameServer, ext: dict[str, str], call: Call) -> RemotingCommand:
+    answer = _route_info(server, ext, call)
+    # ClientRequestProcessor of 5.x answers in its own default form, whatever that of the request.
+    return replace(answer, serialize_type=SerializeType.JSON) if server.release.is_v5 else answer
+
+
+def _route_info(server: NameServer, ext: dict[str, str], call: Call) -> RemotingCommand:
     is_v5 = server.release.is_v5
     topic = ext.get("topic", "null")  # a request without topic is answered like one for the topic `null`
     route = server.routes.route(topic, acting_master=False if is_v5 else None)
