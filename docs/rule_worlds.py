@@ -19,6 +19,8 @@ MQ113: dispatching is 100 MiB behind the log | dispatching is 60 MiB behind unde
 MQ114: one message in a hundred takes 80 ms to append | it takes 30 ms
 MQ115: the transient store pool has no buffer left | the pool is switched off and therefore reports no buffers
 MQ116: a slave is 300 MiB behind its master | a slave is 100 MiB behind, within what it may be
+MQ117: five writes of a minute took half a second or more | ninety thousand fast writes, and three that took 300 ms
+MQ118: seven writes failed between two looks | the count went back, since the broker was started again
 MQ201: a group with offsets has no settings | a tool's group has offsets and needs no settings
 MQ202: one of two members does not subscribe the topic | both subscribe the same topics, listed in another order
 MQ203: members want different tags of one topic | members want the same two tags
@@ -34,6 +36,7 @@ MQ212: members allocate queues by different strategies | members print the same 
 MQ213: a broker without settings of the group does not create groups | the broker creates groups by itself
 MQ214: members subscribe by SQL92, and a broker does not filter by properties | members subscribe by tag there
 MQ215: a FIFO topic is consumed concurrently | the group is set to consume it in order
+MQ218: a group that may not broadcast does | such a group shares its messages
 MQ301: a queue holds ten times as much as the others | the same on a topic of a few hundred messages
 MQ302: three instances share two queues | two instances share two queues
 MQ303: two instances share three queues | two instances share four queues
@@ -44,6 +47,8 @@ MQ307: messages are cached and none was finished for three minutes | none was fi
 MQ308: a queue was not pulled for three minutes | a full cache is why it was not pulled
 MQ309: a queue that no member owns | the same a minute after the members were started: it is not judged yet
 MQ310: two members own one queue | the former owner still lists a queue that it has given up
+MQ311: a second of rest after each pull, and 500 messages wait | the same rest with the messages of one pull waiting
+MQ312: members differ in how often they try again | members are set up alike
 MQ320: threads wait for each other, in two looks | two blocked threads go on before the second look
 MQ321: 18 of 20 threads wait for one lock, and messages wait | they wait for a lock while the group keeps up
 MQ322: 18 of 20 threads wait for HTTP answers, and messages wait | they wait for HTTP answers while the group keeps up
@@ -70,6 +75,8 @@ MQ414: more arrives than the group consumes | the group consumes more than arriv
 MQ415: a group begins at the end of a queue with messages | the same setting in a group that has its offsets
 MQ416: popped messages have been due for a minute | the same within the minute, while they are being revived
 MQ417: retries lie under the second name and the broker reads the first | the broker reads the second name
+MQ418: offsets rise and nobody is online | offsets of a group without members go back
+MQ419: a member is ahead of its stored offset a minute after it consumed | the same 20 seconds after it consumed
 MQ501: an orderly consumer has a queue without its lock | the same a minute after it was started
 MQ502: a listener has had one message for two minutes | a listener has had one message for 50 seconds
 MQ503: an orderly queue fails and does not move | an orderly queue has messages in its cache and moves
@@ -106,6 +113,11 @@ MQ630: one of two masters checks nobody, or has no entries of a user | both have
 MQ631: an ordinary user on a broker that checks | all ordinary users are disabled
 MQ632: a literal Deny beside an Allow of its prefix | the Deny is of another action, or of the other policy
 MQ633: a Super user with a password of the examples | a disabled user has it
+MQ640: timer messages are sent to a broker without timers | a broker without timers has a usual topic
+MQ641: retention differs between two masters of a cluster | two masters list the same name servers in another order
+MQ642: keys are sent to a broker with access control off | access control is off and no keys are sent
+MQ643: a synchronous master has no slave | a synchronous master has one slave
+MQ644: a topic of transactions on a master that flushes later | a usual topic on such a master
 MQ701: the recorded offset is beyond the messages that were delivered | everything is delivered and the record says so
 MQ702: the recorded offset is below the queue's minimum | the recorded offset is the queue's minimum
 MQ703: a level has messages and no recorded offset | an unused level has no recorded offset
@@ -128,6 +140,8 @@ MQ721: a transaction was checked twelve times | a transaction was checked nine t
 MQ722: the broker gave up on a transaction | the broker is about to ask for the fourteenth time
 MQ723: a committed transaction has no op message | a transaction that is pending has none either
 MQ724: a transaction was committed twice | each transaction was committed once
+MQ726: the check loop stands at one offset for two minutes | the check loop has moved on, and messages wait
+MQ727: a half message has a delay level | a half message without a delay waits
 MQ725: no producer is online to be asked | a producer of the group is online
 """
 

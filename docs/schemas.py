@@ -35,6 +35,7 @@ from mqctl.render.probe import Probe
 from mqctl.render.processes import ProcessList
 from mqctl.render.profiles import ProfileList
 from mqctl.render.queue_entries import EntryList
+from mqctl.render.reach import PortList
 from mqctl.render.replays import ReplayList, ReplayPlanReport, ReplayReport
 from mqctl.render.reports.tables import (
     CapacityReported,
@@ -70,6 +71,7 @@ LIVE: dict[str, type] = {
     "broker.config/1": SettingList,
     "broker.describe/1": BrokerDescription,
     "broker.list/1": BrokerList,
+    "broker.reach/1": PortList,
     "broker.stats/1": SettingList,
     "cluster.describe/1": ClusterDescription,
     "cluster.config/1": NameServerSettingList,

@@ -79,6 +79,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(("broker", "config"), "Show the properties of brokers."),
     Entry(("broker", "describe"), "Show the state of one broker."),
     Entry(("broker", "list"), "List every broker process with its rates."),
+    Entry(("broker", "reach"), "Try the ports of a cluster from here: who answers, and how soon."),
     Entry(("broker", "set"), "Change properties of brokers, by plan.", "changes"),
     Entry(("broker", "stats"), "Show every counter that brokers tell."),
     Entry(("broker", "wipe-write-perm"), "Keep producers away from a broker, by plan.", "changes"),

@@ -100,7 +100,7 @@ def _case(broker: BrokerSnapshot, snapshot: ClusterSnapshot, settings: Settings)
         for sample in snapshot.tag_samples
         if sample.queue.broker_name == broker.name
     }
-    return Case(broker, origin.observed_at_ms, settings, confidence, samples)
+    return Case(broker, origin.observed_at_ms, settings, confidence, samples, signed=origin.signed)
 
 
 def _chosen(only: tuple[str, ...], skip: tuple[str, ...]) -> list[Rule]:

@@ -91,3 +91,29 @@ def order_not_kept(case: ClusterCase) -> Iterator[Verdict]:
                     params={"group": view.group, "topic": topic},
                     evidence={"member_count": len(view.client_ids)},
                 )
+
+
+@cluster_rule(
+    "MQ218",
+    Severity.ERROR,
+    source="PullMessageProcessor.processRequest",
+    needs=(Part.MEMBERS, Part.GROUPS),
+    playbook="stuck-consumer",
+    groups=frozenset({GroupKind.BROADCASTING}),
+)
+def broadcasting_refused(case: ClusterCase) -> Iterator[Verdict]:
+    """Members that broadcast, in a group that a broker does not let broadcast: it refuses their pulls."""
+    refusing = {
+        (config.name, broker.name or "")
+        for broker in case.snapshot.brokers
+        for config in broker.groups
+        if not config.consume_broadcast_enable
+    }
+    for view in case.views:
+        names = sorted(name for name in view.memberships if (view.group, name) in refusing)
+        if view.broadcasting and names:
+            yield Verdict(
+                subject=view.subject,
+                params={"group": view.group, "brokers": ", ".join(names)},
+                evidence={"broker_count": len(names), "member_count": len(view.client_ids)},
+            )

@@ -5,18 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from mqctl.diagnosis.audience import COMMITTING, EVERY, EVERY_TOPIC, JOINED, LAGGING, ONLINE, SUBSCRIBED, TopicKind
+from mqctl.diagnosis.audience import (
+    COMMITTING,
+    EVERY,
+    EVERY_TOPIC,
+    JOINED,
+    LAGGING,
+    ONLINE,
+    SHARING,
+    SUBSCRIBED,
+    GroupKind,
+    TopicKind,
+)
 from mqctl.diagnosis.backlog_advice import BacklogAdvice, backlog_advice
 from mqctl.diagnosis.backlog_rates import Outlook
 from mqctl.diagnosis.backlog_remedies import Effect
+from mqctl.diagnosis.group_view import queue_names
 from mqctl.diagnosis.rule import ClusterCase, Verdict, cluster_rule
 from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
 from mqctl.model.names import DLQ_PREFIX, group_of, is_retry_topic, is_system_group
+from mqctl.model.queue import MessageQueue
 from mqctl.model.snapshot import ClusterSnapshot
 
 _OFFSETS = (Part.CONSUMER_OFFSETS, Part.QUEUES, Part.MEMBERS)
 _RATES = (*_OFFSETS, Part.RUNNING_INFO)
+# Six commits of a consumer: what has not arrived by then does not arrive.
+_COMMITTED_BY_MS = 30_000
 _Key: TypeAlias = tuple[str, str, str, int]
 
 
@@ -132,7 +147,7 @@ def failing_consumption(case: ClusterCase) -> Iterator[Verdict]:
                     subject=Subject(kind=SubjectKind.GROUP, group=view.group, topic=topic),
                     params={"group": view.group, "topic": topic},
                     evidence={"failed_share": share, "failed_tps": bad},
-                    variant="orderly" if view.orderly else None,
+                    variant="broadcasting" if view.broadcasting else "orderly" if view.orderly else None,
                 )
 
 
@@ -215,3 +230,60 @@ def _verdict(advice: BacklogAdvice, window_ms: int, variant: str, severity: Seve
         severity=severity,
         confidence=Confidence.MEDIUM if advice.confidence is Confidence.HIGH else Confidence.LOW,
     )
+
+
+@cluster_rule(
+    "MQ418",
+    Severity.INFO,
+    source="ConsumerOffsetManager.commitOffset",
+    needs=(Part.CONSUMER_OFFSETS, Part.MEMBERS),
+    playbook="backlog",
+    groups=frozenset({GroupKind.OFFLINE}),
+)
+def moves_unseen(case: ClusterCase) -> Iterator[Verdict]:
+    """A group whose offsets rise although no broker knows anybody of it."""
+    if case.snapshot.earlier is None:
+        return
+    online = {item.group for broker in case.snapshot.brokers for item in broker.memberships}
+    online |= {item.group for broker in case.snapshot.earlier.brokers for item in broker.memberships}
+    before = _committed(case.snapshot.earlier)
+    moved: dict[str, int] = {}
+    for key, offset in _committed(case.snapshot).items():
+        group = key[0]
+        if group not in online and offset > before.get(key, offset):
+            moved[group] = moved.get(group, 0) + offset - before[key]
+    for group, count in sorted(moved.items()):
+        yield Verdict(
+            subject=Subject(kind=SubjectKind.GROUP, group=group),
+            params={"group": group},
+            evidence={"consumed_count": count, "window_ms": case.window_ms},
+            confidence=Confidence.MEDIUM,
+        )
+
+
+@cluster_rule(
+    "MQ419",
+    Severity.WARNING,
+    source="RemoteBrokerOffsetStore.persistAll",
+    needs=(Part.CONSUMER_OFFSETS, Part.MEMBERS, Part.RUNNING_INFO),
+    playbook="skip-and-replay",
+    groups=SHARING,
+)
+def progress_not_stored(case: ClusterCase) -> Iterator[Verdict]:
+    """A member that is further than what its broker stores, long after it consumed: its commits do not arrive."""
+    for view in case.views:
+        for client, info in sorted(view.running.items()):
+            ahead: dict[MessageQueue, int] = {}
+            for held in info.queues:
+                stored = case.committed.get((view.group, held.queue))
+                idle_ms = case.now_ms - held.last_consume_time_ms
+                if stored is None or held.dropped or idle_ms < case.settings.scaled(_COMMITTED_BY_MS):
+                    continue
+                if held.commit_offset > stored and held.cached_count == 0 and not info.stacks:
+                    ahead[held.queue] = held.commit_offset - stored
+            if ahead and not case.settling(view):
+                yield Verdict(
+                    subject=Subject(kind=SubjectKind.CLIENT, group=view.group, client=client),
+                    params={"group": view.group, "client": client, "queues": queue_names(list(ahead))},
+                    evidence={"ahead_count": sum(ahead.values()), "queue_count": len(ahead)},
+                )

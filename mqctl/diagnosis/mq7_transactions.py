@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from mqctl.diagnosis.rule import Case, Verdict, rule
+from mqctl.diagnosis.rule import Case, ClusterCase, Verdict, cluster_rule, rule
 from mqctl.model.finding import Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
+from mqctl.model.numbers import decimal
 from mqctl.model.transaction_state import CommittedTransaction, PendingTransaction
 
 _NEEDS = (Part.TRANSACTIONS,)
@@ -15,6 +16,8 @@ _HISTORY = (Part.TRANSACTIONS, Part.VERIFICATION)
 _UNKNOWN = "?"
 # A transaction is first checked 6 s after its half message was stored, at the next round of 60 s.
 _GRACE_MS = 66_000
+# transactionCheckInterval of 4.9; 5.x has half of it, and brokers tell theirs.
+_ROUND_MS = 60_000
 
 
 def _producer(case: Case, group: str) -> Subject:
@@ -161,3 +164,52 @@ def double_commits(case: Case) -> Iterator[Verdict]:
                 "extra_count": sum(member.commit_count - 1 for member in members),
             },
         )
+
+
+@rule(
+    "MQ727",
+    Severity.ERROR,
+    source="TransactionalMessageBridge.parseHalfMessageInner",
+    needs=_NEEDS,
+    playbook="transaction-pending",
+)
+def delayed_half(case: Case) -> Iterator[Verdict]:
+    """Half messages with a delay: each check puts a copy into the delay topic, and none ever comes to its end."""
+    for group, members in _pending_by_group(case):
+        delayed = [member for member in members if member.delayed]
+        if delayed:
+            yield Verdict(
+                subject=_producer(case, group),
+                params={"group": group, "topics": _topics(delayed)},
+                evidence={"transaction_count": len(delayed)},
+            )
+
+
+@cluster_rule(
+    "MQ726",
+    Severity.ERROR,
+    source="TransactionalMessageServiceImpl.check",
+    needs=_NEEDS,
+    playbook="transaction-pending",
+)
+def checks_stand(case: ClusterCase) -> Iterator[Verdict]:
+    """A check loop that has not moved between two looks, several of its rounds apart, while half messages wait."""
+    earlier = case.snapshot.earlier
+    if earlier is None:
+        return
+    before = {broker.address: broker.transactions for broker in earlier.brokers}
+    for broker in case.snapshot.brokers:
+        then, now = before.get(broker.address), broker.transactions
+        round_ms = decimal(broker.config.get("transactionCheckInterval")) or _ROUND_MS
+        if then is None or now is None or case.window_ms < case.settings.scaled(2 * round_ms):
+            continue
+        if now.half_progress == then.half_progress and then.half_behind_count and now.half_behind_count:
+            yield Verdict(
+                subject=Subject(kind=SubjectKind.BROKER, broker=broker.name),
+                params={"broker": broker.name},
+                evidence={
+                    "half_count": now.half_behind_count,
+                    "recorded_offset": now.half_progress,
+                    "window_ms": case.window_ms,
+                },
+            )

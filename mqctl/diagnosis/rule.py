@@ -39,6 +39,7 @@ class Case:
         age_confidence: how far ages can be trusted. A plain copy gives configuration files the time of copying, and
             that may pass for the broker's last instant.
         tag_samples: the tags of its newest messages, by topic and queue.
+        signed: whether it was asked with access keys.
     """
 
     broker: BrokerSnapshot
@@ -46,6 +47,7 @@ class Case:
     settings: Settings
     age_confidence: Confidence = Confidence.HIGH
     tag_samples: Mapping[tuple[str, int], TagSample] = field(default_factory=dict)
+    signed: bool = False
 
     def queues_by_topic(self) -> dict[str, list[QueueState]]:
         queues: dict[str, list[QueueState]] = {}

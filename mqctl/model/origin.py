@@ -32,6 +32,7 @@ class Origin:
         location: store directory, file or name server addresses.
         observed_at_ms: the moment all ages refer to. A dead store's is its own last instant.
         observed_from: how that moment was determined.
+        signed: whether brokers were asked with access keys.
         redacted: addresses, client ids and keys in it are made up.
         archive: the snapshot file this was loaded from, None when it comes fresh from its source.
     """
@@ -42,3 +43,4 @@ class Origin:
     observed_from: ObservedFrom
     archive: str | None = None
     redacted: bool = False
+    signed: bool = False

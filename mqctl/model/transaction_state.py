@@ -13,6 +13,7 @@ class PendingTransaction:
     Attributes:
         half_offset, physical_offset: of the newest copy of the half message.
         check_count: TRANSACTION_CHECK_TIMES of that copy, 0 when it has none.
+        delayed: whether it has a delay level, with which no transaction comes to its end.
     """
 
     unique_key: str | None
@@ -23,6 +24,7 @@ class PendingTransaction:
     born_time_ms: int
     store_time_ms: int
     check_count: int
+    delayed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mqctl.model.message import (
+    DELAY,
     PRODUCER_GROUP,
     REAL_TOPIC,
     TRAN_PREPARED_QUEUE_OFFSET,
@@ -70,6 +71,7 @@ def pending_of(halves: Iterable[Half], ended: set[int], progress: int) -> Iterab
             born_time_ms=message.born_time_ms,
             store_time_ms=message.store_time_ms,
             check_count=check_count(message),
+            delayed=bool(_number(message.properties.get(DELAY, ""))),
         )
 
 

@@ -44,6 +44,8 @@ from tests.diagnosis.live_faults import DOUBLE_SCENES
 from tests.diagnosis.live_faults import SCENES as LIVE_SCENES
 from tests.diagnosis.room_faults import BY_PREFIX
 from tests.diagnosis.room_faults import SCENES as ROOM_SCENES
+from tests.diagnosis.setting_faults import DOUBLE_SCENES as SETTING_DOUBLE_SCENES
+from tests.diagnosis.setting_faults import SCENES as SETTING_SCENES
 from tests.diagnosis.stack_faults import DOUBLE_SCENES as STACK_DOUBLE_SCENES
 from tests.diagnosis.stack_faults import SCENES as STACK_SCENES
 
@@ -338,7 +340,7 @@ FAULTS = [
     *(Fault(code, scene) for code, scene in SCENES.items()),
     *(
         Fault(code, scene, variant)
-        for code, variant, scene, _ in [*LIVE_SCENES, *ADDRESS_SCENES, *ACCESS_SCENES, *STACK_SCENES]
+        for code, variant, scene, _ in [*LIVE_SCENES, *ADDRESS_SCENES, *ACCESS_SCENES, *SETTING_SCENES, *STACK_SCENES]
     ),
     *(Fault(code, scene, None, BY_PREFIX) for code, scene, _ in ROOM_SCENES),
     *_storage_faults(),
@@ -351,7 +353,7 @@ FAULTS = [
 DOUBLE_FAULTS = [
     *(
         (Fault(code, scene, variant), other)
-        for (code, variant, scene, _), other in [*DOUBLE_SCENES, *STACK_DOUBLE_SCENES]
+        for (code, variant, scene, _), other in [*DOUBLE_SCENES, *SETTING_DOUBLE_SCENES, *STACK_DOUBLE_SCENES]
     ),
     (Fault("MQ403", _offsets(offset("G", "Pay", 0, 500, 71 * HOUR))), "MQ401"),
     (

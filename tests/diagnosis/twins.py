@@ -22,6 +22,7 @@ from mqctl.model.transaction_state import TransactionState
 from tests.diagnosis import access_faults as access
 from tests.diagnosis import address_faults as addresses
 from tests.diagnosis import live_faults as live
+from tests.diagnosis import setting_faults as settings
 from tests.diagnosis import stack_faults as stacks
 from tests.diagnosis.group_faults import _abandoned, _broadcasting, _tags, popping
 from tests.diagnosis.live_snapshots import (
@@ -378,6 +379,9 @@ BY_ROOM: dict[str, State] = {
 }
 
 TWINS: dict[str, Twin] = {
-    **{code: Twin(state=state) for code, state in {**STATES, **addresses.STATES, **access.STATES}.items()},
+    **{
+        code: Twin(state=state)
+        for code, state in {**STATES, **addresses.STATES, **access.STATES, **settings.STATES}.items()
+    },
     **{code: Twin(state=state, settings=BY_PREFIX) for code, state in BY_ROOM.items()},
 }

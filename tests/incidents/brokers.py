@@ -28,20 +28,8 @@ INCIDENTS: tuple[Incident, ...] = (
     named(
         23, "apache/rocketmq#362", "a slave replicates nothing: its brokerName differs", "MQ609", healthy=_with_slave()
     ),
-    shown(
-        33,
-        "apache/rocketmq#5646",
-        "timer messages come at once: timerWheelEnable",
-        "mqctl broker config",
-        "what the producer set; a broker without timers drops nothing of it",
-    ),
-    shown(
-        35,
-        "apache/rocketmq#5088",
-        "sporadic TIMEOUT_CLEAN_QUEUE",
-        "mqctl broker stats",
-        "pauses of the broker's own memory management, of which its log tells",
-    ),
+    named(33, "apache/rocketmq#5646", "timer messages come at once: timerWheelEnable", "MQ640", variant="timers"),
+    named(35, "apache/rocketmq#5088", "sporadic TIMEOUT_CLEAN_QUEUE", "MQ117"),
     shown(
         36,
         "alibaba/RocketMQ#331",
@@ -60,20 +48,8 @@ INCIDENTS: tuple[Incident, ...] = (
         "mqctl message find",
         "the producer's clock, but for the times in its messages",
     ),
-    shown(
-        44,
-        "apache/rocketmq#2606",
-        "access control is on and any key works",
-        "mqctl broker config",
-        "the rules of the broker's access file",
-    ),
-    shown(
-        45,
-        "apache/rocketmq#8765",
-        "with RocksDB queues delayed messages are late",
-        "mqctl broker config",
-        "the state of the database inside the broker",
-    ),
+    named(44, "apache/rocketmq#2606", "access control is on and any key works", "MQ642"),
+    named(45, "apache/rocketmq#8765", "with RocksDB queues delayed messages are late", "MQ640", variant="rocksdb"),
     shown(
         50,
         "alibaba/RocketMQ#98",
@@ -93,12 +69,12 @@ INCIDENTS: tuple[Incident, ...] = (
         "mqctl topic describe",
         "the mapping of queues, of which no topic table tells",
     ),
-    shown(
+    named(
         59,
         "apache/rocketmq#11095",
         "control of cold data kills the pulls of a Proxy's clients",
-        "mqctl broker config",
-        "which pulls were held back",
+        "MQ640",
+        variant="cold",
     ),
     shown(
         60,

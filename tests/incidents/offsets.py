@@ -46,12 +46,11 @@ INCIDENTS: tuple[Incident, ...] = (
         "mqctl retry list",
         "why the listener failed",
     ),
-    shown(
+    named(
         34,
         "apache/rocketmq#1540",
         "the half topic floods, then transactions are discarded: a delay was set on transactional messages",
-        "mqctl transaction list",
-        "what the producer's listener answers",
+        "MQ727",
     ),
     shown(
         41,

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from tests.diagnosis.live_faults import _with_slave
 from tests.diagnosis.live_snapshots import LIVE
+from tests.diagnosis.setting_faults import SCENES as SETTINGS
 from tests.incidents.incident import Incident, named, shown
+
+# Without symptoms: a group that nobody sees has none.
+_UNSEEN = next(scene for code, _, scene, _ in SETTINGS if code == "MQ418")
 
 INCIDENTS: tuple[Incident, ...] = (
     named(5, "apache/rocketmq-operator#227", "name servers list different brokers", "MQ608"),
@@ -31,13 +35,7 @@ INCIDENTS: tuple[Incident, ...] = (
     ),
     named(26, "apache/rocketmq#1989", "brokerName was changed: two names, one address", "MQ619"),
     named(39, "apache/rocketmq#8607", "in Kubernetes a broker registers as 127.0.0.1", "MQ621", variant="loopback"),
-    shown(
-        42,
-        "apache/rocketmq-dashboard#2504",
-        "clients behind a Proxy: not online, no lag",
-        "mqctl group lag",
-        "who is connected to the Proxy",
-    ),
+    named(42, "apache/rocketmq-dashboard#2504", "clients behind a Proxy: not online, no lag", "MQ418", _UNSEEN, LIVE),
     named(
         46,
         "apache/rocketmq#2090",
@@ -61,7 +59,7 @@ INCIDENTS: tuple[Incident, ...] = (
         53,
         "apache/rocketmq#568",
         "sendDefaultImpl call timeout: the port listenPort-2 is closed",
-        "mqctl broker config",
+        "mqctl broker reach",
         "what firewalls stand between the client and the broker",
     ),
 )

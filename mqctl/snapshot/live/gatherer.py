@@ -155,7 +155,13 @@ def _by_address(brokers: list[LiveBroker], states: Mapping[int, T]) -> dict[Brok
 
 def _origin(cluster: Cluster, now_ms: int) -> Origin:
     location = ";".join(cluster.name_servers.addresses())
-    return Origin(kind=OriginKind.LIVE, location=location, observed_at_ms=now_ms, observed_from=ObservedFrom.CLOCK)
+    return Origin(
+        kind=OriginKind.LIVE,
+        location=location,
+        observed_at_ms=now_ms,
+        observed_from=ObservedFrom.CLOCK,
+        signed=cluster.links.settings.credentials is not None,
+    )
 
 
 def _filtered(

@@ -39,4 +39,14 @@ RULES: dict[str, Text] = {
         "the topic only tells how messages are sent.",
         next_command="mqctl group config {source} -g {group}",
     ),
+    "MQ218": Text(
+        title="Broadcasting that brokers refuse",
+        what={
+            "": "Members of group {group} broadcast, and {brokers} does not allow it (consumeBroadcastEnable=false)."
+        },
+        effect="Every pull of its {member_count:member} is refused there: they consume nothing.",
+        advice="Set consumeBroadcastEnable=true for the group (`mqctl group update`), or let its members share the messages.",
+        explain="A broker refuses pulls of a broadcasting consumer with NO_PERMISSION when the group's settings do not allow it.",
+        next_command="mqctl group config {source} -g {group}",
+    ),
 }

@@ -35,6 +35,8 @@ RULES: dict[str, Text] = {
         what={
             "": "{failed_share} of what group {group} consumes of {topic} fails. Each failure comes back as a retry; after the last "
             "retry it is a dead letter.",
+            "broadcasting": "{failed_share} of what group {group} consumes of {topic} fails. The group broadcasts: a message that "
+            "fails is not tried again, on that instance it is lost.",
             "orderly": "{failed_share} of what orderly group {group} consumes of {topic} fails. A message that fails is tried again "
             "in place, without end unless maxReconsumeTimes is set, and its queue waits behind it.",
         },
@@ -64,5 +66,25 @@ RULES: dict[str, Text] = {
         explain="Two looks give the rates at which queues fill and empty; --window sets how far apart. The queues of a concurrent "
         "instance share its threads, a queue consumed in order has one. A window shorter than consumers commit (5 s) gives no rate.",
         next_command="mqctl group lag {source} -g {group} --advise",
+    ),
+    "MQ418": Text(
+        title="A group moves although nobody of it is online",
+        what={
+            "": "Group {group} consumed {consumed_count:message} within {window_ms}, and no broker knows a member of it."
+        },
+        effect="Its members can be neither listed nor judged from here.",
+        advice="Its clients probably sit behind a Proxy, or commit offsets without heartbeats (a connector, Spark, a tool). Ask the Proxy for its clients.",
+        explain="Compares committed offsets of two looks. Clients of a Proxy are connected to it and to no broker.",
+        next_command="mqctl group lag {source} -g {group}",
+    ),
+    "MQ419": Text(
+        title="Progress that is not stored",
+        what={
+            "": "{client} of group {group} is {ahead_count:message} further than what brokers store of it, in {queue_count:queue} ({queues}), half a minute after it consumed last."
+        },
+        effect="After a restart or a rebalance these messages come again.",
+        advice="Look at the client's log for failed offset commits, and whether something else commits offsets of the same group (a second application, a reset).",
+        explain="Compares the offset in a member's memory with the one its broker stores. Members commit every five seconds; what is still cached or being consumed is not counted.",
+        next_command="mqctl group member {source} -g {group} {client}",
     ),
 }

@@ -11,11 +11,12 @@ RULES: dict[str, Text] = {
         title="A registered broker that cannot be reached",
         what={"": "{broker} (id {broker_id}) is registered as {address}, and cannot be reached there: {reason}."},
         effect="Clients that are where this look was taken from get time-outs from it; nothing of it could be judged.",
-        advice="A broker in a container or behind NAT must register an "
+        advice="Run `mqctl broker reach` to see which ports answer. A broker in a container or behind NAT must register an "
         "address that clients reach: set brokerIP1 (and listenPort). If only this machine cannot reach it, look from another.",
         explain="Name servers hand out the address that a broker registers, and do not try it. What answers there may be no broker: "
         "an HTTP port, a proxy, a port that wants TLS.",
         next_command=_BROKERS,
+        live_command="mqctl broker reach {source} {broker}",
     ),
     "MQ621": Text(
         title="An address that no client can use",

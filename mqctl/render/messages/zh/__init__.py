@@ -6,9 +6,11 @@ from mqctl.render.messages import Text
 from mqctl.render.messages.zh import (
     mq1_brokers,
     mq1_store,
+    mq1_writes,
     mq2_refused,
     mq2_subscriptions,
     mq3_parallelism,
+    mq3_settings,
     mq3_threads,
     mq4_movement,
     mq4_offsets,
@@ -20,6 +22,7 @@ from mqctl.render.messages.zh import (
     mq6_cluster,
     mq6_rooms,
     mq6_routes,
+    mq6_settings,
     mq7_delay,
     mq7_transactions,
 )
@@ -28,9 +31,11 @@ from mqctl.render.messages.zh.phrases import PHRASES
 RULES: dict[str, Text] = {
     **mq1_brokers.RULES,
     **mq1_store.RULES,
+    **mq1_writes.RULES,
     **mq2_refused.RULES,
     **mq2_subscriptions.RULES,
     **mq3_parallelism.RULES,
+    **mq3_settings.RULES,
     **mq3_threads.RULES,
     **mq4_movement.RULES,
     **mq4_offsets.RULES,
@@ -42,6 +47,7 @@ RULES: dict[str, Text] = {
     **mq6_cluster.RULES,
     **mq6_rooms.RULES,
     **mq6_routes.RULES,
+    **mq6_settings.RULES,
     **mq7_delay.RULES,
     **mq7_transactions.RULES,
 }

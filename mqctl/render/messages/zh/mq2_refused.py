@@ -30,4 +30,11 @@ RULES: dict[str, Text] = {
         advice="如果业务需要顺序，请为该组设置 consumeMessageOrderly=true，或使用顺序监听器。",
         explain="对 proxy 的客户端和 POP 消费者，由消费组的设置决定；其他客户端由监听器决定。topic 的 FIFO 类型只约束发送。",
     ),
+    "MQ218": Text(
+        title="被 broker 拒绝的广播消费",
+        what={"": "消费组 {group} 的成员广播消费，而 {brokers} 不允许（consumeBroadcastEnable=false）。"},
+        effect="它的 {member_count} 个成员在那里的拉取都被拒绝，什么也消费不到。",
+        advice="为该组设置 consumeBroadcastEnable=true（mqctl group update），或改为集群消费。",
+        explain="消费组配置不允许时，broker 以 NO_PERMISSION 拒绝广播消费者的拉取。",
+    ),
 }

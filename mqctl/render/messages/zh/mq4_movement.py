@@ -27,6 +27,7 @@ RULES: dict[str, Text] = {
         title="消费失败",
         what={
             "": "消费组 {group} 在 {topic} 上有 {failed_share} 的消费失败。每次失败都会以重试的形式回来，最后一次重试仍失败则成为死信。",
+            "broadcasting": "消费组 {group} 消费 {topic} 的失败率为 {failed_share}。该组是广播消费：失败的消息不会重试，在该实例上即丢失。",
             "orderly": "顺序消费组 {group} 在 {topic} 上有 {failed_share} 的消费失败。失败的消息在原地重试，除非设置了 maxReconsumeTimes 否则没有次数限制，其后的消息都在等它。",
         },
         effect="失败增加负载，后面的消息也会延迟。",
@@ -51,5 +52,21 @@ RULES: dict[str, Text] = {
         advice="对已积压的消息有帮助的：{remedy_words}。新增队列只接收新消息。",
         explain="两次观察得出队列进出的速率，间隔由 --window 决定。并发消费的实例的各队列共用线程，顺序消费的队列只有一个线程。"
         "窗口短于消费者提交间隔（5 秒）时没有速率。",
+    ),
+    "MQ418": Text(
+        title="没有成员在线而位点在前进",
+        what={"": "消费组 {group} 在 {window_ms} 内消费了 {consumed_count} 条消息，而没有任何 broker 知道它的成员。"},
+        effect="从这里无法列出或判断它的成员。",
+        advice="它的客户端可能在 Proxy 之后，或不发心跳只提交位点（连接器、Spark、工具）。请向 Proxy 查询客户端。",
+        explain="比较两次查看的已提交位点。Proxy 的客户端只与 Proxy 连接，不与 broker 连接。",
+    ),
+    "MQ419": Text(
+        title="没有保存的进度",
+        what={
+            "": "消费组 {group} 的 {client} 在 {queue_count} 个队列（{queues}）上比 broker 保存的位点超前 {ahead_count} 条，而它最后一次消费已过去半分钟。"
+        },
+        effect="重启或重平衡后，这些消息会再次投递。",
+        advice="在客户端日志中查找提交位点失败的记录，并检查是否有别的程序提交同一消费组的位点（第二个应用、重置）。",
+        explain="比较成员内存中的位点与 broker 保存的位点。成员每五秒提交一次；仍在缓存或消费中的不计算。",
     ),
 }

@@ -57,4 +57,18 @@ RULES: dict[str, Text] = {
         advice="启动该组带事务监听器的生产者；之后再恢复已被丢弃的事务。",
         explain="broker 只会向以该事务所属生产者组身份连接到自己的客户端回查。",
     ),
+    "MQ726": Text(
+        title="事务回查停滞",
+        what={"": "{broker} 有 {half_count} 条半消息待回查，而回查位点在 {window_ms} 内停在 {recorded_offset}。"},
+        effect="生产者已离开的事务既不提交也不回滚，也不会被放弃。",
+        advice="在 broker 日志中查找事务服务的错误：op 队列被截断或删除会使其停住。修复后重启 broker。",
+        explain="比较两次查看中回查在半消息队列的位点，间隔至少两轮。每一轮都会把等待的消息放到末尾，因此即使没有应答也会前进。",
+    ),
+    "MQ727": Text(
+        title="带延迟的事务消息",
+        what={"": "生产者组 {group} 的 {transaction_count} 条半消息带有延迟级别（topic {topics}）。"},
+        effect="半消息走了延迟消息的路径：反复回查，十五次之后被丢弃。",
+        advice="不要给事务消息设置延迟；事务结束后再发送延迟消息。",
+        explain="查看等待结束的半消息的属性。",
+    ),
 }

@@ -1,0 +1,68 @@
+"""`mqctl broker reach`: which ports of a cluster answer from here, and who answers there."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
+from mqctl.cli.emit import Output, emit, tell
+from mqctl.cli.options.common import NoColorOption, OutputOption
+from mqctl.cli.sources.brokers import asking_of, open_brokers
+from mqctl.errors import DeadlineError, ExitCode, NotFoundError, UnreachableError
+from mqctl.operations.brokers.reach import HA, NEEDED, VIP, try_ports
+from mqctl.render.reach import reach_document
+from mqctl.snapshot.live.brokers import LiveBroker, ask_settings
+
+EXAMPLES = (
+    "mqctl broker reach",
+    "mqctl broker reach broker-a --namesrv 10.0.0.1:9876",
+    "mqctl broker reach --proxy 10.0.0.5 -o json",
+)
+_PORT_TIMEOUT_MS = 3_000
+_NOTES = {
+    VIP: "a closed VIP port (listenPort - 2) matters only to clients with vipChannelEnabled=true",
+    HA: "a closed HA port matters only to slaves: look from their machines",
+}
+
+
+def command(
+    broker: Annotated[
+        list[str] | None, typer.Argument(metavar="[BROKER]...", help="Names or addresses; all brokers unless given.")
+    ] = None,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    proxy: Annotated[
+        list[str] | None,
+        typer.Option("--proxy", metavar="HOST[:PORT]", help="A proxy (5.x): its remoting port, and gRPC beside it."),
+    ] = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> ExitCode:
+    """Try the ports of name servers, brokers and proxies from here: TCP, then who answers, each with its time.
+
+    A port that is closed, silent (a firewall), half-open or slow, and one that speaks HTTP or TLS only, are told from
+    each other. The HA port is connected to and nothing is said there. Ends with 69 when a port that clients need does
+    not answer; the VIP and HA ports are only shown.
+    """
+    target = cluster_target(namesrv, profile, timeout)
+    with target.open() as cluster:
+        asking = asking_of(cluster, target)
+        servers = cluster.name_servers.addresses(asking.deadline)
+        brokers: list[LiveBroker] = []
+        try:
+            brokers = open_brokers(asking, broker or ())
+            ask_settings(asking, brokers)
+        except (UnreachableError, DeadlineError, NotFoundError) as error:
+            if broker and isinstance(error, NotFoundError):
+                raise
+            tell(f"mqctl: {error}")
+    limit_ms = max(1, min(_PORT_TIMEOUT_MS, target.timeout_ms // 3))
+    ports = try_ports(servers, brokers, proxy or (), timeout_ms=limit_ms, tls=target.tls)
+    emit(reach_document(ports), output)
+    shut = {port.role for port in ports if not port.reached.state.open}
+    for role in sorted(shut - NEEDED):
+        tell(f"mqctl: {_NOTES[role]}")
+    return ExitCode.UNREACHABLE if shut & NEEDED or not brokers else ExitCode.OK

@@ -1,0 +1,65 @@
+"""MQ117, MQ118: writes that take long or fail, as a live broker counts them (request 28)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from mqctl.diagnosis.rule import Case, ClusterCase, Verdict, cluster_rule, rule
+from mqctl.model.finding import Severity, Subject, SubjectKind
+from mqctl.model.gap import Part
+from mqctl.model.numbers import decimal
+
+_RUNTIME = (Part.RUNTIME,)
+# Buckets of putMessageDistributeTime from which clients time out or are told that the broker is busy.
+_SLOW = frozenset({"500ms~1s", "1~2s", "2~3s", "3~4s", "4~5s", "5~10s", "10s~"})
+_BUCKET = re.compile(r"\[([^]]+)\]:(\d{1,18})")
+
+
+@rule(
+    "MQ117",
+    Severity.WARNING,
+    source="StoreStatsService.setPutMessageEntireTimeMax",
+    needs=_RUNTIME,
+    playbook="broker-down",
+)
+def slow_writes(case: Case) -> Iterator[Verdict]:
+    """Writes of the last minute that took half a second or more."""
+    counts = {
+        name: int(count) for name, count in _BUCKET.findall(case.broker.runtime.get("putMessageDistributeTime", ""))
+    }
+    slow = {name: count for name, count in counts.items() if name in _SLOW and count}
+    if slow:
+        yield Verdict(
+            subject=Subject(kind=SubjectKind.BROKER, broker=case.broker.name),
+            params={
+                "broker": case.broker.name,
+                "worst": list(slow)[-1],
+                "delete_when": case.broker.config.get("deleteWhen", "?"),
+            },
+            evidence={"slow_count": sum(slow.values()), "write_count": sum(counts.values())},
+        )
+
+
+@cluster_rule(
+    "MQ118", Severity.ERROR, source="StoreStatsService.putMessageFailedTimes", needs=_RUNTIME, playbook="broker-down"
+)
+def failed_writes(case: ClusterCase) -> Iterator[Verdict]:
+    """Writes that failed between two looks; a count that went back began anew with the broker."""
+    if case.snapshot.earlier is None:
+        return
+    before = {
+        broker.address: _failed(broker.runtime.get("putMessageFailedTimes")) for broker in case.snapshot.earlier.brokers
+    }
+    for broker in case.snapshot.brokers:
+        then, now = before.get(broker.address), _failed(broker.runtime.get("putMessageFailedTimes"))
+        if then is not None and now is not None and now > then:
+            yield Verdict(
+                subject=Subject(kind=SubjectKind.BROKER, broker=broker.name),
+                params={"broker": broker.name},
+                evidence={"failed_count": now - then, "window_ms": case.window_ms},
+            )
+
+
+def _failed(text: str | None) -> int | None:
+    return decimal(text or "")

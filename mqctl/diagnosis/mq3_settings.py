@@ -1,0 +1,94 @@
+"""MQ311, MQ312: consumers that their own settings hold back, and members that are set up differently."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mqctl.diagnosis.audience import ONLINE, SHARING
+from mqctl.diagnosis.rule import ClusterCase, Verdict, cluster_rule
+from mqctl.model.finding import Severity, Subject, SubjectKind
+from mqctl.model.gap import Part
+from mqctl.model.member import RunningInfo
+from mqctl.model.numbers import decimal
+
+_NEEDS = (Part.MEMBERS, Part.RUNNING_INFO)
+_USUAL_BATCH = 32
+# What a group needs alike in all members; threads may differ, machines do.
+_COMPARED = (
+    "consumeFromWhere",
+    "consumeMessageBatchMaxSize",
+    "consumeTimeout",
+    "maxReconsumeTimes",
+    "pullBatchSize",
+    "pullInterval",
+    "suspendCurrentQueueTimeMillis",
+)
+
+
+def _set(info: RunningInfo, name: str) -> int | None:
+    return decimal(info.properties.get(name))
+
+
+@cluster_rule(
+    "MQ311",
+    Severity.WARNING,
+    source="DefaultMQPushConsumer.pullInterval, pullThresholdForQueue",
+    needs=_NEEDS,
+    playbook="backlog",
+    groups=SHARING,
+)
+def held_back_by_itself(case: ClusterCase) -> Iterator[Verdict]:
+    """A member whose own pull settings are what bounds it, while messages wait."""
+    for view in case.views:
+        for client, info in sorted(view.running.items()):
+            subject = Subject(kind=SubjectKind.CLIENT, group=view.group, client=client)
+            params = {"group": view.group, "client": client}
+            batch = _set(info, "pullBatchSize") or _USUAL_BATCH
+            interval_ms = _set(info, "pullInterval") or 0
+            waiting = case.waiting_in(view.group, [held.queue for held in info.queues if not held.dropped]) or 0
+            if interval_ms > 0 and waiting > batch * len(info.queues):
+                yield Verdict(
+                    subject=subject,
+                    params=params,
+                    evidence={
+                        "interval_ms": interval_ms,
+                        "batch_count": batch,
+                        "limit_tps": batch * len(info.queues) * 1_000 / interval_ms,
+                        "waiting_count": waiting,
+                    },
+                    variant="interval",
+                )
+            limit = _set(info, "pullThresholdForQueue")
+            full = [held for held in info.queues if limit is not None and held.cached_count >= limit > 0]
+            if full and limit is not None and limit < case.settings.cache_limit_count and waiting > limit:
+                yield Verdict(
+                    subject=subject,
+                    params=params,
+                    evidence={"limit_count": limit, "queue_count": len(full), "waiting_count": waiting},
+                    variant="threshold",
+                )
+
+
+@cluster_rule(
+    "MQ312",
+    Severity.INFO,
+    source="DefaultMQPushConsumer",
+    needs=_NEEDS,
+    playbook="subscription-change",
+    groups=ONLINE,
+)
+def set_up_differently(case: ClusterCase) -> Iterator[Verdict]:
+    """Members of one group that differ in settings that decide what becomes of a message."""
+    for view in case.views:
+        for name in _COMPARED:
+            sides: dict[str, list[str]] = {}
+            for client, info in view.running.items():
+                if name in info.properties:
+                    sides.setdefault(info.properties[name], []).append(client)
+            if len(sides) > 1:
+                told = "; ".join(f"{value}: {len(clients)}" for value, clients in sorted(sides.items()))
+                yield Verdict(
+                    subject=view.subject,
+                    params={"group": view.group, "setting": name, "sides": told},
+                    evidence={"member_count": len(view.running), "value_count": len(sides)},
+                )

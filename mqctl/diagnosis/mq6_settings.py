@@ -1,0 +1,234 @@
+"""MQ64x: brokers' own settings against what is in use, and against each other's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from mqctl.diagnosis.rule import Case, ClusterCase, Verdict, cluster_rule, rule
+from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
+from mqctl.model.gap import Part
+from mqctl.model.member import PULL
+from mqctl.model.numbers import decimal
+from mqctl.model.route import MASTER_ID
+from mqctl.model.snapshot import BrokerSnapshot
+from mqctl.model.spans import HOUR_MS
+
+_CONFIG = (Part.CONFIG,)
+
+
+def _value(broker: BrokerSnapshot, name: str) -> str:
+    return broker.config.get(name, "").strip().lower()
+
+
+def _is(wanted: str) -> Callable[[str, Case], bool]:
+    return lambda value, _: value == wanted
+
+
+def _holds(wanted: str) -> Callable[[str, Case], bool]:
+    return lambda value, _: wanted in value
+
+
+def _is_ahead(value: str, case: Case) -> bool:
+    return (decimal(value) or 0) > case.now_ms
+
+
+def _typed(kind: str) -> Callable[[Case], str | None]:
+    """Returns what finds a topic of a message type (5.x)."""
+    return lambda case: next((item.name for item in case.broker.topics if item.message_type == kind), None)
+
+
+def _transactions(case: Case) -> str | None:
+    pending = case.broker.transactions.pending if case.broker.transactions else ()
+    return next((item.topic for item in pending if item.topic), None) or _typed("TRANSACTION")(case)
+
+
+def _compacted(case: Case) -> str | None:
+    topics = case.broker.topics
+    return next((item.name for item in topics if item.attributes.get("cleanup.policy") == "COMPACTION"), None)
+
+
+def _pulling(case: Case) -> str | None:
+    return next((item.group for item in case.broker.memberships if item.consume_type == PULL), None)
+
+
+def _reading_old(case: Case) -> str | None:
+    """Finds a group whose next message has left memory long ago."""
+    ages = (
+        (case.now_ms - held.next_store_time_ms, held.group)
+        for held in case.broker.consumer_offsets
+        if held.next_store_time_ms is not None
+    )
+    return next((group for age_ms, group in ages if age_ms > HOUR_MS), None)
+
+
+def _late_delays(case: Case) -> str | None:
+    levels = case.broker.delay.levels if case.broker.delay else ()
+    return next((f"level {item.level}" for item in levels if item.queue and item.queue.overdue_count), None)
+
+
+def _shared(case: Case) -> str | None:
+    return next((item.group for item in case.broker.memberships if len(item.client_ids) > 1), None)
+
+
+def _anything(case: Case) -> str | None:
+    return case.broker.name or ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Switch:
+    """A setting that stands against something in use.
+
+    Attributes:
+        against: tells of a value whether it does.
+        user: finds what is in use; None when nothing is.
+    """
+
+    variant: str
+    name: str
+    against: Callable[[str, Case], bool]
+    user: Callable[[Case], str | None]
+    severity: Severity
+
+
+_SWITCHES = (
+    _Switch("timers", "timerWheelEnable", _is("false"), _typed("DELAY"), Severity.ERROR),
+    _Switch("timers-stopped", "timerStopEnqueue", _is("true"), _typed("DELAY"), Severity.ERROR),
+    _Switch("timers-stopped", "timerStopDequeue", _is("true"), _typed("DELAY"), Severity.ERROR),
+    _Switch("transactions", "rejectTransactionMessage", _is("true"), _transactions, Severity.ERROR),
+    _Switch("pulling", "rejectPullConsumerEnable", _is("true"), _pulling, Severity.ERROR),
+    _Switch("compaction", "enableCompaction", _is("false"), _compacted, Severity.ERROR),
+    _Switch("sends", "startAcceptSendRequestTimeStamp", _is_ahead, _anything, Severity.ERROR),
+    _Switch("cold", "coldDataFlowControlEnable", _is("true"), _reading_old, Severity.ERROR),
+    _Switch("rocksdb", "storeType", _holds("rocksdb"), _late_delays, Severity.ERROR),
+    _Switch("notice", "notifyConsumerIdsChangedEnable", _is("false"), _shared, Severity.INFO),
+)
+
+
+@rule("MQ640", Severity.ERROR, source="BrokerConfig, MessageStoreConfig", needs=_CONFIG, playbook="broker-down")
+def setting_against_use(case: Case) -> Iterator[Verdict]:
+    """A setting of a broker that stands against something that is in use there."""
+    for switch in _SWITCHES:
+        value = _value(case.broker, switch.name)
+        user = switch.user(case) if value and switch.against(value, case) else None
+        if user is not None:
+            moment = switch.against is _is_ahead
+            yield Verdict(
+                subject=Subject(kind=SubjectKind.BROKER, broker=case.broker.name),
+                params={
+                    "broker": case.broker.name,
+                    "setting": switch.name if moment else f"{switch.name}={value}",
+                    "user": user,
+                },
+                evidence={"until_time_ms": decimal(value)} if moment else {},
+                variant=switch.variant,
+                severity=switch.severity,
+            )
+
+
+_WARNED, _TOLD = Severity.WARNING, Severity.INFO
+# What clients meet when brokers of one cluster differ in it.
+_COMPARED = {
+    "aclEnable": _WARNED,
+    "authenticationEnabled": _WARNED,
+    "authorizationEnabled": _WARNED,
+    "autoCreateSubscriptionGroup": _WARNED,
+    "autoCreateTopicEnable": _WARNED,
+    "enablePropertyFilter": _WARNED,
+    "fileReservedTime": _WARNED,
+    "maxMessageSize": _WARNED,
+    "messageDelayLevel": _WARNED,
+    "namesrvAddr": _WARNED,
+    "rejectTransactionMessage": _WARNED,
+    "storeType": _WARNED,
+    "timerWheelEnable": _WARNED,
+    "transactionCheckMax": _WARNED,
+    "deleteWhen": _TOLD,
+    "flushDiskType": _TOLD,
+    "msgTraceTopicName": _TOLD,
+    "traceTopicEnable": _TOLD,
+    "transactionTimeOut": _TOLD,
+    "useServerSideResetOffset": _TOLD,
+}
+
+
+@cluster_rule("MQ641", Severity.WARNING, source="BrokerConfig", needs=_CONFIG, playbook="broker-down")
+def brokers_differ(case: ClusterCase) -> Iterator[Verdict]:
+    """Masters of one cluster whose settings differ in what clients rely on."""
+    masters: dict[str, list[BrokerSnapshot]] = {}
+    for broker in case.snapshot.brokers:
+        if broker.config and broker.broker_id == MASTER_ID:
+            masters.setdefault(broker.cluster or "", []).append(broker)
+    for cluster, brokers in sorted(masters.items()):
+        for name, severity in _COMPARED.items():
+            sides: dict[str, list[str]] = {}
+            for broker in brokers:
+                if name in broker.config:
+                    sides.setdefault(_comparable(name, broker.config[name]), []).append(broker.name or "")
+            if len(sides) > 1:
+                told = "; ".join(
+                    f"{', '.join(sorted(names))}: {value or '-'}" for value, names in sorted(sides.items())
+                )
+                yield Verdict(
+                    subject=Subject(kind=SubjectKind.CLUSTER),
+                    params={"cluster": cluster, "setting": name, "sides": told},
+                    evidence={"broker_count": len(brokers), "value_count": len(sides)},
+                    severity=severity,
+                )
+
+
+def _comparable(name: str, value: str) -> str:
+    parts = sorted(part.strip() for part in value.split(";")) if name == "namesrvAddr" else value.split()
+    return (";" if name == "namesrvAddr" else " ").join(parts)
+
+
+@rule("MQ642", Severity.WARNING, source="BrokerConfig.aclEnable, AuthConfig", needs=_CONFIG, playbook="cluster-mixup")
+def access_unchecked(case: Case) -> Iterator[Verdict]:
+    """Keys that a broker does not look at, or that it knows and lets do everything."""
+    told = {name: _value(case.broker, name) for name in ("aclEnable", "authenticationEnabled", "authorizationEnabled")}
+    if not any(told.values()):
+        return
+    unchecked = told["aclEnable"] != "true" and told["authenticationEnabled"] != "true"
+    half = told["authenticationEnabled"] == "true" and told["authorizationEnabled"] == "false"
+    if (case.signed and unchecked) or half:
+        yield Verdict(
+            subject=Subject(kind=SubjectKind.BROKER, broker=case.broker.name),
+            params={"broker": case.broker.name},
+            variant="half" if half else None,
+        )
+
+
+@cluster_rule("MQ643", Severity.WARNING, source="MessageStoreConfig.brokerRole", needs=_CONFIG, playbook="broker-down")
+def nobody_to_copy_to(case: ClusterCase) -> Iterator[Verdict]:
+    """A master that waits for copies of each message, and has fewer slaves than it waits for."""
+    counts: dict[str, int] = {}
+    for view in case.snapshot.name_servers:
+        for endpoint in view.endpoints:
+            counts[endpoint.name] = max(counts.get(endpoint.name, 0), len(endpoint.addresses))
+    for broker in case.snapshot.brokers:
+        if broker.broker_id != MASTER_ID or _value(broker, "brokerRole") != "sync_master":
+            continue
+        wanted = max(2, decimal(_value(broker, "inSyncReplicas")) or 0)
+        found = counts.get(broker.name or "", 1)
+        if found < wanted:
+            yield Verdict(
+                subject=Subject(kind=SubjectKind.BROKER, broker=broker.name),
+                params={"broker": broker.name},
+                evidence={"process_count": found, "wanted_count": wanted},
+            )
+
+
+@rule("MQ644", Severity.INFO, source="MessageStoreConfig.flushDiskType", needs=_CONFIG, playbook="broker-down")
+def flushed_later(case: Case) -> Iterator[Verdict]:
+    """Topics whose order or whose transactions matter, on a master that answers before messages are on a disk."""
+    if _value(case.broker, "flushDiskType") != "async_flush" or _value(case.broker, "brokerRole") != "async_master":
+        return
+    kinds = ("FIFO", "TRANSACTION")
+    topics = sorted(item.name for item in case.broker.topics if item.order or item.message_type in kinds)
+    if topics:
+        yield Verdict(
+            subject=Subject(kind=SubjectKind.BROKER, broker=case.broker.name),
+            params={"broker": case.broker.name, "topic": topics[0]},
+            evidence={"topic_count": len(topics)},
+            confidence=Confidence.MEDIUM,
+        )

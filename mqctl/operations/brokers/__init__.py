@@ -1,0 +1,1 @@
+"""Topics and groups as a cluster lists them, and their traffic."""

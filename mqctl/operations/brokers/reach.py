@@ -1,0 +1,97 @@
+"""Which ports a cluster has, and whether they can be reached from here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from mqctl.client.remoting.reach import PortQuestion, Reached, Speech, reach_ports
+from mqctl.client.remoting.tls import TlsSettings
+from mqctl.errors import UsageError
+from mqctl.model.numbers import decimal
+from mqctl.protocol.requests_admin import GetBrokerRuntimeInfo
+from mqctl.protocol.requests_namesrv import GetBrokerClusterInfo
+from mqctl.snapshot.live.brokers import LiveBroker
+
+NAME_SERVER, LISTEN, VIP, HA, PROXY, PROXY_GRPC = "name server", "broker", "VIP", "HA", "proxy", "proxy gRPC"
+NEEDED = frozenset({NAME_SERVER, LISTEN, PROXY, PROXY_GRPC})
+"""Ports without which clients cannot work; the VIP port is for clients that ask for it, HA for slaves."""
+# MixAll.brokerVIPChannel; DefaultHAService; ProxyConfig.
+_VIP_BELOW, _HA_ABOVE, _PROXY_REMOTING, _PROXY_GRPC = 2, 1, 8080, 8081
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A port of the cluster, and what came of trying it.
+
+    Attributes:
+        name: of the broker; None where it is nobody's.
+    """
+
+    role: str
+    name: str | None
+    broker_id: int | None
+    address: str
+    reached: Reached
+
+
+_Asked = tuple[str, str | None, int | None, PortQuestion]
+
+
+def try_ports(
+    name_servers: Iterable[str],
+    brokers: Sequence[LiveBroker],
+    proxies: Iterable[str],
+    *,
+    timeout_ms: int,
+    tls: TlsSettings | None,
+) -> list[Port]:
+    """Tries every port of name servers, broker processes and proxies.
+
+    Args:
+        brokers: with their settings, where they told them.
+        proxies: `host`, or `host:port` of the remoting port; the port above it is that of gRPC.
+
+    Raises:
+        UsageError: a proxy is no address.
+    """
+    asked = [
+        *(_asked(NAME_SERVER, address, GetBrokerClusterInfo()) for address in name_servers),
+        *(item for broker in brokers for item in _broker_ports(broker)),
+        *(item for proxy in proxies for item in _proxy_ports(proxy)),
+    ]
+    found = reach_ports([question for _, _, _, question in asked], timeout_ms=timeout_ms, tls=tls)
+    return [
+        Port(role, name, broker_id, question.address, reached)
+        for (role, name, broker_id, question), reached in zip(asked, found, strict=True)
+    ]
+
+
+def _asked(role: str, address: str, request: GetBrokerClusterInfo | GetBrokerRuntimeInfo) -> _Asked:
+    return role, None, None, PortQuestion(address, Speech.REMOTING, request)
+
+
+def _broker_ports(broker: LiveBroker) -> Iterator[_Asked]:
+    process = broker.address
+    host, _, text = process.address.rpartition(":")
+    names = (broker.name, process.broker_id)
+    yield LISTEN, *names, PortQuestion(process.address, Speech.REMOTING, GetBrokerRuntimeInfo())
+    port = decimal(text)
+    if port is None or port <= _VIP_BELOW:
+        return
+    vip = f"{host}:{port - _VIP_BELOW}"
+    yield VIP, *names, PortQuestion(vip, Speech.REMOTING, GetBrokerRuntimeInfo())
+    if process.is_master:
+        ha_port = decimal(broker.config.get("haListenPort", "")) or port + _HA_ABOVE
+        yield HA, *names, PortQuestion(f"{broker.config.get('brokerIP2') or host}:{ha_port}", Speech.NOTHING)
+
+
+def _proxy_ports(proxy: str) -> Iterator[_Asked]:
+    host, colon, text = proxy.rpartition(":")
+    port = decimal(text) if colon else _PROXY_REMOTING
+    if port is None or (colon and not host):
+        raise UsageError(f"{proxy!r} is no address of a proxy", remedy="write HOST or HOST:PORT")
+    name = host if colon else proxy
+    grpc = _PROXY_GRPC if port == _PROXY_REMOTING else port + 1
+    yield _asked(PROXY, f"{name}:{port}", GetBrokerClusterInfo())
+    yield PROXY_GRPC, None, None, PortQuestion(f"{name}:{grpc}", Speech.GRPC)

@@ -1,0 +1,230 @@
+"""Faults of settings, of brokers and of clients, injected into the healthy live cluster, and what looks like them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mqctl.model.config_file import ConfigFileState, FileSource
+from mqctl.model.delay_level import DEFAULT_TABLE
+from mqctl.model.delay_state import DelayLevelState, DelayQueueState, DelayState, LevelTableSource
+from mqctl.model.member import TopicRates
+from mqctl.model.queue_state import ConsumerOffsetState
+from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
+from mqctl.model.transaction_state import PendingTransaction, TransactionState
+from tests.diagnosis.group_faults import _broadcasting
+from tests.diagnosis.live_faults import Scene, after, each_broker, holding, telling
+from tests.diagnosis.live_snapshots import BROKERS, HOUR, LIVE, MINUTE, NOW, saying, with_members, with_second
+
+FIRST = BROKERS[0]
+SPREAD = "[<=0ms]:90 [0~10ms]:{fast} [200~500ms]:3 [500ms~1s]:{slow} [1~2s]:0 [2~3s]:{worst} "
+
+
+def using(config: dict[str, str], **attributes: str) -> ClusterSnapshot:
+    """The first broker has these settings, and its topic Pay these attributes."""
+
+    def change(broker: BrokerSnapshot) -> BrokerSnapshot:
+        topics = tuple(
+            replace(item, attributes={name.replace("_", "."): value for name, value in attributes.items()})
+            if item.name == "Pay"
+            else item
+            for item in broker.topics
+        )
+        return replace(broker, config=config, topics=topics)
+
+    return each_broker(change, FIRST)
+
+
+def typed(kind: str, **config: str) -> ClusterSnapshot:
+    return using(config, message_type=kind)
+
+
+def alike(**changes: str) -> ClusterSnapshot:
+    """All brokers have the usual settings; the first one's are changed."""
+    usual = {"aclEnable": "true", "fileReservedTime": "72", "namesrvAddr": "192.0.2.7:9876;192.0.2.17:9876"}
+    return replace(
+        LIVE,
+        brokers=tuple(
+            replace(item, config={**usual, **(changes if item.name == FIRST else {})}) for item in LIVE.brokers
+        ),
+    )
+
+
+def signed(**config: str) -> ClusterSnapshot:
+    """Brokers were asked with keys."""
+    return replace(using(config), origin=replace(LIVE.origin, signed=True))
+
+
+def reading_old(age_ms: int) -> ClusterSnapshot:
+    """The group's next message in the first queue is so old, and there is nothing else to it."""
+    base = using({"coldDataFlowControlEnable": "true"})
+    first, *others = base.brokers
+    late = ConsumerOffsetState(group="G", topic="Pay", queue_id=0, offset=999, next_store_time_ms=NOW - age_ms)
+    return replace(base, brokers=(replace(first, consumer_offsets=(late, *first.consumer_offsets[1:])), *others))
+
+
+def with_delays(overdue: int) -> ClusterSnapshot:
+    base = using({"storeType": "defaultRocksDB"})
+    queue = DelayQueueState(
+        min_offset=0, max_offset=9, waiting_count=overdue, overdue_count=overdue, first_undelivered_offset=9 - overdue
+    )
+    if overdue:
+        queue = replace(queue, oldest_overdue_time_ms=NOW - MINUTE, head_due_time_ms=NOW - MINUTE)
+    state = DelayState(
+        levels=(
+            DelayLevelState(level=1, delay_ms=DEFAULT_TABLE.delay_ms(1), recorded_offset=9 - overdue, queue=queue),
+        ),
+        table_source=LevelTableSource.GIVEN,
+        file=ConfigFileState(name="delayOffset.json", source=FileSource.MAIN, mtime_ms=NOW),
+        last_delivery_time_ms=NOW - 5_000,
+    )
+    first, *others = base.brokers
+    return replace(base, brokers=(replace(first, delay=state), *others))
+
+
+def pulling(**config: str) -> ClusterSnapshot:
+    base = using(config)
+    told = with_members(consume_type="CONSUME_ACTIVELY")
+    pairs = zip(base.brokers, told.brokers, strict=True)
+    return replace(base, brokers=tuple(replace(one, memberships=other.memberships) for one, other in pairs))
+
+
+def waiting(count: int, **properties: str) -> ClusterSnapshot:
+    """So many messages wait in the first queue of the second member, which says this of itself."""
+    base = with_second(saying(**properties))
+    first, second = base.brokers
+    stands = replace(second.consumer_offsets[0], offset=1_000 - count)
+    return replace(base, brokers=(first, replace(second, consumer_offsets=(stands, *second.consumer_offsets[1:]))))
+
+
+def caching(count: int, **properties: str) -> ClusterSnapshot:
+    base = waiting(500, **properties)
+    return replace(base, running=(base.running[0], holding(cached_count=count)(base.running[1])))
+
+
+def offline(offset: int) -> ClusterSnapshot:
+    """Group H, of which nobody is online, stands at this offset."""
+
+    def change(broker: BrokerSnapshot) -> BrokerSnapshot:
+        held = ConsumerOffsetState(group="H", topic="Pay", queue_id=0, offset=offset)
+        groups = (*broker.groups, replace(broker.groups[0], name="H"))
+        return replace(broker, groups=groups, consumer_offsets=(*broker.consumer_offsets, held))
+
+    return each_broker(change, FIRST)
+
+
+def failing(base: ClusterSnapshot) -> ClusterSnapshot:
+    rates = (TopicRates(topic="Pay", consume_ok_tps=90.0, consume_failed_tps=10.0),)
+    return replace(base, running=(base.running[0], replace(base.running[1], rates=rates)))
+
+
+def checking(progress: int, *, delayed: bool = False, high: int = 30) -> ClusterSnapshot:
+    """Half messages from `progress` on wait; the newest may have a delay."""
+    half = PendingTransaction(
+        unique_key="K1",
+        topic="Pay",
+        producer_group="PG",
+        half_offset=high - 1,
+        physical_offset=900,
+        born_time_ms=NOW - 30_000,
+        store_time_ms=NOW - 30_000,
+        check_count=0,
+        delayed=delayed,
+    )
+    state = TransactionState(
+        half_min_offset=0,
+        half_max_offset=high,
+        op_min_offset=0,
+        op_max_offset=progress,
+        half_progress=progress,
+        op_progress=progress,
+        pending=(half,),
+        online={"PG": 1},
+    )
+    return each_broker(lambda broker: replace(broker, transactions=state), FIRST)
+
+
+def writing(fast: int = 900, slow: int = 0, worst: int = 0, failed: int = 0) -> ClusterSnapshot:
+    spread = SPREAD.format(fast=fast, slow=slow, worst=worst)
+    return telling(putMessageDistributeTime=spread, putMessageFailedTimes=str(failed))
+
+
+SYNC = {"brokerRole": "SYNC_MASTER", "inSyncReplicas": "1"}
+ASYNC = {"flushDiskType": "ASYNC_FLUSH", "brokerRole": "ASYNC_MASTER"}
+
+
+def with_slave(config: dict[str, str]) -> ClusterSnapshot:
+    base = using(config)
+    (view,) = base.name_servers
+    first = replace(view.endpoints[0], addresses={**view.endpoints[0].addresses, 1: "192.0.2.8:10999"})
+    return replace(base, name_servers=(replace(view, endpoints=(first, *view.endpoints[1:])),))
+
+
+SCENES: list[Scene] = [
+    ("MQ117", None, writing(slow=4, worst=1), {"slow_count": 5, "write_count": 998}),
+    ("MQ118", None, after(writing(failed=9), writing(failed=2)), {"failed_count": 7, "window_ms": 2 * MINUTE}),
+    ("MQ311", "interval", waiting(500, pullInterval="1000", pullBatchSize="32"),
+     {"interval_ms": 1_000, "batch_count": 32, "limit_tps": 64.0, "waiting_count": 500}),
+    ("MQ311", "threshold", caching(100, pullThresholdForQueue="100"),
+     {"limit_count": 100, "queue_count": 1, "waiting_count": 500}),
+    ("MQ312", None, replace(LIVE, running=(
+        saying(maxReconsumeTimes="16")(LIVE.running[0]), saying(maxReconsumeTimes="3")(LIVE.running[1])
+    )), {"member_count": 2, "value_count": 2}),
+    ("MQ418", None, after(offline(900), offline(700)), {"consumed_count": 200, "window_ms": 2 * MINUTE}),
+    ("MQ419", None, with_second(holding(commit_offset=1_300, last_consume_time_ms=NOW - MINUTE)),
+     {"ahead_count": 300, "queue_count": 1}),
+    ("MQ640", "timers", typed("DELAY", timerWheelEnable="false"), {}),
+    ("MQ640", "timers-stopped", typed("DELAY", timerStopDequeue="true"), {}),
+    ("MQ640", "transactions", typed("TRANSACTION", rejectTransactionMessage="true"), {}),
+    ("MQ640", "compaction", using({"enableCompaction": "false"}, cleanup_policy="COMPACTION"), {}),
+    ("MQ640", "pulling", pulling(rejectPullConsumerEnable="true"), {}),
+    ("MQ640", "sends", using({"startAcceptSendRequestTimeStamp": str(NOW + HOUR)}), {"until_time_ms": NOW + HOUR}),
+    ("MQ640", "notice", using({"notifyConsumerIdsChangedEnable": "false"}), {}),
+    ("MQ641", None, alike(fileReservedTime="48"), {"broker_count": 2, "value_count": 2}),
+    ("MQ642", None, signed(aclEnable="false"), {}),
+    ("MQ642", "half", using({"authenticationEnabled": "true", "authorizationEnabled": "false"}), {}),
+    ("MQ643", None, using(SYNC), {"process_count": 1, "wanted_count": 2}),
+    ("MQ644", None, using(ASYNC, message_type="TRANSACTION"), {"topic_count": 1}),
+]  # fmt: skip
+
+
+def _closed_to_broadcasting(base: ClusterSnapshot) -> ClusterSnapshot:
+    closed = (
+        replace(item, groups=tuple(replace(config, consume_broadcast_enable=False) for config in item.groups))
+        for item in base.brokers
+    )
+    return replace(base, brokers=tuple(closed))
+
+
+DOUBLE_SCENES: list[tuple[Scene, str]] = [
+    (("MQ218", None, _closed_to_broadcasting(_broadcasting()), {"broker_count": 2, "member_count": 2}), "MQ207"),
+    (("MQ412", "broadcasting", failing(_broadcasting()), {"failed_share": 0.1}), "MQ207"),
+    (("MQ640", "cold", reading_old(2 * HOUR), {}), "MQ401"),
+    (("MQ640", "rocksdb", with_delays(2), {}), "MQ707"),
+    (
+        (
+            "MQ726",
+            None,
+            after(checking(20, high=40), checking(20)),
+            {"half_count": 20, "recorded_offset": 20, "window_ms": 2 * MINUTE},
+        ),
+        "MQ720",
+    ),
+    (("MQ727", None, checking(20, delayed=True), {"transaction_count": 1}), "MQ720"),
+]
+
+STATES: dict[str, ClusterSnapshot] = {
+    "MQ117": writing(fast=90_000),
+    "MQ118": after(writing(failed=2), writing(failed=9)),
+    "MQ218": _closed_to_broadcasting(LIVE),
+    "MQ311": waiting(60, pullInterval="1000", pullBatchSize="32"),
+    "MQ312": replace(LIVE, running=tuple(saying(maxReconsumeTimes="3")(info) for info in LIVE.running)),
+    "MQ418": after(offline(700), offline(900)),
+    "MQ419": with_second(holding(commit_offset=1_300, last_consume_time_ms=NOW - 20_000)),
+    "MQ640": typed("NORMAL", timerWheelEnable="false", rejectTransactionMessage="true"),
+    "MQ641": alike(namesrvAddr="192.0.2.17:9876;192.0.2.7:9876"),
+    "MQ642": using({"aclEnable": "false"}),
+    "MQ643": with_slave(SYNC),
+    "MQ644": using(ASYNC),
+    "MQ726": after(checking(30, high=40), checking(20)),
+    "MQ727": checking(20),
+}
