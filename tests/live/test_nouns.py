@@ -79,7 +79,7 @@ ASKED: dict[str, tuple[str, ...]] = {
 }
 
 
-ELSEWHERE = {"acl.explain/1", "check/1", "group.member/1", "message.trace/1"}
+ELSEWHERE = {"broker.reach/1", "acl.explain/1", "check/1", "group.member/1", "message.trace/1"}
 """Those that need a file, or something that runs; tests of their own hold them to their form."""
 
 
