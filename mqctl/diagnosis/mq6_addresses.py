@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from mqctl.diagnosis.audience import ONLINE
+from mqctl.diagnosis.audience import APPLICATION, ONLINE
 from mqctl.diagnosis.group_view import named_clients
 from mqctl.diagnosis.rule import ClusterCase, Verdict, cluster_rule
 from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
 from mqctl.model.gap import Cause, Part
-from mqctl.model.names import is_system_topic
 from mqctl.model.numbers import decimal
 from mqctl.model.route import MASTER_ID
 
@@ -189,6 +188,7 @@ def _servers(text: str | None) -> set[str]:
     needs=(Part.MEMBERS, Part.TOPICS),
     playbook="cluster-mixup",
     groups=ONLINE,
+    topics=APPLICATION,
 )
 def topic_is_elsewhere(case: ClusterCase) -> Iterator[Verdict]:
     """Members that subscribe a topic that no broker of this cluster has: a wrong name, or the wrong cluster."""
@@ -198,7 +198,7 @@ def topic_is_elsewhere(case: ClusterCase) -> Iterator[Verdict]:
     known = {config.name for broker in masters for config in broker.topics} | case.routes.keys()
     for view in case.views:
         for topic in view.topics():
-            if topic not in known and not is_system_topic(topic) and not topic.startswith("%"):
+            if topic not in known:
                 yield Verdict(
                     subject=Subject(kind=SubjectKind.GROUP, group=view.group, topic=topic),
                     params={"group": view.group, "topic": topic},

@@ -69,6 +69,9 @@ def with_group(world: ClusterSnapshot, kind: GroupKind) -> ClusterSnapshot:
                 else value
             ),
         )
+    if not any(broker.memberships for broker in world.brokers):  # then somebody comes
+        came = tuple(replace(broker, memberships=LIVE.brokers[0].memberships) for broker in world.brokers)
+        world = replace(world, brokers=came, running=LIVE.running)
     models = {info.properties.get("messageModel") for info in world.running}
     broadcasting = kind is GroupKind.BROADCASTING
     model = MessageModel.BROADCASTING if broadcasting else MessageModel.CLUSTERING

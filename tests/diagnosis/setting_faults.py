@@ -102,14 +102,11 @@ def caching(count: int, **properties: str) -> ClusterSnapshot:
 
 
 def offline(offset: int) -> ClusterSnapshot:
-    """Group H, of which nobody is online, stands at this offset."""
-
-    def change(broker: BrokerSnapshot) -> BrokerSnapshot:
-        held = ConsumerOffsetState(group="H", topic="Pay", queue_id=0, offset=offset)
-        groups = (*broker.groups, replace(broker.groups[0], name="H"))
-        return replace(broker, groups=groups, consumer_offsets=(*broker.consumer_offsets, held))
-
-    return each_broker(change, FIRST)
+    """Nobody of the group is online, and it stands at this offset of the first queue."""
+    first, *others = (replace(broker, memberships=()) for broker in LIVE.brokers)
+    stands = replace(first.consumer_offsets[0], offset=offset)
+    first = replace(first, consumer_offsets=(stands, *first.consumer_offsets[1:]))
+    return replace(LIVE, brokers=(first, *others), running=())
 
 
 def failing(base: ClusterSnapshot) -> ClusterSnapshot:
