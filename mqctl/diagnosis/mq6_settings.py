@@ -127,11 +127,8 @@ def setting_against_use(case: Case) -> Iterator[Verdict]:
 
 
 _WARNED, _TOLD = Severity.WARNING, Severity.INFO
-# What clients meet when brokers of one cluster differ in it.
+# What clients meet when brokers of one cluster differ in it; access control has rules of its own.
 _COMPARED = {
-    "aclEnable": _WARNED,
-    "authenticationEnabled": _WARNED,
-    "authorizationEnabled": _WARNED,
     "autoCreateSubscriptionGroup": _WARNED,
     "autoCreateTopicEnable": _WARNED,
     "enablePropertyFilter": _WARNED,

@@ -86,7 +86,7 @@ FAULTS: dict[str, Fault] = {
     "MQ640": Fault(inject=all_of(set_to(timerWheelEnable="false"), typed("DELAY")), beside=frozenset({"MQ641"})),
     "MQ641": Fault(inject=set_to(fileReservedTime="48"), says={"broker_count": 2, "value_count": 2}),
     "MQ642": Fault(
-        inject=set_to(authenticationEnabled="true", authorizationEnabled="false"), beside=frozenset({"MQ641"})
+        inject=set_to(authenticationEnabled="true", authorizationEnabled="false"), beside=frozenset({"MQ630"})
     ),
     "MQ643": Fault(inject=set_to(brokerRole="SYNC_MASTER"), says={"process_count": 1, "wanted_count": 2}),
     "MQ644": Fault(inject=all_of(set_to(brokerRole="ASYNC_MASTER"), typed("TRANSACTION")), says={"topic_count": 1}),
