@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mqctl.operations.brokers.reach import Port
+from mqctl.client.remoting.reach import Port
 from mqctl.render.document import CellKind, Column, Document, Table
 
 COLUMNS = (

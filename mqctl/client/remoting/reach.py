@@ -83,6 +83,21 @@ class Reached:
 
 
 @dataclass(frozen=True, slots=True)
+class Port:
+    """A port of the cluster, and what came of trying it.
+
+    Attributes:
+        name: of the broker; None where it is nobody's.
+    """
+
+    role: str
+    name: str | None
+    broker_id: int | None
+    address: str
+    reached: Reached
+
+
+@dataclass(frozen=True, slots=True)
 class PortQuestion:
     """A port to try, and what to say there."""
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
-from mqctl.client.remoting.reach import PortQuestion, Reached, Speech, reach_ports
+from mqctl.client.remoting.reach import Port, PortQuestion, Speech, reach_ports
 from mqctl.client.remoting.tls import TlsSettings
 from mqctl.errors import UsageError
 from mqctl.model.numbers import decimal
@@ -18,21 +17,6 @@ NEEDED = frozenset({NAME_SERVER, LISTEN, PROXY, PROXY_GRPC})
 """Ports without which clients cannot work; the VIP port is for clients that ask for it, HA for slaves."""
 # MixAll.brokerVIPChannel; DefaultHAService; ProxyConfig.
 _VIP_BELOW, _HA_ABOVE, _PROXY_REMOTING, _PROXY_GRPC = 2, 1, 8080, 8081
-
-
-@dataclass(frozen=True, slots=True)
-class Port:
-    """A port of the cluster, and what came of trying it.
-
-    Attributes:
-        name: of the broker; None where it is nobody's.
-    """
-
-    role: str
-    name: str | None
-    broker_id: int | None
-    address: str
-    reached: Reached
 
 
 _Asked = tuple[str, str | None, int | None, PortQuestion]
