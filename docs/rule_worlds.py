@@ -77,6 +77,9 @@ MQ416: popped messages have been due for a minute | the same within the minute, 
 MQ417: retries lie under the second name and the broker reads the first | the broker reads the second name
 MQ418: offsets rise and nobody is online | offsets of a group without members go back
 MQ419: a member is ahead of its stored offset a minute after it consumed | the same 20 seconds after it consumed
+MQ420: an ordered queue is blocked for a minute and messages wait | a batch of it is consumed for 50 s
+MQ421: members take 90 s for what they pop for a minute | they take 50 s of the minute
+MQ422: a member pulls the queues of a topic that its group pops | all members pop it, and pull the classic retry topic
 MQ501: an orderly consumer has a queue without its lock | the same a minute after it was started
 MQ502: a listener has had one message for two minutes | a listener has had one message for 50 seconds
 MQ503: an orderly queue fails and does not move | an orderly queue has messages in its cache and moves

@@ -18,6 +18,7 @@ PLAYBOOKS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "expired-before-consumption": (("group",), ("topic",)),
     "hot-key": (("topic",), ("group",)),
     "room-lost": (("group", "topic"), ()),
+    "pop-stuck": (("group",), ("store",)),
     "scale-out": (("topic",), ("group",)),
     "skip-and-replay": (("group", "topic"), ()),
     "stuck-consumer": (("group",), ()),

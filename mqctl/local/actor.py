@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from importlib.util import module_from_spec, spec_from_file_location
 from itertools import count
 from pathlib import Path
@@ -19,6 +20,7 @@ import msgspec
 from mqctl.allocation.choice import strategy_of
 from mqctl.allocation.rooms import room_rule
 from mqctl.client.consumer.consumer_settings import ConsumeFrom, ConsumeMode, ConsumerSettings
+from mqctl.client.consumer.popping import PopSettings
 from mqctl.client.consumer.push_consumer import PushConsumer
 from mqctl.client.instance import ClientSettings
 from mqctl.client.message.outgoing import OutgoingMessage
@@ -29,6 +31,7 @@ from mqctl.errors import MqctlError
 from mqctl.local.scenario import ConsumerDeclared, StreamDeclared
 from mqctl.local.sharding import keys_in_turn, with_key
 from mqctl.model.member import MessageModel
+from mqctl.protocol.codes import V5_3_3
 
 JOINED = "joined"
 ROOM_RULE = "prefix:-"
@@ -97,6 +100,17 @@ def consumer_settings(declared: ConsumerDeclared, time_scale: float) -> Consumer
     )
 
 
+def pop_settings(declared: ConsumerDeclared, time_scale: float) -> PopSettings:
+    """Returns how a declared consumer pops, with all periods at the time scale."""
+    usual = PopSettings()
+    return PopSettings(
+        invisible_ms=shrunk((declared.invisible_s or 0) * 1_000, time_scale),
+        wait_ms=shrunk(usual.wait_ms, time_scale),
+        retry_pauses_ms=tuple([shrunk(pause_ms, time_scale) for pause_ms in usual.retry_pauses_ms]),
+        ordered=declared.mode == "orderly",
+    )
+
+
 def consumer(task: ActorTask, declared: ConsumerDeclared) -> PushConsumer:
     """Makes the consumer that is declared."""
     application = _application(task.listeners)
@@ -111,14 +125,24 @@ def consumer(task: ActorTask, declared: ConsumerDeclared) -> PushConsumer:
                 return outcome
         return Consumed.SUCCESS
 
-    made = PushConsumer(
-        declared.group,
-        client_settings(task.namesrv, task.time_scale, name=declared.name, room=declared.room),
-        listen,
-        consumer_settings(declared, task.time_scale),
-        mode=ConsumeMode(declared.mode),
-        strategy=strategy_of(declared.strategy, room_rule(ROOM_RULE)),
-    )
+    client = client_settings(task.namesrv, task.time_scale, name=declared.name, room=declared.room)
+    settings = consumer_settings(declared, task.time_scale)
+    if declared.invisible_s is not None:
+        from mqctl.client.consumer.pop_consumer import PopConsumer
+
+        client = replace(client, links=replace(client.links, version=V5_3_3))
+        made: PushConsumer = PopConsumer(
+            declared.group, client, listen, settings, pops=pop_settings(declared, task.time_scale)
+        )
+    else:
+        made = PushConsumer(
+            declared.group,
+            client,
+            listen,
+            settings,
+            mode=ConsumeMode(declared.mode),
+            strategy=strategy_of(declared.strategy, room_rule(ROOM_RULE)),
+        )
     for topic, expression in declared.topics.items():
         made.subscribe(topic, expression)
     return made

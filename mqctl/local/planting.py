@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from mqctl.client.admin.broker_changes import commit_offset, put_group, put_topic
+from mqctl.client.admin.broker_pops import set_request_mode
 from mqctl.client.admin.broker_queries import max_offset, min_offset
 from mqctl.client.admin.cluster import Cluster
 from mqctl.client.message.outgoing import OutgoingMessage
@@ -18,6 +19,7 @@ from mqctl.local.scenario import MessagesDeclared, OffsetDeclared, ResizeTopic, 
 from mqctl.local.sharding import keys_in_turn, with_key
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.model.queue import MessageQueue
+from mqctl.protocol.bodies_pop import POP
 
 _TIMEOUT_MS = 15_000
 _STATES = {
@@ -49,7 +51,7 @@ class Planting:
                 cluster.ask(self._addresses[broker], question, Deadline(_TIMEOUT_MS))
 
     def topics_and_groups(self) -> None:
-        """Creates the topics where they are declared, and the groups on every broker."""
+        """Creates the topics where they are declared, the groups on every broker, and chooses what they pop."""
         self.ask(
             [
                 (broker, put_topic(_config(topic)))
@@ -70,6 +72,16 @@ class Planting:
                 )
                 for group in self._scenario.groups
                 for broker in self._addresses
+            ]
+        )
+
+        topics = {topic.name: topic for topic in self._scenario.topics}
+        self.ask(
+            [
+                (broker, set_request_mode(pops.group, pops.topic, POP))
+                for pops in self._scenario.pops
+                if pops.cluster == self._cluster
+                for broker in self.brokers_of(topics[pops.topic])
             ]
         )
 

@@ -57,6 +57,14 @@ class GroupDeclared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     consume_enable: bool = True
 
 
+class PopsDeclared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A group is set to pop a topic (401) on every broker of it."""
+
+    group: str
+    topic: str
+    cluster: int = 0
+
+
 class MessagesDeclared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Messages that a producer sends at once.
 
@@ -112,6 +120,7 @@ class ConsumerDeclared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
         cluster: number of the cluster whose name servers it asks.
         max_reconsume_times: failed deliveries after which a message is a dead letter; -1 is Java's 16.
         consume_timeout_min: RocketMQ's minutes after which a message that is with the listener is sent back.
+        invisible_s: it asks brokers for its queues and pops for so many of RocketMQ's seconds; None computes and pulls.
     """
 
     name: str
@@ -128,6 +137,7 @@ class ConsumerDeclared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     max_reconsume_times: int = -1
     pull_threshold: int = 1_000
     consume_timeout_min: int = 15
+    invisible_s: int | None = None
     when: When = "first"
 
 
@@ -305,6 +315,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     clusters: tuple[ClusterDeclared, ...] = (ClusterDeclared(),)
     topics: tuple[TopicDeclared, ...] = ()
     groups: tuple[GroupDeclared, ...] = ()
+    pops: tuple[PopsDeclared, ...] = ()
     messages: tuple[MessagesDeclared, ...] = ()
     streams: tuple[StreamDeclared, ...] = ()
     consumers: tuple[ConsumerDeclared, ...] = ()

@@ -154,6 +154,7 @@ class RunningInfo:
 
     Attributes:
         pops: whether it takes messages by POP (5.x): queues are then shared, and nobody owns one.
+        held_counts: messages that it popped and did not answer for yet, by topic.
         properties: settings by name, `PROP_...` ones included.
         stacks: its threads as free text, where they were asked for.
         later_stacks: the same again, oldest first, for whoever wants to know what moves.
@@ -168,6 +169,7 @@ class RunningInfo:
     stacks: str | None = None
     later_stacks: tuple[StackText, ...] = ()
     pops: bool = False
+    held_counts: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def strategy(self) -> str | None:

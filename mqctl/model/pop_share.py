@@ -23,6 +23,10 @@ class PopShare:
         given_up_count: messages in the group's dead-letter topic, of whatever topic they were.
         blocked_queue_count: ordered queues that give out nothing until a message is acknowledged or due; None when not
             known: brokers do not tell.
+        retried_count: messages that ever came into the retry topics of both names.
+        invisible_ms: for how long most messages were popped, milliseconds; None when nothing tells.
+        blocked_since_ms: when the batch was popped that blocks an ordered queue for longest, epoch milliseconds.
+        blocked_times: how often a message of a blocking batch was delivered before, the most of them.
         oldest_due_ms: since when the oldest of the due messages is, epoch milliseconds; None without any.
         next_visible_ms: the next moments at which invisible messages come back, epoch milliseconds.
     """
@@ -38,6 +42,10 @@ class PopShare:
     blocked_queue_count: int | None
     next_visible_ms: tuple[int, ...] = ()
     retry_v2_count: int = 0
+    retried_count: int = 0
+    invisible_ms: int | None = None
+    blocked_since_ms: int | None = None
+    blocked_times: int = 0
     oldest_due_ms: int | None = None
 
     @property
@@ -75,6 +83,14 @@ def _sum(first: PopShare, second: PopShare) -> PopShare:
         given_up_count=first.given_up_count + second.given_up_count,
         blocked_queue_count=blocked,
         retry_v2_count=first.retry_v2_count + second.retry_v2_count,
-        oldest_due_ms=min((at for at in (first.oldest_due_ms, second.oldest_due_ms) if at is not None), default=None),
+        retried_count=first.retried_count + second.retried_count,
+        invisible_ms=max((span for span in (first.invisible_ms, second.invisible_ms) if span), default=None),
+        blocked_since_ms=_earlier(first.blocked_since_ms, second.blocked_since_ms),
+        blocked_times=max(first.blocked_times, second.blocked_times),
+        oldest_due_ms=_earlier(first.oldest_due_ms, second.oldest_due_ms),
         next_visible_ms=tuple(sorted({*first.next_visible_ms, *second.next_visible_ms})[:NEXT_MOMENTS]),
     )
+
+
+def _earlier(first: int | None, second: int | None) -> int | None:
+    return min((moment for moment in (first, second) if moment is not None), default=None)

@@ -7,15 +7,19 @@ Ordered pops leave no records: `consumerOrderInfo.json` has their batches.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mqctl.errors import BadInputError
 from mqctl.model.message import REAL_TOPIC, Message
 from mqctl.model.names import REVIVE_TOPIC_PREFIX, TIMER_TOPIC, dlq_topic, pop_retry_topic, popped_topic
+from mqctl.model.numbers import decimal
 from mqctl.model.pop_share import NEXT_MOMENTS, PopShare
 from mqctl.protocol.bodies_pop import ACK_TAG, BATCH_ACK_TAG, CK_TAG, AckRecord, OrderInfo, PopCheckPoint
 
+_OUT_MS = "TIMER_OUT_MS"
+_CHECKPOINT_EARLIER_MS, _SLOT_MS, _EMPTYING_MS = 1_000, 1_000, 5_000
 Place = tuple[str, int]
 """Topic and queue id."""
 Share = tuple[str, str]
@@ -40,6 +44,10 @@ class PopNotes:
     modes: Mapping[Share, str]
     batches: Mapping[tuple[str, str, int], OrderInfo] | None = None
 
+    def end(self, topic: str) -> int:
+        """Returns how many messages a topic ever got."""
+        return sum(end for (name, _), (_, end) in self.bounds.items() if name == topic)
+
     def waiting(self, group: str, topic: str) -> int:
         """Returns how many messages of a topic lie at and behind the group's offsets, none of them counting as 0."""
         total = 0
@@ -57,15 +65,24 @@ class _Checkpoint:
 
 @dataclass(slots=True)
 class PopLedger:
-    """Checkpoints and acknowledgements of one broker, taken in any order; copies count once."""
+    """Checkpoints and acknowledgements of one broker, taken in any order; copies count once.
 
+    Attributes:
+        is_whole: whether all of the revive topic is taken; else only what lies at and behind the revive offsets, and a
+            checkpoint that the timer wheel has passed and that is not among it counts as revived.
+    """
+
+    is_whole: bool = True
     _checkpoints: dict[tuple[str, bytes], _Checkpoint] = field(default_factory=dict)
     _acked: dict[str, set[int]] = field(default_factory=dict)
+    _wheel_ms: int = 0
     unreadable_count: int = 0
 
     def take(self, message: Message) -> None:
         """Takes a record of the timer topic or of the revive topic; other timer messages are none."""
         in_timer = message.topic == TIMER_TOPIC
+        if not in_timer:
+            self._wheel_ms = max(self._wheel_ms, decimal(message.properties.get(_OUT_MS)) or 0)
         if in_timer and not message.properties.get(REAL_TOPIC, "").startswith(REVIVE_TOPIC_PREFIX):
             return
         try:
@@ -80,11 +97,20 @@ class PopLedger:
         except BadInputError:
             self.unreadable_count += 1
 
-    def open_messages(self, notes: PopNotes) -> Iterable[tuple[Share, int]]:
+    def _is_revived(self, known: _Checkpoint, notes: PopNotes, now_ms: int) -> bool:
+        if known.revive_place is not None:
+            return known.revive_place[1] <= notes.revived.get(known.revive_place[0], -1)
+        if self.is_whole:
+            return False
+        slot_ms = (known.checkpoint.due_ms - _CHECKPOINT_EARLIER_MS - 1) // _SLOT_MS * _SLOT_MS
+        # A slot is emptied at once; while that may be going on, the one seen last is taken to hold something.
+        return slot_ms < self._wheel_ms or (slot_ms == self._wheel_ms and now_ms - slot_ms > _EMPTYING_MS)
+
+    def open_messages(self, notes: PopNotes, now_ms: int) -> Iterable[tuple[Share, int]]:
         """Yields each message that is popped, neither acknowledged nor revived: whose it is, and when it is due."""
         for known in self._checkpoints.values():
-            checkpoint, place = known.checkpoint, known.revive_place
-            if place is not None and place[1] <= notes.revived.get(place[0], -1):
+            checkpoint = known.checkpoint
+            if self._is_revived(known, notes, now_ms):
                 continue
             acked = self._acked.get(checkpoint.merge_key, set())
             if checkpoint.broker_name is not None:
@@ -94,6 +120,15 @@ class PopLedger:
             for offset in checkpoint.offsets:
                 if offset not in acked and offset >= low:
                     yield share, checkpoint.due_ms
+
+    def invisible_ms(self) -> dict[Share, int]:
+        """Returns for how long most messages were popped; moments that were changed are of one message each."""
+        counts: dict[Share, Counter[int]] = {}
+        for item in self._checkpoints.values():
+            checkpoint = item.checkpoint
+            share = (checkpoint.consumer_group, popped_topic(checkpoint.topic, checkpoint.consumer_group))
+            counts.setdefault(share, Counter())[checkpoint.invisible_ms] += len(checkpoint.offsets)
+        return {share: found.most_common(1)[0][0] for share, found in counts.items()}
 
     def shares(self) -> set[Share]:
         """Returns who popped what."""
@@ -106,7 +141,7 @@ class PopLedger:
 def pop_shares(ledger: PopLedger, notes: PopNotes, now_ms: int) -> tuple[PopShare, ...]:
     """Returns the state of every group and topic that is popped, as of `now_ms`."""
     found: dict[Share, _Open] = {}
-    for share, due_ms in ledger.open_messages(notes):
+    for share, due_ms in ledger.open_messages(notes, now_ms):
         found.setdefault(share, _Open()).due_ms.append(due_ms)
     for (group, topic, queue_id), batch in (notes.batches or {}).items():
         unacked = batch.unacked()
@@ -116,9 +151,17 @@ def pop_shares(ledger: PopLedger, notes: PopNotes, now_ms: int) -> tuple[PopShar
             low, end = notes.bounds.get((topic, queue_id), (0, 0))
             committed = notes.offsets.get((group, topic, queue_id), low)
             own.batched_count += max(0, min(end, batch.offsets[-1] + 1) - committed)
-            own.blocked_count += any(visible_ms > now_ms for _, visible_ms in unacked)
+            if any(visible_ms > now_ms for _, visible_ms in unacked):
+                own.blocked_count += 1
+                own.blocked_since_ms = min(own.blocked_since_ms or batch.pop_ms, batch.pop_ms)
+                times = [(batch.delivered or {}).get(offset, 0) for offset, _ in unacked]
+                own.blocked_times = max(own.blocked_times, *times)
     known = ledger.shares() | notes.modes.keys() | found.keys() | _by_retry_topics(notes)
-    return tuple(_share(share, found.get(share, _Open()), notes, now_ms) for share in sorted(known))
+    spans = ledger.invisible_ms()
+    return tuple(
+        replace(_share(share, found.get(share, _Open()), notes, now_ms), invisible_ms=spans.get(share))
+        for share in sorted(known)
+    )
 
 
 @dataclass(slots=True)
@@ -133,6 +176,8 @@ class _Open:
     due_ms: list[int] = field(default_factory=list)
     batched_count: int = 0
     blocked_count: int = 0
+    blocked_since_ms: int | None = None
+    blocked_times: int = 0
 
 
 def _share(share: Share, own: _Open, notes: PopNotes, now_ms: int) -> PopShare:
@@ -149,9 +194,12 @@ def _share(share: Share, own: _Open, notes: PopNotes, now_ms: int) -> PopShare:
         retry_count=sum(notes.waiting(group, pop_retry_topic(group, topic, v2=v2)) for v2 in (False, True)),
         oldest_due_ms=min((moment for moment in own.due_ms if moment <= now_ms), default=None),
         retry_v2_count=notes.waiting(group, pop_retry_topic(group, topic, v2=True)),
+        retried_count=notes.end(pop_retry_topic(group, topic)) + notes.end(pop_retry_topic(group, topic, v2=True)),
         given_up_count=sum(end - low for (name, _), (low, end) in notes.bounds.items() if name == dead),
         blocked_queue_count=None if notes.batches is None else own.blocked_count,
         next_visible_ms=tuple(sorted(set(later))[:NEXT_MOMENTS]),
+        blocked_since_ms=own.blocked_since_ms,
+        blocked_times=own.blocked_times,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mqctl.model.finding import Value
-from mqctl.model.member import MessageModel, Subscription
+from mqctl.model.member import MessageModel, Subscription, TopicRates
 from mqctl.model.pop_share import PopShare
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState
 from mqctl.model.snapshot import ClusterSnapshot
@@ -67,9 +67,26 @@ def popping(switch: str = "false", **changes: int) -> ClusterSnapshot:
         retry_v2_count=changes.get("retry_v2_count", 0),
         oldest_due_ms=changes.get("oldest_due_ms"),
     )
+    share = replace(share, **changes)  # type: ignore[arg-type]
     first, *others = LIVE.brokers
     config = {**first.config, "enableRetryTopicV2": switch}
     return replace(LIVE, brokers=(replace(first, pop=(share,), config=config), *others))
+
+
+def popped_slowly(consume_rt_ms: int) -> ClusterSnapshot:
+    """Group G pops Pay for a minute, and its members take so long for a message."""
+    rates = (TopicRates(topic="Pay", consume_rt_ms=consume_rt_ms, consume_ok_tps=0.1),)
+    snapshot = popping(invisible_ms=60_000)
+    running = [replace(info, pops=True, queues=(), held_counts={"Pay": 1}, rates=rates) for info in snapshot.running]
+    return replace(snapshot, running=tuple(running))
+
+
+def popped_and_pulled(topic: str) -> ClusterSnapshot:
+    """Group G is set to pop Pay; one member pops it, the other pulls a queue of `topic`."""
+    snapshot = with_members(popped_topics=("Pay",))
+    first, second = snapshot.running
+    pulled = replace(second.queues[0], queue=replace(second.queues[0].queue, topic=topic))
+    return replace(snapshot, running=(replace(first, pops=True, queues=()), replace(second, queues=(pulled,))))
 
 
 SCENES: dict[str, ClusterSnapshot] = {
@@ -85,11 +102,17 @@ SCENES: dict[str, ClusterSnapshot] = {
     "MQ211": _abandoned(),
     "MQ416": popping(due_count=3, oldest_due_ms=NOW - 60_000),
     "MQ417": popping(retry_count=5, retry_v2_count=2),
+    "MQ421": popped_slowly(90_000),
+    "MQ422": popped_and_pulled("Pay"),
+    "MQ420": popping(blocked_queue_count=1, blocked_since_ms=NOW - 60_000),
 }
 
 NUMBERS: dict[str, dict[str, Value]] = {
     "MQ416": {"due_count": 3, "late_ms": 60_000},
     "MQ417": {"stranded_count": 2},
+    "MQ421": {"invisible_ms": 60_000, "held_count": 2, "invisible_count": 2, "consume_rt_ms": 90_000},
+    "MQ422": {"pulling_count": 1, "member_count": 2},
+    "MQ420": {"blocked_queue_count": 1, "blocked_ms": 60_000, "delivered_before_count": 0, "ready_count": 1},
     "MQ202": {"member_count": 2, "differing_count": 1, "newest_subscription_time_ms": NOW - 3_600_000},
     "MQ203": {"member_count": 2, "set_count": 2, "newest_subscription_time_ms": NOW - 1},
     "MQ204": {"member_count": 2},

@@ -24,7 +24,7 @@ from tests.diagnosis import address_faults as addresses
 from tests.diagnosis import live_faults as live
 from tests.diagnosis import setting_faults as settings
 from tests.diagnosis import stack_faults as stacks
-from tests.diagnosis.group_faults import _abandoned, _broadcasting, _tags, popping
+from tests.diagnosis.group_faults import _abandoned, _broadcasting, _tags, popped_and_pulled, popped_slowly, popping
 from tests.diagnosis.live_snapshots import (
     BROKERS,
     LIVE,
@@ -311,6 +311,9 @@ STATES: dict[str, State] = {
     "MQ415": with_members(consume_from_where="CONSUME_FROM_LAST_OFFSET"),
     "MQ416": popping(due_count=3, oldest_due_ms=NOW - 50_000),
     "MQ417": popping("true", retry_count=5, retry_v2_count=2),
+    "MQ421": popped_slowly(50_000),
+    "MQ422": popped_and_pulled("%RETRY%G"),
+    "MQ420": popping(blocked_queue_count=1, blocked_since_ms=NOW - 50_000),
     "MQ501": _started_now(live.orderly(locked=False)),
     "MQ502": live.orderly(transaction_count=1, last_consume_time_ms=NOW - 50_000),
     "MQ503": live.after(live.orderly(cached_count=5), live.orderly(cached_count=5, commit_offset=980)),

@@ -31,7 +31,7 @@ RETRY_PAUSES_MS = tuple(
 )
 """How long a message stays invisible after its first, second, ... failure."""
 _TOO_OLD_MS = 2 * RETRY_PAUSES_MS[-1]
-_SHORTEST_INVISIBLE_MS, _LONGEST_INVISIBLE_MS = 5_000, 300_000
+_LONGEST_INVISIBLE_MS = 300_000
 _MOST_AT_ONCE = 32
 
 
@@ -41,7 +41,7 @@ class PopSettings:
 
     Attributes:
         batch_size: messages wanted by one pop.
-        invisible_ms: how long others do not get what was popped; Java's clients take 5 to 300 seconds.
+        invisible_ms: how long others do not get what was popped; up to 300 s, and Java's clients take no less than 5.
         wait_ms: how long a broker holds a pop that finds nothing.
         threshold_for_queue: messages not answered for that pause the pops of a queue.
         retry_pauses_ms: how long a message stays away after its first, second, ... failure.
@@ -59,7 +59,7 @@ class PopSettings:
         """Checks the ranges. Raises UsageError."""
         ranges = (
             ("batch_size", self.batch_size, 1, _MOST_AT_ONCE),
-            ("invisible_ms", self.invisible_ms, _SHORTEST_INVISIBLE_MS, _LONGEST_INVISIBLE_MS),
+            ("invisible_ms", self.invisible_ms, 1, _LONGEST_INVISIBLE_MS),
             ("threshold_for_queue", self.threshold_for_queue, 1, 1_000),
         )
         for name, value, least, most in ranges:

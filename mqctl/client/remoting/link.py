@@ -96,7 +96,11 @@ class PendingRequest:
 
 
 class Link:
-    """One connection. It connects at the first use and never again: `links.Links` makes a new one when it has ended."""
+    """One connection. It connects at the first use and never again: `links.Links` makes a new one when it has ended.
+
+    Attributes:
+        peer_version: version ordinal that the last answer bore; 0 before the first.
+    """
 
     def __init__(
         self,
@@ -109,6 +113,7 @@ class Link:
     ) -> None:
         self.address = address
         self.closed = False
+        self.peer_version = 0
         self._host = ""
         self._settings = settings
         self._on_request = on_request
@@ -302,6 +307,7 @@ class Link:
                 if command.is_response:
                     call = self._calls.pop(command.opaque, None)
                     if call is not None:
+                        self.peer_version = command.version
                         call.answer = command
                         call.finish()
                 elif self._on_request is not None:

@@ -16,6 +16,7 @@ from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.member import Member, ProducerMembership
 from mqctl.model.names import group_of, is_system_group, is_system_topic
 from mqctl.protocol.bodies_client import ProducerTable
+from mqctl.protocol.bodies_pop import MessageRequestModes
 from mqctl.snapshot.live.asking import Answers, Asking, Scope, out_of_reach, refused_with
 
 T = TypeVar("T")
@@ -37,6 +38,7 @@ class LiveBroker:
         lost: whether it left a question unanswered.
         access: its users, where it has any and tells them (5.x).
         reserved: names of clusters and brokers, for each of which brokers keep a topic.
+        request_modes: who pops and who pulls (402), or why that is not known; None before it was asked.
     """
 
     address: BrokerAddress
@@ -52,6 +54,7 @@ class LiveBroker:
     reserved: frozenset[str] = frozenset()
     lost: bool = False
     access: AccessState | None = None
+    request_modes: MessageRequestModes | MqctlError | None = None
 
     @property
     def name(self) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Set
 from dataclasses import replace
 
 from mqctl.client.admin import broker_queries as ask
+from mqctl.errors import MqctlError
 from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.member import (
     GroupMembership,
@@ -24,9 +25,8 @@ from mqctl.protocol.bodies_pop import POP
 from mqctl.protocol.codes import ResponseCode
 from mqctl.snapshot.live.asking import Asking, Scope, refused_with
 from mqctl.snapshot.live.brokers import LiveBroker
+from mqctl.snapshot.live.request_modes import ask_request_modes
 
-# A broker that does not know the request.
-_NOT_SUPPORTED = frozenset({3})
 _OFFLINE = frozenset({int(ResponseCode.CONSUMER_NOT_ONLINE)})
 
 
@@ -129,23 +129,19 @@ def _without_settings(asking: Asking, brokers: list[LiveBroker], scope: Scope) -
 
 
 def _popped(asking: Asking, brokers: list[LiveBroker], numbers: Set[int]) -> dict[tuple[int, str], tuple[str, ...]]:
-    """Returns the topics that groups consume by POP, by the number of the broker that declares it and the group.
-
-    Brokers before 5.0 know no other way than pulling, and are not asked.
-    """
-    asked = [
-        number for number in sorted(numbers) if brokers[number].runtime.get("brokerVersionDesc", "").startswith("V5")
-    ]
-    answers = asking.put((number, brokers[number].address.address, ask.request_modes()) for number in asked)
+    """Returns the topics that groups consume by POP, by the number of the broker that declares it and the group."""
+    asked = sorted(numbers)
+    ask_request_modes(asking, [brokers[number] for number in asked])
     found: dict[tuple[int, str], tuple[str, ...]] = {}
-    for number, modes in answers.values.items():
-        for mode in modes:
+    for number in asked:
+        modes = brokers[number].request_modes
+        if isinstance(modes, MqctlError):
+            brokers[number].miss(Part.MEMBERS, modes, GapSubject(place="POP modes"))
+            continue
+        for mode in modes or ():
             if mode.mode == POP:
                 key = (number, mode.consumer_group)
                 found[key] = (*found.get(key, ()), mode.topic)
-    for number, error in answers.errors.items():
-        if not refused_with(error, _NOT_SUPPORTED):
-            brokers[number].miss(Part.MEMBERS, error, GapSubject(place="POP modes"))
     return found
 
 
@@ -252,7 +248,15 @@ def _running(key: tuple[str, str], info: ConsumerRunningInfo) -> RunningInfo:
         properties=dict(info.properties),
         stacks=info.jstack,
         pops=bool(info.mq_pop_table),
+        held_counts=_held_counts(info),
     )
+
+
+def _held_counts(info: ConsumerRunningInfo) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for queue, state in sorted((info.mq_pop_table or {}).items()):
+        counts[queue.topic] = counts.get(queue.topic, 0) + state.wait_ack_count
+    return counts
 
 
 def _held(info: ConsumerRunningInfo) -> Iterable[HeldQueue]:

@@ -18,16 +18,15 @@ from mqctl.model.names import REVIVE_GROUP, TIMER_TOPIC, dlq_topic, pop_retry_to
 from mqctl.model.pop_share import PopShare
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.bodies_cluster import ConsumerOffsetTable
-from mqctl.protocol.codes import ResponseCode
-from mqctl.snapshot.live.asking import Asking, refused_with
+from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.brokers import LiveBroker, split_offset_key
 from mqctl.snapshot.live.messages import READER_GROUP, sure_bounds
+from mqctl.snapshot.live.request_modes import ask_request_modes
 from mqctl.snapshot.pop_records import Place, PopLedger, PopNotes, pop_shares
 
 MOST_RECORDS = 20_000
 """Records of the timer topic that are read, the newest ones; and of each revive queue at most."""
 _PULLED = 32
-_UNKNOWN_REQUEST = frozenset({int(ResponseCode.REQUEST_CODE_NOT_SUPPORTED)})
 
 
 def gather_pop(
@@ -38,15 +37,13 @@ def gather_pop(
     Args:
         groups: those that are asked for; none for all.
     """
-    answers = asking.put((n, broker.address.address, ask.request_modes()) for n, broker in enumerate(brokers))
+    ask_request_modes(asking, brokers)
     found = {}
     for number, broker in enumerate(brokers):
-        error = answers.errors.get(number)
-        if error is not None:
-            if not refused_with(error, _UNKNOWN_REQUEST):
-                broker.gaps.append(Gap.of(Part.POP, error))
+        if isinstance(broker.request_modes, MqctlError):
+            broker.gaps.append(Gap.of(Part.POP, broker.request_modes))
             continue
-        modes = {(mode.consumer_group, mode.topic): mode.mode for mode in answers.values[number]}
+        modes = {(mode.consumer_group, mode.topic): mode.mode for mode in broker.request_modes or ()}
         try:
             shares = _shares(asking, broker, modes, now_ms)
         except MqctlError as failure:
@@ -69,9 +66,9 @@ def _shares(
     revive = revive_topic(broker.address.cluster)
     bounds |= _bounds(asking, broker, _queues(config, {revive}))
     revived = {queue: at for (group, topic, queue), at in offsets.items() if (group, topic) == (REVIVE_GROUP, revive)}
-    ledger = PopLedger()
+    ledger = PopLedger(is_whole=False)
     for place, (low, end) in bounds.items():
-        first = low if place[0] == TIMER_TOPIC else max(low, revived.get(place[1], -1) + 1)
+        first = low if place[0] == TIMER_TOPIC else max(low, revived.get(place[1], 0))
         _read(asking, broker, place, (max(first, end - MOST_RECORDS), end), ledger)
         if end - first > MOST_RECORDS:
             reason = f"only the newest {MOST_RECORDS:,} of {end - first:,} records were read, pops before count as none"

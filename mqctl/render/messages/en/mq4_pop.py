@@ -21,12 +21,58 @@ RULES: dict[str, Text] = {
         title="Retries are stranded under the other name",
         what={
             "": "{stranded_count:message} of {topic} that group {group} has to try again wait in the retry topic of "
-            "the second name, which no pop reads while enableRetryTopicV2 is false."
+            "the second name, which no pop reads while enableRetryTopicV2 is false.",
+            "first": "{stranded_count:message} of {topic} that group {group} has to try again wait in the retry topic "
+            "of the first name, which no pop reads while retrieveMessageFromPopRetryTopicV1 is false.",
         },
         effect="They are never delivered, and the lag of 5.x tools leaves that topic out.",
-        advice="Set enableRetryTopicV2 to true until the group has drained it; the first name is read then too.",
+        advice="Set enableRetryTopicV2 and retrieveMessageFromPopRetryTopicV1 to true until the group has drained both "
+        "retry topics: pops then read them in turn.",
         explain="Pop retry topics have two names, %RETRY%GROUP_TOPIC and %RETRY%GROUP+TOPIC. The second is written and read only "
-        "with enableRetryTopicV2; what lies there when it is switched off stays there.",
+        "with enableRetryTopicV2; what lies there when it is switched off stays there, and so does what lies in the first when "
+        "retrieveMessageFromPopRetryTopicV1 is switched off.",
+        next_command="mqctl group lag {source} -g {group}",
+    ),
+    "MQ421": Text(
+        title="Consumption takes longer than messages are invisible",
+        what={
+            "": "Members of group {group} take up to {consume_rt_ms} for messages of {topic} that they pop for "
+            "{invisible_ms}: the broker gives them to others before they are done.",
+            "hung": "Members of group {group} hold {held_count:message} of {topic} and finished none for a minute, but only "
+            "{invisible_count} are still invisible: the others are redelivered while they are held.",
+        },
+        effect="The same messages are consumed twice at the same time, and what finishes late cannot be acknowledged any more.",
+        advice="Give pops an invisible time well above the slowest consumption (popInvisibleTime, at most 300 s), renew it while a "
+        "message is worked on, or make the listener faster; look at the stacks when nothing is finished.",
+        explain="A popped message is visible to others once its invisible time is over, whether its consumer still works on it or "
+        "not; a late acknowledgement is answered with success and has no effect. Compared are the consume time that members report, or "
+        "what they hold, with the invisible time of most pops and what is invisible at the broker.",
+        next_command="mqctl stacks dump -g {group} --explain",
+    ),
+    "MQ422": Text(
+        title="Members pull what their group pops",
+        what={
+            "": "Group {group} is set to pop {topic}, and {pulling_count} of {member_count} members pull it: {clients}."
+        },
+        effect="Both ways share one consumer offset: messages are consumed twice or skipped, as pulling members commit over pops.",
+        advice="Set clientRebalance=false in those members (Java 5.x) so that they ask the broker, restart old clients with ones that "
+        "pop, or set the group back: mqadmin setConsumeMode -m PULL.",
+        explain="Request 401 sets how a group consumes a topic. Only clients that ask the broker for their queues (request 400) follow "
+        "it; others go on pulling the queues that they allocate themselves. After a switch members follow within 20 s.",
+        next_command="mqctl group members -g {group}",
+    ),
+    "MQ420": Text(
+        title="Ordered queues are blocked",
+        what={
+            "": "{blocked_queue_count:queue} of {topic} give nothing more to group {group}: a batch was popped {blocked_ms} ago and "
+            "is not acknowledged (delivered {delivered_before_count} times before), and {ready_count:message} wait."
+        },
+        effect="Whatever lies behind the batch waits, for all sharding keys of the queue, until it is acknowledged or its time is over.",
+        advice="Find the consumer that holds the batch and why its first message fails or hangs; an acknowledgement of that message "
+        "frees the queue.",
+        explain="An ordered pop gives out one batch of a queue at a time and nothing behind it while a message of it is neither "
+        "acknowledged nor visible again. A minute, or the fourth delivery of one message, is more than a batch in progress. Brokers keep "
+        "it in consumerOrderInfo.json and tell nobody: only a store shows it.",
         next_command="mqctl group lag {source} -g {group}",
     ),
 }
