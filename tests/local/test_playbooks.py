@@ -115,7 +115,7 @@ CASES: dict[str, Case] = {
     "stuck-consumer": Case(
         given={"group": "billing", "window": "2s"}, held={"stacks": "outside", "verdict": "stands"}, ending="attention"
     ),
-    "pop-stuck": Case(given={"group": "billing"}, held={"stacks": "outside", "end": "stands"}, ending="attention"),
+    "pop-stuck": Case(given={"group": "billing"}, held={"stacks": "look", "end": "stands"}, ending="attention"),
     "tag-loss": Case(
         given={"group": "settlement", "topic": "orders", "since": "-1h", "replay_group": "settlement-again"},
         choose={"way": "align"},
