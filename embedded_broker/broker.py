@@ -174,6 +174,7 @@ class Broker:
             release=self.release,
             control=self.control,
             access=self.access,
+            scatters=self.settings.as_real,
             closed=self.replication.refusal,
         )
         return Listener(service, self.clock, limits, self._make)

@@ -73,6 +73,8 @@ class BrokerSettings:
         slave_timeout: milliseconds that a send waits for slaves.
         offset_check_in_slave: a slave corrects the offset of a pull beyond a queue's ends, too.
         in_sync_replicas: brokers that must have a message before its send is answered, the master included (5.x).
+        as_real: sends are answered before their messages can be read, and requests of one connection out of order, as a
+            pool of threads does; ours, read at the start.
         unused: values of properties that are not heeded, as they were given; request 26 tells those that a release has.
         default_message_request_mode, default_pop_share_queue_num: what 400 answers where 401 set nothing (5.x).
     """
@@ -205,6 +207,7 @@ class BrokerSettings:
     max_transfer_bytes_on_message_in_memory: int = _STORE.max_transfer_bytes_on_message_in_memory
     max_transfer_count_on_message_in_disk: int = _STORE.max_transfer_count_on_message_in_disk
     max_transfer_bytes_on_message_in_disk: int = _STORE.max_transfer_bytes_on_message_in_disk
+    as_real: bool = False
     unused: dict[str, str] = field(default_factory=dict)
 
     def store_settings(self, *, is_v5: bool) -> StoreSettings:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from embedded_broker.clock import Clock
 from embedded_broker.log.flushing import Defer, Flusher, at_once
+from embedded_broker.log.late import LateDispatch
 from embedded_broker.log.reader import Boundary, Read, ReadStatus, StoreReader
 from embedded_broker.log.reput import Dispatched, RecordDispatcher
 from embedded_broker.log.retention import Retention
@@ -128,6 +129,8 @@ class Storage:
             self.ext if settings.enable_consume_queue_ext else None,
         )
         self.on_dispatch = self.dispatcher.on_dispatch
+        self._late = LateDispatch(clock, self.dispatcher.new) if settings.as_real else None
+        self._new = self._late.new if self._late is not None else self.dispatcher.new
         self.flusher = flusher = Flusher(
             str(directory), (self.disk, self.log, self.dispatcher, self.index), settings, clock, defer
         )
@@ -199,6 +202,8 @@ class Storage:
         """Ends cleanly; on a disk that takes no more, so that the next start recovers."""
         self.retention.stop()
         self.flusher.stop()
+        if self._late is not None:
+            self._late.catch_up()
         try:
             self.flusher.flush()
             (self.directory / "abort").unlink(missing_ok=True)
@@ -210,6 +215,8 @@ class Storage:
         """Ends as kill -9 would: nothing is written any more."""
         self.retention.stop()
         self.flusher.stop()
+        if self._late is not None:
+            self._late.forget_timer()
         self.disk.close()
 
     # Appending
@@ -230,12 +237,15 @@ class Storage:
         queue = self._ready(topic, message.queue_id)
         store_ms = self.clock.now_ms()
         size = draft.size_bytes
-        physical, offset = self.log.place(size), queue.max_offset
+        physical, offset = self.log.place(size), self._next_offset(queue)
         self.log.write(finish(draft, offset, physical, store_ms), physical)
         code = tags_code(topic, message.properties, store_ms, self.dispatcher.levels)
         entry = Dispatched(topic, message.queue_id, offset, code, store_ms, physical, size)
-        self.dispatcher.new(queue, entry, message.properties, sys_flag)
+        self._new(queue, entry, message.properties, sys_flag)
         return Appended(physical, offset, size, store_ms)
+
+    def _next_offset(self, queue: QueueWriter) -> int:
+        return queue.max_offset if self._late is None else self._late.next_offset(queue)
 
     def _draft(self, message: Incoming) -> Draft:
         if len(message.body) > self.settings.max_message_size:
@@ -263,7 +273,7 @@ class Storage:
         queue = self._ready(topic, queue_id)
         store_ms, levels = self.clock.now_ms(), self.dispatcher.levels
         begin = physical = self.log.place(sum([draft.size_bytes for draft in drafts]))
-        offset = queue.max_offset
+        offset = self._next_offset(queue)
         parts: list[bytes] = []
         done: list[Dispatched] = []
         for draft in drafts:
@@ -277,7 +287,7 @@ class Storage:
             offset += in_queue
         self.log.write(parts[0] if len(parts) == 1 else b"".join(parts), begin)
         for message, entry in zip(messages, done, strict=True):
-            self.dispatcher.new(queue, entry, message.properties, message.sys_flag)
+            self._new(queue, entry, message.properties, message.sys_flag)
         return [Appended(entry.physical_offset, entry.queue_offset, entry.size_bytes, store_ms) for entry in done]
 
     # Topics
@@ -288,6 +298,8 @@ class Storage:
 
     def delete_topic(self, topic: str) -> None:
         """Deletes the queues of a topic; its messages stay in the log until they expire. Raises StorageError."""
+        if self._late is not None:
+            self._late.catch_up()
         self.dispatcher.write_out()
         for queue in [queue for (name, _), queue in self.queues.table.items() if name == topic]:
             self.queues.delete(queue)

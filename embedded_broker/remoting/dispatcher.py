@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 from embedded_broker.acl.control import AccessControl
@@ -23,6 +25,8 @@ from mqctl.protocol.header import HeaderFieldError
 
 log = logging.getLogger("embedded_broker")
 
+_SCATTERED_SECONDS = 0.002
+
 
 class Dispatcher:
     """The service behind the connections of one broker or name server.
@@ -33,6 +37,7 @@ class Dispatcher:
         handlers: by request code.
         silent_on_unknown: whether a code without handler gets no answer, as from a 4.x name server.
         access: who may ask what; None lets everybody ask.
+        scatters: requests of one connection are dealt with in any order, as a pool of threads does.
         closed: returns what a request code is answered that the owner does not serve as what it is now.
     """
 
@@ -47,6 +52,7 @@ class Dispatcher:
         control: Control,
         silent_on_unknown: bool = False,
         access: AccessControl | None = None,
+        scatters: bool = False,
         closed: Callable[[int], Refusal | None] = lambda _code: None,
     ) -> None:
         self._owner = owner
@@ -57,6 +63,7 @@ class Dispatcher:
         self._control = control
         self._silent_on_unknown = silent_on_unknown
         self._access = access
+        self._draws = Random(1) if scatters else None
         self._closed = closed
 
     def dispatch(self, connection: ServerConnection, command: RemotingCommand) -> None:
@@ -64,7 +71,14 @@ class Dispatcher:
         call = Call(command, connection, connection.active_ms, self._release.ordinal, self.resume)
         if self._control.active and self._control.intercept(self._name, call, self.handle):
             return
-        self.handle(call)
+        if self._draws is None:
+            self.handle(call)
+        else:
+            asyncio.get_running_loop().call_later(self._draws.random() * _SCATTERED_SECONDS, self._handle_late, call)
+
+    def _handle_late(self, call: Call) -> None:
+        if not call.connection.closed:
+            self.handle(call)
 
     def handle(self, call: Call) -> None:
         """Answers one request that no fault has taken."""

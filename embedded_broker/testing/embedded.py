@@ -31,6 +31,7 @@ class EmbeddedCluster:
         data_dir: where stores live; None for a throw-away directory in memory.
         version: `4.9.8` or `5.3.3`, for behaviour that differs.
         virtual_time: time stands still until `advance`.
+        as_real: brokers answer sends before the messages can be read, and requests of one connection out of order.
         settings: changes to every broker's settings, by RocketMQ's names.
         namesrv_port, broker_port: fixed ports (see `ClusterSpec`); 0 for any free ones.
         acl_file: access list of all brokers, as `plain_acl.yml` of 4.9; switches access control on.
@@ -53,6 +54,7 @@ class EmbeddedCluster:
         version: str = "4.9.8",
         time_scale: float = 1.0,
         virtual_time: bool = False,
+        as_real: bool = False,
         settings: Mapping[str, str] | None = None,
         limits: Limits | None = None,
         namesrv_port: int = 0,
@@ -71,7 +73,7 @@ class EmbeddedCluster:
             version=version,
             time_scale=time_scale,
             virtual_time=virtual_time,
-            settings=dict(settings or {}),
+            settings={**(settings or {}), **({"asReal": "true"} if as_real else {})},
             limits=limits or Limits(),
             namesrv_port=namesrv_port,
             broker_port=broker_port,

@@ -62,6 +62,7 @@ def parser() -> argparse.ArgumentParser:
         "--lock-live-ms", type=int, default=LOCK_LIVE_MS, metavar="MS", help="life of queue locks (default %(default)s)"
     )
     add("--virtual-time", action="store_true", help="let time stand still; advance it over the control socket")
+    add("--as-real", action="store_true", help="answer before messages can be read, and out of order, as real brokers")
     add("--set", action="append", default=[], metavar="NAME=VALUE", help="a property of every broker; repeatable")
     add(
         "--acl",
@@ -114,7 +115,7 @@ def parse(words: list[str]) -> Options:
         host=given.host,
         namesrv_port=given.namesrv_port,
         broker_port=given.broker_port,
-        settings=settings,
+        settings={**settings, **({"asReal": "true"} if given.as_real else {})},
         acl_file=given.acl,
         tls=_tls(given),
     )

@@ -59,6 +59,7 @@ class LocalClusterOptions:
         rooms: machine rooms; broker names begin with one of them.
         memory: throw the stores away at the end.
         data_dir: where to keep them otherwise.
+        as_real: brokers answer before messages can be read, and out of order, as real ones do.
         settings: properties of every broker, `name=value`.
         acl_file: access list of all brokers; switches access control on.
         tls: how connections are secured; None leaves them plain.
@@ -73,6 +74,7 @@ class LocalClusterOptions:
     time_scale: float | None = None
     namesrv_port: int | None = None
     broker_port: int | None = None
+    as_real: bool = False
     settings: Sequence[str] = ()
     control: bool = False
     acl_file: Path | None = None
@@ -91,6 +93,7 @@ class LocalClusterOptions:
             "--acl": self.acl_file,
         }
         words = [word for name, value in valued.items() if value is not None for word in (name, str(value))]
+        words += ["--as-real"] if self.as_real else []
         words += ["--memory"] if self.memory else ["--data-dir", str(self.data_dir)]
         words += [word for item in self.settings for word in ("--set", item)]
         words += self.tls.words() if self.tls is not None else []

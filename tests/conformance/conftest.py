@@ -12,6 +12,7 @@ import pytest
 from embedded_broker import EmbeddedCluster
 from mqctl.protocol.bodies_cluster import ClusterInfo, SubscriptionGroupTable, TopicConfigTable
 from mqctl.protocol.codes import V5_0_0
+from mqctl.protocol.frame import RemotingCommand
 from mqctl.protocol.requests_admin import (
     CreateTopic,
     DeleteSubscriptionGroup,
@@ -19,6 +20,7 @@ from mqctl.protocol.requests_admin import (
     GetAllSubscriptionGroupConfig,
     GetAllTopicConfig,
 )
+from mqctl.protocol.requests_client import GetMaxOffset, PullMessage, SendMessageV2
 from mqctl.protocol.requests_namesrv import DeleteTopicFromNamesrv, GetBrokerClusterInfo
 from tests.embedded_broker.wire import Peer
 
@@ -66,14 +68,18 @@ def clear_up(site: Site) -> None:
                 assert broker.call(deleted).code == 0
 
 
-@pytest.fixture(scope="session", params=["4.9.8", "5.3.3", *(["real"] if _REAL else [])])
+_EMBEDDED = ("4.9.8", "5.3.3", "4.9.8 as real", "5.3.3 as real")
+
+
+@pytest.fixture(scope="session", params=[*_EMBEDDED, *(["real"] if _REAL else [])])
 def site(request: pytest.FixtureRequest) -> Iterator[Site]:
     if request.param == "real":
         real = look_around(_REAL)
         yield real
         clear_up(real)
         return
-    with EmbeddedCluster(version=request.param) as cluster:
+    version, _, as_real = request.param.partition(" ")
+    with EmbeddedCluster(version=version, as_real=bool(as_real)) as cluster:
         yield look_around(cluster.namesrv)
 
 
@@ -129,3 +135,25 @@ def eventually(condition: Condition, *, seconds: float = 60.0) -> None:
     deadline = monotonic() + seconds
     while not condition():
         assert monotonic() < deadline
+
+
+def put(peer: Peer, request: SendMessageV2, body: bytes) -> RemotingCommand:
+    """Sends a message and waits until it can be read: a real broker answers before its queue has it."""
+    answer = peer.call(request, body)
+    if answer.code == 0:
+        queue_id, last = int(answer.ext("queueId") or 0), int(answer.ext("queueOffset") or 0)
+        end = GetMaxOffset(topic=request.topic, queue_id=queue_id)
+        eventually(lambda: int(peer.call(end).ext("offset") or 0) > last)
+    return answer
+
+
+def pulled(peer: Peer, request: PullMessage) -> RemotingCommand:
+    """Pulls until there is something, and returns it."""
+    answers: list[RemotingCommand] = []
+
+    def has_come() -> bool:
+        answers.append(peer.call(request))
+        return answers[-1].code == 0
+
+    eventually(has_come)
+    return answers[-1]

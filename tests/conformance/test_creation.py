@@ -14,7 +14,7 @@ from mqctl.protocol.requests_admin import (
 )
 from mqctl.protocol.requests_client import ConsumerSendMsgBack
 from mqctl.protocol.requests_namesrv import GetRouteInfo
-from tests.conformance.conftest import Site, eventually
+from tests.conformance.conftest import Site, eventually, pulled, put
 from tests.embedded_broker.messages import heartbeat, pull, send
 from tests.embedded_broker.wire import Peer
 
@@ -72,25 +72,25 @@ def test_retries_beyond_the_limit_are_dead_letters(broker: Peer, site: Site, top
     times = 17 if site.is_v5 else 16
     retry = send(f"%RETRY%{group}", reconsume_times=times, properties={"RETRY_TOPIC": topic})
     assert broker.call(retry, b"given up").code == 0
-    (dead,) = decode_messages(broker.call(pull(f"%DLQ%{group}", 0, group=group)).body)
+    (dead,) = decode_messages(pulled(broker, pull(f"%DLQ%{group}", 0, group=group)).body)
     assert (dead.body, dead.queue_id, dead.properties["RETRY_TOPIC"]) == (b"given up", 0, topic)
     config = topics(broker)[f"%DLQ%{group}"]
     assert (config.write_queue_count, config.perm) == (1, 6)
     most = 2 if site.is_v5 else 3
     early = send(f"%RETRY%{group}", reconsume_times=2, max_reconsume_times=most, properties={"RETRY_TOPIC": topic})
     assert broker.call(early, b"not yet").code == 0
-    (waiting,) = decode_messages(broker.call(pull(f"%RETRY%{group}", 0, group=group)).body)
+    (waiting,) = decode_messages(pulled(broker, pull(f"%RETRY%{group}", 0, group=group)).body)
     assert (waiting.body, waiting.reconsume_times) == (b"not yet", 2)
 
 
 def test_a_client_sets_its_own_limit_of_retries(broker: Peer, topic: str, group: str) -> None:
-    broker.call(send(topic, properties={"TAGS": "T"}), b"x")
+    put(broker, send(topic, properties={"TAGS": "T"}), b"x")
     (message,) = decode_messages(broker.call(pull(topic, 0, group=group)).body)
     back = ConsumerSendMsgBack(
         offset=message.physical_offset, group=group, delay_level=0, origin_topic=topic, max_reconsume_times=0
     )
     assert broker.call(back).code == 0
-    (dead,) = decode_messages(broker.call(pull(f"%DLQ%{group}", 0, group=group)).body)
+    (dead,) = decode_messages(pulled(broker, pull(f"%DLQ%{group}", 0, group=group)).body)
     assert (dead.body, dead.reconsume_times, dead.tags) == (b"x", 1, "T")
     nothing = ConsumerSendMsgBack(offset=1 << 50, group=group, delay_level=0, origin_topic=topic)
     assert broker.call(nothing).code == ResponseCode.SYSTEM_ERROR

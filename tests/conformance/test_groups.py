@@ -24,7 +24,7 @@ from mqctl.protocol.requests_client import (
     UpdateConsumerOffset,
 )
 from mqctl.protocol.requests_namesrv import DeleteTopicFromNamesrv, GetRouteInfo
-from tests.conformance.conftest import Site, eventually
+from tests.conformance.conftest import Site, eventually, put
 from tests.embedded_broker.messages import heartbeat, pull, send
 from tests.embedded_broker.wire import Peer
 
@@ -84,7 +84,7 @@ def test_locks_are_exclusive(broker: Peer, site: Site, topic: str, group: str) -
 
 def test_offsets_are_kept_and_shown(broker: Peer, site: Site, topic: str, group: str) -> None:
     for _ in range(3):
-        broker.call(send(topic), b"x")
+        put(broker, send(topic), b"x")
     broker.call(pull(topic, 0, group=group))  # the group exists from here on
     asked = QueryConsumerOffset(consumer_group=group, topic=topic, queue_id=0)
     assert broker.call(asked).ext("offset") == "0"

@@ -17,7 +17,7 @@ from mqctl.protocol.requests_client import (
     SearchOffset,
     SendMessageReply,
 )
-from tests.conformance.conftest import Site, eventually
+from tests.conformance.conftest import Site, eventually, pulled, put
 from tests.embedded_broker.messages import pull, send
 from tests.embedded_broker.wire import Peer
 
@@ -26,7 +26,7 @@ from tests.embedded_broker.wire import Peer
 def test_a_message_survives_the_journey(site: Site, topic: str, group: str, serialize_type: SerializeType) -> None:
     with Peer(site.broker, serialize_type=serialize_type, version=site.version) as peer:
         properties = {"KEYS": "k1 k2", "TAGS": "TagA", "UNIQ_KEY": "7F000001000000000000000000000001", "名": "值"}
-        sent = peer.call(send(topic, queue_id=1, properties=properties), "héllo".encode())
+        sent = put(peer, send(topic, queue_id=1, properties=properties), "héllo".encode())
         reply = SendMessageReply.from_ext(sent.ext_fields)
         assert (sent.code, reply.queue_id, reply.queue_offset) == (0, 1, 0)
         answer = peer.call(pull(topic, 0, queue_id=1, group=group))
@@ -46,7 +46,7 @@ def test_a_message_survives_the_journey(site: Site, topic: str, group: str, seri
 
 def test_a_message_is_found_by_its_key_and_its_unique_key(broker: Peer, topic: str) -> None:
     unique = "7F0000010000000000000000000000AB"
-    broker.call(send(topic, properties={"KEYS": "order-1", "UNIQ_KEY": unique}), b"x")
+    put(broker, send(topic, properties={"KEYS": "order-1", "UNIQ_KEY": unique}), b"x")
 
     def bodies(key: str, *, by_unique_key: bool) -> list[bytes]:
         asked = QueryMessage(
@@ -62,7 +62,7 @@ def test_a_message_is_found_by_its_key_and_its_unique_key(broker: Peer, topic: s
 
 def test_a_batch_is_split(broker: Peer, topic: str, group: str) -> None:
     elements = [BatchElement(f"m{number}".encode(), f"UNIQ_KEY\x01KEY{number}") for number in range(3)]
-    answer = broker.call(send(topic, batch=True), encode_batch(elements))
+    answer = put(broker, send(topic, batch=True), encode_batch(elements))
     assert answer.code == 0
     messages = decode_messages(broker.call(pull(topic, 0, group=group)).body)
     assert [(message.body, message.properties["UNIQ_KEY"]) for message in messages] == [
@@ -79,7 +79,7 @@ def test_a_oneway_send_is_stored(broker: Peer, topic: str) -> None:
 
 def test_tags_are_filtered_by_the_broker(broker: Peer, topic: str, group: str) -> None:
     for tag in ("A", "B", "A", "C"):
-        broker.call(send(topic, properties={"TAGS": tag}), tag.encode())
+        put(broker, send(topic, properties={"TAGS": tag}), tag.encode())
     found = broker.call(pull(topic, 0, subscription="A || C", group=group))
     assert [message.body for message in decode_messages(found.body)] == [b"A", b"A", b"C"]
     nothing = broker.call(pull(topic, 0, subscription="D", group=group))
@@ -96,7 +96,7 @@ def test_tags_are_filtered_by_the_broker(broker: Peer, topic: str, group: str) -
     ],
 )
 def test_pulls_beyond_the_ends(broker: Peer, topic: str, offset: int, code: int, remark: str, next_offset: str) -> None:
-    broker.call(send(topic), b"x")
+    put(broker, send(topic), b"x")
     answer = broker.call(pull(topic, offset))
     assert (answer.code, answer.remark, answer.ext("nextBeginOffset")) == (code, remark, next_offset)
 
@@ -122,7 +122,7 @@ def test_a_delayed_message_comes_late(broker: Peer, topic: str, group: str) -> N
 
 
 def test_a_message_sent_back_returns_to_its_group(broker: Peer, topic: str, group: str) -> None:
-    broker.call(send(topic), b"x")
+    put(broker, send(topic), b"x")
     (message,) = decode_messages(broker.call(pull(topic, 0, group=group)).body)
     back = ConsumerSendMsgBack(offset=message.physical_offset, group=group, delay_level=1, origin_topic=topic)
     assert broker.call(back).code == 0
@@ -132,18 +132,18 @@ def test_a_message_sent_back_returns_to_its_group(broker: Peer, topic: str, grou
 
 
 def test_a_message_given_up_is_a_dead_letter(broker: Peer, topic: str, group: str) -> None:
-    broker.call(send(topic), b"x")
+    put(broker, send(topic), b"x")
     (message,) = decode_messages(broker.call(pull(topic, 0, group=group)).body)
     back = ConsumerSendMsgBack(offset=message.physical_offset, group=group, delay_level=-1, origin_topic=topic)
     assert broker.call(back).code == 0
-    (dead,) = decode_messages(broker.call(pull(f"%DLQ%{group}", 0, group=group)).body)
+    (dead,) = decode_messages(pulled(broker, pull(f"%DLQ%{group}", 0, group=group)).body)
     assert (dead.body, dead.properties["RETRY_TOPIC"]) == (b"x", topic)
 
 
 def test_ends_and_times_of_a_queue(broker: Peer, site: Site, topic: str) -> None:
     assert broker.call(GetEarliestMsgStoretime(topic=topic, queue_id=0)).ext("timestamp") == "-1"
     for _ in range(3):
-        broker.call(send(topic), b"x")
+        put(broker, send(topic), b"x")
     first, *_ = decode_messages(broker.call(pull(topic, 0)).body)
     assert broker.call(GetMinOffset(topic=topic, queue_id=0)).ext("offset") == "0"
     assert broker.call(GetMaxOffset(topic=topic, queue_id=0)).ext("offset") == "3"

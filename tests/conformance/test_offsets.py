@@ -15,7 +15,7 @@ from mqctl.protocol.requests_admin import (
     QueryConsumeQueue,
 )
 from mqctl.protocol.requests_client import QueryConsumerOffset, SearchOffset, UpdateConsumerOffset
-from tests.conformance.conftest import Site
+from tests.conformance.conftest import Site, put
 from tests.embedded_broker.messages import pull, send
 from tests.embedded_broker.wire import Peer
 
@@ -36,7 +36,7 @@ def test_a_group_without_offset_starts_at_a_young_queues_beginning(
 ) -> None:
     broker.call(pull(topic, 0, group=group))
     assert committed(broker, group, topic) == (None if site.is_v5 else "0"), "an empty queue"
-    broker.call(send(topic), b"x")
+    put(broker, send(topic), b"x")
     assert committed(broker, group, topic) == "0"
     if site.is_v5:
         strict = QueryConsumerOffset(consumer_group=group, topic=topic, queue_id=0, set_zero_if_not_found=False)
@@ -45,7 +45,7 @@ def test_a_group_without_offset_starts_at_a_young_queues_beginning(
 
 def test_offsets_move_forward_and_back(broker: Peer, topic: str, group: str) -> None:
     for _ in range(3):
-        broker.call(send(topic), b"x")
+        put(broker, send(topic), b"x")
     broker.call(pull(topic, 0, group=group))
     for offset in (3, 1, 2):
         assert commit(broker, group, topic, offset) == 0
@@ -67,7 +67,7 @@ def test_an_offset_of_what_is_not_there(broker: Peer, site: Site, topic: str, gr
 
 def test_offsets_are_copied_to_another_group(broker: Peer, topic: str, group: str) -> None:
     for queue_id in (0, 1):
-        broker.call(send(topic, queue_id=queue_id), b"x")
+        put(broker, send(topic, queue_id=queue_id), b"x")
         broker.call(pull(topic, 0, group=group, queue_id=queue_id))
         commit(broker, group, topic, 1, queue_id)
     copy = f"{group}_copy"
@@ -79,7 +79,7 @@ def test_offsets_are_copied_to_another_group(broker: Peer, topic: str, group: st
 def test_a_reset_of_an_offline_group_is_refused_by_4_and_done_by_5(
     broker: Peer, site: Site, topic: str, group: str
 ) -> None:
-    broker.call(send(topic), b"x")
+    put(broker, send(topic), b"x")
     for queue_id in range(4):
         broker.call(pull(topic, 0, group=group, queue_id=queue_id))
         commit(broker, group, topic, 0, queue_id)
@@ -91,7 +91,7 @@ def test_a_reset_of_an_offline_group_is_refused_by_4_and_done_by_5(
 
 def test_lag_is_shown_queue_by_queue(broker: Peer, site: Site, topic: str, group: str) -> None:
     for number in range(6):
-        broker.call(send(topic, queue_id=number % 2), b"x")
+        put(broker, send(topic, queue_id=number % 2), b"x")
     broker.call(pull(topic, 0, group=group))
     commit(broker, group, topic, 1, 0)
     stats = ConsumeStats.from_bytes(broker.call(GetConsumeStats(consumer_group=group, topic=topic)).body)
@@ -106,7 +106,7 @@ def test_lag_is_shown_queue_by_queue(broker: Peer, site: Site, topic: str, group
 
 def test_a_time_is_found_between_messages(broker: Peer, site: Site, topic: str) -> None:
     for _ in range(3):
-        broker.call(send(topic), b"x")
+        put(broker, send(topic), b"x")
     times = [message.store_time_ms for message in decode_messages(broker.call(pull(topic, 0)).body)]
 
     def at(timestamp: int, boundary: str | None = None) -> int:
@@ -122,7 +122,7 @@ def test_a_time_is_found_between_messages(broker: Peer, site: Site, topic: str) 
 
 
 def test_entries_of_a_queue_are_shown(broker: Peer, topic: str) -> None:
-    broker.call(send(topic, properties={"TAGS": "TagA"}), b"x")
+    put(broker, send(topic, properties={"TAGS": "TagA"}), b"x")
     answer = broker.call(QueryConsumeQueue(topic=topic, queue_id=0, index=0, count=10))
     assert answer.code == 0
     assert b'"tagsCode":2598919' in answer.body

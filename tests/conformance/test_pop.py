@@ -8,7 +8,7 @@ from mqctl.protocol.bodies_pop import MessageRequestMode, MessageRequestModes
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.requests_client import QueryConsumerOffset
 from mqctl.protocol.requests_pop import GetAllMessageRequestMode, PeekMessage, PollingInfo, SetMessageRequestMode
-from tests.conformance.conftest import Site, eventually
+from tests.conformance.conftest import Site, eventually, put
 from tests.embedded_broker.messages import send
 from tests.embedded_broker.test_pop import ack, bodies, pop, popped
 from tests.embedded_broker.wire import Peer
@@ -34,7 +34,7 @@ def test_what_is_popped_moves_the_offset_and_comes_again_until_it_is_acknowledge
     broker: Peer, site: Site, topic: str, group: str
 ) -> None:
     for number in range(3):
-        assert broker.call(send(topic), f"{number}".encode()).code == 0
+        assert put(broker, send(topic), f"{number}".encode()).code == 0
     peek = PeekMessage(topic=topic, queue_id=0, max_msg_nums=2, consumer_group=group)
     eventually(lambda: bodies(broker.call(peek)) == ["0", "1"])
     first = popped(pop(broker, topic, group, invisible_time=1_000), site.broker_name)

@@ -56,7 +56,11 @@ class Peer:
         return self.answer_to(self.post(request, body))
 
     def answer_to(self, opaque: int) -> RemotingCommand:
-        """Waits for one answer."""
+        """Waits for one answer, which may have come before others that were asked for first."""
+        for command in self.unasked:
+            if command.is_response and command.opaque == opaque:
+                self.unasked.remove(command)
+                return command
         return self.receive(lambda command: command.is_response and command.opaque == opaque)
 
     def asked(self, code: int) -> RemotingCommand:

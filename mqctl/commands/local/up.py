@@ -77,6 +77,9 @@ _BrokerPort = Annotated[
     int | None,
     typer.Option("--broker-port", metavar="PORT", min=0, max=65_535, help="Port of the first broker. Default: any."),
 ]
+_AsReal = Annotated[
+    bool, typer.Option("--as-real", help="Answer before messages can be read, and out of order, as real brokers do.")
+]
 _Settings = Annotated[
     list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A property of every broker; repeatable.")
 ]
@@ -115,6 +118,7 @@ def command(
     time_scale: _TimeScale = None,
     namesrv_port: _NamesrvPort = None,
     broker_port: _BrokerPort = None,
+    as_real: _AsReal = False,
     settings: _Settings = None,
     acl: _Acl = None,
     tls_mode: _TlsMode = LocalTlsMode.PERMISSIVE,
@@ -143,6 +147,7 @@ def command(
         time_scale=time_scale,
         namesrv_port=namesrv_port,
         broker_port=broker_port,
+        as_real=as_real,
         settings=tuple(settings or ()),
         control=control,
         acl_file=acl.absolute() if acl is not None else None,
