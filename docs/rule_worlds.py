@@ -12,6 +12,7 @@ MQ105: the log ends in bytes that no consume queue knows | the last record of th
 MQ106: a configuration file is unreadable and the backup is used | nobody has changed the configuration files for days
 MQ107: the broker's clock went back by four seconds | the clock went back by less than a second
 MQ108: a recovery moved a file of the log to commitlog.set-aside | what was set aside has been deleted since
+MQ109: a store has nearly as many files as a process may map | a store has three quarters of them
 MQ110: the disk is fuller than the level from which old files are deleted early | the disk is just below that level
 MQ111: a message waited more than a second for the page cache | the page cache is held for less than that
 MQ112: sends wait 250 ms in their queue, longer than sends may | as many sends wait, but only 150 ms
@@ -37,6 +38,7 @@ MQ213: a broker without settings of the group does not create groups | the broke
 MQ214: members subscribe by SQL92, and a broker does not filter by properties | members subscribe by tag there
 MQ215: a FIFO topic is consumed concurrently | the group is set to consume it in order
 MQ218: a group that may not broadcast does | such a group shares its messages
+MQ219: a member stays and its connections do not | a member joins the group
 MQ301: a queue holds ten times as much as the others | the same on a topic of a few hundred messages
 MQ302: three instances share two queues | two instances share two queues
 MQ303: two instances share three queues | two instances share four queues

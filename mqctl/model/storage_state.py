@@ -114,6 +114,8 @@ class StorageState:
         config_files: every configuration file that was looked for.
         holder: the process that holds the store's lock on this machine; None where nobody does, or it cannot be told.
         set_aside: commit log files that a recovery put aside, relative to the root of the store.
+        mapped_file_count: files that a broker on this store maps into memory.
+        map_limit: mappings that this machine lets one process have (vm.max_map_count); None where it does not say.
     """
 
     has_abort: bool
@@ -129,3 +131,5 @@ class StorageState:
     disk_used_share: float | None = None
     holder: LockHolder | None = None
     set_aside: tuple[str, ...] = ()
+    mapped_file_count: int | None = None
+    map_limit: int | None = None

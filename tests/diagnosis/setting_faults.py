@@ -13,7 +13,19 @@ from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.transaction_state import PendingTransaction, TransactionState
 from tests.diagnosis.group_faults import _broadcasting
 from tests.diagnosis.live_faults import Scene, after, each_broker, holding, telling
-from tests.diagnosis.live_snapshots import BROKERS, HOUR, LIVE, MINUTE, NOW, saying, with_members, with_second
+from tests.diagnosis.live_snapshots import (
+    BROKERS,
+    HOUR,
+    LIVE,
+    MINUTE,
+    NOW,
+    ONE,
+    TWO,
+    member,
+    saying,
+    with_members,
+    with_second,
+)
 
 FIRST = BROKERS[0]
 SPREAD = "[<=0ms]:90 [0~10ms]:{fast} [200~500ms]:3 [500ms~1s]:{slow} [1~2s]:0 [2~3s]:{worst} "
@@ -140,6 +152,11 @@ def checking(progress: int, *, delayed: bool = False, high: int = 30) -> Cluster
     return each_broker(lambda broker: replace(broker, transactions=state), FIRST)
 
 
+def connected(port: int) -> ClusterSnapshot:
+    """The second member is connected to every broker from this port."""
+    return with_members(members=(member(ONE, 5_001), member(TWO, port)))
+
+
 def writing(fast: int = 900, slow: int = 0, worst: int = 0, failed: int = 0) -> ClusterSnapshot:
     spread = SPREAD.format(fast=fast, slow=slow, worst=worst)
     return telling(putMessageDistributeTime=spread, putMessageFailedTimes=str(failed))
@@ -159,6 +176,8 @@ def with_slave(config: dict[str, str]) -> ClusterSnapshot:
 SCENES: list[Scene] = [
     ("MQ117", None, writing(slow=4, worst=1), {"slow_count": 5, "write_count": 998}),
     ("MQ118", None, after(writing(failed=9), writing(failed=2)), {"failed_count": 7, "window_ms": 2 * MINUTE}),
+    ("MQ219", None, after(connected(6_002), LIVE),
+     {"remade_count": 1, "member_count": 2, "moved_count": 0, "window_ms": 2 * MINUTE}),
     ("MQ311", "interval", waiting(500, pullInterval="1000", pullBatchSize="32"),
      {"interval_ms": 1_000, "batch_count": 32, "limit_tps": 64.0, "waiting_count": 500}),
     ("MQ311", "threshold", caching(100, pullThresholdForQueue="100"),
@@ -213,6 +232,7 @@ STATES: dict[str, ClusterSnapshot] = {
     "MQ117": writing(fast=90_000),
     "MQ118": after(writing(failed=2), writing(failed=9)),
     "MQ218": _closed_to_broadcasting(LIVE),
+    "MQ219": after(LIVE, with_members(client_ids=(ONE,), members=(member(ONE, 5_001),))),
     "MQ311": waiting(60, pullInterval="1000", pullBatchSize="32"),
     "MQ312": replace(LIVE, running=tuple(saying(maxReconsumeTimes="3")(info) for info in LIVE.running)),
     "MQ418": after(offline(700), offline(900)),

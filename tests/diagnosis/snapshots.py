@@ -205,6 +205,7 @@ def _storage_faults() -> list[Fault]:
     return [
         _storage("MQ101", replace(STORAGE, has_abort=True)),
         _storage("MQ101", replace(STORAGE, has_abort=True, holder=LockHolder(pid=7, since_ms=NOW)), "runs"),
+        _storage("MQ109", replace(STORAGE, mapped_file_count=65_000, map_limit=65_530)),
         _storage("MQ108", replace(STORAGE, set_aside=("commitlog.set-aside/00000000000000000000",))),
         *(_storage("MQ102", _checkpoint(status), status.value) for status in CheckpointStatus if status != "ok"),
         _storage(

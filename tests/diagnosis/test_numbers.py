@@ -43,6 +43,7 @@ NUMBERS: dict[str, dict[str, Value]] = {
     "MQ107-producer": {"born_ahead_count": 2, "message_count": 9, "max_born_ahead_ms": 20_000},
     "MQ107-broker": {"step_back_count": 1, "max_step_back_ms": 4_000, "first_physical_offset": 99},
     "MQ108": {"file_count": 1},
+    "MQ109": {"file_count": 65_000, "limit_count": 65_530},
     "MQ201": {"topic_count": 2},
     "MQ301-key": {**HOT, "key_share": 390 / 400},
     "MQ301-queue": {**HOT, "key_share": 9 / 400},

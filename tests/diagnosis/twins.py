@@ -222,6 +222,7 @@ STATES: dict[str, State] = {
         )
     ),
     "MQ107": _store(clocks=ClockState(sampled_count=9, step_back_count=1, max_step_back_ms=900)),
+    "MQ109": _store(mapped_file_count=50_000, map_limit=65_530),
     "MQ108": _store(has_abort=False, set_aside=()),
     "MQ110": live.telling(commitLogDiskRatio="0.74", consumeQueueDiskRatio="0.74"),
     "MQ111": live.telling(pageCacheLockTimeMills="900"),

@@ -50,13 +50,7 @@ INCIDENTS: tuple[Incident, ...] = (
     ),
     named(44, "apache/rocketmq#2606", "access control is on and any key works", "MQ642"),
     named(45, "apache/rocketmq#8765", "with RocksDB queues delayed messages are late", "MQ640", variant="rocksdb"),
-    shown(
-        50,
-        "alibaba/RocketMQ#98",
-        "create mapped file failed: vm.max_map_count is too small",
-        "mqctl store describe",
-        "limits of the broker's host, from anywhere else",
-    ),
+    named(50, "alibaba/RocketMQ#98", "create mapped file failed: vm.max_map_count is too small", "MQ109"),
     named(51, "apache/rocketmq#1560", "an upgrade fails: the size of consume queue files was changed", "MQ104"),
     waiting(52, "apache/rocketmq#8875", "heap exhausted: probes of the HA port leak connections", _REPLICATION),
     waiting(

@@ -18,6 +18,8 @@ from tests.diagnosis.twins import TWINS
 
 State = BrokerSnapshot | ClusterSnapshot
 _PLACES = 2
+# A group that is behind goes on consuming.
+_EARLIER = 500
 
 
 class Stage:
@@ -114,16 +116,17 @@ def _fault(code: str, variant: str | None) -> Fault:
     return next(fault for fault in known if (fault.code, fault.variant) == (code, variant))
 
 
-def suffering(state: State) -> ClusterSnapshot:
+def suffering(state: State, *, consumed: int = 900) -> ClusterSnapshot:
     """The same with what incidents bring along: group G is behind for ten minutes, and has dead letters."""
     snapshot = cluster(state)
     if not snapshot.brokers:
         return snapshot
     *others, last = snapshot.brokers
-    late = offset("G", "Pay", 1, 900, 10 * MINUTE)
+    late = offset("G", "Pay", 1, consumed, 10 * MINUTE)
     kept = [item for item in last.consumer_offsets if (item.topic, item.queue_id) != ("Pay", 1)]
     worse = replace(last, consumer_offsets=(*kept, late), queues=(*last.queues, queue("%DLQ%G", 0, 0, 3)))
-    return replace(snapshot, brokers=(*others, worse))
+    earlier = snapshot.earlier and suffering(snapshot.earlier, consumed=_EARLIER)
+    return replace(snapshot, brokers=(*others, worse), earlier=earlier)
 
 
 def judged(world: World, stage: Stage, settings: Settings | None = None) -> list[tuple[str, Severity]]:

@@ -48,13 +48,7 @@ INCIDENTS: tuple[Incident, ...] = (
         "two clusters have one brokerName on the same name servers: they overwrite each other",
         "MQ622",
     ),
-    shown(
-        49,
-        "apache/rocketmq#3513",
-        "endless reconnects and rebalances",
-        "mqctl group members",
-        "the client's time-out, of which its own log tells",
-    ),
+    named(49, "apache/rocketmq#3513", "endless reconnects and rebalances", "MQ219"),
     shown(
         53,
         "apache/rocketmq#568",

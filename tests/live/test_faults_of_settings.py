@@ -63,12 +63,18 @@ def broadcasting(stage: Stage) -> None:
     stage.cast.join(stage.member("192.0.2.9@shop", group="B", message_model="BROADCASTING"))
 
 
+def connecting_anew(stage: Stage) -> None:
+    stage.cast.leave(TWO)
+    stage.cast.join(stage.member(TWO))
+
+
 FAULTS: dict[str, Fault] = {
     "MQ117": Fault(inject=telling(putMessageDistributeTime=SPREAD), says={"slow_count": 5, "write_count": 100}),
     "MQ118": Fault(
         before=telling(putMessageFailedTimes="2"), inject=telling(putMessageFailedTimes="9"), says={"failed_count": 7}
     ),
     "MQ218": Fault(inject=broadcasting, beside=frozenset({"MQ207"}), says={"broker_count": 2}),
+    "MQ219": Fault(before=lambda stage: None, inject=connecting_anew, says={"remade_count": 1, "moved_count": 0}),
     "MQ311": Fault(inject=resting, beside=frozenset({"MQ401"}), says={"interval_ms": 1_000, "limit_tps": 64.0}),
     "MQ312": Fault(
         inject=all_of(saying(ONE, maxReconsumeTimes="16"), saying(TWO, maxReconsumeTimes="3")), says={"value_count": 2}

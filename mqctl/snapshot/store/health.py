@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from mqctl.model.config_file import ConfigFileState
+from mqctl.model.numbers import decimal
 from mqctl.model.storage_state import CheckpointState, CommitLogState, QueueBehind, StorageState
 from mqctl.snapshot.store.reading import Reading
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.lock_holder import lock_holder
 from mqctl.store.plain_files import reading_error
 from mqctl.store.verify import VerifyReport
+
+_MAPPED = ("commitlog", "consumequeue", "consumequeue_ext", "index", "timerlog")
+_MAP_LIMIT = Path("/proc/sys/vm/max_map_count")
 
 
 def storage_state(
@@ -34,6 +39,8 @@ def storage_state(
         disk_used_share=_disk_used_share(reading),
         holder=holder,
         set_aside=_set_aside(reading),
+        mapped_file_count=_mapped_files(store.path),
+        map_limit=_map_limit(),
     )
 
 
@@ -54,6 +61,22 @@ def _set_aside(reading: Reading) -> tuple[str, ...]:
         return ()
     except OSError as error:
         raise reading_error(place, error) from error
+
+
+def _mapped_files(root: Path) -> int:
+    """Counts the files of a store that a broker maps: each queue has at least one."""
+    return sum(
+        len(files)
+        for place in _MAPPED
+        for _, _, files in os.walk(root / place)  # a directory that is not there, or closed, has none
+    )
+
+
+def _map_limit() -> int | None:
+    try:
+        return decimal(_MAP_LIMIT.read_text("ascii").strip())
+    except (OSError, UnicodeDecodeError):
+        return None
 
 
 def _commit_log(reading: Reading, report: VerifyReport | None) -> CommitLogState | None:

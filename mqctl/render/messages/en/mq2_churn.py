@@ -1,0 +1,18 @@
+"""MQ219, churn: the words of `mqctl.diagnosis.mq2_churn` in English."""
+
+from __future__ import annotations
+
+from mqctl.render.messages import Text
+
+RULES: dict[str, Text] = {
+    "MQ219": Text(
+        title="Members that connect again and again",
+        what={
+            "": "{remade_count} of {member_count:member} of group {group} connected anew within {window_ms} ({clients}); {moved_count:queue} changed hands."
+        },
+        effect="Each lost connection is a member that went and came: queues are shared out anew, and what was in flight is delivered again.",
+        advice="Look at the network between clients and brokers (`mqctl broker reach`, from the client's machine), at pauses of the client's JVM longer than its time-outs, and at firewalls that drop idle connections.",
+        explain="Compares the addresses of each client's connections at two looks: a client that stays keeps its port. A client that was restarted has another id and is not counted.",
+        next_command="mqctl group members {source} -g {group}",
+    ),
+}
