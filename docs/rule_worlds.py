@@ -114,6 +114,8 @@ MQ622: two clusters register one broker name | a broker calls itself what it is 
 MQ623: a broker's brokerIP1 is not what it is registered as | its brokerIP1 and listenPort are what it is registered as
 MQ624: members ask a name server with which no broker registers | they ask that one and the right one
 MQ625: members subscribe a topic that no broker has | the topic is there, and nobody has sent to it
+MQ626: one of two name servers does not answer | it answers, and refuses one route
+MQ627: a topic was deleted on a broker and not at the name servers | the topic is on that broker, closed for sends
 MQ630: one of two masters checks nobody, or has no entries of a user | both have the same users and entries
 MQ631: an ordinary user on a broker that checks | all ordinary users are disabled
 MQ632: a literal Deny beside an Allow of its prefix | the Deny is of another action, or of the other policy

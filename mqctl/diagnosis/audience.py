@@ -5,7 +5,7 @@ What a rule leaves out is left out in one place, `judging`, for all rules alike.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection
 from enum import StrEnum
 
 from mqctl.diagnosis.group_view import GroupView, group_views
@@ -79,24 +79,23 @@ def kinds(snapshot: ClusterSnapshot) -> dict[str, GroupKind]:
     return {view.group: kind_of(view) for view in group_views(snapshot)}
 
 
-def topic_kind(topic: str, settings: Mapping[str, TopicConfig], ordered: frozenset[str]) -> TopicKind:
+def topic_kind(topic: str, settings: Collection[TopicConfig], *, ordered: bool) -> TopicKind:
     """Returns the kind of a topic.
 
     Args:
-        settings: of all topics that brokers told, by name.
-        ordered: topics that name servers have an order configuration of.
+        settings: its settings on each broker; what one of them says counts for all.
+        ordered: whether name servers have an order configuration of it.
     """
     if is_system_topic(topic):
         return TopicKind.SYSTEM
     for prefix, kind in _PREFIXES.items():
         if topic.startswith(prefix):
             return kind
-    config = settings.get(topic)
-    if config is not None and config.compacted:
+    if any(config.compacted for config in settings):
         return TopicKind.COMPACTED
-    if config is not None and config.message_type == "FIFO":
+    if any(config.message_type == "FIFO" for config in settings):
         return TopicKind.FIFO
-    return TopicKind.ORDERED if topic in ordered or (config is not None and config.order) else TopicKind.NORMAL
+    return TopicKind.ORDERED if ordered or any(config.order for config in settings) else TopicKind.NORMAL
 
 
 _PREFIXES = {RETRY_PREFIX: TopicKind.RETRY, DLQ_PREFIX: TopicKind.DEAD_LETTER, LMQ_PREFIX: TopicKind.LIGHT}
@@ -107,8 +106,9 @@ class Audience:
 
     def __init__(self, snapshot: ClusterSnapshot, *, live: bool) -> None:
         self._groups = kinds(snapshot) if live else None
-        # A topic's settings are alike on all brokers, or what they differ in is a finding of its own.
-        self._settings = {config.name: config for broker in snapshot.brokers for config in broker.topics}
+        self._settings: dict[str, list[TopicConfig]] = {}
+        for config in (config for broker in snapshot.brokers for config in broker.topics):
+            self._settings.setdefault(config.name, []).append(config)
         self._ordered = frozenset(topic for topic, route in snapshot.routes().items() if route.order_conf)
 
     def group(self, group: str) -> GroupKind | None:
@@ -119,4 +119,4 @@ class Audience:
 
     def topic(self, topic: str) -> TopicKind:
         """Returns a topic's kind."""
-        return topic_kind(topic, self._settings, self._ordered)
+        return topic_kind(topic, self._settings.get(topic, ()), ordered=topic in self._ordered)

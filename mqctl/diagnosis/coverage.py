@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
-from mqctl.diagnosis.audience import GroupKind, kinds
+from mqctl.diagnosis.audience import GroupKind, TopicKind, kinds
 from mqctl.diagnosis.judging import Diagnosis
 from mqctl.diagnosis.rule import RULES
 from mqctl.model.finding import NotJudged, Subject, SubjectKind
-from mqctl.model.names import is_system_group
+from mqctl.model.names import is_system_group, is_system_topic
 from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import ClusterSnapshot
 
-NOBODY_ONLINE = "nobody of the group is online"
+NOBODY_ONLINE = "no member of the group is online"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,22 +78,32 @@ def coverage(
     known |= {item.group for broker in asked for item in broker.consumer_offsets if not topics or item.topic in topics}
     online = kinds(snapshot)
     about_members = _about_members(diagnosis)
-    open_of: dict[str, list[str]] = {}
-    for gap in diagnosis.not_judged:
-        if gap.subject.group:
-            open_of.setdefault(gap.subject.group, []).append(gap.told)
+    open_of, open_for_all = _left_open(diagnosis)
     found = []
     for name in sorted(item for item in {*known, *groups} if not is_system_group(item)):
         if groups and name not in groups:
             continue
         if name not in online:
             state, reason, count = "partly", NOBODY_ONLINE, len(about_members)
-        elif name in open_of:
-            state, reason, count = "partly", open_of[name][0], len(open_of[name])
+        elif left := [*open_of.get(name, ()), *open_for_all]:
+            state, reason, count = "partly", left[0].told, len({item.code for item in left})
         else:
             state, reason, count = "yes", None, 0
         found.append(Covered(kind="group", name=name, judged=state, reason=reason, rules=count))
     return found
+
+
+def _left_open(diagnosis: Diagnosis) -> tuple[dict[str, list[NotJudged]], list[NotJudged]]:
+    """Returns what was not judged of one group, by its name, and what was not judged of any."""
+    of_group: dict[str, list[NotJudged]] = {}
+    of_all: list[NotJudged] = []
+    for item in diagnosis.not_judged:
+        named = {item.subject.group} if item.subject.group else {gap.group for gap in item.gaps if gap.group}
+        for name in named:
+            of_group.setdefault(str(name), []).append(item)
+        if not named and RULES[item.code].groups:
+            of_all.append(item)
+    return of_group, of_all
 
 
 def _about_members(diagnosis: Diagnosis) -> list[str]:
@@ -106,10 +116,12 @@ def _offline(diagnosis: Diagnosis, snapshot: ClusterSnapshot, groups: Collection
     if snapshot.origin.kind is not OriginKind.LIVE or snapshot.without_brokers:
         return
     online = kinds(snapshot)
-    gone = sorted(name for name in groups if name not in online and not is_system_group(name))
-    for name in gone:
-        for code in _about_members(diagnosis):
-            yield NotJudged(code=code, subject=Subject(kind=SubjectKind.GROUP, group=name), reason=NOBODY_ONLINE)
+    for name in sorted(name for name in groups if name not in online):
+        own = is_system_group(name)
+        reason = "RocketMQ keeps it for itself: it is not judged" if own else NOBODY_ONLINE
+        asked = [code for code in diagnosis.rules_run if RULES[code].groups] if own else _about_members(diagnosis)
+        for code in asked:
+            yield NotJudged(code=code, subject=Subject(kind=SubjectKind.GROUP, group=name), reason=reason)
 
 
 def _no_members(
@@ -137,7 +149,12 @@ def _unseen(
                 yield NotJudged(code=code, subject=subject, reason="it is not registered with any name server")
     seen = {queue.topic for broker in snapshot.brokers for queue in broker.queues}
     seen |= {config.name for broker in snapshot.brokers for config in broker.topics}
-    for name in sorted(set(topics) - seen):
+    for name in sorted(filter(is_system_topic, topics)):
+        topical = (code for code in diagnosis.rules_run if RULES[code].topics)
+        for code in (code for code in topical if TopicKind.SYSTEM not in RULES[code].topics):
+            reason = "RocketMQ keeps it for itself: it is not judged"
+            yield NotJudged(code=code, subject=Subject(kind=SubjectKind.TOPIC, topic=name), reason=reason)
+    for name in sorted(name for name in set(topics) - seen if not is_system_topic(name)):
         for code in diagnosis.rules_run:
             subject = Subject(kind=SubjectKind.TOPIC, topic=name)
             yield NotJudged(code=code, subject=subject, reason="no broker told anything of it")

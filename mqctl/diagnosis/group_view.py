@@ -139,6 +139,15 @@ def group_views(snapshot: ClusterSnapshot) -> list[GroupView]:
     ]
 
 
+# RocketMQ is no older: clients that count versions instead of telling a time say 0, 1, 2.
+_FIRST_RELEASE_MS = 1_325_376_000_000
+
+
+def newest_change_ms(versions: Iterable[int]) -> int | None:
+    """Returns when a subscription changed last, from its versions, which are times in most clients."""
+    return max((version for version in versions if version >= _FIRST_RELEASE_MS), default=None)
+
+
 def named_clients(clients: Iterable[str]) -> str:
     """Writes client ids as a short list: three by name, the rest by number."""
     known = sorted(clients)

@@ -59,15 +59,11 @@ def diagnose(
     Raises:
         UsageError: a pattern matches no rule.
     """
-    fitting = [entry for entry in _chosen(only, skip) if entry.applies_to(snapshot.origin.kind)]
-    chosen = [entry for entry in fitting if Part.STACKS not in entry.needs or _has_stacks(snapshot)]
+    asked = _chosen(only, skip)
     used = settings or Settings()
-    outcomes: list[Finding | NotJudged] = [
-        NotJudged(code=entry.code, subject=Subject(kind=SubjectKind.CLUSTER), reason="no stacks were taken: --stacks")
-        for entry in fitting
-        if entry not in chosen and entry.code in only
-    ]
     whole = ClusterCase(snapshot, snapshot.origin.observed_at_ms, used)
+    chosen = [entry for entry in asked if _not_shown(entry, snapshot) is None and _window_suffices(entry, whole)]
+    outcomes: list[Finding | NotJudged] = [*_asked_in_vain(asked, chosen, only, snapshot)]
     audience = Audience(snapshot, live=snapshot.origin.kind is OriginKind.LIVE)
     for entry in chosen:
         outcomes += [_gap(entry, [gap], broker=None) for gap in snapshot.unavailable if gap.part in entry.needs]
@@ -81,6 +77,34 @@ def diagnose(
     gaps = [item for item in outcomes if isinstance(item, NotJudged)]
     findings.sort(key=lambda item: (-item.severity.rank, item.code in SYMPTOMS, item.code))
     return Diagnosis(findings=tuple(findings), not_judged=tuple(gaps), rules_run=tuple(entry.code for entry in chosen))
+
+
+def _window_suffices(entry: Rule, case: ClusterCase) -> bool:
+    if entry.least_window is None:
+        return True
+    least_ms = case.settings.scaled(entry.least_window(case.settings))
+    return case.snapshot.earlier is not None and case.window_ms >= least_ms
+
+
+def _not_shown(entry: Rule, snapshot: ClusterSnapshot) -> str | None:
+    """Returns why this evidence can never show what a rule looks at, or None."""
+    live = snapshot.origin.kind is OriginKind.LIVE
+    if not entry.applies_to(snapshot.origin.kind) or (entry.least_window is not None and not live):
+        return "only a broker's files show it: --store DIR" if live else "only a live cluster shows it"
+    if Part.STACKS in entry.needs and not _has_stacks(snapshot):
+        return "no stacks were taken: --stacks"
+    return None
+
+
+def _asked_in_vain(
+    asked: list[Rule], chosen: list[Rule], only: tuple[str, ...], snapshot: ClusterSnapshot
+) -> Iterator[NotJudged]:
+    """Yields what was asked for by its code, or by a pattern of which nothing is left, and cannot be judged."""
+    named = {pattern.upper() for pattern in only}
+    for entry in asked:
+        if entry not in chosen and (entry.code in named or (only and not chosen)):
+            reason = _not_shown(entry, snapshot) or "it takes two looks: --window 2m"
+            yield NotJudged(code=entry.code, subject=Subject(kind=SubjectKind.CLUSTER), reason=reason)
 
 
 def _has_stacks(snapshot: ClusterSnapshot) -> bool:
@@ -107,11 +131,14 @@ def _chosen(only: tuple[str, ...], skip: tuple[str, ...]) -> list[Rule]:
     for pattern in (*only, *skip):
         if not any(fnmatchcase(code, pattern.upper()) for code in RULES):
             raise UsageError(f"no rule matches {pattern}", remedy="mqctl rules list")
-    return [
+    found = [
         entry
         for code, entry in sorted(RULES.items())
         if (not only or _matches(code, only)) and not _matches(code, skip)
     ]
+    if not found:
+        raise UsageError("no rule is left", reason="all that --only takes are left out by --skip")
+    return found
 
 
 def _matches(code: str, patterns: tuple[str, ...]) -> bool:

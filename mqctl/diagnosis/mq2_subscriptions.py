@@ -7,7 +7,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
 from mqctl.diagnosis.audience import EVERY, JOINED, LAGGING, ONLINE, SHARING, SUBSCRIBED, GroupKind, TopicKind
-from mqctl.diagnosis.group_view import GroupView, group_views, losses_of, named_clients, queue_names, wanted_text
+from mqctl.diagnosis.group_view import (
+    GroupView,
+    group_views,
+    losses_of,
+    named_clients,
+    newest_change_ms,
+    queue_names,
+    wanted_text,
+)
 from mqctl.diagnosis.rule import Case, ClusterCase, Unknown, Verdict, cluster_rule, restarting, rule
 from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
@@ -60,14 +68,14 @@ def different_topics(case: ClusterCase) -> Iterator[Verdict | Unknown]:
         if len(sets) < 2:
             continue
         common = max(sets, key=lambda names: (len(sets[names]), names))
-        versions = [item.version_ms for info in view.running.values() for item in info.subscriptions if item.version_ms]
+        versions = [item.version_ms for info in view.running.values() for item in info.subscriptions]
         yield Verdict(
             subject=view.subject,
             params={"group": view.group, "sides": _sides(sets)},
             evidence={
                 "member_count": len(view.client_ids),
                 "differing_count": len(view.running) - len(sets[common]),
-                "newest_subscription_time_ms": max(versions, default=None),
+                "newest_subscription_time_ms": newest_change_ms(versions),
             },
         )
 
@@ -104,7 +112,7 @@ def different_tags(case: ClusterCase) -> Iterator[Verdict]:
                 evidence={
                     "member_count": len(view.client_ids),
                     "set_count": len(wants),
-                    "newest_subscription_time_ms": max(changed, default=None),
+                    "newest_subscription_time_ms": newest_change_ms(changed),
                     "sampled_count": sampled or None,
                     "lost_count": sum(loss.lost_count for loss in losses) if sampled else None,
                 },

@@ -186,7 +186,10 @@ def blocked(case: ClusterCase) -> Iterator[Verdict]:
         stuck = [
             held
             for held in info.queues
-            if held.cached_count and not held.dropped and case.now_ms - held.last_consume_time_ms > limit_ms
+            if held.cached_count
+            and not held.dropped
+            and held.last_consume_time_ms
+            and case.now_ms - held.last_consume_time_ms > limit_ms
         ]
         if stuck:
             oldest = min(held.last_consume_time_ms for held in stuck)
@@ -202,6 +205,7 @@ def blocked(case: ClusterCase) -> Iterator[Verdict]:
                     "idle_ms": case.now_ms - oldest,
                     "first_offset": min(held.cached_min_offset for held in stuck),
                 },
+                confidence=case.age_confidence(info),
             )
 
 
@@ -234,6 +238,7 @@ def pull_stopped(case: ClusterCase) -> Iterator[Verdict]:
                     "queues": queue_names([held.queue for held in silent]),
                 },
                 evidence={"idle_ms": case.now_ms - min(held.last_pull_time_ms for held in silent)},
+                confidence=case.age_confidence(info),
             )
 
 
@@ -280,8 +285,14 @@ def orphans(case: ClusterCase) -> Iterator[Verdict | Unknown]:
                 },
                 variant="topic" if without else "locked" if locked is not None else None,
                 severity=Severity.WARNING if locked is not None else None,
-                confidence=Confidence.MEDIUM if locked is not None else Confidence.HIGH,
+                # One look cannot tell it from queues on their way: a member that left is replaced within 20 s.
+                confidence=Confidence.HIGH if without or _stays(case) else Confidence.MEDIUM,
             )
+
+
+def _stays(case: ClusterCase) -> bool:
+    """Whether members have been the same for longer than a rebalance takes."""
+    return case.window_ms >= case.settings.scaled(_REBALANCE_MS)
 
 
 # RebalanceLockManager.REBALANCE_LOCK_MAX_LIVE_TIME, and the period in which a consumer tries again to get a queue.

@@ -21,7 +21,7 @@ from mqctl.diagnosis.backlog_advice import BacklogAdvice, backlog_advice
 from mqctl.diagnosis.backlog_rates import Outlook
 from mqctl.diagnosis.backlog_remedies import Effect
 from mqctl.diagnosis.group_view import queue_names
-from mqctl.diagnosis.rule import ClusterCase, Verdict, cluster_rule
+from mqctl.diagnosis.rule import ClusterCase, Verdict, any_window, cluster_rule
 from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
 from mqctl.model.names import DLQ_PREFIX, group_of, is_retry_topic, is_system_group
@@ -67,11 +67,12 @@ def _queue(key: _Key) -> Subject:
     playbook="stuck-consumer",
     groups=JOINED,
     topics=SUBSCRIBED,
+    least_window=lambda settings: settings.blocked_ms,
 )
 def stuck_offset(case: ClusterCase) -> Iterator[Verdict]:
     """An offset that stands still while its queue grows and the group has members."""
     before = case.snapshot.earlier
-    if before is None or case.window_ms < case.settings.scaled(case.settings.blocked_ms):
+    if before is None:
         return
     online = {view.group for view in case.views if not case.settling(view)}
     then, ends_then, ends = _committed(before), _ends(before), _ends(case.snapshot)
@@ -101,6 +102,7 @@ def stuck_offset(case: ClusterCase) -> Iterator[Verdict]:
     playbook="skip-and-replay",
     groups=COMMITTING,
     topics=EVERY_TOPIC,
+    least_window=any_window,
 )
 def offsets_going_back(case: ClusterCase) -> Iterator[Verdict]:
     """An offset that is lower than a moment ago: a reset, or two owners that overwrite each other."""
@@ -159,6 +161,7 @@ def failing_consumption(case: ClusterCase) -> Iterator[Verdict]:
     playbook="dead-letters",
     groups=EVERY,
     topics=frozenset({TopicKind.DEAD_LETTER}),
+    least_window=any_window,
 )
 def growing_dead_letters(case: ClusterCase) -> Iterator[Verdict]:
     """A dead-letter topic that grew since the earlier look."""
@@ -187,25 +190,22 @@ def growing_dead_letters(case: ClusterCase) -> Iterator[Verdict]:
     playbook="backlog",
     groups=JOINED,
     topics=LAGGING - {TopicKind.RETRY},
+    least_window=lambda settings: settings.drain_window_ms,
 )
 def endless_backlog(case: ClusterCase) -> Iterator[Verdict]:
     """A group that consumes more slowly than messages arrive, or too slowly for the retention of what waits.
 
     One that does not move at all is the matter of MQ309 and MQ410.
     """
-    earlier = case.snapshot.earlier
-    window_ms = case.now_ms - earlier.origin.observed_at_ms if earlier else 0
-    if window_ms < case.settings.scaled(case.settings.drain_window_ms):
-        return
     settling = {view.group for view in case.views if case.settling(view)}
     for advice in backlog_advice(case.snapshot, case.settings):
         moving = any(flow.behind and flow.out_tps for flow in advice.queues)
         if not moving or advice.group in settling:
             continue
         if advice.drain.outlook is Outlook.NEVER:
-            yield _verdict(advice, window_ms, "never", Severity.ERROR)
+            yield _verdict(advice, case.window_ms, "never", Severity.ERROR)
         elif advice.loses and advice.drain.outlook is Outlook.DRAINS:
-            yield _verdict(advice, window_ms, "late", Severity.FATAL)
+            yield _verdict(advice, case.window_ms, "late", Severity.FATAL)
 
 
 def _verdict(advice: BacklogAdvice, window_ms: int, variant: str, severity: Severity) -> Verdict:

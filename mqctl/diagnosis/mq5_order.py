@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 from mqctl.diagnosis.audience import ORDERED, SHARING, SUBSCRIBED, GroupKind
 from mqctl.diagnosis.group_view import GroupView, queue_names
-from mqctl.diagnosis.rule import ClusterCase, Verdict, cluster_rule
+from mqctl.diagnosis.rule import ClusterCase, Verdict, any_window, cluster_rule
 from mqctl.model.finding import Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
 from mqctl.model.member import HeldQueue, RunningInfo
@@ -69,7 +70,7 @@ def hung_owner(case: ClusterCase) -> Iterator[Verdict]:
             held
             for held in info.queues
             if (held.dropped and held.try_unlock_count)
-            or (held.transaction_count and case.now_ms - held.last_consume_time_ms > limit_ms)
+            or (held.transaction_count and 0 < held.last_consume_time_ms < case.now_ms - limit_ms)
         ]
         if hung:
             newest_ms = max(held.last_consume_time_ms for held in hung)
@@ -84,6 +85,7 @@ def hung_owner(case: ClusterCase) -> Iterator[Verdict]:
     playbook="stuck-consumer",
     groups=frozenset({GroupKind.ORDERLY}),
     topics=SUBSCRIBED,
+    least_window=any_window,
 )
 def poison_message(case: ClusterCase) -> Iterator[Verdict]:
     """An orderly queue that stands at one message while consumption fails: it is retried for ever."""
@@ -128,11 +130,15 @@ def expired_locks(case: ClusterCase) -> Iterator[Verdict]:
         expired = [
             held
             for held in info.queues
-            if held.locked and not held.dropped and case.now_ms - held.last_lock_time_ms > limit_ms
+            if held.locked
+            and not held.dropped
+            and held.last_lock_time_ms
+            and case.now_ms - held.last_lock_time_ms > limit_ms
         ]
         if expired:
             oldest_ms = min(held.last_lock_time_ms for held in expired)
-            yield _verdict(view, info, expired, idle_ms=case.now_ms - oldest_ms)
+            found = _verdict(view, info, expired, idle_ms=case.now_ms - oldest_ms)
+            yield replace(found, confidence=case.age_confidence(info))
 
 
 @cluster_rule(
@@ -167,6 +173,7 @@ def concurrent_on_ordered_topic(case: ClusterCase) -> Iterator[Verdict]:
     needs=(Part.ROUTES, Part.TOPICS),
     playbook="hot-key",
     topics=ORDERED,
+    least_window=any_window,
 )
 def ordered_topic_resized(case: ClusterCase) -> Iterator[Verdict]:
     """An ordered topic whose number of queues changed: keys have gone to other queues than their last messages."""
@@ -201,6 +208,7 @@ def _write_queues(route: TopicRoute) -> int:
     needs=(Part.ROUTES, Part.TOPICS),
     playbook="hot-key",
     topics=ORDERED,
+    least_window=any_window,
 )
 def ordered_topic_shrunk(case: ClusterCase) -> Iterator[Verdict]:
     """An ordered topic whose route lacks a broker that its settings know: keys are spread over fewer queues now."""

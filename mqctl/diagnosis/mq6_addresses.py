@@ -204,3 +204,47 @@ def topic_is_elsewhere(case: ClusterCase) -> Iterator[Verdict]:
                     params={"group": view.group, "topic": topic},
                     evidence={"member_count": len(view.client_ids)},
                 )
+
+
+@cluster_rule(
+    "MQ626",
+    Severity.WARNING,
+    source="NettyRemotingClient.getAndCreateNameserverChannel",
+    playbook="broker-down",
+)
+def silent_name_server(case: ClusterCase) -> Iterator[Verdict]:
+    """A name server of the list that does not answer while others do."""
+    for gap in case.snapshot.unavailable:
+        whole = gap.subject is not None and gap.subject.address is not None and gap.topic is None
+        if gap.part is Part.ROUTES and whole and gap.cause in (Cause.SILENT, Cause.TIMED_OUT):
+            yield Verdict(
+                subject=Subject(kind=SubjectKind.CLUSTER),
+                params={"address": gap.subject.address if gap.subject else None, "reason": gap.reason},
+                evidence={"answering_count": len(case.snapshot.name_servers)},
+            )
+
+
+@cluster_rule(
+    "MQ627",
+    Severity.ERROR,
+    source="RouteInfoManager.registerBroker",
+    needs=(Part.ROUTES, Part.TOPICS),
+    playbook="broker-down",
+    topics=APPLICATION,
+)
+def route_without_topic(case: ClusterCase) -> Iterator[Verdict]:
+    """A route that leads to a broker which does not have the topic: deleted there, and not at the name servers."""
+    own = {
+        broker.name: {config.name for config in broker.topics}
+        for broker in case.snapshot.brokers
+        if broker.broker_id in (None, MASTER_ID) and broker.lacks(Part.TOPICS) is None
+    }
+    for route in case.user_routes:
+        names = {queues.broker_name for queues in route.queues}
+        missing = sorted(name for name in names & own.keys() if route.topic not in own[name])
+        if missing:
+            yield Verdict(
+                subject=Subject(kind=SubjectKind.TOPIC, topic=route.topic),
+                params={"topic": route.topic, "brokers": ", ".join(missing)},
+                evidence={"missing_count": len(missing), "broker_count": len(names)},
+            )

@@ -80,13 +80,20 @@ def _traces(snapshot: ClusterSnapshot) -> _Traces:
     return _Traces(seen, ordered, held)
 
 
-@cluster_rule("MQ615", Severity.WARNING, source="ProducerManager", needs=(Part.MEMBERS,), playbook="broker-down")
+@cluster_rule(
+    "MQ615",
+    Severity.WARNING,
+    source="ProducerManager",
+    needs=(Part.PRODUCERS,),
+    playbook="broker-down",
+    least_window=lambda settings: settings.settle_ms,
+)
 def producers_gone(case: ClusterCase) -> Iterator[Verdict]:
     """A producer group that was connected at the earlier look, long enough ago, and is nowhere now."""
     earlier = case.snapshot.earlier
-    if earlier is None or case.window_ms < case.settings.scaled(case.settings.settle_ms):
+    if earlier is None:
         return
-    if any(gap.part is Part.MEMBERS for broker in case.snapshot.brokers for gap in broker.unavailable):
+    if any(gap.part is Part.PRODUCERS for broker in case.snapshot.brokers for gap in broker.unavailable):
         return
     before, now = _producers(earlier), _producers(case.snapshot)
     for group, clients in sorted(before.items()):

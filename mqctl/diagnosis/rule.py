@@ -18,6 +18,7 @@ from mqctl.diagnosis.playbooks import PLAYBOOKS
 from mqctl.diagnosis.settings import Settings
 from mqctl.model.finding import Confidence, Severity, Subject, Value
 from mqctl.model.gap import Part
+from mqctl.model.member import RunningInfo
 from mqctl.model.names import group_of, is_system_topic
 from mqctl.model.origin import OriginKind
 from mqctl.model.queue import MessageQueue
@@ -169,6 +170,13 @@ class ClusterCase:
         before = self._members_before.get(view.group, view.client_ids)
         return before != view.client_ids or view.settling(self.now_ms, self.settings)
 
+    def age_confidence(self, info: RunningInfo) -> Confidence:
+        """Returns how sure ages are that an instance tells: if all its times are old, its clock may be behind ours."""
+        times = ((held.last_pull_time_ms, held.last_consume_time_ms, held.last_lock_time_ms) for held in info.queues)
+        newest_ms = max((max(told) for told in times), default=0)
+        usual_ms = self.settings.scaled(self.settings.pull_stopped_ms)
+        return Confidence.HIGH if self.now_ms - newest_ms <= usual_ms else Confidence.MEDIUM
+
     @cached_property
     def stack_verdicts(self) -> list[tuple[str, StackVerdict]]:
         """What the stacks of all instances mean, each after its client id; empty where none were taken."""
@@ -183,7 +191,9 @@ Judge: TypeAlias = Callable[[Case], Iterable[Verdict | Unknown]]
 ClusterJudge: TypeAlias = Callable[[ClusterCase], Iterable[Verdict | Unknown]]
 
 _FILES_ONLY = frozenset({Part.STORAGE, Part.VERIFICATION, Part.CLOCKS, Part.OFFSET_JUMPS})
-_LIVE_ONLY = frozenset({Part.ROUTES, Part.MEMBERS, Part.RUNNING_INFO, Part.RUNTIME, Part.CONFIG, Part.ACCESS})
+_LIVE_ONLY = frozenset(
+    {Part.ROUTES, Part.MEMBERS, Part.PRODUCERS, Part.RUNNING_INFO, Part.RUNTIME, Part.CONFIG, Part.ACCESS}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,6 +207,7 @@ class Rule:
         needs: parts of the snapshot without which it is not judged.
         groups: the kinds of consumer groups that it judges, and no others; empty for a rule that is not about groups.
         topics: the kinds of topics that it judges, and no others; empty for a rule that names no topic.
+        least_window: milliseconds that two looks must lie apart for it; None for a rule that one look is enough for.
         judge: for a rule that looks at one broker at a time.
         cluster_judge: for a rule that looks at the cluster; one of the two is set.
     """
@@ -208,6 +219,7 @@ class Rule:
     playbook: str
     groups: frozenset[GroupKind] = frozenset()
     topics: frozenset[TopicKind] = frozenset()
+    least_window: Callable[[Settings], int] | None = None
     judge: Judge | None = None
     cluster_judge: ClusterJudge | None = None
 
@@ -217,6 +229,11 @@ class Rule:
 
 
 RULES: dict[str, Rule] = {}
+
+
+def any_window(settings: Settings) -> int:
+    """The least window of a rule for which two looks are enough, however close."""
+    return 0
 
 
 def rule(
@@ -262,6 +279,7 @@ def cluster_rule(
     playbook: str,
     groups: frozenset[GroupKind] = frozenset(),
     topics: frozenset[TopicKind] = frozenset(),
+    least_window: Callable[[Settings], int] | None = None,
 ) -> Callable[[ClusterJudge], ClusterJudge]:
     """Registers a rule that looks at the whole cluster.
 
@@ -280,6 +298,7 @@ def cluster_rule(
             playbook=playbook,
             groups=groups,
             topics=topics,
+            least_window=least_window,
             cluster_judge=judge,
         )
         return judge

@@ -40,6 +40,7 @@ class Part(StrEnum):
     CLOCKS = "clocks"
     ROUTES = "routes"
     MEMBERS = "members"
+    PRODUCERS = "producers"
     RUNNING_INFO = "running-info"
     CONSUMPTION = "consumption"
     POP = "pop"

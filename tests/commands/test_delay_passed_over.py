@@ -17,10 +17,10 @@ Run = Callable[..., Outcome]
 AT = ("--at", START + 60_000)
 
 
-def level_three(root: Path, offset: int, *, delivered: tuple[int, ...] = ()) -> Path:
-    """Five messages of level 3 for a topic that is there, some of them delivered; the offset table says `offset`."""
+def level_three(root: Path, offset: int, *, count: int = 5, delivered: tuple[int, ...] = ()) -> Path:
+    """Messages of level 3 for a topic that is there, some of them delivered; the offset table says `offset`."""
     builder = StoreBuilder()
-    for number in range(5):
+    for number in range(count):
         own = {"REAL_TOPIC": "Pay", "REAL_QID": "0", "DELAY": "3", "UNIQ_KEY": f"K{number}"}
         stored = builder.append(message(SCHEDULE, 2, properties=own, store_time_ms=START + number))
         last = (stored.physical_offset, stored.size_bytes, stored.store_time_ms + 10_000)
@@ -72,3 +72,12 @@ def test_a8_nothing_is_said_of_messages_whose_topic_was_deleted(mqctl: Run, tmp_
     (store / "config" / "topics.json").write_text('{"topicConfigTable":{}}')
     check = mqctl("delay", "check", "--store", store, *AT, "-o", "json")
     assert [item["code"] for item in check.json["diagnosis"]["findings"]] == []
+
+
+def test_what_was_passed_over_long_ago_is_told_although_much_came_since(mqctl: Run, tmp_path: Path) -> None:
+    """The offset was ahead once; the broker went on from there, and 600 messages were delivered."""
+    came = 605
+    store = level_three(tmp_path / "store", came, count=came, delivered=tuple(range(5, came)))
+    check = mqctl("delay", "check", "--store", store, *AT, "-o", "json")
+    (found,) = (item for item in check.json["diagnosis"]["findings"] if item["code"] == "MQ717")
+    assert (found["evidence"]["lost_count"], found["evidence"]["first_offset"]) == (5, 0)

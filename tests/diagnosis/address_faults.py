@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mqctl.model.gap import Cause, Gap, Part
+from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.member import Subscription
 from mqctl.model.route import BrokerEndpoint
 from mqctl.model.snapshot import ClusterSnapshot
@@ -50,6 +50,25 @@ def wanting(topic: str) -> ClusterSnapshot:
     return replace(base, running=tuple(replace(info, subscriptions=wanted) for info in LIVE.running))
 
 
+def half_asked(subject: GapSubject, cause: Cause = Cause.SILENT) -> ClusterSnapshot:
+    """A second name server told nothing, or less."""
+    gap = Gap(part=Part.ROUTES, cause=cause, reason="Connection refused", subject=subject)
+    return replace(LIVE, unavailable=(gap,))
+
+
+def deleted_on_second() -> ClusterSnapshot:
+    """The second broker does not have Pay, and the name server has its old route."""
+    return each_broker(
+        lambda broker: replace(
+            broker,
+            topics=tuple(item for item in broker.topics if item.name != "Pay"),
+            queues=(),
+            consumer_offsets=(),
+        ),
+        BROKERS[1],
+    )
+
+
 OTHER = "192.0.2.8:10921"
 SCENES: list[Scene] = [
     ("MQ620", None, unreached(Cause.SILENT), {"broker_id": 0}),
@@ -61,6 +80,8 @@ SCENES: list[Scene] = [
     ("MQ623", None, telling_settings(brokerIP1="192.0.2.88", listenPort="10911"), {"broker_id": 0}),
     ("MQ624", None, asking("192.0.2.77:9876"), {"lost_count": 2, "member_count": 2}),
     ("MQ625", None, wanting("Payments"), {"member_count": 2}),
+    ("MQ626", None, half_asked(GapSubject(address="192.0.2.17:9876")), {"answering_count": 1}),
+    ("MQ627", None, deleted_on_second(), {"missing_count": 1, "broker_count": 2}),
 ]
 STATES: dict[str, ClusterSnapshot] = {
     "MQ620": unreached(Cause.TIMED_OUT),
@@ -69,4 +90,8 @@ STATES: dict[str, ClusterSnapshot] = {
     "MQ623": telling_settings(brokerIP1="192.0.2.8", listenPort="10911"),
     "MQ624": asking("192.0.2.17:9876;192.0.2.7:9876"),
     "MQ625": wanting("Refund"),
+    "MQ626": half_asked(GapSubject(address="192.0.2.17:9876"), Cause.REFUSED),
+    "MQ627": each_broker(
+        lambda broker: replace(broker, topics=tuple(replace(item, perm=4) for item in broker.topics)), BROKERS[1]
+    ),
 }

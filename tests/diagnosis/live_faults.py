@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from mqctl.model.config import TopicConfig
 from mqctl.model.finding import Value
 from mqctl.model.member import HeldQueue, ProducerMembership, RunningInfo, Subscription, TopicRates
 from mqctl.model.queue import MessageQueue
@@ -226,6 +227,9 @@ def _created() -> ClusterSnapshot:
     only = replace(view.routes[0].queues[0], read_queue_count=4, write_queue_count=4)
     route = replace(view.routes[0], topic="Sent", queues=(only,))
     base = each_broker(lambda broker: replace(broker, config={"autoCreateTopicEnable": "true"}))
+    first, *others = base.brokers
+    first = replace(first, topics=(*first.topics, TopicConfig(name="Sent", read_queue_count=4, write_queue_count=4)))
+    base = replace(base, brokers=(first, *others))
     return replace(base, name_servers=(replace(view, routes=(*view.routes, route)),))
 
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 
-from embedded_broker import Answer, EmbeddedCluster
+from embedded_broker import Answer, Drop, EmbeddedCluster
+from mqctl.client.admin.broker_changes import delete_topic
 from mqctl.client.admin.cluster import Cluster
 from mqctl.client.admin.nameserver import cluster_info
 from mqctl.client.remoting.deadline import Deadline
@@ -59,6 +60,10 @@ FAULTS: dict[str, Fault] = {
     "MQ623": Fault(inject=lambda stage: stage.tell_settings("broker-a", brokerIP1="192.0.2.8"), says={"broker_id": 0}),
     "MQ624": Fault(inject=everybody(PROP_NAMESERVER_ADDR="192.0.2.77:9876"), says={"lost_count": 2}),
     "MQ625": Fault(inject=subscribing("Payments"), says={"member_count": 2}),
+    "MQ626": Fault(
+        inject=lambda stage: stage.cluster.fault(106, Drop(), server="namesrv-1"), says={"answering_count": 1}
+    ),
+    "MQ627": Fault(inject=lambda stage: stage.ask("broker-b", delete_topic("Pay")), says={"missing_count": 1}),
 }
 
 

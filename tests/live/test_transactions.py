@@ -147,7 +147,7 @@ def test_discarded_transactions_come_back_once(site: Site) -> None:
     site.cluster.record_requests()
     plan = site.live("resume", "A")
     assert (plan.exit_code, [step["state"] for step in plan.json["steps"]]) == (0, ["planned"])
-    assert "nobody of the group is online" in plan.json["steps"][0]["effect"]
+    assert "no member of the group is online" in plan.json["steps"][0]["effect"]
     assert site.cluster.requests(RESUME) == []
     assert site.live("resume", "A", "--execute").exit_code == 76
     assert site.cluster.requests(RESUME) == []

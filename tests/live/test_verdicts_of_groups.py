@@ -71,13 +71,13 @@ def test_a3_a_question_about_members_of_whom_nobody_is_online_is_not_answered(as
                 "kind": "group",
                 "name": "G",
                 "judged": "partly",
-                "reason": "nobody of the group is online",
+                "reason": "no member of the group is online",
                 "rules_left_out": whole.json["covered"][0]["rules_left_out"],
             }
         ],
     )
     told = asked("doctor", "-g", "G").stdout
-    assert told.count("nobody of the group is online") == 1  # one line for all the rules
+    assert told.count("no member of the group is online") == 1  # one line for all the rules
 
 
 def test_a3_the_playbook_of_lost_tags_takes_it_for_unknown(asked: Run, stage: Stage) -> None:

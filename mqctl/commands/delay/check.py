@@ -52,7 +52,8 @@ def command(
 ) -> int:
     """Judge delay offsets against the schedule queues: what waits, what is late, what will be lost or repeated.
 
-    Asks a live cluster unless files are named. Ends with 0 fine, 1 warning, 2 critical, 3 unknown. A file by itself
+    Asks a live cluster unless files are named. Ends with 0 fine, 1 warning, 2 critical, 3 where something was not
+    told. A file by itself
     shows unknown levels and broken keys only; the rest is named as not judged. Whether delayOffset.json on a live
     broker's disk is lost or stale only --store can tell.
     """
@@ -73,7 +74,6 @@ def command(
     gaps = delay_gaps(state)
     document = delay_document(state, diagnosis, lang=lang, source=next_source(state, namesrv, profile))
     emit(document.with_gaps(gaps), output)
-    # The verdict is that of the rules. What waits in timers is shown beside it and judged by none of them (MQ716 takes
-    # what the broker tells at run time): where it was not told, that is said and leaves the verdict alone.
     tell_gaps(gaps)
-    return diagnosis.exit_code()
+    # No rule judges what waits in timers, and yet it was asked for: an answer without it is not all of the answer.
+    return diagnosis.exit_code() or (3 if gaps else 0)

@@ -29,11 +29,11 @@ def command(
 ) -> int:
     """Plan the way back to the offsets before a change, interrupted ones too; --execute reverts it.
 
-    With members online it goes the way that the change went; where brokers only take a time, queues may begin a little
-    before where they stood, never behind it, and the plan says by how much. What was consumed since stays consumed. A
-    queue that had no offset keeps the one it got, as brokers have no request to forget a single one, and queues that
-    the change never reached are left alone; both are named. An offset whose messages are deleted by now becomes the
-    queue's minimum.
+    With members online it uses the request that the change used; where brokers only take a time, queues may restart a
+    little before where they stood, never behind it, and the plan says by how much. What was consumed since stays
+    consumed. A queue that had no offset keeps the one it got, as brokers have no request to forget a single one, and
+    queues that the change never reached are left alone; both are named. An offset whose messages are deleted by now
+    becomes the queue's minimum.
     """
     from mqctl.cli.sources.brokers import asking_of
     from mqctl.operations.offsets.change import consent_of, run_offset_change

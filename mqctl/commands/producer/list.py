@@ -36,7 +36,7 @@ def command(
 ) -> int:
     """List the producers that are connected; of brokers before 4.9.4 those of the groups that are named."""
     with looking(namesrv, profile, timeout, snapshot) as look:
-        brokers = masters_of(look.brokers({Part.MEMBERS}))
+        brokers = masters_of(look.brokers({Part.PRODUCERS}))
         look.ask(ask_producers, brokers, system=everything)
         look.ask(ask_producers_of, brokers, group or ())
     held = ((broker.name, item) for broker in brokers for item in broker.producers)

@@ -37,7 +37,7 @@ def release_report(
         strategy: by which queues are owned; None takes what members hold, and AVG for those nobody holds.
 
     Raises:
-        NotFoundError: the topic has no route, or nobody of the group is online.
+        NotFoundError: the topic has no route, or no member of the group is online.
         RefusedError: the group filters by SQL92 now.
         UsageError: the members that change are not told, or more than there are.
     """

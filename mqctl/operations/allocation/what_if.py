@@ -126,7 +126,7 @@ def observed(live: LiveOptions, snapshot: Path | None, group: str, topic: str) -
     """Begins with a live group or a snapshot, and what its members tell of their speed.
 
     Raises:
-        NotFoundError: nobody of the group is online, or there is no such topic.
+        NotFoundError: no member of the group is online, or there is no such topic.
     """
     from mqctl.cli.sources.snapshot_source import read_snapshot
 

@@ -109,7 +109,7 @@ def _step(asking: Asking, broker: LiveBroker, item: DiscardedTransaction, online
         problem = _why_not(asking, broker, item)
     except MqctlError as error:
         problem = str(error)
-    answers = {None: "it is unknown who could answer", 0: "nobody of the group is online to answer"}
+    answers = {None: "it is unknown who could answer", 0: "no member of the group is online to answer"}
     return Step(
         subject=subject,
         old=f"given up at {instant(item.discarded_time_ms)} after {item.check_count or 0} checks",

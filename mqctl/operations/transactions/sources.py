@@ -13,7 +13,7 @@ from mqctl.errors import NotFoundError, UsageError
 from mqctl.model.gap import Gap, Part
 from mqctl.model.snapshot import ClusterSnapshot
 
-_PARTS = (Part.TRANSACTIONS, Part.MEMBERS, Part.TOPICS)
+_PARTS = (Part.TRANSACTIONS, Part.PRODUCERS, Part.TOPICS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,6 @@ T = TypeVar("T")
 # A broker that does not know request 328 (before 4.9.4) answers 3.
 _NOT_SUPPORTED = frozenset({3})
 _NOBODY = frozenset({1})
-_PRODUCERS = GapSubject(place="producers")
 
 
 @dataclass(kw_only=True)
@@ -183,7 +182,7 @@ def ask_producers(asking: Asking, masters: list[LiveBroker], *, system: bool = F
         if error is None:
             broker.producers = tuple(_producer_groups(answers.values[number], system=system))
         elif not refused_with(error, _NOT_SUPPORTED):
-            broker.miss(Part.MEMBERS, error, _PRODUCERS)
+            broker.miss(Part.PRODUCERS, error)
         else:
             broker.tells_all_producers = False
 
@@ -197,7 +196,7 @@ def ask_producers_of(asking: Asking, masters: list[LiveBroker], groups: Collecti
     if not groups:
         for broker in mute:
             reason = "the broker is older than 4.9.4 and tells the producers of a group only; name it with --group"
-            broker.gaps.append(Gap(part=Part.MEMBERS, cause=Cause.UNSUPPORTED, reason=reason, subject=_PRODUCERS))
+            broker.gaps.append(Gap(part=Part.PRODUCERS, cause=Cause.UNSUPPORTED, reason=reason))
         return
     answers = asking.put(
         ((number, group), broker.address.address, ask.producer_connections(group))
@@ -212,7 +211,7 @@ def ask_producers_of(asking: Asking, masters: list[LiveBroker], groups: Collecti
         mute[number].producers += (ProducerMembership(group=group, members=members),)
     for (number, group), error in answers.errors.items():
         if not refused_with(error, _NOBODY):
-            mute[number].miss(Part.MEMBERS, error, GapSubject(producer_group=group))
+            mute[number].miss(Part.PRODUCERS, error, GapSubject(producer_group=group))
 
 
 def _producer_groups(table: ProducerTable, *, system: bool) -> list[ProducerMembership]:

@@ -80,6 +80,8 @@ def gather_live(
     memberships = gather_memberships(asking, brokers, wanted)
     memberships = ask_unplaced(asking, brokers, memberships, queues)
     running, running_gaps = gather_running(asking, brokers, memberships, with_stacks=with_stacks)
+    heard = _subscribed(memberships, running) - set(_topics(brokers, wanted))
+    views, more_gaps = _with_routes(asking, views, sorted(filter(wanted.has_topic, heard)))
     delayed, pending, popped = _by_records(asking, masters_of(brokers), wanted, now_ms)
     running_gaps += tuple(without_stacks(running) if with_stacks else ())
     samples, sample_gaps = _tag_samples(asking, running, views, sampled | _filtered(memberships, offsets, now_ms))
@@ -97,8 +99,30 @@ def gather_live(
         name_servers=views,
         running=running,
         tag_samples=samples,
-        unavailable=(*gaps, *route_gaps, *running_gaps, *sample_gaps),
+        unavailable=(*gaps, *route_gaps, *more_gaps, *running_gaps, *sample_gaps),
     )
+
+
+def _subscribed(memberships: Mapping[int, tuple[GroupMembership, ...]], running: tuple[RunningInfo, ...]) -> set[str]:
+    """Returns what members subscribe, by what they and brokers say; some of it nobody may have asked for: dead letters
+    of another group, topics of brokers that are not looked at, topics that are nowhere."""
+    told = (entry.subscriptions for entries in memberships.values() for entry in entries)
+    return {
+        item.topic
+        for subscriptions in (*told, *(info.subscriptions for info in running))
+        for item in subscriptions
+        if not is_retry_topic(item.topic)
+    }
+
+
+def _with_routes(
+    asking: Asking, views: tuple[NameServerView, ...], topics: list[str]
+) -> tuple[tuple[NameServerView, ...], list[Gap]]:
+    if not topics:
+        return views, []
+    more, gaps = ask_routes(asking, {view.address: view.endpoints for view in views}, topics)
+    pairs = zip(views, more, strict=True)
+    return tuple(replace(view, routes=(*view.routes, *extra.routes)) for view, extra in pairs), gaps
 
 
 def gather_numbers(cluster: Cluster, deadline: Deadline, *, now_ms: int, scope: Scope | None = None) -> ClusterSnapshot:
@@ -217,7 +241,11 @@ def _snapshot(
     memberships: tuple[GroupMembership, ...],
 ) -> BrokerSnapshot:
     reserved = broker.config.get("fileReservedTime", "")
-    whole = (Part.QUEUES, Part.STORE_TIMES, Part.MEMBERS) if broker.lost and broker.address.is_master else ()
+    whole = (
+        (Part.QUEUES, Part.STORE_TIMES, Part.MEMBERS, Part.PRODUCERS)
+        if broker.lost and broker.address.is_master
+        else ()
+    )
     return BrokerSnapshot(
         name=broker.name,
         topics=tuple(config for _, config in sorted(broker.topics.items())),

@@ -151,7 +151,7 @@ def _membership(
     model = connection.message_model
     return GroupMembership(
         group=group,
-        client_ids=client_ids,
+        client_ids=client_ids or tuple(item.client_id for item in connection.connection_set),
         members=tuple(
             Member(client_id=item.client_id, address=item.client_addr, language=item.language, version=item.version)
             for item in connection.connection_set

@@ -129,5 +129,5 @@ def _online(asking: Asking, broker: LiveBroker, groups: set[str]) -> dict[str, i
         if refused_with(error, _NOBODY):
             found[group] = 0
         else:
-            broker.miss(Part.MEMBERS, error, GapSubject(producer_group=group))
+            broker.miss(Part.PRODUCERS, error, GapSubject(producer_group=group))
     return found

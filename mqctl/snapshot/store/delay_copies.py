@@ -15,6 +15,8 @@ from mqctl.store import config_files as configs
 
 _MAX_CANDIDATES = 20_000
 _FIRST_LOOK = 512
+# Entries before the recorded offset that are looked at in any case: what was passed over may lie before sound ones.
+_ALWAYS = 8_192
 _Keys = dict[str, list[tuple[int, int]]]
 
 
@@ -96,17 +98,20 @@ def _in_queue(reading: Reading, queue: tuple[str, int], keys: _Keys) -> CopySear
 def passed_over(reading: Reading, bounds: QueueBounds, recorded: int | None) -> PassedOver:
     """Looks back from a level's recorded offset for messages that were never delivered, due or not.
 
-    The newest ones are looked at first, and twice as many more for as long as some of them were passed over.
+    The newest ones are looked at first, and twice as many more until so many were looked at, and for as long as some
+    of them were passed over.
     """
     end = min(bounds.max_offset, recorded or 0)
+    enough = end - _ALWAYS
     step, count, oldest = _FIRST_LOOK, 0, None
     while end > bounds.min_offset:
         begin = max(bounds.min_offset, end - step)
         offsets, entries = reading.entries(bounds, begin)
         places = dict(zip(entries["physical_offset"].tolist(), offsets.tolist(), strict=True))
         none = search_copies(reading, {place: 0 for place, offset in places.items() if offset < end}).none
-        if not none:
+        if none:
+            count, oldest = count + len(none), min(places[place] for place in none)
+        elif begin <= enough:
             break
-        count, end, step = count + len(none), begin, step * 2
-        oldest = min(places[place] for place in none)
+        end, step = begin, step * 2
     return PassedOver(count, oldest)

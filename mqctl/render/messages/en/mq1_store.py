@@ -11,7 +11,7 @@ RULES: dict[str, Text] = {
             "": "The file `abort` is there: the broker is running, or it ended without a clean shutdown.",
             "runs": "Process {pid} has the store's lock: the broker runs, since {started_time_ms}. `abort` belongs to a running broker.",
         },
-        effect="After a crash the next start is an abnormal recovery: records are checked again and indexed anew; {not_dispatched_bytes} "
+        effect="After a crash the next start is an abnormal recovery: records are checked and indexed again; {not_dispatched_bytes} "
         "of the commit log are not in any consume queue yet.",
         advice="If the broker is down, let it recover by itself and watch its store log; do not delete `abort`.",
         explain="A broker creates the empty file `abort` when it starts and deletes it at a clean stop. 5.x leaves `abort.bak` "

@@ -38,7 +38,7 @@ RULES: dict[str, Text] = {
         effect="A message whose tag the owner of its queue does not want is skipped without an error, and the offset moves "
         "on: it is lost to the whole group.",
         advice="Bring all members to one subscription; for a grey release, start a new group with the new tags instead. "
-        "Replay the time from {newest_subscription_time_ms} on.",
+        "Then replay from the last change of a subscription on: {newest_subscription_time_ms}.",
         explain="Each queue has one owner, and the owner's tags decide. The broker keeps only the newest subscription of the "
         "group and filters by it for all members; what passes is filtered again by the owner.",
         next_command=_SHOW,

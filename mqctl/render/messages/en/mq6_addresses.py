@@ -75,4 +75,23 @@ RULES: dict[str, Text] = {
         "and ask for it again every 30 s.",
         next_command="mqctl topic list {source}",
     ),
+    "MQ626": Text(
+        title="A name server does not answer",
+        what={"": "Name server {address} does not answer: {reason}. {answering_count:other does/do}."},
+        effect="Clients that list it go on with another one, each after a time-out. What only it would tell was not judged, and the next name server that "
+        "fails may be the last.",
+        advice="Restart it, or take it out of the lists of brokers and clients if it is gone for good. If only this machine cannot reach it, look from another.",
+        explain="Name servers do not know of each other, so nobody but clients and brokers notices. One that hangs and one behind a firewall look the "
+        "same from here: what brokers log about it tells them apart.",
+        next_command=_BROKERS,
+    ),
+    "MQ627": Text(
+        title="A route to a broker that does not have the topic",
+        what={"": "Name servers list {topic} on {brokers}, where it does not exist."},
+        effect="Messages sent there are refused, or create the topic with default settings; pulls are refused with code 17. Consumers own its queues all the same.",
+        advice="If the topic is to be gone, delete it at the name servers as well: mqctl topic delete does both. Else create it on that broker again.",
+        explain="A broker that loses a topic registers the others, and name servers keep what they had (4.9.x). A topic that was deleted on the broker only "
+        "and a broker that came back without its topics.json look the same: the second lacks all its topics.",
+        next_command="mqctl topic route {source} -t {topic}",
+    ),
 }

@@ -181,7 +181,8 @@ RULES: dict[str, Text] = {
         advice="Stop the broker and take the level back to {first_offset} with mqctl delay repair on its store: messages after it "
         "that were delivered come a second time, and the plan counts them.",
         explain="Every message before the recorded offset must have a copy with its unique key in the queue it is for. "
-        "Messages without a unique key, or whose topic was deleted, cannot be compared. A live broker is not asked about it.",
+        "Messages without a unique key, or whose topic was deleted, cannot be compared. The newest 8,192 before the offset are looked at, and "
+        "those before them as long as some were passed over. A live broker is not asked about it.",
         next_command=_CHECK,
     ),
 }

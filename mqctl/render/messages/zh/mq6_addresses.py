@@ -56,4 +56,18 @@ RULES: dict[str, Text] = {
         advice="检查 topic 名称、命名空间和集群：同一进程中两个集群的消费者如果没有各自的 instanceName，会全部连到其中一个。由首条消息创建的 topic 会随之出现。",
         explain="比较成员的订阅与所有主节点的 topic 表。topic 没有路由时消费者也能启动，并每 30 秒重新查询。",
     ),
+    "MQ626": Text(
+        title="NameServer 没有应答",
+        what={"": "NameServer {address} 没有应答：{reason}。另有 {answering_count} 个正常应答。"},
+        effect="列有它的客户端每次超时后改用其他 NameServer。只有它才知道的内容未作判断；再有一个失效就可能一个不剩。",
+        advice="重启它；如果已永久下线，把它从 broker 和客户端的地址列表中去掉。如果只是本机连不上，请换一台机器再看。",
+        explain="NameServer 之间互不通信，只有客户端和 broker 会察觉。挂起与被防火墙隔开，从这里看是一样的：broker 的日志可以区分。",
+    ),
+    "MQ627": Text(
+        title="路由指向没有该 topic 的 broker",
+        what={"": "NameServer 上 {topic} 的路由包含 {brokers}，但那里并没有这个 topic。"},
+        effect="发往那里的消息被拒绝，或者以默认配置重新创建 topic；拉取被拒绝（代码 17）。消费者照样分配到它的队列。",
+        advice="如果确实要删除，请同时从 NameServer 删除：mqctl topic delete 两处都删。否则在该 broker 上重新创建。",
+        explain="broker 丢失 topic 后只注册其余的 topic，NameServer 保留原有路由（4.9.x）。只在 broker 上删除，与 broker 丢了 topics.json，看起来一样：后者会缺少全部 topic。",
+    ),
 }
