@@ -51,6 +51,10 @@ def subscribing(topic: str) -> Act:
     return act
 
 
+def mute_name_server(stage: Stage) -> None:
+    stage.cluster.fault(106, Drop(), server="namesrv-1")
+
+
 # A broker more is a master without the topics of the others.
 MISSING = frozenset({"MQ606"})
 FAULTS: dict[str, Fault] = {
@@ -60,9 +64,7 @@ FAULTS: dict[str, Fault] = {
     "MQ623": Fault(inject=lambda stage: stage.tell_settings("broker-a", brokerIP1="192.0.2.8"), says={"broker_id": 0}),
     "MQ624": Fault(inject=everybody(PROP_NAMESERVER_ADDR="192.0.2.77:9876"), says={"lost_count": 2}),
     "MQ625": Fault(inject=subscribing("Payments"), says={"member_count": 2}),
-    "MQ626": Fault(
-        inject=lambda stage: stage.cluster.fault(106, Drop(), server="namesrv-1"), says={"answering_count": 1}
-    ),
+    "MQ626": Fault(inject=mute_name_server, says={"answering_count": 1}),
     "MQ627": Fault(inject=lambda stage: stage.ask("broker-b", delete_topic("Pay")), says={"missing_count": 1}),
 }
 
