@@ -6,9 +6,9 @@ from __future__ import annotations
 _TEXT = """
 MQ101: the broker was killed and left its abort marker | the broker stopped cleanly in the middle of a mapped file
 MQ102: the checkpoint is missing, empty or damaged | the checkpoint is ten seconds older than the newest message
-MQ103: an entry that the log has is missing from a consume queue | every consume queue knows the last message of the log
+MQ103: a consume queue lacks a message of the log | a broker that runs dispatches the message before the second look
 MQ104: a record of the log contradicts its checksum | a verification finds something odd that is no damage
-MQ105: the log ends in bytes that no consume queue knows | the last record of the log is dispatched
+MQ105: the log ends in bytes that no consume queue knows | the last record of a log that is being written
 MQ106: a configuration file is unreadable and the backup is used | nobody has changed the configuration files for days
 MQ107: the broker's clock went back by four seconds | the clock went back by less than a second
 MQ108: a recovery moved a file of the log to commitlog.set-aside | what was set aside has been deleted since
@@ -64,10 +64,10 @@ MQ401: the next message has waited for ten minutes | the next message has waited
 MQ402: the group stands below the minimum offset | the group stands exactly at the minimum offset
 MQ403: the next message expires within two hours | the next message expires in three hours
 MQ404: the group stands beyond the maximum offset | the group stands exactly at the maximum offset
-MQ405: messages wait in the retry topic | all retries are consumed
+MQ405: messages have waited in the retry topic for a minute | they came twenty seconds ago
 MQ406: a dead-letter queue holds messages | all messages of a dead-letter queue have expired
 MQ407: a dead-letter topic with messages cannot be read | a dead-letter topic without messages cannot be read
-MQ408: consumption is switched off for the group | consumption is switched on for both groups
+MQ408: consumption is switched off for the group | broadcasting is switched off for it, consumption is not
 MQ409: the broker corrected the group's offset an hour ago | the broker keeps no record of a correction
 MQ410: messages arrive and the offset stands still | the offset stands still because all is consumed
 MQ411: the offset went back between two looks | the offset went forward between two looks
@@ -92,7 +92,7 @@ MQ507: an ordered topic got more queues between two looks | a topic without orde
 MQ601: producers use queues that nobody reads | consumers read more queues than producers use, while a topic shrinks
 MQ602: consumers read queues that nobody writes | producers use more queues than consumers read
 MQ603: a topic cannot be read | a topic has its usual permissions and the bit for inheriting
-MQ604: the group has offsets of a topic that is gone | the group has offsets of its retry topic, which has no settings
+MQ604: the group has offsets of a topic that is gone | the same of a trace topic and a light queue (LMQ)
 MQ605: name servers show a broker as closed for sends, its settings do not | the topic was closed in its settings
 MQ606: one of two masters does not have the topic | both have it, with different numbers of queues
 MQ607: masters have different numbers of queues | all masters got more queues
@@ -129,24 +129,23 @@ MQ701: the recorded offset is beyond the messages that were delivered | everythi
 MQ702: the recorded offset is below the queue's minimum | the recorded offset is the queue's minimum
 MQ703: a level has messages and no recorded offset | an unused level has no recorded offset
 MQ704: delayOffset.json is missing and messages are delayed | it is missing and no delay level was ever used
-MQ705: messages wait on a level beyond the table | all levels in use are in the table
+MQ705: messages wait on a level beyond the table | messages wait on level 19 of a table that has 19 levels
 MQ706: the recorded offset lags behind what was delivered | the recorded offset lags, and nothing was delivered
 MQ707: delayed messages are a minute overdue | the next message is due this very moment
-MQ708: the head of a delay queue cannot be delivered | the head of a delay queue waits for its time
-MQ709: a delayed message has no record in the log | all delayed messages have their record
+MQ708: the head of a delay queue cannot be delivered | the head of a delay queue is a minute late and whole
+MQ709: a delayed message has no record in the log | records of messages that were delivered are gone by retention
 MQ710: messages wait that were delayed by another table | only delivered messages were delayed by another table
 MQ711: one delay queue was filled under two tables | one delay queue was filled under one former table
 MQ712: a level is longer than retention | the longest level is shorter than retention
-MQ713: due times of a delay queue go back | due times of a delay queue only rise
+MQ713: due times of a delay queue go back | due times go back where the level table was changed
 MQ714: the disk is nearly full and delayed messages are overdue | the disk is nearly full, delayed messages come in time
-MQ715: a message with a delay level came through a transaction, which nothing can show | no world can show it
 MQ716: the timer is fifteen seconds behind its clock | messages wait for the timer, which is not behind
 MQ717: messages before the recorded offset have no copy | messages before the recorded offset have copies
 MQ720: a half message waits for its end | half messages that were ended lie in the half topic as ever
 MQ721: a transaction was checked twelve times | a transaction was checked nine times
 MQ722: the broker gave up on a transaction | the broker is about to ask for the fourteenth time
 MQ723: a committed transaction has no op message | a transaction that is pending has none either
-MQ724: a transaction was committed twice | each transaction was committed once
+MQ724: a transaction was committed twice | a transaction was committed once, and its op message is lost
 MQ726: the check loop stands at one offset for two minutes | the check loop has moved on, and messages wait
 MQ727: a half message has a delay level | a half message without a delay waits
 MQ725: no producer is online to be asked | a producer of the group is online

@@ -38,8 +38,8 @@ from mqctl.cli.options.room import RoomRuleOption, rule_of
 from mqctl.cli.sources.named import require_broker, require_group, require_topic
 from mqctl.cli.sources.snapshot_source import LiveOptions, next_source, read_snapshot
 from mqctl.diagnosis import Diagnosis, Settings, diagnose
-from mqctl.diagnosis.backlog_advice import backlog_advice
-from mqctl.diagnosis.coverage import coverage, earned
+from mqctl.diagnosis.backlog_advice import BacklogAdvice, backlog_advice
+from mqctl.diagnosis.coverage import coverage, earned, with_standing
 from mqctl.diagnosis.known import Judged, set_aside
 from mqctl.diagnosis.scope import within
 from mqctl.model.finding import Severity
@@ -116,8 +116,10 @@ def command(
     scale = time_scale_of(time_scale, namesrv=state.origin.location, store=store)
     settings = Settings(time_scale=scale, room_rule=rule_of(room_rule, profile))
     diagnosis = diagnose(state, only=tuple(only or ()), skip=tuple(skip or ()), settings=settings)
-    judged = _judged(_scoped(diagnosis, state, options, only or ()), known)
-    emit(_document(state, judged, options, settings, lang=lang, explain=explain), output)
+    backlogs = _backlogs(state, options, settings)
+    scoped = _scoped(diagnosis, state, options, only or ())
+    judged = _judged(scoped if only else with_standing(scoped, backlogs), known)
+    emit(_document(state, judged, options, settings, backlogs, lang=lang, explain=explain), output)
     _tell_remedies(state, judged.diagnosis)
     return judged.diagnosis.exit_code(fail_on)
 
@@ -150,17 +152,25 @@ def _judged(diagnosis: Diagnosis, known: Path | None) -> Judged:
     return judged
 
 
+def _backlogs(state: ClusterSnapshot, options: LiveOptions, settings: Settings) -> list[BacklogAdvice]:
+    """Returns how the backlogs moved that were asked for; they move between two looks only."""
+    return [
+        item
+        for item in (backlog_advice(state, settings) if state.earlier is not None else [])
+        if item.group in (options.groups or [item.group]) and item.topic in (options.topics or [item.topic])
+    ]
+
+
 def _document(
     state: ClusterSnapshot,
     judged: Judged,
     options: LiveOptions,
     settings: Settings,
+    backlogs: list[BacklogAdvice],
     *,
     lang: Lang | None,
     explain: bool,
 ) -> Document:
-    """Joins what was judged with how the backlogs moved that were asked for; they move between two looks only."""
-    moved = backlog_advice(state, settings) if state.earlier is not None else []
     return diagnosis_document(
         state,
         judged.diagnosis,
@@ -168,11 +178,7 @@ def _document(
         explain=explain,
         source=next_source(state, options.namesrv, options.profile),
         silenced=judged.silenced,
-        backlogs=[
-            item
-            for item in moved
-            if item.group in (options.groups or [item.group]) and item.topic in (options.topics or [item.topic])
-        ],
+        backlogs=backlogs,
         time_scale=settings.time_scale,
         covered=coverage(judged.diagnosis, state, **_names(options)),
     )

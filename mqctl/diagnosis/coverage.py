@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from mqctl.diagnosis.audience import GroupKind, TopicKind, kinds
+from mqctl.diagnosis.backlog_advice import BacklogAdvice
+from mqctl.diagnosis.backlog_rates import Movement
 from mqctl.diagnosis.judging import Diagnosis
 from mqctl.diagnosis.rule import RULES
 from mqctl.model.finding import NotJudged, Subject, SubjectKind
@@ -91,6 +93,21 @@ def coverage(
             state, reason, count = "yes", None, 0
         found.append(Covered(kind="group", name=name, judged=state, reason=reason, rules=count))
     return found
+
+
+def with_standing(diagnosis: Diagnosis, backlogs: Iterable[BacklogAdvice]) -> Diagnosis:
+    """Adds the groups that consumed nothing between two looks, and of which no finding says why: that is not well."""
+    named = {item.subject.group for item in diagnosis.findings}
+    standing = [
+        NotJudged(
+            code="MQ410",
+            subject=Subject(kind=SubjectKind.GROUP, group=item.group, topic=item.topic),
+            reason="nothing of what waits was consumed between the two looks: --window 2m or --stacks tells why",
+        )
+        for item in backlogs
+        if item.movement is Movement.STALLED and item.group not in named
+    ]
+    return replace(diagnosis, not_judged=(*diagnosis.not_judged, *standing))
 
 
 def _left_open(diagnosis: Diagnosis) -> tuple[dict[str, list[NotJudged]], list[NotJudged]]:

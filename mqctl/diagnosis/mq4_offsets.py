@@ -179,7 +179,8 @@ def beyond_max(case: Case) -> Iterator[Verdict]:
 def retries_waiting(case: Case) -> Iterator[Verdict]:
     """Retries that a group has not consumed: it fails faster than it retries, or it is gone."""
     for total in _totals(case):
-        if total.topic.startswith(RETRY_PREFIX) and (total.lag_count or 0) > 0:
+        old = total.lag_ms is None or total.lag_ms >= case.settings.scaled(case.settings.retry_waiting_ms)
+        if total.topic.startswith(RETRY_PREFIX) and (total.lag_count or 0) > 0 and old:
             yield Verdict(
                 subject=_group(case, total.group, total.topic),
                 params=_names(total),

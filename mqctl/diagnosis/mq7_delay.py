@@ -312,15 +312,6 @@ def target_unavailable(case: Case) -> Iterator[Verdict]:
         )
 
 
-@rule("MQ715", Severity.INFO, source="CommitLog.asyncPutMessage", needs=_FILE, playbook="delay-late")
-def clamped_level(case: Case) -> Iterator[Verdict]:
-    """Never says anything: a level above the highest is rewritten before it is stored, so no file can show it.
-
-    `mqctl rules explain MQ715` tells what to look at instead.
-    """
-    yield from ()
-
-
 @rule("MQ716", Severity.ERROR, source="TimerMessageStore", needs=(Part.RUNTIME,), playbook="delay-late")
 def timer_behind(case: Case) -> Iterator[Verdict]:
     """A 5.x broker whose timer reads its wheel late: timer messages are delivered late."""

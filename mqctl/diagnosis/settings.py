@@ -15,6 +15,8 @@ class Settings:
     Attributes:
         lag_warning_ms, lag_error_ms: age of the next message to consume from which a group is behind.
         lag_min_count: lags of fewer messages are no backlog, however old: a quiet topic is not a sick one.
+        retry_waiting_ms: retries are consumed as they come, and commits follow within five seconds; what waits for
+            longer waits.
         expiry_margin_ms: a group this close to the oldest message that is left is about to lose messages.
         revive_late_ms: popped messages that are due this long without coming again are stuck; two to four seconds
             are usual.
@@ -48,6 +50,7 @@ class Settings:
     lag_warning_ms: int = 5 * 60_000
     lag_error_ms: int = 60 * 60_000
     lag_min_count: int = 1
+    retry_waiting_ms: int = 30_000
     expiry_margin_ms: int = 2 * HOUR_MS
     revive_late_ms: int = 60_000
     hot_queue_factor: float = 2.0

@@ -11,13 +11,13 @@ from mqctl.diagnosis.settings import Settings
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.model.config_file import ConfigFileState, FileSource
 from mqctl.model.damage import Damage, DamageCode, DamageGrade
-from mqctl.model.delay_state import DelayQueueState, DelayRun
+from mqctl.model.delay_state import DelayLevelState, DelayQueueState, DelayRun
 from mqctl.model.member import RunningInfo, StackText, Subscription, TopicRates
 from mqctl.model.offset_jump import OffsetJump
 from mqctl.model.queue_state import HotKey
 from mqctl.model.seen_broker import SeenBroker
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
-from mqctl.model.storage_state import ClockState, StorageState
+from mqctl.model.storage_state import ClockState, LockHolder, StorageState
 from mqctl.model.transaction_state import TransactionState
 from tests.diagnosis import access_faults as access
 from tests.diagnosis import address_faults as addresses
@@ -47,6 +47,7 @@ from tests.diagnosis.snapshots import (
     STORAGE,
     TRANSACTIONS,
     delay_with,
+    ended,
     offset,
     pending,
     queue,
@@ -69,6 +70,11 @@ def _store(**changes: Any) -> BrokerSnapshot:
 
 def _of(**changes: Any) -> BrokerSnapshot:
     return replace(HEALTHY, **changes)
+
+
+def _under_load() -> BrokerSnapshot:
+    """A running broker: a record was stored and not dispatched at the first look, and was dispatched at the second."""
+    return _store(has_abort=True, holder=LockHolder(pid=7, since_ms=NOW), dispatched_offset=89_900)
 
 
 def _level_two(recorded: int | None = 7, **changes: Any) -> BrokerSnapshot:
@@ -206,15 +212,18 @@ _DAMAGE = Damage(
     params={"found": 3},
 )
 _FASTER = (DelayRun(first_offset=0, message_count=10, delay_ms=30_000),)
+_MIXED = (*_FASTER, DelayRun(first_offset=10, message_count=4, delay_ms=5_000))
+# The table of this broker has a level more than the default one.
+_NINETEENTH = DelayLevelState(level=19, delay_ms=3 * HOUR, recorded_offset=7, queue=FIVE_SECONDS)
 _SAME_SQL = Subscription(topic="Pay", expression="a > 1", expression_type="SQL92", version_ms=NOW - 1)
 _STORAGE: StorageState = STORAGE
 
 STATES: dict[str, State] = {
     "MQ101": _store(has_abort=False, commit_log=replace(_STORAGE.commit_log, max_offset=89_990)),  # type: ignore[type-var]
     "MQ102": _store(checkpoint=replace(_STORAGE.checkpoint, physic_time_ms=NOW - 10_000)),  # type: ignore[type-var]
-    "MQ103": _store(behind=()),
+    "MQ103": _under_load(),
     "MQ104": _store(damages=(_DAMAGE,)),
-    "MQ105": _store(tail=None, dispatched_offset=90_000),
+    "MQ105": _under_load(),
     "MQ106": _store(
         config_files=tuple(
             ConfigFileState(name=item.name, source=FileSource.MAIN, mtime_ms=NOW - 90 * HOUR)
@@ -287,10 +296,10 @@ STATES: dict[str, State] = {
     "MQ402": _of(consumer_offsets=(offset("G", "Pay", 0, 100, MINUTE),)),
     "MQ403": _of(consumer_offsets=(offset("G", "Pay", 0, 500, 69 * HOUR),)),
     "MQ404": _of(consumer_offsets=(offset("G", "Pay", 0, 1_000),)),
-    "MQ405": _of(consumer_offsets=(offset("G", "%RETRY%G", 0, 5),)),
+    "MQ405": _of(consumer_offsets=(offset("G", "%RETRY%G", 0, 2, 20_000),)),
     "MQ406": _of(queues=(*HEALTHY.queues, queue("%DLQ%G", 0, 3, 3))),
     "MQ407": _of(topics=(HEALTHY.topics[0], TopicConfig(name="%DLQ%G", perm=2))),
-    "MQ408": _of(groups=(SubscriptionGroupConfig(name="G"), SubscriptionGroupConfig(name="H"))),
+    "MQ408": _of(groups=(SubscriptionGroupConfig(name="G", consume_broadcast_enable=False),)),
     "MQ409": _of(
         offset_jumps=(
             OffsetJump(
@@ -325,7 +334,13 @@ STATES: dict[str, State] = {
     "MQ601": _of(topics=(_pay(read_queue_count=4, write_queue_count=2),)),
     "MQ602": _of(topics=(_pay(read_queue_count=2, write_queue_count=4),)),
     "MQ603": _of(topics=(_pay(perm=7),)),
-    "MQ604": _of(topics=(_pay(),)),
+    "MQ604": _of(
+        consumer_offsets=(
+            *HEALTHY.consumer_offsets,
+            offset("G", "%LMQ%Pay", 0, 5),
+            offset("G", "TBW102", 0, 5),
+        )
+    ),
     "MQ605": _closed_on_purpose(),
     "MQ606": live.routing(live._wider),
     "MQ607": live.routing(live._wider_everywhere),
@@ -349,11 +364,11 @@ STATES: dict[str, State] = {
             file=ConfigFileState(name="delayOffset.json", source=FileSource.NONE, main_problem="missing"),
         )
     ),
-    "MQ705": _of(delay=delay_with(FIVE_SECONDS, 7)),
+    "MQ705": _of(delay=delay_with(FIVE_SECONDS, 7, _NINETEENTH)),
     "MQ706": _level_two(recorded=6, waiting_count=4, not_due_count=4, redelivered_count=0),
     "MQ707": _level_two(overdue_count=0, head_due_time_ms=NOW - 100),
-    "MQ708": _level_two(head_problem=None),
-    "MQ709": _level_two(missing_record_count=0),
+    "MQ708": _level_two(overdue_count=2, oldest_overdue_time_ms=NOW - MINUTE, head_due_time_ms=NOW - MINUTE),
+    "MQ709": _level_two(min_offset=6),
     "MQ710": _level_two(changed_waiting_count=0, runs=_FASTER),
     "MQ711": _level_two(runs=_FASTER, run_count=1),
     "MQ712": _of(
@@ -364,7 +379,7 @@ STATES: dict[str, State] = {
             ),
         )
     ),
-    "MQ713": _level_two(descending_count=0),
+    "MQ713": _level_two(descending_count=1, first_descending_offset=6, runs=_MIXED, run_count=2),
     "MQ717": _level_two(passed_over_count=0),
     "MQ714": _store(disk_used_share=0.97),
     "MQ716": live.telling(timerReadBehind="0", timerOffsetBehind="40"),
@@ -372,7 +387,7 @@ STATES: dict[str, State] = {
     "MQ721": _transactions(pending=(pending(9, HOUR),)),
     "MQ722": _transactions(pending=(pending(14, HOUR),)),
     "MQ723": _transactions(pending=(pending(1, MINUTE),)),
-    "MQ724": _transactions(double_commits=()),
+    "MQ724": _transactions(lost_ops=(ended(1),)),
     "MQ725": _transactions(pending=(pending(3, 5 * MINUTE),), online={"PG": 1}),
 }
 

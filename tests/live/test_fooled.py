@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -58,6 +59,26 @@ def test_what_nothing_was_looked_at_for_is_not_well(asked: Run, words: tuple[str
     outcome = asked(*words)
     assert (outcome.exit_code, outcome.json["verdict"], found(outcome)) == (3, "unknown", [])
     assert reason in outcome.json["not_judged"][0]["reason"]
+
+
+def test_a_group_that_consumed_nothing_between_two_looks_is_not_well(asked: Run, stage: Stage) -> None:
+    stage.send(BROKERS[0], count=30)
+    # Eight seconds at the pace of this cluster: from then on a queue that does not move is told as stalled.
+    outcome = asked("-g", "G", "--window", "1s", "--time-scale", "10")
+    assert [item["movement"] for item in outcome.json["movements"]] == ["stalled"]
+    assert (outcome.exit_code, outcome.json["verdict"]) == (3, "unknown")
+    assert "nothing of what waits was consumed" in outcome.json["not_judged"][0]["reason"]
+
+
+def test_a_window_of_nothing_is_refused(asked: Run) -> None:
+    assert asked("--window", "0s").exit_code == 64
+
+
+def test_queues_that_were_not_copied_are_unknown_and_not_empty(mqctl: Run, stage: Stage, tmp_path: Path) -> None:
+    shutil.copytree(stage.cluster.broker(BROKERS[0]).store / "config", tmp_path / "copy" / "config")
+    outcome = mqctl("doctor", "--store", tmp_path / "copy", "--only", "MQ404", "-o", "json")
+    assert (outcome.exit_code, found(outcome)) == (3, [])
+    assert "no consumequeue directory" in outcome.json["not_judged"][0]["reason"]
 
 
 def test_leaving_out_every_rule_is_no_question(asked: Run) -> None:

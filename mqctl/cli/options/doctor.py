@@ -44,7 +44,10 @@ def window_ms(text: str | None) -> int:
     """Reads a window; 0 without one. Raises UsageError."""
     from mqctl.cli.times import parse_span_ms
 
-    return parse_span_ms(text) if text else 0
+    span_ms = parse_span_ms(text) if text else 0
+    if text and span_ms <= 0:
+        raise UsageError("two looks at one moment show no movement", remedy="--window 30s")
+    return span_ms
 
 
 def time_scale_of(given: float | None, *, namesrv: str | None = None, store: Path | None = None) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from dataclasses import replace
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from mqctl.client.admin.cluster import BrokerAddress, Cluster
 from mqctl.client.remoting.deadline import Deadline
@@ -72,7 +72,8 @@ def gather_live(
     say("brokers")
     brokers = _brokers_with_access(asking, addresses, wanted)
     say("routes")
-    views, route_gaps = ask_routes(asking, servers, _topics(brokers, wanted))
+    topics = _topics(brokers, wanted)
+    views, route_gaps = ask_routes(asking, servers, topics)
     say("queues")
     queues = gather_queues(asking, brokers, wanted)
     offsets = gather_offsets(asking, brokers, queues, now_ms)
@@ -80,19 +81,17 @@ def gather_live(
     memberships = gather_memberships(asking, brokers, wanted)
     memberships = ask_unplaced(asking, brokers, memberships, queues)
     running, running_gaps = gather_running(asking, brokers, memberships, with_stacks=with_stacks)
-    heard = _subscribed(memberships, running) - set(_topics(brokers, wanted))
-    views, more_gaps = _with_routes(asking, views, sorted(filter(wanted.has_topic, heard)))
-    delayed, pending, popped = _by_records(asking, masters_of(brokers), wanted, now_ms)
+    views, more_gaps = _with_routes(asking, views, _subscribed(memberships, running, wanted) - {*topics})
+    records = _by_records(asking, masters_of(brokers), wanted, now_ms)
     running_gaps += tuple(without_stacks(running) if with_stacks else ())
     samples, sample_gaps = _tag_samples(asking, running, views, sampled | _filtered(memberships, offsets, now_ms))
     return ClusterSnapshot(
         origin=_origin(cluster, now_ms),
         brokers=tuple(
-            replace(
+            _with_records(
                 _snapshot(broker, queues.get(number, ()), offsets.get(number, ()), memberships.get(number, ())),
-                delay=delayed.get(broker.address),
-                transactions=pending.get(broker.address),
-                pop=popped.get(broker.address, ()),
+                broker.address,
+                records,
             )
             for number, broker in enumerate(brokers)
         ),
@@ -103,7 +102,9 @@ def gather_live(
     )
 
 
-def _subscribed(memberships: Mapping[int, tuple[GroupMembership, ...]], running: tuple[RunningInfo, ...]) -> set[str]:
+def _subscribed(
+    memberships: Mapping[int, tuple[GroupMembership, ...]], running: tuple[RunningInfo, ...], scope: Scope
+) -> set[str]:
     """Returns what members subscribe, by what they and brokers say; some of it nobody may have asked for: dead letters
     of another group, topics of brokers that are not looked at, topics that are nowhere."""
     told = (entry.subscriptions for entries in memberships.values() for entry in entries)
@@ -111,16 +112,16 @@ def _subscribed(memberships: Mapping[int, tuple[GroupMembership, ...]], running:
         item.topic
         for subscriptions in (*told, *(info.subscriptions for info in running))
         for item in subscriptions
-        if not is_retry_topic(item.topic)
+        if not is_retry_topic(item.topic) and scope.has_topic(item.topic)
     }
 
 
 def _with_routes(
-    asking: Asking, views: tuple[NameServerView, ...], topics: list[str]
+    asking: Asking, views: tuple[NameServerView, ...], topics: Set[str]
 ) -> tuple[tuple[NameServerView, ...], list[Gap]]:
     if not topics:
         return views, []
-    more, gaps = ask_routes(asking, {view.address: view.endpoints for view in views}, topics)
+    more, gaps = ask_routes(asking, {view.address: view.endpoints for view in views}, sorted(topics))
     pairs = zip(views, more, strict=True)
     return tuple(replace(view, routes=(*view.routes, *extra.routes)) for view, extra in pairs), gaps
 
@@ -160,17 +161,23 @@ def _brokers_with_access(asking: Asking, addresses: tuple[BrokerAddress, ...], s
     return brokers
 
 
-def _by_records(
-    asking: Asking, masters: list[LiveBroker], scope: Scope, now_ms: int
-) -> tuple[
+_Records: TypeAlias = tuple[
     dict[BrokerAddress, DelayState], dict[BrokerAddress, TransactionState], dict[BrokerAddress, tuple[PopShare, ...]]
-]:
+]
+
+
+def _by_records(asking: Asking, masters: list[LiveBroker], scope: Scope, now_ms: int) -> _Records:
     """Returns what only records of internal queues tell: delay levels, transactions, and what is popped."""
     return (
         _by_address(masters, delay_states(asking, masters, now_ms=now_ms, records=FEW_RECORDS)),
         _by_address(masters, transaction_states(asking, masters, limit=FEW_HALVES)),
         _by_address(masters, gather_pop(asking, masters, scope.groups, now_ms)),
     )
+
+
+def _with_records(part: BrokerSnapshot, address: BrokerAddress, records: _Records) -> BrokerSnapshot:
+    delayed, pending, popped = records
+    return replace(part, delay=delayed.get(address), transactions=pending.get(address), pop=popped.get(address, ()))
 
 
 def _by_address(brokers: list[LiveBroker], states: Mapping[int, T]) -> dict[BrokerAddress, T]:

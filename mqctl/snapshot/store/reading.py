@@ -83,7 +83,14 @@ class Reading:
             except MqctlError as error:
                 subject = GapSubject(topic=topic, queue_id=queue_id)
                 self.miss(Part.QUEUES, error.reason or error.problem, subject=subject, cause=cause_of(error))
+        if not found and not self._has_queues():
+            self.miss(Part.QUEUES, "there is no consumequeue directory: not copied, or to be built from the log")
         return found
+
+    def _has_queues(self) -> bool:
+        """Whether queues without files are empty ones: not so where all files of all queues are missing."""
+        root, log = self.store.path, self.store.commit_log
+        return (root / "consumequeue").is_dir() or (log.max_offset == log.min_offset and (root / "commitlog").is_dir())
 
     def note_unreadable_formats(self) -> None:
         """Notes the parts that live in a RocksDB."""

@@ -153,14 +153,6 @@ RULES: dict[str, Text] = {
         explain="A delivery is a write to the target topic.",
         next_command="mqctl store describe {source}",
     ),
-    "MQ715": Text(
-        title="Delays shorter than asked for, which files cannot show",
-        what={"": "Level {level} was clamped."},
-        effect="Messages sent with a level above the highest are delivered at the highest.",
-        advice="Compare the level producers set with the length of messageDelayLevel; the store keeps the clamped level only.",
-        explain="A send with a level above the table is clamped and the property rewritten before the message is stored, so "
-        "neither files nor a live broker tell what was asked for. This rule therefore never reports; it is listed to say so.",
-    ),
     "MQ716": Text(
         title="Timer messages are read late",
         what={

@@ -123,14 +123,6 @@ RULES: dict[str, Text] = {
         advice="释放磁盘空间，投递会自动继续。如果这是拷贝出来的存储，这里看到的是拷贝所在的磁盘，而不是 broker 的磁盘。",
         explain="延迟投递就是向目标 topic 写入一条消息。",
     ),
-    "MQ715": Text(
-        title="延迟比要求的短，文件中无法看出",
-        what={"": "延迟级别 {level} 被改为最高级别。"},
-        effect="级别超过最高级别的消息，按最高级别投递。",
-        advice="核对生产者设置的级别与 messageDelayLevel 的个数；存储中只保留修正后的级别。",
-        explain="级别超过级别表时，broker 在存储之前就把它改为最高级别并改写属性，所以文件和在线 broker 都看不出原来要求的级别。"
-        "因此本规则从不报告问题；列出它只为说明这一点。",
-    ),
     "MQ716": Text(
         title="定时消息读取过晚",
         what={"": "{broker} 的定时器落后时钟 {behind_ms}，{waiting_count} 条消息等待进入时间轮。"},
