@@ -117,17 +117,23 @@ def command(
     settings = Settings(time_scale=scale, room_rule=rule_of(room_rule, profile))
     diagnosis = diagnose(state, only=tuple(only or ()), skip=tuple(skip or ()), settings=settings)
     backlogs = _backlogs(state, options, settings)
-    scoped = _scoped(diagnosis, state, options, only or ())
-    judged = _judged(scoped if only else with_standing(scoped, backlogs), known)
+    judged = _judged(_scoped(diagnosis, state, options, only or (), backlogs), known)
     emit(_document(state, judged, options, settings, backlogs, lang=lang, explain=explain), output)
     _tell_remedies(state, judged.diagnosis)
     return judged.diagnosis.exit_code(fail_on)
 
 
-def _scoped(diagnosis: Diagnosis, state: ClusterSnapshot, options: LiveOptions, rules: Collection[str]) -> Diagnosis:
+def _scoped(
+    diagnosis: Diagnosis,
+    state: ClusterSnapshot,
+    options: LiveOptions,
+    rules: Collection[str],
+    backlogs: list[BacklogAdvice],
+) -> Diagnosis:
     """Leaves out what was not asked for, and adds what was asked for by name and could not be judged."""
     names = _names(options)
-    return earned(within(diagnosis, **names), state, **names, rules=rules)
+    found = earned(within(diagnosis, **names), state, **names, rules=rules)
+    return found if rules else with_standing(found, backlogs)
 
 
 def _names(options: LiveOptions) -> dict[str, Collection[str]]:

@@ -88,11 +88,7 @@ def gather_live(
     return ClusterSnapshot(
         origin=_origin(cluster, now_ms),
         brokers=tuple(
-            _with_records(
-                _snapshot(broker, queues.get(number, ()), offsets.get(number, ()), memberships.get(number, ())),
-                broker.address,
-                records,
-            )
+            _snapshot(broker, queues.get(number, ()), offsets.get(number, ()), memberships.get(number, ()), records)
             for number, broker in enumerate(brokers)
         ),
         name_servers=views,
@@ -141,14 +137,13 @@ def gather_numbers(cluster: Cluster, deadline: Deadline, *, now_ms: int, scope: 
     memberships = gather_memberships(asking, brokers, wanted)
     masters = masters_of(brokers)
     delayed = _by_address(masters, delay_states(asking, masters, now_ms=now_ms, records=FEW_RECORDS))
-    parts = [
-        _snapshot(broker, queues.get(number, ()), offsets.get(number, ()), memberships.get(number, ()))
-        for number, broker in enumerate(brokers)
-    ]
     return ClusterSnapshot(
         origin=_origin(cluster, now_ms),
         brokers=tuple(
-            replace(part, delay=delayed.get(broker.address)) for part, broker in zip(parts, brokers, strict=True)
+            _snapshot(
+                broker, queues.get(number, ()), offsets.get(number, ()), memberships.get(number, ()), (delayed, {}, {})
+            )
+            for number, broker in enumerate(brokers)
         ),
         name_servers=views,
         unavailable=tuple(gaps),
@@ -173,11 +168,6 @@ def _by_records(asking: Asking, masters: list[LiveBroker], scope: Scope, now_ms:
         _by_address(masters, transaction_states(asking, masters, limit=FEW_HALVES)),
         _by_address(masters, gather_pop(asking, masters, scope.groups, now_ms)),
     )
-
-
-def _with_records(part: BrokerSnapshot, address: BrokerAddress, records: _Records) -> BrokerSnapshot:
-    delayed, pending, popped = records
-    return replace(part, delay=delayed.get(address), transactions=pending.get(address), pop=popped.get(address, ()))
 
 
 def _by_address(brokers: list[LiveBroker], states: Mapping[int, T]) -> dict[BrokerAddress, T]:
@@ -246,7 +236,9 @@ def _snapshot(
     queues: tuple[QueueState, ...],
     offsets: tuple[ConsumerOffsetState, ...],
     memberships: tuple[GroupMembership, ...],
+    records: _Records,
 ) -> BrokerSnapshot:
+    delayed, pending, popped = records
     reserved = broker.config.get("fileReservedTime", "")
     whole = (
         (Part.QUEUES, Part.STORE_TIMES, Part.MEMBERS, Part.PRODUCERS)
@@ -269,5 +261,8 @@ def _snapshot(
         runtime=broker.runtime,
         config=broker.config,
         access=broker.access,
+        delay=delayed.get(broker.address),
+        transactions=pending.get(broker.address),
+        pop=popped.get(broker.address, ()),
         unavailable=(*broker.gaps, *(replace(broker.gaps[0], part=part) for part in whole)),
     )
