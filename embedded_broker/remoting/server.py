@@ -238,9 +238,7 @@ class ServerConnection(asyncio.Protocol):
                     self._answered(command.opaque, command)
                 else:
                     self._service.dispatch(self, command)
-                if self._transport is None or self._transport.is_closing():
-                    return
-                if not self._frames.pending_bytes:
+                if self._transport is None or self._transport.is_closing() or not self._frames.pending_bytes:
                     return
                 if monotonic() > end:
                     self._go_on_later(self._transport)

@@ -126,6 +126,7 @@ class FrameDecoder:
         self._wanted = 0
         self._max_bytes = max_frame_bytes
         self._max_header_bytes = max_header_bytes
+        self._surely_fine = min(max_frame_bytes - 4, max_header_bytes)  # a header is no longer than its frame
         self._failure: FrameError | None = None
 
     @property
@@ -168,14 +169,16 @@ class FrameDecoder:
         if size - start < 4:
             self._wanted = 4
             return None
-        end = start + 4 + int.from_bytes(buffer[start : start + 4], "big", signed=True)
+        length = int.from_bytes(buffer[start : start + 4], "big", signed=True)
+        end = start + 4 + length
         try:
-            self._check_lengths(buffer, start, end)
+            if not 4 <= length <= self._surely_fine:
+                self._check_lengths(buffer, start, end)
             if end > size:
                 self._buffer, self._at, self._wanted = bytes(memoryview(buffer)[start:]), 0, end - start
                 return None
             if end == size:
-                self.clear()
+                self._buffer, self._at = b"", 0
             else:
                 self._at = end
             return decode(buffer if end - start == size else buffer[start:end])

@@ -137,6 +137,7 @@ def test_it_ends_clean(cluster: EmbeddedCluster, tmp_path: Path, number: int) ->
         assert (exporter.process.returncode, out, told) == (0, "", "")
 
 
+@pytest.mark.quick
 def test_once_prints_the_same(live: Run) -> None:
     outcome = live("export", "prometheus", "--once")
     assert outcome.exit_code == 0

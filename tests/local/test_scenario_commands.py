@@ -177,6 +177,7 @@ def test_a_scenario_that_does_not_become_what_it_declares_is_told(scenario: Run,
     assert "MQ203 is missing" in outcome.json["trouble"]
 
 
+@pytest.mark.quick
 def test_the_list_names_all(scenario: Run) -> None:
     rows = scenario("local", "scenario", "list", "-o", "json").json["scenarios"]
     assert [row["name"] for row in rows] == list(scenario_names())
