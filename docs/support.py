@@ -16,6 +16,10 @@ server: not at all), as by a real server that does not know it. Codes that came 
 `config/users.json` and `config/acls.json` where a real broker has RocksDB folders. Absent of these: the import of a
 `plain_acl.yml` (`migrateAuthFromV1Enabled`) and results remembered for a connection (the stateful strategies).
 
+A topic with `queue.type=BatchCQ` (5.x) is accepted and listed, and served as SimpleCQ: 31 on an empty queue answers 0
+where a real broker says -1, a batch send answers one id for each message where it answers one, and pulled records are
+single messages where it hands out batches to be unwrapped, from the first offset of the batch on.
+
 | code | name | since | broker | name server | broker to client |
 |---|---|---|---|---|---|
 """

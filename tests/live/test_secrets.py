@@ -155,7 +155,8 @@ def test_no_option_takes_a_secret() -> None:
     """Process lists and shell histories show what options were given."""
     words = {option for entry in ENTRIES for option in options_of(entry.path)}
     of_secrets = {word for word in words if any(part in word for part in ("secret", "password", "token"))}
-    assert of_secrets == {"--secret-key-env"}
+    # The name of a variable, the name of a file, and a wish to be asked.
+    assert of_secrets == {"--secret-key-env", "--password-file", "--ask-password"}
 
 
 def test_credentials_in_a_brokers_configuration_stay_there(
