@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -58,15 +58,24 @@ class CommitLog:
 
     Attributes:
         directories: where its files are; with several, files are merged by name as the broker does.
+        until: physical offset behind which nothing is looked at, as a broker is writing there; None means all.
     """
 
     directories: tuple[Path, ...]
+    until: int | None = None
 
     @cached_property
     def files(self) -> tuple[MappedFile, ...]:
         """All files by start offset, zero-length ones included."""
         found = itertools.chain.from_iterable(mapped_files(directory) for directory in self.directories)
-        return tuple(sorted(found, key=lambda file: file.start))
+        files = sorted(found, key=lambda file: file.start)
+        if self.until is None:
+            return tuple(files)
+        return tuple(
+            file if file.end <= self.until else replace(file, until=self.until - file.start)
+            for file in files
+            if file.start < self.until or file is files[0]
+        )
 
     @cached_property
     def file_size_bytes(self) -> int | None:

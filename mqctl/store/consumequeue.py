@@ -5,6 +5,7 @@ Source: `ConsumeQueue` of 4.9.8; the file variant of 5.3.3 is the same.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -101,11 +102,13 @@ class ConsumeQueue:
 
     Attributes:
         directory: where its files are; it may not exist, the queue is empty then.
+        until: entries for records from this physical offset on are not looked at; None means all are.
     """
 
     directory: Path
     topic: str
     queue_id: int
+    until: int | None = None
 
     @cached_property
     def files(self) -> tuple[MappedFile, ...]:
@@ -137,9 +140,20 @@ class ConsumeQueue:
     def _found_end(self) -> int:
         for file in reversed(self.files):
             written = _written_in(file)
+            if written and self.until is not None:
+                written = self._before(file, written, self.until)
             if written:
                 return file.start // QUEUE_ENTRY_BYTES + written
         return self.min_file_offset
+
+    @staticmethod
+    def _before(file: MappedFile, written: int, until: int) -> int:
+        """Counts the entries of a file whose records, and those of all before, begin below a physical offset."""
+
+        def leads_to(number: int) -> int:
+            return int(_entries_of(file, number, number + 1)["physical_offset"][0])
+
+        return bisect_left(range(written), until, key=leads_to)
 
     def entries(self, low: int | None = None, high: int | None = None) -> Entries:
         """Copies the entries with logical offsets in [low, high), cut to what is written.

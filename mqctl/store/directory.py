@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +21,7 @@ from mqctl.store.config_files import LoadedConfig, read_config
 from mqctl.store.consumequeue import ConsumeQueue
 from mqctl.store.consumequeue_ext import ConsumeQueueExt
 from mqctl.store.index_file import IndexFile
+from mqctl.store.lock_holder import lock_holder
 from mqctl.store.mapped_files import mapped_files
 from mqctl.store.plain_files import read_file, reading_error
 
@@ -44,6 +45,7 @@ class StoreDirectory:
 
     path: Path
     commit_log_paths: tuple[Path, ...] = field(default=())
+    _uncut: bool = field(default=False, repr=False)
 
     @classmethod
     def open(cls, path: Path, *, commit_log_paths: Sequence[Path] = ()) -> StoreDirectory:
@@ -85,7 +87,21 @@ class StoreDirectory:
     def commit_log(self) -> CommitLog:
         own = self.path / "commitlog"
         extra = [path for path in self.commit_log_paths if path.resolve() != own.resolve()]
-        return CommitLog((own, *extra))
+        log = CommitLog((own, *extra))
+        return log if not self.is_written or not log.files else replace(log, until=self._end_of(log))
+
+    @cached_property
+    def is_written(self) -> bool:
+        """Whether a broker on this machine has the store open. It is looked at up to where its log ended at first."""
+        return lock_holder(self.path) is not None
+
+    def _end_of(self, log: CommitLog) -> int:
+        return log.find_end(self._last_entry_of(replace(self, _uncut=True))).offset
+
+    @property
+    def cut(self) -> int | None:
+        """Physical offset up to which a store that is being written is looked at; None for one at rest."""
+        return None if self._uncut else self.commit_log.until
 
     @cached_property
     def _databases(self) -> list[str]:
@@ -142,7 +158,7 @@ class StoreDirectory:
 
     def consume_queue(self, topic: str, queue_id: int) -> ConsumeQueue:
         """Returns the reader of one consume queue; a queue without a directory is empty."""
-        return ConsumeQueue(self.place_of("consumequeue") / topic / str(queue_id), topic, queue_id)
+        return ConsumeQueue(self.place_of("consumequeue") / topic / str(queue_id), topic, queue_id, self.cut)
 
     def consume_queue_ext(self, topic: str, queue_id: int) -> ConsumeQueueExt:
         """Returns the reader of a queue's extension; without `enableConsumeQueueExt` there are no files."""
@@ -180,13 +196,16 @@ class StoreDirectory:
 
     def log_end_hint(self) -> int | None:
         """The highest physical offset that any consume queue points to; None when there is no entry."""
+        return self._last_entry_of(self)
 
+    @staticmethod
+    def _last_entry_of(store: StoreDirectory) -> int | None:
         def last(place: tuple[str, int]) -> int | None:
-            queue = self.consume_queue(*place)
+            queue = store.consume_queue(*place)
             entries = queue.entries(queue.max_offset - 1)
             return int(entries["physical_offset"][-1]) if len(entries) else None
 
-        found = look_at_each(self.path, last, self.queue_ids())
+        found = look_at_each(store.path, last, store.queue_ids())
         return max((physical for physical in found if physical is not None), default=None)
 
 

@@ -67,17 +67,19 @@ class MappedFile:
     Attributes:
         start: byte offset in the queue of the file's first byte, from its name.
         size_bytes: length on disk.
+        until: so many of its bytes are looked at; what is behind is still being written. None means all.
     """
 
     path: Path
     start: int
     size_bytes: int
+    until: int | None = None
 
     @cached_property
     def buffer(self) -> Buffer:
         """The file's bytes, mapped on first use; raises as `map_file` does."""
         if self._ranged is None:
-            return map_file(self.path)
+            return map_file(self.path)[: self.until]
         return self.view(0, self._ranged.data_end())
 
     @cached_property

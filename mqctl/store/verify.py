@@ -6,6 +6,7 @@ offset. What a running, killed or cleaning broker normally leaves has the grade 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -18,11 +19,14 @@ from mqctl.model.verification import VerificationSummary
 from mqctl.store.config_files import ALWAYS_THERE, CONSUMER_OFFSETS, GROUPS, TOPICS
 from mqctl.store.directory import StoreDirectory, Unreadable
 from mqctl.store.log_window import LastRecord, LogFindings
+from mqctl.store.mapped_files import mapped_files
 from mqctl.store.plain_files import reading_error
 from mqctl.store.verify_index import IndexFindings, IndexVerifier
 from mqctl.store.verify_log import LogVerifier
 from mqctl.store.verify_queues import QueueFindings, QueueVerifier
 from mqctl.store.verify_timer import verify_timers
+
+_LOOKS, _BETWEEN_LOOKS_S = 10, 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +98,36 @@ def verify(store: StoreDirectory, *, progress: Progress | None = None) -> Verify
     log_end = store.commit_log.min_offset if last is None else last.physical_offset + last.size_bytes
     queues.finish(log_end)
     index.finish(log_end)
+    if store.cut is not None:
+        _look_again(store, log.found, queues.found)
     return _report(store, log.found, queues.found, index.found)
+
+
+def _look_again(store: StoreDirectory, log: LogFindings, queues: QueueFindings) -> None:
+    """Takes back what a broker has done since the first look: its queues follow the log by milliseconds.
+
+    What still lacks entries that it lacked then stands still.
+    """
+    lacking = queues.behind
+    for number in range(_LOOKS):
+        now = StoreDirectory.open(store.path, commit_log_paths=store.commit_log_paths)
+        lacking = tuple(
+            item for item in lacking if now.consume_queue(item.topic, item.queue_id).max_offset < item.log_max_offset
+        )
+        if not lacking:
+            break
+        if number + 1 < _LOOKS:
+            time.sleep(_BETWEEN_LOOKS_S)
+    names = {(item.topic, item.queue_id) for item in lacking}
+    taken_back = {(item.topic, item.queue_id) for item in queues.behind} - names
+    queues.damages = [
+        damage
+        for damage in queues.damages
+        if damage.code is not DamageCode.QUEUE_BEHIND_LOG or (damage.topic, damage.queue_id) not in taken_back
+    ]
+    queues.behind = lacking
+    # Queues are written after the log: one that has caught up vouches for what stood at its end.
+    queues.confirms_last = queues.confirms_last or (log.last is not None and not lacking)
 
 
 def _report(store: StoreDirectory, log: LogFindings, queues: QueueFindings, index: IndexFindings) -> VerifyReport:
@@ -140,7 +173,7 @@ def _foreign(store: StoreDirectory) -> list[Damage]:
         entries = sorted(log.iterdir()) if log.is_dir() else []
     except OSError as error:
         raise reading_error(log, error) from error
-    known = {file.path.name for file in store.commit_log.files}
+    known = {file.path.name for file in mapped_files(log)}
     return [
         Damage(
             code=DamageCode.FOREIGN_ENTRY,

@@ -25,6 +25,7 @@ from mqctl.store.mapped_files import MappedFile
 from mqctl.store.verify_coverage import EntryCoverage
 
 _PIECE_BYTES = 1 << 20
+_LOOKS = 100
 
 
 @dataclass
@@ -242,7 +243,7 @@ class QueueVerifier:
             log_end: physical offset behind the last accepted record, or the log's minimum when there is none.
         """
         for number, run in enumerate(self._runs):
-            if self._highs[number] >= log_end:
+            if self._highs[number] >= log_end:  # never in a store that is being written: it is looked at up to there
                 entries = run.entries()
                 live, _ = self._live(entries)
                 beyond = np.flatnonzero(live & (entries["physical_offset"] >= log_end))
@@ -303,9 +304,9 @@ def _files(store: StoreDirectory, queue: ConsumeQueue, size: int | None) -> list
         if file.size_bytes != size or file.size_bytes % QUEUE_ENTRY_BYTES:
             params = {"expected": size or 0, "found": file.size_bytes}
             report(DamageCode.WRONG_FILE_SIZE, file, file.size_bytes, DamageGrade.DAMAGE, **params)
-        end = ends[file.start]
         last = bool(used) and file is used[-1]
-        if _any_written(file, end):
+        end, torn = _looked_at_again(file, ends[file.start])
+        if torn:
             torn_only = last and killed and not _any_written(file, end + QUEUE_ENTRY_BYTES)
             grade = DamageGrade.EXPECTED if torn_only else DamageGrade.DAMAGE
             report(DamageCode.QUEUE_TORN_ENTRY, file, end, grade)
@@ -319,3 +320,17 @@ def _any_written(file: MappedFile, begin: int) -> bool:
     spans = file.data_spans(begin, file.size_bytes)
     pieces = ((low, min(low + _PIECE_BYTES, high)) for start, high in spans for low in range(start, high, _PIECE_BYTES))
     return any(file.buffer[low:high].any() for low, high in pieces)
+
+
+def _looked_at_again(file: MappedFile, end: int) -> tuple[int, bool]:
+    """Returns where the entries of a file end, and whether anything stands behind.
+
+    What a broker writes between two looks seems to stand behind; then the place where entries ended is filled as well.
+    """
+    for _ in range(_LOOKS):
+        if not _any_written(file, end):
+            return end, False
+        before, end = end, written_entries_linear(file.buffer) * QUEUE_ENTRY_BYTES
+        if end == before:
+            return end, True
+    return end, False

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from mqctl.model.config_file import ConfigFileState
 from mqctl.model.numbers import decimal
-from mqctl.model.storage_state import CheckpointState, CommitLogState, QueueBehind, StorageState
+from mqctl.model.storage_state import CheckpointState, CommitLogState, StorageState
 from mqctl.snapshot.store.reading import Reading
-from mqctl.store.directory import StoreDirectory
 from mqctl.store.lock_holder import lock_holder
 from mqctl.store.plain_files import reading_error
 from mqctl.store.verify import VerifyReport
@@ -23,8 +22,6 @@ def storage_state(
 ) -> StorageState:
     """Returns what the files say about themselves; damages and clocks only after the deep pass."""
     store = reading.store
-    holder = lock_holder(store.path)
-    behind = report.behind if report else ()
     return StorageState(
         has_abort=store.abort(),
         commit_log=_commit_log(reading, report),
@@ -33,22 +30,14 @@ def storage_state(
         config_files=tuple(files),
         verified=report is not None,
         damages=report.damages if report else (),
-        behind=_after_a_second_look(reading, behind) if holder and behind else behind,
+        behind=report.behind if report else (),
         tail=report.unconfirmed if report else None,
         dispatched_offset=_dispatched(reading),
         disk_used_share=_disk_used_share(reading),
-        holder=holder,
+        holder=lock_holder(store.path),
         set_aside=_set_aside(reading),
         mapped_file_count=_mapped_files(store.path),
         map_limit=_map_limit(),
-    )
-
-
-def _after_a_second_look(reading: Reading, behind: tuple[QueueBehind, ...]) -> tuple[QueueBehind, ...]:
-    """Returns the queues that lack now what the log held at the first look: dispatch is behind by milliseconds."""
-    again = StoreDirectory.open(reading.store.path)
-    return tuple(
-        item for item in behind if again.consume_queue(item.topic, item.queue_id).max_offset < item.log_max_offset
     )
 
 
