@@ -64,6 +64,14 @@ class _Checkpoint:
 
 
 @dataclass(slots=True)
+class _Ack:
+    """An acknowledgement; `revive_place` is revive queue and queue offset, None while the timer has it."""
+
+    offsets: tuple[int, ...]
+    revive_place: tuple[int, int] | None = None
+
+
+@dataclass(slots=True)
 class PopLedger:
     """Checkpoints and acknowledgements of one broker, taken in any order; copies count once.
 
@@ -74,7 +82,7 @@ class PopLedger:
 
     is_whole: bool = True
     _checkpoints: dict[tuple[str, bytes], _Checkpoint] = field(default_factory=dict)
-    _acked: dict[str, set[int]] = field(default_factory=dict)
+    _acks: dict[str, dict[bytes, _Ack]] = field(default_factory=dict)
     _wheel_ms: int = 0
     unreadable_count: int = 0
 
@@ -93,7 +101,10 @@ class PopLedger:
                     known.revive_place = max(known.revive_place or (0, -1), (message.queue_id, message.queue_offset))
             elif message.tags in (ACK_TAG, BATCH_ACK_TAG):
                 ack = AckRecord.from_bytes(message.body)
-                self._acked.setdefault(ack.merge_key(ack.broker_name or ""), set()).update(ack.offsets)
+                own = self._acks.setdefault(ack.merge_key(ack.broker_name or ""), {})
+                noted = own.setdefault(message.body, _Ack(ack.offsets))
+                if not in_timer:
+                    noted.revive_place = max(noted.revive_place or (0, -1), (message.queue_id, message.queue_offset))
         except BadInputError:
             self.unreadable_count += 1
 
@@ -106,15 +117,26 @@ class PopLedger:
         # A slot is emptied at once; while that may be going on, the one seen last is taken to hold something.
         return slot_ms < self._wheel_ms or (slot_ms == self._wheel_ms and now_ms - slot_ms > _EMPTYING_MS)
 
+    def _acked(self, known: _Checkpoint) -> set[int]:
+        """Returns the offsets that are acknowledged; reviving does not see what lies before the checkpoint."""
+        key, name = known.checkpoint.merge_key, known.checkpoint.broker_name
+        acks = [*self._acks.get(key, {}).values()]
+        if name is not None:  # old records name no broker
+            acks += self._acks.get(key.removesuffix(name), {}).values()
+        found: set[int] = set()
+        for ack in acks:
+            at = ack.revive_place
+            if at is None or (known.revive_place is not None and at > known.revive_place):
+                found.update(ack.offsets)
+        return found
+
     def open_messages(self, notes: PopNotes, now_ms: int) -> Iterable[tuple[Share, int]]:
         """Yields each message that is popped, neither acknowledged nor revived: whose it is, and when it is due."""
         for known in self._checkpoints.values():
             checkpoint = known.checkpoint
             if self._is_revived(known, notes, now_ms):
                 continue
-            acked = self._acked.get(checkpoint.merge_key, set())
-            if checkpoint.broker_name is not None:
-                acked = acked | self._acked.get(checkpoint.merge_key.removesuffix(checkpoint.broker_name), set())
+            acked = self._acked(known)
             low, _ = notes.bounds.get((checkpoint.topic, checkpoint.queue_id), (0, 0))
             share = (checkpoint.consumer_group, popped_topic(checkpoint.topic, checkpoint.consumer_group))
             for offset in checkpoint.offsets:
