@@ -1,6 +1,6 @@
 """How far consumer groups are behind, computed from a snapshot.
 
-The rules (docs/models.md): lag is broker offset minus consumer offset; the time lag is the age of
+The rules (docs/models.md): lag is broker offset minus consumer offset; the lag time is the age of
 the next message to consume; a queue without a committed offset is never-committed, which is not an offset of 0.
 """
 
@@ -219,7 +219,7 @@ class GroupLag:
 
 
 def group_lags(rows: Iterable[QueueLag]) -> list[GroupLag]:
-    """Sums queue lags by group and topic, the largest time lag first."""
+    """Sums queue lags by group and topic, the largest lag time first."""
     parts: dict[tuple[str, str], list[QueueLag]] = {}
     for row in rows:
         parts.setdefault((row.group, row.topic), []).append(row)

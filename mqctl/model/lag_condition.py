@@ -1,4 +1,4 @@
-"""Conditions over lag, for scripts that wait: `lag<100 and time_lag(order-service)<30s`.
+"""Conditions over lag, for scripts that wait: `lag<100 and lag_time(order-service)<30s`.
 
 What is not known keeps a condition open: it is neither reached nor missed (three-valued logic, as SQL has it).
 """
@@ -24,8 +24,9 @@ _OPERATORS: dict[str, Callable[[int, int], bool]] = {
     "==": operator.eq,
     "!=": operator.ne,
 }
-_MEASURES = ("lag", "time_lag", "lost")
-_REMEDY = "for instance --until 'lag<100', --until 'time_lag<30s and lag(order-service)<=1000'"
+_MEASURES = ("lag", "lag_time", "lost")
+_OLD_WORDS = ("time_lag", "lag_ms")  # as it was called once, and as machine forms call it
+_REMEDY = "for instance --until 'lag<100', --until 'lag_time<30s and lag(order-service)<=1000'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +39,10 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class GroupFacts:
-    """What conditions ask of a group: all its topics together, the time lag that of the latest."""
+    """What conditions ask of a group: all its topics together, the lag time that of the latest."""
 
     lag: Known
-    time_lag: Known
+    lag_time: Known
     lost: Known
 
 
@@ -87,7 +88,7 @@ def _facts(rows: Sequence[QueueLag], *, complete: bool) -> GroupFacts:
     waiting = [row for row in rows if (row.lag_count or 0) > 0]
     return GroupFacts(
         lag=Known(sum(row.lag_count or 0 for row in waiting), complete and not open_end),
-        time_lag=Known(
+        lag_time=Known(
             max((row.lag_ms or 0 for row in waiting), default=0),
             complete and not open_end and all(row.lag_ms is not None for row in waiting),
         ),
@@ -191,8 +192,9 @@ class _Parser:
                 raise self._unexpected("`)`")
             return inner
         measure = word.lower().replace("-", "_")
+        measure = "lag_time" if measure in _OLD_WORDS else measure
         if measure not in _MEASURES:
-            raise self._unexpected("one of lag, time_lag, lost")
+            raise self._unexpected("one of lag, lag_time, lost")
         group = self._group()
         sign = self._take("one of < <= > >= = !=")
         if sign not in _OPERATORS:
@@ -219,7 +221,7 @@ class _Parser:
 
     def _number(self, measure: str) -> int:
         word = self._take("a number")
-        if measure != "time_lag":
+        if measure != "lag_time":
             if not word.isdecimal():
                 raise self._unexpected("a number of messages")
             return int(word)

@@ -18,7 +18,7 @@ _ADVICE_COLUMNS = (
     Column("group", "group"),
     Column("topic", "topic"),
     Column("lag_count", "lag", CellKind.COUNT, none="never committed"),
-    Column("lag_ms", "time lag", CellKind.DURATION_MS),
+    Column("lag_ms", "lag time", CellKind.DURATION_MS),
     Column("in_tps", "in/s", none="?"),
     Column("consumed_tps", "consumed/s", none="?"),
     Column("out_tps", "committed/s", none="?"),

@@ -12,7 +12,9 @@ from mqctl.diagnosis.coverage import Covered
 from mqctl.diagnosis.group_view import group_views
 from mqctl.diagnosis.known import KnownState
 from mqctl.diagnosis.playbooks import arguments
+from mqctl.diagnosis.rule import RULES
 from mqctl.model.finding import Finding, NotJudged
+from mqctl.model.gap import Part
 from mqctl.model.lang import Lang
 from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import ClusterSnapshot
@@ -136,7 +138,8 @@ class DiagnosisReport:
 
     Attributes:
         covered: how far each group with members or offsets was judged; empty for a store.
-        online_group_count: consumer groups with members to judge; None where the source cannot show any.
+        online_group_count: consumer groups with members to judge; None where the source cannot show any, or no rule
+            asked.
         movements: how groups moved between two looks; empty after one.
         time_scale: how many times shorter than RocketMQ's own the periods of the cluster and the rules' windows are.
     """
@@ -152,6 +155,11 @@ class DiagnosisReport:
     online_group_count: int | None = None
     movements: list[BacklogLine] = field(default_factory=list)
     time_scale: float = 1.0
+
+
+def _online_groups(snapshot: ClusterSnapshot, diagnosis: Diagnosis) -> int | None:
+    asked = any(Part.MEMBERS in RULES[code].needs for code in diagnosis.rules_run)
+    return len(group_views(snapshot)) if asked and snapshot.origin.kind is OriginKind.LIVE else None
 
 
 def source_option(snapshot: ClusterSnapshot) -> str:
@@ -220,7 +228,7 @@ def diagnosis_document(
         findings=rows,
         not_judged=not_judged,
         rules_run=list(diagnosis.rules_run),
-        online_group_count=len(group_views(snapshot)) if snapshot.origin.kind is OriginKind.LIVE else None,
+        online_group_count=_online_groups(snapshot, diagnosis),
         silenced=[
             SilencedRow(
                 code=finding.code, subject=str(finding.subject), reason=state.reason, until=state.until.isoformat()

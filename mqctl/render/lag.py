@@ -17,7 +17,7 @@ GROUP_COLUMNS = (
     Column("topic", "topic"),
     Column("queue_count", "queues", CellKind.COUNT),
     Column("lag_count", "lag", CellKind.COUNT, none="never committed"),
-    Column("lag_ms", "time lag", CellKind.DURATION_MS, none="?"),
+    Column("lag_ms", "lag time", CellKind.DURATION_MS, none="?"),
     Column("lost_count", "lost", CellKind.COUNT),
     Column("never_committed_count", "never committed", CellKind.COUNT, wide=True),
 )
@@ -46,7 +46,7 @@ QUEUE_COLUMNS = (
     Column("broker_offset", "broker offset", CellKind.COUNT, wide=True),
     Column("consumer_offset", "consumer offset", CellKind.COUNT, none="none"),
     Column("lag_count", "lag", CellKind.COUNT, none="?"),
-    Column("lag_ms", "time lag", CellKind.DURATION_MS, none="?"),
+    Column("lag_ms", "lag time", CellKind.DURATION_MS, none="?"),
     Column("lost_count", "lost", CellKind.COUNT),
     Column("next_store_time_ms", "next message stored", CellKind.TIME_MS, wide=True),
     Column("state", "state"),

@@ -14,7 +14,7 @@ COLUMNS = (
     Column("topic", "topic"),
     Column("lag_count", "lag", CellKind.COUNT, none="?"),
     Column("lag_change_count", "change", CellKind.CHANGE, none="?"),
-    Column("lag_ms", "time lag", CellKind.DURATION_MS, none="?"),
+    Column("lag_ms", "lag time", CellKind.DURATION_MS, none="?"),
     Column("produce_tps", "in/s", CellKind.RATE, none="?"),
     Column("consume_tps", "committed/s", CellKind.RATE, none="?"),
     Column("trend", "trend"),

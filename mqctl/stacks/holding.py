@@ -33,7 +33,7 @@ class StackLimits:
     """Windows of the verdicts; RocketMQ's own where it has one (docs/models.md).
 
     Attributes:
-        behind_ms: a time lag from which a group is behind; 0 for any lag at all.
+        behind_ms: a lag time from which a group is behind; 0 for any lag at all.
         standing_ms: how far apart two looks must be for a queue that stands at one message in both to be blocked.
         commit_ms: how long an offset that a consumer knows may be on its way to the broker: three commits.
         saturated_share: share of idle threads up to which a pool has nothing to spare.

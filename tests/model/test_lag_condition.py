@@ -12,7 +12,7 @@ from mqctl.model.lag_condition import Facts, GroupFacts, Known, facts_of, parse_
 
 
 def facts(**lags: tuple[int, int]) -> Facts:
-    """Facts of groups by name: lag and time lag in milliseconds."""
+    """Facts of groups by name: lag and lag time in milliseconds."""
     return {name: GroupFacts(Known(count), Known(age), Known(0)) for name, (count, age) in lags.items()}
 
 
@@ -24,14 +24,15 @@ TWO = facts(a=(5, 2_000), b=(50, 100))
     [
         ("lag<100", True),
         ("lag<50", False),
-        ("lag <= 50 and time_lag<2s", False),
+        ("lag <= 50 and lag_time<2s", False),
         ("lag<=50 AND time-lag<=2s", True),
         ("lag(a)<10", True),
-        ("lag(b)<10 or time_lag(b)<1s", True),
+        ("lag(b)<10 or lag_time(b)<1s", True),
         ("lag(b)<10 and lag(a)<10 or lost=0", True),
         ("lag(b)<10 and (lag(a)<10 or lost=0)", False),
         ("lag != 5", False),
-        ("time_lag(a) >= 1.5s", True),
+        ("lag_time(a) >= 1.5s", True),
+        ("time_lag(a) >= 1.5s and lag-ms(a) >= 1.5s", True),
         ("lag(c) < 1", None),
     ],
 )
@@ -47,8 +48,8 @@ def test_what_conditions_mean(text: str, truth: bool | None) -> None:
         ("lag<", "a number is missing at the end"),
         ("lag<x", "'x' at character 5 is not a number of messages"),
         ("lag<10s", "'10s' at character 5 is not a number of messages"),
-        ("time_lag<30", "'30' at character 10 is not a duration"),
-        ("lags<3", "'lags' at character 1 is not one of lag, time_lag, lost"),
+        ("lag_time<30", "'30' at character 10 is not a duration"),
+        ("lags<3", "'lags' at character 1 is not one of lag, lag_time, lost"),
         ("lag<3 lag<4", "'lag' at character 7 is not `and` or `or`"),
         ("(lag<3", "`)` is missing at the end"),
         ("lag(<3", "'<' at character 5 is not a group"),
@@ -129,4 +130,4 @@ def row(state: LagState, *, lag: int | None, age: int | None, end: int | None = 
     ],
 )
 def test_facts_know_what_they_do_not_know(rows: list[QueueLag], complete: bool, truth: bool | None) -> None:
-    assert parse_condition("lag<10 and time_lag<1m").holds(facts_of(rows, complete=complete)) is truth
+    assert parse_condition("lag<10 and lag_time<1m").holds(facts_of(rows, complete=complete)) is truth

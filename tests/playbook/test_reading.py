@@ -109,10 +109,10 @@ def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
 
 
 def test_parts_in_brackets_are_left_out_without_their_values() -> None:
-    command = "group lag -g {group} [-t {topic}] --until 'lag<{most} and time_lag<30s'"
+    command = "group lag -g {group} [-t {topic}] --until 'lag<{most} and lag_time<30s'"
     assert template.filled(command, {"group": "a b", "topic": None, "most": 5}) == [
         *("group", "lag", "-g", "a b"),
-        *("--until", "lag<5 and time_lag<30s"),
+        *("--until", "lag<5 and lag_time<30s"),
     ]
     assert template.filled(command, {"group": "G", "topic": "T", "most": 5})[4:6] == ["-t", "T"]
     with pytest.raises(BadInputError, match="group is not known"):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mqctl.render.layout import Grid, paragraph, table_lines, width, wrapped
 
-_TITLES = ("TOPIC", "BROKER", "QUEUE", "CONSUMER OFFSET", "LAG", "TIME LAG", "STATE", "OWNER")
+_TITLES = ("TOPIC", "BROKER", "QUEUE", "CONSUMER OFFSET", "LAG", "LAG TIME", "STATE", "OWNER")
 _RIGHT = (False, False, True, True, True, True, False, False)
 _ROWS = (
     ("%RETRY%matching", "CP-broker-a", "0", "0", "0", "0 ms", "caught-up", "HT-127.0.0.1@m1"),
@@ -42,7 +42,7 @@ def _grids(draw: st.DrawFn) -> Grid:
 
 def test_where_there_is_room_a_table_is_one_line_a_row() -> None:
     assert _shown(_grid(), 120) == [
-        "TOPIC            BROKER       QUEUE  CONSUMER OFFSET  LAG    TIME LAG  STATE      OWNER",
+        "TOPIC            BROKER       QUEUE  CONSUMER OFFSET  LAG    LAG TIME  STATE      OWNER",
         "%RETRY%matching  CP-broker-a      0                0    0        0 ms  caught-up  HT-127.0.0.1@m1",
         "trades           CP-broker-a      1              542  358  1 min 25 s  behind     HT-127.0.0.1@m1",
     ]
@@ -51,14 +51,14 @@ def test_where_there_is_room_a_table_is_one_line_a_row() -> None:
 def test_headings_break_before_anything_else_and_stand_low() -> None:
     assert _shown(_grid(), 91)[:2] == [
         "                                     CONSUMER",
-        "TOPIC            BROKER       QUEUE    OFFSET  LAG    TIME LAG  STATE      OWNER",
+        "TOPIC            BROKER       QUEUE    OFFSET  LAG    LAG TIME  STATE      OWNER",
     ]
 
 
 def test_what_all_rows_share_is_said_once_when_that_makes_the_rest_fit() -> None:
     assert _shown(_grid(), 70) == [
         "in every row: BROKER CP-broker-a  OWNER HT-127.0.0.1@m1",
-        "TOPIC            QUEUE  CONSUMER OFFSET  LAG    TIME LAG  STATE",
+        "TOPIC            QUEUE  CONSUMER OFFSET  LAG    LAG TIME  STATE",
         "%RETRY%matching      0                0    0        0 ms  caught-up",
         "trades               1              542  358  1 min 25 s  behind",
     ]
@@ -69,11 +69,11 @@ def test_a_narrow_terminal_gets_values_behind_their_headings() -> None:
     assert _shown(_grid(rows), 44) == [
         "TOPIC %RETRY%matching  BROKER CP-broker-a",
         "  QUEUE 0  CONSUMER OFFSET 0  LAG 0",
-        "  TIME LAG 0 ms  STATE caught-up",
+        "  LAG TIME 0 ms  STATE caught-up",
         "  OWNER HT-127.0.0.1@m1",
         "TOPIC trades  BROKER HT-broker-a  QUEUE 1",
         "  CONSUMER OFFSET 542  LAG 358",
-        "  TIME LAG 1 min 25 s  STATE behind",
+        "  LAG TIME 1 min 25 s  STATE behind",
         "  OWNER CP-127.0.0.1@m2",
     ]
 

@@ -17,7 +17,7 @@ from threading import Event
 
 from embedded_broker import EmbeddedCluster
 from embedded_broker.cluster import RunningCluster
-from mqctl.client.admin.broker_changes import put_group, put_topic, send_back
+from mqctl.client.admin.broker_changes import commit_offset, put_group, put_topic, send_back
 from mqctl.client.consumer.push_consumer import PushConsumer
 from mqctl.client.message.outgoing import OutgoingMessage
 from mqctl.client.message.received import Consumed, ReceivedMessage
@@ -107,6 +107,7 @@ def _live(cluster: EmbeddedCluster, stack: ExitStack) -> None:
     client = quick_client(cluster)
     names = ("order-service", "billing", "audit")
     _ask(cluster, *(put_group(SubscriptionGroupConfig(name=name)) for name in names))
+    _ask(cluster, *(commit_offset("order-service", "orders", number, 0) for number in range(_TOPICS["orders"])))
     with Producer("shop", client) as shop:
         for number in range(400):
             shop.send(OutgoingMessage(topic="orders", body=b"%d" % number, keys=f"ORD-{number}", tags="paid"))

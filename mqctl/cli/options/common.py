@@ -60,6 +60,7 @@ ExceptOption = Annotated[
     list[str] | None,
     typer.Option("--except", metavar="NAME", help="But not this group or topic, or those like `*-test`; repeat."),
 ]
+OnlineOption = Annotated[bool, typer.Option("--online", help="Only groups that have members online.")]
 AllOption = Annotated[bool, typer.Option("--all", help="System topics and groups too.")]
 LevelsOption = Annotated[
     str | None,

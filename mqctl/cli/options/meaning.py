@@ -34,7 +34,7 @@ _MEANINGS = tuple(
         "every interval refresh period",
         "timeout deadline wait",
         "watch follow loop",
-        "lag maxlag minlag timelag lagtime lagms until",
+        "lag maxlag minlag timelag laglag timems until",
         "store dir directory path datadir",
         "file filename input fromfile",
         "save export write",

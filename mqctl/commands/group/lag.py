@@ -15,6 +15,7 @@ from mqctl.cli.options.common import (
     AtOption,
     GroupOption,
     NoColorOption,
+    OnlineOption,
     OptionalStoreOption,
     OutputOption,
     SnapshotOption,
@@ -24,7 +25,7 @@ from mqctl.cli.options.common import (
 from mqctl.cli.options.limit import LimitOption
 from mqctl.errors import UsageError
 from mqctl.operations.lag.advice import Advised, AdviseOption, WindowOption, advised
-from mqctl.operations.lag.choice import LagChoice, MinLagOption, SortOption
+from mqctl.operations.lag.choice import LagChoice, MinLagOption, QueuesOption, SortOption
 from mqctl.operations.lag.view import LagRequest, LagView, lag_view, live_lag, show, snapshot_lag
 from mqctl.render.lag import By
 
@@ -33,8 +34,10 @@ EXAMPLES = (
     "mqctl group lag -g order-service -o wide",
     "mqctl group lag --by queue -t orders",
     "mqctl group lag --min-lag 1000 --sort lag --limit 20",
+    "mqctl group lag --online --min-lag 1",
+    "mqctl group lag -t orders --queue 2",
     "mqctl group lag --watch --every 5s",
-    "mqctl group lag -g order-service --until 'lag<100 and time_lag<30s' --timeout 10m",
+    "mqctl group lag -g order-service --until 'lag<100 and lag_time<30s' --timeout 10m",
     "mqctl group lag --namesrv 10.0.0.1:9876 -o json | jq '.groups[] | select(.lag_ms > 60000)'",
     "mqctl group lag -g order-service --advise --window 30s",
     "mqctl group lag --store /backup/store",
@@ -50,7 +53,7 @@ _Until = Annotated[
     typer.Option(
         "--until",
         metavar="CONDITION",
-        help="Wait until this holds: lag, time_lag or lost, of every group or `lag(GROUP)`, joined by and, or.",
+        help="Wait until this holds: lag, lag_time or lost, of every group or `lag(GROUP)`, joined by and, or.",
     ),
 ]
 
@@ -74,19 +77,19 @@ def command(
     window: WindowOption = None,
     sort: SortOption = None,
     min_lag: MinLagOption = None,
+    queue: QueuesOption = None,
+    online: OnlineOption = False,
     limit: LimitOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
     """Show how far consumer groups are behind, by count and by time.
 
-    The time lag is the age of the next message to consume. `lost` counts messages that expired before the group
+    The lag time is the age of the next message to consume. `lost` counts messages that expired before the group
     consumed them. With -g, --by queue or -o wide the consumers of a live cluster are asked as well: what is in flight
-    (handed out and not committed), what lies in their caches, and who holds each queue; and messages per second over
-    the last minute: consumed, as members tell, and handed out, as brokers count their pulls. Consumers that do not tell
-    leave these unknown, which is no failure. Looks at a live cluster, or at a store directory (judged as of
-    its own last instant unless --at says otherwise), or at a snapshot. --advise says when backlogs end, what bounds
-    them and what would help.
+    (handed out, not committed), what their caches hold, who holds each queue, and messages per second over the last
+    minute: consumed, as members tell, and handed out, as brokers count; what they do not tell is unknown, no failure.
+    A store is judged as of its own last instant, or --at. --advise says when backlogs end, and what would help.
 
     Of a group that pops (5.x), a store tells exactly, and a live cluster from the newest records of pops, how many
     messages are ready, invisible (popped and not acknowledged, with the moment the next comes back), due, and waiting
@@ -96,14 +99,14 @@ def command(
     --timeout (10 minutes unless given), 3 when the last look could not tell.
     """
     again = watching or until is not None
-    choice = LagChoice(sort=sort, min_lag=min_lag)
-    _refuse(store, snapshot, at, choice, again=again, advise=advise)
+    choice = LagChoice(sort=sort, min_lag=min_lag, queues=tuple(queue or ()))
+    _refuse(store, snapshot, at, choice, again=again, advise=advise, online=online)
     if advise or window is not None:
         who = Advised(namesrv=namesrv, profile=profile, timeout=timeout, groups=group, topics=topic, snapshot=snapshot)
         return advised(who, window, output, wanted=advise and store is None)
-    rows = by or (By.BOTH if group else By.GROUP)
+    rows = by or (By.QUEUE if queue else By.BOTH if group else By.GROUP)
     closely = store is None and (rows is not By.GROUP or output is Output.WIDE)
-    request = LagRequest(groups=group or (), topics=topic or (), system=system, with_consumers=closely, limit=limit)
+    request = LagRequest(group or (), topic or (), system=system, with_consumers=closely, online=online, limit=limit)
     view = _of_files(store, snapshot, at, request)
     if view is None:
         target = cluster_target(namesrv, profile, timeout)
@@ -127,11 +130,20 @@ def _of_files(store: Path | None, snapshot: Path | None, at: str | None, request
 
 
 def _refuse(
-    store: Path | None, snapshot: Path | None, at: str | None, choice: LagChoice, *, again: bool, advise: bool
+    store: Path | None,
+    snapshot: Path | None,
+    at: str | None,
+    choice: LagChoice,
+    *,
+    again: bool,
+    advise: bool,
+    online: bool,
 ) -> None:
+    if online and (store is not None or snapshot is not None or again or advise):
+        raise UsageError("--online chooses rows of one look at a live cluster", remedy="leave the other option out")
     if choice != LagChoice() and (again or advise):
         raise UsageError(
-            "--sort and --min-lag choose rows of one look", remedy="leave --watch, --until and --advise out"
+            "--sort, --min-lag and --queue choose rows of one look", remedy="leave --watch, --until and --advise out"
         )
     if store is not None and snapshot is not None:
         raise UsageError("--store and --snapshot contradict each other")

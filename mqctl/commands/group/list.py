@@ -5,7 +5,7 @@ from __future__ import annotations
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
-from mqctl.cli.options.common import AllOption, NoColorOption, OutputOption, SnapshotOption
+from mqctl.cli.options.common import AllOption, NoColorOption, OnlineOption, OutputOption, SnapshotOption
 from mqctl.cli.options.limit import LimitOption, limited
 from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
@@ -25,11 +25,15 @@ def command(
     profile: ProfileOption = None,
     timeout: TimeoutOption = None,
     snapshot: SnapshotOption = None,
+    only_online: OnlineOption = False,
     limit: LimitOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """List every consumer group with its members and topics. System groups are hidden unless --all."""
+    """List every consumer group with its members and topics, those with members first.
+
+    System groups are hidden unless --all.
+    """
     with looking(namesrv, profile, timeout, snapshot) as look:
         brokers = masters_of(look.brokers({Part.GROUPS, Part.MEMBERS}))
         look.ask(ask_groups, brokers, Scope())
@@ -44,4 +48,7 @@ def command(
         for item in items:
             online.setdefault(item.group, []).append(item)
     rows = [group_row(name, holders, online.get(name, [])) for name, holders in sorted(known.items())]
+    rows = [row for row in rows if online.get(row.group)] + [
+        row for row in rows if not online.get(row.group) and not only_online
+    ]
     return answer(limited(list_document(rows), output, limit), broker_gaps(brokers), output)

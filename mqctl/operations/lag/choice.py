@@ -8,14 +8,14 @@ from typing import Annotated
 
 import typer
 
-from mqctl.model.lag import GroupLag
+from mqctl.model.lag import GroupLag, QueueLag
 from mqctl.operations.lag.view import LagView
 
 
 class LagSort(StrEnum):
     """By what groups are sorted; words as in the conditions of `--until`."""
 
-    TIME_LAG = "time_lag"
+    LAG_TIME = "lag_time"
     LAG = "lag"
     LOST = "lost"
     GROUP = "group"
@@ -24,7 +24,11 @@ class LagSort(StrEnum):
 
 SortOption = Annotated[
     LagSort | None,
-    typer.Option("--sort", help="Order of the groups, worst first; time_lag unless given.", show_choices=True),
+    typer.Option("--sort", help="Order of the groups, worst first; lag_time unless given.", show_choices=True),
+]
+QueuesOption = Annotated[
+    list[int] | None,
+    typer.Option("-q", "--queue", metavar="ID", min=0, help="Only queues with this id, and who holds them; repeat."),
 ]
 MinLagOption = Annotated[
     int | None,
@@ -38,6 +42,7 @@ class LagChoice:
 
     sort: LagSort | None = None
     min_lag: int | None = None
+    queues: tuple[int, ...] = ()
 
     def of(self, view: LagView) -> LagView:
         """Returns the rows that are wanted, in order; queues are those of the groups and topics that are left."""
@@ -45,10 +50,13 @@ class LagChoice:
         left = {(item.group, item.topic) for item in groups}
         if self.sort is not None:
             groups.sort(key=lambda item: _place(item, self.sort))
-        return replace(view, groups=groups, queues=[row for row in view.queues if (row.group, row.topic) in left])
+        return replace(view, groups=groups, queues=[row for row in view.queues if self._wants(row, left)])
+
+    def _wants(self, row: QueueLag, left: set[tuple[str, str]]) -> bool:
+        return (row.group, row.topic) in left and (not self.queues or row.queue_id in self.queues)
 
 
 def _place(item: GroupLag, sort: LagSort | None) -> tuple[float, str, str]:
-    numbers = {LagSort.TIME_LAG: item.lag_ms, LagSort.LAG: item.lag_count, LagSort.LOST: item.lost_count}
+    numbers = {LagSort.LAG_TIME: item.lag_ms, LagSort.LAG: item.lag_count, LagSort.LOST: item.lost_count}
     names = (item.topic, item.group) if sort is LagSort.TOPIC else (item.group, item.topic)
     return (-(numbers.get(sort) or 0) if sort is not None else 0, *names)

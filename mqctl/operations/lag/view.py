@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import time
 from typing import TYPE_CHECKING
@@ -20,11 +20,12 @@ from mqctl.render.lag import By, lag_document
 if TYPE_CHECKING:  # the lag of a store asks nobody
     from mqctl.client.admin.cluster import Cluster
     from mqctl.client.remoting.deadline import Deadline
+    from mqctl.snapshot.live.asking import Asking
 
 _BESIDE_LAG = frozenset({Part.MEMBERS, Part.RUNNING_INFO, Part.CONSUMPTION, Part.POP})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class LagRequest:
     """Whose lag, and how much beside it.
 
@@ -32,6 +33,7 @@ class LagRequest:
         groups, topics: names; none for all.
         system: RocketMQ's own groups and topics too; a group that is named is shown whatever it is.
         with_consumers: what is in flight, who holds the queues, and the rates.
+        online: only groups of which somebody is online.
         limit: how many rows, as typed; with `all` nothing is folded either.
     """
 
@@ -39,6 +41,7 @@ class LagRequest:
     topics: Collection[str] = ()
     system: bool = False
     with_consumers: bool = False
+    online: bool = False
     limit: str | None = None
 
 
@@ -99,7 +102,7 @@ def live_lag(cluster: Cluster, deadline: Deadline, request: LagRequest) -> LagVi
         UnreachableError, DeadlineError: no name server answered.
         NotFoundError: see `lag_view`.
     """
-    from mqctl.snapshot.live.asking import Scope
+    from mqctl.snapshot.live.asking import Asking, Scope
     from mqctl.snapshot.live.lag import gather_live_lag
 
     evidence = gather_live_lag(
@@ -110,7 +113,35 @@ def live_lag(cluster: Cluster, deadline: Deadline, request: LagRequest) -> LagVi
         system=request.system or bool(request.groups),
         with_consumers=request.with_consumers,
     )
-    return lag_view(evidence, request)
+    view = lag_view(evidence, request)
+    return _online(Asking(cluster, deadline), view) if request.online else view
+
+
+def _online(asking: Asking, view: LagView) -> LagView:
+    """Leaves out groups that no broker knows a member of; what a broker does not tell is told to be missing."""
+    from mqctl.snapshot.live.asking import Scope
+    from mqctl.snapshot.live.brokers import list_brokers, masters_of
+    from mqctl.snapshot.live.members import gather_memberships
+
+    brokers = masters_of(list_brokers(asking, asking.cluster.brokers(asking.deadline), Scope()))
+    names = frozenset(item.group for item in view.groups)
+    memberships = gather_memberships(asking, brokers, Scope(groups=names)) if names else {}
+    gaps = [gap.at(broker.name) for broker in brokers for gap in broker.gaps]
+    return of_groups(view, {item.group for items in memberships.values() for item in items}, gaps)
+
+
+def of_groups(view: LagView, groups: Collection[str], gaps: Sequence[Gap] = ()) -> LagView:
+    """Returns the view of certain groups.
+
+    Args:
+        gaps: of what they were chosen by.
+    """
+    return replace(
+        view,
+        groups=[item for item in view.groups if item.group in groups],
+        queues=[item for item in view.queues if item.group in groups],
+        gaps=[*view.gaps, *gaps],
+    )
 
 
 def show(view: LagView, request: LagRequest, rows: By, output: Output) -> ExitCode:
@@ -143,9 +174,15 @@ def snapshot_lag(file: Path) -> list[LagEvidence]:
     found = []
     for broker in snapshot.brokers:
         owners = {}
+        cached: dict[tuple[str, str, int], int] = {}
+        consumed: dict[tuple[str, str], float] = {}
         for state in broker.consumer_offsets:
             queue = MessageQueue(state.topic, broker.name or "", state.queue_id)
             held_by = holders.owners(state.group, queue)
+            if (held := holders.cached(state.group, queue)) is not None:
+                cached[state.group, state.topic, state.queue_id] = held
+            if (rate := holders.consumed_tps(state.group, state.topic)) is not None:
+                consumed[state.group, state.topic] = rate
             if held_by is not None:
                 owners[state.group, state.topic, state.queue_id] = held_by
         found.append(
@@ -155,7 +192,7 @@ def snapshot_lag(file: Path) -> list[LagEvidence]:
                 queues=broker.queues,
                 consumer_offsets=broker.consumer_offsets,
                 unavailable=tuple(gap for gap in broker.unavailable if gap.part in wanted),
-                consumption=Consumption(owners=owners) if owners else None,
+                consumption=Consumption(owners=owners, cached=cached, consumed_tps=consumed) if owners else None,
             )
         )
     return found

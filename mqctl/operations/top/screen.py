@@ -18,7 +18,7 @@ from mqctl.operations.top.frames import TopFrames
 from mqctl.render.top import Sort, TopFrame, frame_document, sorted_groups
 
 _KEYS = {"t": Sort.TIME, "l": Sort.LAG, "i": Sort.IN, "o": Sort.OUT, "m": Sort.MOVED, "n": Sort.NAME}
-_HELP = "q quit   sort by: t time lag, l lag, i in/s, o out/s, m moved, n name   s next   p pause"
+_HELP = "q quit   sort by: t lag time, l lag, i in/s, o out/s, m moved, n name   s next   p pause"
 _FIXED_LINES = 11
 
 

@@ -14,7 +14,7 @@ RULES: dict[str, Text] = {
         },
         effect="Messages are processed that late; the backlog grows until consumption outruns production.",
         advice="Find out whether consumers are down, slow or stuck before adding instances.",
-        explain="The time lag is the age of the next message to consume, which is what users feel; counts alone mislead. From "
+        explain="The lag time is the age of the next message to consume, which is what users feel; counts alone mislead. From "
         "5 min on it is a warning, from 1 h an error.",
         next_command="mqctl group lag {source} -g {group}",
     ),

@@ -1,0 +1,172 @@
+"""Twenty things that a night shift asks of a cluster with 2,000 groups: each answered within two screens."""
+
+from __future__ import annotations
+
+import gzip
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from embedded_broker import EmbeddedCluster
+from tests.conftest import Outcome
+from tests.live.conftest import Run
+from tests.usability.night import night
+
+TWO_SCREENS = 100
+_SLOW = "order-service"
+
+
+@dataclass(frozen=True)
+class Step:
+    """A command line, what its answer must and must not say, how it ends, and how many lines it may have."""
+
+    line: str
+    says: tuple[str, ...]
+    most: int = TWO_SCREENS
+    code: int = 0
+    never: tuple[str, ...] = ()
+
+
+def step(line: str, *says: str, most: int = TWO_SCREENS, code: int = 0, never: tuple[str, ...] = ()) -> Step:
+    return Step(line, says, most, code, never)
+
+
+# In the order of the shift: what changes the cluster comes after what only looks.
+TASKS: dict[str, tuple[Step, ...]] = {
+    "overview": (
+        step("cluster describe", "2 masters", "groups", most=15),
+        step("doctor", "CRITICAL", "first: mqctl ", "MQ401", "worst first", "more (-o json for all)", code=2),
+    ),
+    "which groups are behind": (
+        step("group lag --min-lag 1", "svc-1991", "shown; --limit all", most=56),
+        step("group lag --online", _SLOW, "billing", never=("svc-",), most=8),
+    ),
+    "why is this group behind": (
+        step(f"group lag {_SLOW} --advise --window 1s", "CONSUMED/S", "COMMITTED/S", "BOUNDED BY", most=40),
+        step(f"doctor {_SLOW}", "OK: 0 findings", never=("billing", "svc-"), most=40),
+    ),
+    "who consumes queue 2": (step("group lag -t orders --queue 2", "127.0.0.1@one", "127.0.0.1@two", most=8),),
+    "tags that differ": (
+        step("subscription check billing", "members differ", "card || cash", code=2, most=15),
+        step("doctor billing --only MQ203", "MQ203", "would be skipped", code=2, most=20),
+    ),
+    "find a message and who consumed it": (
+        step("message find ORD-7 -t orders", "orders queue", "KEYS = ORD-7", most=15),
+        step("message trace ORD-7 -t orders", _SLOW, most=25),
+    ),
+    "threads of a slow consumer": (step(f"stacks dump {_SLOW}", "slowly", most=40),),
+    "when does the delayed message come": (
+        step("message find ORD-LATER -t orders", "orders: waiting on level 16, due ", most=15),
+        step("delay list", "delay backlog", code=64, most=3),
+        step("delay backlog", "16", "30 min", most=6),
+    ),
+    "pending transactions": (
+        step("transaction list", "pending", "bank", most=10),
+        step("transaction check", "MQ720", never=("No consumer group has members",), most=20),
+    ),
+    "wait in a script": (
+        step("group lag billing --until 'lag<1 and lag_time<1m' --timeout 30s", "billing", most=15),
+        step("group lag svc-1999 --until lag<1 --timeout 1s", "svc-1999", code=75, most=10),
+    ),
+    "check in CI": (
+        step("check -g 'svc-*' --except 'svc-1*' --max-lag 10", "CRITICAL", "next: mqctl playbook", code=2, most=70),
+        step(f"check -g {_SLOW} --max-lag 100000 --require-members --brokers 2", "OK: 3 expectations", most=8),
+    ),
+    "metrics": (
+        step(
+            "export prometheus --once -g order-service -g billing",
+            'mqctl_brokers{cluster="DefaultCluster"} 2.0',
+            "mqctl_up 1.0",
+            never=("svc-",),
+        ),
+    ),
+    "completion knows groups": (step("completion bash", "mqctl", most=400),),
+    "dead letters": (
+        step("dlq list", "audit", most=6),
+        step("dlq show audit", "INV-0", "3 dead letters", most=10),
+        step("dlq resend audit", "3 to send", "nothing was sent", most=12),
+        step("dlq resend audit --execute --confirm audit", "sent", most=20),
+        step("dlq resend audit", "3 already resent", most=12),
+    ),
+    "more queues, and back": (
+        step("topic update invoices --queues 8", "nothing was changed", most=10),
+        step("topic update invoices --queues 8 --execute --confirm invoices", "confirmed", most=20),
+        step("undo --last --execute --confirm invoices", "confirmed", most=20),
+        step("topic describe invoices", "in 8 queues on 2 brokers", most=20),
+    ),
+    "skip to now, and back": (
+        step(f"offset skip {_SLOW} -t orders", "nothing was changed", most=20),
+        step(f"offset skip {_SLOW} -t orders --execute --confirm {_SLOW}", "confirmed", most=25),
+        step(f"undo --last --execute --confirm {_SLOW}", "confirmed", most=25),
+    ),
+    "replay ten minutes": (step(f"offset reset {_SLOW} -t orders --to-time=-10m", "messages consumed again", most=25),),
+}
+
+
+@pytest.fixture(scope="module")
+def shift(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCluster]:
+    with night(tmp_path_factory.mktemp("night")) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def ask(mqctl: Run, shift: EmbeddedCluster, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    home = tmp_path_factory.mktemp("shift")
+    places = {name: str(home / name.lower()) for name in ("MQCTL_CONFIG_DIR", "MQCTL_STATE_DIR", "MQCTL_CACHE_DIR")}
+    env = {**places, "MQCTL_NAMESRV": shift.namesrv}
+    return lambda *words, env=env: mqctl(*words, env=env)
+
+
+def hold(seen: Outcome, wanted: Step) -> None:
+    said = seen.stdout + seen.stderr
+    assert seen.exit_code == wanted.code, (wanted.line, said[-2_000:])
+    assert [text for text in wanted.says if text not in said] == [], (wanted.line, said[-2_000:])
+    assert [text for text in wanted.never if text in said] == [], (wanted.line, said[-2_000:])
+    assert len(said.splitlines()) <= wanted.most, (wanted.line, said[-2_000:])
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_task_is_answered_within_two_screens(ask: Run, task: str) -> None:
+    for each in TASKS[task]:
+        hold(ask(*shlex.split(each.line)), each)
+
+
+def test_what_a_colleague_gets_names_no_machine(ask: Run, shift: EmbeddedCluster, tmp_path: Path) -> None:
+    saved = tmp_path / "night.snap"
+    hold(ask("snapshot", "save", saved, "--redact"), step("snapshot save --redact", "wrote", most=5))
+    text = gzip.decompress(saved.read_bytes()).decode()
+    assert [word for word in ("127.0.0.1", str(shift.data_dir)) if word in text] == []
+    hold(ask("group", "lag", "--snapshot", saved, "--min-lag", 1), step("group lag --snapshot", "shown", most=56))
+
+
+def test_the_page_for_a_ticket_says_its_verdict_first(ask: Run, shift: EmbeddedCluster, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="the spark extra is not installed")
+    page = tmp_path / "page.html"
+    groups = ("-g", _SLOW, "-g", "billing", "-g", "svc-0003")
+    made = ask("report", "run", "--store", shift.data_dir / "broker-a", "--no-spark", *groups, "--html", page)
+    assert made.exit_code == 0, made.stderr
+    text = page.read_text()
+    assert "cluster DefaultCluster" in text
+    verdict = text.index('<p class="verdict ')
+    assert verdict < text.index("What stands out") < text.index("svc-0003 on stream-3")
+    assert text.count('class="report" open') < text.count('class="report"')
+
+
+def test_a_broker_that_is_killed_is_nowhere_fine(ask: Run, shift: EmbeddedCluster) -> None:
+    assert ask("broker", "list").exit_code == 0  # a look before, as monitors have it
+    shift.broker("broker-b").kill()
+    hold(ask("doctor", _SLOW, "--only", "MQ6*"), step("doctor", "broker-b", "WARNING", code=1))
+    hold(
+        ask("check", "--brokers", "2", "-g", _SLOW, "--require-members"),
+        step("check", "1 of 1 registered answer, declared at least 2", code=2),
+    )
+    metrics = ask("export", "prometheus", "--once", "-g", _SLOW).stdout
+    assert 'mqctl_brokers{cluster="DefaultCluster"} 1.0' in metrics
+    assert 'mqctl_brokers_expected{cluster="DefaultCluster"} 2.0' in metrics
+    shift.broker("broker-a").kill()
+    for line, code in (("doctor", 2), ("group list", 66), ("check --brokers 2", 2), ("export prometheus --once", 69)):
+        seen = ask(*shlex.split(line))
+        assert seen.exit_code == code, (line, seen)
