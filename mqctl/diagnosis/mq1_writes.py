@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from mqctl.diagnosis.rule import Case, ClusterCase, Verdict, cluster_rule, rule
+from mqctl.diagnosis.rule import Case, ClusterCase, Verdict, any_window, cluster_rule, rule
 from mqctl.model.finding import Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
 from mqctl.model.numbers import decimal
@@ -42,7 +42,12 @@ def slow_writes(case: Case) -> Iterator[Verdict]:
 
 
 @cluster_rule(
-    "MQ118", Severity.ERROR, source="StoreStatsService.putMessageFailedTimes", needs=_RUNTIME, playbook="broker-down"
+    "MQ118",
+    Severity.ERROR,
+    source="StoreStatsService.putMessageFailedTimes",
+    needs=_RUNTIME,
+    playbook="broker-down",
+    least_window=any_window,
 )
 def failed_writes(case: ClusterCase) -> Iterator[Verdict]:
     """Writes that failed between two looks; a count that went back began anew with the broker."""

@@ -239,6 +239,7 @@ def _verdict(advice: BacklogAdvice, window_ms: int, variant: str, severity: Seve
     needs=(Part.CONSUMER_OFFSETS, Part.MEMBERS),
     playbook="backlog",
     groups=frozenset({GroupKind.OFFLINE}),
+    least_window=any_window,
 )
 def moves_unseen(case: ClusterCase) -> Iterator[Verdict]:
     """A group whose offsets rise although no broker knows anybody of it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from mqctl.diagnosis.rule import Case, ClusterCase, Verdict, cluster_rule, rule
+from mqctl.diagnosis.rule import Case, ClusterCase, Verdict, any_window, cluster_rule, rule
 from mqctl.model.finding import Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
 from mqctl.model.numbers import decimal
@@ -191,6 +191,7 @@ def delayed_half(case: Case) -> Iterator[Verdict]:
     source="TransactionalMessageServiceImpl.check",
     needs=_NEEDS,
     playbook="transaction-pending",
+    least_window=any_window,
 )
 def checks_stand(case: ClusterCase) -> Iterator[Verdict]:
     """A check loop that has not moved between two looks, several of its rounds apart, while half messages wait."""

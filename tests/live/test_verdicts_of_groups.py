@@ -309,3 +309,14 @@ def test_point_1_no_playbook_calls_a_cluster_well_that_has_no_brokers(asked: Run
     told = [("-p", f"{name}={value}") for name, value in (("group", "G"), ("topic", "Pay")) if name in names]
     outcome = asked("playbook", "run", slug, *(word for pair in told for word in pair), "-o", "json")
     assert outcome.exit_code != 0, outcome.stdout
+
+
+@pytest.mark.parametrize("running", ["5.3.3"], indirect=True)
+@pytest.mark.parametrize("slug", ["delay-late", "transaction-pending"])
+def test_point_1_no_playbook_calls_a_cluster_well_of_which_a_broker_tells_nothing(
+    asked: Run, stage: Stage, slug: str
+) -> None:
+    for code in (21, 28, 43):
+        stage.cluster.fault(code, Answer(2, "busy"), server=BROKERS[1])
+    outcome = asked("playbook", "run", slug, "-o", "json")
+    assert (outcome.exit_code, outcome.json["ending"]) == (1, "attention")
