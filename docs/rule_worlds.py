@@ -22,6 +22,15 @@ MQ115: the transient store pool has no buffer left | the pool is switched off an
 MQ116: a slave is 300 MiB behind its master | a slave is 100 MiB behind, within what it may be
 MQ117: five writes of a minute took half a second or more | ninety thousand fast writes, and three that took 300 ms
 MQ118: seven writes failed between two looks | the count went back, since the broker was started again
+MQ130: a slave has nothing of its master's log | a slave that started a few seconds ago has nothing yet
+MQ131: a slave's log ends after its master's | a slave's log ends a block before its master's
+MQ132: a slave cannot dispatch the end of its log, look after look | from look to look it has less to dispatch
+MQ133: a slave got nothing while its master took messages | a slave got nothing, and its master neither
+MQ134: a connection to the replication port never reported | the slave reported a position in the log
+MQ135: a SYNC_MASTER of 5.x wants one replica, itself | it wants two, and its slave is there
+MQ136: a broker with role SLAVE is registered with id 0 | so is one under a controller, whatever its settings say
+MQ137: master and slave have log files of different sizes | their queue files have different sizes, which is no matter
+MQ138: two name servers tell different masters | the master is the same in both looks, the slave has changed
 MQ201: a group with offsets has no settings | a tool's group has offsets and needs no settings
 MQ202: one of two members does not subscribe the topic | both subscribe the same topics, listed in another order
 MQ203: members want different tags of one topic | members want the same two tags

@@ -37,6 +37,7 @@ from mqctl.render.profiles import ProfileList
 from mqctl.render.queue_entries import EntryList
 from mqctl.render.reach import PortList
 from mqctl.render.replays import ReplayList, ReplayPlanReport, ReplayReport
+from mqctl.render.replication import ReplicationStatus, StoreComparison
 from mqctl.render.reports.tables import (
     CapacityReported,
     DelayReported,
@@ -73,6 +74,7 @@ LIVE: dict[str, type] = {
     "broker.list/1": BrokerList,
     "broker.reach/1": PortList,
     "broker.stats/1": SettingList,
+    "ha.status/1": ReplicationStatus,
     "cluster.describe/1": ClusterDescription,
     "cluster.config/1": NameServerSettingList,
     "cluster.list/1": ClusterList,
@@ -168,5 +170,6 @@ SCHEMAS: dict[str, type] = {
     "store.describe/1": ClusterSnapshot,
     "transaction.resume/1": StepReport,
     "transaction.show/1": TransactionDetail,
+    "ha.compare/1": StoreComparison,
     "store.verify/1": Verification,
 }

@@ -52,6 +52,7 @@ class HaSlave:
         self._opening: asyncio.Task[None] | None = None
         self._retry: Handle | None = None
         self._stopped = False
+        self._unreached = ""
 
     @property
     def local(self) -> tuple[str, int] | None:
@@ -96,14 +97,16 @@ class HaSlave:
         try:
             await asyncio.get_running_loop().create_connection(lambda: _MasterLink(self), host, decimal(port) or 0)
         except (OSError, OverflowError) as error:
-            log.warning("master %s cannot be reached: %s", address, error)
+            if address != self._unreached:  # every 5 s would be too often to tell it
+                log.warning("master %s cannot be reached: %s", address, error)
+            self._unreached = address
             self._connect_later()
         finally:
             self._opening = None
 
     def linked(self, link: _MasterLink) -> None:
         """Takes a new connection to the master."""
-        self._link = link
+        self._link, self._unreached = link, ""
         self.reported = self.log.end
         if not self.release.is_v5:
             self.written_ms = self.clock.now_ms()

@@ -1,4 +1,4 @@
-"""Connections that a broker opens: to its name servers."""
+"""Connections that a broker opens: to its name servers, and to its master."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Outbound:
                 lambda: ServerConnection(_NoService(), self._clock, Limits()), host, int(port), ssl=self._context
             )
         except (OSError, ValueError) as error:
-            log.warning("name server %s cannot be reached: %s", self.address, error)
+            log.warning("%s cannot be reached: %s", self.address, error)
         self._connection, self._opening = connection, None
         waiting, self._waiting = self._waiting, []
         for use in waiting:

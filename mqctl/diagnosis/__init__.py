@@ -5,6 +5,7 @@ Importing the package registers every rule.
 
 from mqctl.diagnosis import (
     mq1_brokers,
+    mq1_replication,
     mq1_store,
     mq1_writes,
     mq2_churn,
@@ -42,6 +43,7 @@ __all__ = [
     "Settings",
     "diagnose",
     "mq1_brokers",
+    "mq1_replication",
     "mq1_store",
     "mq1_writes",
     "mq2_churn",

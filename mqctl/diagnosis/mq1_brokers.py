@@ -1,14 +1,13 @@
-"""MQ1 as far as a live broker tells it of itself (request 28): disks, queues of requests, replication, dispatch."""
+"""MQ1 as far as a live broker tells it of itself (request 28): disks, queues of requests, dispatch."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-from mqctl.diagnosis.rule import Case, ClusterCase, Verdict, cluster_rule, rule
+from mqctl.diagnosis.rule import Case, Verdict, rule
 from mqctl.model.finding import Severity, Subject, SubjectKind, Value
 from mqctl.model.gap import Part
-from mqctl.model.numbers import decimal
 
 _RUNTIME = (Part.RUNTIME,)
 _TIERS = ((0.90, Severity.FATAL, "refused"), (0.85, Severity.ERROR, "forced"), (0.75, Severity.WARNING, "early"))
@@ -17,8 +16,6 @@ _POOLS = (
     ("pull", "pullThreadPoolQueue", 4_000),
     ("query", "queryThreadPoolQueue", 15_000),
 )
-# haSlaveFallbehindMax: beyond it a synchronous master answers that the slave is not available.
-_SLAVE_BEHIND_BYTES = 256 << 20
 
 
 def _number(case: Case, key: str) -> float | None:
@@ -93,22 +90,3 @@ def buffers_exhausted(case: Case) -> Iterator[Verdict]:
     enabled = case.broker.config.get("transientStorePoolEnable", "false").lower() == "true"
     if enabled and left == 0:
         yield _verdict(case, buffer_count=0)
-
-
-@cluster_rule("MQ116", Severity.ERROR, source="HAService", needs=_RUNTIME, playbook="broker-down")
-def slave_behind(case: ClusterCase) -> Iterator[Verdict]:
-    """A slave so far behind its master that a synchronous master gives it up."""
-    ends: dict[str, dict[int, int]] = {}
-    for broker in case.snapshot.brokers:
-        end = decimal(broker.runtime.get("commitLogMaxOffset"))
-        if broker.name and broker.broker_id is not None and end is not None:
-            ends.setdefault(broker.name, {})[broker.broker_id] = end
-    for name, by_id in sorted(ends.items()):
-        master = by_id.get(0)
-        for broker_id, end in sorted(by_id.items()):
-            if master is not None and master - end > _SLAVE_BEHIND_BYTES:
-                yield Verdict(
-                    subject=Subject(kind=SubjectKind.BROKER, broker=name),
-                    params={"broker": name, "broker_id": broker_id},
-                    evidence={"behind_bytes": master - end},
-                )

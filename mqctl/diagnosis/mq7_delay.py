@@ -314,7 +314,12 @@ def target_unavailable(case: Case) -> Iterator[Verdict]:
 
 @rule("MQ716", Severity.ERROR, source="TimerMessageStore", needs=(Part.RUNTIME,), playbook="delay-late")
 def timer_behind(case: Case) -> Iterator[Verdict]:
-    """A 5.x broker whose timer reads its wheel late: timer messages are delivered late."""
+    """A 5.x broker whose timer reads its wheel late: timer messages are delivered late.
+
+    The wheel of a slave waits for its master to be gone.
+    """
+    if case.broker.broker_id and case.broker.runtime.get("brokerActive") != "true":
+        return
     text = case.broker.runtime.get("timerReadBehind", "")
     waiting = case.broker.runtime.get("timerOffsetBehind", "")
     if (behind_s := decimal(text)) is not None and behind_s > _TIMER_BEHIND_S:

@@ -17,6 +17,7 @@ from mqctl.model.offset_jump import OffsetJump
 from mqctl.model.origin import Origin
 from mqctl.model.pop_share import PopShare
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState
+from mqctl.model.replication import HaView
 from mqctl.model.route import NameServerView, TopicRoute
 from mqctl.model.seen_broker import SeenBroker
 from mqctl.model.storage_state import StorageState
@@ -37,6 +38,7 @@ class BrokerSnapshot:
         version: text of a live broker's release, for instance `V4_9_8`.
         memberships, producers: who is connected; only a live broker knows.
         pop: who shares messages instead of queues (5.x), and how far they are.
+        replication: what a broker of 5.x with slaves, or a slave, tells of it.
         runtime, config: a live broker's own texts (requests 28 and 26).
         access: users and what they may do, of a 5.x broker that checks; None where it does not, or did not tell.
     """
@@ -61,6 +63,7 @@ class BrokerSnapshot:
     config: Mapping[str, str] = field(default_factory=dict)
     pop: tuple[PopShare, ...] = ()
     access: AccessState | None = None
+    replication: HaView | None = None
     unavailable: tuple[Gap, ...] = ()
 
     def lacks(self, part: Part) -> Gap | None:

@@ -94,6 +94,7 @@ OFFLINE: tuple[tuple[str, ...], ...] = (
     ("store", "cat", "--store", STORE, "--physical-offset", "0"),
     ("store", "describe", "--store", STORE),
     ("store", "verify", "--store", STORE),
+    ("ha", "compare", "--store", STORE, "--store", STORE),
 )
 LIVE: tuple[tuple[str, ...], ...] = (
     ("acl", "create-user", "u", "--password-file", "none"),

@@ -121,12 +121,6 @@ def _dead(count: int) -> ClusterSnapshot:
     return each_broker(lambda broker: replace(broker, queues=(*broker.queues, queue)), BROKERS[0])
 
 
-def _slave(behind: int) -> ClusterSnapshot:
-    first = replace(LIVE.brokers[0], runtime={"commitLogMaxOffset": str(10**9)})
-    slave = BrokerSnapshot(name=BROKERS[0], broker_id=1, runtime={"commitLogMaxOffset": str(10**9 - behind)})
-    return replace(LIVE, brokers=(first, slave, *LIVE.brokers[1:]))
-
-
 def _ordered(base: ClusterSnapshot) -> ClusterSnapshot:
     def change(broker: BrokerSnapshot) -> BrokerSnapshot:
         return replace(broker, topics=tuple(replace(item, order=item.name == "Pay") for item in broker.topics))
@@ -303,7 +297,6 @@ SCENES: list[Scene] = [
         ),
         {"buffer_count": 0},
     ),
-    ("MQ116", None, _slave(300 << 20), {"behind_bytes": 300 << 20}),
     ("MQ302", None, _members(3, 2), {"member_count": 3, "queue_count": 2, "idle_count": 1}),
     ("MQ303", None, _members(2, 3), {"member_count": 2, "queue_count": 3, "doubled_count": 1}),
     (

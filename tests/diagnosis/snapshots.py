@@ -42,6 +42,7 @@ from tests.diagnosis.address_faults import SCENES as ADDRESS_SCENES
 from tests.diagnosis.group_faults import SCENES
 from tests.diagnosis.live_faults import DOUBLE_SCENES
 from tests.diagnosis.live_faults import SCENES as LIVE_SCENES
+from tests.diagnosis.replication_faults import SCENES as REPLICATION_SCENES
 from tests.diagnosis.room_faults import BY_PREFIX
 from tests.diagnosis.room_faults import SCENES as ROOM_SCENES
 from tests.diagnosis.setting_faults import DOUBLE_SCENES as SETTING_DOUBLE_SCENES
@@ -341,7 +342,14 @@ FAULTS = [
     *(Fault(code, scene) for code, scene in SCENES.items()),
     *(
         Fault(code, scene, variant)
-        for code, variant, scene, _ in [*LIVE_SCENES, *ADDRESS_SCENES, *ACCESS_SCENES, *SETTING_SCENES, *STACK_SCENES]
+        for code, variant, scene, _ in [
+            *LIVE_SCENES,
+            *ADDRESS_SCENES,
+            *ACCESS_SCENES,
+            *REPLICATION_SCENES,
+            *SETTING_SCENES,
+            *STACK_SCENES,
+        ]
     ),
     *(Fault(code, scene, None, BY_PREFIX) for code, scene, _ in ROOM_SCENES),
     *_storage_faults(),

@@ -22,6 +22,7 @@ from mqctl.model.transaction_state import TransactionState
 from tests.diagnosis import access_faults as access
 from tests.diagnosis import address_faults as addresses
 from tests.diagnosis import live_faults as live
+from tests.diagnosis import replication_faults as replication
 from tests.diagnosis import setting_faults as settings
 from tests.diagnosis import stack_faults as stacks
 from tests.diagnosis.group_faults import _abandoned, _broadcasting, _tags, popped_and_pulled, popped_slowly, popping
@@ -243,7 +244,6 @@ STATES: dict[str, State] = {
             broker, runtime={"remainTransientStoreBufferNumbs": "0"}, config={"transientStorePoolEnable": "false"}
         )
     ),
-    "MQ116": live._slave(100 << 20),
     "MQ201": _of(consumer_offsets=(*HEALTHY.consumer_offsets, offset("TOOLS_CONSUMER", "Pay", 0, 1_000))),
     "MQ202": with_second(lambda info: replace(info, subscriptions=tuple(reversed(info.subscriptions)))),
     "MQ203": _everybody(subscribing(_tags("a", "b"))),
@@ -400,7 +400,13 @@ BY_ROOM: dict[str, State] = {
 TWINS: dict[str, Twin] = {
     **{
         code: Twin(state=state)
-        for code, state in {**STATES, **addresses.STATES, **access.STATES, **settings.STATES}.items()
+        for code, state in {
+            **STATES,
+            **addresses.STATES,
+            **access.STATES,
+            **replication.STATES,
+            **settings.STATES,
+        }.items()
     },
     **{code: Twin(state=state, settings=BY_PREFIX) for code, state in BY_ROOM.items()},
 }

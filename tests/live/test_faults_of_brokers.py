@@ -214,7 +214,8 @@ FAULTS: dict[str, Fault] = {
     ),
     "MQ116": Fault(
         inject=all_of(telling(commitLogMaxOffset=str(1 << 30)), other_brokers(slave)),
-        beside=frozenset({"MQ619"}),  # the slave is played by a broker that has a name of its own
+        # The slave is played by a broker that has a name of its own, and is a master.
+        beside=frozenset({"MQ619", "MQ136"}),
         says={},
     ),
     "MQ201": Fault(inject=unknown_group, says={"topic_count": 1}, beside=frozenset({"MQ401"})),
@@ -244,7 +245,7 @@ FAULTS: dict[str, Fault] = {
         says={"most_queue_count": 7, "least_queue_count": 2},
     ),
     "MQ608": Fault(inject=wiped(1), beside=ROUTES, says={"name_server_count": 2}),
-    "MQ609": Fault(inject=other_brokers(without_master), beside=frozenset({"MQ606"}), says={"slave_count": 1}),
+    "MQ609": Fault(inject=other_brokers(without_master), beside=frozenset({"MQ606", "MQ136"}), says={"slave_count": 1}),
     "MQ617": Fault(
         before=lambda stage: None,
         inject=without_broker_b,

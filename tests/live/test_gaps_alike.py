@@ -59,6 +59,7 @@ READS: dict[str, Read] = {
     "delay levels": Read(unhurt=(26, RUNTIME)),
     "dlq list": Read(),
     "dlq show": Read(OF_GROUP),
+    "ha status": Read(unhurt=(26,)),
     "doctor": Read(codes=(MEMBERS, GROUPS), end=3),
     "group config": Read(OF_GROUP),
     "group describe": Read(OF_GROUP),

@@ -72,6 +72,7 @@ ASKED: dict[str, tuple[str, ...]] = {
     "topic.route/1": ("topic", "route", "-t", "Pay"),
     "topic.stats/1": ("topic", "stats", "-t", "Pay"),
     "topic.traffic/1": ("topic", "traffic"),
+    "ha.status/1": ("ha", "status"),
     "lock.show/1": ("lock", "show", "-g", "G"),
     "order.check/1": ("order", "check", "-t", "Pay", "--key", "none"),
     "transaction.check/1": ("transaction", "check"),

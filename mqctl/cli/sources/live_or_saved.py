@@ -194,5 +194,6 @@ def _broker(item: BrokerSnapshot, parts: Set[Part]) -> LiveBroker:
         groups={config.name: config for config in item.groups},
         offsets={(offset.group, offset.topic, offset.queue_id): offset.offset for offset in item.consumer_offsets},
         producers=item.producers,
+        replication=item.replication,
         gaps=[gap for gap in item.unavailable if gap.part in parts],
     )

@@ -27,6 +27,7 @@ from mqctl.protocol.bodies_cluster import (
     TopicConfigTable,
     TopicList,
 )
+from mqctl.protocol.bodies_ha import HaRuntimeInfo
 from mqctl.protocol.bodies_pop import MessageRequestModes
 from mqctl.protocol.bodies_stats import (
     BrokerConsumeStats,
@@ -40,7 +41,7 @@ from mqctl.protocol.bodies_stats import (
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.frame import RemotingCommand
 from mqctl.protocol.properties import parse_settings
-from mqctl.protocol.requests_five import GetTimerMetrics
+from mqctl.protocol.requests_five import GetBrokerHaStatus, GetTimerMetrics
 from mqctl.protocol.requests_pop import GetAllMessageRequestMode
 
 _SUCCESS = int(ResponseCode.SUCCESS)
@@ -189,6 +190,11 @@ def all_consumer_offsets() -> Question[ConsumerOffsetTable]:
 def delay_offsets() -> Question[DelayOffsetTable]:
     """Delivered offsets by delay level."""
     return Question(admin.GetAllDelayOffset(), body_of(DelayOffsetTable))
+
+
+def ha_status() -> Question[HaRuntimeInfo]:
+    """Replication in the eyes of a 5.x broker."""
+    return Question(GetBrokerHaStatus(), body_of(HaRuntimeInfo))
 
 
 def timer_metrics() -> Question[TimerMetrics]:

@@ -15,6 +15,7 @@ from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.member import Member, ProducerMembership
 from mqctl.model.names import group_of, is_system_group, is_system_topic
+from mqctl.model.replication import HaView
 from mqctl.protocol.bodies_client import ProducerTable
 from mqctl.protocol.bodies_pop import MessageRequestModes
 from mqctl.snapshot.live.asking import Answers, Asking, Scope, out_of_reach, refused_with
@@ -51,6 +52,7 @@ class LiveBroker:
     tells_all_producers: bool = True
     gaps: list[Gap] = field(default_factory=list)
     reserved: frozenset[str] = frozenset()
+    replication: HaView | None = None
     lost: bool = False
     access: AccessState | None = None
     request_modes: MessageRequestModes | MqctlError | None = None
@@ -90,9 +92,11 @@ def masters_of(brokers: list[LiveBroker]) -> list[LiveBroker]:
 
 
 def ask_runtime(asking: Asking, brokers: list[LiveBroker]) -> None:
-    """Asks for runtime information."""
-    for broker, table in _each(asking, brokers, ask.runtime_info(), Part.RUNTIME):
-        broker.runtime = dict(table.table)
+    """Asks for runtime information, of slaves before their masters: one that follows is never ahead then."""
+    slaves = [broker for broker in brokers if not broker.address.is_master]
+    for some in (slaves, masters_of(brokers)):
+        for broker, table in _each(asking, some, ask.runtime_info(), Part.RUNTIME):
+            broker.runtime = dict(table.table)
 
 
 def ask_settings(asking: Asking, brokers: list[LiveBroker]) -> None:

@@ -29,6 +29,7 @@ from mqctl.snapshot.live.delay import FEW_RECORDS, delay_states
 from mqctl.snapshot.live.members import ask_unplaced, gather_memberships, gather_running, without_stacks
 from mqctl.snapshot.live.pop import gather_pop
 from mqctl.snapshot.live.queues import gather_offsets, gather_queues
+from mqctl.snapshot.live.replication import ask_replication
 from mqctl.snapshot.live.routes import ask_name_servers, ask_routes
 from mqctl.snapshot.live.tags import sample_tags
 from mqctl.snapshot.live.transactions import FEW_HALVES, transaction_states
@@ -71,6 +72,7 @@ def gather_live(
     servers, addresses, gaps = ask_name_servers(asking)
     say("brokers")
     brokers = _brokers_with_access(asking, addresses, wanted)
+    ask_replication(asking, brokers)
     say("routes")
     topics = _topics(brokers, wanted)
     views, route_gaps = ask_routes(asking, servers, topics)
@@ -264,5 +266,6 @@ def _snapshot(
         delay=delayed.get(broker.address),
         transactions=pending.get(broker.address),
         pop=popped.get(broker.address, ()),
+        replication=broker.replication,
         unavailable=(*broker.gaps, *(replace(broker.gaps[0], part=part) for part in whole)),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mqctl.render.messages import Text
 from mqctl.render.messages.en import (
     mq1_brokers,
+    mq1_replication,
     mq1_store,
     mq1_writes,
     mq2_churn,
@@ -31,6 +32,7 @@ from mqctl.render.messages.en.phrases import PHRASES
 
 RULES: dict[str, Text] = {
     **mq1_brokers.RULES,
+    **mq1_replication.RULES,
     **mq1_store.RULES,
     **mq1_writes.RULES,
     **mq2_churn.RULES,

@@ -66,12 +66,4 @@ RULES: dict[str, Text] = {
         "code 2.",
         next_command=_BROKER,
     ),
-    "MQ116": Text(
-        title="A slave is far behind its master",
-        what={"": "Slave {broker_id} of {broker} is {behind_bytes} behind its master."},
-        effect="A synchronous master answers sends with 11; what the slave lacks is lost if the master dies.",
-        advice="Check the network between the two and the slave's disk.",
-        explain="Compares the ends of both commit logs; 256 MiB is where a synchronous master gives its slave up.",
-        next_command=_BROKER,
-    ),
 }

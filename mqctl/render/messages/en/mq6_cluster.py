@@ -63,9 +63,10 @@ RULES: dict[str, Text] = {
     "MQ609": Text(
         title="A master is gone",
         what={"": "{broker} has {slave_count:slave} and no master."},
-        effect="Its messages can be read; nothing can be sent or locked, and committed offsets may be overwritten.",
-        advice="Bring the master back.",
-        explain="Looks for broker names that have addresses but none with id 0.",
+        effect="Its messages can be read; nothing can be sent or locked, and offsets committed meanwhile are overwritten when the master returns.",
+        advice="Start the master. If there never was one of that name, the slave has a wrong brokerName: it must be its master's.",
+        explain="Looks for broker names that have addresses but none with id 0. The entry of a master that stops or dies goes at once, "
+        "that of a frozen host after 120 s; in plain mode nobody takes over.",
         next_command="mqctl broker list {source}",
     ),
     "MQ610": Text(

@@ -55,11 +55,4 @@ RULES: dict[str, Text] = {
         advice="调大 transientStorePoolSize，或查清提交为何缓慢。",
         explain="开启 transientStorePoolEnable 后消息先写入缓冲池；池空时 broker 返回 2。",
     ),
-    "MQ116": Text(
-        title="从节点严重落后",
-        what={"": "{broker} 的从节点 {broker_id} 落后主节点 {behind_bytes}。"},
-        effect="同步双写的主节点会对发送返回 11；主节点宕机时，从节点缺少的部分会丢失。",
-        advice="检查两者之间的网络以及从节点的磁盘。",
-        explain="比较两份提交日志的末尾；超过 256 MiB 时同步主节点会放弃该从节点。",
-    ),
 }

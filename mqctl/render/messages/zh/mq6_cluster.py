@@ -50,9 +50,9 @@ RULES: dict[str, Text] = {
     "MQ609": Text(
         title="主节点缺失",
         what={"": "{broker} 有 {slave_count} 个从节点而没有主节点。"},
-        effect="消息可以读取；无法发送和加锁，提交的位点可能被覆盖。",
-        advice="恢复主节点。",
-        explain="查找有地址但没有 id 0 的 broker 名。",
+        effect="消息可以读取；无法发送和加锁，期间提交的位点会在主节点恢复后被覆盖。",
+        advice="启动主节点。如果从来没有这个名称的主节点，说明从节点的 brokerName 写错了：必须与主节点相同。",
+        explain="查找有地址但没有 id 0 的 broker 名。主节点停止或被杀后注册立即移除，主机卡死时保留 120 秒；普通模式下没有节点会接替。",
     ),
     "MQ610": Text(
         title="broker 被关闭",

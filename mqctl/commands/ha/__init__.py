@@ -1,0 +1,1 @@
+"""`mqctl ha`: replication between masters and slaves."""

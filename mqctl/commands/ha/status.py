@@ -1,0 +1,50 @@
+"""`mqctl ha status`: what slaves really have."""
+
+from __future__ import annotations
+
+from time import time
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
+from mqctl.cli.emit import Output
+from mqctl.cli.gaps import answer
+from mqctl.cli.options.common import NoColorOption, OutputOption, SnapshotOption
+from mqctl.cli.sources.brokers import broker_gaps
+from mqctl.cli.sources.live_or_saved import looking
+from mqctl.model.gap import Part
+from mqctl.operations.replication.status import replica_rows, told_by, wanted_times
+from mqctl.render.replication import status_document
+from mqctl.snapshot.live.brokers import ask_runtime, ask_settings
+from mqctl.snapshot.live.replication import ask_replication, missing_since
+
+EXAMPLES = (
+    "mqctl ha status",
+    "mqctl ha status broker-a -o wide",
+    "mqctl ha status -o json | jq '.replicas[] | select(.behind_bytes > 1000000)'",
+)
+
+
+def command(
+    broker: Annotated[str | None, typer.Argument(metavar="[BROKER]", help="Name of a broker; default: all.")] = None,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    snapshot: SnapshotOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """Show what slaves really have of their masters' logs: bytes, time, and what is wrong.
+
+    Compares the ends of the logs. That a slave is registered, and called in sync by its master, proves neither.
+    """
+    now_ms = round(time() * 1000)
+    with looking(namesrv, profile, timeout, snapshot) as look:
+        brokers = look.brokers({Part.RUNTIME, Part.CONFIG}, [broker] if broker else [])
+        look.ask(ask_runtime, brokers)
+        look.ask(ask_settings, brokers)
+        look.ask(ask_replication, brokers)
+        told = [told_by(item) for item in brokers]
+        since_ms = missing_since(look.asking, wanted_times(told)) if look.asking is not None else {}
+    return answer(status_document(replica_rows(told, since_ms, now_ms)), broker_gaps(brokers), output)

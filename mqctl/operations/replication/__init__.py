@@ -1,0 +1,1 @@
+"""Replication: what slaves really hold, live and in two store directories."""

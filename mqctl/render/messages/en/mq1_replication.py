@@ -1,0 +1,119 @@
+"""MQ116, MQ130 to MQ138, replication: the words of `mqctl.diagnosis.mq1_replication` in English."""
+
+from __future__ import annotations
+
+from mqctl.render.messages import Text
+
+_STATUS = "mqctl ha status {source} {broker}"
+_CONFIG = "mqctl broker config {source} {broker}"
+
+RULES: dict[str, Text] = {
+    "MQ116": Text(
+        title="A slave is far behind its master",
+        what={"": "Slave {broker_id} of {broker} is {behind_bytes} behind its master."},
+        effect="A synchronous master of 4.9 answers sends with 11; what the slave lacks is lost if the master dies.",
+        advice="Check the network between the two and the slave's disk.",
+        explain="Compares the ends of both commit logs; 256 MiB is where a synchronous master gives its slave up.",
+        next_command=_STATUS,
+    ),
+    "MQ130": Text(
+        title="A slave does not have its master's whole log",
+        what={
+            "": "Slave {broker_id} of {broker} is empty; its master has {missing_bytes}.",
+            "partial": "The log of slave {broker_id} of {broker} begins {missing_bytes} after its master's.",
+        },
+        effect="What it lacks cannot be read there, and is lost if the master dies; lists of brokers show it like a healthy one.",
+        advice="Empty: check that the slave reaches haServerAddr (brokerIP2:haListenPort) of its master. Begins later: a new slave only "
+        "gets the master's last file, or its retention is shorter; copy the master's store if you need all of it.",
+        explain="Topics and offsets come through another port, so an empty slave may look complete. A slave that started in the last "
+        "60 s is left alone.",
+        next_command=_STATUS,
+    ),
+    "MQ131": Text(
+        title="A slave is ahead of its master",
+        what={"": "The log of slave {broker_id} of {broker} ends {ahead_bytes} after its master's."},
+        effect="The master lost these messages (power failure, an older disk), and consumers may have read them. As soon as the master "
+        "has written as much, replication goes on in the middle of a record: the logs differ from there on.",
+        advice="Stop the slave before the master overtakes it. Compare both stores, save what only the slave has, then rebuild the slave.",
+        explain="Neither release truncates a slave in plain mode. 4.9 closes the connection every 10 s; 5.x keeps it and says that it is in sync.",
+        next_command=_STATUS,
+    ),
+    "MQ132": Text(
+        title="A slave's log differs from its master's",
+        what={
+            "": "Slave {broker_id} of {broker} cannot read the last {undispatched_bytes} of its own log, and this does not get less.",
+            "once": "Slave {broker_id} of {broker} has not dispatched the last {undispatched_bytes} of its log, though it has as much as its master.",
+        },
+        effect="New messages do not appear in the slave's queues. If the master dies, they are lost, although both logs end at the same offset.",
+        advice="Seen once, look again with --window 10s: a busy slave catches up. Otherwise compare both stores and rebuild the slave.",
+        explain="A slave that was ahead of its master and then overtaken keeps its own tail; the next block is appended in the middle of a "
+        "record. The ends are equal and haStatus says in sync; only dispatchBehindBytes of the slave grows.",
+        next_command=_STATUS,
+    ),
+    "MQ133": Text(
+        title="Replication stands still",
+        what={
+            "": "Slave {broker_id} of {broker} got nothing for {window_ms}, and is {behind_bytes} behind.",
+            "silent": "Slave {broker_id} of {broker} has told its master nothing for {silent_ms}.",
+        },
+        effect="What the master takes from now on exists once.",
+        advice="Check the connection to the master's haServerAddr, the slave's disk, and its log for `master pushed offset` or `appendToPhyQueue`.",
+        explain="A slave reports at least every 5 s. That the master is listed at the slave proves nothing: the address stays when it is gone.",
+        next_command=_STATUS,
+    ),
+    "MQ134": Text(
+        title="A connection to the replication port is no slave",
+        what={
+            "": "{address} is connected to the replication port of {broker} and has reported nothing.",
+            "impossible": "{address} reported offset {reported_offset} to the replication port of {broker}, which is beyond the end of its log.",
+        },
+        effect="It counts as a slave: synchronous sends wait for it, or are confirmed although no slave has the message.",
+        advice="Find out who it is, a port scan, a load balancer's health check, and keep it away from haListenPort. A slave that just "
+        "connected reports within 5 s. On 4.9 restart a master that was probed with data.",
+        explain="There is no handshake: whoever connects is a slave, and the last eight bytes that it sent are an offset. An HTTP request "
+        "reads as 6075407785597603082.",
+        next_command=_STATUS,
+    ),
+    "MQ135": Text(
+        title="SYNC_MASTER without what it waits for",
+        what={
+            "": "{broker} is a SYNC_MASTER with inSyncReplicas={in_sync_replicas}: its sends wait for no slave.",
+            "alone": "{broker} is a SYNC_MASTER and has no slave: every send is stored and answered with {code}.",
+        },
+        effect="Not waiting, a send that succeeded may be lost with the master. Alone, producers see failures and send again, so messages double.",
+        advice="Set inSyncReplicas=2 on 5.x if a second copy is wanted. Start the slave, or set brokerRole=ASYNC_MASTER.",
+        explain="4.9 waits for one slave; 5.x counts the master itself and waits for nobody with the default of 1.",
+        next_command=_CONFIG,
+    ),
+    "MQ136": Text(
+        title="Role and id of a broker contradict each other",
+        what={
+            "": "{address} is set to {role} and registered as {broker} with id {broker_id}, the id of a slave.",
+            "slave": "{address} is set to SLAVE and registered as {broker} with id 0, the id of the master.",
+        },
+        effect="A slave with id 0 gets all sends and refuses them. A master with another id takes messages that no route leads to.",
+        advice="Set brokerId=0 for the master and above 0 for slaves, with brokerRole to match, and restart the broker.",
+        explain="Nothing in a broker or name server checks that brokerRole and brokerId fit.",
+        next_command=_CONFIG,
+    ),
+    "MQ137": Text(
+        title="Log files of master and slave differ in size",
+        what={
+            "": "Slave {broker_id} of {broker} has mappedFileSizeCommitLog {slave_file_bytes}, its master has {master_file_bytes}.",
+        },
+        effect="The slave stops at the first block that does not fit its file, reconnects, and stops again.",
+        advice="Give the slave its master's mappedFileSizeCommitLog and an empty store.",
+        explain="Blocks end where the master's files end, and must lie in one file of the slave's.",
+        next_command=_CONFIG,
+    ),
+    "MQ138": Text(
+        title="Two masters under one broker name",
+        what={"": "{broker} has {master_count:master}: {addresses}."},
+        effect="Clients reach now one and now the other: messages seem to vanish, and offsets go back.",
+        advice="If both run, stop one of them, or give it a name of its own. If the master moved on purpose, name servers that still tell "
+        "the old address forget it within 120 s.",
+        explain="Name servers keep one address for an id, that of the last registration; brokers register every 30 s, so two masters take "
+        "turns. Looks at several name servers, or with --window, show both.",
+        next_command="mqctl broker list {source}",
+    ),
+}

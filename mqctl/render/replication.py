@@ -1,0 +1,204 @@
+"""Replication as tables: slaves beside their masters, and two stores beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mqctl.errors import ExitCode
+from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
+
+_COLUMNS = (
+    Column("cluster", "cluster", wide=True),
+    Column("broker", "broker"),
+    Column("broker_id", "id", CellKind.COUNT),
+    Column("role", "role", none="?"),
+    Column("address", "address"),
+    Column("log_start", "log from", CellKind.COUNT, none="?"),
+    Column("log_end", "log to", CellKind.COUNT, none="?"),
+    Column("behind_bytes", "behind", CellKind.COUNT),
+    Column("behind_ms", "behind for", CellKind.DURATION_MS),
+    Column("state", "state"),
+    Column("slave_count", "slaves", CellKind.COUNT, wide=True),
+    Column("connections", "replication port", wide=True),
+    Column("undispatched_bytes", "not dispatched", CellKind.COUNT, wide=True, none="?"),
+)
+_WORDS = {
+    "equal": "The logs are equal over all that both have, and end at the same offset.",
+    "b-behind": "B ends before A; all that it has is equal to A.",
+    "b-ahead": "B ends after A; all that A has is equal in B.",
+    "different": "THE LOGS DIFFER from the record at {first_difference} on (first different byte at {different_byte}).",
+    "file-missing": "A file is missing in one of the logs; what could be compared before it is equal.",
+    "nothing-in-common": "The logs have no range in common: nothing was compared.",
+}
+_COMPARED = (
+    Column("name", "store"),
+    Column("path", "directory"),
+    Column("start", "log from", CellKind.COUNT),
+    Column("end", "log to", CellKind.COUNT),
+    Column("confirm_offset", "confirmed to", CellKind.COUNT),
+)
+_TABLES = (
+    Column("table", "table"),
+    Column("only_a_count", "only in A", CellKind.COUNT),
+    Column("only_b_count", "only in B", CellKind.COUNT),
+    Column("differing_count", "in all", CellKind.COUNT),
+    Column("examples", "for instance"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaRow:
+    """One broker process, a slave beside its master.
+
+    Attributes:
+        role: `brokerRole` of its settings.
+        log_start, log_end: physical bounds of its commit log.
+        behind_bytes: of a slave: bytes that its log ends before its master's; below 0 when it ends after it.
+        behind_ms: age of the oldest message that the slave does not have; None where it has all, or that is not known.
+        state: of a slave: `in-sync`, `catching-up`, `behind`, `empty`, `partial`, `ahead`, `diverged`, `no-master`,
+            `unknown`; of a master `master`.
+        slave_count: of a master: slaves registered under its name.
+        connections: of a 5.x master: who is connected to its replication port, with what each reported last.
+        claimed_in_sync_count: of a 5.x master: connections that it calls in sync, which says little.
+        undispatched_bytes: bytes of its own log that are in no queue yet.
+    """
+
+    cluster: str
+    broker: str
+    broker_id: int
+    role: str | None
+    address: str
+    log_start: int | None
+    log_end: int | None
+    behind_bytes: int | None = None
+    behind_ms: int | None = None
+    state: str
+    slave_count: int | None = None
+    connections: str | None = None
+    claimed_in_sync_count: int | None = None
+    undispatched_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicationStatus:
+    """Machine form of `ha status`."""
+
+    replicas: list[ReplicaRow]
+
+
+def status_document(rows: Sequence[ReplicaRow]) -> Document:
+    """Builds the document of `ha status`."""
+    return Document(
+        schema="ha.status/1",
+        value=ReplicationStatus(replicas=list(rows)),
+        records=rows,
+        blocks=[Table(_COLUMNS, rows, empty="no broker is registered"), Paragraphs(_advice(rows))],
+    )
+
+
+def _advice(rows: Sequence[ReplicaRow]) -> list[str]:
+    slaves = [row for row in rows if row.broker_id]
+    if not slaves:
+        return ["No slave is registered: every message exists once."]
+    ill = [row for row in slaves if row.state not in ("in-sync", "catching-up")]
+    if not ill:
+        return []
+    return [f"{len(ill)} of {len(slaves)} slaves do not follow as they should: mqctl doctor says what that means."]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableDifference:
+    """A configuration table in which two stores differ.
+
+    Attributes:
+        differing_count: entries that are in one only, or differ.
+        examples: the first of them.
+    """
+
+    table: str
+    only_a_count: int
+    only_b_count: int
+    differing_count: int
+    examples: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreComparison:
+    """Machine form of `ha compare`.
+
+    Attributes:
+        state: `equal`, `b-behind`, `b-ahead`, `different`, `file-missing` or `nothing-in-common`.
+        a_start, a_end, b_start, b_end: physical bounds of the logs, the ends behind the last record that can be read.
+        compared_bytes: of the range that both have.
+        first_difference: physical offset of the first record that differs; `different_byte`: of the byte.
+        a_confirm_offset, b_confirm_offset: of brokers under a controller: up to where the whole set had it.
+            What lies behind was cut, if the broker was a slave; its bytes stay in the files.
+        tables: those that differ.
+    """
+
+    a: str
+    b: str
+    state: str
+    a_start: int
+    a_end: int
+    b_start: int
+    b_end: int
+    compared_bytes: int
+    first_difference: int | None
+    different_byte: int | None
+    a_confirm_offset: int | None
+    b_confirm_offset: int | None
+    tables: list[TableDifference]
+
+    def exit_code(self) -> ExitCode:
+        """0 equal, 1 one is behind or tables differ, 2 the logs differ, 3 nothing could be compared."""
+        if self.state in ("nothing-in-common", "file-missing"):
+            return ExitCode.UNKNOWN
+        if self.state == "different":
+            return ExitCode.CRITICAL
+        return ExitCode.OK if self.state == "equal" and not self.tables else ExitCode.WARNING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Side:
+    name: str
+    path: str
+    start: int
+    end: int
+    confirm_offset: int | None
+
+
+def comparison_document(found: StoreComparison) -> Document:
+    """Builds the document of `ha compare`."""
+    sides = [
+        _Side(name="A", path=found.a, start=found.a_start, end=found.a_end, confirm_offset=found.a_confirm_offset),
+        _Side(name="B", path=found.b, start=found.b_start, end=found.b_end, confirm_offset=found.b_confirm_offset),
+    ]
+    words = _WORDS[found.state].format(
+        first_difference=f"{found.first_difference or 0:,}", different_byte=f"{found.different_byte or 0:,}"
+    )
+    lines = [words, f"Compared: {found.compared_bytes:,} bytes."]
+    if found.state in ("b-behind", "b-ahead"):
+        lines[-1] = (
+            f"Compared: {found.compared_bytes:,} bytes; {abs(found.a_end - found.b_end):,} bytes are in one only."
+        )
+    if found.a_start != found.b_start:
+        later = "B" if found.b_start > found.a_start else "A"
+        lines.append(f"The log of {later} begins {abs(found.a_start - found.b_start):,} bytes later.")
+    for side in sides:
+        if side.confirm_offset is not None and side.confirm_offset < side.end:
+            lines.append(
+                f"{side.name} ran under a controller and is confirmed up to {side.confirm_offset:,}: what follows may "
+                "have been cut when it was a slave, and a restart brings it back."
+            )
+    return Document(
+        schema="ha.compare/1",
+        value=found,
+        records=[found],
+        blocks=[
+            Table(_COMPARED, sides),
+            Paragraphs(lines),
+            Table(_TABLES, found.tables, title="Tables that differ", empty="no table differs"),
+        ],
+    )

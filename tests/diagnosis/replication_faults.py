@@ -1,0 +1,141 @@
+"""Faults of replication (MQ116, MQ130 to MQ138), injected into the healthy live cluster, and what looks like them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mqctl.model.origin import Origin
+from mqctl.model.replication import HaConnection, HaView
+from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
+from tests.diagnosis.live_faults import Scene
+from tests.diagnosis.live_snapshots import BROKERS, HOUR, LIVE, MINUTE, NOW
+
+MIB = 1 << 20
+END = 1_000 * MIB
+FILE = "mappedFileSizeCommitLog"
+SLAVE_ADDRESS = "192.0.2.8:10950"
+
+
+def told(end: int, *, start: int = 0, undispatched: int = 0, up_ms: int = HOUR) -> dict[str, str]:
+    return {
+        "commitLogMinOffset": str(start),
+        "commitLogMaxOffset": str(end),
+        "dispatchBehindBytes": str(undispatched),
+        "bootTimestamp": str(NOW - up_ms),
+    }
+
+
+def pair(
+    slave: dict[str, str],
+    *,
+    master: dict[str, str] | None = None,
+    config: tuple[dict[str, str], dict[str, str]] = ({}, {}),
+    view: HaView | None = None,
+    slave_view: HaView | None = None,
+    version: str = "V5_3_3",
+) -> ClusterSnapshot:
+    """The first broker with a slave; both tell what is given, and the settings of each."""
+    first = replace(LIVE.brokers[0], runtime=master or told(END), config=config[0], replication=view, version=version)
+    second = BrokerSnapshot(
+        name=BROKERS[0],
+        cluster=first.cluster,
+        broker_id=1,
+        address=SLAVE_ADDRESS,
+        runtime=slave,
+        config=config[1],
+        replication=slave_view,
+        version=version,
+    )
+    return replace(LIVE, brokers=(first, second, *LIVE.brokers[1:]))
+
+
+def after(earlier: ClusterSnapshot, later: ClusterSnapshot) -> ClusterSnapshot:
+    """Two looks, ten seconds apart."""
+    origin: Origin = replace(earlier.origin, observed_at_ms=NOW - 10_000)
+    return replace(later, earlier=replace(earlier, origin=origin))
+
+
+def alone(config: dict[str, str], *, broker_id: int = 0, version: str = "V4_9_8") -> ClusterSnapshot:
+    """The first broker with these settings, without a slave."""
+    first = replace(LIVE.brokers[0], config=config, runtime=told(END), broker_id=broker_id, version=version)
+    return replace(LIVE, brokers=(first, *LIVE.brokers[1:]))
+
+
+def registered(*ids: dict[int, str]) -> ClusterSnapshot:
+    """Name servers, each of which tells these addresses of the first broker."""
+    (view,) = LIVE.name_servers
+    first, *others = view.endpoints
+    views = tuple(
+        replace(view, address=f"192.0.2.7:{9876 + number}", endpoints=(replace(first, addresses=known), *others))
+        for number, known in enumerate(ids)
+    )
+    return replace(LIVE, name_servers=views)
+
+
+def connected(*positions: int) -> HaView:
+    return HaView(
+        is_master=True,
+        connections=tuple(
+            HaConnection(address=f"192.0.2.99:{5_000 + number}", acknowledged_offset=position, is_in_sync=True)
+            for number, position in enumerate(positions)
+        ),
+    )
+
+
+MASTER_ADDRESS = LIVE.name_servers[0].endpoints[0].addresses[0]
+IDLE = told(END)
+BEHIND = told(END - 5 * MIB)
+SYNC = {"brokerRole": "SYNC_MASTER"}
+SCENES: list[Scene] = [
+    ("MQ116", None, pair(told(END - 300 * MIB)), {"behind_bytes": 300 * MIB}),
+    ("MQ130", None, pair(told(0)), {"missing_bytes": END}),
+    ("MQ130", "partial", pair(told(END, start=600 * MIB)), {"missing_bytes": 600 * MIB}),
+    ("MQ131", None, pair(told(END + 300)), {"ahead_bytes": 300}),
+    (
+        "MQ132",
+        None,
+        after(pair(told(END, undispatched=9_000)), pair(told(END, undispatched=9_165))),
+        {"undispatched_bytes": 9_165},
+    ),
+    ("MQ132", "once", pair(told(END, undispatched=9_165)), {"undispatched_bytes": 9_165}),
+    (
+        "MQ133",
+        None,
+        after(pair(BEHIND, master=told(END - MIB)), pair(BEHIND)),
+        {"behind_bytes": 5 * MIB, "window_ms": 10_000},
+    ),
+    (
+        "MQ133",
+        "silent",
+        pair(IDLE, slave_view=HaView(is_master=False, written_ms=NOW - MINUTE)),
+        {"silent_ms": MINUTE, "behind_bytes": 0},
+    ),
+    ("MQ134", None, pair(IDLE, view=connected(END, -1)), {"reported_offset": -1}),
+    ("MQ134", "impossible", pair(IDLE, view=connected(END, 6_075_407_785_597_603_082)), {}),
+    ("MQ135", None, pair(IDLE, config=({**SYNC, "inSyncReplicas": "1"}, {})), {"in_sync_replicas": 1}),
+    ("MQ135", "alone", alone(SYNC), {"code": 11}),
+    ("MQ136", None, alone({"brokerRole": "ASYNC_MASTER"}, broker_id=1), {"broker_id": 1}),
+    ("MQ136", "slave", alone({"brokerRole": "SLAVE"}), {"broker_id": 0}),
+    ("MQ137", None, pair(IDLE, config=({FILE: "1073741824"}, {FILE: "98304"})), {"slave_file_bytes": 98_304}),
+    ("MQ138", None, registered({0: MASTER_ADDRESS}, {0: "192.0.2.8:10999"}), {"master_count": 2}),
+]
+STATES: dict[str, ClusterSnapshot] = {
+    "MQ116": pair(told(END - 100 * MIB)),
+    "MQ130": pair(told(0, up_ms=5_000)),
+    "MQ131": pair(told(END - 32_768)),
+    "MQ132": after(pair(told(END, undispatched=9_165)), pair(told(END, undispatched=300))),
+    "MQ133": after(pair(IDLE), pair(IDLE)),
+    "MQ134": pair(IDLE, view=connected(END - 300)),
+    "MQ135": pair(IDLE, config=({**SYNC, "inSyncReplicas": "2"}, {"brokerRole": "SLAVE"})),
+    "MQ136": alone({"brokerRole": "SLAVE", "enableControllerMode": "true"}, version="V5_3_3"),
+    "MQ137": pair(
+        IDLE,
+        config=(
+            {FILE: "1073741824", "mappedFileSizeConsumeQueue": "6000000"},
+            {FILE: "1073741824", "mappedFileSizeConsumeQueue": "6000"},
+        ),
+    ),
+    "MQ138": after(
+        registered({0: MASTER_ADDRESS, 1: SLAVE_ADDRESS}), registered({0: MASTER_ADDRESS, 1: "192.0.2.8:10951"})
+    ),
+}

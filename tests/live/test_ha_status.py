@@ -1,0 +1,126 @@
+"""`ha status` and the rules about replication, on embedded masters and slaves."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import pytest
+
+from embedded_broker import EmbeddedBroker, EmbeddedCluster
+from tests.conftest import Outcome
+from tests.embedded_broker.messages import send
+from tests.embedded_broker.wire import Peer
+
+Run = Callable[..., Outcome]
+SCALE, SECONDS = 50.0, 30.0
+
+
+@pytest.fixture(params=["4.9.8", "5.3.3"])
+def pair(request: pytest.FixtureRequest) -> Iterator[EmbeddedCluster]:
+    """A master with ten messages, and a slave that has them."""
+    settings = {"mappedFileSizeCommitLog": "131072", "haHousekeepingInterval": "20000000"}
+    with EmbeddedCluster(version=request.param, slaves=1, time_scale=SCALE, settings=settings) as cluster:
+        fill(cluster, 10)
+        until(lambda: end(cluster.broker("broker-a")) == end(cluster.broker("broker-a-s")))
+        yield cluster
+
+
+def fill(cluster: EmbeddedCluster, count: int, size: int = 100) -> None:
+    with Peer(cluster.broker("broker-a").address) as peer:
+        for _ in range(count):
+            assert peer.call(send("T"), b"x" * size).code == 0
+
+
+def end(broker: EmbeddedBroker) -> int:
+    return broker.on_loop(lambda running: running.storage.log.position)
+
+
+def until(holds: Callable[[], bool]) -> None:
+    deadline = monotonic() + SECONDS
+    while not holds():
+        assert monotonic() < deadline
+
+
+def lost(cluster: EmbeddedCluster) -> EmbeddedBroker:
+    """The slave looks for its master where nobody is."""
+    slave = cluster.broker("broker-a-s")
+    slave.stop()
+    slave.start(settings={"haMasterAddress": "127.0.0.1:1"})
+    return slave
+
+
+def slaves(mqctl: Run, cluster: EmbeddedCluster, *words: object) -> Any:
+    outcome = mqctl("ha", "status", "--namesrv", cluster.namesrv, *words, "-o", "json")
+    assert outcome.exit_code == 0, outcome.stderr
+    return [row for row in outcome.json["replicas"] if row["broker_id"]]
+
+
+def findings(mqctl: Run, cluster: EmbeddedCluster, *words: object) -> dict[str, Any]:
+    outcome = mqctl("doctor", "--namesrv", cluster.namesrv, *words, "-o", "json")
+    return {item["code"]: item for item in outcome.json["findings"]}
+
+
+def test_a_slave_that_follows_is_in_sync_and_doctor_has_nothing_to_say(mqctl: Run, pair: EmbeddedCluster) -> None:
+    (row,) = slaves(mqctl, pair)
+    assert (row["state"], row["behind_bytes"], row["role"]) == ("in-sync", 0, "SLAVE")
+    assert row["log_end"] == end(pair.broker("broker-a"))
+    assert findings(mqctl, pair) == {}
+    shown = mqctl("ha", "status", "broker-a", "--namesrv", pair.namesrv).stdout
+    assert "in-sync" in shown and "ASYNC_MASTER" in shown
+
+
+def test_what_a_slave_lacks_is_told_in_bytes_and_by_the_age_of_the_first_message(
+    mqctl: Run, pair: EmbeddedCluster, tmp_path: Path
+) -> None:
+    before = end(pair.broker("broker-a"))
+    lost(pair)
+    fill(pair, 5)
+    (row,) = slaves(mqctl, pair)
+    assert (row["state"], row["behind_bytes"]) == ("catching-up", end(pair.broker("broker-a")) - before)
+    assert row["behind_ms"] is not None
+    found = findings(mqctl, pair, "--window", "1s")
+    assert found["MQ133"]["evidence"]["behind_bytes"] == row["behind_bytes"]
+    saved = tmp_path / "now.mqsnap"
+    assert mqctl("snapshot", "save", saved, "--namesrv", pair.namesrv).exit_code == 0
+    offline = mqctl("ha", "status", "--snapshot", saved, "-o", "json").json["replicas"]
+    assert [item["behind_bytes"] for item in offline if item["broker_id"]] == [row["behind_bytes"]]
+
+
+def test_a_slave_without_master_an_empty_one_and_one_that_is_ahead_are_told(mqctl: Run, pair: EmbeddedCluster) -> None:
+    slave = lost(pair)
+    slave.on_loop(lambda running: running.storage.log.append_copy(b"\0" * 300, running.storage.log.position))
+    (row,) = slaves(mqctl, pair)
+    assert (row["state"], row["behind_bytes"]) == ("ahead", -300)
+    assert findings(mqctl, pair)["MQ131"]["evidence"]["ahead_bytes"] == 300
+    pair.broker("broker-a").stop()
+    assert [row["state"] for row in slaves(mqctl, pair)] == ["no-master"]
+    assert "MQ609" in findings(mqctl, pair)
+
+
+def test_a_probe_of_the_replication_port_counts_as_a_slave_and_is_named(mqctl: Run, pair: EmbeddedCluster) -> None:
+    port = pair.broker("broker-a").on_loop(lambda running: running.settings.ha_listen_port)
+    with socket.create_connection(("127.0.0.1", port)):
+        until(lambda: pair.broker("broker-a").on_loop(lambda running: len(running.replication.master.connections)) == 2)
+        found = findings(mqctl, pair)
+    if pair.spec.version == "5.3.3":
+        assert found["MQ134"]["evidence"]["reported_offset"] == -1
+    else:
+        assert "MQ134" not in found  # nothing of 4.9 tells who is connected
+
+
+def test_a_sync_master_that_waits_for_nobody_is_named(mqctl: Run, pair: EmbeddedCluster) -> None:
+    pair.broker("broker-a").on_loop(lambda running: running.change_settings({"brokerRole": "SYNC_MASTER"}))
+    found = findings(mqctl, pair)
+    assert ("MQ135" in found) is (pair.spec.version == "5.3.3")
+    pair.broker("broker-a-s").stop()
+    assert "MQ135" in findings(mqctl, pair)
+
+
+def test_an_unknown_broker_and_no_cluster_are_errors(mqctl: Run, pair: EmbeddedCluster) -> None:
+    outcome = mqctl("ha", "status", "broker-z", "--namesrv", pair.namesrv)
+    assert (outcome.exit_code, "broker-z" in outcome.stderr) == (66, True)
+    assert mqctl("ha", "status", "--namesrv", "127.0.0.1:1").exit_code == 69
