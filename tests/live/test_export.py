@@ -97,7 +97,7 @@ def test_scrapes_share_one_look_for_a_while(cluster: EmbeddedCluster, tmp_path: 
     with exporting(cluster.namesrv, tmp_path, "--every", "1h") as exporter:
         first = exporter.scrape()
         cluster.record_requests()
-        assert exporter.scrape() == first
+        assert repr(exporter.scrape()) == repr(first)  # rates that are not known are NaN
         assert cluster.requests() == []
     with exporting(cluster.namesrv, tmp_path, "--every", "0s") as exporter:
         looks = [exporter.scrape()["mqctl_gather_timestamp_seconds"][""] for _ in range(2)]
